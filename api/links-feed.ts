@@ -40,7 +40,7 @@ export function startLinksFeed({ config, sql, nats, lifecycle, log }: LinksFeedD
   const replicas = watchReplicas({
     nats: nats.connection,
     streams: streams.map(({ name }) => name),
-    wanted: config.NATS_REPLICAS,
+    expected: config.NATS_REPLICAS,
     log,
   });
   lifecycle.onStop("replica watch", replicas.stop);

@@ -8,10 +8,10 @@ export type Sql = postgres.Sql;
 /** The connection of a transaction. */
 export type Transaction = postgres.TransactionSql;
 
-/** Maximum time of a statement, so that a blocked database leads to a 503. */
+/** Maximum time of a statement, so that a blocked database results in a 503. */
 const STATEMENT_TIMEOUT_MS = 5_000;
 
-/** Maximum wait for a connection, so that an unreachable database leads to a 503. */
+/** Maximum wait for a connection, so that an unreachable database results in a 503. */
 const CONNECT_TIMEOUT_SECONDS = 2;
 
 /** Maximum time that closing a connection waits for its statement. */
@@ -93,7 +93,7 @@ export async function requirePrivileges(sql: Sql): Promise<void> {
   if (missing.length > 0) throw new Error(`lacks privileges on ${missing.join(", ")}`);
 }
 
-/** Which rights the role has beyond those the API needs; undefined for none. */
+/** Returns a right of the role that the API does not need; undefined if there is none. */
 export async function findExcessPrivilege(sql: Sql): Promise<string | undefined> {
   const [row] = await sql<[{ role: string; superuser: boolean; owner: boolean }]>`
     select rolname as role, rolsuper as superuser,

@@ -42,7 +42,7 @@ const links = createLinkService({
   feed,
   passwords,
   destinationRules: { allowPrivate: false, shortUrl: new URL("http://localhost"), ownHosts },
-  readSpentClicks: () => Promise.resolve(undefined),
+  readUsedClicks: () => Promise.resolve(undefined),
 });
 
 const analytics = createAnalyticsService({

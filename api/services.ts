@@ -16,7 +16,7 @@ import { createTxtReader } from "./domains/dns.ts";
 import { startProofChecks } from "./domains/proof-checks.ts";
 import { createDomainService } from "./domains/service.ts";
 import type { LinkPublisher } from "./feed/link-publisher.ts";
-import { createSpentClicksReader } from "./feed/spent-clicks.ts";
+import { createUsedClicksReader } from "./feed/used-clicks.ts";
 import { createKeyService } from "./keys/service.ts";
 import { createChangedLinks } from "./limits/changed-links.ts";
 import { createStreamLeases } from "./limits/stream-leases.ts";
@@ -123,7 +123,7 @@ function createLinkServices(
     domains,
     destinationRules,
     passwords,
-    readSpentClicks: createSpentClicksReader(nats, log),
+    readUsedClicks: createUsedClicksReader(nats, log),
   });
   lifecycle.onStop("proof checks", startProofChecks(domains, log));
   lifecycle.onStop("republishing", startRepublishing({ sql, feed, domains, log }));

@@ -242,7 +242,9 @@ async function probe(): Promise<number[]> {
   for (let i = 1; i <= PROBES; i++) {
     const destination = `https://example.com/${i}`;
     const record = toLinkRecord({ alias: PROBE, destination }, COUNT + i, account);
-    await connection.jetstream().publish(linkSubject("", PROBE), encodeLinkRecord(record));
+    await connection
+      .jetstream()
+      .publish(linkSubject({ domain: "", alias: PROBE }), encodeLinkRecord(record));
     const acknowledgedAt = performance.now();
     await waitUntil(async () => {
       const response = await fetch(`http://127.0.0.1:${PORT}/${PROBE}`, { redirect: "manual" });

@@ -44,7 +44,7 @@ await publishLinks(natsUrl, links);
 const secret = { alias: "secret", destination: "https://example.com/secret" };
 const nats = await connect(natsLogin(natsUrl));
 nats.publish(
-  linkSubject("", secret.alias),
+  linkSubject({ domain: "", alias: secret.alias }),
   encodeLinkRecord({
     ...toLinkRecord(secret, 1, newUuid()),
     password_hash: await Bun.password.hash("a password"),

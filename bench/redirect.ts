@@ -3,8 +3,8 @@
  * redirector, including its journal, against nginx with the same links and against `Bun.serve`. The servers alternate on
  * one core, the load comes from the other: 64 connections, headers of a browser, 100,000 links.
  *
- * In rows f to i every link has extras. Of 100,000 such links only some stay compiled (`COMPILED_BYTES_MAX` in
- * redirector/cache/extras.ts: some 12,000 with 5 rules), so most redirects compile their link's; with `--links 10000` none.
+ * In rows f to i every link has redirect settings. Of 100,000 such links only some stay compiled (`COMPILED_BYTES_MAX` in
+ * redirector/cache/compiled-settings.ts: some 12,000 with 5 rules), so most redirects compile their link's; with `--links 10000` none.
  * With `--beside`, row k is the redirector of another version, from a checkout with its `node_modules`; its ratios to row a
  * are medians of those of the rounds. A click limit (j) leases clicks for two seconds: with `--links 100`, nearly every click has a lease in hand.
  */
@@ -13,12 +13,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 
-import type { LinkExtras } from "../shared/contracts/link-extras.ts";
+import type { RedirectSettings } from "../shared/contracts/redirect-settings.ts";
 import { startStack } from "../test/harness/stack.ts";
-import { limitOf, rulesOf, SPLIT } from "./redirect/extras.ts";
 import { generateLinks, publishLinks, redirectorEnv, warmCache } from "./redirect/links.ts";
 import { hasNginx, nginxCommand, nginxVersion } from "./redirect/nginx.ts";
 import { LOAD_CORE, SERVER_CORE, threadTicks, TICKS_PER_SECOND } from "./redirect/server.ts";
+import { limitOf, rulesOf, SPLIT } from "./redirect/settings.ts";
 import { median, publish, round } from "./report.ts";
 
 const { values: options } = parseArgs({
@@ -57,8 +57,8 @@ type Server = {
   /** The working directory; by default this checkout. */
   cwd?: string | undefined;
   port: number;
-  /** The extras of a link; undefined for a server that reads no feed. */
-  extrasOf?: () => LinkExtras | undefined;
+  /** The redirect settings of a link; undefined for a server that reads no feed. */
+  settingsOf?: () => RedirectSettings | undefined;
   settle?: () => Promise<void>;
 };
 
@@ -94,13 +94,13 @@ const servers: Server[] = [
 function redirector(
   name: string,
   n: number,
-  extrasOf: () => LinkExtras | undefined,
+  settingsOf: () => RedirectSettings | undefined,
   cwd?: string,
 ): Server {
   return {
     name,
     cwd,
-    extrasOf,
+    settingsOf,
     command: [process.execPath, "redirector/main.ts"],
     port: port(n),
     env: redirectorEnv(stack.info().nats_url, port(n), join(dir, `journal-${n}`)),
@@ -134,8 +134,8 @@ for (let turn = 0; turn < ROUNDS; turn++) {
   // Which comes first in a round is at a disadvantage of some percent.
   for (const server of turn % 2 === 0 ? servers : servers.toReversed()) {
     const runs = (collected[server.name] ??= { uniform: [], zipf: [] });
-    if (server.extrasOf !== undefined)
-      await publishLinks(stack.info().nats_url, links, (published += LINKS), server.extrasOf);
+    if (server.settingsOf !== undefined)
+      await publishLinks(stack.info().nats_url, links, (published += LINKS), server.settingsOf);
     await runServer(server, async (pid, at) => {
       for (const distribution of ["uniform", "zipf"] as const)
         runs[distribution].push(await measure(pid, at, distribution));

@@ -141,7 +141,7 @@ function registerLimits(
   counterBy("outcome", "limit_requests_total", help, () => limits.stats().outcomes);
   const openHelp = "Limits of which the redirector holds, or may hold, leased clicks";
   gauge("limit_leases_open", openHelp, () => limits.stats().open);
-  const rollbacksHelp = "Times the ledgers of limits were found set back";
+  const rollbacksHelp = "Times the ledgers of limits were found rolled back";
   counter("limit_set_backs_total", rollbacksHelp, rollbacks);
 }
 

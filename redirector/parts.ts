@@ -11,7 +11,7 @@ import { imagesPlaceOf } from "../shared/links-store/images.ts";
 import type { Log } from "../shared/log.ts";
 import { type Nats, openNats } from "../shared/nats.ts";
 import { watchReplicas } from "../shared/stream-replicas.ts";
-import { createDomainAnswers } from "./cache/domain-settings.ts";
+import { createDomainSettingsCache } from "./cache/domain-settings.ts";
 import { createLinkCache } from "./cache/link-cache.ts";
 import { createTakedowns } from "./cache/takedowns.ts";
 import { type configSchema, linksDirOf } from "./config.ts";
@@ -57,7 +57,7 @@ export async function openParts(deps: PartsDeps) {
       CLICKS_STREAM,
       LIMITS_STREAM,
     ],
-    wanted: config.NATS_REPLICAS,
+    expected: config.NATS_REPLICAS,
     log,
   });
   lifecycle.onStop("replica watch", replicas.stop);
@@ -85,7 +85,7 @@ export async function openParts(deps: PartsDeps) {
 /** Opens the links of the host, in memory and in its store. */
 function openLinks({ config, log, lifecycle, workers }: PartsDeps, nats: Nats) {
   const takedowns = createTakedowns();
-  const domains = createDomainAnswers();
+  const domains = createDomainSettingsCache();
   const cache = createLinkCache(config.CACHE_BYTES_MAX, takedowns.covers);
   takedowns.onChange(() => void cache.remark());
   const dir = linksDirOf(config);

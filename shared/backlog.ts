@@ -1,5 +1,5 @@
 /**
- * Judges whether an event loop is behind: each turn has taken long for a while, so that whatever arrives waits. One long turn,
+ * Decides whether an event loop is behind: each turn has taken long for a while, so that whatever arrives waits. One long turn,
  * e.g. a collection of garbage, does not count: as in CoDel (RFC 8289 §3.1), a queue is bad when its least delay of some time
  * is too long, not its longest.
  */

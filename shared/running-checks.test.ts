@@ -74,7 +74,7 @@ test("none that answers is a warning, as is another program at the port", async 
       {
         check: "running processes",
         status: "warning",
-        detail: "none answers on its metrics port",
+        detail: "none responds on its metrics port",
         mend: expect.stringContaining("systemctl status 'shorthop-redirector*'"),
       },
     ]);

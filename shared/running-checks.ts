@@ -61,7 +61,7 @@ export const checkRunning = (
     if (found.some(({ health }) => health !== undefined)) return problems;
     return {
       status: "warning",
-      detail: "none answers on its metrics port",
+      detail: "none responds on its metrics port",
       mend: `Start it (systemctl status 'shorthop-${name}*', journalctl -u 'shorthop-${name}*').`,
     };
   },

@@ -68,7 +68,7 @@ test("missing streams, wrong settings and missing replicas are named", async () 
     "failed stream LINKS: it allows no direct gets, with which redirectors look links up",
     "failed stream CLICKS: it drops old messages when it is full",
     "failed stream CLICKS_DLQ: its dead letters expire",
-    "failed stream LIMITS: its ledgers expire, and links would lead on more often than they may",
+    "failed stream LIMITS: its ledgers expire, and links would redirect more often than they may",
   ]);
 });
 

@@ -57,14 +57,14 @@ export const checkStreams = ({ url, streams, readable = [], replicas }: StreamOp
 async function checkStream(
   nats: NatsConnection,
   stream: string,
-  wanted: number,
+  expected: number,
 ): Promise<Problem | undefined> {
   const manager = await nats.jetstreamManager({ timeout: TIMEOUT_MS, checkAPI: false });
   try {
     const { config, state } = await manager.streams.info(stream);
     return (
       settingsProblem(stream, config) ??
-      replicasProblem(nats, config, wanted) ??
+      replicasProblem(nats, config, expected) ??
       spaceProblem(config, state.bytes)
     );
   } catch (error) {
@@ -107,7 +107,7 @@ const PROBLEMS: Record<string, ((config: StreamConfig) => string | undefined) | 
 function limitsStreamProblem(config: StreamConfig): string | undefined {
   if (config.storage !== StorageType.File) return "it keeps ledgers of click limits only in memory";
   if (config.max_age > 0)
-    return "its ledgers expire, and links would lead on more often than they may";
+    return "its ledgers expire, and links would redirect more often than they may";
   if (config.discard !== DiscardPolicy.New) return "it drops old ledgers when it is full";
   return config.max_msgs_per_subject === 1 ? undefined : "it does not keep only the last ledger";
 }
@@ -126,11 +126,11 @@ function linksStreamProblem(config: StreamConfig): string | undefined {
 function replicasProblem(
   nats: NatsConnection,
   { name, num_replicas: replicas }: StreamConfig,
-  wanted: number,
+  expected: number,
 ): Problem | undefined {
-  const mend = `Run nats stream edit ${name} --replicas ${Math.max(wanted, 3)} as the operator.`;
-  if (replicas < wanted)
-    return { status: "failed", detail: `it has ${replicas} of ${wanted} replicas`, mend };
+  const mend = `Run nats stream edit ${name} --replicas ${Math.max(expected, 3)} as the operator.`;
+  if (replicas < expected)
+    return { status: "failed", detail: `it has ${replicas} of ${expected} replicas`, mend };
   // Only a server of a cluster has a cluster name.
   if (replicas > 1 || (nats.info?.cluster ?? "") === "") return undefined;
   return {

@@ -22,21 +22,21 @@ export type ReplicaWatch = {
   stop(): void;
 };
 
-/** Watches `streams`; logs once for each that has fewer than `wanted` replicas. */
+/** Watches `streams`; logs once for each that has fewer than `expected` replicas. */
 export function watchReplicas({
   nats,
   streams,
-  wanted,
+  expected,
   log,
 }: {
   nats: Promise<NatsConnection>;
   streams: readonly string[];
-  wanted: number;
+  expected: number;
   log: Log;
 }): ReplicaWatch {
   const found = new Map<string, number>();
 
-  const tooFew = () => [...found].filter(([, replicas]) => replicas < wanted);
+  const tooFew = () => [...found].filter(([, replicas]) => replicas < expected);
 
   async function compare(): Promise<void> {
     const connection = await nats;
@@ -44,15 +44,15 @@ export function watchReplicas({
     const { streams: manager } = await connection.jetstreamManager(options);
     for (const stream of streams) {
       const replicas = (await manager.info(stream)).config.num_replicas;
-      if (replicas < wanted && found.get(stream) !== replicas)
-        log.warn({ stream, replicas, wanted }, "stream_has_too_few_replicas");
+      if (replicas < expected && found.get(stream) !== replicas)
+        log.warn({ stream, replicas, expected }, "stream_has_too_few_replicas");
       found.set(stream, replicas);
     }
   }
 
-  // A single server needs no comparison. A stream that does not exist yet is created with `wanted` replicas.
+  // A single server needs no comparison. A stream that does not exist yet is created with `expected` replicas.
   const comparisons =
-    wanted > 1
+    expected > 1
       ? repeat(() =>
           compare().then(
             () => INTERVAL_MS,
@@ -62,7 +62,9 @@ export function watchReplicas({
       : undefined;
   return {
     warning() {
-      const named = tooFew().map(([stream, replicas]) => `${stream} has ${replicas} of ${wanted}`);
+      const named = tooFew().map(
+        ([stream, replicas]) => `${stream} has ${replicas} of ${expected}`,
+      );
       return named.length === 0 ? undefined : named.join(", ");
     },
     stop: () => comparisons?.stop(),

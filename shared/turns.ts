@@ -17,7 +17,7 @@ export type Turn = {
 /** Work that waits. The event loop of a process is one, and so is the queue for its turns. */
 const waiting: (() => void)[] = [];
 
-/** Begins work that may take long. It asks between two steps whether its turn is over, and then waits for the next. */
+/** Begins work that may take long. Between two steps it checks whether its turn is over, and then waits for the next. */
 export function beginTurn(turnMs = TURN_MS): Turn {
   let endsAt = performance.now() + turnMs;
   return {

@@ -78,7 +78,7 @@ async function runWorker(): Promise<void> {
   const replicas = watchReplicas({
     nats: nats.connection,
     streams: [CLICKS_STREAM, DEAD_LETTERS_STREAM],
-    wanted: config.NATS_REPLICAS,
+    expected: config.NATS_REPLICAS,
     log,
   });
   lifecycle.onStop("replica watch", replicas.stop);
@@ -177,7 +177,7 @@ type StatusParts = {
   log: Log;
 };
 
-/** Answers the command line's requests for the status of this process. */
+/** Responds to the command line's requests for the status of this process. */
 const reportStatus = ({ nats, consumer, ...parts }: StatusParts): void =>
   answerStatus({
     ...parts,

@@ -25,7 +25,7 @@ export function prefersCsv(accept: string | null): boolean {
 /** Rows that are written at once: some tenths of a millisecond. */
 const ROWS_AT_ONCE = 50;
 
-/** Writes a table as CSV, in as many turns of the event loop as that takes. */
+/** Writes a table as CSV. Divides the work into turns of the event loop, so that other requests are served. */
 export async function toCsv({ columns, rows }: Table): Promise<string> {
   const turn = beginTurn();
   const parts = [toLines([columns])];

@@ -10,7 +10,7 @@ import {
   type QueryRange,
 } from "./sources.ts";
 
-/** Whether a range has few of the clicks; false if only counting them would tell. */
+/** Whether a range has few of the clicks; false if that is known only after counting them. */
 export type IsFew = (
   clickhouse: ClickHouse,
   range: Pick<QueryRange, "from" | "to">,

@@ -13,7 +13,7 @@ const SECRET_LENGTH = 43;
 const CHECKSUM_LENGTH = 6;
 const FORM = /^sk_(live|test)_[0-9A-Za-z]{61}$/;
 
-/** The length of a key's prefix, which is stored and shown to tell keys apart. */
+/** The length of a key's prefix, which is stored and shown to distinguish keys. */
 const PREFIX_LENGTH = 12;
 
 export type KeyParts = { mode: Mode; lookup: string; secretHash: Buffer };

@@ -1,8 +1,25 @@
 /**
- * Access control. A route declares `access: { scope, limit, cost }`. Before the rest of the request
- * is read, the caller is authenticated, the scope checked and the rate limits consumed. An
- * authenticator does so by API key (`api-key-auth.ts`) or by session
- * (`../sessions/session-auth.ts`).
+ * Access control: authenticates the caller of a route, checks the scope, and consumes the rate
+ * limits.
+ *
+ * Each route declares `access: { scope, limit, cost }`. A process with a route that declares none
+ * does not start. The option `access` below runs before the body of the request is read. It calls
+ * an authenticator, which throws to reject the request. There are two:
+ *
+ * - `/v1` authenticates by API key (`api-key-auth.ts`). The PostgreSQL function `authorize_request`
+ *   decides in one call: it finds the key by its look-up id, compares the hash of its secret, checks
+ *   that it is neither revoked nor expired, checks that the scope of the route is among the scopes of
+ *   the key, and consumes the request from all rate limits of the account or from none. If the scope
+ *   is missing, its verdict is `forbidden`, which becomes a 403. Every request asks PostgreSQL, so a
+ *   revocation is in effect from the next request on, in all processes. Concurrent requests share a
+ *   query. Only rejections by a rate limit or a suspension are cached, for a second.
+ * - The dashboard authenticates by session (`../sessions/session-auth.ts`). The path names the
+ *   account. The role of the user in this account determines the scopes, and the authenticator
+ *   compares them with the route's.
+ *
+ * Both set the principal of the call: the key or session, its account, mode and scopes. A scope
+ * permits an operation, not a resource. The statements of each resource therefore contain the
+ * account and mode of the principal, so a link of another account is not found (404).
  */
 import { Elysia } from "elysia";
 

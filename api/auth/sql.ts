@@ -60,18 +60,18 @@ export const authorizeRequests = (
   requests: readonly RequestGroup[],
 ): Promise<AuthorizationRow[]> =>
   sql<AuthorizationRow[]>`
-    select wanted.number::integer, result.*
+    select requested.number::integer, result.*
       from (
-        select asked.*
+        select input.*
           from unnest(${requests.map(({ key }) => key.lookup)}::text[],
                       ${requests.map(({ key }) => key.secretHash.toString("hex"))}::text[],
                       ${requests.map(({ rule }) => rule.scope)}::text[],
                       ${requests.map(({ rule }) => rule.limit)}::text[],
                       ${requests.map(({ cost }) => cost)}::integer[],
                       ${requests.map(({ rejected }) => rejected)}::integer[])
-               with ordinality as asked (lookup, hash, scope, endpoint, requests, rejected, number)
-          join api_keys on api_keys.lookup = asked.lookup
-         order by api_keys.account_id, api_keys.mode, asked.number
-      ) wanted
-     cross join lateral authorize_request(wanted.lookup, decode(wanted.hash, 'hex'), wanted.scope, wanted.endpoint,
-                                          wanted.requests, wanted.rejected) result`.execute();
+               with ordinality as input (lookup, hash, scope, endpoint, requests, rejected, number)
+          join api_keys on api_keys.lookup = input.lookup
+         order by api_keys.account_id, api_keys.mode, input.number
+      ) requested
+     cross join lateral authorize_request(requested.lookup, decode(requested.hash, 'hex'), requested.scope, requested.endpoint,
+                                          requested.requests, requested.rejected) result`.execute();

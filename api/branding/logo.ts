@@ -1,5 +1,5 @@
 /**
- * Encodes uploaded logos anew, with Bun's own codecs (libspng, libjpeg-turbo, libwebp): what is
+ * Re-encodes uploaded logos with Bun's own codecs (libspng, libjpeg-turbo, libwebp): what is
  * stored and shown is an image that this process has drawn, without scripts or metadata.
  */
 import { createConcurrencyLimit } from "../concurrency-limit.ts";

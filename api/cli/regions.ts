@@ -62,7 +62,7 @@ function addMirror(region: Command, withStreams: WithStreams): void {
         .argParser(parseBySchema(envLinksStreams))
         .default(envLinksStreams.parse("1"), "1"),
     )
-    .option("--recreate", "delete the mirror first, after LINKS of the hub was created anew", false)
+    .option("--recreate", "delete the mirror first, after LINKS of the hub was recreated", false)
     .option("--json", "print JSON", false)
     .action(
       ({

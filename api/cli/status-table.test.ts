@@ -38,7 +38,7 @@ test("each process has a line, and below it why it is not ready", () => {
     "    clicks: no stream",
     "    replicas: CLICKS has 1 of 3",
   ]);
-  expect(lines.at(-2)).toContain("2 processes answered within 2 s, 1 of them ready");
+  expect(lines.at(-2)).toContain("2 processes responded within 2 s, 1 of them ready");
 });
 
 test("the owner of the clicks is told from workers that stand by", () => {

@@ -27,7 +27,7 @@ export function formatStatus(
     head,
     ...processes.flatMap((status, i) => [lines[i] ?? "", ...reasonsOf(status)]),
     "",
-    `${processes.length} processes answered within ${waitMs / 1_000} s, ${ready} of them ready. One that is down, or cut off from`,
+    `${processes.length} processes responded within ${waitMs / 1_000} s, ${ready} of them ready. One that is down, or cut off from`,
     "NATS, is not listed: compare with what should run.",
   ].join("\n");
 }

@@ -26,16 +26,16 @@ export function addStatusCommand(program: Command, withNats: WithNats): void {
     .command("status")
     .summary("List the processes of all hosts, and how they are")
     .description(
-      "List the processes of all hosts: version, readiness, lag, journal, connections. Asks over NATS, as the user of " +
-        "api.env: a process that does not answer in time is not listed, as nobody knows of it. Exits with 1 if one is " +
-        "not ready, or none answers",
+      "List the processes of all hosts: version, readiness, lag, journal, connections. Requests them over NATS, as the user of " +
+        "api.env: a process that does not respond in time is not listed, as nobody knows of it. Exits with 1 if one is " +
+        "not ready, or none responds",
     )
     .addOption(
-      new Option("--wait <seconds>", "how long to wait for answers")
+      new Option("--wait <seconds>", "how long to wait for responses")
         .argParser(parseCount)
         .default(WAIT_SECONDS),
     )
-    .option("--watch", "ask again and again, until interrupted", false)
+    .option("--watch", "repeat until interrupted", false)
     .option("--json", "print JSON: an array, with --watch one per line", false)
     .action(({ wait, json, watch }: Options) =>
       withNats(async (nats) => {
@@ -66,9 +66,12 @@ async function requestStatuses(nats: NatsConnection, waitMs: number): Promise<Pr
   } catch (error) {
     if (!(error instanceof NatsError)) throw error;
     if (error.isPermissionError())
-      throw new Error("This user may not ask: set NATS_URL as in api.env, or as the operator.", {
-        cause: error,
-      });
+      throw new Error(
+        "This user may not request the status: set NATS_URL as in api.env, or as the operator.",
+        {
+          cause: error,
+        },
+      );
     if (error.code !== ErrorCode.NoResponders.toString()) throw error;
   }
   return found.toSorted(compare);

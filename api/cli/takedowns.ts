@@ -28,7 +28,7 @@ export function addTakedownCommands(links: Command, withDatabase: WithDatabase):
       .option("--alias <alias>", "the link with this alias")
       .option("--domain <host>", "its domain (default: the service's own)", parseDomainName)
       .option("--account <id>", "all links of an account (acct_…)", parseId("acct"))
-      .option("--host <host>", "all links that lead to a host or to a name below it", parseHost)
+      .option("--host <host>", "all links that redirect to a host or to a name below it", parseHost)
       .option("--json", "print JSON", false)
       .action((options: Options) =>
         withDatabase(async (sql) => {

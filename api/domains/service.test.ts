@@ -59,7 +59,7 @@ beforeAll(async () => {
     domains,
     destinationRules,
     passwords: createPasswordHashing(),
-    readSpentClicks: () => Promise.resolve(undefined),
+    readUsedClicks: () => Promise.resolve(undefined),
   });
 });
 afterAll(async () => await postgres[Symbol.asyncDispose]());

@@ -97,7 +97,7 @@ async function publishIfNewer(
   message: LinkMessage,
   expected?: "absent",
 ): Promise<number> {
-  const subject = linkSubject(message.domain, message.alias, stream);
+  const subject = linkSubject(message, stream);
   const bytes = encodeLinkMessage(message);
   const readLast = () => readLastMessage(manager, stream.name, subject);
   let last = expected === "absent" ? undefined : await readLast();

@@ -58,9 +58,7 @@ beforeAll(async () => {
 afterAll(() => stores[Symbol.asyncDispose]());
 
 const publish = (record: LinkRecord) =>
-  stores.connection
-    .jetstream()
-    .publish(linkSubject(record.domain, record.alias), encodeLinkMessage(record));
+  stores.connection.jetstream().publish(linkSubject(record), encodeLinkMessage(record));
 
 /** Publishes that so many links were deleted, under the lowest versions. */
 const publishDeleted = (count: number) =>
@@ -71,7 +69,7 @@ const publishDeleted = (count: number) =>
   );
 
 async function readRecord(domain: string, alias: string): Promise<LinkRecord | undefined> {
-  const message = { last_by_subj: linkSubject(domain, alias) };
+  const message = { last_by_subj: linkSubject({ domain, alias }) };
   return decodeLinkRecord((await stores.manager.streams.getMessage(LINKS_STREAM, message)).data);
 }
 
@@ -305,7 +303,9 @@ describe("a stream", () => {
     await using _ = startWatch();
     const before = await expectFilled(await epochOf());
     for (let i = 1; i <= 50; i++)
-      await stores.manager.streams.purge(LINKS_STREAM, { filter: linkSubject("", `link-${i}`) });
+      await stores.manager.streams.purge(LINKS_STREAM, {
+        filter: linkSubject({ domain: "", alias: `link-${i}` }),
+      });
     await expectFilled(before);
     for (let i = 1; i <= 50; i++)
       expect(await readRecord("", `link-${i}`)).toMatchObject({ state: "active" });

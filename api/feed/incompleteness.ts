@@ -4,7 +4,7 @@ import { lacksAccounts, selectFeeds } from "./sql.ts";
 
 /** An empty database in place of the right one must not cause every link to be withdrawn. */
 export const describeOtherDatabase = (stream: string): string =>
-  `PostgreSQL has no account, and the stream ${stream} has links, which stay as they are: mount the disk of the right database, or restore it; to begin anew, delete the stream`;
+  `PostgreSQL has no account, and the stream ${stream} has links, which stay as they are: mount the disk of the right database, or restore it; to start again, delete the stream`;
 
 export const describeIncompleteness = (stream: string, filledLinks: number): string =>
   `the stream ${stream} lacks links: ${filledLinks} have been published again so far`;

@@ -56,7 +56,7 @@ export async function publishStates(
 ): Promise<StatesOutcome> {
   const states = messages.map((message): State => ({
     message,
-    subject: linkSubject(message.domain, message.alias, options.stream),
+    subject: linkSubject(message, options.stream),
     last: absent ? 0 : undefined,
   }));
   const outcome: StatesOutcome = { acknowledged: 0, conflicts: [], failed: 0 };

@@ -30,7 +30,7 @@ export type StreamLoss =
 export const PASSING: ReadonlySet<StreamLoss> = new Set(["rolled_back", "thinned"]);
 
 type Observation = {
-  /** The row as read before the stream: the stream has at least as much. */
+  /** Read before the stream, which therefore has at least as many messages as the row says. */
   before: FeedRow;
   stream: StreamPosition;
   /**

@@ -125,7 +125,7 @@ export function invalidField(param: string, problem: string): ApiError {
 export const notFound = (what: string): ApiError =>
   new ApiError("not_found", `The ${what} does not exist.`);
 
-/** A dependency is unavailable. The client is not told which one, because it can only retry. */
+/** A dependency is unavailable. The response does not name it, because the client can only retry. */
 export const unavailable = (cause?: unknown): ApiError =>
   new ApiError("unavailable", "The service is temporarily unavailable. Try again shortly.", {
     retryAfterSeconds: 2,

@@ -1,4 +1,4 @@
-/** Tells load balancers and clients that this process is alive, or that it is stopping. */
+/** Informs load balancers and clients that this process is alive, or that it is stopping. */
 import { Elysia } from "elysia";
 
 import { hasSeveralHosts } from "./site-headers.ts";

@@ -10,7 +10,7 @@ import { lockAliasesAndDrawVersions } from "./alias-locks.ts";
 import type { LinkServiceDeps } from "./deps.ts";
 import { shareLookups } from "./domain-lookups.ts";
 import type { LinkRow, UpdateLinkBody } from "./model.ts";
-import { conflictError, createNameClaims, isNameTaken, wantedNames } from "./names.ts";
+import { conflictError, createNameClaims, isNameTaken, requestedNames } from "./names.ts";
 import { applyChanges, prepareChanges } from "./prepare-link.ts";
 import { feedAlias, shortLinkOf, sizeProblem, toRecord } from "./record.ts";
 import {
@@ -189,13 +189,13 @@ async function dropTaken(
   changes: readonly LockedChange[],
   results: LinkResult[],
 ): Promise<readonly LockedChange[]> {
-  const wanted = changes.map(newNames);
-  const claiming = wanted.filter((names) => names.alias !== null || names.external_id !== null);
+  const requested = changes.map(newNames);
+  const claiming = requested.filter((names) => names.alias !== null || names.external_id !== null);
   if (claiming.length === 0) return changes;
   const conflicts = await findConflicts(transaction, owner, claiming);
   const claimNames = createNameClaims();
   return changes.filter((change, i) => {
-    const names = wanted[i] ?? newNames(change);
+    const names = requested[i] ?? newNames(change);
     const error = conflictError(names, conflicts.get(names.id)) ?? claimNames(names);
     if (error === undefined) return true;
     results[change.index] = { error };
@@ -207,5 +207,5 @@ async function dropTaken(
 function newNames({ old, row = old }: LockedChange) {
   const renamed = feedAlias(row) !== feedAlias(old);
   const external_id = row.external_id === old.external_id ? null : row.external_id;
-  return wantedNames(row, renamed ? row.alias : null, external_id);
+  return requestedNames(row, renamed ? row.alias : null, external_id);
 }

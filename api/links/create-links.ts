@@ -10,7 +10,7 @@ import { COLLISIONS_MAX, generateAlias, lengthAfter } from "./alias.ts";
 import type { LinkServiceDeps } from "./deps.ts";
 import { shareLookups } from "./domain-lookups.ts";
 import type { CreateLinkBody } from "./model.ts";
-import { conflictError, createNameClaims, isNameTaken, wantedNames } from "./names.ts";
+import { conflictError, createNameClaims, isNameTaken, requestedNames } from "./names.ts";
 import {
   type PreparationDeps,
   type PreparedLink,
@@ -117,7 +117,7 @@ export async function prepareCandidates(
 export const namesOf = (
   { link, body }: Pick<Candidate, "link" | "body">,
   alias = body.alias ?? null,
-) => wantedNames(link, alias, link.external_id);
+) => requestedNames(link, alias, link.external_id);
 
 /**
  * Inserts the candidates, as many as the quota allows, and writes their outcomes into `results`.

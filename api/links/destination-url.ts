@@ -42,5 +42,5 @@ function findHostProblem(
   if (kind === "invalid") return "The URL's host must be a full domain name.";
   return kind === "public" || allowPrivate
     ? undefined
-    : "The URL must not lead to a private address.";
+    : "The URL must not point to a private address.";
 }

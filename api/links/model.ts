@@ -142,7 +142,7 @@ export type LinkRow = Utm & {
   clicks: number;
   unique_clicks: number;
   /** Used clicks of the link's click limit, for responses; absent while unknown. */
-  spent_clicks?: number;
+  used_clicks?: number;
 };
 
 /** A link that has no version yet. */

@@ -1,10 +1,11 @@
 /** The names that no two links may have: short links, and the external ids of an account. */
+import { keyOf } from "../../shared/contracts/short-link.ts";
 import type { ApiError } from "../http/errors.ts";
 import { isUniqueViolation } from "../postgres.ts";
 import type { LinkRow } from "./model.ts";
-import { feedAlias, nameOf } from "./record.ts";
+import { feedAlias } from "./record.ts";
 import { aliasTaken, externalIdTaken } from "./validation.ts";
-import type { Conflict, WantedNames } from "./write-sql.ts";
+import type { Conflict, RequestedNames } from "./write-sql.ts";
 
 /** Whether a statement failed because a link has the name or the id of another. */
 export const isNameTaken = (error: unknown): boolean =>
@@ -18,15 +19,15 @@ const UNIQUE_CONSTRAINTS = [
 ];
 
 /** The names that a link is to have; `alias` is null for one that it has already, or does not choose. */
-export const wantedNames = (
+export const requestedNames = (
   { id, domain_id, folded }: Pick<LinkRow, "id" | "domain_id" | "folded">,
   alias: string | null,
   external_id: string | null,
-): WantedNames => ({ id, domain_id, folded, alias, external_id });
+): RequestedNames => ({ id, domain_id, folded, alias, external_id });
 
-/** The error of a link that wants a name of another; undefined if its names are free. */
+/** The error of a link that requests a name of another; undefined if its names are free. */
 export function conflictError(
-  { alias }: Pick<WantedNames, "alias">,
+  { alias }: Pick<RequestedNames, "alias">,
   conflict: Pick<Conflict, "alias_taken" | "external_id_taken"> | undefined,
 ): ApiError | undefined {
   if (alias !== null && conflict?.alias_taken === true) return aliasTaken(alias);
@@ -34,19 +35,19 @@ export function conflictError(
 }
 
 /**
- * Creates a function that gives each name to the first link of a request that wants it. It returns
+ * Creates a function that gives each name to the first link of a request that requests it. It returns
  * the error of a link that comes later.
  */
-export function createNameClaims(): (wanted: WantedNames) => ApiError | undefined {
+export function createNameClaims(): (requested: RequestedNames) => ApiError | undefined {
   const shortLinks = new Set<string>();
   const externalIds = new Set<string>();
-  return (wanted) => {
-    const { alias, folded, domain_id, external_id } = wanted;
+  return (requested) => {
+    const { alias, folded, domain_id, external_id } = requested;
     const name =
       alias === null
         ? undefined
-        : nameOf({ domain: domain_id ?? "", alias: feedAlias({ alias, folded }) });
-    const error = conflictError(wanted, {
+        : keyOf({ domain: domain_id ?? "", alias: feedAlias({ alias, folded }) });
+    const error = conflictError(requested, {
       alias_taken: name !== undefined && shortLinks.has(name),
       external_id_taken: external_id !== null && externalIds.has(external_id),
     });

@@ -6,9 +6,10 @@ import {
   encodeLinkRecord,
   type toMessage,
 } from "../../shared/contracts/link-record.ts";
+import { keyOf, type ShortLink } from "../../shared/contracts/short-link.ts";
 import { ApiError } from "../http/errors.ts";
 import type { LinkRow, NewLink } from "./model.ts";
-import { toExtras } from "./settings/extras.ts";
+import { toRedirectSettings } from "./settings/redirect-settings.ts";
 import { applyUtm, toUtmQuery } from "./utm.ts";
 
 /** The domain of a link as the feed names it. */
@@ -19,23 +20,17 @@ export const feedDomain = (link: Pick<LinkRow, "domain_host">): string =>
 export const feedAlias = ({ alias, folded }: Pick<LinkRow, "alias" | "folded">): string =>
   folded ? alias.toLowerCase() : alias;
 
-/** A short link as the feed names it. */
-export type ShortLink = { domain: string; alias: string };
-
 /** The short link under which a link is published. */
 export const shortLinkOf = (
   link: Pick<LinkRow, "domain_host" | "alias" | "folded">,
 ): ShortLink => ({ domain: feedDomain(link), alias: feedAlias(link) });
 
-/** The name of a short link, as locks use it. */
-export const nameOf = ({ domain, alias }: ShortLink): string => `${domain}/${alias}`;
-
 /**
- * The names of short links in the order in which transactions lock them: each once and sorted, so
- * that no two transactions wait for each other.
+ * The names of the locks of short links, in the order in which transactions take them: each once
+ * and sorted, so that no two transactions wait for each other.
  */
 export const lockNamesOf = (shortLinks: readonly ShortLink[]): string[] =>
-  [...new Set(shortLinks.map(nameOf))].toSorted();
+  [...new Set(shortLinks.map(keyOf))].toSorted();
 
 /** A feed record without its version, which PostgreSQL assigns. */
 type RecordDraft = Omit<ActiveLink, "version">;
@@ -74,8 +69,7 @@ function draftOf(link: NewLink): RecordDraft {
   const utm = toUtmQuery(link);
   const draft: RecordDraft = {
     state: "active",
-    domain: feedDomain(link),
-    alias: feedAlias(link),
+    ...shortLinkOf(link),
     link_id: link.id,
     account_id: link.account_id,
     mode: link.mode,
@@ -89,8 +83,9 @@ function draftOf(link: NewLink): RecordDraft {
   const { host_changed_at } = link.extras ?? {};
   if (host_changed_at !== undefined) draft.host_changed_at = Date.parse(host_changed_at);
   const takedown = link.taken_down ? { taken_down: true as const } : undefined;
-  // Also sets empty extras: PostgreSQL rejects a record without extras for a link that has
+  // Also sets empty ones: PostgreSQL rejects a record without `extras` for a link that has
   // settings.
-  const settings = link.extras && toExtras(link.extras, { ...link, clicks: link.clicks ?? 0 });
+  const settings =
+    link.extras && toRedirectSettings(link.extras, { ...link, clicks: link.clicks ?? 0 });
   return settings || takedown ? { ...draft, extras: { ...takedown, ...settings } } : draft;
 }

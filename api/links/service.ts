@@ -1,6 +1,6 @@
 /** The operations on links. Independent of HTTP except for the errors that clients receive. */
 import { newUuid, type Uuid } from "../../shared/ids.ts";
-import type { ReadSpentClicks } from "../feed/spent-clicks.ts";
+import type { ReadUsedClicks } from "../feed/used-clicks.ts";
 import { notFound } from "../http/errors.ts";
 import type { RequireVersion } from "../http/etag.ts";
 import type { ListPart, ListRequest, Position } from "../http/pagination.ts";
@@ -26,13 +26,13 @@ import { upsertLink } from "./upsert-link.ts";
 
 type ServiceDeps = LinkServiceDeps & {
   /** Reads the number of used clicks of a link's click limit. */
-  readSpentClicks: ReadSpentClicks;
+  readUsedClicks: ReadUsedClicks;
 };
 
 export type LinkService = ReturnType<typeof createLinkService>;
 
 export function createLinkService(deps: ServiceDeps) {
-  const completion = createCompletion(deps.sql, deps.readSpentClicks);
+  const completion = createCompletion(deps.sql, deps.readUsedClicks);
   return {
     ...createReads(deps, completion),
     ...createWrites(deps, completion),
@@ -43,14 +43,14 @@ export function createLinkService(deps: ServiceDeps) {
 type Completion = ReturnType<typeof createCompletion>;
 
 /** Adds values to a link that its row does not contain. */
-function createCompletion(sql: Sql, readSpentClicks: ReadSpentClicks) {
+function createCompletion(sql: Sql, readUsedClicks: ReadUsedClicks) {
   const readTakedowns = createTakedownReader(sql);
 
   /** Adds the number of used clicks, if the link has a limit. */
-  async function withSpentClicks(row: LinkRow): Promise<LinkRow> {
+  async function withUsedClicks(row: LinkRow): Promise<LinkRow> {
     const ledger = row.extras?.ledger;
-    const spent = ledger === undefined ? undefined : await readSpentClicks(ledger);
-    return spent === undefined ? row : { ...row, spent_clicks: spent };
+    const used = ledger === undefined ? undefined : await readUsedClicks(ledger);
+    return used === undefined ? row : { ...row, used_clicks: used };
   }
 
   /** Sets whether a link is taken down with its account or host. */
@@ -63,7 +63,7 @@ function createCompletion(sql: Sql, readSpentClicks: ReadSpentClicks) {
   return {
     withTakedown,
     complete: async (row: LinkRow): Promise<LinkRow> =>
-      await withSpentClicks(await withTakedown(row)),
+      await withUsedClicks(await withTakedown(row)),
   };
 }
 

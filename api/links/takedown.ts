@@ -1,9 +1,10 @@
 /** Takes down and restores single links, on an operator's command. */
 import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
+import { keyOf, type ShortLink } from "../../shared/contracts/short-link.ts";
 import { addToOutbox } from "../feed/outbox.ts";
 import type { Sql } from "../postgres.ts";
 import { lockAliasesAndDrawVersions } from "./alias-locks.ts";
-import { nameOf, type ShortLink, shortLinkOf, toRecord } from "./record.ts";
+import { shortLinkOf, toRecord } from "./record.ts";
 import { listTakenDown, lockLinkByName, setTakenDown } from "./sql.ts";
 
 /**
@@ -25,7 +26,7 @@ export async function takeLinkDown(
     const row = { ...link, taken_down: down, version };
     await setTakenDown(transaction, row);
     const [entry] = await addToOutbox(transaction, [toRecord(row)], "overdue");
-    return { name: nameOf(shortLink), outboxId: String(entry?.outboxId) };
+    return { name: keyOf(shortLink), outboxId: String(entry?.outboxId) };
   });
 }
 

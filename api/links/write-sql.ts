@@ -156,8 +156,8 @@ export async function findOwnedLinks(
   return new Map(rows.map((row) => [row.id, row]));
 }
 
-/** The names that a link is to have; null for one that it keeps or does not want. */
-export type WantedNames = Pick<LinkRow, "id" | "domain_id" | "folded" | "external_id"> & {
+/** The names that a link is to have; null for one that it keeps or lacks. */
+export type RequestedNames = Pick<LinkRow, "id" | "domain_id" | "folded" | "external_id"> & {
   alias: string | null;
 };
 
@@ -174,9 +174,9 @@ export type Conflict = {
 export async function findConflicts(
   sql: Sql | Transaction,
   { accountId, mode }: AccountScope,
-  wanted: readonly WantedNames[],
+  requested: readonly RequestedNames[],
 ): Promise<Map<Uuid, Conflict>> {
-  const names = wanted.map(({ id, domain_id, folded, external_id, alias }) => ({
+  const names = requested.map(({ id, domain_id, folded, external_id, alias }) => ({
     id,
     domain_id,
     folded,
@@ -184,22 +184,22 @@ export async function findConflicts(
     alias,
   }));
   const rows = await sql<Conflict[]>`
-    select wanted.id,
+    select requested.id,
            exists (select from links link
-                    where link.domain_id = wanted.domain_id and link.alias = wanted.alias and link.id <> wanted.id)
-           or wanted.domain_id is null
+                    where link.domain_id = requested.domain_id and link.alias = requested.alias and link.id <> requested.id)
+           or requested.domain_id is null
               and exists (select from links link
-                           where link.domain_id is null and link.alias = wanted.alias and link.id <> wanted.id)
-           or wanted.folded
+                           where link.domain_id is null and link.alias = requested.alias and link.id <> requested.id)
+           or requested.folded
               and exists (select from links link
-                           where link.domain_id = wanted.domain_id and lower(link.alias) = lower(wanted.alias)
-                             and link.folded and link.id <> wanted.id) as alias_taken,
+                           where link.domain_id = requested.domain_id and lower(link.alias) = lower(requested.alias)
+                             and link.folded and link.id <> requested.id) as alias_taken,
            exists (select from links link
                     where link.account_id = ${accountId} and link.mode = ${mode}
-                      and link.external_id = wanted.external_id and link.id <> wanted.id) as external_id_taken,
-           exists (select from links link where link.id = wanted.id) as id_taken
+                      and link.external_id = requested.external_id and link.id <> requested.id) as external_id_taken,
+           exists (select from links link where link.id = requested.id) as id_taken
       from jsonb_to_recordset(${sql.json(names)}::jsonb)
-        as wanted (id uuid, domain_id uuid, folded boolean, external_id text, alias text)`;
+        as requested (id uuid, domain_id uuid, folded boolean, external_id text, alias text)`;
   return new Map(rows.map((row) => [row.id, row]));
 }
 

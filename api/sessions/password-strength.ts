@@ -8,7 +8,7 @@ import { ApiError } from "../http/errors.ts";
  * Maximum characters evaluated: the time grows with the cube of their number, up to 25 ms for 24. A
  * password with a strong prefix is strong as a whole.
  */
-const JUDGED_LENGTH_MAX = 24;
+const SCORED_LENGTH_MAX = 24;
 
 /** Scores are 0 to 4; below 2, fewer than a million guesses are enough. */
 const SCORE_MIN = 2;
@@ -24,11 +24,11 @@ export function createPasswordStrength(): RequireStrongPassword {
   const zxcvbn = new ZxcvbnFactory({
     dictionary,
     graphs: adjacencyGraphs,
-    maxLength: JUDGED_LENGTH_MAX,
+    maxLength: SCORED_LENGTH_MAX,
   });
   return (password, words) => {
     const guessable = words.flatMap((word) => [word, ...word.split(/[@.\s]+/)]);
-    const { score } = zxcvbn.check(password.slice(0, JUDGED_LENGTH_MAX), guessable);
+    const { score } = zxcvbn.check(password.slice(0, SCORED_LENGTH_MAX), guessable);
     if (score >= SCORE_MIN) return;
     throw new ApiError(
       "invalid_request",

@@ -83,7 +83,7 @@ export const createTagService = ({ sql, changedLinks }: TagServiceDeps) => ({
 
 /**
  * Replaces tags by `into`, or removes them when it is null, in transactions of {@link BATCH} links. `done` is false when
- * the request has changed {@link CHANGED_MAX} links, or spent the account's budget, and more may remain. Throws
+ * the request has changed {@link CHANGED_MAX} links, or consumed the account's budget, and more may remain. Throws
  * `rate_limited` when nothing of the budget is left to begin with.
  */
 async function replace(

@@ -20,7 +20,7 @@ for (let i = 0; i < changes; i++) {
   const link = links[i % links.length];
   if (link === undefined) break;
   const record = toLinkRecord(link, version + i + 1, account);
-  connection.publish(linkSubject("", link.alias), encodeLinkRecord(record));
+  connection.publish(linkSubject({ domain: "", alias: link.alias }), encodeLinkRecord(record));
   const ahead = start + (i / perSecond) * 1_000 - performance.now();
   if (ahead > 1) await Bun.sleep(ahead);
 }

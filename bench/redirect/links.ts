@@ -1,8 +1,8 @@
 /** The links of the redirect benchmarks, and a redirector that serves them. */
 import { connect } from "nats";
 
-import type { LinkExtras } from "../../shared/contracts/link-extras.ts";
 import { type ActiveLink, encodeLinkRecord } from "../../shared/contracts/link-record.ts";
+import type { RedirectSettings } from "../../shared/contracts/redirect-settings.ts";
 import { ensureLinksStream, linkSubject } from "../../shared/contracts/streams.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { natsLogin } from "../../shared/nats.ts";
@@ -31,25 +31,25 @@ export const redirectorEnv = (natsUrl: string, port: number, journalDir: string)
 });
 
 /**
- * Publishes links of a new account to the links stream; their versions start above `versionsFrom`, and `extrasOf` is
- * asked for the extras of each.
+ * Publishes links of a new account to the links stream; their versions start above `versionsFrom`, and `settingsOf` is
+ * called for the settings of each.
  */
 export async function publishLinks(
   url: string,
   links: Links,
   versionsFrom = 0,
-  extrasOf: () => LinkExtras | undefined = () => undefined,
+  settingsOf: () => RedirectSettings | undefined = () => undefined,
 ): Promise<void> {
   const connection = await connect(natsLogin(url));
   await ensureLinksStream(await connection.jetstreamManager(), 1);
   const account = newUuid();
   for (const [i, link] of links.entries()) {
-    const extras = extrasOf();
+    const settings = settingsOf();
     connection.publish(
-      linkSubject("", link.alias),
+      linkSubject({ domain: "", alias: link.alias }),
       encodeLinkRecord({
         ...toLinkRecord(link, versionsFrom + i + 1, account),
-        ...(extras === undefined ? {} : { extras }),
+        ...(settings === undefined ? {} : { extras: settings }),
       }),
     );
     if (i % 1_000 === 999) await connection.flush();

@@ -1,7 +1,7 @@
 /** The demo account and user. */
 import type { StackFile } from "./stack.ts";
 
-/** Attempts to have the API judge the key, which needs PostgreSQL, and the pause between two. */
+/** Attempts to have the API check the key, which needs PostgreSQL, and the pause between two. */
 const ATTEMPTS_MAX = 60;
 const RETRY_MS = 500;
 
@@ -19,7 +19,9 @@ export async function keyWorks(apiUrl: string, key: string): Promise<boolean> {
     if (status === 401 || status === 403) return false;
     await Bun.sleep(RETRY_MS);
   }
-  throw new Error(`The API does not say whether the demo key is valid: it answers ${status}.`);
+  throw new Error(
+    `The API does not say whether the demo key is valid: it responds with ${status}.`,
+  );
 }
 
 export const DEMO_EMAIL = "demo@example.com";

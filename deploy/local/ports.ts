@@ -26,11 +26,11 @@ export function choosePorts<Name extends string>(
   // Preferred ports first: a random port must not be one that another name prefers.
   const names = (Object.keys(preferred) as Name[]).toSorted((a, b) => preferred[b] - preferred[a]);
   for (const name of names) {
-    const wanted = preferred[name];
-    const isFree = wanted !== 0 && !used.has(wanted) && canListen(wanted);
-    const port = isFree ? wanted : findFreePort(used);
+    const requested = preferred[name];
+    const isFree = requested !== 0 && !used.has(requested) && canListen(requested);
+    const port = isFree ? requested : findFreePort(used);
     used.add(port);
-    chosen[name] = { port, taken: wanted !== 0 && port !== wanted };
+    chosen[name] = { port, taken: requested !== 0 && port !== requested };
   }
   return chosen;
 }

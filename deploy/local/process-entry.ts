@@ -1,4 +1,4 @@
-/** Processes that are told apart also when a process id is used again. */
+/** Identifies processes, also when a process id is used again. */
 import { readFileSync } from "node:fs";
 
 /** A process and its start time: the pid may since have been reused. */

@@ -5,7 +5,7 @@
  * `setpriv --pdeathsig` would need util-linux).
  *
  * Run as a program it reads lines of `name pid`: the children to watch. A parent may be killed after it has started a
- * child and before it has said so: on Linux, a variable in the child's environment tells whose it is.
+ * child and before it has said so: on Linux, a variable in the child's environment names its parent.
  */
 import { randomUUID } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";

@@ -29,7 +29,7 @@ const APP_FILE_MAX_AGE_SECONDS = 300;
 type DomainRedirect = { url: string; response: PageResponse };
 
 /** A domain's responses; undefined where it has no setting. */
-export type DomainAnswers = {
+export type DomainResponses = {
   /** The account of the domain; "" when its notice does not name it. */
   accountId: string;
   root: DomainRedirect | undefined;
@@ -40,12 +40,16 @@ export type DomainAnswers = {
   fold: DomainSettings["fold"];
 };
 
-type Entry = { version: number; notice: DomainNotice | undefined; answers: DomainAnswers | null };
+type Entry = {
+  version: number;
+  notice: DomainNotice | undefined;
+  responses: DomainResponses | null;
+};
 
-export type DomainAnswersCache = ReturnType<typeof createDomainAnswers>;
+export type DomainSettingsCache = ReturnType<typeof createDomainSettingsCache>;
 
 /** Caches the settings of at most `domainsMax` domains. */
-export function createDomainAnswers(domainsMax = DOMAINS_MAX) {
+export function createDomainSettingsCache(domainsMax = DOMAINS_MAX) {
   const entries = new LRUCache<string, Entry>({
     max: domainsMax,
     maxSize: SETTINGS_BYTES_MAX,
@@ -54,7 +58,7 @@ export function createDomainAnswers(domainsMax = DOMAINS_MAX) {
   });
   return {
     /** A domain's responses; null when it has no settings, undefined when that is unknown. */
-    get: (domain: string): DomainAnswers | null | undefined => entries.get(domain)?.answers,
+    get: (domain: string): DomainResponses | null | undefined => entries.get(domain)?.responses,
     /**
      * Applies a feed record, unless a newer one is cached; undefined for a domain without a record.
      */
@@ -64,8 +68,8 @@ export function createDomainAnswers(domainsMax = DOMAINS_MAX) {
       if (known !== undefined && known.version >= version) return;
       const notice = record !== undefined && isDomainNotice(record) ? record : undefined;
       const isEmpty = notice === undefined || Object.keys(notice.settings).length === 0;
-      const answers = isEmpty ? null : toAnswers(notice);
-      entries.set(domain, { version, notice, answers });
+      const responses = isEmpty ? null : toResponses(notice);
+      entries.set(domain, { version, notice, responses });
     },
     /** Removes a domain that no longer exists. */
     forget: (domain: string): void => void entries.delete(domain),
@@ -74,7 +78,7 @@ export function createDomainAnswers(domainsMax = DOMAINS_MAX) {
   };
 }
 
-function toAnswers({ settings, account_id = "" }: DomainNotice): DomainAnswers {
+function toResponses({ settings, account_id = "" }: DomainNotice): DomainResponses {
   const { root_url, not_found_url, expired_url, fold } = settings;
   const { apple_app_site_association, assetlinks } = settings;
   const files = new Map<string, PageResponse>();

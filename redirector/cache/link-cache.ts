@@ -9,10 +9,10 @@
  */
 import type { ByteRange } from "../../shared/bytes.ts";
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
+import { keyOf } from "../../shared/contracts/short-link.ts";
 import {
   type CachedState,
   emptyLink,
-  keyOf,
   readLink,
   setReferenced,
   sizeOf,

@@ -1,4 +1,27 @@
-/** Reads the requests in the bytes of a connection, and passes each to the dispatcher in order. */
+/**
+ * Reads the requests in the bytes of a connection, and passes each to the dispatcher in order. A
+ * client may pipeline: it sends requests without waiting for the responses. These are the bounds:
+ *
+ * - Order: the next request is read only when the response to the one before is complete and the
+ *   client's socket has accepted it (`canRead`). The response to a link in memory is complete at
+ *   once, so several requests can be handled in one turn of the event loop.
+ * - Share of a turn: a connection gets `REQUESTS_PER_TURN_MAX` responses, but only one once the turn
+ *   has taken 5 ms (`TURN_MS = 5` in `turn.ts`). The other requests wait for a later turn. Connections
+ *   whose next requests have arrived already share 5 ms of a turn (`WAITING_MS = 5` in
+ *   `waiting-turns.ts`), and networks take turns in them. So a client that pipelines delays others
+ *   that pipeline, not those that send one request at a time.
+ * - Size of a request: a head has 16 KiB (`HEAD_BYTES_MAX = 16 * 1024`) and 100 fields
+ *   (`FIELDS_MAX = 100`), and more is rejected with 431. Only a form of 2 KiB can be posted
+ *   (`FORM_BYTES_MAX = 2_048`). After a rejection the connection is closed, because its further
+ *   bytes cannot be trusted.
+ * - Memory: of a connection that waits for a response or for the rest of a request, 64 KiB of input
+ *   are buffered (`INPUT_BYTES_MAX = 64 * 1024`); a client that sends more is disconnected. If the
+ *   input only waits for the connection's next turn, the socket is paused instead. The pipelined
+ *   input of all connections is 64 MiB at most (`PIPELINED_BYTES_MAX = 64 * 1024 * 1024`); the
+ *   connection that would exceed it is closed.
+ * - Time: a request must arrive within 5 s (`REQUEST_SECONDS = 5`), and the client must read a
+ *   response within 30 s (`RESPONSE_SECONDS = 30`).
+ */
 import { readBody } from "./body.ts";
 import { canRead, type Client } from "./connection.ts";
 import { createDispatcher, type DispatcherDeps } from "./dispatcher.ts";

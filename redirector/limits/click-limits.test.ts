@@ -7,7 +7,7 @@ import {
   type ClickLimit,
   EMPTY_LEDGER,
   type Ledger,
-  spentClicks,
+  usedClicks,
 } from "../../shared/contracts/click-limits.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { createLog } from "../../shared/log.ts";
@@ -86,7 +86,7 @@ function createRedirector(ledgers: FakeLedgers) {
   let limits = start();
   return {
     take: async (limit: ClickLimit): Promise<ClickOutcome> => await limits.take(limit),
-    isSpent: (limit: ClickLimit) => limits.isSpent(limit),
+    isExhausted: (limit: ClickLimit) => limits.isExhausted(limit),
     look: async (limit: ClickLimit) => await limits.look(limit),
     restore: () => limits.restore(),
     stop: () => limits.stop(1_000),
@@ -119,9 +119,9 @@ test("an idle redirector gives back what it leased, so that others get the last 
     expect(outcome).toBe("spent");
   }, 10_000);
   expect(taken).toHaveLength(15);
-  expect(other.isSpent(limitOf(16))).toBe(true);
+  expect(other.isExhausted(limitOf(16))).toBe(true);
   // Raising it is noticed at once.
-  expect(other.isSpent(limitOf(17))).toBe(false);
+  expect(other.isExhausted(limitOf(17))).toBe(false);
   expect(await other.take(limitOf(17))).toBe("taken");
 });
 
@@ -132,7 +132,7 @@ test("what takes no click learns whether one is left, without leasing any", asyn
   expect(ledgers.stored.sequence).toBe(0);
   expect(await taking.take(limitOf(1))).toBe("taken");
   await eventually(async () => expect(await asking.look(limitOf(1))).toBe(true), 10_000);
-  expect(asking.isSpent(limitOf(1))).toBe(true);
+  expect(asking.isExhausted(limitOf(1))).toBe(true);
   ledgers.up = false;
   expect(await asking.look(limitOf(2))).toBe(false);
 });
@@ -173,7 +173,7 @@ test("ledgers that were set back, or lost, do not grant again what redirectors u
   for (let i = 0; i < 30; i++) await redirectors[i % 2]?.take(limit);
   ledgers.stored = { ledger: EMPTY_LEDGER, sequence: 0 };
   for (const redirector of redirectors) redirector.restore();
-  await eventually(async () => expect(spentClicks(ledgers.stored.ledger, limit)).toBe(30), 10_000);
+  await eventually(async () => expect(usedClicks(ledgers.stored.ledger, limit)).toBe(30), 10_000);
   let taken = 0;
   await eventually(async () => {
     for (const redirector of redirectors) {

@@ -20,7 +20,7 @@ export type ClickLimits = {
   /** Consumes a click, synchronously while a lease has clicks left. */
   take(limit: ClickLimit): ClickOutcome | Promise<ClickOutcome>;
   /** Whether the limit is known to be reached. */
-  isSpent(limit: ClickLimit): boolean;
+  isExhausted(limit: ClickLimit): boolean;
   /**
    * Whether the limit is reached, for requests that consume no click. Reads the ledger unless that
    * was done recently.
@@ -68,7 +68,7 @@ export function createClickLimits({
       const taken = recentRejection(holding, limit, clock) ?? waiting.takeClick(holding, limit);
       return taken instanceof Promise ? taken.then(count) : count(taken);
     },
-    isSpent(limit) {
+    isExhausted(limit) {
       const holding = holdings.find(limit.id);
       return holding !== undefined && recentRejection(holding, limit, clock) === "spent";
     },
@@ -76,7 +76,7 @@ export function createClickLimits({
       const holding = holdings.get(limit.id);
       if (recentRejection(holding, limit, clock) === "spent") return true;
       if (holding.upTo > holding.used || clock() < holding.leftUntil) return false;
-      return waiting.readSpent(holding, limit);
+      return waiting.readExhausted(holding, limit);
     },
     restore() {
       // The most recently used first: their ledgers are the most likely to have been rolled back.

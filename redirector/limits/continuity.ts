@@ -170,7 +170,7 @@ function createPosition({ initial, onPosition, onRollback, log, clock }: Positio
         (position.stream === next.stream && position.sequence <= next.sequence);
       const changed = position?.stream !== next.stream || position.sequence !== next.sequence;
       if (!continuesStream && ++suspicions < SUSPICIONS) {
-        close("the stream LIMITS seems to be set back");
+        close("the stream LIMITS seems to be rolled back");
         return;
       }
       if (continuesStream) follow(next);

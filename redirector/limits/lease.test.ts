@@ -10,7 +10,7 @@ import {
   ENTRIES_MAX,
   leasedClicks,
   type Ledger,
-  spentClicks,
+  usedClicks,
 } from "../../shared/contracts/click-limits.ts";
 import { GONE_SECONDS, lease, LEASE_MAX, settle } from "./lease.ts";
 
@@ -88,7 +88,7 @@ describe("a lease", () => {
       ledger = settle(ledger, { id: `holder-${i}`, used: 2 }, i);
     }
     expect(Object.keys(ledger.entries)).toHaveLength(ENTRIES_MAX);
-    expect(spentClicks(ledger, limit)).toBe(2 * (ENTRIES_MAX + 20));
+    expect(usedClicks(ledger, limit)).toBe(2 * (ENTRIES_MAX + 20));
     expect(decodeLedger(encodeLedger(ledger))).toEqual(ledger);
     expect(encodeLedger(ledger).length).toBeLessThan(32 * 1024);
   });

@@ -9,7 +9,7 @@ import {
   leasedClicks,
   type LeaseEntry,
   type Ledger,
-  spentClicks,
+  usedClicks,
 } from "../../shared/contracts/click-limits.ts";
 import type { Uuid } from "../../shared/ids.ts";
 
@@ -52,7 +52,7 @@ export function lease(
   { now, waiting }: { now: number; waiting: number },
 ): LeaseStep {
   const settled = settle({ ...ledger, stored: Math.max(ledger.stored, limit.stored) }, holder, now);
-  const left = limit.max - spentClicks(settled, limit) - leasedClicks(settled);
+  const left = limit.max - usedClicks(settled, limit) - leasedClicks(settled);
   if (left <= 0)
     return { ledger: settled, upTo: holder.used, outcome: rejectionOf(settled, limit, now) };
   const requested = Math.max(1, Math.floor(left / LEASE_PART), waiting);
@@ -66,10 +66,10 @@ export function lease(
 
 /** Whether only leases that may be returned could still provide a click. */
 function rejectionOf(ledger: Ledger, limit: ClickLimit, now: number): "busy" | "spent" {
-  if (spentClicks(ledger, limit) >= limit.max) return "spent";
+  if (usedClicks(ledger, limit) >= limit.max) return "spent";
   const gone = Object.values(ledger.entries).filter(({ at }) => now - at > GONE_SECONDS);
   const lost = gone.reduce((sum, { upTo, used }) => sum + upTo - used, 0);
-  return spentClicks(ledger, limit) + lost >= limit.max ? "spent" : "busy";
+  return usedClicks(ledger, limit) + lost >= limit.max ? "spent" : "busy";
 }
 
 /**

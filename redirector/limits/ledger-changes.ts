@@ -21,7 +21,7 @@ const RETRY_MS = 1_000;
 const RACES_MAX = 30;
 
 /** How long a rejection is reused without reading the ledger again. */
-const SPENT_MS = 1_000;
+const EXHAUSTED_MS = 1_000;
 const BUSY_MS = 100;
 
 type ChangesDeps = {
@@ -40,7 +40,7 @@ export type LedgerChanges = {
   /** Reports used clicks and returns the rest of the lease. */
   report(holding: Holding): Promise<void>;
   /** Whether the ledger has no clicks left; changes nothing. False when it cannot be read. */
-  readSpent(holding: Holding, limit: ClickLimit): Promise<boolean>;
+  readExhausted(holding: Holding, limit: ClickLimit): Promise<boolean>;
 };
 
 export function createLedgerChanges(deps: ChangesDeps): LedgerChanges {
@@ -69,7 +69,7 @@ export function createLedgerChanges(deps: ChangesDeps): LedgerChanges {
       log.debug({ error }, "click_lease_failed");
     }
     if (outcome !== "leased")
-      recordRejection(holding, limit, outcome, outcome === "spent" ? SPENT_MS : BUSY_MS);
+      recordRejection(holding, limit, outcome, outcome === "spent" ? EXHAUSTED_MS : BUSY_MS);
     return outcome;
   }
 
@@ -88,13 +88,13 @@ export function createLedgerChanges(deps: ChangesDeps): LedgerChanges {
   return {
     acquire: (holding, limit) => runAlone(holding, () => acquire(holding, limit)),
     report: async (holding) => void (await runAlone(holding, () => report(holding))),
-    async readSpent(holding, limit) {
+    async readExhausted(holding, limit) {
       try {
         const { ledger } = await ledgers.read(limit.id);
         const now = unixSeconds();
         const { outcome } = lease(ledger, limit, toHolder(holding), { now, waiting: 0 });
-        if (outcome === "spent") recordRejection(holding, limit, outcome, SPENT_MS);
-        else holding.leftUntil = clock() + SPENT_MS;
+        if (outcome === "spent") recordRejection(holding, limit, outcome, EXHAUSTED_MS);
+        else holding.leftUntil = clock() + EXHAUSTED_MS;
         return outcome === "spent";
       } catch (error) {
         log.debug({ error }, "click_limit_not_read");

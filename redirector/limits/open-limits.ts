@@ -19,7 +19,7 @@ const FILE_NAME = "click-limits";
  */
 const STOP_MS = 2_000;
 
-type OpenLimits = Pick<ClickLimits, "take" | "look" | "isSpent" | "stats"> & {
+type OpenLimits = Pick<ClickLimits, "take" | "look" | "isExhausted" | "stats"> & {
   /**
    * Why no clicks can be leased, in words; undefined when they can, or while no link has a limit.
    */
@@ -61,7 +61,7 @@ export function openLimits({
   return {
     take: limits.take,
     look: limits.look,
-    isSpent: limits.isSpent,
+    isExhausted: limits.isExhausted,
     stats: limits.stats,
     warning: () => (limits.stats().known === 0 ? undefined : continuity.problem()),
     rollbacks: continuity.rollbacks,

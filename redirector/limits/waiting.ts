@@ -21,7 +21,7 @@ const POLL_MS = 50;
 
 type WaitingDeps = {
   holdings: Pick<Holdings, "use">;
-  changes: Pick<LedgerChanges, "acquire" | "readSpent">;
+  changes: Pick<LedgerChanges, "acquire" | "readExhausted">;
   continuity: Pick<Continuity, "isReady" | "isOpen">;
   clock: () => number;
 };
@@ -56,11 +56,11 @@ export function createWaiting({ holdings, changes, continuity, clock }: WaitingD
     /**
      * Reads whether a limit is reached; false when too many requests wait, or when that is unknown.
      */
-    readSpent(holding: Holding, limit: ClickLimit): boolean | Promise<boolean> {
+    readExhausted(holding: Holding, limit: ClickLimit): boolean | Promise<boolean> {
       if (waiting >= WAITING_MAX || !continuity.isReady()) return false;
       waiting++;
       holding.reading ??= changes
-        .readSpent(holding, limit)
+        .readExhausted(holding, limit)
         .finally(() => (holding.reading = undefined));
       return holding.reading.finally(() => waiting--);
     },

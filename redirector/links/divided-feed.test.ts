@@ -76,7 +76,7 @@ async function publish(record: LinkRecord): Promise<void> {
     if (isInStream(stream, record))
       await connection
         .jetstream()
-        .publish(linkSubject(domain, alias, stream), encodeLinkRecord(record));
+        .publish(linkSubject({ domain, alias }, stream), encodeLinkRecord(record));
 }
 
 /** Says in a stream, or in all of them, that it has every link; the first one says how many there are. */

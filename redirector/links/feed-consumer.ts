@@ -36,8 +36,8 @@ const PULL_EXPIRES_MS = 1_000;
 const PULL_BATCH = 5_000;
 
 /**
- * Maximum delay of a pull beyond its time; after that its consumer is lost, together with its
- * server.
+ * How much later than requested a pull may end. After that the consumer counts as lost, as its
+ * server has probably ended.
  */
 const PULL_GRACE_MS = 300;
 

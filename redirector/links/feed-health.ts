@@ -96,7 +96,7 @@ export function createFeedHealth(now = () => performance.now()) {
     /** Why links may be outdated; undefined when they are current. */
     warning(): string | undefined {
       if (!feed.complete)
-        return `the store of this host lacks links${nameLacking(feed)}; it is being filled, and links that it does not have yet answer 503`;
+        return `the store of this host lacks links${nameLacking(feed)}; it is being filled, and the response for links that it does not have yet is 503`;
       if (feed.lacks > 0)
         return `the store of this host has ${feed.lacks} links fewer than PostgreSQL, also after reading the feed again`;
       const age = Math.round(ageSeconds());

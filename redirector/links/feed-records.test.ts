@@ -13,15 +13,15 @@ import {
   type LinkRecord,
   toMessage,
 } from "../../shared/contracts/link-record.ts";
+import { keyOf } from "../../shared/contracts/short-link.ts";
 import { limitSubject, linkSubject } from "../../shared/contracts/streams.ts";
 import type { RequestFacts } from "../../shared/decision/facts.ts";
 import { compileTargets } from "../../shared/decision/targets.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
-import { keyOf } from "../../shared/links-store/record.ts";
 import { decodeStoredRecord, encodeStoredRecord } from "../../shared/links-store/stored-record.ts";
 import { createLog } from "../../shared/log.ts";
 import { ID_BYTES, readUuid, writeUuid } from "../../shared/uuid-bytes.ts";
-import { createDomainAnswers } from "../cache/domain-settings.ts";
+import { createDomainSettingsCache } from "../cache/domain-settings.ts";
 import { createLinkCache } from "../cache/link-cache.ts";
 import { createTakedowns } from "../cache/takedowns.ts";
 import { aboutContent, creationTimeOf } from "../pages/about-page.ts";
@@ -232,7 +232,7 @@ function createState() {
   const cache = createLinkCache(1);
   const takedowns = createTakedowns();
   // As large as that of a redirector, it would take longer to create than all the rest.
-  const domains = createDomainAnswers(10);
+  const domains = createDomainSettingsCache(10);
   return {
     apply(record: LinkRecord, message: Uint8Array): void {
       const stored = decodeStoredRecord(encodeStoredRecord(record, message));
@@ -267,7 +267,7 @@ const log = createLog("test", "silent");
 const canary = (version: number): ActiveLink => ({ ...plain, version, alias: "canary" });
 
 const toMessageOf = (record: object & { domain: string; alias: string }, data: Uint8Array) => ({
-  subject: linkSubject(record.domain, record.alias),
+  subject: linkSubject(record),
   sequence: 1,
   data,
 });

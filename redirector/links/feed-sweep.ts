@@ -1,7 +1,7 @@
 /** Removes links from the store that their stream no longer has, in parts between two pulls. */
 import { TAKEDOWNS_ALIAS } from "../../shared/contracts/feed-notices.ts";
 import { isInStream, type LinksStream } from "../../shared/contracts/links-streams.ts";
-import { linkOfKey } from "../../shared/links-store/record.ts";
+import { shortLinkOfKey } from "../../shared/contracts/short-link.ts";
 import type { StoreWriter } from "./store-writer.ts";
 
 /** Maximum rows that one transaction checks for links that the stream no longer has. */
@@ -18,7 +18,7 @@ export function createSweep(store: Pick<StoreWriter, "sweep">, stream: LinksStre
    * Links of other streams stay. The list of takedowns stays too: a feed without it has lost it.
    */
   const isKept = (key: string): boolean =>
-    key === `/${TAKEDOWNS_ALIAS}` || !isInStream(stream, linkOfKey(key));
+    key === `/${TAKEDOWNS_ALIAS}` || !isInStream(stream, shortLinkOfKey(key));
 
   return {
     /**

@@ -66,7 +66,7 @@ afterAll(async () => {
 beforeEach(createStream);
 
 const publish = (record: LinkRecord) =>
-  client.publish(linkSubject(record.domain, record.alias), encodeLinkRecord(record));
+  client.publish(linkSubject(record), encodeLinkRecord(record));
 const publishHeartbeat = (heartbeat: Heartbeat) =>
   client.publish(HEARTBEAT_SUBJECT, encodeHeartbeat(heartbeat));
 

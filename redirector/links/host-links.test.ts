@@ -18,7 +18,7 @@ import { type Nats, openNats } from "../../shared/nats.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { activeLink } from "../../test/harness/link-record.ts";
 import { startNats } from "../../test/harness/nats.ts";
-import { createDomainAnswers } from "../cache/domain-settings.ts";
+import { createDomainSettingsCache } from "../cache/domain-settings.ts";
 import { createLinkCache } from "../cache/link-cache.ts";
 import { createTakedowns } from "../cache/takedowns.ts";
 import { startHostLinks } from "./host-links.ts";
@@ -49,7 +49,7 @@ function startProcess(nats: Pick<Nats, "connection" | "connected"> = AWAY, turnM
   const takedowns = createTakedowns();
   const cache = createLinkCache(16 * 1024 ** 2, takedowns.covers);
   takedowns.onChange(() => void cache.remark());
-  const domains = createDomainAnswers();
+  const domains = createDomainSettingsCache();
   const damages: unknown[] = [];
   const links = startHostLinks({
     dir,
@@ -238,7 +238,9 @@ describe("an alias that the store does not have", () => {
     using process = startProcess(nats);
     expect(await process.links.fetch("", "new")).toBeUndefined();
     const link = activeLink("new", 1);
-    await connection.jetstream().publish(linkSubject("", "new"), encodeLinkRecord(link));
+    await connection
+      .jetstream()
+      .publish(linkSubject({ domain: "", alias: "new" }), encodeLinkRecord(link));
     // The feed has it, and the store does not yet.
     const fetched = Promise.all(Array.from({ length: 100 }, () => process.links.fetch("", "new")));
     await Bun.sleep(100);

@@ -9,7 +9,7 @@ import type { LinksStream } from "../../shared/contracts/links-streams.ts";
 import { EMPTY_FEED } from "../../shared/links-store/schema.ts";
 import type { Log } from "../../shared/log.ts";
 import type { Nats } from "../../shared/nats.ts";
-import type { DomainAnswersCache } from "../cache/domain-settings.ts";
+import type { DomainSettingsCache } from "../cache/domain-settings.ts";
 import type { LinkCache } from "../cache/link-cache.ts";
 import type { Takedowns } from "../cache/takedowns.ts";
 import { createCatchUp } from "./catch-up.ts";
@@ -60,7 +60,7 @@ type HostLinksDeps = {
   streams: readonly LinksStream[];
   cache: Pick<LinkCache, "put" | "has" | "forget" | "clear">;
   takedowns: Pick<Takedowns, "apply" | "isKnown">;
-  domains: Pick<DomainAnswersCache, "apply" | "forget" | "clear">;
+  domains: Pick<DomainSettingsCache, "apply" | "forget" | "clear">;
   /** Makes another thread read a link, so that its pages are in memory afterwards. */
   prefetch: (domain: string, alias: string) => Promise<void>;
   /** Called with the store's state of the feed, when it has changed. */

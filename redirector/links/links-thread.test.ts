@@ -104,7 +104,7 @@ function start(folder = dir, images: ImagesPlace = {}): LinksThread {
 const publish = (alias: string, version: number) =>
   connection
     .jetstream()
-    .publish(linkSubject("", alias), encodeLinkRecord(activeLink(alias, version)));
+    .publish(linkSubject({ domain: "", alias }), encodeLinkRecord(activeLink(alias, version)));
 
 /** The version that the store of a folder has of a link. */
 function versionOf(alias: string, folder = dir): number | undefined {

@@ -2,9 +2,9 @@
 import { isNotice, TAKEDOWNS_ALIAS } from "../../shared/contracts/feed-notices.ts";
 import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
 import type { LinksStream } from "../../shared/contracts/links-streams.ts";
-import { linkOfKey } from "../../shared/links-store/record.ts";
+import { shortLinkOfKey } from "../../shared/contracts/short-link.ts";
 import { EMPTY_FEED } from "../../shared/links-store/schema.ts";
-import type { DomainAnswersCache } from "../cache/domain-settings.ts";
+import type { DomainSettingsCache } from "../cache/domain-settings.ts";
 import type { LinkCache } from "../cache/link-cache.ts";
 import type { Takedowns } from "../cache/takedowns.ts";
 import { combineFeeds, type HostFeed } from "./host-feed.ts";
@@ -23,7 +23,7 @@ type UpdatesDeps = {
   streams: readonly LinksStream[];
   cache: Pick<LinkCache, "put" | "has" | "forget" | "clear">;
   takedowns: Pick<Takedowns, "apply" | "isKnown">;
-  domains: Pick<DomainAnswersCache, "apply" | "forget" | "clear">;
+  domains: Pick<DomainSettingsCache, "apply" | "forget" | "clear">;
   /** Called with the store's state of the feed, when it has changed. */
   onFeed: (feed: HostFeed) => void;
   /** Called with the error of a change that could not be applied. */
@@ -112,7 +112,7 @@ export function createMemoryUpdates(deps: UpdatesDeps) {
  */
 function createApply({ cache, takedowns, domains, onFailed }: UpdatesDeps) {
   return (reader: StoreReader, key: string): void => {
-    const { domain, alias } = linkOfKey(key);
+    const { domain, alias } = shortLinkOfKey(key);
     const notice = isNotice({ alias });
     if (!notice && !cache.has(domain, alias)) return;
     try {

@@ -13,7 +13,7 @@ export const memoryDir = (dir: string): string =>
 
 /**
  * Finds the file of the store; undefined while there is none. A replacement file has another inode.
- * Ignores a file of another user: everybody may write to the folder in memory.
+ * Ignores a file of another user, because all users may write to the folder in memory.
  */
 export function findStore(dir: string): { dir: string; inode: number } | undefined {
   for (const folder of [dir, memoryDir(dir)]) {

@@ -4,7 +4,7 @@
 import { Database } from "bun:sqlite";
 
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
-import { keyOf } from "../../shared/links-store/record.ts";
+import { keyOf } from "../../shared/contracts/short-link.ts";
 import { readFeed } from "../../shared/links-store/schema.ts";
 import { decodeStoredRecord } from "../../shared/links-store/stored-record.ts";
 import { storePath } from "./store-files.ts";

@@ -107,7 +107,7 @@ const MESSAGES = {
   rate_limited: {
     status: 429,
     title: "Too many requests",
-    text: "Too many addresses without a link were asked for from where you are. Please wait a moment.",
+    text: "Too many addresses without a link were requested from your network. Please wait a moment.",
   },
   unavailable: {
     status: 503,

@@ -1,7 +1,7 @@
 /**
  * The page for link-preview agents: a card in Open Graph (https://ogp.me), without the destination.
  */
-import type { Preview } from "../../shared/contracts/link-extras.ts";
+import type { Preview } from "../../shared/contracts/redirect-settings.ts";
 import type { PageResponse } from "../http/response.ts";
 
 const HEADERS = {

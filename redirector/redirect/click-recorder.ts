@@ -9,7 +9,7 @@ import type { RequestReader } from "./request-reader.ts";
 
 type RecorderDeps = {
   journal: Pick<Journal, "append">;
-  reader: Pick<RequestReader, "addressOf" | "extrasOf">;
+  reader: Pick<RequestReader, "addressOf" | "settingsOf">;
   resolveHost: ResolveHost;
 };
 
@@ -21,7 +21,7 @@ export type RecordClick = (
 ) => void;
 
 export function createClickRecorder({ journal, reader, resolveHost }: RecorderDeps): RecordClick {
-  const { addressOf, extrasOf } = reader;
+  const { addressOf, settingsOf } = reader;
   // Reused: the journal encodes it at once.
   const click = newRawClick();
   return (incoming, link, target) => {
@@ -39,7 +39,7 @@ export function createClickRecorder({ journal, reader, resolveHost }: RecorderDe
     click.language = head.language;
     click.query = head.query;
     click.target = target;
-    click.linkUtm = link.extras === null ? undefined : extrasOf(link)?.utm;
+    click.linkUtm = link.settings === null ? undefined : settingsOf(link)?.utm;
     journal.append(click);
   };
 }

@@ -9,8 +9,8 @@ import type { RequestReader } from "./request-reader.ts";
 type DeciderDeps = {
   resolveHost: ResolveHost;
   finder: Pick<LinkFinder, "findByPath" | "findCached">;
-  reader: Pick<RequestReader, "begin" | "extrasOf">;
-  isSpent: ClickLimits["isSpent"];
+  reader: Pick<RequestReader, "begin" | "settingsOf">;
+  isExhausted: ClickLimits["isExhausted"];
 };
 
 export type Decider = {
@@ -23,8 +23,8 @@ export type Decider = {
   decideMiss(incoming: IncomingRequest, miss: Miss, now: number): Decision;
 };
 
-export function createDecider({ resolveHost, finder, reader, isSpent }: DeciderDeps): Decider {
-  const { begin, extrasOf } = reader;
+export function createDecider({ resolveHost, finder, reader, isExhausted }: DeciderDeps): Decider {
+  const { begin, settingsOf } = reader;
   const { findByPath, findCached } = finder;
   return {
     decide(incoming) {
@@ -32,12 +32,12 @@ export function createDecider({ resolveHost, finder, reader, isSpent }: DeciderD
       const { domain } = resolveHost(head.host);
       const request = begin(incoming, domain);
       const link = domain === undefined ? undefined : findByPath(domain, head);
-      return decide(request, link, now, extrasOf, isSpent);
+      return decide(request, link, now, settingsOf, isExhausted);
     },
     decideMiss(incoming, miss, now) {
       const request = begin(incoming, miss.domain);
       const link = findCached(miss.domain, miss.alias);
-      return decideMiss(request, miss, link, now, extrasOf, isSpent);
+      return decideMiss(request, miss, link, now, settingsOf, isExhausted);
     },
   };
 }

@@ -4,7 +4,7 @@ import fc from "fast-check";
 
 import { toSlice } from "../../shared/bytes.ts";
 import { ALIAS_PATTERN } from "../../shared/contracts/alias.ts";
-import type { LinkExtras } from "../../shared/contracts/link-extras.ts";
+import type { RedirectSettings } from "../../shared/contracts/redirect-settings.ts";
 import { type CachedLink, emptyLink } from "../../shared/links-store/record.ts";
 import { decide as decideWith, decideMiss, type Miss, type ShortRequest } from "./decision.ts";
 
@@ -20,24 +20,24 @@ const get = (change: Partial<ShortRequest> = {}): ShortRequest => ({
 
 const NOW = 1_000;
 
-/** Decides about links without extras. */
+/** Decides about links without settings. */
 const decide = (
   request: ShortRequest,
   cached: CachedLink | null | undefined,
   now: number,
-  extras: LinkExtras = {},
-  isSpent = false,
+  settings: RedirectSettings = {},
+  isExhausted = false,
 ) =>
   decideWith(
     request,
     cached,
     now,
-    () => ({ extras }),
-    () => isSpent,
+    () => ({ settings }),
+    () => isExhausted,
   );
 
-const withExtras = (change: Partial<CachedLink> = {}) =>
-  link({ extras: toSlice(Buffer.from("{}")), ...change });
+const withSettings = (change: Partial<CachedLink> = {}) =>
+  link({ settings: toSlice(Buffer.from("{}")), ...change });
 
 describe("the decision", () => {
   test("a cached link redirects, for GET and HEAD alike", () => {
@@ -109,7 +109,7 @@ describe("the decision", () => {
   });
 
   test("a disabled link does not exist, whatever else it has", () => {
-    const disabled = withExtras({ password_hash: "$argon2id$x", expires_at: 1 });
+    const disabled = withSettings({ password_hash: "$argon2id$x", expires_at: 1 });
     for (const method of ["GET", "HEAD", "POST"])
       expect(decide(get({ method }), disabled, NOW, { disabled: true })).toEqual({
         kind: "not_found",
@@ -118,41 +118,41 @@ describe("the decision", () => {
   });
 
   test("a link begins to exist at its very millisecond", () => {
-    const extras = { starts_at: NOW };
-    expect(decide(get(), withExtras(), NOW - 1, extras).kind).toBe("not_found");
-    expect(decide(get(), withExtras(), NOW, extras).kind).toBe("redirect");
+    const settings = { starts_at: NOW };
+    expect(decide(get(), withSettings(), NOW - 1, settings).kind).toBe("not_found");
+    expect(decide(get(), withSettings(), NOW, settings).kind).toBe("redirect");
   });
 
   test("an expired link leads to its URL for that, once it has expired", () => {
-    const extras = { expired_url: "https://example.com/over" };
-    const expiring = withExtras({ expires_at: NOW, password_hash: "$argon2id$x" });
-    expect(decide(get(), expiring, NOW - 1, extras).kind).toBe("password");
-    expect(decide(get(), expiring, NOW, extras)).toEqual({
+    const settings = { expired_url: "https://example.com/over" };
+    const expiring = withSettings({ expires_at: NOW, password_hash: "$argon2id$x" });
+    expect(decide(get(), expiring, NOW - 1, settings).kind).toBe("password");
+    expect(decide(get(), expiring, NOW, settings)).toEqual({
       kind: "expired_url",
       url: "https://example.com/over",
       failure: { reason: "expired", link: expiring },
     });
-    expect(decide(get({ method: "POST" }), expiring, NOW, extras).kind).toBe("expired");
-    expect(decide(get(), withExtras(), NOW, extras).kind).toBe("redirect");
+    expect(decide(get({ method: "POST" }), expiring, NOW, settings).kind).toBe("expired");
+    expect(decide(get(), withSettings(), NOW, settings).kind).toBe("redirect");
   });
 
   const preview = { title: "Card" };
 
   test("an agent gets the card of a link that would redirect it, by GET alone", () => {
     const agent = { userAgent: "Twitterbot/1.0" };
-    const kindOf = (request: Partial<ShortRequest>, cached = withExtras(), extras = {}) =>
-      decide(get(request), cached, NOW, { preview, ...extras }).kind;
-    expect(decide(get(agent), withExtras(), NOW, { preview })).toEqual({
+    const kindOf = (request: Partial<ShortRequest>, cached = withSettings(), settings = {}) =>
+      decide(get(request), cached, NOW, { preview, ...settings }).kind;
+    expect(decide(get(agent), withSettings(), NOW, { preview })).toEqual({
       kind: "preview",
       preview,
     });
     expect(kindOf({ ...agent, method: "HEAD" })).toBe("redirect");
     expect(kindOf({ ...agent, method: "POST" })).toBe("method_not_allowed");
     expect(kindOf({ userAgent: "Mozilla/5.0" })).toBe("redirect");
-    expect(kindOf(agent, withExtras({ password_hash: "x" }))).toBe("password");
-    expect(kindOf(agent, withExtras({ expires_at: NOW }))).toBe("expired");
-    expect(kindOf(agent, withExtras(), { disabled: true })).toBe("not_found");
-    expect(kindOf(agent, withExtras(), { starts_at: NOW + 1 })).toBe("not_found");
+    expect(kindOf(agent, withSettings({ password_hash: "x" }))).toBe("password");
+    expect(kindOf(agent, withSettings({ expires_at: NOW }))).toBe("expired");
+    expect(kindOf(agent, withSettings(), { disabled: true })).toBe("not_found");
+    expect(kindOf(agent, withSettings(), { starts_at: NOW + 1 })).toBe("not_found");
   });
 });
 
@@ -167,7 +167,7 @@ const miss = (path: string): Miss => {
 const kindAt = (
   path: string,
   cached: CachedLink | null | undefined,
-  extras: LinkExtras = {},
+  settings: RedirectSettings = {},
   method = "GET",
 ) =>
   decideMiss(
@@ -175,7 +175,7 @@ const kindAt = (
     miss(path),
     cached,
     NOW,
-    () => ({ extras }),
+    () => ({ settings }),
     () => false,
   ).kind;
 
@@ -188,21 +188,21 @@ describe("a path beyond an alias", () => {
   });
 
   test("leads somewhere only for a link that forwards it", () => {
-    const extras = toSlice(Buffer.from("{}"));
+    const settings = toSlice(Buffer.from("{}"));
     expect(kindAt("/abc/d", link())).toBe("not_found");
     expect(kindAt("/abc/d", null)).toBe("not_found");
     expect(kindAt("/abc/d", undefined)).toBe("miss");
     expect(kindAt("/abc/d", link({ expires_at: 1 }))).toBe("not_found");
     for (const forward_path of ["append", "ignore"] as const) {
-      expect(kindAt("/abc/d", link({ extras }), { forward_path })).toBe("redirect");
-      expect(kindAt("/abc/d", link({ extras, expires_at: 1 }), { forward_path })).toBe("expired");
-      expect(kindAt("/abc/d", link({ extras, password_hash: "x" }), { forward_path })).toBe(
+      expect(kindAt("/abc/d", link({ settings }), { forward_path })).toBe("redirect");
+      expect(kindAt("/abc/d", link({ settings, expires_at: 1 }), { forward_path })).toBe("expired");
+      expect(kindAt("/abc/d", link({ settings, password_hash: "x" }), { forward_path })).toBe(
         "password",
       );
     }
     const traversal = "/abc/%2e%2e%2fd";
-    expect(kindAt(traversal, link({ extras }), { forward_path: "append" })).toBe("bad_request");
-    expect(kindAt(traversal, link({ extras }), { forward_path: "ignore" })).toBe("redirect");
+    expect(kindAt(traversal, link({ settings }), { forward_path: "append" })).toBe("bad_request");
+    expect(kindAt(traversal, link({ settings }), { forward_path: "ignore" })).toBe("redirect");
   });
 
   test("shows the page about a link that is followed without a password", () => {
@@ -213,36 +213,36 @@ describe("a path beyond an alias", () => {
     expect(kindAt("/abc+", link({ password_hash: "x" }), {}, "POST")).toBe("not_found");
     expect(kindAt("/abc+", link({ expires_at: 1 }))).toBe("expired");
     expect(kindAt("/abc+", link(), {}, "POST")).toBe("method_not_allowed");
-    const extras = toSlice(Buffer.from("{}"));
+    const settings = toSlice(Buffer.from("{}"));
     const limit = { id: "0190a5a2-0000-7000-8000-000000000001", max: 1, before: 0, stored: 0 };
-    expect(kindAt("/abc+", link({ extras }), { limit })).toBe("not_found");
-    expect(kindAt("/abc+", link({ extras }), { confirm: true })).toBe("not_found");
+    expect(kindAt("/abc+", link({ settings }), { limit })).toBe("not_found");
+    expect(kindAt("/abc+", link({ settings }), { confirm: true })).toBe("not_found");
   });
 });
 
 describe("a link with a limit or a confirmation", () => {
   test("a link whose limit is reached is gone, before its password is asked for", () => {
     const limit = { id: "0190a5a2-0000-7000-8000-000000000001", max: 1, before: 0, stored: 0 };
-    const secret = withExtras({ password_hash: "$argon2id$x" });
+    const secret = withSettings({ password_hash: "$argon2id$x" });
     expect(decide(get(), secret, NOW, { limit }).kind).toBe("password");
     expect(decide(get(), secret, NOW, { limit }, true).kind).toBe("limit_reached");
-    expect(decide(get(), withExtras(), NOW, { limit }).kind).toBe("guarded");
-    expect(decide(get({ method: "POST" }), withExtras(), NOW, { limit }).kind).toBe("guarded");
+    expect(decide(get(), withSettings(), NOW, { limit }).kind).toBe("guarded");
+    expect(decide(get({ method: "POST" }), withSettings(), NOW, { limit }).kind).toBe("guarded");
     const expired_url = "https://example.com/over";
     expect(decide(get(), secret, NOW, { limit, expired_url }, true)).toEqual({
       kind: "expired_url",
       url: expired_url,
       failure: { reason: "limit_reached", link: secret },
     });
-    expect(decide(get(), withExtras(), NOW, { limit, disabled: true }, true).kind).toBe(
+    expect(decide(get(), withSettings(), NOW, { limit, disabled: true }, true).kind).toBe(
       "not_found",
     );
   });
 
   test("a link with a confirmation is guarded for every method that a link has", () => {
     for (const method of ["GET", "HEAD", "POST"])
-      expect(decide(get({ method }), withExtras(), NOW, { confirm: true }).kind).toBe("guarded");
-    expect(decide(get({ method: "PUT" }), withExtras(), NOW, { confirm: true }).kind).toBe(
+      expect(decide(get({ method }), withSettings(), NOW, { confirm: true }).kind).toBe("guarded");
+    expect(decide(get({ method: "PUT" }), withSettings(), NOW, { confirm: true }).kind).toBe(
       "method_not_allowed",
     );
   });

@@ -5,8 +5,8 @@
 import { ALIAS_PATTERN } from "../../shared/contracts/alias.ts";
 import type { ClickLimit } from "../../shared/contracts/click-limits.ts";
 import type { LinkFailure } from "../../shared/contracts/failure-reasons.ts";
-import type { LinkExtras, Preview } from "../../shared/contracts/link-extras.ts";
 import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
+import type { Preview, RedirectSettings } from "../../shared/contracts/redirect-settings.ts";
 import type { CachedLink, CachedState } from "../../shared/links-store/record.ts";
 import { isPreviewAgent } from "../../shared/visitors/preview-agents.ts";
 import { ABOUT, splitBeyondAlias } from "./beyond-alias.ts";
@@ -28,7 +28,7 @@ export type Decision =
    * As `redirect`, if the link's limit leaves a click, and after the visitor has confirmed, if
    * required.
    */
-  | { kind: "guarded"; link: CachedLink; extras: LinkExtras }
+  | { kind: "guarded"; link: CachedLink; settings: RedirectSettings }
   /** Redirect to the link's own URL for an expired or exhausted link; no click. */
   | { kind: "expired_url"; url: string; failure: Failure }
   | { kind: "expired"; failure: Failure }
@@ -81,16 +81,16 @@ const READ_METHODS = "GET, HEAD";
 /**
  * Decides a request, given the cached link at its path: `null` for a deleted one, `taken_down` for
  * one that takedowns cover, undefined for one that is not cached. `now`, in Unix milliseconds,
- * decides whether the link has expired. `extrasOf` is called only for a link that has extras.
- * `isSpent` is called only for one with a limit: it returns whether the limit is known to be
+ * decides whether the link has expired. `settingsOf` is called only for a link that has settings.
+ * `isExhausted` is called only for one with a limit: it returns whether the limit is known to be
  * reached.
  */
 export function decide(
   request: ShortRequest,
   link: CachedState | undefined,
   now: number,
-  extrasOf: (link: CachedLink) => { extras: LinkExtras } | undefined,
-  isSpent: (limit: ClickLimit) => boolean,
+  settingsOf: (link: CachedLink) => { settings: RedirectSettings } | undefined,
+  isExhausted: (limit: ClickLimit) => boolean,
 ): Decision {
   const { method, domain } = request;
   const isRead = method === "GET" || method === "HEAD";
@@ -99,11 +99,11 @@ export function decide(
     return decideWithoutLink(request.path, domain, isRead);
   if (link === null) return UNKNOWN_ALIAS;
   if (link === "taken_down") return { kind: "taken_down" };
-  const extras = link.extras === null ? undefined : extrasOf(link)?.extras;
-  if (extras !== undefined) {
-    const decision = decideByState(extras, link, now, isRead, isSpent);
+  const settings = link.settings === null ? undefined : settingsOf(link)?.settings;
+  if (settings !== undefined) {
+    const decision = decideByState(settings, link, now, isRead, isExhausted);
     if (decision !== undefined) return decision;
-    const { preview } = extras;
+    const { preview } = settings;
     // Ignores everything that a person could send along with the link, such as a parameter.
     const isAsked = preview !== undefined && method === "GET" && link.password_hash === null;
     if (isAsked && !isExpired(link, now) && isPreviewAgent(request.userAgent))
@@ -111,8 +111,8 @@ export function decide(
   }
   if (isExpired(link, now)) return { kind: "expired", failure: { reason: "expired", link } };
   if (link.password_hash !== null) return { kind: "password", link };
-  if (extras !== undefined && (extras.limit !== undefined || extras.confirm === true))
-    return { kind: "guarded", link, extras };
+  if (settings !== undefined && (settings.limit !== undefined || settings.confirm === true))
+    return { kind: "guarded", link, settings };
   // Only password and confirmation forms are posted.
   if (!isRead) return { kind: "method_not_allowed", allow: READ_METHODS };
   return { kind: "redirect", link };
@@ -122,7 +122,7 @@ const isExpired = ({ expires_at }: CachedLink, now: number): boolean =>
   expires_at !== null && expires_at <= now;
 
 /** Decisions after which a request may reach the destination. */
-const LEADING: ReadonlySet<Decision["kind"]> = new Set(["redirect", "password", "guarded"]);
+const REDIRECTING: ReadonlySet<Decision["kind"]> = new Set(["redirect", "password", "guarded"]);
 
 /**
  * Decides a request that was a miss, given the cached link at its alias; the same miss without one.
@@ -133,19 +133,19 @@ export function decideMiss(
   miss: Miss,
   link: CachedState | undefined,
   now: number,
-  extrasOf: (link: CachedLink) => { extras: LinkExtras } | undefined,
-  isSpent: (limit: ClickLimit) => boolean,
+  settingsOf: (link: CachedLink) => { settings: RedirectSettings } | undefined,
+  isExhausted: (limit: ClickLimit) => boolean,
 ): Decision {
   if (link === undefined) return miss;
-  if (miss.suffix === "") return decide(request, link, now, extrasOf, isSpent);
+  if (miss.suffix === "") return decide(request, link, now, settingsOf, isExhausted);
   if (link === "taken_down") return { kind: "taken_down" };
   const isAbout = miss.suffix === ABOUT;
   if (link === null) return UNKNOWN_ALIAS;
-  const forwards = extrasOf(link)?.extras.forward_path;
+  const forwards = settingsOf(link)?.settings.forward_path;
   if (!isAbout && forwards === undefined) return { kind: "not_found" };
-  const decision = decide(request, link, now, extrasOf, isSpent);
+  const decision = decide(request, link, now, settingsOf, isExhausted);
   if (isAbout) return toAbout(decision, link);
-  return LEADING.has(decision.kind) && forwards === "append" && !isForwardable(miss.suffix)
+  return REDIRECTING.has(decision.kind) && forwards === "append" && !isForwardable(miss.suffix)
     ? { kind: "bad_request" }
     : decision;
 }
@@ -165,11 +165,11 @@ function toAbout(decision: Decision, link: CachedLink): Decision {
  * for that.
  */
 function decideByState(
-  { taken_down, disabled, starts_at, expired_url, limit }: LinkExtras,
+  { taken_down, disabled, starts_at, expired_url, limit }: RedirectSettings,
   link: CachedLink,
   now: number,
   isRead: boolean,
-  isSpent: (limit: ClickLimit) => boolean,
+  isExhausted: (limit: ClickLimit) => boolean,
 ): Decision | undefined {
   if (taken_down === true) return { kind: "taken_down" };
   // The response equals that of an unknown alias, so it reveals nothing.
@@ -178,7 +178,7 @@ function decideByState(
     return { kind: "not_found", failure: { reason: "not_started", link } };
   const kind = isExpired(link, now)
     ? "expired"
-    : limit !== undefined && isSpent(limit)
+    : limit !== undefined && isExhausted(limit)
       ? "limit_reached"
       : undefined;
   if (kind === undefined) return undefined;

@@ -26,14 +26,14 @@ export type Destinations = {
   ): Location | undefined;
 };
 
-export function createDestinations({ extrasOf, factsOf }: RequestReader): Destinations {
+export function createDestinations({ settingsOf, factsOf }: RequestReader): Destinations {
   /** The destination, with the path after the alias if the link forwards it. */
   function withPath(
     destination: Location,
     link: CachedLink,
     head: RequestHead,
   ): Location | undefined {
-    if (link.extras === null || extrasOf(link)?.extras.forward_path !== "append")
+    if (link.settings === null || settingsOf(link)?.settings.forward_path !== "append")
       return destination;
     const suffix = suffixOf(toUtf8(head, head.path));
     return suffix === "" ? destination : forwardPath(toText(destination), suffix);
@@ -41,7 +41,7 @@ export function createDestinations({ extrasOf, factsOf }: RequestReader): Destin
 
   return {
     targetOf: (incoming, link) =>
-      link.extras === null ? undefined : extrasOf(link)?.targets.choose(factsOf(incoming)),
+      link.settings === null ? undefined : settingsOf(link)?.targets.choose(factsOf(incoming)),
     locationOf({ head }, link, target) {
       const destination = withPath(target?.url ?? link.destination, link, head);
       if (destination === undefined) return undefined;

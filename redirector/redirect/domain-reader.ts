@@ -4,11 +4,11 @@
  */
 import { DOMAIN_ALIAS } from "../../shared/contracts/feed-notices.ts";
 import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
-import type { DomainAnswers, DomainAnswersCache } from "../cache/domain-settings.ts";
+import type { DomainResponses, DomainSettingsCache } from "../cache/domain-settings.ts";
 import type { HostLinks } from "../links/host-links.ts";
 
 type DomainDeps = {
-  domains: Pick<DomainAnswersCache, "get" | "apply">;
+  domains: Pick<DomainSettingsCache, "get" | "apply">;
   links: Pick<HostLinks, "find" | "fetch">;
 };
 
@@ -16,12 +16,12 @@ export type DomainReader = {
   /**
    * A domain's responses in memory; null when it has no settings, undefined when that is unknown.
    */
-  get(domain: string): DomainAnswers | null | undefined;
+  get(domain: string): DomainResponses | null | undefined;
   /**
    * How a domain treats the case of aliases; undefined when unknown in memory or case-sensitive, as
    * the default domain is.
    */
-  foldOf(domain: string): DomainAnswers["fold"];
+  foldOf(domain: string): DomainResponses["fold"];
   /** Whether the settings of a domain are known, after a lookup in the store. */
   isKnown(domain: string): boolean;
   /**

@@ -7,7 +7,7 @@ import type { LinkFailure } from "../../shared/contracts/failure-reasons.ts";
 import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
 import type { CachedLink } from "../../shared/links-store/record.ts";
 import { ID_BYTES, readUuid } from "../../shared/uuid-bytes.ts";
-import type { DomainAnswersCache } from "../cache/domain-settings.ts";
+import type { DomainSettingsCache } from "../cache/domain-settings.ts";
 import type { FailureReporter } from "../failures/reporter.ts";
 import { decodeLatin1 } from "../http/bytes.ts";
 import { normalizePath } from "../http/path.ts";
@@ -19,7 +19,7 @@ type FailedLink = Pick<CachedLink, "ids" | "mode">;
 
 type CounterDeps = {
   failures: Pick<FailureReporter, "countLink" | "countUnknownAlias">;
-  domains: Pick<DomainAnswersCache, "get">;
+  domains: Pick<DomainSettingsCache, "get">;
   /** The domain that a `Host` resolves to. */
   domainOf: (host: string) => string | undefined;
 };

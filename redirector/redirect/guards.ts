@@ -2,7 +2,7 @@
  * Responds to requests for links with a click limit or a confirmation: redirects when both allow
  * it.
  */
-import type { LinkExtras } from "../../shared/contracts/link-extras.ts";
+import type { RedirectSettings } from "../../shared/contracts/redirect-settings.ts";
 import { type CachedLink, copyLink } from "../../shared/links-store/record.ts";
 import { copyRequest, type IncomingRequest, readFormField } from "../http/request.ts";
 import { copyResponse, type RedirectorResponse, redirectResponse } from "../http/response.ts";
@@ -32,14 +32,14 @@ export type Guards = {
   respond(
     incoming: IncomingRequest,
     link: CachedLink,
-    extras: LinkExtras,
+    settings: RedirectSettings,
     confirmed?: boolean,
   ): RedirectorResponse | Promise<RedirectorResponse>;
   /** Responds with a page that consumes no click, unless the limit is reached. */
-  unlessSpent(
+  unlessExhausted(
     incoming: IncomingRequest,
     link: CachedLink,
-    extras: LinkExtras,
+    settings: RedirectSettings,
     page: () => RedirectorResponse,
   ): RedirectorResponse | Promise<RedirectorResponse>;
 };
@@ -50,7 +50,7 @@ export function createGuards(deps: GuardsDeps): Guards {
   /** Responds to a request that got no click of the limit; calls `onReached` when none is left. */
   function refuse(
     taken: Exclude<ClickOutcome, "taken">,
-    { expired_url }: LinkExtras,
+    { expired_url }: RedirectSettings,
     onReached: () => void,
   ): RedirectorResponse {
     if (taken === "busy") {
@@ -64,12 +64,13 @@ export function createGuards(deps: GuardsDeps): Guards {
       : redirectResponse(expired_url);
   }
 
-  const unlessSpent: Guards["unlessSpent"] = ({ head }, link, extras, page) => {
-    if (extras.limit === undefined) return page();
+  const unlessExhausted: Guards["unlessExhausted"] = ({ head }, link, settings, page) => {
+    if (settings.limit === undefined) return page();
     const onReached = failures.onLimitReached(head, link);
-    const respond = (spent: boolean) => (spent ? refuse("spent", extras, onReached) : page());
-    const spent = limits.look(extras.limit);
-    return spent instanceof Promise ? spent.then(respond) : respond(spent);
+    const respond = (exhausted: boolean) =>
+      exhausted ? refuse("spent", settings, onReached) : page();
+    const exhausted = limits.look(settings.limit);
+    return exhausted instanceof Promise ? exhausted.then(respond) : respond(exhausted);
   };
 
   function confirmationPage(): RedirectorResponse {
@@ -80,7 +81,7 @@ export function createGuards(deps: GuardsDeps): Guards {
   /**
    * Whether a request gets the page with a button: programs follow links, but do not press buttons.
    */
-  function mustConfirm(incoming: IncomingRequest, { confirm, limit }: LinkExtras): boolean {
+  function mustConfirm(incoming: IncomingRequest, { confirm, limit }: RedirectSettings): boolean {
     // HEAD consumes no click, so its response must not contain the destination.
     if (confirm === true || incoming.head.method !== "GET") return true;
     return limit?.humans === true && isAutomated(incoming);
@@ -91,34 +92,34 @@ export function createGuards(deps: GuardsDeps): Guards {
     incoming.head.prefetch || reader.factsOf(incoming).isAutomated();
 
   return {
-    respond(incoming, link, extras, confirmed = hasConfirmed(incoming)) {
-      if (!confirmed && mustConfirm(incoming, extras))
-        return unlessSpent(incoming, link, extras, confirmationPage);
+    respond(incoming, link, settings, confirmed = hasConfirmed(incoming)) {
+      if (!confirmed && mustConfirm(incoming, settings))
+        return unlessExhausted(incoming, link, settings, confirmationPage);
       const target = destinations.targetOf(incoming, link);
       const location = destinations.locationOf(incoming, link, target);
       // No click is consumed for a response that cannot be sent.
       if (location === undefined) return redirects.tooLong();
-      const taken = extras.limit === undefined ? "taken" : limits.take(extras.limit);
+      const taken = settings.limit === undefined ? "taken" : limits.take(settings.limit);
       if (taken === "taken")
         return redirects.redirectTo(location, incoming, link, target, "redirect");
       if (!(taken instanceof Promise))
-        return refuse(taken, extras, failures.onLimitReached(incoming.head, link));
+        return refuse(taken, settings, failures.onLimitReached(incoming.head, link));
       const [request, copy, url] = [copyRequest(incoming), copyLink(link), toText(location)];
       return taken.then((outcome) =>
         copyResponse(
           outcome === "taken"
             ? redirects.redirectTo(url, request, copy, target, "redirect")
-            : refuse(outcome, extras, failures.onLimitReached(request.head, copy)),
+            : refuse(outcome, settings, failures.onLimitReached(request.head, copy)),
         ),
       );
     },
-    unlessSpent,
+    unlessExhausted,
   };
 }
 
-/** The limit and the confirmation of extras; undefined when there is neither. */
-export const guardsIn = (extras: LinkExtras | undefined): LinkExtras | undefined =>
-  extras?.limit === undefined && extras?.confirm !== true ? undefined : extras;
+/** The limit and the confirmation of settings; undefined when there is neither. */
+export const guardsIn = (settings: RedirectSettings | undefined): RedirectSettings | undefined =>
+  settings?.limit === undefined && settings?.confirm !== true ? undefined : settings;
 
 /** Whether the form of the confirmation was posted. */
 const hasConfirmed = (incoming: IncomingRequest): boolean =>

@@ -15,7 +15,7 @@ import {
 } from "../../shared/contracts/feed-notices.ts";
 import type { ActiveLink, LinkRecord } from "../../shared/contracts/link-record.ts";
 import { encodeClick } from "../../test/harness/encode-segment.ts";
-import { createDomainAnswers } from "../cache/domain-settings.ts";
+import { createDomainSettingsCache } from "../cache/domain-settings.ts";
 import { createLinkCache } from "../cache/link-cache.ts";
 import { createTakedowns } from "../cache/takedowns.ts";
 import { createRequestHeadParser } from "../http/request-head-parser.ts";
@@ -67,7 +67,7 @@ function recordOf(domain: string, alias: string): LinkRecord | undefined {
 /** Creates a handler whose links are all in the store, and none is cached. */
 function createTestHandler() {
   cache = createLinkCache(1024 ** 2);
-  const domains = createDomainAnswers();
+  const domains = createDomainSettingsCache();
   const handle = createHandler({
     cache,
     links: {
@@ -99,7 +99,7 @@ function createTestHandler() {
     unlockCookies: createUnlockCookies("a secret of the test", true),
     lookups: createLookups(),
     isBehind: () => isBehind,
-    limits: { take: (limit) => takeClick(limit.id), look: () => false, isSpent: () => false },
+    limits: { take: (limit) => takeClick(limit.id), look: () => false, isExhausted: () => false },
     failures: {
       countLink: ({ reason, mode, domain }) => void failures.push([reason, mode, domain]),
       countUnknownAlias: (domain, alias) => void failures.push(["unknown_alias", domain, alias]),

@@ -4,7 +4,7 @@
  * only unknown aliases, passwords and new leases of limits return a promise.
  */
 import type { ClientAddress } from "../../shared/client-address.ts";
-import type { DomainAnswersCache } from "../cache/domain-settings.ts";
+import type { DomainSettingsCache } from "../cache/domain-settings.ts";
 import type { LinkCache } from "../cache/link-cache.ts";
 import type { Takedowns } from "../cache/takedowns.ts";
 import type { FailureReporter } from "../failures/reporter.ts";
@@ -51,7 +51,7 @@ type ResponseKind =
 export type HandlerDeps = {
   cache: Pick<LinkCache, "get" | "find">;
   links: Pick<HostLinks, "find" | "fetch">;
-  domains: Pick<DomainAnswersCache, "get" | "apply">;
+  domains: Pick<DomainSettingsCache, "get" | "apply">;
   takedowns: Pick<Takedowns, "covers">;
   journal: Pick<Journal, "append">;
   clientAddress: ClientAddress;
@@ -60,7 +60,7 @@ export type HandlerDeps = {
   lookups: Lookups;
   /** Whether the process is behind: then links that are not in memory get 503. */
   isBehind: () => boolean;
-  limits: Pick<ClickLimits, "take" | "look" | "isSpent">;
+  limits: Pick<ClickLimits, "take" | "look" | "isExhausted">;
   failures: Pick<FailureReporter, "countLink" | "countUnknownAlias">;
   pages: ErrorPages;
   /** Hosts of the default short domain. */
@@ -90,7 +90,7 @@ export function createHandler(deps: HandlerDeps): Handler {
     resolveHost,
     finder,
     reader,
-    isSpent: deps.limits.isSpent,
+    isExhausted: deps.limits.isExhausted,
   });
   const destinations = createDestinations(reader);
   const recordClick = createClickRecorder({ journal: deps.journal, reader, resolveHost });

@@ -1,6 +1,6 @@
 /** Responds with pages for links: the about page `/alias+`, and the card for link-preview agents. */
-import type { Preview } from "../../shared/contracts/link-extras.ts";
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
+import type { Preview } from "../../shared/contracts/redirect-settings.ts";
 import type { CachedLink } from "../../shared/links-store/record.ts";
 import type { IncomingRequest } from "../http/request.ts";
 import type { PageResponse } from "../http/response.ts";
@@ -13,7 +13,7 @@ import type { RequestReader } from "./request-reader.ts";
 
 type PagesDeps = {
   destinations: Pick<Destinations, "targetOf">;
-  reader: Pick<RequestReader, "extrasOf">;
+  reader: Pick<RequestReader, "settingsOf">;
   pages: Pick<ErrorPages, "page">;
   /** The scheme of short URLs. */
   scheme: "http:" | "https:";
@@ -23,7 +23,7 @@ export const createLinkPages = ({ destinations, reader, pages, scheme }: PagesDe
   /** Renders a link's about page, which shows fields of the record that are not cached. */
   about(incoming: IncomingRequest, link: CachedLink, record: LinkRecord | undefined): PageResponse {
     const active = record?.state === "active" ? record : undefined;
-    const { rules, split } = reader.extrasOf(link)?.extras ?? {};
+    const { rules, split } = reader.settingsOf(link)?.settings ?? {};
     const about = {
       destination: toText(destinations.targetOf(incoming, link)?.url ?? link.destination),
       varies: rules !== undefined || split !== undefined,

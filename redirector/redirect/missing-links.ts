@@ -3,7 +3,7 @@
  * configured.
  */
 import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
-import type { DomainAnswers } from "../cache/domain-settings.ts";
+import type { DomainResponses } from "../cache/domain-settings.ts";
 import type { Takedowns } from "../cache/takedowns.ts";
 import { copyRequest, type Handler, type IncomingRequest, toLatin1 } from "../http/request.ts";
 import { type RedirectorResponse, settle } from "../http/response.ts";
@@ -47,18 +47,18 @@ export function createMissingLinks(deps: MissingDeps) {
   /** Responds with a file of the domain, or redirects to the URL that it has for such requests. */
   function respondAsDomain(
     { head }: IncomingRequest,
-    answers: DomainAnswers,
+    responses: DomainResponses,
     kind: MissingKind,
   ): RedirectorResponse {
     const path = toLatin1(head, head.path);
-    const file = answers.files.get(path);
-    const fallback = path === "/" ? (answers.root ?? answers.not_found) : answers[kind];
+    const file = responses.files.get(path);
+    const fallback = path === "/" ? (responses.root ?? responses.not_found) : responses[kind];
     // Programs that request files there follow no redirect, or should not.
     const redirect = path.startsWith(WELL_KNOWN) ? undefined : fallback;
     if (file === undefined && redirect === undefined) return respondPage(kind);
     // A domain's responses are taken down with its account and with the hosts that it redirects to,
     // as links are.
-    const facts = { account_id: answers.accountId, destination: redirect?.url ?? "" };
+    const facts = { account_id: responses.accountId, destination: redirect?.url ?? "" };
     if (takedowns.covers(facts)) return respondPage("taken_down");
     onResponse(file === undefined ? "domain_url" : "app_file");
     return file ?? redirect?.response ?? respondPage(kind);
@@ -98,12 +98,12 @@ export function createMissingLinks(deps: MissingDeps) {
         failures.count(head, failure);
         return respondPage(kind);
       }
-      const answers = domains.isKnown(domain) ? domains.get(domain) : undefined;
-      if (answers === undefined) return respondOnceKnown(copyRequest(incoming), domain, kind);
+      const responses = domains.isKnown(domain) ? domains.get(domain) : undefined;
+      if (responses === undefined) return respondOnceKnown(copyRequest(incoming), domain, kind);
       failures.count(head, failure);
-      return answers === null || (head.method !== "GET" && head.method !== "HEAD")
+      return responses === null || (head.method !== "GET" && head.method !== "HEAD")
         ? respondPage(kind)
-        : respondAsDomain(incoming, answers, kind);
+        : respondAsDomain(incoming, responses, kind);
     },
   };
 }

@@ -2,7 +2,7 @@
  * Responds to requests for links with a password: with the form or, after the correct password,
  * with the redirect.
  */
-import type { LinkExtras } from "../../shared/contracts/link-extras.ts";
+import type { RedirectSettings } from "../../shared/contracts/redirect-settings.ts";
 import { type CachedLink, copyLink } from "../../shared/links-store/record.ts";
 import { copyRequest, type IncomingRequest, readFormField, toUtf8 } from "../http/request.ts";
 import {
@@ -26,7 +26,7 @@ type PasswordDeps = {
   unlockCookies: UnlockCookies;
   guards: Guards;
   redirects: Pick<Redirects, "respond">;
-  reader: Pick<RequestReader, "addressOf" | "extrasOf">;
+  reader: Pick<RequestReader, "addressOf" | "settingsOf">;
   failures: Pick<FailureCounter, "count">;
   pages: Pick<ErrorPages, "password">;
   onResponse: (kind: "password") => void;
@@ -51,22 +51,22 @@ export function createPasswords(deps: PasswordDeps): RespondToPassword {
 
   const emptyForm = (): RedirectorResponse => page("required");
 
-  const guardsOf = (link: CachedLink): LinkExtras | undefined =>
-    guardsIn(reader.extrasOf(link)?.extras);
+  const guardsOf = (link: CachedLink): RedirectSettings | undefined =>
+    guardsIn(reader.settingsOf(link)?.settings);
 
   const isUnlocked = ({ head }: IncomingRequest, link: CachedLink): boolean =>
     unlockCookies.accept(link, toUtf8(head, head.cookie));
 
   /** Redirects visitors with a valid unlock cookie; others get the form. */
   const respondToVisit: RespondToPassword = (incoming, link) => {
-    const extras = guardsOf(link);
+    const settings = guardsOf(link);
     if (isUnlocked(incoming, link))
-      return extras === undefined
+      return settings === undefined
         ? redirects.respond(incoming, link, "password")
-        : guards.respond(incoming, link, extras);
-    return extras === undefined
+        : guards.respond(incoming, link, settings);
+    return settings === undefined
       ? emptyForm()
-      : guards.unlessSpent(incoming, link, extras, emptyForm);
+      : guards.unlessExhausted(incoming, link, settings, emptyForm);
   };
 
   /** Responds to a posted form: the password's, or a confirmation after the link is unlocked. */
@@ -75,10 +75,10 @@ export function createPasswords(deps: PasswordDeps): RespondToPassword {
     link: CachedLink,
   ): Promise<RedirectorResponse> {
     const password = readFormField(incoming, "password");
-    const extras = guardsOf(link);
+    const settings = guardsOf(link);
     if (password === undefined)
-      return extras !== undefined && isUnlocked(incoming, link)
-        ? await settle(guards.respond(incoming, link, extras))
+      return settings !== undefined && isUnlocked(incoming, link)
+        ? await settle(guards.respond(incoming, link, settings))
         : page("wrong");
     const result = await checkPassword(link, {
       address: reader.addressOf(incoming),
@@ -92,12 +92,12 @@ export function createPasswords(deps: PasswordDeps): RespondToPassword {
       return page("wrong");
     }
     const cookie = unlockCookies.issue(link, aliasPathOf(incoming.head));
-    if (extras === undefined) {
+    if (settings === undefined) {
       const response = redirects.respond(incoming, link, "password");
       return "location" in response ? withCookie(response, cookie) : response;
     }
     // A visitor who enters the password does not have to confirm as well.
-    return withCookie(await settle(guards.respond(incoming, link, extras, true)), cookie);
+    return withCookie(await settle(guards.respond(incoming, link, settings, true)), cookie);
   }
 
   return (incoming, link) =>

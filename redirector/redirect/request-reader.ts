@@ -1,12 +1,12 @@
 /**
- * Reads values of the current request and its link, each once: extras, the visitor's facts and
+ * Reads values of the current request and its link, each once: settings, the visitor's facts and
  * address. Its objects are reused by all requests, so that a redirect allocates nothing: each is
  * read before the next request is handled.
  */
 import type { ClientAddress } from "../../shared/client-address.ts";
 import { clickTextEnd } from "../../shared/contracts/click-text.ts";
 import type { CachedLink } from "../../shared/links-store/record.ts";
-import { createExtrasCache, type ExtrasOf } from "../cache/extras.ts";
+import { createSettingsCache, type SettingsOf } from "../cache/compiled-settings.ts";
 import { decodeLatin1 } from "../http/bytes.ts";
 import { normalizePath } from "../http/path.ts";
 import { type IncomingRequest, toLatin1 } from "../http/request.ts";
@@ -28,8 +28,8 @@ export type RequestReader = {
    * it.
    */
   begin(incoming: IncomingRequest, domain: string | undefined): ShortRequest;
-  /** The compiled extras of a link; undefined for one without. */
-  extrasOf(link: CachedLink): ReturnType<ExtrasOf>;
+  /** The compiled settings of a link; undefined for one without. */
+  settingsOf(link: CachedLink): ReturnType<SettingsOf>;
   /** The visitor's facts that rules can use; valid until it is called for another request. */
   factsOf(incoming: IncomingRequest): VisitorFacts;
   /** The client's address. */
@@ -38,12 +38,12 @@ export type RequestReader = {
 
 export function createRequestReader(deps: ReaderDeps): RequestReader {
   const { resolveHost, clientAddress } = deps;
-  const compiledExtrasOf = createExtrasCache();
+  const compiledSettingsOf = createSettingsCache();
   const readFacts = createRequestFacts(deps);
   let current: IncomingRequest;
-  /** The link whose extras were read last, and those extras: a redirect reads them four times. */
+  /** The link whose settings were read last, and those settings: a redirect reads them four times. */
   let readLink: CachedLink | undefined;
-  let readExtras: ReturnType<ExtrasOf>;
+  let readSettings: ReturnType<SettingsOf>;
   /**
    * The request that these facts belong to: a confirmation and the link's rules may both read them.
    */
@@ -77,11 +77,11 @@ export function createRequestReader(deps: ReaderDeps): RequestReader {
       shortRequest.domain = domain;
       return shortRequest;
     },
-    extrasOf(link) {
-      if (link === readLink) return readExtras;
-      readExtras = compiledExtrasOf(link);
+    settingsOf(link) {
+      if (link === readLink) return readSettings;
+      readSettings = compiledSettingsOf(link);
       readLink = link;
-      return readExtras;
+      return readSettings;
     },
     factsOf(incoming) {
       if (incoming === factsRequest) return facts;

@@ -78,7 +78,7 @@ export function createRespond(deps: RespondDeps): Respond {
   return (incoming, decision, record) => {
     if (decision.kind === "redirect") return redirect(incoming, decision.link, "redirect");
     if (decision.kind === "guarded")
-      return guards.respond(incoming, decision.link, decision.extras);
+      return guards.respond(incoming, decision.link, decision.settings);
     if (decision.kind === "password") return respondToPassword(incoming, decision.link);
     if (decision.kind === "not_found" || decision.kind === "expired")
       return missingLinks.respond(incoming, decision);

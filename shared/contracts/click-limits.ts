@@ -70,7 +70,7 @@ export function decodeLedger(bytes: Uint8Array): Ledger {
 }
 
 /** Lower bound of the used clicks, by the ledger and the limit's record. */
-export function spentClicks(ledger: Ledger, { before, stored }: ClickLimit): number {
+export function usedClicks(ledger: Ledger, { before, stored }: ClickLimit): number {
   const used = Object.values(ledger.entries).reduce((sum, entry) => sum + entry.used, 0);
   return Math.max(stored, ledger.stored, before + ledger.folded + used);
 }

@@ -1,7 +1,6 @@
 /** Goal: no version of a redirector leads a visitor to where a link's extras forbid. */
 import { describe, expect, test } from "bun:test";
 
-import type { LinkExtras } from "./link-extras.ts";
 import {
   type ActiveLink,
   decodeLinkRecord,
@@ -10,6 +9,7 @@ import {
   LINK_RECORD_BYTES_MAX,
   toMessage,
 } from "./link-record.ts";
+import type { RedirectSettings } from "./redirect-settings.ts";
 
 const PLAIN: ActiveLink = {
   state: "active",
@@ -28,7 +28,7 @@ const PLAIN: ActiveLink = {
 const PLAIN_TEXT =
   '{"state":"active","version":7,"domain":"","alias":"a","link_id":"0190a5a2-0000-7000-8000-000000000001","account_id":"0190a5a2-0000-7000-8000-000000000002","mode":"live","destination":"https://example.com/","expires_at":null,"password_hash":null,"forward_query":false}';
 
-const encode = (extras: LinkExtras) => encodeLinkRecord({ ...PLAIN, extras });
+const encode = (extras: RedirectSettings) => encodeLinkRecord({ ...PLAIN, extras });
 
 /** How a redirector of version 0.2.0 and before reads a message. */
 function decodeAsBefore(bytes: Uint8Array): "deleted" | "active" | undefined {

@@ -4,8 +4,6 @@
  */
 import type { Uuid } from "../ids.ts";
 import { isWholeNotice } from "./feed-notices-checks.ts";
-import { isExtras, isUnderstood } from "./link-extras-checks.ts";
-import { decides, type LinkExtras } from "./link-extras.ts";
 import {
   isBoolean,
   isCount,
@@ -17,6 +15,9 @@ import {
   isWebUrl,
   type Members,
 } from "./member-checks.ts";
+import { isRedirectSettings, isUnderstood } from "./redirect-settings-checks.ts";
+import { decides, type RedirectSettings } from "./redirect-settings.ts";
+import type { ShortLink } from "./short-link.ts";
 
 /** The domain name of the service's own short domain, whatever its hosts are. */
 export const DEFAULT_DOMAIN = "";
@@ -24,13 +25,10 @@ export const DEFAULT_DOMAIN = "";
 /** A link's mode: test links redirect and count like live ones, but are separate from them. */
 export type Mode = "live" | "test";
 
-export type ActiveLink = {
+export type ActiveLink = ShortLink & {
   state: "active";
   /** From one PostgreSQL sequence for all links. Of two states of a short link the one with the higher version is valid. */
   version: number;
-  /** {@link DEFAULT_DOMAIN} or a custom domain's host in lower case. */
-  domain: string;
-  alias: string;
   link_id: Uuid;
   account_id: Uuid;
   mode: Mode;
@@ -42,8 +40,8 @@ export type ActiveLink = {
   password_hash: string | null;
   /** Whether the query of the short URL is forwarded to the destination. */
   forward_query: boolean;
-  /** Settings that decide beside the destination; absent for most links. */
-  extras?: LinkExtras;
+  /** The link's redirect settings; absent for most links. */
+  extras?: RedirectSettings;
   /** For the page about the link (`/alias+`), which reads the feed: redirectors do not cache it. */
   title?: string;
   /** Unix milliseconds since when the destination has its host; absent when it always had it. */
@@ -53,11 +51,9 @@ export type ActiveLink = {
 };
 
 /** A short link that no longer exists: a deletion or a rename freed its alias. */
-type DeletedLink = {
+type DeletedLink = ShortLink & {
   state: "deleted";
   version: number;
-  domain: string;
-  alias: string;
   /** Its domain has switched to aliases of the other case, or belongs to another account. */
   former?: true;
 };
@@ -74,14 +70,14 @@ const MESSAGE_OVERHEAD_BYTES = 512;
 export const ENCODED_LINK_BYTES_MAX = LINK_RECORD_BYTES_MAX - MESSAGE_OVERHEAD_BYTES;
 
 /**
- * A record as it is stored and published. A link whose extras decide is marked as deleted, with all its other members:
- * versions without extras read it as a link that does not exist, and never redirect to its destination.
+ * A record as it is stored and published. A link whose settings decide is marked as deleted, with all its other members:
+ * versions without `extras` read it as a link that does not exist, and never redirect to its destination.
  */
 export type LinkMessage =
   ActiveLink | DeletedLink | (Omit<ActiveLink, "state"> & { state: "deleted" });
 
-/** Marks the record of a link as deleted if its extras decide; others stay as they are. */
-export const toMessage = <Draft extends { state: LinkRecord["state"]; extras?: LinkExtras }>(
+/** Marks the record of a link as deleted if its settings decide; others stay as they are. */
+export const toMessage = <Draft extends { state: LinkRecord["state"]; extras?: RedirectSettings }>(
   record: Draft,
 ): Draft | (Omit<Draft, "state"> & { state: "deleted" }) =>
   record.extras !== undefined && decides(record.extras) ? { ...record, state: "deleted" } : record;
@@ -97,7 +93,7 @@ export const encodeLinkRecord = (record: LinkRecord): Uint8Array =>
 /**
  * Decodes a message of the feed to its record; undefined when it is malformed. Every member is checked, so that no later
  * reader of the record throws: a malformed record must not stop the feed. Members that this version does not know are kept,
- * and a link with extras that it does not understand becomes a deleted one.
+ * and a link with settings that it does not understand becomes a deleted one.
  */
 export function decodeLinkRecord(bytes: Uint8Array): LinkRecord | undefined {
   if (bytes.length > LINK_RECORD_BYTES_MAX) return undefined;
@@ -120,7 +116,7 @@ function toRecord(message: Members): LinkRecord | undefined {
   const { version, domain, alias, extras, ...link } = message;
   if (!isObject(extras)) return undefined;
   if (!isUnderstood(extras)) return { state: "deleted", version, domain, alias };
-  if (!isExtras(extras)) return undefined;
+  if (!isRedirectSettings(extras)) return undefined;
   // Without members, a link is a plain one.
   const members = Object.keys(extras).length === 0 ? {} : { extras };
   return { ...link, version, domain, alias, state: "active", ...members };
@@ -135,7 +131,7 @@ const DOMAIN_LENGTH_MAX = 253;
 /** Checks that domain and alias can be part of a subject and of a path. */
 const KEY_PART = /^[!-.0-~]*$/;
 
-type Key = Pick<ActiveLink, "version" | "domain" | "alias">;
+type Key = ShortLink & Pick<ActiveLink, "version">;
 
 const hasKey = (message: Members): message is Members & Key =>
   isCount(message["version"]) &&
@@ -153,8 +149,8 @@ const isDeletedLink = (message: Members & Key): message is Members & DeletedLink
   isOptional(message["former"], isBoolean) &&
   (!message.alias.startsWith("@") || isWholeNotice(message));
 
-/** A link with or without extras, which may be marked as deleted. */
-type LinkWith<Extras> = Omit<ActiveLink, "state" | "extras"> & Extras;
+/** A link with or without redirect settings, which may be marked as deleted. */
+type LinkWith<Settings> = Omit<ActiveLink, "state" | "extras"> & Settings;
 
 const hasLink = (message: Members & Key): message is Members & LinkWith<{ extras?: unknown }> =>
   (message["state"] === "active" || message["state"] === "deleted") &&

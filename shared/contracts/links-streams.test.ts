@@ -70,7 +70,7 @@ describe("a divided links feed", () => {
   test("has subjects of its own for each number of streams, and every subject says which link it is of", () => {
     fc.assert(
       fc.property(domains, aliases, (domain, alias) => {
-        const subjects = ALL_LINKS_STREAMS.map((stream) => linkSubject(domain, alias, stream));
+        const subjects = ALL_LINKS_STREAMS.map((stream) => linkSubject({ domain, alias }, stream));
         expect(new Set(subjects).size).toBe(subjects.length);
         for (const subject of subjects)
           expect(shortLinkOfSubject(subject)).toEqual({ domain, alias });
@@ -83,8 +83,8 @@ describe("a divided links feed", () => {
 
 test("a feed that is not divided has the stream and the subjects that it always had", () => {
   expect(linksStreams(1).map(({ name }) => name)).toEqual(["LINKS"]);
-  expect(linkSubject("go.example.com", "a")).toBe("links.go_example_com.a");
-  expect(linkSubject("", "a")).toBe("links._.a");
+  expect(linkSubject({ domain: "go.example.com", alias: "a" })).toBe("links.go_example_com.a");
+  expect(linkSubject({ domain: "", alias: "a" })).toBe("links._.a");
   expect(HEARTBEAT_SUBJECT).toBe("links.heartbeat");
 });
 

@@ -6,7 +6,7 @@ import * as z from "zod";
 
 import { envList } from "../env.ts";
 import { isNotice } from "./feed-notices.ts";
-import type { LinkRecord } from "./link-record.ts";
+import { keyOf, type ShortLink } from "./short-link.ts";
 
 export type LinksStream = {
   name: string;
@@ -46,11 +46,8 @@ export const linksStreams = (count: number): LinksStream[] =>
 export const ALL_LINKS_STREAMS = COUNTS.flatMap((count) => linksStreams(Number(count)));
 
 /** Whether a stream has a link or notice: notices are in all, and links by the CRC-32 (ISO 3309) of domain and alias. */
-export const isInStream = (
-  { index, count }: LinksStream,
-  link: Pick<LinkRecord, "domain" | "alias">,
-): boolean =>
-  count === 1 || isNotice(link) || Bun.hash.crc32(`${link.domain}/${link.alias}`) % count === index;
+export const isInStream = ({ index, count }: LinksStream, link: ShortLink): boolean =>
+  count === 1 || isNotice(link) || Bun.hash.crc32(keyOf(link)) % count === index;
 
 /**
  * A value of `LINKS_STREAMS`: the number of streams of the feed that redirectors follow, and after a comma that of a second

@@ -23,6 +23,7 @@ import {
   type LinkRecord,
 } from "./link-record.ts";
 import { type LinksStream, UNDIVIDED } from "./links-streams.ts";
+import type { ShortLink } from "./short-link.ts";
 
 export const LINKS_STREAM = UNDIVIDED.name;
 export const CLICKS_STREAM = "CLICKS";
@@ -94,8 +95,7 @@ export class MissingSubjectError extends Error {
  * only letters, digits, `-` and `.`, so domains stay distinct. `_` by itself is the default domain.
  */
 export const linkSubject = (
-  domain: string,
-  alias: string,
+  { domain, alias }: ShortLink,
   { root }: LinksStream = UNDIVIDED,
 ): string => `${root}.${domain === DEFAULT_DOMAIN ? "_" : domain.replaceAll(".", "_")}.${alias}`;
 
@@ -103,7 +103,7 @@ export const linkSubject = (
 const LINK_SUBJECT = /^(?:links|links_\d+\.\d+)\.([^.]+)\.([^.]+)$/;
 
 /** The short link of a subject of the feed; undefined for other subjects, such as that of the heartbeat. */
-export function shortLinkOfSubject(subject: string): { domain: string; alias: string } | undefined {
+export function shortLinkOfSubject(subject: string): ShortLink | undefined {
   const [, domain, alias] = LINK_SUBJECT.exec(subject) ?? [];
   if (domain === undefined || alias === undefined) return undefined;
   return { domain: domain === "_" ? DEFAULT_DOMAIN : domain.replaceAll("_", "."), alias };

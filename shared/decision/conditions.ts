@@ -2,7 +2,7 @@
 import { LRUCache } from "lru-cache";
 
 import { createAddressList } from "../address-list.ts";
-import type { Condition } from "../contracts/link-extras.ts";
+import type { Condition } from "../contracts/redirect-settings.ts";
 import type { RequestFacts } from "./facts.ts";
 import { isLanguage } from "./language.ts";
 import { localTime } from "./local-time.ts";

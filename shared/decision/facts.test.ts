@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { countParses } from "../../test/harness/count-parses.ts";
-import type { Condition, Rule } from "../contracts/link-extras.ts";
+import type { Condition, Rule } from "../contracts/redirect-settings.ts";
 import { rememberFacts, toAgentNames } from "./facts.ts";
 import { preferredLanguage } from "./language.ts";
 import { compileTargets } from "./targets.ts";

@@ -1,5 +1,5 @@
 /** Splits: divide a link's visitors among its arms. */
-import type { Split } from "../contracts/link-extras.ts";
+import type { Split } from "../contracts/redirect-settings.ts";
 
 /** An arm, and the sum of the percentages up to it. */
 type Share<Arm> = { arm: Arm; end: number };

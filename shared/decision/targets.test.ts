@@ -4,7 +4,7 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
 import { DateTime } from "luxon";
 
-import type { Condition, Rule } from "../contracts/link-extras.ts";
+import type { Condition, Rule } from "../contracts/redirect-settings.ts";
 import { rememberFacts, type RequestFacts, toAgentNames } from "./facts.ts";
 import { preferredLanguage } from "./language.ts";
 import { localTime } from "./local-time.ts";

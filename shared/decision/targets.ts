@@ -1,8 +1,20 @@
 /**
- * Decides the destination of a request for a link: the one implementation of rules. The redirector and the API's explanation
- * both use it, so that they cannot differ.
+ * Decides the destination of a request for a link. This is the only place where a rule decides.
+ *
+ * A link has its own destination, and may have rules and a split. {@link compileTargets} compiles them when the link is first
+ * used. Then `choose` decides each request:
+ *
+ * 1. The first rule, in the order of the link, whose conditions all match. A condition tests a fact of the request, such as
+ *    country, device, language or time. A fact that is unknown matches neither a condition nor its inverse.
+ * 2. If no rule matches, the split's arm of the visitor, by a hash of address and user agent: the same visitor gets the same arm
+ *    on every redirector.
+ * 3. Otherwise undefined, which is the link's own destination.
+ *
+ * The redirector calls it only for a request that reaches a destination. Whether it does is decided before, and without rules:
+ * the link exists, has started, has not expired, and its limit is not reached (`redirector/redirect/decision.ts`). The API
+ * explains a request (`POST /v1/links/{id}/explain`) with the same function, so both always agree.
  */
-import type { LinkExtras, Rule } from "../contracts/link-extras.ts";
+import type { RedirectSettings, Rule } from "../contracts/redirect-settings.ts";
 import type { Uuid } from "../ids.ts";
 import { truncateText } from "../visitors/truncate-text.ts";
 import { compileCondition, type CompiledCondition } from "./conditions.ts";
@@ -34,7 +46,7 @@ type RuleExplanation = {
 };
 
 /** Compiles the rules and the split of a link. */
-export function compileTargets({ rules = [], split }: LinkExtras): Targets {
+export function compileTargets({ rules = [], split }: RedirectSettings): Targets {
   const compiled: CompiledRule[] = rules.map((rule) => ({
     rule,
     target: { kind: "rule", id: rule.id, url: rule.url },
@@ -70,7 +82,7 @@ const shorten = (text: string | null): string | null =>
     : text;
 
 function compileSplit(
-  split: LinkExtras["split"],
+  split: RedirectSettings["split"],
 ): ((facts: RequestFacts) => Target | undefined) | undefined {
   if (split === undefined) return undefined;
   const { until = Infinity } = split;

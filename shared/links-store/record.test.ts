@@ -4,8 +4,8 @@ import fc from "fast-check";
 
 import { sliceToString } from "../bytes.ts";
 import { ALIAS_PATTERN } from "../contracts/alias.ts";
-import type { LinkExtras } from "../contracts/link-extras.ts";
 import type { ActiveLink, LinkRecord } from "../contracts/link-record.ts";
+import type { RedirectSettings } from "../contracts/redirect-settings.ts";
 import {
   copyLink,
   emptyLink,
@@ -25,7 +25,7 @@ const anyName = {
   alias: fc.stringMatching(ALIAS_PATTERN),
 };
 
-const anyExtras: fc.Arbitrary<LinkExtras> = fc.record(
+const anySettings: fc.Arbitrary<RedirectSettings> = fc.record(
   {
     disabled: fc.constant(true as const),
     starts_at: fc.nat({ max: 8.64e15 }),
@@ -47,7 +47,7 @@ const anyRecord: fc.Arbitrary<LinkRecord> = fc.oneof(
       expires_at: fc.option(fc.nat({ max: 8.64e15 })),
       password_hash: fc.option(fc.string({ maxLength: 100 })),
       forward_query: fc.boolean(),
-      extras: anyExtras.filter((extras) => Object.keys(extras).length > 0),
+      extras: anySettings.filter((extras) => Object.keys(extras).length > 0),
       utm: fc.string({ unit: "grapheme", maxLength: 300 }),
     },
     {

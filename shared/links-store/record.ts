@@ -5,11 +5,12 @@
  *   f64 version, f64 expiry in Unix milliseconds, u16 lengths of key, destination and password hash,
  *   u8 length of the key's domain, u8 flags, key;
  *   only of an active link: 16 bytes link id, 16 bytes account id, destination, password hash
- *   only of a link with extras or UTM parameters: u16 length of them, both as one JSON object
+ *   only of a link with redirect settings or UTM parameters: u16 length of them, both as one JSON object
  */
 import { type ByteSlice, copySlice, emptySlice } from "../bytes.ts";
-import type { LinkExtras } from "../contracts/link-extras.ts";
 import type { ActiveLink, LinkRecord, Mode } from "../contracts/link-record.ts";
+import type { RedirectSettings } from "../contracts/redirect-settings.ts";
+import { keyOf } from "../contracts/short-link.ts";
 import type { LinkFacts } from "../takedowns/covers.ts";
 import { ID_BYTES, readUuid, writeUuid } from "../uuid-bytes.ts";
 
@@ -23,12 +24,12 @@ export type CachedLink = {
   expires_at: number | null;
   password_hash: string | null;
   forward_query: boolean;
-  /** {@link CachedExtras} as JSON; null for a link without. */
-  extras: ByteSlice | null;
+  /** {@link CachedSettings} as JSON; null for a link without. */
+  settings: ByteSlice | null;
 };
 
-/** A link's extras, and its UTM parameters as a query. */
-export type CachedExtras = LinkExtras & { utm?: string };
+/** A link's redirect settings, and its UTM parameters as a query. */
+export type CachedSettings = RedirectSettings & { utm?: string };
 
 const VERSION = 0;
 const EXPIRY = 8;
@@ -46,39 +47,30 @@ const PASSWORD = 8;
 const FORWARD_QUERY = 16;
 /** The link was requested since it was written, or since eviction last passed over it. */
 const REFERENCED = 32;
-const EXTRAS = 64;
+const SETTINGS = 64;
 /** The link is taken down with its account or with a host of its destinations. */
 const TAKEN_DOWN = 128;
 
-const EXTRAS_LENGTH_BYTES = 2;
+const SETTINGS_LENGTH_BYTES = 2;
 
 /** Records begin at multiples of this. */
 export const ALIGNMENT = 8;
-
-/** A record's key: the domain and the path of its short URL. As a path begins with a slash, keys are unambiguous. */
-export const keyOf = ({ domain, alias }: Pick<LinkRecord, "domain" | "alias">): string =>
-  `${domain}/${alias}`;
-
-/** The reverse of {@link keyOf}: neither a domain nor an alias has a slash. */
-export function linkOfKey(key: string): { domain: string; alias: string } {
-  const slash = key.indexOf("/");
-  return { domain: key.slice(0, slash), alias: key.slice(slash + 1) };
-}
 
 /** The bytes of a record once it is written. */
 export function sizeOf(record: LinkRecord): number {
   const keyLength = Buffer.byteLength(keyOf(record));
   if (record.state === "deleted") return align(KEY + keyLength);
   const { destination, password_hash } = record;
-  const extras = extrasJson(record);
+  const settings = settingsJson(record);
   const texts = Buffer.byteLength(destination) + Buffer.byteLength(password_hash ?? "");
-  const extrasSize = extras === undefined ? 0 : EXTRAS_LENGTH_BYTES + Buffer.byteLength(extras);
-  return align(KEY + keyLength + 2 * ID_BYTES + texts + extrasSize);
+  const settingsSize =
+    settings === undefined ? 0 : SETTINGS_LENGTH_BYTES + Buffer.byteLength(settings);
+  return align(KEY + keyLength + 2 * ID_BYTES + texts + settingsSize);
 }
 
-/** Extras and UTM parameters as they are written; undefined for most links. */
-function extrasJson({ extras, utm }: ActiveLink): string | undefined {
-  if (utm !== undefined) return JSON.stringify({ ...extras, utm } satisfies CachedExtras);
+/** Redirect settings and UTM parameters as they are written; undefined for most links. */
+function settingsJson({ extras, utm }: ActiveLink): string | undefined {
+  if (utm !== undefined) return JSON.stringify({ ...extras, utm } satisfies CachedSettings);
   return extras === undefined ? undefined : JSON.stringify(extras);
 }
 
@@ -89,8 +81,9 @@ export function sizeAt(bytes: Buffer, at: number): number {
   if ((flags & ACTIVE) === 0) return align(end - at);
   const texts = lengthAt(bytes, at + DESTINATION_LENGTH) + lengthAt(bytes, at + PASSWORD_LENGTH);
   const textsEnd = end + 2 * ID_BYTES + texts;
-  const extrasSize = (flags & EXTRAS) === 0 ? 0 : EXTRAS_LENGTH_BYTES + lengthAt(bytes, textsEnd);
-  return align(textsEnd - at + extrasSize);
+  const settingsSize =
+    (flags & SETTINGS) === 0 ? 0 : SETTINGS_LENGTH_BYTES + lengthAt(bytes, textsEnd);
+  return align(textsEnd - at + settingsSize);
 }
 
 const align = (size: number): number => Math.ceil(size / ALIGNMENT) * ALIGNMENT;
@@ -112,7 +105,7 @@ export function writeRecord(
     return;
   }
   const { link_id, account_id, mode, destination, expires_at, password_hash } = record;
-  const extras = extrasJson(record);
+  const settings = settingsJson(record);
   const ids = at + KEY + keyLength;
   writeUuid(bytes, ids, link_id);
   writeUuid(bytes, ids + ID_BYTES, account_id);
@@ -122,10 +115,10 @@ export function writeRecord(
   const passwordLength = bytes.write(password_hash ?? "", texts + destinationLength);
   bytes.writeUInt16LE(passwordLength, at + PASSWORD_LENGTH);
   bytes.writeDoubleLE(expires_at ?? 0, at + EXPIRY);
-  if (extras !== undefined) {
-    const extrasAt = texts + destinationLength + passwordLength;
-    const extrasLength = bytes.write(extras, extrasAt + EXTRAS_LENGTH_BYTES);
-    bytes.writeUInt16LE(extrasLength, extrasAt);
+  if (settings !== undefined) {
+    const settingsAt = texts + destinationLength + passwordLength;
+    const settingsLength = bytes.write(settings, settingsAt + SETTINGS_LENGTH_BYTES);
+    bytes.writeUInt16LE(settingsLength, settingsAt);
   }
   const flags =
     ACTIVE |
@@ -133,7 +126,7 @@ export function writeRecord(
     (expires_at === null ? 0 : EXPIRES) |
     (password_hash === null ? 0 : PASSWORD) |
     (record.forward_query ? FORWARD_QUERY : 0) |
-    (extras === undefined ? 0 : EXTRAS) |
+    (settings === undefined ? 0 : SETTINGS) |
     (takenDown ? TAKEN_DOWN : 0);
   bytes.writeUInt8(flags, at + FLAGS);
 }
@@ -150,7 +143,7 @@ export function readRecord(bytes: Buffer, at: number): LinkRecord {
   };
   if ((flagsAt(bytes, at) & ACTIVE) === 0) return { state: "deleted", ...common };
   const link = readActive(bytes, at, emptyLink());
-  const { mode, destination, expires_at, password_hash, forward_query, extras } = link;
+  const { mode, destination, expires_at, password_hash, forward_query, settings } = link;
   return {
     state: "active",
     ...common,
@@ -161,16 +154,16 @@ export function readRecord(bytes: Buffer, at: number): LinkRecord {
     expires_at,
     password_hash,
     forward_query,
-    ...(extras === null ? {} : splitExtras(parseExtras(extras))),
+    ...(settings === null ? {} : splitSettings(parseSettings(settings))),
   };
 }
 
-/** Parses the extras of a link that has any. They were checked when the record was decoded. */
-export const parseExtras = ({ bytes, start, end }: ByteSlice): CachedExtras =>
+/** Parses the settings of a link that has any. They were checked when the record was decoded. */
+export const parseSettings = ({ bytes, start, end }: ByteSlice): CachedSettings =>
   JSON.parse(bytes.toString("utf8", start, end));
 
-/** Splits the JSON of {@link extrasJson} into members of a record. */
-function splitExtras({ utm, ...extras }: CachedExtras): Pick<ActiveLink, "extras" | "utm"> {
+/** Splits the JSON of {@link settingsJson} into members of a record. */
+function splitSettings({ utm, ...extras }: CachedSettings): Pick<ActiveLink, "extras" | "utm"> {
   if (utm === undefined) return { extras };
   return Object.keys(extras).length === 0 ? { utm } : { extras, utm };
 }
@@ -184,7 +177,7 @@ export const emptyLink = (): CachedLink => ({
   expires_at: null,
   password_hash: null,
   forward_query: false,
-  extras: null,
+  settings: null,
 });
 
 /** Copies a link, so that it stays unchanged across an `await`. */
@@ -192,7 +185,7 @@ export const copyLink = (link: CachedLink): CachedLink => ({
   ...link,
   ids: copySlice(link.ids),
   destination: copySlice(link.destination),
-  extras: link.extras === null ? null : copySlice(link.extras),
+  settings: link.settings === null ? null : copySlice(link.settings),
 });
 
 /** A link that does not redirect: deleted (null), or taken down with its account or a host. */
@@ -216,9 +209,9 @@ export function readFacts(bytes: Buffer, at: number): LinkFacts | undefined {
     account_id: readUuid(bytes, ids + ID_BYTES),
     destination: bytes.toString("latin1", start, end),
   };
-  if ((flags & EXTRAS) === 0) return facts;
-  const extras = readExtras(bytes, end + lengthAt(bytes, at + PASSWORD_LENGTH));
-  return { ...facts, extras: parseExtras(extras) };
+  if ((flags & SETTINGS) === 0) return facts;
+  const settings = readSettings(bytes, end + lengthAt(bytes, at + PASSWORD_LENGTH));
+  return { ...facts, extras: parseSettings(settings) };
 }
 
 /** Sets or clears a record's TAKEN_DOWN bit. */
@@ -241,15 +234,15 @@ function readActive(bytes: Buffer, at: number, link: CachedLink): CachedLink {
   link.expires_at = (flags & EXPIRES) === 0 ? null : bytes.readDoubleLE(at + EXPIRY);
   link.password_hash = (flags & PASSWORD) === 0 ? null : readPassword(bytes, at, destination.end);
   link.forward_query = (flags & FORWARD_QUERY) !== 0;
-  link.extras =
-    (flags & EXTRAS) === 0
+  link.settings =
+    (flags & SETTINGS) === 0
       ? null
-      : readExtras(bytes, destination.end + lengthAt(bytes, at + PASSWORD_LENGTH));
+      : readSettings(bytes, destination.end + lengthAt(bytes, at + PASSWORD_LENGTH));
   return link;
 }
 
-function readExtras(bytes: Buffer, at: number): ByteSlice {
-  const start = at + EXTRAS_LENGTH_BYTES;
+function readSettings(bytes: Buffer, at: number): ByteSlice {
+  const start = at + SETTINGS_LENGTH_BYTES;
   return { bytes, start, end: start + lengthAt(bytes, at) };
 }
 

@@ -3,7 +3,7 @@ import type { Database } from "bun:sqlite";
 
 import type { LinkRecord } from "../contracts/link-record.ts";
 import { UNDIVIDED } from "../contracts/links-streams.ts";
-import { keyOf } from "./record.ts";
+import { keyOf, type ShortLink } from "../contracts/short-link.ts";
 import { encodeMalformed, encodeStoredRecord, isLinkRow } from "./stored-record.ts";
 
 /** The format of the file, which names it, its lock and its images: a version with another format fills its own file. */
@@ -56,7 +56,7 @@ export const toChange = (record: LinkRecord, message: Uint8Array): Change => ({
 });
 
 /** The change by a malformed record of a link: an existing row of the link stays. */
-export const toMalformed = (link: Pick<LinkRecord, "domain" | "alias">): Change => ({
+export const toMalformed = (link: ShortLink): Change => ({
   key: keyOf(link),
   version: 0,
   row: encodeMalformed(),

@@ -5,7 +5,7 @@
  *
  * Little-endian: u32 CRC-32 of what follows; u8 form; then
  *   form 0, a link: as `record.ts` writes it, then its other members, if any, as one JSON object
- *   form 1, all others (deleted links, links with extras that are not understood, notices): the message of the feed
+ *   form 1, all others (deleted links, links with settings that are not understood, notices): the message of the feed
  *   form 2, a link of which the feed has only a malformed record: empty
  */
 import { type ActiveLink, decodeLinkRecord, type LinkRecord } from "../contracts/link-record.ts";

@@ -1,13 +1,13 @@
 /** Decides whether a link is taken down with its account, or with a host of its destinations. */
 import type { TakedownList } from "../contracts/feed-notices.ts";
-import type { LinkExtras } from "../contracts/link-extras.ts";
+import type { RedirectSettings } from "../contracts/redirect-settings.ts";
 import { normalizeHost } from "../hosts.ts";
 
 /** The fields of a link that takedowns use. */
 export type LinkFacts = {
   account_id: string;
   destination: string;
-  extras?: LinkExtras | undefined;
+  extras?: RedirectSettings | undefined;
 };
 
 /** Returns whether one list of takedowns covers a link. */
@@ -25,7 +25,7 @@ export function compileTakedowns({ accounts, hosts }: TakedownList): Covers {
   };
 }
 
-const urlsOf = ({ expired_url, rules = [], split }: LinkExtras): string[] => [
+const urlsOf = ({ expired_url, rules = [], split }: RedirectSettings): string[] => [
   ...(expired_url === undefined ? [] : [expired_url]),
   ...rules.map(({ url }) => url),
   ...(split?.arms ?? []).map(({ url }) => url),

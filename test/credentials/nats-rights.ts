@@ -48,8 +48,8 @@ export const MESSAGES: readonly NatsRight[] = [
   publish(
     "publish a link, a takedown or a heartbeat of the links feed",
     ALL_LINKS_STREAMS.flatMap((stream) => [
-      linkSubject("", "victim", stream),
-      linkSubject("", TAKEDOWNS_ALIAS, stream),
+      linkSubject({ domain: "", alias: "victim" }, stream),
+      linkSubject({ domain: "", alias: TAKEDOWNS_ALIAS }, stream),
       heartbeatSubject(stream),
     ]),
     ["api"],

@@ -70,7 +70,7 @@ export const REGION_RIGHTS: readonly RegionRight[] = [
   {
     what: "links, heartbeats, clicks, ledgers, dead letters",
     subjects: [
-      linkSubject("", "victim"),
+      linkSubject({ domain: "", alias: "victim" }),
       HEARTBEAT_SUBJECT,
       ...words("links_4.0._.victim clicks.segment limits.victim clicks_dlq.segment"),
     ],

@@ -274,7 +274,7 @@ withBrowser("unsaved rules", () => {
       await page.getByRole("link", { name: "Rules" }).click();
       await page.getByRole("button", { name: "Add rule" }).click();
       const rule = page.getByRole("listitem", { name: "Rule 1" });
-      await rule.getByLabel("Lead to").fill("https://example.com/unsaved");
+      await rule.getByLabel("Redirect to").fill("https://example.com/unsaved");
       const leavings = [
         () => page.getByRole("link", { name: "Domains" }).click(),
         () => page.evaluate("history.back()"),
@@ -283,9 +283,11 @@ withBrowser("unsaved rules", () => {
         await leave();
         await question(page).getByRole("button", { name: "Keep editing" }).click();
         expect(new URL(page.url()).pathname).toEndWith(`/${link.id}/rules`);
-        expect(await rule.getByLabel("Lead to").inputValue()).toBe("https://example.com/unsaved");
+        expect(await rule.getByLabel("Redirect to").inputValue()).toBe(
+          "https://example.com/unsaved",
+        );
         // Browsers let a page stop only who has used it since.
-        await rule.getByLabel("Lead to").click();
+        await rule.getByLabel("Redirect to").click();
       }
       const asked = new Promise<string>((resolve) => {
         page.once("dialog", (dialog) => {

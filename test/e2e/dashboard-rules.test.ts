@@ -57,7 +57,7 @@ const ruleOf = (page: Page, n: number) => page.getByRole("listitem", { name: `Ru
 
 const readUrls = (page: Page) =>
   page
-    .getByLabel("Lead to")
+    .getByLabel("Redirect to")
     .evaluateAll((all) => all.map((input) => String(Reflect.get(input, "value"))));
 
 const save = async (page: Page) => {
@@ -75,7 +75,7 @@ withBrowser("rules in the dashboard", () => {
       await ruleOf(page, 1).getByText("Required").first().waitFor();
       await page.getByText("Save to try your changes.").waitFor();
       await ruleOf(page, 1).getByLabel("Mobile").check();
-      await ruleOf(page, 1).getByLabel("Lead to").fill("https://example.com/app");
+      await ruleOf(page, 1).getByLabel("Redirect to").fill("https://example.com/app");
       await ruleOf(page, 1).getByRole("button", { name: "And another condition" }).click();
       await ruleOf(page, 1).getByLabel("When").nth(1).selectOption("language");
       await ruleOf(page, 1).getByLabel("Language: one of").fill("de, fr");
@@ -93,7 +93,7 @@ withBrowser("rules in the dashboard", () => {
       await why.getByText("Language: none").waitFor();
       await page.getByText("More about the visitor").click();
       await page.getByLabel("Language", { exact: true }).fill("fr");
-      await page.getByText("Rule 1: leads to").waitFor();
+      await page.getByText("Rule 1: redirects to").waitFor();
       await page.getByRole("combobox", { name: "Device" }).selectOption("Windows PC");
       await why.getByText("Device: desktop").waitFor();
       await page.getByText("No rule matches").waitFor();
@@ -190,10 +190,10 @@ withBrowser("rules in the dashboard", () => {
     });
     await visitAs(viewer, `/links/${link.id}/rules`, async (page) => {
       expect(await ruleOf(page, 1).getByLabel("Country: one of").inputValue()).toBe("DE");
-      expect(await ruleOf(page, 1).getByLabel("Lead to").isDisabled()).toBe(true);
+      expect(await ruleOf(page, 1).getByLabel("Redirect to").isDisabled()).toBe(true);
       expect(await page.getByRole("button", { name: "Save", exact: true }).count()).toBe(0);
       await page.getByLabel("Country", { exact: true }).selectOption("DE");
-      await page.getByText("Rule 1: leads to").waitFor();
+      await page.getByText("Rule 1: redirects to").waitFor();
     });
   });
 });
@@ -207,9 +207,9 @@ withBrowser("the schedule of a link in the dashboard", () => {
       await dialog.getByLabel("Alias").fill("scheduled");
       await dialog.getByText("Schedule and state").click();
       await dialog.getByLabel("Starts").fill("2099-01-01T00:00");
-      await dialog.getByLabel("Once expired, lead to").fill("ftp://x");
+      await dialog.getByLabel("Once expired, redirect to").fill("ftp://x");
       await dialog.getByText("The URL must be an http or https URL.").waitFor();
-      await dialog.getByLabel("Once expired, lead to").fill("https://example.com/over");
+      await dialog.getByLabel("Once expired, redirect to").fill("https://example.com/over");
       await dialog.getByRole("button", { name: "Create link" }).click();
       await page.getByRole("link", { name: "/scheduled" }).waitFor();
       const { short_url, id } = await client.links.lookUp({ alias: "scheduled" });

@@ -135,14 +135,14 @@ withBrowser("the form of a link", () => {
       await dialog.getByLabel("Click limit").fill("0");
       await dialog.getByText("At least 1").waitFor();
       await dialog.getByLabel("Click limit").fill("3");
-      await dialog.getByLabel("Ask before leading on").check();
+      await dialog.getByLabel("Ask before redirecting").check();
       await dialog.getByRole("button", { name: "Create link" }).click();
       await rowOf(page, "limited").getByText("3 clicks left").waitFor();
       const { short_url, id } = await client.links.lookUp({ alias: "limited" });
       expect(await follow(short_url)).toBe(200);
 
       await edit(page, "limited", "Limit and confirmation", () =>
-        page.getByLabel("Ask before leading on").uncheck(),
+        page.getByLabel("Ask before redirecting").uncheck(),
       );
       expect(await follow(short_url)).toBe(OWN);
       await eventually(async () => {
@@ -153,7 +153,7 @@ withBrowser("the form of a link", () => {
       await edit(page, "limited", "Limit and confirmation", async () => {
         await page.getByText("2 of 3 clicks are left.").waitFor();
         await page.getByLabel("Click limit").fill("1");
-        await page.getByLabel("What spends a click").selectOption("Only people");
+        await page.getByLabel("What consumes a click").selectOption("Only people");
       });
       expect(await client.links.get(id)).toMatchObject({ max_clicks: 1, limit_counts: "human" });
       await rowOf(page, "limited").getByText("Limit reached").waitFor();
@@ -246,10 +246,10 @@ withBrowser("the form of a link", () => {
       await dialog.getByLabel("External id").fill("twice");
       await dialog.getByText("Schedule and state").click();
       const own = `${stack.info().short_url}/first`;
-      await dialog.getByLabel("Once expired, lead to").fill(own);
+      await dialog.getByLabel("Once expired, redirect to").fill(own);
       await dialog.getByRole("button", { name: "Create link" }).click();
       const described = dialog
-        .getByLabel("Once expired, lead to")
+        .getByLabel("Once expired, redirect to")
         .and(page.locator("[aria-invalid]"));
       await described.waitFor();
     });
@@ -350,9 +350,11 @@ withBrowser("the settings of a domain", () => {
         return page.getByRole("dialog", { name: `Settings of ${host}` });
       };
       const dialog = await open();
-      await dialog.getByLabel("The domain itself leads to").fill("https://www.example.com/home");
-      await dialog.getByLabel("Unknown short links lead to").fill(`https://${host}/circle`);
-      await dialog.getByLabel("Expired links lead to").fill("https://www.example.com/over");
+      await dialog
+        .getByLabel("The domain itself redirects to")
+        .fill("https://www.example.com/home");
+      await dialog.getByLabel("Unknown short links redirect to").fill(`https://${host}/circle`);
+      await dialog.getByLabel("Expired links redirect to").fill("https://www.example.com/over");
       await dialog.getByLabel("Ignore the case of aliases").check();
       await dialog.getByText("Files for apps").click();
       await dialog.getByLabel("For Android").fill("{}");
@@ -362,10 +364,12 @@ withBrowser("the settings of a domain", () => {
       await dialog.getByRole("button", { name: "Save" }).click();
       // The API's own check is shown at its field.
       await dialog
-        .getByLabel("Unknown short links lead to")
+        .getByLabel("Unknown short links redirect to")
         .and(page.locator("[aria-invalid]"))
         .waitFor();
-      await dialog.getByLabel("Unknown short links lead to").fill("https://www.example.com/none");
+      await dialog
+        .getByLabel("Unknown short links redirect to")
+        .fill("https://www.example.com/none");
       await dialog.getByRole("button", { name: "Save" }).click();
       await dialog.waitFor({ state: "detached" });
       await card.getByText("https://www.example.com/home").waitFor();
@@ -376,7 +380,7 @@ withBrowser("the settings of a domain", () => {
       await becomes("/.well-known/assetlinks.json", 200);
 
       const again = await open();
-      await again.getByLabel("The domain itself leads to").fill("");
+      await again.getByLabel("The domain itself redirects to").fill("");
       await again.getByLabel("Ignore the case of aliases").uncheck();
       await again.getByRole("button", { name: "Save" }).click();
       await again.waitFor({ state: "detached" });
@@ -395,7 +399,7 @@ withBrowser("the settings of a domain", () => {
     const id = await addDomain("read.settings.example");
     await client.domains.update(id, { not_found_url: "https://www.example.com/none" });
     await visitAs(viewer, "/domains", async (page) => {
-      await page.getByText("Unknown short links lead to").first().waitFor();
+      await page.getByText("Unknown short links redirect to").first().waitFor();
       expect(await page.getByRole("button", { name: "Settings of" }).count()).toBe(0);
     });
   });

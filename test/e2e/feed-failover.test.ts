@@ -56,7 +56,7 @@ test("changes reach every redirector within two seconds of the election of a new
   const publish = (alias: string, version: number) =>
     eventually(async () => {
       const record = encodeLinkRecord(activeLink(alias, version));
-      await api.jetstream({ timeout: 500 }).publish(linkSubject("", alias), record);
+      await api.jetstream({ timeout: 500 }).publish(linkSubject({ domain: "", alias }), record);
     }, RECOVERY_MS);
   const expectEverywhere = (alias: string, version: number) =>
     eventually(async () => {

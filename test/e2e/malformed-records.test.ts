@@ -69,10 +69,10 @@ test(
     const sequences: number[] = [];
     for (const [i, record] of MALFORMED.entries()) {
       const bytes = new TextEncoder().encode(JSON.stringify(record));
-      const subject = linkSubject(record.domain, record.alias);
+      const subject = linkSubject(record);
       sequences.push((await client.publish(subject, bytes)).seq);
       const next = linkAt(`good${i}`);
-      await client.publish(linkSubject("", next.alias), encodeLinkRecord(next));
+      await client.publish(linkSubject({ domain: "", alias: next.alias }), encodeLinkRecord(next));
       await eventually(async () => expect(host.versionOf(next.alias)).toBe(1), FEED_MS);
     }
     expect(host.skipped()).toBe(MALFORMED.length);
@@ -84,7 +84,7 @@ test(
     expect(host.links.find("", "bad0")).toBeUndefined();
     expect(host.links.fetch("", "bad0")).rejects.toThrow("malformed");
     const mended = { ...linkAt("bad0"), version: 2 };
-    await client.publish(linkSubject("", "bad0"), encodeLinkRecord(mended));
+    await client.publish(linkSubject({ domain: "", alias: "bad0" }), encodeLinkRecord(mended));
     await eventually(async () => expect(host.links.find("", "bad0")).toEqual(mended), FEED_MS);
 
     // A host that starts beside a malformed list of takedowns follows the feed as well.

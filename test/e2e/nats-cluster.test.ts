@@ -57,7 +57,7 @@ describe.each(programs)("three servers with the files of deploy/nats, $version",
     for (const server of cluster.servers) {
       await server.kill();
       await eventually(async () => {
-        const subject = linkSubject("", `link-${published}`);
+        const subject = linkSubject({ domain: "", alias: `link-${published}` });
         const msgID = `segment-${published}`;
         await api.jetstream({ timeout: 1_000 }).publish(subject, "{}");
         await redirector.jetstream({ timeout: 1_000 }).publish(CLICKS_SUBJECT, "x", { msgID });
@@ -96,7 +96,7 @@ describe.each(programs)("three servers with the files of deploy/nats, $version",
         watchReplicas({
           nats: Promise.resolve(nats),
           streams,
-          wanted: 3,
+          expected: 3,
           log: createLog("test", "silent"),
         });
       const first = watch([LINKS_STREAM]);

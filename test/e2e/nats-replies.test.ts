@@ -32,8 +32,8 @@ type Answering = "redirector" | "worker" | "api";
 
 /** Where a reply does harm: it would be a link, the takedowns, a ledger or a click, or a call of JetStream. */
 const HARMFUL = [
-  linkSubject("", "victim"),
-  linkSubject("", TAKEDOWNS_ALIAS),
+  linkSubject({ domain: "", alias: "victim" }),
+  linkSubject({ domain: "", alias: TAKEDOWNS_ALIAS }),
   "limits.victim",
   CLICKS_SUBJECT,
   `$JS.API.STREAM.PURGE.${LINKS_STREAM}`,
@@ -63,7 +63,11 @@ beforeAll(async () => {
     await ensureLinksStream(manager, 1);
     await ensureClicksStream(manager, 1 << 20, 1);
     await ensureLimitsStream(manager, 1);
-    for (const subject of [linkSubject("", "victim"), CLICKS_SUBJECT, "limits.victim"])
+    for (const subject of [
+      linkSubject({ domain: "", alias: "victim" }),
+      CLICKS_SUBJECT,
+      "limits.victim",
+    ])
       await operator.jetstream().publish(subject, "as it was");
     await operator.close();
   }

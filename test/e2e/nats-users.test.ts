@@ -129,7 +129,7 @@ test("links and clicks flow with the users of deploy/nats, and no process publis
   }, TIMEOUT_MS);
 
   // No process may be made to publish for another, which would reply where a request says.
-  const victim = linkSubject("", alias);
+  const victim = linkSubject({ domain: "", alias });
   const purge = "$JS.API.STREAM.PURGE.CLICKS";
   const asApi = await nats.connect("api");
   const asRedirector = await nats.connect("redirector");

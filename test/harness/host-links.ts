@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { createDomainAnswers } from "../../redirector/cache/domain-settings.ts";
+import { createDomainSettingsCache } from "../../redirector/cache/domain-settings.ts";
 import { createLinkCache } from "../../redirector/cache/link-cache.ts";
 import { createTakedowns } from "../../redirector/cache/takedowns.ts";
 import { createFeedGroup } from "../../redirector/links/feed-group.ts";
@@ -34,7 +34,7 @@ export function startTestHost(url: string, { replicas = 1, log }: { replicas?: n
     streams: [UNDIVIDED],
     cache: createLinkCache(4 * 1024 ** 2),
     takedowns: createTakedowns(),
-    domains: createDomainAnswers(),
+    domains: createDomainSettingsCache(),
     prefetch: () => Promise.resolve(),
     onFeed: health.onFeed,
     onDamaged: (error) => {

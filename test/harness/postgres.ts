@@ -67,7 +67,7 @@ export const createLinksOn = (sql: Sql, passwords = createPasswordHashing()): Li
       ownHosts: new Set(["sho.rt"]),
     },
     passwords,
-    readSpentClicks: () => Promise.resolve(undefined),
+    readUsedClicks: () => Promise.resolve(undefined),
   });
 
 /** Starts a server with a temporary data directory, in which all migrations are applied. */

@@ -427,7 +427,7 @@ export const listViews = ({ account, link, ruled, down }: SeededAccount): View[]
       ready: ".rules-page .explanation li",
       async open(page) {
         await page.getByLabel("Country", { exact: true }).selectOption("DE");
-        await page.getByText("Rule 2: leads to").waitFor();
+        await page.getByText("Rule 2: redirects to").waitFor();
       },
     },
     { name: "live", path: at("/live"), ready: ".stat" },

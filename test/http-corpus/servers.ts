@@ -53,7 +53,7 @@ export function startOurServer(): CorpusServer {
         unlockCookies: createUnlockCookies("a secret of the test", true),
         lookups: createLookups(),
         isBehind: () => false,
-        limits: { take: () => "busy", look: () => false, isSpent: () => false },
+        limits: { take: () => "busy", look: () => false, isExhausted: () => false },
         failures: { countLink: () => undefined, countUnknownAlias: () => undefined },
         pages: createErrorPages(),
         hosts: new Set(["sho.rt"]),

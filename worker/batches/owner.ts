@@ -1,7 +1,31 @@
 /**
- * The owner of the clicks: the only worker that inserts. It stores each batch exactly once (docs/batches.md), by means of the
- * log of batches. An owner writes a manifest, and then inserts only if no other worker has claimed the log since. A new owner
- * writes its claim, and then reads the manifests. So either the old owner sees the claim, or the new owner sees the manifest.
+ * The owner of the clicks: the only worker that inserts. It stores each click once, even if a worker dies between two steps.
+ *
+ * Clicks arrive in segments. A segment has up to 2,000 clicks and an id that never changes. It is one JetStream message, which
+ * JetStream delivers again until it is acknowledged. The owner inserts many segments together, as a batch. It records what it
+ * does in the log of batches, a table in ClickHouse whose entries are appended and never changed. Its steps:
+ *
+ * 1. It writes a manifest to the log: the ids of the segments in the batch, and a token.
+ * 2. It reads the highest claim in the log, and continues only if that is its own.
+ * 3. It inserts the rows under the token. ClickHouse drops an insert into a table that has had an insert with this token. That
+ *    is decided for each table: for `clicks`, and for each rollup that a view fills from the same insert.
+ * 4. It adds the segments to the index of stored segments, which is in memory, and then acknowledges the messages. A segment in
+ *    the index is acknowledged and not stored again, however often it is delivered.
+ *
+ * A worker that takes over writes a claim with the next epoch, and then reads the log, from which it builds its index. The
+ * highest claim wins. It finds what the owner before it left:
+ *
+ * - That died before step 1: nothing. JetStream delivers the segments to the new owner, which stores them.
+ * - That died after step 1: a manifest in doubt, whose rows may be in all tables, in some, or in none. The new owner inserts
+ *   the rows that are already in `clicks` again under the manifest's token, so a rollup that lacks them gets them. Then it
+ *   inserts the batch's segments from the stream under the same token, which stores them if nothing was stored. At last it looks
+ *   up which of the segments are in `clicks`, and adds these to its index (`settle.ts`).
+ * - That died after step 3, before the acknowledgements: the same. JetStream delivers the segments again, and the index has them.
+ * - That was only paused, and wakes up: its late insert has a token that ClickHouse knows, and is dropped.
+ *
+ * Two workers cannot both insert: an owner writes its manifest and then reads the claims; a new owner writes its claim and then
+ * reads the manifests. So either the old owner sees the claim, or the new owner sees the manifest. docs/batches.md says what
+ * starts a takeover, and what happens when the log or the stream is lost.
  */
 import type { SegmentId } from "../../shared/contracts/click-segment.ts";
 import { DAY_MS } from "../../shared/durations.ts";

@@ -28,7 +28,7 @@ export type Acknowledger = {
   deadLetter(messages: Messages, segment: DeadSegment): Promise<void>;
   /** Returns messages to JetStream, which delivers them to another worker. */
   returnToStream(messages: Messages): void;
-  /** Tells JetStream that the messages are still being processed, which postpones their redelivery. */
+  /** Informs JetStream that the messages are still being processed, which postpones their redelivery. */
   reportProgress(messages: Messages): void;
 };
 

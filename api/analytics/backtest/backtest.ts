@@ -15,7 +15,7 @@ const CLICKS_MAX = 50_000;
 
 type Rules = BacktestBody["rules"];
 
-/** A group of clicks that rules cannot tell apart: their count, and the time of the oldest one. */
+/** A group of clicks that rules cannot distinguish: their count, and the time of the oldest one. */
 type Row = Omit<StoredClick, "at"> & Record<"at" | "clicks" | "oldest", string>;
 
 /**

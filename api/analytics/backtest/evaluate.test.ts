@@ -3,7 +3,7 @@ import { describe, expect, spyOn, test } from "bun:test";
 
 import fc from "fast-check";
 
-import type { Condition, Rule } from "../../../shared/contracts/link-extras.ts";
+import type { Condition, Rule } from "../../../shared/contracts/redirect-settings.ts";
 import { rememberFacts, toAgentNames } from "../../../shared/decision/facts.ts";
 import { compileTargets } from "../../../shared/decision/targets.ts";
 import { compileRules, type StoredClick } from "./evaluate.ts";

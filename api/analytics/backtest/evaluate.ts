@@ -2,7 +2,7 @@
  * Evaluates rules on stored clicks, with the redirector's own conditions. A stored click lacks
  * parts of the request. Where a condition needs one of those, its result is unknown.
  */
-import type { Condition, Rule } from "../../../shared/contracts/link-extras.ts";
+import type { Condition, Rule } from "../../../shared/contracts/redirect-settings.ts";
 import { compileCondition } from "../../../shared/decision/conditions.ts";
 import { rememberFacts, type RequestFacts, toAgentNames } from "../../../shared/decision/facts.ts";
 import type { Agent } from "../../../shared/visitors/user-agent.ts";
@@ -80,7 +80,7 @@ function compileEvaluator(condition: Condition): EvaluateCondition {
   return ({ language = "" }, facts) => (broader.has(language) ? undefined : matches(facts));
 }
 
-/** The languages that contain a tag: `zh` and `zh-hant` for `zh-hant-tw`. */
+/** Returns the more general tags of a language tag: `zh` and `zh-hant` for `zh-hant-tw`. */
 function broaderThan(tag: string): string[] {
   const subtags = tag.split("-");
   return subtags.slice(1).map((_, i) => subtags.slice(0, i + 1).join("-"));

@@ -413,7 +413,7 @@ describe("a link that cannot be created at once", () => {
         chargeForLinks: () => undefined,
         hashForLink: () => Promise.reject(new Error("This test has no passwords.")),
       },
-      readSpentClicks: () => Promise.resolve(undefined),
+      readUsedClicks: () => Promise.resolve(undefined),
     });
 
   test("because its domain was removed meanwhile fails alone, and consumes nothing", async () => {

@@ -10,6 +10,7 @@
 import { DOMAIN_ALIAS, isNotice } from "../../../shared/contracts/feed-notices.ts";
 import { type LinkMessage, toMessage } from "../../../shared/contracts/link-record.ts";
 import { isInStream } from "../../../shared/contracts/links-streams.ts";
+import type { ShortLink } from "../../../shared/contracts/short-link.ts";
 import { linkSubject, shortLinkOfSubject } from "../../../shared/contracts/streams.ts";
 import { renewDomainNotices, withdrawNotices } from "../../domains/notices.ts";
 import { DamagedStreamError, type FillInput, type FillStream } from "../../feed/filling.ts";
@@ -18,7 +19,7 @@ import { readRemaining } from "../../feed/remaining.ts";
 import type { Sql } from "../../postgres.ts";
 import { renewTakedownNotice } from "../../takedowns/service.ts";
 import type { LinkRow } from "../model.ts";
-import { type ShortLink, shortLinkOf, sizeProblem, toRecord } from "../record.ts";
+import { shortLinkOf, sizeProblem, toRecord } from "../record.ts";
 import { findHotLinks, findInOrder, findServedAliases, findServedLinks } from "./sql.ts";
 
 /** Links read at once. Processing them delays requests by at most about 20 ms. */
@@ -72,10 +73,7 @@ async function publishLinks(
   let count = 0;
   let recordedAt = performance.now();
 
-  const toSubject = (link: LinkRow): string => {
-    const { domain, alias } = shortLinkOf(link);
-    return linkSubject(domain, alias, stream);
-  };
+  const toSubject = (link: LinkRow): string => linkSubject(shortLinkOf(link), stream);
 
   async function publish(read: readonly LinkRow[]): Promise<boolean> {
     const links = read.filter((link) => isInStream(stream, shortLinkOf(link)));

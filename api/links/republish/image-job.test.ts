@@ -168,7 +168,7 @@ test("what changes while an image is made is published behind its position", asy
 });
 
 test("a link that a message no longer fits has in an image what the feed has of it", async () => {
-  const subject = linkSubject("", "link-7");
+  const subject = linkSubject({ domain: "", alias: "link-7" });
   const { data } = await stores.manager.streams.getMessage(LINKS_STREAM, { last_by_subj: subject });
   const extras = { expired_url: `https://example.com/${"x".repeat(70_000)}` };
   const { sql } = stores;

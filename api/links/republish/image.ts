@@ -18,6 +18,7 @@ import {
   type LinksStream,
   UNDIVIDED,
 } from "../../../shared/contracts/links-streams.ts";
+import type { ShortLink } from "../../../shared/contracts/short-link.ts";
 import {
   decodeLinkMessage,
   jetStreamErrorCode,
@@ -36,7 +37,7 @@ import {
 import { readPosition } from "../../feed/position.ts";
 import type { Sql } from "../../postgres.ts";
 import type { LinkRow } from "../model.ts";
-import { type ShortLink, shortLinkOf, sizeProblem, toRecord } from "../record.ts";
+import { shortLinkOf, sizeProblem, toRecord } from "../record.ts";
 import { findServedDomains, findServedLinksOf, type ServedDomain } from "./sql.ts";
 
 /** Links per event loop turn, which takes a few milliseconds. */
@@ -138,7 +139,7 @@ async function readChanges(
   name: ShortLink,
 ): Promise<Change[]> {
   try {
-    const subject = linkSubject(name.domain, name.alias, stream);
+    const subject = linkSubject(name, stream);
     const { data } = await manager.streams.getMessage(stream.name, { last_by_subj: subject });
     const record = decodeLinkMessage(subject, data);
     return record === undefined ? [] : [toChange(record, data)];

@@ -35,7 +35,7 @@ type State = {
   expires_at: Date | null;
   clicks: number;
   /** Used clicks of the limit, if its ledger could be read. */
-  spent_clicks?: number;
+  used_clicks?: number;
   taken_down: boolean;
   archived: boolean;
 };
@@ -44,10 +44,10 @@ type State = {
 export function clicksLeft({
   extras,
   clicks,
-  spent_clicks,
-}: Pick<State, "extras" | "clicks" | "spent_clicks">) {
+  used_clicks,
+}: Pick<State, "extras" | "clicks" | "used_clicks">) {
   if (extras?.max_clicks === undefined) return undefined;
-  return Math.max(0, extras.max_clicks - Math.max(clicks, spent_clicks ?? 0));
+  return Math.max(0, extras.max_clicks - Math.max(clicks, used_clicks ?? 0));
 }
 
 const request = z.object(settingsFields);

@@ -95,7 +95,7 @@ ${scripts.map(({ text }) => `<script>${text}</script>`).join("\n")}
 </html>
 `;
 
-/** A page that explains why there are no statistics. `back` leads to those that there are. */
+/** A page that explains why there are no statistics. `back` links to those that there are. */
 export const renderMessage = (text: string, { back = false } = {}): string =>
   renderDocument(
     "Statistics",

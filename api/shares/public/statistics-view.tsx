@@ -69,7 +69,7 @@ export function StatisticsView({ view: { statistics, countries, brand } }: { vie
         ))}
       </div>
       <footer className="hint">
-        Times in {timezone}. Bots and prefetches are not counted. Figures are up to a minute old.
+        Times in {timezone}. Bots and prefetches are not counted. Counts are up to a minute old.
         {complete_from !== undefined &&
           ` Breakdowns count clicks from ${complete_from.slice(0, 10)} on.`}
       </footer>

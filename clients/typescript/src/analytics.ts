@@ -159,7 +159,7 @@ export const createAnalytics = ({ send, json, get, csv }: Calls) => ({
   times: async (link: string, query: Query<"getLinkTimes"> = {}, options?: CallOptions) =>
     get<ResponseBody<"getLinkTimes">>(path`/v1/analytics/${link}/times`, query, options),
   /**
-   * Returns how many requests led nowhere, by reason: unknown aliases, expired links, wrong passwords and others.
+   * Returns how many requests reached no destination, by reason: unknown aliases, expired links, wrong passwords and others.
    *
    * @throws ShorthopError `not_found`, `invalid_request`, `unavailable`.
    * @example
@@ -168,7 +168,7 @@ export const createAnalytics = ({ send, json, get, csv }: Calls) => ({
   failures: (query: Query<"getFailures"> = {}, options?: CallOptions) =>
     get<ResponseBody<"getFailures">>("/v1/analytics/failures", query, options),
   /**
-   * Returns figures of any number of links, in requests of up to 100. Links that do not exist are listed under `errors`.
+   * Returns counts of any number of links, in requests of up to 100. Links that do not exist are listed under `errors`.
    *
    * @throws ShorthopError `invalid_request`, `unavailable`.
    * @example

@@ -1,6 +1,6 @@
 /** The kinds of call that the resources have in common. */
 import { type ApiRequest, type ClientOptions, createSend } from "./http.ts";
-import { iterateList, type ListAnswer } from "./pagination.ts";
+import { iterateList, type ListResponse } from "./pagination.ts";
 import type { ResponseBody } from "./types.ts";
 
 /**
@@ -85,7 +85,7 @@ export function createCalls(options: ClientOptions) {
       options?: CallOptions,
     ) =>
       iterateList<Item>(
-        (position) => get<ListAnswer<Item>>(path, { ...query, ...position }, options),
+        (position) => get<ListResponse<Item>>(path, { ...query, ...position }, options),
         limit === undefined ? undefined : Number(limit),
       ),
   };

@@ -33,17 +33,17 @@ export function splitIntoChunks<Item>(
 export const hasPassword = (link: { password?: string | null }): boolean =>
   typeof link.password === "string";
 
-/** An answer about many links: an entry for each by its position in the request, and counts. */
-type ManyAnswer = { data: { index: number }[] };
+/** The response about many links: an entry for each, by its position in the request, and counts. */
+type BulkResponse = { data: { index: number }[] };
 
 /**
- * Sends chunks one after another, and puts their answers together: positions are those in the whole list, and counts
+ * Sends chunks one after another, and merges their responses: positions are those in the whole list, and counts
  * are added. An empty list is sent as one empty chunk, so that the API says what is wrong with it.
  */
-export async function inChunks<Item, Answer extends ManyAnswer>(
+export async function inChunks<Item, Result extends BulkResponse>(
   chunks: readonly Item[][],
-  send: (chunk: Item[], i: number) => Promise<Answer>,
-): Promise<Answer> {
+  send: (chunk: Item[], i: number) => Promise<Result>,
+): Promise<Result> {
   const [first = [], ...others] = chunks;
   const whole = await send(first, 0);
   let sent = first.length;

@@ -30,7 +30,7 @@ export const createCsv = (csv: FetchCsv) => ({
   /** Clicks of all links by weekday and hour. */
   accountTimes: (query: Query<"getAccountTimes"> = {}, options?: CallOptions) =>
     csv("/v1/analytics/times", query, options),
-  /** Requests that led nowhere, by reason, over time. */
+  /** Requests that reached no destination, by reason, over time. */
   failures: (query: Query<"getFailures"> = {}, options?: CallOptions) =>
     csv("/v1/analytics/failures", query, options),
   /** Clicks of a link, over time. */

@@ -2,9 +2,9 @@
 import type { KnownErrorCode } from "./schema.ts";
 
 /**
- * What went wrong, for programs: a code of the API, or one of the client's own for a call that got no answer.
+ * What went wrong, for programs: a code of the API, or one of the client's own for a call that got no response.
  *
- * - `network`: no connection, or it broke. `timeout`: no answer in `timeoutMs`. `aborted`: by your `signal`.
+ * - `network`: no connection, or it broke. `timeout`: no response in `timeoutMs`. `aborted`: by your `signal`.
  * - `invalid_argument`: the client refused to send the request, such as one with an empty id.
  * - `unknown`: an error response without a code, e.g. of a proxy. A newer API may return further codes.
  *

@@ -93,7 +93,7 @@ async function attempt(options: ClientOptions, request: ApiRequest): Promise<Res
   }
 }
 
-const TIMED_OUT = new Error("The API did not answer in time.");
+const TIMED_OUT = new Error("The API did not respond in time.");
 
 /** Names what `fetch` rejects with, which differs between runtimes. */
 function toError(error: unknown, signal: AbortSignal): ShorthopError {

@@ -153,7 +153,7 @@ const createBulkCalls = ({ json, create }: Calls) => ({
   },
   /**
    * Says for each of any number of links whether creating it would succeed, and creates none. Each request of 100 is
-   * judged on its own: an alias that two of them have is found when the links are created.
+   * checked on its own: an alias that two of them have is found when the links are created.
    *
    * @throws ShorthopError When a request as a whole is rejected; what is wrong with single links is in the result.
    * @example
@@ -209,7 +209,7 @@ const createBulkCalls = ({ json, create }: Calls) => ({
 
 const createLinkQueries = ({ send, json }: Calls) => ({
   /**
-   * Explains where a request for a link would lead, and why.
+   * Explains where a request for a link would be redirected, and why.
    *
    * @throws ShorthopError `not_found`, `invalid_request`.
    * @example

@@ -1,14 +1,14 @@
 /** Iterates over lists. */
 
-/** An answer of a list; one by page has `pagination`. */
-export type ListAnswer<Item> = {
+/** The response of a list; a numbered page has `pagination`. */
+export type ListResponse<Item> = {
   data: Item[];
   next_cursor?: string | null;
   pagination?: { total_pages: number };
 };
 
-/** An answer of a list that has cursors alone. */
-export type CursorAnswer<Item> = { data: Item[]; next_cursor: string | null };
+/** The response of a list that has only cursors. */
+export type CursorResponse<Item> = { data: Item[]; next_cursor: string | null };
 
 /** Which part of a list to fetch. */
 export type ListPosition = { starting_after: string } | { page: number };
@@ -18,11 +18,11 @@ const LIMIT_MAX = 100;
 
 /**
  * Yields every entry of a list, by cursor: entries that are created or deleted meanwhile neither repeat nor hide others.
- * Fetches the next part when the iteration reaches it. An API without cursors answers with numbered pages, which are then
+ * Fetches the next part when the iteration reaches it. An API without cursors returns numbered pages, which are then
  * followed.
  */
 export async function* iterateList<Item>(
-  fetchPart: (query: ListPosition & { limit: number }) => Promise<ListAnswer<Item>>,
+  fetchPart: (query: ListPosition & { limit: number }) => Promise<ListResponse<Item>>,
   limit = LIMIT_MAX,
 ): AsyncGenerator<Item, void, undefined> {
   let position: ListPosition = { starting_after: "" };
@@ -36,9 +36,9 @@ export async function* iterateList<Item>(
   }
 }
 
-/** Yields every entry of a list that has cursors alone. Fetches the next part when the iteration reaches it. */
+/** Yields every entry of a list that has only cursors. Fetches the next part when the iteration reaches it. */
 export async function* followCursor<Item>(
-  fetchPart: (query: { starting_after?: string }) => Promise<CursorAnswer<Item>>,
+  fetchPart: (query: { starting_after?: string }) => Promise<CursorResponse<Item>>,
 ): AsyncGenerator<Item, void, undefined> {
   for (let position: { starting_after?: string } = {}; ;) {
     const { data, next_cursor } = await fetchPart(position);

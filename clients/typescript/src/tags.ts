@@ -7,14 +7,14 @@ import type { Body, Query, ResponseBody, Tag } from "./types.ts";
 type Change = ResponseBody<"updateTag">;
 type Progress = ResponseBody<"mergeTags">;
 
-/** Repeats a request until the API has changed every link; returns the last answer and how many links were changed. */
-async function finish<Answer extends Progress>(
-  request: (isRepeated: boolean) => Promise<Answer>,
-): Promise<Answer> {
+/** Repeats a request until the API has changed every link; returns the last response and how many links were changed. */
+async function finish<Result extends Progress>(
+  request: (isRepeated: boolean) => Promise<Result>,
+): Promise<Result> {
   for (let changed = 0, isRepeated = false; ; isRepeated = true) {
-    const answer = await request(isRepeated);
-    changed += answer.changed;
-    if (answer.done) return { ...answer, changed };
+    const response = await request(isRepeated);
+    changed += response.changed;
+    if (response.done) return { ...response, changed };
   }
 }
 

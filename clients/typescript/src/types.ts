@@ -57,7 +57,7 @@ export type PageBody<Operation extends OperationId> = ResponseBody<Operation> & 
  */
 export type Link = components["schemas"]["Link"];
 /**
- * A link of a list. It has every field when the list is asked for with `include: "settings"`.
+ * A link of a list. It has every field when the list is requested with `include: "settings"`.
  *
  * @example
  * const isLimited = ({ max_clicks }: ListedLink) => max_clicks !== undefined;

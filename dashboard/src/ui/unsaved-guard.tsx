@@ -50,8 +50,8 @@ export function useUnsavedGuard(isDirty: () => boolean): {
         onClose={() => setPending(undefined)}
         onConfirm={() => {
           agreed.current = true;
-          // Closes the confirmation first: a dialog with an open one within it cannot return the
-          // focus.
+          // Closes the confirmation first: a dialog cannot return the focus while another one is
+          // open inside it.
           flushSync(() => setPending(undefined));
           pending.discard();
         }}

@@ -128,7 +128,7 @@ export const CLICKHOUSE_CELLS: readonly Cell[] = [
     subject: "ClickHouse",
     condition: "one bit flipped",
     promise:
-      "ClickHouse's checksums name the part; figures of it answer 503, until ClickHouse is restored.",
+      "ClickHouse's checksums name the part; counts from it fail with 503, until ClickHouse is restored.",
     named: NAMED,
     async inject(system) {
       const putBack = await copyClickHouse(system);

@@ -80,7 +80,7 @@ async function giveDisk(system: System): Promise<Disk> {
 }
 
 const LOST =
-  "Links that are in memory go on; others are answered 503 until the store is filled from the stream, by itself.";
+  "Links that are in memory go on; others get 503 until the store is filled from the stream, by itself.";
 
 const JOURNAL_LOST =
   "Lost: clicks that JetStream had not acknowledged, and no others; none counts twice.";
@@ -91,7 +91,7 @@ export const HOST_CELLS: readonly Cell[] = [
   {
     subject: "links store",
     condition: "older copy",
-    promise: "The host reads from the stream what it lacks, before it answers by the old copy.",
+    promise: "The host reads from the stream what it lacks, before it uses the old copy.",
     ...RESTARTED,
     async inject(system) {
       let putBack: (() => void) | undefined;

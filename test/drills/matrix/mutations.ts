@@ -32,7 +32,7 @@ export const MUTATIONS: Readonly<Record<string, DrillMutation>> = {
     replace: [["    if (isOtherDatabase) return;\n", ""]],
   },
   "full-database": {
-    does: "The API answers 503 when PostgreSQL has no room.",
+    does: "The API responds with 503 when PostgreSQL has no room.",
     cell: "PostgreSQL: disk full",
     problem: /On a full disk the API answers 500/,
     file: "api/postgres.ts",
@@ -111,7 +111,7 @@ export const MUTATIONS: Readonly<Record<string, DrillMutation>> = {
     ],
   },
   complete: {
-    does: "A host that does not have all links yet answers 503 for those that it lacks.",
+    does: "A host that does not have all links yet responds with 503 for those that it lacks.",
     cell: "links store: empty",
     problem: /missing links/,
     file: "redirector/links/store-reads.ts",

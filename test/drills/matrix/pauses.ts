@@ -63,7 +63,7 @@ const cell = (
 export const PAUSE_CELLS: readonly Cell[] = [
   cell(
     "PostgreSQL",
-    "Redirects and clicks go on; the API answers 503, and goes on by itself.",
+    "Redirects and clicks go on; the API responds with 503, and goes on by itself.",
     /postgres|readiness/,
     pauseService("postgres"),
   ),

@@ -105,7 +105,7 @@ export const POSTGRES_CELLS: readonly Cell[] = [
     subject: "PostgreSQL",
     condition: "disk full",
     promise:
-      "Writes answer 503, reads and redirects go on; all goes on by itself when there is room.",
+      "Writes fail with 503, reads and redirects go on; all goes on by itself when there is room.",
     named: /disk is full/,
     inject: fillDisk("postgres", { use: useRoom }),
   },
@@ -113,7 +113,7 @@ export const POSTGRES_CELLS: readonly Cell[] = [
     subject: "PostgreSQL",
     condition: "read-only",
     promise:
-      "Redirects go on, the API answers 503; it goes on when the disk is mended and PostgreSQL started again.",
+      "Redirects go on, the API responds with 503; it goes on when the disk is mended and PostgreSQL started again.",
     named: NAMED,
     inject: breakDisk("postgres", waitForDisk),
   },

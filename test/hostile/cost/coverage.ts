@@ -110,7 +110,7 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
     redirector/visitors/request-facts.ts SOURCES_MAX
     redirector/visitors/request-facts.ts LANGUAGES_MAX
     redirector/visitors/request-facts.ts KEPT_LANGUAGE_LENGTH_MAX
-    redirector/cache/extras.ts COMPILED_BYTES_MAX
+    redirector/cache/compiled-settings.ts COMPILED_BYTES_MAX
     redirector/cache/domain-settings.ts DOMAINS_MAX
     redirector/cache/domain-settings.ts SETTINGS_BYTES_MAX
     redirector/links/store-writer.ts CHANGES_KEPT
@@ -122,7 +122,7 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
     shared/decision/local-time.ts ZONES_MAX
     shared/decision/conditions.ts SHARED_BYTES_MAX
     shared/decision/conditions.ts SHARED_LENGTH_MAX
-    shared/contracts/link-extras-checks.ts ZONES_MAX
+    shared/contracts/redirect-settings-checks.ts ZONES_MAX
     shared/contracts/click-segment.ts SEGMENT_CLICKS_MAX
     shared/contracts/click-segment.ts SEGMENT_BYTES_MAX
     shared/contracts/streams.ts CLICKS_TRIMMED_AT
@@ -249,6 +249,6 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
     api/http/pagination.ts CURSOR_LENGTH_MAX
     api/links/model.ts HOST_LENGTH_MAX
     api/links/model.ts ALIAS_LENGTH_MAX
-    api/sessions/password-strength.ts JUDGED_LENGTH_MAX
+    api/sessions/password-strength.ts SCORED_LENGTH_MAX
   `),
 };

@@ -190,19 +190,19 @@ export const MESSAGES: readonly MessageInput[] = [
   {
     name: "link with most conditions",
     process: "redirector",
-    subject: linkSubject("", "cost-message"),
+    subject: linkSubject({ domain: "", alias: "cost-message" }),
     make: makeLink,
   },
   {
     name: "link of nested JSON",
     process: "redirector",
-    subject: linkSubject("", "cost-message-nested"),
+    subject: linkSubject({ domain: "", alias: "cost-message-nested" }),
     make: (share) => nest(ENCODED_LINK_BYTES_MAX * share),
   },
   {
     name: "link of wide JSON",
     process: "redirector",
-    subject: linkSubject("", "cost-message-wide"),
+    subject: linkSubject({ domain: "", alias: "cost-message-wide" }),
     make: (share) => widen(ENCODED_LINK_BYTES_MAX * share),
   },
   ...(["api", "redirector", "worker"] as const).map((process) => ({

@@ -1,6 +1,6 @@
 /**
- * Runs on the page of shared statistics, which is whole without it: the chart can be read by pointer
- * and arrow keys, and the field of the time zone suggests those that the browser knows.
+ * Enhances the page of shared statistics, which is complete without it. Makes the chart readable by
+ * pointer and arrow keys, and suggests the time zones that the browser knows.
  */
 import {
   findNearest,

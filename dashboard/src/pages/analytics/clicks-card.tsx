@@ -24,7 +24,7 @@ export function ClicksCard() {
             {complete_from !== undefined && (
               <p className="hint">
                 Single clicks are no longer stored from before {formatDate(complete_from)}: with
-                filters, figures begin there.
+                filters, counts begin there.
               </p>
             )}
           </div>

@@ -77,7 +77,7 @@ export function FailuresCard() {
 
 function FailureList({ failures, tab }: { failures: Failures; tab: Tab }) {
   const { summary, top_links, unknown_aliases, failures_over_time } = failures;
-  if (summary.total === 0) return <p className="no-data">Every request led somewhere.</p>;
+  if (summary.total === 0) return <p className="no-data">Every request reached a destination.</p>;
   if (tab === "days") return <DayTable days={failures_over_time} />;
   if (tab === "links") {
     const rows = top_links.map(({ link_id, total }) => ({

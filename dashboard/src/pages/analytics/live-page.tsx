@@ -41,7 +41,7 @@ function Totals({ analyticsQuery }: { analyticsQuery: AnalyticsQuery }) {
   const query = useLive<ResponseBody<"getAccountAnalytics">>("/analytics", analyticsQuery, {});
   return (
     <Card title="Last 30 minutes">
-      <QueryBoundary query={query} label="figures" lines={2}>
+      <QueryBoundary query={query} label="counts" lines={2}>
         {({ summary }) => (
           <StatCards totals={summary} names={["total_clicks", "unique_clicks", "bot_clicks"]} />
         )}

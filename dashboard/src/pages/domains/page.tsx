@@ -131,9 +131,9 @@ function DomainCard({ domain, onChange, onRemove }: DomainCardProps) {
 
 /** Names of settings that are on, in the order of the dialog. */
 const SETTINGS: readonly (readonly [keyof Domain, string])[] = [
-  ["root_url", "The domain itself leads to"],
-  ["not_found_url", "Unknown short links lead to"],
-  ["expired_url", "Expired links lead to"],
+  ["root_url", "The domain itself redirects to"],
+  ["not_found_url", "Unknown short links redirect to"],
+  ["expired_url", "Expired links redirect to"],
   ["case_sensitive", "Aliases"],
   ["apple_app_site_association", "File for iOS apps"],
   ["assetlinks", "File for Android apps"],

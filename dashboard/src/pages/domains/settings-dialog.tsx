@@ -21,17 +21,17 @@ import {
 
 const URL_TEXTS = {
   root_url: {
-    label: "The domain itself leads to",
+    label: "The domain itself redirects to",
     hint: (host: string) =>
-      `Where ${host}/ leads. Without one, visitors see that there is nothing.`,
+      `The destination of ${host}/. Without one, visitors see that there is nothing.`,
   },
   not_found_url: {
-    label: "Unknown short links lead to",
+    label: "Unknown short links redirect to",
     hint: () => "So do links that are disabled or have not started.",
   },
   expired_url: {
-    label: "Expired links lead to",
-    hint: () => "Unless a link says where it leads once it has expired.",
+    label: "Expired links redirect to",
+    hint: () => "Unless a link has its own destination for that.",
   },
 } as const;
 

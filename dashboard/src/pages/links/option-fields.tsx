@@ -53,7 +53,7 @@ function ScheduleFields({ form: { register, formState } }: Pick<FieldsProps, "fo
           />
         </div>
         <TextField
-          label="Once expired, lead to"
+          label="Once expired, redirect to"
           type="url"
           inputMode="url"
           hint="Also once the click limit is reached. Without one, visitors see that the link has ended."
@@ -67,7 +67,7 @@ function ScheduleFields({ form: { register, formState } }: Pick<FieldsProps, "fo
         />
         <CheckField
           label="Archived"
-          hint="Lists leave the link out unless asked. It leads on as before."
+          hint="Lists leave the link out. It redirects as before."
           {...register("archived")}
         />
       </div>
@@ -93,7 +93,7 @@ function LimitFields({ form: { register, watch, formState }, link }: FieldsProps
             {...register("max_clicks")}
           />
           <SelectField
-            label="What spends a click"
+            label="What consumes a click"
             options={[
               { value: "all", label: "Every request" },
               { value: "human", label: "Only people" },
@@ -104,8 +104,8 @@ function LimitFields({ form: { register, watch, formState }, link }: FieldsProps
           />
         </div>
         <CheckField
-          label="Ask before leading on"
-          hint="A page with a button comes first. Mail scanners and chat apps press none, so they spend no click."
+          label="Ask before redirecting"
+          hint="A page with a button comes first. Mail scanners and chat apps do not press it, so they consume no click."
           {...register("confirm")}
         />
       </div>
@@ -116,7 +116,7 @@ function LimitFields({ form: { register, watch, formState }, link }: FieldsProps
 /** Describes the remaining clicks of the saved limit. */
 const describeLimit = (link: FullLink | undefined): string =>
   link?.max_clicks === undefined || link.clicks_left === undefined
-    ? "How often the link leads on: never once more."
+    ? "How often the link redirects, and never more often."
     : `${formatCount(link.clicks_left)} of ${formatCount(link.max_clicks)} clicks are left.${link.clicks_left === 0 ? " A higher limit reopens the link." : ""}`;
 
 function RequestFields({ form: { register, watch, formState }, link }: FieldsProps) {
@@ -148,9 +148,9 @@ function RequestFields({ form: { register, watch, formState }, link }: FieldsPro
           label="Longer paths"
           hint="Such as /spring-sale/shoes, where the link is /spring-sale."
           options={[
-            { value: "", label: "Lead nowhere (404)" },
+            { value: "", label: "Show an error page (404)" },
             { value: "append", label: "Are added to the destination’s path" },
-            { value: "ignore", label: "Lead to the destination itself" },
+            { value: "ignore", label: "Redirect to the destination itself" },
           ]}
           {...register("forward_path")}
         />

@@ -9,12 +9,12 @@ const labels = (link: Parameters<typeof describeState>[0]) =>
   describeState(link, NOW).map(({ label }) => label);
 
 describe("the state of a link", () => {
-  test("is nothing for a link that leads on", () => {
+  test("is nothing for a link that redirects", () => {
     expect(labels(NONE)).toEqual([]);
     expect(labels({ ...NONE, status: "active" })).toEqual([]);
   });
 
-  test("says what visitors get where they are not led on", () => {
+  test("says what visitors get where they are not redirected", () => {
     for (const status of ["taken_down", "disabled", "expired", "limit_reached"] as const) {
       const [state] = describeState({ ...NONE, status }, NOW);
       expect(state?.bad).toBe(true);

@@ -23,7 +23,7 @@ const STATES: Readonly<
   taken_down: () => ({
     label: "Taken down",
     meaning:
-      "The operator of this service has taken down this link, or a site that it leads to. Visitors see a page that says so. Only the operator can lift this.",
+      "The operator of this service has taken down this link, or a site that it redirects to. Visitors see a page that says so. Only the operator can lift this.",
     bad: true,
   }),
   disabled: () => ({
@@ -40,7 +40,7 @@ const STATES: Readonly<
     meaning:
       expired_url === undefined
         ? "Visitors see a page that says so, or get to where the domain’s settings say."
-        : `Visitors are led to ${expired_url}.`,
+        : `Visitors are redirected to ${expired_url}.`,
     bad: true,
   }),
   limit_reached: ({ expired_url }) => ({
@@ -48,7 +48,7 @@ const STATES: Readonly<
     meaning:
       expired_url === undefined
         ? "Visitors see a page that says so."
-        : `Visitors are led to ${expired_url}.`,
+        : `Visitors are redirected to ${expired_url}.`,
     bad: true,
   }),
   active: ({ expires_at }) =>
@@ -66,7 +66,7 @@ export function describeState(link: State, now = Date.now()): LinkState[] {
     ...(state === undefined ? [] : [state]),
     ...(isLimited ? [{ label: `${pluralize(clicks_left, "click")} left` }] : []),
     ...(archived === true
-      ? [{ label: "Archived", meaning: "Lists leave it out unless asked. It leads on as before." }]
+      ? [{ label: "Archived", meaning: "Lists leave it out. It redirects as before." }]
       : []),
   ];
 }
@@ -84,13 +84,14 @@ export function describeFeatures(link: Features): LinkState[] {
       ? [
           {
             label: pluralize(rules.length, "rule"),
-            meaning: "Some visitors are led elsewhere, by their device, country or the time.",
+            meaning:
+              "Some visitors are redirected elsewhere, by their device, country or the time.",
           },
         ]
       : []),
     ...(split === undefined
       ? []
-      : [{ label: "Split", meaning: "Shares of the visitors are led elsewhere." }]),
+      : [{ label: "Split", meaning: "Shares of the visitors are redirected elsewhere." }]),
     ...(confirm === true
       ? [{ label: "Asks first", meaning: "A page with a button comes first." }]
       : []),

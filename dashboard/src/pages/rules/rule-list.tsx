@@ -124,7 +124,7 @@ const RuleFields = ({ rule, errorOf, onChange }: RuleFieldsProps) => {
         </div>
       )}
       <TextField
-        label="Lead to"
+        label="Redirect to"
         type="url"
         inputMode="url"
         placeholder="https://example.com/app"

@@ -53,7 +53,7 @@ export function TryAs({ link, version, dirty }: { link: string; version: string;
       <div className="stack">
         <VisitorFields visitor={visitor} onChange={setVisitor} />
         {dirty && <p className="warning">Save to try your changes.</p>}
-        <QueryBoundary query={explanation} label="where it leads" lines={3}>
+        <QueryBoundary query={explanation} label="the destination" lines={3}>
           {(data) => <Outcome explanation={data} />}
         </QueryBoundary>
       </div>
@@ -136,11 +136,11 @@ const Outcome = ({ explanation }: { explanation: Explanation }) => {
       <p className="outcome" role="status">
         {target === null ? (
           <>
-            Leads nowhere: the link is <strong>{status}</strong>.
+            No redirect: the link is <strong>{status}</strong>.
           </>
         ) : (
           <>
-            {describeTarget(explanation)}: leads to <strong>{target.url}</strong>
+            {describeTarget(explanation)}: redirects to <strong>{target.url}</strong>
             {requires_password && ", after the password"}
           </>
         )}

@@ -1,4 +1,4 @@
-/** What becomes of each column of an imported file, and the options for all rows. */
+/** Assigns a field to each column of an imported file, and sets the options for all rows. */
 import { type ReactNode, useId } from "react";
 
 import { readableHost } from "../../../../../shared/contracts/readable-host.ts";

@@ -54,7 +54,7 @@ export type Mapping = readonly ColumnTarget[];
 export const findField = (mapping: Mapping, field: ImportField): number =>
   mapping.findIndex((target) => "field" in target && target.field === field);
 
-/** Gives a column another field, or none. The column that had the field loses it. */
+/** Assigns another field to a column, or none. Another column that had this field is left without one. */
 export const changeTarget = (
   mapping: Mapping,
   column: number,

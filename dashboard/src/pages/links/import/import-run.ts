@@ -1,4 +1,4 @@
-/** Runs an import: creates the links in bulk, and tells which were not created and why. */
+/** Runs an import: creates the links in bulk, and reports which were not created, and why. */
 import { getErrorMessage, isRateLimited } from "../../../data/errors.ts";
 import { type AccountScope, getClient } from "../../../data/http.ts";
 import { splitIntoBatches } from "./batches.ts";

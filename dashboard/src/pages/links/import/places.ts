@@ -18,7 +18,7 @@ type ShortLink = { alias?: string; host?: string };
 const SEPARATORS = /[\s,;|]+/;
 
 /**
- * Returns the places of a row's links: those of its custom back-halves, and the other one if it is wanted or the only
+ * Returns the places of a row's links: those of its custom back-halves, and the other one if it is requested or the only
  * one.
  */
 export function readPlaces(
@@ -51,7 +51,7 @@ const readCustoms = (read: ReadCell, { host }: ShortLink): ShortLink[] =>
     .filter((text) => text !== "")
     .map((text) => withHost(readShortLink(text), host));
 
-/** The short link beside custom ones: columns of alias and domain take precedence over a short URL. */
+/** Reads the short link of a row, without custom back-halves. The columns of alias and domain take precedence over a short URL. */
 function readOther(read: ReadCell): ShortLink {
   const url = read("short_url");
   const path = read("alias");

@@ -194,9 +194,9 @@ export function suggestMapping(columns: readonly string[], service: Service | un
     return ignored === undefined ? undefined : { ignored };
   });
   const found = new Set<ImportField>();
-  for (const [field, wanted] of [...(service?.names ?? []), ...NAMES]) {
+  for (const [field, candidates] of [...(service?.names ?? []), ...NAMES]) {
     if (found.has(field)) continue;
-    const column = findFree(names, targets, wanted);
+    const column = findFree(names, targets, candidates);
     if (column === undefined) continue;
     targets[column] = { field };
     found.add(field);
@@ -208,9 +208,9 @@ export function suggestMapping(columns: readonly string[], service: Service | un
 function findFree(
   names: readonly string[],
   targets: readonly (ColumnTarget | undefined)[],
-  wanted: readonly string[],
+  candidates: readonly string[],
 ): number | undefined {
-  const columns = wanted.map((name) =>
+  const columns = candidates.map((name) =>
     names.findIndex((one, i) => one === name && targets[i] === undefined),
   );
   return columns.find((column) => column >= 0);

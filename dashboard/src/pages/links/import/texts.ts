@@ -22,7 +22,7 @@ export const FIELD_LABELS: Readonly<Record<ImportField, string>> = {
   disabled: "Disabled (yes or no)",
   max_clicks: "Click limit",
   limit_counts: "What the limit counts",
-  confirm: "Asks before leading on",
+  confirm: "Asks before redirecting",
   rules: "Rules (JSON)",
   split: "Split (JSON)",
   preview: "Preview (JSON)",
@@ -169,7 +169,7 @@ export const FILE_PROBLEMS = {
     "The first row has a URL, but it must have the names of the columns. Add a row with names such as url and alias.",
   noRows: "The file has no rows below the names of the columns.",
   quote: (row: number) =>
-    `In row ${formatCount(row)} a quotation mark is not closed or not doubled, so that the rows after it cannot be told apart. Correct it, or export the file again.`,
+    `In row ${formatCount(row)} a quotation mark is not closed or not doubled, so that the rows after it cannot be separated. Correct it, or export the file again.`,
   longCell: (row: number, max: number) =>
     `A cell in row ${formatCount(row)} has more than ${formatCount(max)} characters.`,
   unreadable: "The file cannot be read. Choose it again.",
@@ -208,7 +208,7 @@ export const NOTE_LABELS: Readonly<Record<NoteKind, string>> = {
     "Archived or switched off in a column that is not imported: they would be live here",
   password: "With the password of the file",
   generated_alias: "Without an alias: one is generated",
-  moved: "From another domain: their old short URLs will not lead here",
+  moved: "From another domain: their old short URLs will not redirect here",
   custom_wins: "With a custom and a random back-half: only the custom one is created",
   both_halves: "With a custom and a random back-half: both are created",
   scheme: "With a destination without a scheme: https:// is added",

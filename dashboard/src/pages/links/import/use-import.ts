@@ -13,7 +13,7 @@ import { type ImportFile, readImportFile } from "./read-file.ts";
 import { suggestMapping } from "./services.ts";
 import { suggestOptions } from "./suggest-options.ts";
 
-/** How far an import is. Changing a column or an option leads back to `map`. */
+/** How far an import is. Changing a column or an option returns to `map`. */
 export type Stage =
   | { name: "map"; error?: string }
   | { name: "checking"; done: number; total: number }

@@ -6,7 +6,7 @@ import { parseWebUrl } from "../../../../../shared/contracts/web-url.ts";
 import { describeIssue } from "../../../ui/validation.ts";
 import type { Problem } from "./model.ts";
 
-/** Returns why a link cannot be created; undefined if only the service can tell. */
+/** Returns why a link cannot be created; undefined if only the service can know. */
 export function findInvalid(link: NewLink): Problem | undefined {
   const url = parseWebUrl(link.url);
   if ("problem" in url) return { kind: "invalid_url", message: url.problem };

@@ -1,15 +1,15 @@
-/** Converts a link's settings to the extras of its feed record. */
-import type { LinkExtras } from "../../../shared/contracts/link-extras.ts";
+/** Converts a link's settings, as the API stores them, to those of its feed record. */
+import type { RedirectSettings } from "../../../shared/contracts/redirect-settings.ts";
 import { decodeId, type Uuid } from "../../../shared/ids.ts";
 import { applyUtm, type Utm } from "../utm.ts";
 import type { LinkSettings } from "./model.ts";
 
 /**
- * The extras of a link, as redirectors need them: with normalized URLs and instants in Unix
+ * The settings of a link as redirectors need them: with normalized URLs and instants in Unix
  * milliseconds. The link's UTM parameters are set on every destination. `clicks` is the link's
  * click count so far.
  */
-export function toExtras(
+export function toRedirectSettings(
   {
     disabled,
     starts_at,
@@ -21,7 +21,7 @@ export function toExtras(
     ...guards
   }: LinkSettings,
   { clicks, ...utm }: Utm & { clicks: number },
-): LinkExtras {
+): RedirectSettings {
   const destination = (url: string) => applyUtm(new URL(url).href, utm);
   return {
     ...(disabled === undefined ? {} : { disabled }),
@@ -64,7 +64,7 @@ function toGuards(
     confirm,
   }: Pick<LinkSettings, "max_clicks" | "limit_counts" | "ledger" | "confirm">,
   stored: number,
-): LinkExtras {
+): RedirectSettings {
   return {
     ...(max === undefined || ledger === undefined
       ? {}
@@ -84,7 +84,7 @@ const toCard = ({
   title,
   description,
   image,
-}: NonNullable<LinkSettings["preview"]>): LinkExtras["preview"] & {} => ({
+}: NonNullable<LinkSettings["preview"]>): RedirectSettings["preview"] & {} => ({
   title,
   ...(description === null ? {} : { description }),
   ...(image === null ? {} : { image: new URL(image).href }),

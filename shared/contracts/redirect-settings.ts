@@ -1,6 +1,8 @@
 /**
- * The extras of a link in the links feed: settings that decide beside its destination. Most links have none. A process must
- * not guess extras that it does not understand: it treats the link as one that does not exist.
+ * The redirect settings of a link: those that change its redirect, as redirectors need them. The API converts them from the
+ * settings that it stores (`api/links/settings`); a redirector compiles them (`redirector/cache/compiled-settings.ts`). In a
+ * message of the links feed they are the member `extras`. Most links have none. A process must not guess settings that it does
+ * not understand: it treats the link as one that does not exist.
  */
 
 import type { Uuid } from "../ids.ts";
@@ -52,7 +54,7 @@ export type Split = {
 export type Preview = { title: string; description?: string; image?: string };
 
 /** A setting that is off is absent. */
-export type LinkExtras = {
+export type RedirectSettings = {
   /** An operator has taken the link down. */
   taken_down?: true;
   /** The link does not exist for visitors. */
@@ -76,7 +78,7 @@ export type LinkExtras = {
 };
 
 /** Members that can change the response before the link expires. A process that lacks the others can ignore them. */
-const DECIDING: readonly (keyof LinkExtras)[] = [
+const DECIDING: readonly (keyof RedirectSettings)[] = [
   "taken_down",
   "disabled",
   "starts_at",
@@ -87,12 +89,12 @@ const DECIDING: readonly (keyof LinkExtras)[] = [
   "confirm",
 ];
 
-/** Members of extras that this version understands. */
+/** Members of redirect settings that this version understands. */
 export const MEMBERS: readonly string[] = [
   ...DECIDING,
   "expired_url",
   "forward_path",
-] satisfies readonly (keyof LinkExtras)[];
+] satisfies readonly (keyof RedirectSettings)[];
 
 /** Types of conditions that this version understands. */
 export const CONDITION_TYPES: readonly string[] = [
@@ -102,6 +104,6 @@ export const CONDITION_TYPES: readonly string[] = [
   "schedule",
 ] satisfies readonly Condition["type"][];
 
-/** Whether a process that ignores the extras would redirect visitors to a wrong destination. */
-export const decides = (extras: LinkExtras): boolean =>
-  DECIDING.some((member) => extras[member] !== undefined);
+/** Whether a process that ignores the settings would redirect visitors to a wrong destination. */
+export const decides = (settings: RedirectSettings): boolean =>
+  DECIDING.some((member) => settings[member] !== undefined);

@@ -1,11 +1,10 @@
 /**
- * Checks the extras of a message of the links feed, so that no later reader of them throws. Additions of later versions are
+ * Checks the redirect settings in a message of the links feed, so that no later reader of them throws. Additions of later versions are
  * not malformed: {@link isUnderstood} returns that this version lacks them.
  */
 import { isIP } from "node:net";
 
 import { cached } from "../visitors/cache.ts";
-import { CONDITION_TYPES, type LinkExtras, MEMBERS } from "./link-extras.ts";
 import {
   isBoolean,
   isCount,
@@ -19,6 +18,7 @@ import {
   isWebUrl,
   type Members,
 } from "./member-checks.ts";
+import { CONDITION_TYPES, MEMBERS, type RedirectSettings } from "./redirect-settings.ts";
 
 /** Known names of time zones, and known invalid ones: there are some 600. */
 const ZONES_MAX = 1_000;
@@ -32,7 +32,7 @@ const TIME = /^\d\d:\d\d$/;
 const FORWARD_PATHS: readonly unknown[] = [
   "append",
   "ignore",
-] satisfies LinkExtras["forward_path"][];
+] satisfies RedirectSettings["forward_path"][];
 
 const isTimeZone = cached(ZONES_MAX, (name: string): boolean => {
   try {
@@ -104,7 +104,7 @@ const isLimit = (limit: unknown): boolean =>
   [limit["max"], limit["before"], limit["stored"]].every((count) => isCount(count)) &&
   isOptional(limit["humans"], isBoolean);
 
-const CHECKS: Readonly<Record<keyof LinkExtras, (value: unknown) => boolean>> = {
+const CHECKS: Readonly<Record<keyof RedirectSettings, (value: unknown) => boolean>> = {
   taken_down: isBoolean,
   disabled: isBoolean,
   starts_at: isInstant,
@@ -117,15 +117,15 @@ const CHECKS: Readonly<Record<keyof LinkExtras, (value: unknown) => boolean>> = 
   confirm: isBoolean,
 };
 
-/** Whether the extras that this version understands are well formed. */
-export const isExtras = (extras: Members): extras is LinkExtras =>
-  Object.entries(CHECKS).every(([member, check]) => isOptional(extras[member], check));
+/** Whether the settings that this version understands are well formed. */
+export const isRedirectSettings = (settings: Members): settings is RedirectSettings =>
+  Object.entries(CHECKS).every(([member, check]) => isOptional(settings[member], check));
 
-/** Whether this version understands all of a link's extras. */
-export function isUnderstood(extras: Members): boolean {
-  const { rules, forward_path } = extras;
+/** Whether this version understands all redirect settings of a link. */
+export function isUnderstood(settings: Members): boolean {
+  const { rules, forward_path } = settings;
   return (
-    Object.keys(extras).every((member) => MEMBERS.includes(member)) &&
+    Object.keys(settings).every((member) => MEMBERS.includes(member)) &&
     (!isString(forward_path) || FORWARD_PATHS.includes(forward_path)) &&
     (!Array.isArray(rules) || rules.every(hasUnderstoodConditions))
   );

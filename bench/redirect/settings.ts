@@ -1,5 +1,5 @@
-/** Extras of the links of the redirect benchmark: rules and a split. */
-import type { Condition, LinkExtras } from "../../shared/contracts/link-extras.ts";
+/** Redirect settings of the links of the redirect benchmark: rules and a split. */
+import type { Condition, RedirectSettings } from "../../shared/contracts/redirect-settings.ts";
 import { newUuid } from "../../shared/ids.ts";
 
 /** Conditions as people set them; none matches the benchmark's requests, so that every rule is read. */
@@ -12,7 +12,7 @@ const CONDITIONS: readonly Condition[] = [
 ];
 
 /** `count` rules of one condition each. */
-export const rulesOf = (count: number): LinkExtras => ({
+export const rulesOf = (count: number): RedirectSettings => ({
   rules: Array.from({ length: count }, (_, i) => ({
     id: newUuid(),
     url: `https://example.com/rule/${i}`,
@@ -21,11 +21,11 @@ export const rulesOf = (count: number): LinkExtras => ({
 });
 
 /** A limit of the link's own that is never reached. */
-export const limitOf = (): LinkExtras => ({
+export const limitOf = (): RedirectSettings => ({
   limit: { id: newUuid(), max: 1_000_000_000, before: 0, stored: 0 },
 });
 
-export const SPLIT: LinkExtras = {
+export const SPLIT: RedirectSettings = {
   split: {
     key: 1,
     arms: [

@@ -2,7 +2,7 @@
  * Reads the number of used clicks from the ledgers of click limits. Only redirectors change
  * ledgers.
  */
-import { decodeLedger, EMPTY_LEDGER, spentClicks } from "../../shared/contracts/click-limits.ts";
+import { decodeLedger, EMPTY_LEDGER, usedClicks } from "../../shared/contracts/click-limits.ts";
 import {
   jetStreamErrorCode,
   LIMITS_STREAM,
@@ -17,10 +17,10 @@ import type { Nats } from "../../shared/nats.ts";
 const TIMEOUT_MS = 500;
 
 /** Reads the number of used clicks of a limit; undefined when NATS does not respond in time. */
-export type ReadSpentClicks = (limit: { id: Uuid; before: number }) => Promise<number | undefined>;
+export type ReadUsedClicks = (limit: { id: Uuid; before: number }) => Promise<number | undefined>;
 
-export const createSpentClicksReader =
-  (nats: Pick<Nats, "connection" | "connected">, log: Log): ReadSpentClicks =>
+export const createUsedClicksReader =
+  (nats: Pick<Nats, "connection" | "connected">, log: Log): ReadUsedClicks =>
   async ({ id, before }) => {
     if (!nats.connected()) return undefined;
     const limit = { id, before, stored: 0, max: 0 };
@@ -29,10 +29,10 @@ export const createSpentClicksReader =
       const { streams } = await (await nats.connection).jetstreamManager(options);
       const message = { last_by_subj: limitSubject(id) };
       const { data } = await streams.getMessage(LIMITS_STREAM, message);
-      return spentClicks(decodeLedger(data), limit);
+      return usedClicks(decodeLedger(data), limit);
     } catch (error) {
-      if (jetStreamErrorCode(error) === NO_MESSAGE) return spentClicks(EMPTY_LEDGER, limit);
-      log.debug({ error }, "spent_clicks_not_read");
+      if (jetStreamErrorCode(error) === NO_MESSAGE) return usedClicks(EMPTY_LEDGER, limit);
+      log.debug({ error }, "used_clicks_not_read");
       return undefined;
     }
   };

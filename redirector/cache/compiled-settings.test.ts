@@ -2,12 +2,12 @@
 import { heapStats } from "bun:jsc";
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 
-import type { Condition } from "../../shared/contracts/link-extras.ts";
 import {
   type ActiveLink,
   decodeLinkRecord,
   encodeLinkRecord,
 } from "../../shared/contracts/link-record.ts";
+import type { Condition } from "../../shared/contracts/redirect-settings.ts";
 import { rememberFacts } from "../../shared/decision/facts.ts";
 import {
   type CachedLink,
@@ -16,7 +16,7 @@ import {
   sizeOf,
   writeRecord,
 } from "../../shared/links-store/record.ts";
-import { createExtrasCache } from "./extras.ts";
+import { createSettingsCache } from "./compiled-settings.ts";
 
 // Thousands of rules are compiled, on a machine that may be busy.
 setDefaultTimeout(60_000);
@@ -105,25 +105,25 @@ async function heapBytes(): Promise<number> {
   return heapSize + extraMemorySize;
 }
 
-describe("compiled extras", () => {
+describe("compiled settings", () => {
   test.each(HEAVY)("of links with %s take 128 MiB at most", async (_name, links, conditionOf) => {
-    const extrasOf = createExtrasCache();
+    const settingsOf = createSettingsCache();
     const before = await heapBytes();
     for (let version = 0; version < links; version++)
-      extrasOf(linkOf(version, (i) => conditionOf(version, i)));
+      settingsOf(linkOf(version, (i) => conditionOf(version, i)));
     const held = (await heapBytes()) - before;
     // The cache is in use until here.
-    expect(extrasOf(linkOf(0, (i) => conditionOf(0, i)))).toBeDefined();
+    expect(settingsOf(linkOf(0, (i) => conditionOf(0, i)))).toBeDefined();
     expect(held).toBeLessThan(128 * MIB);
   });
 
   test("of thousands of ordinary links are all kept", () => {
-    const extrasOf = createExtrasCache();
+    const settingsOf = createSettingsCache();
     const links = Array.from({ length: 5_000 }, (_, version) =>
       linkOf(version, () => ({ type: "country", in: ["DE", "AT"] }), 1),
     );
-    const compiled = links.map((link) => extrasOf(link));
-    expect(links.every((link, i) => extrasOf(link) === compiled[i])).toBe(true);
+    const compiled = links.map((link) => settingsOf(link));
+    expect(links.every((link, i) => settingsOf(link) === compiled[i])).toBe(true);
   });
 
   test("of a link with more values than can be set now decide as before", () => {
@@ -133,7 +133,7 @@ describe("compiled extras", () => {
       not: i < 190,
     }));
     const leadsTo = (address: string) =>
-      createExtrasCache()(link)?.targets.choose(factsOf(address))?.url;
+      createSettingsCache()(link)?.targets.choose(factsOf(address))?.url;
     expect(leadsTo("203.0.113.1")).toBe("https://example.com/0");
     expect(leadsTo("10.0.0.14")).toBe("https://example.com/1");
   });
