@@ -33,8 +33,7 @@ function addProse(schema: SchemaObject, prose: Prose | undefined): void {
   if (schema.$ref === undefined && prose?.schema !== undefined) Object.assign(schema, prose.schema);
   if (!isPlain(schema)) return;
   const example = prose?.example === undefined ? deriveExample(schema) : prose.example;
-  if (prose?.example !== undefined) schema.examples = [example];
-  else if (example !== undefined) schema.examples ??= [example];
+  if (example !== undefined) schema.examples ??= [example];
 }
 
 /** Derives an example from the schema itself. */

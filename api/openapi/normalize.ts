@@ -1,7 +1,4 @@
 /** Rewrites zod's output in the form that readers and generators expect. */
-import { isDeepStrictEqual } from "node:util";
-
-import { ERROR_CODES } from "../http/errors.ts";
 import type { SchemaObject } from "./schema-object.ts";
 
 const INT32_MAX = 2 ** 31 - 1;
@@ -14,11 +11,6 @@ export function normalizeSchema(schema: SchemaObject): void {
     if (schema.minimum === Number.MIN_SAFE_INTEGER) schema.minimum = 0;
     schema.format = (schema.maximum ?? Infinity) <= INT32_MAX ? "int32" : "int64";
   }
-  // New codes may be added, so clients must accept unknown ones.
-  if (isDeepStrictEqual(schema.enum, ERROR_CODES)) {
-    delete schema.enum;
-    schema["x-extensible-enum"] = ERROR_CODES;
-  }
   // The format implies the pattern.
   if (schema.format === "date-time") delete schema.pattern;
   if (schema.const !== undefined && schema.type === undefined) schema.type = typeof schema.const;
@@ -29,9 +21,7 @@ function mergeNull(schema: SchemaObject): void {
   const [first, second, ...others] = schema.anyOf ?? [];
   if (second?.type !== "null" || others.length > 0) return;
   if (first === undefined || typeof first.type !== "string" || first.enum !== undefined) return;
+  const { anyOf: _, ...own } = schema;
   delete schema.anyOf;
-  const { description, ...rest } = first;
-  Object.assign(schema, rest, { type: [first.type, "null"] });
-  if (schema.description === undefined && description !== undefined)
-    schema.description = description;
+  Object.assign(schema, first, own, { type: [first.type, "null"] });
 }

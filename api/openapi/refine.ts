@@ -23,6 +23,8 @@ export function refineDocument(document: DocumentObject): void {
   shareEqual(document.components.schemas);
   for (const [name, schema] of Object.entries(document.components.schemas)) {
     describeSchema(name, schema);
+    // The example of a body stands beside its schema (operations.ts).
+    delete schema.examples;
   }
   for (const operation of listOperations(document)) describeRequest(operation);
 }

@@ -2,6 +2,7 @@
 import * as z from "zod";
 
 import { instant } from "./instant.ts";
+import { destination } from "./link-fields.ts";
 import { previewField, previewResponse } from "./link-preview.ts";
 import { rulesField, rulesResponse } from "./link-rules.ts";
 import { splitField, splitResponse } from "./link-split.ts";
@@ -11,9 +12,7 @@ const forwardPath = z.enum(["append", "ignore"]);
 /** Most clicks of a limit. */
 const MAX_CLICKS = 1_000_000_000;
 
-const fallbackUrl = z
-  .string()
-  .meta({ description: "An absolute http or https URL.", examples: ["https://example.com/over"] });
+const EXPIRED_URL_EXAMPLES = ["https://example.com/over"];
 
 /** Fields of a request; each replaces the whole setting, and null (or false) switches it off. */
 export const settingsFields = {
@@ -32,10 +31,10 @@ export const settingsFields = {
       description: "Whether lists leave the link out unless asked; it redirects as before.",
       examples: [true],
     }),
-  expired_url: fallbackUrl.nullish().meta({
+  expired_url: destination.nullish().meta({
     description:
       "Where visitors are redirected once the link has expired or its limit is reached; null for an error page.",
-    examples: ["https://example.com/over"],
+    examples: EXPIRED_URL_EXAMPLES,
   }),
   rules: rulesField.nullish().meta({
     description:
@@ -80,7 +79,7 @@ export const settingsFields = {
     .meta({
       description:
         "What spends a click of the limit: each request that is led on, or only people; then bots get a page with a button, never the destination.",
-      examples: ["all"],
+      examples: ["human"],
     }),
   confirm: z
     .boolean()
@@ -108,25 +107,51 @@ export const settingsResponse = {
   starts_at: z.iso
     .datetime()
     .optional()
-    .meta({ examples: ["2030-01-01T08:00:00Z"] }),
-  disabled: z.literal(true).optional(),
-  archived: z.literal(true).optional(),
-  expired_url: z
-    .string()
+    .meta({
+      description: "Until then the link answers as if it did not exist.",
+      examples: ["2030-01-01T08:00:00Z"],
+    }),
+  disabled: z
+    .literal(true)
     .optional()
-    .meta({ examples: ["https://example.com/over"] }),
-  rules: rulesResponse.optional(),
-  split: splitResponse.optional(),
-  preview: previewResponse.optional(),
-  forward_path: forwardPath.optional(),
+    .meta({ description: "The link answers as if it did not exist." }),
+  archived: z
+    .literal(true)
+    .optional()
+    .meta({ description: "Lists leave the link out unless asked; it redirects as before." }),
+  expired_url: destination.optional().meta({
+    description: "Where visitors are redirected once the link has expired or its limit is reached.",
+    examples: EXPIRED_URL_EXAMPLES,
+  }),
+  rules: rulesResponse.optional().meta({
+    description: "Other destinations for some visitors: the first rule that matches decides.",
+  }),
+  split: splitResponse.optional().meta({
+    description: "Other destinations for shares of the visitors whom no rule matches.",
+  }),
+  preview: previewResponse.optional().meta({
+    description: "The card that link-preview agents get instead of the redirect.",
+  }),
+  forward_path: forwardPath.optional().meta({
+    description: "What becomes of a path beyond the alias; without it there is nothing.",
+  }),
   max_clicks: z
     .int()
     .optional()
-    .meta({ examples: [100] }),
+    .meta({
+      description:
+        "How often the link leads on, over all redirectors, never more: also through crashes, unless NATS forgets what it had acknowledged while a redirector that used these clicks is away.",
+      examples: [100],
+    }),
   clicks_left: z
     .int()
     .optional()
     .meta({ description: "How often it will still lead on.", examples: [37] }),
-  limit_counts: z.literal("human").optional(),
-  confirm: z.literal(true).optional(),
+  limit_counts: z.literal("human").optional().meta({
+    description: "Whether only people spend clicks of the limit; others get a page with a button.",
+  }),
+  confirm: z
+    .literal(true)
+    .optional()
+    .meta({ description: "A page with a button comes before the destination." }),
 };

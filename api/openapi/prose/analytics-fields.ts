@@ -1,5 +1,5 @@
 /** The fields of analytics. */
-import { LINK_ID } from "./examples.ts";
+import { LINK_ID } from "../../../shared/contracts/examples.ts";
 import type { Prose } from "./types.ts";
 
 const FAILURE_FIELDS: Readonly<Record<string, Prose>> = {

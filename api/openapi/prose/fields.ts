@@ -1,8 +1,3 @@
-/**
- * Descriptions of all fields of requests and responses: by `Schema.field`, or by `field` if it
- * means the same in all schemas. A description in the schema itself takes precedence.
- */
-import { ANALYTICS_FIELDS } from "./analytics-fields.ts";
 import {
   CREATED_AT,
   CURSOR,
@@ -11,7 +6,12 @@ import {
   KEY_ID,
   LINK_ID,
   LONG_URL,
-} from "./examples.ts";
+} from "../../../shared/contracts/examples.ts";
+/**
+ * Descriptions of all fields of requests and responses: by `Schema.field`, or by `field` if it
+ * means the same in all schemas. A description in the schema itself takes precedence.
+ */
+import { ANALYTICS_FIELDS } from "./analytics-fields.ts";
 import { SETTINGS_FIELDS } from "./settings-fields.ts";
 import { SHARE_FIELDS } from "./share-fields.ts";
 import { TAG_FIELDS } from "./tag-fields.ts";

@@ -5,14 +5,16 @@
 import {
   CURSOR,
   DOMAIN_ID,
-  idPattern,
   KEY_ID,
   LINK_ID,
   LONG_URL,
   SHARE_ID,
   SHARE_TOKEN,
-} from "./examples.ts";
+} from "../../../shared/contracts/examples.ts";
 import type { Prose } from "./types.ts";
+
+/** An id by the TypeID specification: a prefix, and a UUIDv7 in Crockford's base 32. */
+const idPattern = (prefix: string): string => `^${prefix}_[0-7][0-9a-hjkmnp-tv-z]{25}$`;
 
 const domain: Prose = {
   text: "The domain's id.",

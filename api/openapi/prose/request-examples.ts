@@ -2,7 +2,7 @@
  * Complete request bodies by operation, which the page at `/docs` sends unchanged. Other bodies are
  * built from the examples of their fields.
  */
-import { LINK_ID, LONG_URL } from "./examples.ts";
+import { LINK_ID, LONG_URL } from "../../../shared/contracts/examples.ts";
 
 export const REQUEST_EXAMPLES: Readonly<Record<string, unknown>> = {
   createLink: {

@@ -1,5 +1,5 @@
 /** Descriptions of a link's settings fields. */
-import { EXPIRES_AT, RULE_ID } from "./examples.ts";
+import { EXPIRES_AT, RULE_ID } from "../../../shared/contracts/examples.ts";
 import type { Prose } from "./types.ts";
 
 const ruleId: Prose = { text: "The rule's id, by which its clicks are counted.", example: RULE_ID };

@@ -1,5 +1,11 @@
 /** The fields of shares. */
-import { EXPIRES_AT, LINK_ID, LOGO, SHARE_ID, SHARE_TOKEN } from "./examples.ts";
+import {
+  EXPIRES_AT,
+  LINK_ID,
+  LOGO,
+  SHARE_ID,
+  SHARE_TOKEN,
+} from "../../../shared/contracts/examples.ts";
 import type { Prose } from "./types.ts";
 
 const id: Prose = { text: "The share's id, for the paths of this API.", example: SHARE_ID };

@@ -1139,12 +1139,12 @@ export interface components {
         change: {
           /**
            * @description Change in percent since the compared period; null if that had none.
-           * @example 1284
+           * @example 12.5
            */
           total_clicks: number | null;
           /**
            * @description Change in percent since the compared period; null if that had none.
-           * @example 973
+           * @example -3.2
            */
           unique_clicks: number | null;
         };
@@ -1395,7 +1395,7 @@ export interface components {
       /**
        * Format: int64
        * @description People's clicks of the period: the sum of all others.
-       * @example 214
+       * @example 120
        */
       clicks: number;
       /**
@@ -1456,17 +1456,17 @@ export interface components {
        */
       timezone?: string;
     };
-    /** @description What would have been left to the split, or the link's own destination. */
+    /** @description The clicks that no rule would have decided. */
     BacktestRest: {
       /**
        * Format: int64
        * @description Clicks that no rule would have decided.
-       * @example 214
+       * @example 120
        */
       clicks: number;
       /**
        * @description Share of these in all clicks.
-       * @example 16.7
+       * @example 60
        */
       percentage: number;
     };
@@ -1475,12 +1475,12 @@ export interface components {
       /**
        * Format: int64
        * @description Clicks that the rule would have decided.
-       * @example 214
+       * @example 120
        */
       clicks: number;
       /**
        * @description Share of `clicks` in all clicks.
-       * @example 16.7
+       * @example 60
        */
       percentage: number;
       /**
@@ -1593,7 +1593,7 @@ export interface components {
       filters?: {
         /**
          * @description Name of the browser, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
-         * @example Safari
+         * @example Chrome
          */
         browser?: string | string[];
         /**
@@ -1643,7 +1643,7 @@ export interface components {
         os?: string | string[];
         /**
          * @description Registrable domain of the referring page, or `direct`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
-         * @example google.com
+         * @example example.com
          */
         referrer?: string | string[];
         /**
@@ -1658,12 +1658,12 @@ export interface components {
         region?: string | string[];
         /**
          * @description A tag that the link has now. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
-         * @example launch
+         * @example spring
          */
         tag?: string | string[];
         /**
          * @description `utm_campaign` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
-         * @example spring
+         * @example summer
          */
         utm_campaign?: string | string[];
         /**
@@ -2439,7 +2439,7 @@ export interface components {
        */
       expired_url?: string;
       /**
-       * @description The domain's id.
+       * @description The domain's id, for the paths of this API.
        * @example dom_01k9z3v6x7e8w9r0t1y2n3h4m5
        */
       id: string;
@@ -2912,7 +2912,7 @@ export interface components {
       /**
        * Format: int64
        * @description Distinct visitors of the link, of all time.
-       * @example 0
+       * @example 973
        */
       unique_clicks?: number;
       /**
@@ -3555,7 +3555,7 @@ export interface components {
           /**
            * Format: date-time
            * @description Matches until then.
-           * @example 2030-01-01T00:00:00.000Z
+           * @example 2030-02-01T00:00:00Z
            */
           until?: string;
         }
@@ -3669,7 +3669,7 @@ export interface components {
       }[];
       /**
        * @description What the link is at that instant; it leads nowhere unless it is `active`.
-       * @example verified
+       * @example active
        */
       status: string;
       /**
@@ -3896,7 +3896,7 @@ export interface components {
       ip?: string;
       /**
        * @description The header `Accept-Language`.
-       * @example de
+       * @example de-AT,de;q=0.9,en;q=0.8
        */
       language?: string;
       /**
@@ -3906,7 +3906,7 @@ export interface components {
       query?: string;
       /**
        * @description The header `Referer`.
-       * @example google.com
+       * @example https://news.example.com/article
        */
       referrer?: string;
       /**
@@ -3951,12 +3951,12 @@ export interface components {
         change: {
           /**
            * @description Change in percent since the compared period; null if that had none.
-           * @example 1284
+           * @example 12.5
            */
           total_clicks: number | null;
           /**
            * @description Change in percent since the compared period; null if that had none.
-           * @example 973
+           * @example -3.2
            */
           unique_clicks: number | null;
         };
