@@ -30,7 +30,6 @@ function describeFields(name: string, schema: SchemaObject): void {
 
 function addProse(schema: SchemaObject, prose: Prose | undefined): void {
   if (schema.description === undefined && prose !== undefined) schema.description = prose.text;
-  if (schema.$ref === undefined && prose?.schema !== undefined) Object.assign(schema, prose.schema);
   if (!isPlain(schema)) return;
   const example = prose?.example === undefined ? deriveExample(schema) : prose.example;
   if (example !== undefined) schema.examples ??= [example];
