@@ -1,5 +1,4 @@
 /** Adds the descriptions and examples of `prose` to fields and parameters that have none. */
-import { FIELDS } from "./prose/fields.ts";
 import { PARAMETERS } from "./prose/parameters.ts";
 import { REQUEST_EXAMPLES } from "./prose/request-examples.ts";
 import { SCHEMAS } from "./prose/schemas.ts";
@@ -10,21 +9,21 @@ import type { OperationObject, ParameterObject, SchemaObject } from "./schema-ob
 export function describeSchema(name: string, schema: SchemaObject): void {
   schema.description ??= SCHEMAS[name] ?? "";
   if (schema.description === "") delete schema.description;
-  describeFields(name, schema);
+  describeFields(schema);
 }
 
 /** Describes the fields of a schema; nested objects use the same prose. */
-function describeFields(name: string, schema: SchemaObject): void {
-  for (const [field, child] of Object.entries(schema.properties ?? {})) {
-    addProse(child, FIELDS[`${name}.${field}`] ?? FIELDS[field]);
-    describeFields(name, child);
+function describeFields(schema: SchemaObject): void {
+  for (const child of Object.values(schema.properties ?? {})) {
+    addProse(child, undefined);
+    describeFields(child);
   }
   for (const part of [
     ...(schema.items === undefined ? [] : [schema.items]),
     ...(schema.anyOf ?? []),
     ...(schema.oneOf ?? []),
   ]) {
-    describeFields(name, part);
+    describeFields(part);
   }
 }
 
