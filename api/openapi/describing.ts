@@ -1,8 +1,6 @@
 /** Adds the descriptions and examples of `prose` to fields and parameters that have none. */
-import { PARAMETERS } from "./prose/parameters.ts";
 import { REQUEST_EXAMPLES } from "./prose/request-examples.ts";
 import { SCHEMAS } from "./prose/schemas.ts";
-import type { Prose } from "./prose/types.ts";
 import type { OperationObject, ParameterObject, SchemaObject } from "./schema-object.ts";
 
 /** Describes a component and all fields in it. */
@@ -12,10 +10,10 @@ export function describeSchema(name: string, schema: SchemaObject): void {
   describeFields(schema);
 }
 
-/** Describes the fields of a schema; nested objects use the same prose. */
+/** Adds examples to the fields of a schema. */
 function describeFields(schema: SchemaObject): void {
   for (const child of Object.values(schema.properties ?? {})) {
-    addProse(child, undefined);
+    addExample(child);
     describeFields(child);
   }
   for (const part of [
@@ -27,10 +25,9 @@ function describeFields(schema: SchemaObject): void {
   }
 }
 
-function addProse(schema: SchemaObject, prose: Prose | undefined): void {
-  if (schema.description === undefined && prose !== undefined) schema.description = prose.text;
+function addExample(schema: SchemaObject): void {
   if (!isPlain(schema)) return;
-  const example = prose?.example === undefined ? deriveExample(schema) : prose.example;
+  const example = deriveExample(schema);
   if (example !== undefined) schema.examples ??= [example];
 }
 
@@ -57,15 +54,14 @@ export function describeRequest({
   const example = REQUEST_EXAMPLES[operationId];
   if (body !== undefined && example !== undefined) body.example = example;
   for (const parameter of parameters) {
-    const prose = PARAMETERS[`${operationId}.${parameter.name}`] ?? PARAMETERS[parameter.name];
-    describeParameter(parameter, prose);
+    describeParameter(parameter);
   }
 }
 
-function describeParameter(parameter: ParameterObject, prose: Prose | undefined): void {
+function describeParameter(parameter: ParameterObject): void {
   const { schema } = parameter;
   if (schema === undefined) return;
-  addProse(schema, prose);
+  addExample(schema);
   parameter.description ??= schema.description ?? "";
   // The parameter has the same description.
   delete schema.description;
