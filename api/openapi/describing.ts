@@ -1,17 +1,9 @@
 /** Adds the descriptions and examples of `prose` to fields and parameters that have none. */
 import { REQUEST_EXAMPLES } from "./prose/request-examples.ts";
-import { SCHEMAS } from "./prose/schemas.ts";
 import type { OperationObject, ParameterObject, SchemaObject } from "./schema-object.ts";
 
-/** Describes a component and all fields in it. */
-export function describeSchema(name: string, schema: SchemaObject): void {
-  schema.description ??= SCHEMAS[name] ?? "";
-  if (schema.description === "") delete schema.description;
-  describeFields(schema);
-}
-
 /** Adds examples to the fields of a schema. */
-function describeFields(schema: SchemaObject): void {
+export function describeFields(schema: SchemaObject): void {
   for (const child of Object.values(schema.properties ?? {})) {
     addExample(child);
     describeFields(child);

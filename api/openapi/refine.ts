@@ -1,7 +1,7 @@
 /** Makes the generated document readable: named schemas, open responses, descriptions and examples. */
 import { isDeepStrictEqual } from "node:util";
 
-import { describeRequest, describeSchema } from "./describing.ts";
+import { describeFields, describeRequest } from "./describing.ts";
 import { nameSchemas } from "./naming.ts";
 import { normalizeSchema } from "./normalize.ts";
 import {
@@ -21,8 +21,8 @@ export function refineDocument(document: DocumentObject): void {
   openResponses(document);
   nameSchemas(document);
   shareEqual(document.components.schemas);
-  for (const [name, schema] of Object.entries(document.components.schemas)) {
-    describeSchema(name, schema);
+  for (const schema of Object.values(document.components.schemas)) {
+    describeFields(schema);
     // The example of a body stands beside its schema (operations.ts).
     delete schema.examples;
   }
