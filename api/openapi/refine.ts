@@ -1,8 +1,5 @@
 /** Makes the generated document readable: named schemas, open responses, descriptions and examples. */
-import { isDeepStrictEqual } from "node:util";
-
 import { describeFields, describeRequest } from "./describing.ts";
-import { nameSchemas } from "./naming.ts";
 import { normalizeSchema } from "./normalize.ts";
 import {
   type DocumentObject,
@@ -19,8 +16,6 @@ const PREFIX = "#/components/schemas/";
 export function refineDocument(document: DocumentObject): void {
   for (const schema of listRootSchemas(document)) visitSchema(schema, normalizeSchema);
   openResponses(document);
-  nameSchemas(document);
-  shareEqual(document.components.schemas);
   for (const schema of Object.values(document.components.schemas)) {
     describeFields(schema);
     // The example of a body stands beside its schema (operations.ts).
@@ -44,23 +39,6 @@ function openResponses(document: DocumentObject): void {
     visitSchema(schema, (each) => {
       if (each.additionalProperties === false && !requests.has(each))
         delete each.additionalProperties;
-    });
-  }
-}
-
-/** Replaces repeated content by a reference to the named schema. */
-function shareEqual(schemas: Record<string, SchemaObject>): void {
-  const named = Object.entries(schemas);
-  const refer = (schema: SchemaObject): SchemaObject => {
-    const [name] =
-      schema.type === "object"
-        ? (named.find(([, each]) => isDeepStrictEqual(each, schema)) ?? [])
-        : [];
-    return name === undefined ? schema : { $ref: PREFIX + name };
-  };
-  for (const [, root] of named) {
-    visitSchema(root, (schema) => {
-      if (schema.items !== undefined) schema.items = refer(schema.items);
     });
   }
 }
