@@ -39,22 +39,22 @@ const cityClicks = z
 
 const groupedBy = <Name extends string>(name: Name) =>
   z.literal(name).meta({
-    description: "The parameter of the query, which decides the form of `data`.",
+    description: "The parameter of the query, which determines the form of `data`.",
   });
 
 const byCountry = z.object({
   group_by: groupedBy("country"),
-  data: z.array(countryClicks).meta({ description: "Countries by clicks, the most first." }),
+  data: z.array(countryClicks).meta({ description: "Countries, most clicks first." }),
   ...completeFrom,
 });
 const byRegion = z.object({
   group_by: groupedBy("region"),
-  data: z.array(regionClicks).meta({ description: "Regions by clicks, the most first." }),
+  data: z.array(regionClicks).meta({ description: "Regions, most clicks first." }),
   ...completeFrom,
 });
 const byCity = z.object({
   group_by: groupedBy("city"),
-  data: z.array(cityClicks).meta({ description: "Cities by clicks, the most first." }),
+  data: z.array(cityClicks).meta({ description: "Cities, most clicks first." }),
   ...completeFrom,
 });
 const ofLink = { link_id: linkId };
@@ -73,7 +73,7 @@ export const geoResponse = z
   ])
   .meta({
     id: "LinkGeo",
-    description: "The clicks of a link by location; `group_by` decides the form of `data`.",
+    description: "The clicks of a link by location; `group_by` determines the form of `data`.",
   });
 
 export const accountGeoResponse = z
@@ -87,7 +87,7 @@ export const accountGeoResponse = z
   ])
   .meta({
     id: "AccountGeo",
-    description: "The clicks of all links by location; `group_by` decides the form of `data`.",
+    description: "The clicks of all links by location; `group_by` determines the form of `data`.",
   });
 
 export type AccountGeoResponse = z.output<typeof accountGeoResponse>;
@@ -113,11 +113,9 @@ const namedClicks = z
   .meta({ id: "NamedClicks", description: "The clicks of a browser or a system." });
 
 const devices = {
-  devices: z
-    .array(deviceClicks)
-    .meta({ description: "Kinds of device by clicks, the most first." }),
-  browsers: z.array(namedClicks).meta({ description: "Browsers by clicks, the most first." }),
-  os: z.array(namedClicks).meta({ description: "Operating systems by clicks, the most first." }),
+  devices: z.array(deviceClicks).meta({ description: "Kinds of device, most clicks first." }),
+  browsers: z.array(namedClicks).meta({ description: "Browsers, most clicks first." }),
+  os: z.array(namedClicks).meta({ description: "Operating systems, most clicks first." }),
   ...completeFrom,
 };
 
@@ -145,7 +143,7 @@ const referrerClicks = z
   .meta({ id: "ReferrerClicks", description: "The clicks of a referrer." });
 
 const referrers = {
-  referrers: z.array(referrerClicks).meta({ description: "Sources by clicks, the most first." }),
+  referrers: z.array(referrerClicks).meta({ description: "Sources, most clicks first." }),
   ...completeFrom,
 };
 
@@ -215,14 +213,14 @@ const times = {
     .datetime()
     .nullable()
     .meta({
-      description: "The first click of the period; null without.",
+      description: "The first click of the period; null when there is none.",
       examples: ["2026-03-02T09:15:07.318Z"],
     }),
   last_click_at: z.iso
     .datetime()
     .nullable()
     .meta({
-      description: "The last click of the period; null without.",
+      description: "The last click of the period; null when there is none.",
       examples: ["2026-03-07T21:40:11.020Z"],
     }),
   heatmap: z.array(z.array(z.int())).meta({

@@ -21,19 +21,19 @@ export const bulkBody = z
       .min(1)
       .max(LINKS_MAX)
       .refine((ids) => new Set(ids).size === ids.length, "must not name a link twice")
-      .meta({ description: "Up to 100 links, none of them twice.", examples: [[LINK_ID]] }),
+      .meta({ description: "Up to 100 links, without duplicates.", examples: [[LINK_ID]] }),
     period: periodField.meta({ description: "The period; `30d` when left out." }),
     metrics: z
       .array(z.enum(METRICS))
       .min(1)
       .max(METRICS.length)
       .default([...METRICS])
-      .meta({ description: "The figures to return; all of them when left out." }),
+      .meta({ description: "The metrics to return; all of them when left out." }),
     filters: bulkFilters
       .optional()
       .meta({ description: "Filters, as in the query of other requests." }),
   })
-  .meta({ id: "BulkAnalyticsQuery", description: "The links and figures to return." });
+  .meta({ id: "BulkAnalyticsQuery", description: "The links and metrics to return." });
 
 export type BulkBody = z.output<typeof bulkBody>;
 
@@ -45,7 +45,7 @@ const linkCounts = z.object({
     .array(z.string())
     .optional()
     .meta({
-      description: "Up to five countries with the most clicks, the most first.",
+      description: "Up to five countries, most clicks first.",
       examples: [["DE", "US"]],
     }),
 });
@@ -67,6 +67,6 @@ export const bulkResponse = z
       .meta({ description: "The links that do not exist; absent when all do." }),
     ...completeFrom,
   })
-  .meta({ id: "BulkAnalytics", description: "Figures of several links." });
+  .meta({ id: "BulkAnalytics", description: "Metrics of several links." });
 
 export type BulkResponse = z.output<typeof bulkResponse>;

@@ -28,7 +28,7 @@ export const linkName = z
   .meta({
     id: "LinkName",
     description:
-      "What a link is called now. Both are null for a deleted link, and for a key without the scope `links:read`.",
+      "The link's current short URL and title. Both are null for a deleted link, and for a key without the scope `links:read`.",
   });
 
 type LinkName = z.output<typeof linkName>;

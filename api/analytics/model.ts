@@ -36,21 +36,21 @@ const clickTotals = z
     unique_clicks: uniqueClicks,
     avg_daily_clicks: z.int().meta({
       description:
-        "Clicks by people divided by the days of the period, today as a whole one, and rounded to a whole number: 5 clicks in 30 days are 0. `clicks_per_day` is finer.",
+        "Clicks by people divided by the days of the period, rounded to a whole number; today counts as a whole day. 5 clicks in 30 days are 0: `clicks_per_day` is more precise.",
       examples: [183],
     }),
     clicks_per_day: z.number().meta({
       description:
-        "Clicks by people per 24 hours of what has passed of the period, with one decimal. Less than a day counts as one.",
+        "Clicks by people per 24 hours of the period so far, with one decimal. Less than a day counts as one day.",
       examples: [201.6],
     }),
     bot_clicks: z.int().meta({
-      description: "Clicks by crawlers and previews, which no other figure includes.",
+      description: "Clicks by crawlers and link previews; no other count includes them.",
       examples: [57],
     }),
     prefetch_clicks: z.int().meta({
       description:
-        "Requests that a browser or Office made before a person opened the link; in no other figure.",
+        "Requests that a browser or Office made before a person opened the link; no other count includes them.",
       examples: [12],
     }),
   })
@@ -64,7 +64,7 @@ const clicksAtTime = z
       .int()
       .meta({ description: "Distinct visitors of this day or hour.", examples: [187] }),
     unfinished: z.literal(true).optional().meta({
-      description: "Present when this day or hour was not over: its figures go on growing.",
+      description: "Present when this day or hour is not over yet: its counts still grow.",
     }),
   })
   .meta({ id: "ClicksAtTime", description: "The clicks of a day or an hour." });
@@ -86,22 +86,20 @@ const change = (example: number) =>
 const span = {
   from: z.iso
     .datetime()
-    .meta({ description: "When the span begins.", examples: ["2026-02-22T00:00:00.000Z"] }),
-  to: z.iso
-    .datetime()
-    .meta({ description: "When the span ends.", examples: ["2026-03-01T00:00:00.000Z"] }),
+    .meta({ description: "The start.", examples: ["2026-02-22T00:00:00.000Z"] }),
+  to: z.iso.datetime().meta({ description: "The end.", examples: ["2026-03-01T00:00:00.000Z"] }),
 };
 
 /** The same counts for an earlier period. */
 const comparison = z.object({
   ...span,
   current: z.object(span).meta({
-    description: "The part of the query's period that is compared: what has passed of it.",
+    description: "The part of the queried period that is compared: what has passed of it so far.",
   }),
   ...rangeCounts,
   change: z
     .object({ total_clicks: change(12.5), unique_clicks: change(-3.2) })
-    .meta({ description: "The change since then." }),
+    .meta({ description: "The change since the compared period." }),
   ...completeFrom,
 });
 
@@ -111,14 +109,14 @@ const timeSeries = {
   ...completeFrom,
   comparison: comparison.optional().meta({
     description:
-      "The same figures of an earlier period, `from` and `to`; only with `compare`. While the period of the query lasts, the earlier one ends at the same moment, so that like is compared with like.",
+      "The same counts for an earlier period, from `from` to `to`; only with `compare`. While the queried period is not over, the earlier one ends at the corresponding time.",
   }),
 };
 
 const compare = {
   compare: z.enum(COMPARISONS).optional().meta({
     description:
-      "Adds the figures of the period of equal length before (`previous`; of whole calendar months, the months before), or of the one a year earlier (`year`). A period that is not over is compared up to the same local time of the earlier one.",
+      "Adds the counts of an earlier period: the one of equal length before (`previous`; for whole calendar months, the months before), or the one a year earlier (`year`). A period that is not over is compared up to the same local time of the earlier one.",
   }),
 };
 
@@ -142,7 +140,7 @@ const resultLimit = z.coerce
   .min(1)
   .max(RESULTS_MAX)
   .default(10)
-  .meta({ description: "The most entries to return.", examples: [20] });
+  .meta({ description: "The maximum number of entries to return.", examples: [20] });
 
 export const geoQuery = analyticsQuery.extend({
   group_by: z
@@ -164,7 +162,7 @@ export const accountResponse = z
   .object({
     ...timeSeries,
     top_links: z.array(topLink).meta({
-      description: "The links with the most clicks in the period, also deleted ones.",
+      description: "The links with the most clicks in the period, including deleted ones.",
     }),
   })
   .meta({ id: "AccountSummary", description: "The clicks of all links over time." });
@@ -205,7 +203,7 @@ const breakdownPage = {
     .max(CURSOR_LENGTH_MAX)
     .optional()
     .meta({
-      description: "The `next_cursor` of the page before.",
+      description: "The `next_cursor` of the previous page.",
       examples: [CURSOR],
     }),
 };

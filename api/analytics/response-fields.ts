@@ -19,7 +19,7 @@ export const completeFrom = {
     .optional()
     .meta({
       description:
-        "Present when filters need single clicks that have been deleted: clicks before are not counted.",
+        "Present when filters need single clicks that have been deleted: earlier clicks are not counted.",
       examples: ["2026-02-01T00:00:00.000Z"],
     }),
 };

@@ -32,8 +32,13 @@ export const targetsResponse = z
         id: z
           .string()
           .nullable()
-          .meta({ description: "null for the link's own destination.", examples: [RULE_ID] }),
-        url: destination.nullable().meta({ description: "null for a rule or arm that is gone." }),
+          .meta({
+            description: "The id of the rule or arm; null for the link's own destination.",
+            examples: [RULE_ID],
+          }),
+        url: destination.nullable().meta({
+          description: "The destination; null for a rule or arm that the link no longer has.",
+        }),
         clicks,
         unique_clicks: uniqueClicks,
         percentage,

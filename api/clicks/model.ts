@@ -34,13 +34,13 @@ export const clicksQuery = exportQuery.extend({
     .min(1)
     .max(PAGE_MAX)
     .default(100)
-    .meta({ description: "The most entries to return.", examples: [20] }),
+    .meta({ description: "The maximum number of entries to return.", examples: [20] }),
   starting_after: z
     .string()
     .max(CURSOR_LENGTH_MAX)
     .optional()
     .meta({
-      description: "The `next_cursor` of the page before.",
+      description: "The `next_cursor` of the previous page.",
       examples: [CURSOR],
     }),
 });
@@ -49,21 +49,21 @@ export type ClicksQuery = z.output<typeof clicksQuery>;
 
 const utm = (name: UtmName) =>
   z.string().meta({
-    description: `Set as \`${name}\` on the destination's query.`,
+    description: `\`${name}\` of the click; empty for none.`,
     examples: [UTM_EXAMPLES[name]],
   });
 
 /** In the order of {@link CLICK_FIELDS}. */
 const fields = {
   id: z.string().meta({
-    description: "The click's place in a redirector's journal, unique for ever.",
+    description: "The click's position in a redirector's journal, which identifies it.",
     examples: ["0199d3e2-7f6a-7cc1-9d7a-3c1b4e2f8a10.12.3"],
   }),
   time: clickFields.time,
   link_id: linkId,
   class: clickFields.class,
   class_reason: z.string().meta({
-    description: "Why a click is no person's; empty otherwise.",
+    description: "Why the click is classified as a bot or prefetch; empty for people.",
     examples: ["googlebot"],
   }),
   country,
@@ -104,7 +104,8 @@ export const clicksResponse = z
     data: entriesOf(listedClick),
     next_cursor: nextCursor,
     complete_from: completeFrom.complete_from.meta({
-      description: "Present when clicks of the range have been deleted.",
+      description:
+        "Present when clicks of the period have been deleted: earlier clicks are missing.",
     }),
   })
   .meta({ id: "ListedClicks", description: "A page of single clicks." });

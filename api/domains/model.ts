@@ -48,7 +48,7 @@ const routingRecord = z
   .meta({
     id: "RoutingRecord",
     description:
-      "The DNS record that leads visitors to the service; ALIAS (or ANAME, a flattened CNAME) at the top of a domain.",
+      "The DNS record that sends visitors to the service; ALIAS (or ANAME, a flattened CNAME) at the top of a domain.",
   });
 
 export const domainResponse = z

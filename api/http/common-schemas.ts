@@ -56,7 +56,7 @@ export const updatedAt = z.iso
 export const expiresAt = z.iso
   .datetime()
   .nullable()
-  .meta({ description: "When it stops working; null for never.", examples: [EXPIRES_AT] });
+  .meta({ description: "When it expires; null for never.", examples: [EXPIRES_AT] });
 
 export const hasPassword = z
   .boolean()

@@ -29,17 +29,14 @@ const errorDetail = z
   .object({ param, message })
   .meta({ id: "ErrorDetail", description: "One of several problems of a request." });
 
+const details = z
+  .array(errorDetail)
+  .optional()
+  .meta({ description: "Every problem that was found in the request, at most 20." });
+
 /** The error of an entry. */
 export const entryError = z
-  .object({
-    code: errorCode,
-    message,
-    param: param.optional(),
-    details: z
-      .array(errorDetail)
-      .optional()
-      .meta({ description: "Every problem that was found in the request, at most 20." }),
-  })
+  .object({ code: errorCode, message, param: param.optional(), details })
   .meta({ description: "What went wrong." });
 
 export const errorResponse = z
@@ -47,7 +44,7 @@ export const errorResponse = z
     error: z
       .object({
         code: errorCode,
-        message: message.meta({ description: "A message for humans; its wording may change." }),
+        message,
         retry_after: z
           .int()
           .optional()
@@ -55,13 +52,8 @@ export const errorResponse = z
             description: "Whole seconds to wait before a retry; only with `rate_limited`.",
             examples: [42],
           }),
-        param: param
-          .optional()
-          .meta({ description: "The field or query parameter that the error is about." }),
-        details: z
-          .array(errorDetail)
-          .optional()
-          .meta({ description: "Every problem that was found in the request." }),
+        param: param.optional(),
+        details,
         doc_url: z
           .string()
           .optional()

@@ -25,7 +25,7 @@ export const listLimit = z.coerce
   .min(1)
   .max(PAGE_SIZE_MAX)
   .default(20)
-  .meta({ description: "The most entries to return." });
+  .meta({ description: "The maximum number of entries to return." });
 
 export const listQuery = z.object({
   page: z.coerce
@@ -52,15 +52,17 @@ type ListQuery = z.output<typeof listQuery>;
 const paginationSchema = z
   .object({
     page: z.int().meta({ description: "The number of the page, from 1.", examples: [1] }),
-    limit: z.int().meta({ description: "The most entries of a page.", examples: [20] }),
+    limit: z
+      .int()
+      .meta({ description: "The maximum number of entries of a page.", examples: [20] }),
     total: z.int().meta({ description: "The number of all entries.", examples: [42] }),
     total_pages: z.int().meta({ description: "The number of pages.", examples: [3] }),
     total_is_estimate: z.literal(true).optional().meta({
       description:
-        "Present where `total` is about right only: more than 100,000 entries match, or a search that no index helps with looked only at the first 100,000 links (30,000 by clicks).",
+        "Present when `total` is an estimate: more than 100,000 entries match, or a search that no index supports read only the first 100,000 links (30,000 when sorted by clicks).",
     }),
   })
-  .meta({ id: "Pagination", description: "Where a page is in its list." });
+  .meta({ id: "Pagination", description: "The position of a page in its list." });
 
 /** The entries of a page. */
 export const entriesOf = <Item extends z.ZodType>(item: Item) =>

@@ -50,7 +50,7 @@ export const keyResponse = z
 export const newKeyResponse = keyResponse
   .extend({
     key: z.string().meta({
-      description: "The key itself. Only this response has it: store it now.",
+      description: "The key itself. Only this response contains it: store it now.",
       examples: ["sk_live_4fTq…"],
     }),
   })

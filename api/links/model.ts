@@ -45,7 +45,7 @@ export const linkParams = z.object({ id: idParameter("link", "The link's id.", L
 
 export const externalIdParams = z.object({
   external_id: externalId.meta({
-    description: "Your own id of the link.",
+    description: "Your own id for the link.",
     examples: [EXTERNAL_ID_EXAMPLE],
   }),
 });

@@ -41,7 +41,7 @@ const labels = {
   domain: z
     .string()
     .nullable()
-    .meta({ description: "null for the service's own domain.", examples: [null] }),
+    .meta({ description: "The custom domain; null for the service's own.", examples: [null] }),
   tags: z
     .array(z.string())
     .meta({ description: "Labels to filter links by.", examples: [TAGS_EXAMPLE] }),
@@ -49,7 +49,7 @@ const labels = {
     .string()
     .nullable()
     .meta({
-      description: "Your own id of the link; unique in the account and mode.",
+      description: "Your own id for the link, unique in the account and mode.",
       examples: [EXTERNAL_ID_EXAMPLE],
     }),
 };
@@ -68,7 +68,7 @@ const utmSetting = (name: UtmName) =>
     .nullable()
     .optional()
     .meta({
-      description: `Set as \`${name}\` on the destination's query.`,
+      description: `Set as \`${name}\` in the destination's query.`,
       examples: [UTM_EXAMPLES[name]],
     });
 
@@ -78,7 +78,7 @@ const querySettings = {
     .boolean()
     .optional()
     .meta({
-      description: "Whether the short URL's own query is passed on to the destination.",
+      description: "Whether the short URL's query is passed on to the destination.",
       examples: [true],
     }),
   utm_source: utmSetting("utm_source"),

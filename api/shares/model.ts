@@ -56,7 +56,7 @@ const META = {
     examples: [["https://www.example.com"]],
   },
   expires_at: {
-    description: "When the URL stops working; null for never.",
+    description: "When the URL expires; null for never.",
     examples: [EXPIRES_AT],
   },
 };
@@ -81,13 +81,14 @@ export const createShareBody = z
       description: "The dimensions that readers see: country, device and referrer when left out.",
     }),
   })
-  .meta({ id: "NewShare", description: "What to share: a link, or everything." });
+  .meta({ id: "NewShare", description: "A share to create: of one link, or of all." });
 
 export type CreateShareBody = z.output<typeof createShareBody>;
 
 export const updateShareBody = z.strictObject(fields).meta({
   id: "ShareChange",
-  description: "The fields of a share to change. Those left out stay; null removes one.",
+  description:
+    "The fields of a share to change. Omitted fields keep their value; null removes a value.",
 });
 
 export type UpdateShareBody = z.output<typeof updateShareBody>;
@@ -116,11 +117,11 @@ export const shareResponse = z
 export const newShareResponse = shareResponse
   .extend({
     token: z.string().meta({
-      description: "The secret part of the URL. Only this response has it: store it now.",
+      description: "The secret part of the URL. Only this response contains it: store it now.",
       examples: [SHARE_TOKEN],
     }),
     url: z.string().meta({
-      description: "The page to hand out. Only this response has it: store it now.",
+      description: "The page to share. Only this response contains it: store it now.",
       examples: [`https://api.example.com/shared/${SHARE_TOKEN}`],
     }),
   })
@@ -222,7 +223,7 @@ export const accessBody = z
       .string()
       .max(PASSWORD_LENGTH.max)
       .meta({
-        description: "The password that was handed out with the URL.",
+        description: "The password that was shared with the URL.",
         examples: ["correct horse battery"],
       }),
   })

@@ -15,7 +15,9 @@ const rateLimit = z
       description: "`minute`, `day`, `burst`, or the endpoint with a limit of its own.",
       examples: ["minute"],
     }),
-    limit: z.int().meta({ description: "Requests that the window grants.", examples: [300] }),
+    limit: z
+      .int()
+      .meta({ description: "The maximum number of requests in the window.", examples: [300] }),
     remaining: z.int().meta({ description: "Requests left in the window.", examples: [288] }),
     window: z.int().meta({ description: "The window's length in seconds.", examples: [60] }),
     reset: z.int().meta({
@@ -34,7 +36,7 @@ const quota = z
     kind: z.enum(["window", "total"]).meta({
       description: "`window`: created within a window; `total`: existing at once.",
     }),
-    limit: z.int().meta({ description: "The most that the account may have.", examples: [5000] }),
+    limit: z.int().meta({ description: "The maximum number.", examples: [5000] }),
     remaining: z.int().meta({ description: "What is left of it.", examples: [4711] }),
     window: z
       .int()
@@ -48,7 +50,7 @@ const quota = z
         examples: [1_782_950_400],
       }),
   })
-  .meta({ id: "Quota", description: "A bound on what an account creates or holds." });
+  .meta({ id: "Quota", description: "A maximum of what an account creates or holds." });
 
 const limitsResponse = z
   .object({

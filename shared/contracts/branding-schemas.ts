@@ -43,6 +43,7 @@ export const changeBrandingBody = z
   })
   .meta({
     id: "BrandingChange",
-    description: "The fields of the branding to change. Those left out stay; null removes one.",
+    description:
+      "The fields of the branding to change. Omitted fields keep their value; null removes a value.",
     examples: [{ name: "Acme", color: "#1d4ed8" }],
   });

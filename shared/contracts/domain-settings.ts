@@ -18,13 +18,16 @@ const fallback = (description: string, example: string) =>
 /** Each field replaces the whole setting; null switches it off. */
 export const changeDomainBody = z
   .strictObject({
-    root_url: fallback("Where `/` leads; null for an error page.", ROOT_URL).nullish(),
+    root_url: fallback(
+      "Where `/` of the domain redirects; null for an error page.",
+      ROOT_URL,
+    ).nullish(),
     not_found_url: fallback(
-      "Where an alias without a link leads; null for an error page.",
+      "Where an alias without a link redirects; null for an error page.",
       NOT_FOUND_URL,
     ).nullish(),
     expired_url: fallback(
-      "Where an expired link leads that has no `expired_url` of its own; null for an error page.",
+      "Where an expired link without an `expired_url` of its own redirects; null for an error page.",
       EXPIRED_URL,
     ).nullish(),
     case_sensitive: z
@@ -63,25 +66,25 @@ export type ChangeDomainBody = z.output<typeof changeDomainBody>;
 /** Fields of a response; a setting that is off is absent. */
 export const domainSettingsResponse = {
   root_url: fallback(
-    "Where `/` of the domain leads; an error page without it.",
+    "Where `/` of the domain redirects; without it, an error page.",
     ROOT_URL,
   ).optional(),
   not_found_url: fallback(
-    "Where an alias without a link leads; an error page without it.",
+    "Where an alias without a link redirects; without it, an error page.",
     NOT_FOUND_URL,
   ).optional(),
   expired_url: fallback(
-    "Where an expired link leads that has no `expired_url` of its own.",
+    "Where an expired link without an `expired_url` of its own redirects.",
     EXPIRED_URL,
   ).optional(),
   case_sensitive: z
     .literal(false)
     .optional()
     .meta({ description: "Aliases that differ only in case are the same." }),
-  switching: z
-    .literal(true)
-    .optional()
-    .meta({ description: "Links are being published under aliases of the other case." }),
+  switching: z.literal(true).optional().meta({
+    description:
+      "Links are being republished under aliases of the other case; until then, both redirect.",
+  }),
   apple_app_site_association: z.record(z.string(), z.unknown()).optional().meta({
     description:
       "The file for iOS apps at `/.well-known/apple-app-site-association`; null for none. 16 KiB at most.",

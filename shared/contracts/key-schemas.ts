@@ -45,7 +45,7 @@ export const createKeyBody = z
     scopes: z.array(z.enum(SCOPES)).min(1).max(SCOPES.length).meta(scopesMeta),
     expires_at: instant
       .nullish()
-      .meta({ description: "When it stops working; null for never.", examples: [EXPIRES_AT] }),
+      .meta({ description: "When it expires; null for never.", examples: [EXPIRES_AT] }),
   })
   .meta({ id: "NewApiKey", description: "An API key to create." });
 

@@ -33,7 +33,7 @@ export const DEVICES = ["mobile", "desktop", "tablet", "other"] as const;
 const not = z
   .boolean()
   .optional()
-  .meta({ description: "Whether the condition is reversed.", examples: [true] });
+  .meta({ description: "Whether the condition is negated.", examples: [true] });
 
 const listOf = <Value extends z.ZodType>(value: Value) => z.array(value).min(1).max(VALUES_MAX);
 
@@ -86,7 +86,7 @@ const endTime = z
 
 /** The type of a condition. */
 const typeOf = <Type extends string>(type: Type) =>
-  z.literal(type).meta({ description: "What of the request the condition looks at." });
+  z.literal(type).meta({ description: "The property of the request that the condition checks." });
 
 const listed = <Type extends string, Value extends z.ZodType>(
   type: Type,
@@ -149,9 +149,9 @@ const condition = z
           .min(1)
           .max(7)
           .meta({ description: "Weekdays: 1 is Monday, 7 is Sunday." }),
-        from: time.meta({ description: "When it begins.", examples: ["09:00"] }),
+        from: time.meta({ description: "The start.", examples: ["09:00"] }),
         to: endTime.meta({
-          description: "Exclusive; earlier than `from` to run over midnight.",
+          description: "The end, exclusive; earlier than `from` to run past midnight.",
           examples: ["17:30"],
         }),
         not,
@@ -163,7 +163,7 @@ const condition = z
   ])
   .meta({
     id: "LinkCondition",
-    description: "What a request must be for a rule to match.",
+    description: "A property that a request must have for the rule to match.",
   });
 
 const conditions = z.array(condition).min(1).max(CONDITIONS_MAX);
@@ -175,7 +175,8 @@ const rule = z
       .max(ID_LENGTH_MAX)
       .optional()
       .meta({
-        description: "Keeps the rule's figures when it changes; a new rule gets an id.",
+        description:
+          "The id of a rule that the link has, to keep its statistics; a new rule gets an id.",
         examples: [RULE_ID],
       }),
     url: destination,

@@ -43,7 +43,7 @@ const utmValue = (name: UtmName) =>
   plainText(UTM_LENGTH_MAX)
     .nullish()
     .meta({
-      description: `Set as \`${name}\` on the destination's query when it redirects.`,
+      description: `Set as \`${name}\` in the destination's query.`,
       examples: [UTM_EXAMPLES[name]],
     });
 
@@ -74,7 +74,7 @@ const optionalFields = {
     .boolean()
     .optional()
     .meta({
-      description: "Whether the short URL's own query is passed on to the destination.",
+      description: "Whether the short URL's query is passed on to the destination.",
       examples: [true],
     }),
   tags: z
@@ -88,7 +88,7 @@ const optionalFields = {
     .transform((tags) => [...new Set(tags)])
     .optional(),
   external_id: externalId.nullish().meta({
-    description: "Your own id of the link, unique in the account and mode.",
+    description: "Your own id for the link, unique in the account and mode.",
     examples: [EXTERNAL_ID_EXAMPLE],
   }),
   ...settingsFields,
@@ -138,13 +138,14 @@ export const updateLinkBody = z
   })
   .meta({
     id: "LinkChange",
-    description: "The fields of a link to change. Those left out stay; null removes one.",
+    description:
+      "The fields of a link to change. Omitted fields keep their value; null removes a value.",
     examples: [{ title: "Spring sale, extended", expires_at: "2030-01-01T00:00:00Z" }],
   });
 
 /** The body that creates or updates the link with an external id, which is in the path. */
 export const upsertLinkBody = createLinkBody.omit({ external_id: true }).meta({
   id: "LinkUpsert",
-  description: "A link to create or change, by your own id of it.",
+  description: "A link to create or change, identified by your own id.",
   examples: [{ url: LONG_URL, title: "Spring sale" }],
 });

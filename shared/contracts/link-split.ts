@@ -22,7 +22,8 @@ const arm = z
       .max(ID_LENGTH_MAX)
       .optional()
       .meta({
-        description: "Keeps the arm's figures when it changes; a new arm gets an id.",
+        description:
+          "The id of an arm that the link has, to keep its statistics; a new arm gets an id.",
         examples: [ARM_ID],
       }),
     url: destination,
@@ -30,16 +31,16 @@ const arm = z
   })
   .meta({
     id: "NewLinkArm",
-    description: "A share of the visitors to set, with its destination.",
+    description: "An arm to set: a share of the visitors, and its destination.",
   });
 
 const until = instant.nullish().meta({
-  description: "From then on everybody gets the link's own destination; null for no end.",
+  description: "From then on, all visitors get the link's own destination; null for no end.",
   examples: [EXPIRES_AT],
 });
 
 const armsMeta = {
-  description: "The shares of the visitors, whose weights sum up to 100 at most.",
+  description: "The arms; their weights add up to 100 at most.",
 };
 
 /** The split of a request. */
@@ -77,7 +78,7 @@ export const splitResponse = z
           })
           .meta({
             id: "LinkArm",
-            description: "A share of the visitors, with its destination.",
+            description: "An arm: a share of the visitors, and its destination.",
           }),
       )
       .meta(armsMeta),
@@ -85,7 +86,7 @@ export const splitResponse = z
       .datetime()
       .nullable()
       .meta({
-        description: "From then on everybody gets the link's own destination.",
+        description: "From then on, all visitors get the link's own destination; null for no end.",
         examples: [EXPIRES_AT],
       }),
   })

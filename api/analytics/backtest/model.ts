@@ -37,35 +37,37 @@ const percentage = z.number().meta({ examples: [60] });
 export const backtestResponse = z
   .object({
     link_id: linkId,
-    clicks: clicks.meta({ description: "People's clicks of the period: the sum of all others." }),
+    clicks: clicks.meta({
+      description: "Clicks by people in the period: the sum of all other counts.",
+    }),
     rules: z
       .array(
         z
           .object({
             url: destination,
-            clicks: clicks.meta({ description: "Clicks that the rule would have decided." }),
+            clicks: clicks.meta({ description: "Clicks that the rule would have matched." }),
             undeterminable: z.int().meta({
               description:
-                "Clicks that it may have decided: of these it is not stored what its conditions look at, so it is not known where they would have led.",
+                "Clicks that it may have matched: what its conditions check is not stored for them.",
               examples: [3],
             }),
             percentage: percentage.meta({ description: "Share of `clicks` in all clicks." }),
           })
-          .meta({ id: "BacktestRule", description: "The clicks that a rule would have decided." }),
+          .meta({ id: "BacktestRule", description: "The clicks that a rule would have matched." }),
       )
       .meta({ description: "The rules, in the order of the request." }),
     otherwise: z
       .object({
-        clicks: clicks.meta({ description: "Clicks that no rule would have decided." }),
+        clicks: clicks.meta({ description: "Clicks that no rule would have matched." }),
         percentage: percentage.meta({ description: "Share of these in all clicks." }),
       })
-      .meta({ id: "BacktestRest", description: "The clicks that no rule would have decided." })
+      .meta({ id: "BacktestRest", description: "The clicks that no rule would have matched." })
       .meta({
-        description: "What would have been left to the split, or the link's own destination.",
+        description: "The clicks that would have gone to the split or the link's own destination.",
       }),
     complete_from: completeFrom.complete_from.meta({
       description:
-        "Present when not all clicks of the period were read: the newest 50,000 count, as far as single clicks are stored. Those before are not counted.",
+        "Present when not all clicks of the period were read: only the newest 50,000 are counted, and only while single clicks are stored. Earlier clicks are not counted.",
     }),
   })
   .meta({

@@ -51,12 +51,12 @@ const counts = {
 const unknownAlias = z
   .object({
     domain: z.string().meta({ description: "The domain.", examples: [CUSTOM_DOMAIN] }),
-    alias: z.string().meta({ description: "What was asked for.", examples: ["spring-sael"] }),
-    requests: count("How often it was asked for.", 7),
+    alias: z.string().meta({ description: "The requested alias.", examples: ["spring-sael"] }),
+    requests: count("How often it was requested.", 7),
   })
   .meta({
     id: "UnknownAlias",
-    description: "An alias that was asked for and that no link has.",
+    description: "An alias that was requested and that no link has.",
   });
 
 export const failuresResponse = z
@@ -82,13 +82,14 @@ export const failuresResponse = z
         }),
       )
       .meta({
-        description: "The links with the most failed requests in the period, also deleted ones.",
+        description:
+          "The links with the most failed requests in the period, including deleted ones.",
       }),
     unknown_aliases: z.array(unknownAlias).meta({
       description:
-        "The unknown aliases that were asked for most often. Each redirector counts up to 100 per domain by name, so in a flood of made-up ones the sum exceeds these. They are kept for 90 days at most.",
+        "The unknown aliases that were requested most often. Each redirector counts up to 100 aliases of a domain by name, so in a flood of made-up aliases `summary` exceeds their sum. They are kept for 90 days at most.",
     }),
   })
-  .meta({ id: "Failures", description: "The requests that led nowhere, over time." });
+  .meta({ id: "Failures", description: "Failed requests over time." });
 
 export type FailuresResponse = z.output<typeof failuresResponse>;

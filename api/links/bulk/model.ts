@@ -38,7 +38,7 @@ const rowsOf = <Row extends z.ZodType>(row: Row) =>
       (rows) => rows.filter(hasPassword).length <= BULK_PASSWORDS_MAX,
       `at most ${BULK_PASSWORDS_MAX} links with a password at once`,
     )
-    .meta({ description: `At most ${BULK_PASSWORDS_MAX} of them with a password.` });
+    .meta({ description: `The links, at most ${BULK_PASSWORDS_MAX} of them with a password.` });
 
 const hasPassword = (row: unknown): boolean =>
   typeof row === "object" && row !== null && "password" in row && typeof row.password === "string";
@@ -69,7 +69,7 @@ export const bulkDeleteBody = z
       .min(1)
       .max(BULK_LINKS_MAX)
       .meta({
-        description: "The ids of the links to delete, none of them twice.",
+        description: "The ids of the links to delete, without duplicates.",
         examples: [[LINK_ID]],
       }),
   })

@@ -35,7 +35,7 @@ export const explainBody = z
     continent: z
       .enum(["AF", "AN", "AS", "EU", "NA", "OC", "SA"])
       .optional()
-      .meta({ description: "The continent's code; empty when it is unknown.", examples: ["EU"] }),
+      .meta({ description: "The continent of the address.", examples: ["EU"] }),
     language: header("The header `Accept-Language`.", "de-AT,de;q=0.9,en;q=0.8"),
     referrer: header("The header `Referer`.", "https://news.example.com/article"),
     query: header("The short URL's query, without `?`.", "utm_source=mail"),
@@ -46,7 +46,7 @@ export const explainBody = z
   })
   .meta({
     id: "LinkRequest",
-    description: "A request for a link; what is left out is as in a request without it.",
+    description: "A request to explain; it lacks what is omitted.",
   });
 
 export type ExplainBody = z.output<typeof explainBody>;
@@ -61,7 +61,7 @@ const matched = z.boolean().meta({ description: "Whether it matches.", examples:
 export const explanation = z
   .object({
     status: z.string().meta({
-      description: "What the link is at that instant; it leads nowhere unless it is `active`.",
+      description: "The link's status at that time; only an `active` link redirects.",
       examples: ["active"],
     }),
     requires_password: z
@@ -69,7 +69,7 @@ export const explanation = z
       .meta({ description: "Whether the visitor must enter a password first.", examples: [false] }),
     preview: z.boolean().meta({
       description:
-        "Whether the request gets the link's card instead of being redirected: a link-preview agent's does.",
+        "Whether the request gets the link's card instead of a redirect, as those of link-preview agents do.",
       examples: [false],
     }),
     target: z
@@ -80,12 +80,15 @@ export const explanation = z
         id: z
           .string()
           .nullable()
-          .meta({ description: "null for the link's own destination.", examples: [RULE_ID] }),
+          .meta({
+            description: "The id of the rule or arm; null for the link's own destination.",
+            examples: [RULE_ID],
+          }),
         url,
       })
       .nullable()
       .meta({
-        description: "Where the request leads; null when the link is not active.",
+        description: "Where the request is redirected; null when the link is not active.",
         examples: [{ kind: "default", id: null, url: "https://example.com/" }],
       }),
     rules: z
@@ -101,7 +104,7 @@ export const explanation = z
             .array(
               z.object({
                 type: z.string().meta({
-                  description: "What of the request the condition looks at.",
+                  description: "The property of the request that the condition checks.",
                   examples: ["os"],
                 }),
                 matched,
@@ -115,11 +118,11 @@ export const explanation = z
                   }),
               }),
             )
-            .meta({ description: "What of the rule matches, and what does not." }),
+            .meta({ description: "The conditions of the rule, and which of them match." }),
         }),
       )
       .meta({ description: "The rules in order, up to the first that matches." }),
   })
-  .meta({ id: "LinkExplanation", description: "Where a request leads, and why." });
+  .meta({ id: "LinkExplanation", description: "Where a request is redirected, and why." });
 
 export type Explanation = z.output<typeof explanation>;
