@@ -1,14 +1,14 @@
 /** Breakdown responses, without `link_id`. */
 import type { ClickHouse } from "../../shared/clicks/rollups.ts";
-import { breakDown, type BreakdownRow, orUnknown } from "./breakdowns.ts";
-import { countryName } from "./countries.ts";
-import type { BreakdownScope } from "./dimensions.ts";
 import type {
   AccountDevicesResponse,
   AccountGeoResponse,
   AccountReferrersResponse,
-  GeoQuery,
-} from "./model.ts";
+} from "./breakdown-model.ts";
+import { breakDown, type BreakdownRow, orUnknown } from "./breakdowns.ts";
+import { countryName } from "./countries.ts";
+import type { BreakdownScope } from "./dimensions.ts";
+import type { GeoQuery } from "./model.ts";
 import type { QueryRange } from "./sources.ts";
 
 /**

@@ -1,9 +1,10 @@
 /** Schemas of a query about many links. */
 import * as z from "zod";
 
-import { PERIODS } from "../../shared/contracts/periods.ts";
+import { LINK_ID } from "../../shared/contracts/examples.ts";
 import { filterParameters } from "./filter-parameters.ts";
-import { completeFrom } from "./model.ts";
+import { periodField } from "./period-parameters.ts";
+import { clicks, completeFrom, linkId, uniqueClicks } from "./response-fields.ts";
 
 /** Maximum links of one bulk query. */
 const LINKS_MAX = 100;
@@ -13,36 +14,59 @@ const METRICS = ["clicks", "unique_clicks", "top_countries"] as const;
 /** The filters of a query as members of a JSON body. */
 const bulkFilters = z.strictObject(filterParameters);
 
-export const bulkBody = z.strictObject({
-  link_ids: z
-    .array(z.string())
-    .min(1)
-    .max(LINKS_MAX)
-    .refine((ids) => new Set(ids).size === ids.length, "must not name a link twice"),
-  period: z.enum(PERIODS).optional(),
-  metrics: z
-    .array(z.enum(METRICS))
-    .min(1)
-    .max(METRICS.length)
-    .default([...METRICS]),
-  filters: bulkFilters.optional(),
-});
+export const bulkBody = z
+  .strictObject({
+    link_ids: z
+      .array(z.string())
+      .min(1)
+      .max(LINKS_MAX)
+      .refine((ids) => new Set(ids).size === ids.length, "must not name a link twice")
+      .meta({ description: "Up to 100 links, without duplicates.", examples: [[LINK_ID]] }),
+    period: periodField.meta({ description: "The period; `30d` when left out." }),
+    metrics: z
+      .array(z.enum(METRICS))
+      .min(1)
+      .max(METRICS.length)
+      .default([...METRICS])
+      .meta({ description: "The metrics to return; all of them when left out." }),
+    filters: bulkFilters
+      .optional()
+      .meta({ description: "Filters, as in the query of other requests." }),
+  })
+  .meta({ id: "BulkAnalyticsQuery", description: "The links and metrics to return." });
 
 export type BulkBody = z.output<typeof bulkBody>;
 
-export const bulkResponse = z.object({
-  data: z.array(
-    z.object({
-      link_id: z.string(),
-      clicks: z.int().optional(),
-      unique_clicks: z.int().optional(),
-      top_countries: z.array(z.string()).optional(),
+const linkCounts = z.object({
+  link_id: linkId,
+  clicks: clicks.optional(),
+  unique_clicks: uniqueClicks.optional(),
+  top_countries: z
+    .array(z.string())
+    .optional()
+    .meta({
+      description: "Up to five countries, most clicks first.",
+      examples: [["DE", "US"]],
     }),
-  ),
-  errors: z
-    .array(z.object({ link_id: z.string(), code: z.string(), message: z.string() }))
-    .optional(),
-  ...completeFrom,
 });
+
+const linkError = z.object({
+  link_id: linkId,
+  code: z.string().meta({ description: "Why the link is not in `data`.", examples: ["not_found"] }),
+  message: z
+    .string()
+    .meta({ description: "A sentence for people.", examples: ["The link does not exist."] }),
+});
+
+export const bulkResponse = z
+  .object({
+    data: z.array(linkCounts).meta({ description: "One entry for each link that exists." }),
+    errors: z
+      .array(linkError)
+      .optional()
+      .meta({ description: "The links that do not exist; absent when all do." }),
+    ...completeFrom,
+  })
+  .meta({ id: "BulkAnalytics", description: "Metrics of several links." });
 
 export type BulkResponse = z.output<typeof bulkResponse>;

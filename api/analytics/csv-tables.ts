@@ -1,15 +1,14 @@
 /** The tables that clients get as CSV: of a response of a link or of the account alike. */
-import { bulkResponse } from "./bulk-model.ts";
-import { type Table, toTable } from "./csv.ts";
 import {
   accountBreakdownResponse,
   accountDevicesResponse,
   accountGeoResponse,
   accountReferrersResponse,
-  accountResponse,
   accountTimesResponse,
-  summaryResponse,
-} from "./model.ts";
+} from "./breakdown-model.ts";
+import { bulkResponse } from "./bulk-model.ts";
+import { type Table, toTable } from "./csv.ts";
+import { accountResponse, summaryResponse } from "./model.ts";
 import { targetsResponse } from "./targets.ts";
 
 const TIME_COLUMNS = ["date", "clicks", "unique"];

@@ -11,16 +11,11 @@ import {
   breakdownCursor,
   type BreakdownPage,
 } from "./breakdown-by.ts";
+import type { AccountBreakdownResponse, AccountTimesResponse } from "./breakdown-model.ts";
 import type { BreakdownScope } from "./dimensions.ts";
 import { type Reader, readLinkNames } from "./link-names.ts";
 import { breakDownByProperty, LINK_PROPERTIES, type LinkProperty } from "./link-totals.ts";
-import type {
-  AccountBreakdownQuery,
-  AccountBreakdownResponse,
-  AccountTimesResponse,
-  AnalyticsQuery,
-  BreakdownQuery,
-} from "./model.ts";
+import type { AccountBreakdownQuery, AnalyticsQuery, BreakdownQuery } from "./model.ts";
 import { resolveOffsets } from "./period.ts";
 import type { QueryRange } from "./sources.ts";
 import { readTimes, type TimesScope } from "./times.ts";

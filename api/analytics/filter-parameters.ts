@@ -72,7 +72,7 @@ export const filterParameters = {
   utm_campaign: parameter("utm_campaign", "`utm_campaign` of the click.", "summer"),
   utm_term: parameter("utm_term", "`utm_term` of the click.", "shoes"),
   utm_content: parameter("utm_content", "`utm_content` of the click.", "header"),
-  tag: parameter("tag", "A tag that the link has now.", "launch"),
+  tag: parameter("tag", "A tag that the link has now.", "spring"),
   domain: parameter(
     "domain",
     "Domain of the link: one of the account, or the service's own.",

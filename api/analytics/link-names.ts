@@ -1,14 +1,35 @@
 /** Reads short URLs and titles of links, which ClickHouse does not store. */
 import * as z from "zod";
 
+import { SHORT_URL } from "../../shared/contracts/examples.ts";
 import { decodeId, encodeId } from "../../shared/ids.ts";
 import type { Principal } from "../http/principal.ts";
 import type { LinkService } from "../links/service.ts";
 
 /** Both are null for a deleted link, and for callers who may not read links. */
 export const linkName = z
-  .object({ short_url: z.string().nullable(), title: z.string().nullable() })
-  .meta({ id: "LinkName" });
+  .object({
+    short_url: z
+      .string()
+      .nullable()
+      .meta({
+        description: "The short URL; null for a deleted link, and without the scope `links:read`.",
+        examples: [SHORT_URL],
+      }),
+    title: z
+      .string()
+      .nullable()
+      .meta({
+        description:
+          "The title; null for none, for a deleted link, and without the scope `links:read`.",
+        examples: ["Spring sale"],
+      }),
+  })
+  .meta({
+    id: "LinkName",
+    description:
+      "The link's current short URL and title. Both are null for a deleted link, and for a key without the scope `links:read`.",
+  });
 
 type LinkName = z.output<typeof linkName>;
 

@@ -1,6 +1,7 @@
-/** Schemas of analytics queries and responses. */
+/** Schemas of analytics queries, and of clicks over time. */
 import * as z from "zod";
 
+import { CURSOR } from "../../shared/contracts/examples.ts";
 import { CURSOR_LENGTH_MAX } from "../http/cursor.ts";
 import { COMPARISONS } from "./comparison.ts";
 import { COLUMN_FILTERS } from "./filter-names.ts";
@@ -8,6 +9,16 @@ import { filterParameters } from "./filter-parameters.ts";
 import { linkName } from "./link-names.ts";
 import { LINK_PROPERTIES } from "./link-totals.ts";
 import { periodParameters } from "./period-parameters.ts";
+import {
+  clicks,
+  completeFrom,
+  date,
+  linkId,
+  overTimeMeta,
+  periodOfQuery,
+  totalClicks,
+  uniqueClicks,
+} from "./response-fields.ts";
 
 export const filtersQuery = z.object(filterParameters);
 
@@ -19,60 +30,103 @@ export const analyticsQuery = z.object({
 
 export type AnalyticsQuery = z.output<typeof analyticsQuery>;
 
-export const completeFrom = {
-  complete_from: z.iso.datetime().optional().meta({
-    description:
-      "Present when filters need single clicks that have been deleted: clicks before are not counted.",
-  }),
-};
+const clickTotals = z
+  .object({
+    total_clicks: totalClicks,
+    unique_clicks: uniqueClicks,
+    avg_daily_clicks: z.int().meta({
+      description:
+        "Clicks by people divided by the days of the period, rounded to a whole number; today counts as a whole day. 5 clicks in 30 days are 0: `clicks_per_day` is more precise.",
+      examples: [183],
+    }),
+    clicks_per_day: z.number().meta({
+      description:
+        "Clicks by people per 24 hours of the period so far, with one decimal. Less than a day counts as one day.",
+      examples: [201.6],
+    }),
+    bot_clicks: z.int().meta({
+      description: "Clicks by crawlers and link previews; no other count includes them.",
+      examples: [57],
+    }),
+    prefetch_clicks: z.int().meta({
+      description:
+        "Requests that a browser or Office made before a person opened the link; no other count includes them.",
+      examples: [12],
+    }),
+  })
+  .meta({ id: "ClickTotals", description: "Sums over a period." });
+
+const clicksAtTime = z
+  .object({
+    date,
+    clicks,
+    unique: z
+      .int()
+      .meta({ description: "Distinct visitors of this day or hour.", examples: [187] }),
+    unfinished: z.literal(true).optional().meta({
+      description: "Present when this day or hour is not over yet: its counts still grow.",
+    }),
+  })
+  .meta({ id: "ClicksAtTime", description: "The clicks of a day or an hour." });
 
 export const rangeCounts = {
-  summary: z.object({
-    total_clicks: z.int(),
-    unique_clicks: z.int(),
-    avg_daily_clicks: z.int(),
-    clicks_per_day: z.number(),
-    bot_clicks: z.int(),
-    prefetch_clicks: z.int(),
-  }),
-  clicks_over_time: z.array(
-    z.object({
-      date: z.string(),
-      clicks: z.int(),
-      unique: z.int(),
-      unfinished: z.literal(true).optional(),
-    }),
-  ),
+  summary: clickTotals.meta({ description: "The sums over the period." }),
+  clicks_over_time: z.array(clicksAtTime).meta(overTimeMeta),
 };
 
-const change = z.number().nullable().meta({
-  description: "Change in percent since the compared period; null if that had none.",
-});
+const change = (example: number) =>
+  z
+    .number()
+    .nullable()
+    .meta({
+      description: "Change in percent since the compared period; null if that had none.",
+      examples: [example],
+    });
+
+const span = {
+  from: z.iso
+    .datetime()
+    .meta({ description: "The start.", examples: ["2026-02-22T00:00:00.000Z"] }),
+  to: z.iso.datetime().meta({ description: "The end.", examples: ["2026-03-01T00:00:00.000Z"] }),
+};
 
 /** The same counts for an earlier period. */
 const comparison = z.object({
-  from: z.iso.datetime(),
-  to: z.iso.datetime(),
-  current: z.object({ from: z.iso.datetime(), to: z.iso.datetime() }),
+  ...span,
+  current: z.object(span).meta({
+    description: "The part of the queried period that is compared: what has passed of it so far.",
+  }),
   ...rangeCounts,
-  change: z.object({ total_clicks: change, unique_clicks: change }),
+  change: z
+    .object({ total_clicks: change(12.5), unique_clicks: change(-3.2) })
+    .meta({ description: "The change since the compared period." }),
   ...completeFrom,
 });
 
 const timeSeries = {
-  period: z.string(),
+  period: periodOfQuery,
   ...rangeCounts,
   ...completeFrom,
-  comparison: comparison.optional(),
+  comparison: comparison.optional().meta({
+    description:
+      "The same counts for an earlier period, from `from` to `to`; only with `compare`. While the queried period is not over, the earlier one ends at the corresponding time.",
+  }),
 };
 
-const compare = { compare: z.enum(COMPARISONS).optional() };
+const compare = {
+  compare: z.enum(COMPARISONS).optional().meta({
+    description:
+      "Adds the counts of an earlier period: the one of equal length before (`previous`; for whole calendar months, the months before), or the one a year earlier (`year`). A period that is not over is compared up to the same local time of the earlier one.",
+  }),
+};
 
 export const summaryQuery = analyticsQuery.extend(compare);
 
 export type SummaryQuery = z.output<typeof summaryQuery>;
 
-export const summaryResponse = z.object({ link_id: z.string(), ...timeSeries });
+export const summaryResponse = z
+  .object({ link_id: linkId, ...timeSeries })
+  .meta({ id: "LinkSummary", description: "The clicks of a link over time." });
 
 /** Without the id of the link. */
 export type Summary = Omit<z.output<typeof summaryResponse>, "link_id">;
@@ -80,10 +134,19 @@ export type Summary = Omit<z.output<typeof summaryResponse>, "link_id">;
 /** Maximum entries of one list. */
 const RESULTS_MAX = 100;
 
-const resultLimit = z.coerce.number().int().min(1).max(RESULTS_MAX).default(10);
+const resultLimit = z.coerce
+  .number()
+  .int()
+  .min(1)
+  .max(RESULTS_MAX)
+  .default(10)
+  .meta({ description: "The maximum number of entries to return.", examples: [20] });
 
 export const geoQuery = analyticsQuery.extend({
-  group_by: z.enum(["country", "region", "city"]).default("country"),
+  group_by: z
+    .enum(["country", "region", "city"])
+    .default("country")
+    .meta({ description: "Whether to group by country, region or city." }),
   limit: resultLimit,
 });
 
@@ -91,87 +154,26 @@ export const accountQuery = summaryQuery.extend({ limit: resultLimit });
 
 export type AccountQuery = z.output<typeof accountQuery>;
 
-export const accountResponse = z.object({
-  ...timeSeries,
-  top_links: z.array(z.object({ link_id: z.string(), ...linkName.shape, clicks: z.int() })),
-});
+const topLink = z
+  .object({ link_id: linkId, ...linkName.shape, clicks })
+  .meta({ id: "TopLink", description: "A link with its clicks in the period." });
+
+export const accountResponse = z
+  .object({
+    ...timeSeries,
+    top_links: z.array(topLink).meta({
+      description: "The links with the most clicks in the period, including deleted ones.",
+    }),
+  })
+  .meta({ id: "AccountSummary", description: "The clicks of all links over time." });
 
 export type AccountSummary = z.output<typeof accountResponse>;
 
 export type GeoQuery = z.output<typeof geoQuery>;
 
-const counts = { clicks: z.int(), percentage: z.number() };
-
-const countryClicks = z
-  .object({ country: z.string(), country_name: z.string(), ...counts })
-  .meta({ id: "CountryClicks" });
-
-const regionClicks = z
-  .object({ region: z.string(), region_name: z.string(), country: z.string(), ...counts })
-  .meta({ id: "RegionClicks" });
-
-const cityClicks = z
-  .object({ city: z.string(), region: z.string(), country: z.string(), ...counts })
-  .meta({ id: "CityClicks" });
-
-const byCountry = z.object({
-  group_by: z.literal("country"),
-  data: z.array(countryClicks),
-  ...completeFrom,
-});
-const byRegion = z.object({
-  group_by: z.literal("region"),
-  data: z.array(regionClicks),
-  ...completeFrom,
-});
-const byCity = z.object({
-  group_by: z.literal("city"),
-  data: z.array(cityClicks),
-  ...completeFrom,
-});
-const linkId = { link_id: z.string() };
-
-export const geoResponse = z.discriminatedUnion("group_by", [
-  z.object({ ...linkId, ...byCountry.shape }).meta({ id: "LinkGeoByCountry" }),
-  z.object({ ...linkId, ...byRegion.shape }).meta({ id: "LinkGeoByRegion" }),
-  z.object({ ...linkId, ...byCity.shape }).meta({ id: "LinkGeoByCity" }),
-]);
-
-export const accountGeoResponse = z.discriminatedUnion("group_by", [
-  byCountry.meta({ id: "AccountGeoByCountry" }),
-  byRegion.meta({ id: "AccountGeoByRegion" }),
-  byCity.meta({ id: "AccountGeoByCity" }),
-]);
-
-export type AccountGeoResponse = z.output<typeof accountGeoResponse>;
-
-const namedCounts = z.array(z.object({ name: z.string(), ...counts }));
-
-export const devicesResponse = z.object({
-  link_id: z.string(),
-  devices: z.array(z.object({ type: z.string(), ...counts })),
-  browsers: namedCounts,
-  os: namedCounts,
-  ...completeFrom,
-});
-
-export const accountDevicesResponse = devicesResponse.omit({ link_id: true });
-
-export type AccountDevicesResponse = z.output<typeof accountDevicesResponse>;
-
 export const referrersQuery = analyticsQuery.extend({ limit: resultLimit });
 
 export type ReferrersQuery = z.output<typeof referrersQuery>;
-
-export const referrersResponse = z.object({
-  link_id: z.string(),
-  referrers: z.array(z.object({ source: z.string(), ...counts })),
-  ...completeFrom,
-});
-
-export const accountReferrersResponse = referrersResponse.omit({ link_id: true });
-
-export type AccountReferrersResponse = z.output<typeof accountReferrersResponse>;
 
 /** Maximum dimensions of one breakdown. */
 const DIMENSIONS_MAX = 2;
@@ -179,10 +181,12 @@ const DIMENSIONS_MAX = 2;
 /** Longer than any two dimension names together. */
 const DIMENSIONS_LENGTH_MAX = 64;
 
-const dimensions = <Name extends string>(names: readonly [Name, ...Name[]]) =>
+const dimensions = <Name extends string>(names: readonly [Name, ...Name[]], description: string) =>
   z
     .string()
     .max(DIMENSIONS_LENGTH_MAX)
+    // Before the transformation, because the input is documented.
+    .meta({ description, examples: ["country,device"] })
     .transform((text) => text.split(","))
     .pipe(
       z
@@ -194,67 +198,29 @@ const dimensions = <Name extends string>(names: readonly [Name, ...Name[]]) =>
 
 const breakdownPage = {
   limit: resultLimit,
-  starting_after: z.string().max(CURSOR_LENGTH_MAX).optional().meta({
-    description: "The `next_cursor` of the page before.",
-  }),
+  starting_after: z
+    .string()
+    .max(CURSOR_LENGTH_MAX)
+    .optional()
+    .meta({
+      description: "The `next_cursor` of the previous page.",
+      examples: [CURSOR],
+    }),
 };
 
 export const breakdownQuery = analyticsQuery.extend({
-  by: dimensions(COLUMN_FILTERS).meta({
-    description: "One dimension, or two separated by a comma.",
-    examples: ["country,device"],
-  }),
+  by: dimensions(COLUMN_FILTERS, "One dimension, or two separated by a comma."),
   ...breakdownPage,
 });
 
 export type BreakdownQuery = z.output<typeof breakdownQuery>;
 
 export const accountBreakdownQuery = analyticsQuery.extend({
-  by: dimensions([...COLUMN_FILTERS, "link", ...LINK_PROPERTIES]).meta({
-    description:
-      "One dimension, or two separated by a comma. `tag` and `domain`, those that the links have now, stand alone.",
-    examples: ["tag"],
-  }),
+  by: dimensions(
+    [...COLUMN_FILTERS, "link", ...LINK_PROPERTIES],
+    "One dimension, or two separated by a comma. `tag` and `domain`, those that the links have now, stand alone.",
+  ),
   ...breakdownPage,
 });
 
 export type AccountBreakdownQuery = z.output<typeof accountBreakdownQuery>;
-
-const countedValues = z.object({
-  values: z.record(z.string(), z.string()),
-  clicks: z.int(),
-  unique_clicks: z.int(),
-  percentage: z.number(),
-});
-
-export const accountBreakdownResponse = z.object({
-  period: z.string(),
-  by: z.array(z.string()),
-  total_clicks: z
-    .int()
-    .meta({ description: "Clicks of all values, also of those on other pages." }),
-  data: z.array(countedValues.extend({ link: linkName.optional() })),
-  next_cursor: z.string().nullable(),
-  ...completeFrom,
-});
-
-export type AccountBreakdownResponse = z.output<typeof accountBreakdownResponse>;
-
-export const breakdownResponse = accountBreakdownResponse.extend({
-  data: z.array(countedValues),
-  link_id: z.string(),
-});
-
-export const accountTimesResponse = z.object({
-  period: z.string(),
-  first_click_at: z.iso.datetime().nullable(),
-  last_click_at: z.iso.datetime().nullable(),
-  heatmap: z.array(z.array(z.int())).meta({
-    description: "Clicks by weekday, from Monday, and by hour of the time zone.",
-  }),
-  ...completeFrom,
-});
-
-export type AccountTimesResponse = z.output<typeof accountTimesResponse>;
-
-export const timesResponse = accountTimesResponse.extend({ link_id: z.string() });

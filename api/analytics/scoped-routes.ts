@@ -5,11 +5,30 @@
 import { Elysia } from "elysia";
 import * as z from "zod";
 
+import { LINK_ID } from "../../shared/contracts/examples.ts";
 import { decodeId, encodeId } from "../../shared/ids.ts";
 import type { AuthPlugin } from "../auth/plugin.ts";
+import { idParameter } from "../http/common-schemas.ts";
 import { notFound } from "../http/errors.ts";
 import { principalOf } from "../http/request-context.ts";
 import { READ_ACCESS } from "./access.ts";
+import {
+  type AccountBreakdownResponse,
+  accountBreakdownResponse,
+  type AccountDevicesResponse,
+  accountDevicesResponse,
+  type AccountGeoResponse,
+  accountGeoResponse,
+  type AccountReferrersResponse,
+  accountReferrersResponse,
+  type AccountTimesResponse,
+  accountTimesResponse,
+  breakdownResponse,
+  devicesResponse,
+  geoResponse,
+  referrersResponse,
+  timesResponse,
+} from "./breakdown-model.ts";
 import { csvPlugin } from "./csv-plugin.ts";
 import {
   breakdownTable,
@@ -21,25 +40,10 @@ import {
 import {
   type AccountBreakdownQuery,
   accountBreakdownQuery,
-  type AccountBreakdownResponse,
-  accountBreakdownResponse,
-  type AccountDevicesResponse,
-  accountDevicesResponse,
-  type AccountGeoResponse,
-  accountGeoResponse,
-  type AccountReferrersResponse,
-  accountReferrersResponse,
-  type AccountTimesResponse,
-  accountTimesResponse,
   analyticsQuery,
   breakdownQuery,
-  breakdownResponse,
-  devicesResponse,
   geoQuery,
-  geoResponse,
   referrersQuery,
-  referrersResponse,
-  timesResponse,
 } from "./model.ts";
 import type { AnalyticsService } from "./service.ts";
 import type { Subject } from "./subject.ts";
@@ -51,7 +55,7 @@ export const createAnalyticsApp = (auth: AuthPlugin) =>
 
 type AnalyticsApp = ReturnType<typeof createAnalyticsApp>;
 
-export const linkParams = z.object({ link_id: z.string() });
+export const linkParams = z.object({ link_id: idParameter("link", "The link's id.", LINK_ID) });
 
 /** What the routes of one scope differ in; each query has a route in both scopes. */
 type RouteScope = {

@@ -4,6 +4,13 @@ import { decodeId, encodeId, type Uuid } from "../../shared/ids.ts";
 import type { AccountScope } from "../http/principal.ts";
 import { backtestRules } from "./backtest/backtest.ts";
 import type { Backtest, BacktestBody } from "./backtest/model.ts";
+import type {
+  AccountBreakdownResponse,
+  AccountDevicesResponse,
+  AccountGeoResponse,
+  AccountReferrersResponse,
+  AccountTimesResponse,
+} from "./breakdown-model.ts";
 import { breakDownDevices, breakDownGeo, breakDownReferrers } from "./breakdown-responses.ts";
 import type { BulkBody } from "./bulk-model.ts";
 import { countRequested } from "./bulk-response.ts";
@@ -14,12 +21,7 @@ import type { Reader } from "./link-names.ts";
 import type { LiveClicks } from "./live.ts";
 import type {
   AccountBreakdownQuery,
-  AccountBreakdownResponse,
-  AccountDevicesResponse,
-  AccountGeoResponse,
   AccountQuery,
-  AccountReferrersResponse,
-  AccountTimesResponse,
   AnalyticsQuery,
   GeoQuery,
   ReferrersQuery,

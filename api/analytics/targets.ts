@@ -6,32 +6,47 @@ import * as z from "zod";
 
 import { type ClickHouse, queryRows } from "../../shared/clicks/rollups.ts";
 import type { ClickTarget } from "../../shared/contracts/click-record.ts";
+import { RULE_ID } from "../../shared/contracts/examples.ts";
+import { destination } from "../../shared/contracts/link-fields.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { formatUuid } from "../../shared/uuid-bytes.ts";
+import { entriesOf } from "../http/pagination.ts";
 import type { LinkRow } from "../links/model.ts";
 import { percentageOf } from "./breakdowns.ts";
 import type { BreakdownScope } from "./dimensions.ts";
-import { completeFrom } from "./model.ts";
+import { clicks, completeFrom, linkId, percentage, uniqueClicks } from "./response-fields.ts";
 import { clampInstant, type QueryRange, RAW_RANGE } from "./sources.ts";
 import { countVisitors } from "./visitors.ts";
 
 /** More than the rules and arms of any link in practice; those with the most clicks come first. */
 const TARGETS_MAX = 1_000;
 
-export const targetsResponse = z.object({
-  link_id: z.string(),
-  data: z.array(
-    z.object({
-      kind: z.enum(["rule", "arm", "default"]),
-      id: z.string().nullable().meta({ description: "null for the link's own destination." }),
-      url: z.string().nullable().meta({ description: "null for a rule or arm that is gone." }),
-      clicks: z.int(),
-      unique_clicks: z.int(),
-      percentage: z.number(),
-    }),
-  ),
-  ...completeFrom,
-});
+export const targetsResponse = z
+  .object({
+    link_id: linkId,
+    data: entriesOf(
+      z.object({
+        kind: z
+          .enum(["rule", "arm", "default"])
+          .meta({ description: "A rule, an arm of the split, or the link's own destination." }),
+        id: z
+          .string()
+          .nullable()
+          .meta({
+            description: "The id of the rule or arm; null for the link's own destination.",
+            examples: [RULE_ID],
+          }),
+        url: destination.nullable().meta({
+          description: "The destination; null for a rule or arm that the link no longer has.",
+        }),
+        clicks,
+        unique_clicks: uniqueClicks,
+        percentage,
+      }),
+    ),
+    ...completeFrom,
+  })
+  .meta({ id: "LinkTargets", description: "The clicks of a link by rule and arm." });
 
 export type TargetsResponse = z.output<typeof targetsResponse>;
 

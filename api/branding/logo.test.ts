@@ -2,8 +2,8 @@
 import { describe, expect, test } from "bun:test";
 import { crc32 } from "node:zlib";
 
+import { LOGO } from "../../shared/contracts/examples.ts";
 import { createPng } from "../../test/harness/png.ts";
-import { LOGO } from "../openapi/prose/examples.ts";
 import { encodeLogo } from "./logo.ts";
 
 const SECRET = "a secret place";

@@ -1,7 +1,11 @@
 /** How an account presents itself on the pages of its shared statistics. */
 import * as z from "zod";
 
-import type { changeBrandingBody } from "../../shared/contracts/branding-schemas.ts";
+import {
+  brandColorMeta,
+  brandNameMeta,
+  type changeBrandingBody,
+} from "../../shared/contracts/branding-schemas.ts";
 
 export type ChangeBrandingBody = z.output<typeof changeBrandingBody>;
 
@@ -18,11 +22,20 @@ export const NO_BRAND: Brand = { name: null, color: null, logo: null };
 
 export const brandingResponse = z
   .object({
-    name: z.string().nullable(),
-    color: z.string().nullable(),
-    logo: z.string().nullable(),
+    name: z.string().nullable().meta(brandNameMeta),
+    color: z.string().nullable().meta(brandColorMeta),
+    logo: z
+      .string()
+      .nullable()
+      .meta({
+        description: "The logo as a `data:` URL of a WebP image; null for none.",
+        examples: ["data:image/webp;base64,UklGRiQA…"],
+      }),
   })
-  .meta({ id: "Branding" });
+  .meta({
+    id: "Branding",
+    description: "How the account presents itself to readers of shared statistics.",
+  });
 
 /** The image as a `data:` URL, which needs no request. */
 export const toLogoUrl = (logo: Buffer): string =>

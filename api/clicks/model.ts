@@ -1,37 +1,113 @@
 /** Schemas of single clicks. */
 import * as z from "zod";
 
+import { CURSOR, LINK_ID } from "../../shared/contracts/examples.ts";
+import { UTM_EXAMPLES, type UtmName } from "../../shared/contracts/link-fields.ts";
 import { analyticsQuery } from "../analytics/model.ts";
+import {
+  city,
+  clickFields,
+  completeFrom,
+  country,
+  linkId,
+  region,
+  regionName,
+} from "../analytics/response-fields.ts";
+import { idParameter } from "../http/common-schemas.ts";
 import { CURSOR_LENGTH_MAX } from "../http/cursor.ts";
-import { CLICK_FIELDS } from "./single-clicks.ts";
+import { entriesOf, nextCursor } from "../http/pagination.ts";
+import type { CLICK_FIELDS } from "./single-clicks.ts";
 
 /** Maximum clicks of one page. */
 const PAGE_MAX = 1_000;
 
 export const exportQuery = analyticsQuery.extend({
-  link_id: z.string().optional().meta({ description: "Only clicks of this link." }),
+  link_id: idParameter("link", "Only clicks of this link.", LINK_ID).optional(),
 });
 
 export type ExportQuery = z.output<typeof exportQuery>;
 
 export const clicksQuery = exportQuery.extend({
-  limit: z.coerce.number().int().min(1).max(PAGE_MAX).default(100),
-  starting_after: z.string().max(CURSOR_LENGTH_MAX).optional().meta({
-    description: "The `next_cursor` of the page before.",
-  }),
+  limit: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(PAGE_MAX)
+    .default(100)
+    .meta({ description: "The maximum number of entries to return.", examples: [20] }),
+  starting_after: z
+    .string()
+    .max(CURSOR_LENGTH_MAX)
+    .optional()
+    .meta({
+      description: "The `next_cursor` of the previous page.",
+      examples: [CURSOR],
+    }),
 });
 
 export type ClicksQuery = z.output<typeof clicksQuery>;
 
-const fields = Object.fromEntries(CLICK_FIELDS.map((name) => [name, z.string()])) as Record<
-  (typeof CLICK_FIELDS)[number],
-  z.ZodString
->; // fromEntries creates one per field.
+const utm = (name: UtmName) =>
+  z.string().meta({
+    description: `\`${name}\` of the click; empty for none.`,
+    examples: [UTM_EXAMPLES[name]],
+  });
 
-export const clicksResponse = z.object({
-  data: z.array(z.object(fields).meta({ id: "ListedClick" })),
-  next_cursor: z.string().nullable(),
-  complete_from: z.iso.datetime().optional(),
+/** In the order of {@link CLICK_FIELDS}. */
+const fields = {
+  id: z.string().meta({
+    description: "The click's position in a redirector's journal, which identifies it.",
+    examples: ["0199d3e2-7f6a-7cc1-9d7a-3c1b4e2f8a10.12.3"],
+  }),
+  time: clickFields.time,
+  link_id: linkId,
+  class: clickFields.class,
+  class_reason: z.string().meta({
+    description: "Why the click is classified as a bot or prefetch; empty for people.",
+    examples: ["googlebot"],
+  }),
+  country,
+  region,
+  city,
+  continent: z
+    .string()
+    .meta({ description: "The continent's code; empty when it is unknown.", examples: ["EU"] }),
+  device: clickFields.device,
+  browser: clickFields.browser,
+  os: clickFields.os,
+  referrer: clickFields.referrer,
+  referrer_path: z
+    .string()
+    .meta({ description: "The path of the page that linked here.", examples: ["/news"] }),
+  language: z
+    .string()
+    .meta({ description: "The preferred language of the browser.", examples: ["de"] }),
+  host: z.string().meta({
+    description: "The short domain that was visited.",
+    examples: ["short.example.com"],
+  }),
+  utm_source: utm("utm_source"),
+  utm_medium: utm("utm_medium"),
+  utm_campaign: utm("utm_campaign"),
+  utm_term: utm("utm_term"),
+  utm_content: utm("utm_content"),
+  region_name: regionName,
+} satisfies Record<(typeof CLICK_FIELDS)[number], z.ZodString>;
+
+const listedClick = z.object(fields).meta({
+  id: "ListedClick",
+  description: "A click. It has neither an address nor a user agent.",
 });
+
+export const clicksResponse = z
+  .object({
+    data: entriesOf(listedClick),
+    next_cursor: nextCursor,
+    complete_from: completeFrom.complete_from.meta({
+      description:
+        "Present when clicks of the period have been deleted: earlier clicks are missing.",
+    }),
+  })
+  .meta({ id: "ListedClicks", description: "A page of single clicks." });
 
 export type ClicksResponse = z.output<typeof clicksResponse>;

@@ -5,56 +5,109 @@ import { parse } from "tldts";
 import * as z from "zod";
 
 import { domainSettingsResponse } from "../../shared/contracts/domain-settings.ts";
+import { CREATED_AT, CUSTOM_DOMAIN, DOMAIN_ID } from "../../shared/contracts/examples.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
+import { createdAt, idParameter } from "../http/common-schemas.ts";
 import { listOf } from "../http/pagination.ts";
 import type { StoredSettings } from "./settings.ts";
 
-export const createDomainBody = z.strictObject({
-  domain: z
-    .string()
-    .min(1)
-    .max(255)
-    .meta({ description: "A full domain name.", examples: ["go.example.com"] }),
-});
+export const domainParams = z.object({ id: idParameter("dom", "The domain's id.", DOMAIN_ID) });
+
+export const createDomainBody = z
+  .strictObject({
+    domain: z
+      .string()
+      .min(1)
+      .max(255)
+      // The documented bound is that of a name in ASCII.
+      .meta({ description: "A full domain name.", examples: [CUSTOM_DOMAIN], maxLength: 253 }),
+  })
+  .meta({ id: "NewDomain", description: "A domain to add." });
+
+/** What the name and the content of a DNS record are. */
+const recordName = (example: string) =>
+  z.string().meta({ description: "The name of the record.", examples: [example] });
+
+const recordValue = (example: string) =>
+  z.string().meta({ description: "The content of the record.", examples: [example] });
+
+const dnsRecord = z
+  .object({
+    type: z.literal("TXT").meta({ description: "The type of the record." }),
+    name: recordName("_shorthop.go.example.com"),
+    value: recordValue("shorthop-verification=7f3a9c51d2e84b607f3a9c51d2e84b607f3a9c51"),
+  })
+  .meta({ id: "DnsRecord", description: "The DNS record that proves ownership of the domain." });
+
+const routingRecord = z
+  .object({
+    type: z.enum(["CNAME", "ALIAS", "A", "AAAA"]).meta({ description: "The type of the record." }),
+    name: recordName(CUSTOM_DOMAIN),
+    value: recordValue("short.example.com"),
+  })
+  .meta({
+    id: "RoutingRecord",
+    description:
+      "The DNS record that sends visitors to the service; ALIAS (or ANAME, a flattened CNAME) at the top of a domain.",
+  });
 
 export const domainResponse = z
   .object({
-    id: z.string().meta({ examples: ["dom_01k9z3v6x7e8w9r0t1y2u3i4o5"] }),
-    domain: z.string(),
-    status: z.enum(["pending", "verified"]),
-    verification: z
-      .object({
-        type: z.literal("TXT"),
-        name: z.string().meta({ examples: ["_shorthop.go.example.com"] }),
-        value: z.string(),
-      })
-      .meta({ description: "The DNS record that proves ownership of the domain." }),
-    routing: z
-      .object({
-        type: z.enum(["CNAME", "ALIAS", "A", "AAAA"]),
-        name: z.string(),
-        value: z.string(),
-      })
+    id: z
+      .string()
+      .meta({ description: "The domain's id, for the paths of this API.", examples: [DOMAIN_ID] }),
+    domain: z
+      .string()
+      .meta({ description: "The domain's name, in ASCII.", examples: [CUSTOM_DOMAIN] }),
+    status: z.enum(["pending", "verified"]).meta({
+      description: "Whether links can use the domain: once it is verified.",
+      examples: ["verified"],
+    }),
+    verification: dnsRecord.meta({
+      description: "The DNS record to publish, which proves that the domain is yours.",
+    }),
+    routing: routingRecord.meta({
+      description: "The DNS record that sends visitors of the domain to the service.",
+    }),
+    created_at: createdAt,
+    verified_at: z.iso
+      .datetime()
+      .nullable()
       .meta({
-        description:
-          "The DNS record that leads visitors to the service; ALIAS (or ANAME, a flattened CNAME) at the top of a domain.",
+        description: "When the record was found; null while it was not.",
+        examples: [CREATED_AT],
       }),
-    created_at: z.iso.datetime(),
-    verified_at: z.iso.datetime().nullable(),
     proof_missing_since: z.iso
       .datetime()
       .optional()
-      .meta({ description: "Since when the TXT record of a verified domain has not been found." }),
+      .meta({
+        description: "Since when the TXT record of a verified domain has not been found.",
+        examples: [CREATED_AT],
+      }),
     ...domainSettingsResponse,
   })
-  .meta({ id: "Domain" });
+  .meta({ id: "Domain", description: "A custom domain for short links." });
 
 /** The result of a verification attempt: `problem` says why the domain is still pending. */
 export const verificationResponse = domainResponse
-  .extend({ problem: z.string().nullable() })
-  .meta({ id: "DomainVerification" });
+  .extend({
+    problem: z
+      .string()
+      .nullable()
+      .meta({
+        description: "Why the domain is still pending; null when it is verified.",
+        examples: ["There is no TXT record at _shorthop.go.example.com."],
+      }),
+  })
+  .meta({
+    id: "DomainVerification",
+    description: "A domain, and the outcome of looking up its record.",
+  });
 
-export const domainListResponse = listOf(domainResponse).meta({ id: "DomainList" });
+export const domainListResponse = listOf(domainResponse).meta({
+  id: "DomainList",
+  description: "A page of domains.",
+});
 
 /** A domain as stored in PostgreSQL. */
 export type DomainRow = {

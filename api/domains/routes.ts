@@ -4,13 +4,14 @@ import { Elysia } from "elysia";
 import { changeDomainBody } from "../../shared/contracts/domain-settings.ts";
 import { decodeId } from "../../shared/ids.ts";
 import type { AuthPlugin } from "../auth/plugin.ts";
-import { idParams, successResponse } from "../http/common-schemas.ts";
+import { successResponse } from "../http/common-schemas.ts";
 import { listQuery, listResponse, readListRequest } from "../http/pagination.ts";
 import { principalOf } from "../http/request-context.ts";
 import type { Idempotent } from "../idempotency/idempotent.ts";
 import {
   createDomainBody,
   domainListResponse,
+  domainParams,
   domainResponse,
   toDomainResponse,
   verificationResponse,
@@ -80,7 +81,7 @@ export const domainRoutes = ({ auth, idempotent, domains, shortUrl }: DomainRout
         ),
       {
         access: { scope: "domains:read", limit: null, cost: 1 },
-        params: idParams,
+        params: domainParams,
         response: { 200: domainResponse },
         detail: { operationId: "getDomain", summary: "Get a domain" },
       },
@@ -97,7 +98,7 @@ export const domainRoutes = ({ auth, idempotent, domains, shortUrl }: DomainRout
         access: { scope: "domains:write", limit: null, cost: 1 },
         jsonBody: "required",
         errors: ["invalid_url", "aliases_collide", "conflict"],
-        params: idParams,
+        params: domainParams,
         body: changeDomainBody,
         response: { 200: domainResponse },
         detail: {
@@ -118,7 +119,7 @@ export const domainRoutes = ({ auth, idempotent, domains, shortUrl }: DomainRout
       {
         access: { scope: "domains:write", limit: null, cost: 1 },
         errors: ["domain_taken"],
-        params: idParams,
+        params: domainParams,
         response: { 200: verificationResponse },
         detail: {
           operationId: "verifyDomain",
@@ -137,7 +138,7 @@ export const domainRoutes = ({ auth, idempotent, domains, shortUrl }: DomainRout
       {
         access: { scope: "domains:write", limit: null, cost: 1 },
         errors: ["domain_in_use"],
-        params: idParams,
+        params: domainParams,
         response: { 200: successResponse },
         detail: {
           operationId: "deleteDomain",

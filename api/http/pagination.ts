@@ -4,6 +4,7 @@
  */
 import * as z from "zod";
 
+import { CURSOR } from "../../shared/contracts/examples.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { readCursor, writeCursor } from "./cursor.ts";
 import { ApiError } from "./errors.ts";
@@ -11,8 +12,20 @@ import { ApiError } from "./errors.ts";
 /** Maximum page number. */
 const PAGE_MAX = 1_000_000;
 
+/** Maximum entries of a page. */
+const PAGE_SIZE_MAX = 100;
+
 /** Maximum characters of a cursor; ours are shorter. */
 const CURSOR_LENGTH_MAX = 200;
+
+/** The requested number of entries of a list. */
+export const listLimit = z.coerce
+  .number()
+  .int()
+  .min(1)
+  .max(PAGE_SIZE_MAX)
+  .default(20)
+  .meta({ description: "The maximum number of entries to return." });
 
 export const listQuery = z.object({
   page: z.coerce
@@ -21,37 +34,58 @@ export const listQuery = z.object({
     .min(1)
     .max(PAGE_MAX)
     .optional()
-    .meta({ description: "1 when left out; not with `starting_after`." }),
-  limit: z.coerce.number().int().min(1).max(100).default(20),
-  starting_after: z.string().max(CURSOR_LENGTH_MAX).optional().meta({
-    description:
-      "The `next_cursor` of the previous response; empty for the start of the list. The response then has no `pagination`.",
-  }),
+    .meta({ description: "1 when left out; not with `starting_after`.", examples: [1] }),
+  limit: listLimit,
+  starting_after: z
+    .string()
+    .max(CURSOR_LENGTH_MAX)
+    .optional()
+    .meta({
+      description:
+        "The `next_cursor` of the previous response; empty for the start of the list. The response then has no `pagination`.",
+      examples: [CURSOR],
+    }),
 });
 
 type ListQuery = z.output<typeof listQuery>;
 
 const paginationSchema = z
   .object({
-    page: z.int(),
-    limit: z.int(),
-    total: z.int(),
-    total_pages: z.int(),
-    total_is_estimate: z.literal(true).optional(),
+    page: z.int().meta({ description: "The number of the page, from 1.", examples: [1] }),
+    limit: z
+      .int()
+      .meta({ description: "The maximum number of entries of a page.", examples: [20] }),
+    total: z.int().meta({ description: "The number of all entries.", examples: [42] }),
+    total_pages: z.int().meta({ description: "The number of pages.", examples: [3] }),
+    total_is_estimate: z.literal(true).optional().meta({
+      description:
+        "Present when `total` is an estimate: more than 100,000 entries match, or a search that no index supports read only the first 100,000 links (30,000 when sorted by clicks).",
+    }),
   })
-  .meta({ id: "Pagination" });
+  .meta({ id: "Pagination", description: "The position of a page in its list." });
+
+/** The entries of a page. */
+export const entriesOf = <Item extends z.ZodType>(item: Item) =>
+  z.array(item).meta({ description: "The entries of this page, in order." });
+
+export const nextCursor = z
+  .string()
+  .nullable()
+  .meta({
+    description: "Send it as `starting_after` for the next page; null on the last one.",
+    examples: [CURSOR],
+  });
 
 /** The schema of a list of `item`s. */
 export const listOf = <Item extends z.ZodType>(item: Item) =>
   z.object({
-    data: z.array(item),
+    data: entriesOf(item),
     pagination: paginationSchema
       .optional()
       .meta({ description: "Not with `starting_after`, which needs no total." }),
-    next_cursor: z
-      .string()
-      .nullable()
-      .meta({ description: "Pass it as `starting_after` to continue; null at the end." }),
+    next_cursor: nextCursor.meta({
+      description: "Pass it as `starting_after` to continue; null at the end.",
+    }),
   });
 
 /**

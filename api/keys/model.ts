@@ -1,28 +1,65 @@
 /** Request and response bodies of API keys. Only the response that creates a key contains its value. */
 import * as z from "zod";
 
-import type { createKeyBody } from "../../shared/contracts/key-schemas.ts";
+import { CREATED_AT, KEY_ID } from "../../shared/contracts/examples.ts";
+import { type createKeyBody, keyNameMeta, scopesMeta } from "../../shared/contracts/key-schemas.ts";
 import type { Mode } from "../../shared/contracts/link-record.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
+import { createdAt, expiresAt, idParameter } from "../http/common-schemas.ts";
 import { listOf } from "../http/pagination.ts";
 
 export type CreateKeyBody = z.output<typeof createKeyBody>;
 
-export const keyResponse = z.object({
-  id: z.string(),
-  name: z.string(),
-  type: z.enum(["live", "test"]),
-  prefix: z.string(),
-  scopes: z.array(z.string()),
-  created_at: z.iso.datetime(),
-  last_used_at: z.iso.datetime().nullable(),
-  expires_at: z.iso.datetime().nullable(),
-  revoked_at: z.iso.datetime().nullable(),
+export const keyParams = z.object({
+  id: idParameter("key", "The key's id, not its value.", KEY_ID),
 });
 
-export const newKeyResponse = keyResponse.extend({ key: z.string() });
+export const keyResponse = z
+  .object({
+    id: z
+      .string()
+      .meta({ description: "The key's id, for the paths of this API.", examples: [KEY_ID] }),
+    name: z.string().meta(keyNameMeta),
+    type: z
+      .enum(["live", "test"])
+      .meta({ description: "`live` for real data, `test` for development." }),
+    prefix: z.string().meta({
+      description: "The beginning of the key, to recognise it by.",
+      examples: ["sk_live_4fTq"],
+    }),
+    scopes: z.array(z.string()).meta(scopesMeta),
+    created_at: createdAt,
+    last_used_at: z.iso
+      .datetime()
+      .nullable()
+      .meta({
+        description: "When the key was last used, to within a minute; null for never.",
+        examples: [CREATED_AT],
+      }),
+    expires_at: expiresAt,
+    revoked_at: z.iso
+      .datetime()
+      .nullable()
+      .meta({
+        description: "When the key was revoked; null for a valid one.",
+        examples: [null],
+      }),
+  })
+  .meta({ id: "ApiKey", description: "An API key without its value." });
 
-export const keyListResponse = listOf(keyResponse).meta({ id: "KeyList" });
+export const newKeyResponse = keyResponse
+  .extend({
+    key: z.string().meta({
+      description: "The key itself. Only this response contains it: store it now.",
+      examples: ["sk_live_4fTq…"],
+    }),
+  })
+  .meta({ id: "ApiKeyWithValue", description: "A new API key, with its value." });
+
+export const keyListResponse = listOf(keyResponse).meta({
+  id: "KeyList",
+  description: "A page of API keys.",
+});
 
 /** A key as PostgreSQL stores it. */
 export type KeyRow = {

@@ -4,11 +4,11 @@ import { Elysia } from "elysia";
 import { createKeyBody, rotateKeyBody } from "../../shared/contracts/key-schemas.ts";
 import { decodeId } from "../../shared/ids.ts";
 import type { AuthPlugin } from "../auth/plugin.ts";
-import { idParams, successResponse } from "../http/common-schemas.ts";
+import { successResponse } from "../http/common-schemas.ts";
 import { listQuery, listResponse, readListRequest } from "../http/pagination.ts";
 import { principalOf } from "../http/request-context.ts";
 import type { Idempotent } from "../idempotency/idempotent.ts";
-import { keyListResponse, keyResponse, newKeyResponse, toKeyResponse } from "./model.ts";
+import { keyListResponse, keyParams, keyResponse, newKeyResponse, toKeyResponse } from "./model.ts";
 import type { KeyService } from "./service.ts";
 
 type KeyRoutesDeps = { auth: AuthPlugin; idempotent: Idempotent; keys: KeyService };
@@ -72,7 +72,7 @@ export const keyRoutes = ({ auth, idempotent, keys }: KeyRoutesDeps) =>
         toKeyResponse(await keys.get(principalOf(call), decodeId("key", params.id))),
       {
         access: { scope: "keys:read", limit: null, cost: 1 },
-        params: idParams,
+        params: keyParams,
         response: { 200: keyResponse },
         detail: { operationId: "getApiKey", summary: "Get an API key" },
       },
@@ -85,7 +85,7 @@ export const keyRoutes = ({ auth, idempotent, keys }: KeyRoutesDeps) =>
       },
       {
         access: { scope: "keys:write", limit: null, cost: 1 },
-        params: idParams,
+        params: keyParams,
         response: { 200: successResponse },
         detail: {
           operationId: "revokeApiKey",
@@ -110,7 +110,7 @@ export const keyRoutes = ({ auth, idempotent, keys }: KeyRoutesDeps) =>
         jsonBody: "optional",
         idempotent: true,
         errors: ["conflict"],
-        params: idParams,
+        params: keyParams,
         body: rotateKeyBody,
         response: { 200: newKeyResponse },
         detail: {

@@ -1,7 +1,9 @@
 /** Schemas of link requests, and the rows of links. */
 import * as z from "zod";
 
+import { CUSTOM_DOMAIN, LINK_ID, LONG_URL } from "../../shared/contracts/examples.ts";
 import { instant } from "../../shared/contracts/instant.ts";
+import { EXTERNAL_ID_EXAMPLE } from "../../shared/contracts/link-fields.ts";
 import type { Mode } from "../../shared/contracts/link-record.ts";
 import {
   type createLinkBody,
@@ -13,6 +15,7 @@ import {
   type upsertLinkBody,
 } from "../../shared/contracts/link-schemas.ts";
 import type { Uuid } from "../../shared/ids.ts";
+import { idParameter } from "../http/common-schemas.ts";
 import { listQuery } from "../http/pagination.ts";
 import type { LinkSettings } from "./settings/model.ts";
 import type { Utm } from "./utm.ts";
@@ -38,7 +41,14 @@ export const includeInCreatedQuery = z.object({
   }),
 });
 
-export const externalIdParams = z.object({ external_id: externalId });
+export const linkParams = z.object({ id: idParameter("link", "The link's id.", LINK_ID) });
+
+export const externalIdParams = z.object({
+  external_id: externalId.meta({
+    description: "Your own id for the link.",
+    examples: [EXTERNAL_ID_EXAMPLE],
+  }),
+});
 
 export type UpsertLinkBody = z.output<typeof upsertLinkBody>;
 
@@ -64,46 +74,84 @@ export const listLinksQuery = listQuery.extend({
     .string()
     .max(SEARCH_LENGTH_MAX)
     .optional()
-    .meta({ description: "Text that title, alias or URL contains, ignoring case." }),
+    .meta({
+      description: "Text that title, alias or URL contains, ignoring case.",
+      examples: ["spring"],
+    }),
   tag: z
     .union([tagFilter, z.array(tagFilter).max(TAGS_MAX)])
     .optional()
-    .meta({ description: "Only links with this tag; repeated, with all of these tags." }),
-  alias: z.string().max(ALIAS_LENGTH_MAX).optional().meta({ description: "Exactly this alias." }),
-  domain: z.string().max(HOST_LENGTH_MAX).optional().meta({
-    description: "Only links on this domain: one of the account's, or the service's own.",
-  }),
-  url: z
+    .meta({
+      description: "Only links with this tag; repeated, with all of these tags.",
+      examples: ["spring"],
+    }),
+  alias: z
     .string()
-    .max(URL_LENGTH_MAX)
+    .max(ALIAS_LENGTH_MAX)
     .optional()
-    .meta({ description: "Only links to this destination." }),
-  external_id: z
-    .string()
-    .max(EXTERNAL_ID_LENGTH_MAX)
-    .optional()
-    .meta({ description: "Only the link with this `external_id`." }),
-  created_after: instant.optional().meta({ description: "Created at this instant or later." }),
-  created_before: instant.optional().meta({ description: "Created before this instant." }),
-  expired: z
-    .enum(["true", "false"])
-    .optional()
-    .meta({ description: "Only links that have expired, or only others." }),
-  archived: z
-    .enum(["true", "false", "any"])
-    .optional()
-    .meta({ description: "Only archived links, or all; without it, only others." }),
-  sort: z.enum(["created_at", "clicks"]).default("created_at"),
-  order: z.enum(["asc", "desc"]).default("desc"),
-});
-
-export const lookupQuery = includeQuery.extend({
-  alias: z.string().max(ALIAS_LENGTH_MAX),
+    .meta({ description: "Exactly this alias.", examples: ["spring-sale"] }),
   domain: z
     .string()
     .max(HOST_LENGTH_MAX)
     .optional()
-    .meta({ description: "The link's domain; the service's own when left out." }),
+    .meta({
+      description: "Only links on this domain: one of the account's, or the service's own.",
+      examples: [CUSTOM_DOMAIN],
+    }),
+  url: z
+    .string()
+    .max(URL_LENGTH_MAX)
+    .optional()
+    .meta({ description: "Only links to this destination.", examples: [LONG_URL] }),
+  external_id: z
+    .string()
+    .max(EXTERNAL_ID_LENGTH_MAX)
+    .optional()
+    .meta({
+      description: "Only the link with this `external_id`.",
+      examples: [EXTERNAL_ID_EXAMPLE],
+    }),
+  created_after: instant.optional().meta({
+    description: "Created at this instant or later.",
+    examples: ["2026-01-01T00:00:00Z"],
+  }),
+  created_before: instant
+    .optional()
+    .meta({ description: "Created before this instant.", examples: ["2026-04-01T00:00:00Z"] }),
+  expired: z
+    .enum(["true", "false"])
+    .optional()
+    .meta({ description: "Only links that have expired, or only others.", examples: ["false"] }),
+  archived: z
+    .enum(["true", "false", "any"])
+    .optional()
+    .meta({
+      description: "Only archived links, or all; without it, only others.",
+      examples: ["any"],
+    }),
+  sort: z
+    .enum(["created_at", "clicks"])
+    .default("created_at")
+    .meta({ description: "What to sort by; links with the same value by id." }),
+  order: z
+    .enum(["asc", "desc"])
+    .default("desc")
+    .meta({ description: "`desc` for the latest or most clicked first." }),
+});
+
+export const lookupQuery = includeQuery.extend({
+  alias: z
+    .string()
+    .max(ALIAS_LENGTH_MAX)
+    .meta({ description: "Only the link with this alias.", examples: ["spring-sale"] }),
+  domain: z
+    .string()
+    .max(HOST_LENGTH_MAX)
+    .optional()
+    .meta({
+      description: "The link's domain; the service's own when left out.",
+      examples: [CUSTOM_DOMAIN],
+    }),
 });
 
 export type ListLinksQuery = z.output<typeof listLinksQuery>;

@@ -1,50 +1,91 @@
 /** Links in responses: base fields first; further fields if they are set, or on request. */
 import * as z from "zod";
 
+import { LINK_ID, LONG_URL, SHORT_URL } from "../../shared/contracts/examples.ts";
+import {
+  EXTERNAL_ID_EXAMPLE,
+  TAGS_EXAMPLE,
+  titleMeta,
+  UTM_EXAMPLES,
+  type UtmName,
+} from "../../shared/contracts/link-fields.ts";
 import { encodeId } from "../../shared/ids.ts";
+import { createdAt, expiresAt, hasPassword, updatedAt } from "../http/common-schemas.ts";
 import { toEtag } from "../http/etag.ts";
 import { listOf } from "../http/pagination.ts";
 import type { Include, LinkRow } from "./model.ts";
 import { clicksLeft, settingsOf, settingsResponse, statusOf } from "./settings/model.ts";
 
-const linkId = z.string().meta({ examples: ["link_01k9z3v6x7e8w9r0t1y2u3i4o5"] });
-
 const named = {
-  id: linkId,
-  short_url: z.string().meta({ examples: ["https://short.example.com/summer-sale"] }),
-  original_url: z.string(),
-  alias: z.string(),
-  title: z.string().nullable(),
-  clicks: z.int(),
+  id: z
+    .string()
+    .meta({ description: "The link's id, for the paths of this API.", examples: [LINK_ID] }),
+  short_url: z.string().meta({ description: "The URL that visitors open.", examples: [SHORT_URL] }),
+  original_url: z
+    .string()
+    .meta({ description: "The destination, as it was sent.", examples: [LONG_URL] }),
+  alias: z.string().meta({
+    description: "The path of the short URL: chosen, or seven random characters.",
+    examples: ["spring-sale"],
+  }),
+  title: z.string().nullable().meta(titleMeta),
+  clicks: z.int().meta({
+    description: "All clicks by people, without bots and prefetches; up to a few seconds old.",
+    examples: [1284],
+  }),
 };
 
-const dated = { created_at: z.iso.datetime(), expires_at: z.iso.datetime().nullable() };
+const dated = { created_at: createdAt, expires_at: expiresAt };
 
 const labels = {
-  domain: z.string().nullable().meta({ description: "null for the service's own domain." }),
-  tags: z.array(z.string()),
+  domain: z
+    .string()
+    .nullable()
+    .meta({ description: "The custom domain; null for the service's own.", examples: [null] }),
+  tags: z
+    .array(z.string())
+    .meta({ description: "Labels to filter links by.", examples: [TAGS_EXAMPLE] }),
   external_id: z
     .string()
     .nullable()
-    .meta({ description: "Your own id of the link; unique in the account and mode." }),
+    .meta({
+      description: "Your own id for the link, unique in the account and mode.",
+      examples: [EXTERNAL_ID_EXAMPLE],
+    }),
 };
 
 const details = {
-  unique_clicks: z.int(),
-  updated_at: z.iso.datetime(),
-  has_password: z.boolean(),
+  unique_clicks: z
+    .int()
+    .meta({ description: "Distinct visitors of the link, of all time.", examples: [973] }),
+  updated_at: updatedAt,
+  has_password: hasPassword,
 };
 
-const utmSetting = z.string().nullable().optional();
+const utmSetting = (name: UtmName) =>
+  z
+    .string()
+    .nullable()
+    .optional()
+    .meta({
+      description: `Set as \`${name}\` in the destination's query.`,
+      examples: [UTM_EXAMPLES[name]],
+    });
 
 /** Writable settings, which a link contains only with `include=settings`. */
 const querySettings = {
-  forward_query: z.boolean().optional(),
-  utm_source: utmSetting,
-  utm_medium: utmSetting,
-  utm_campaign: utmSetting,
-  utm_term: utmSetting,
-  utm_content: utmSetting,
+  forward_query: z
+    .boolean()
+    .optional()
+    .meta({
+      description: "Whether the short URL's query is passed on to the destination.",
+      examples: [true],
+    }),
+  utm_source: utmSetting("utm_source"),
+  utm_medium: utmSetting("utm_medium"),
+  utm_campaign: utmSetting("utm_campaign"),
+  utm_term: utmSetting("utm_term"),
+  utm_content: utmSetting("utm_content"),
 };
 
 const baseLink = z.object({ ...named, ...dated, ...labels });
@@ -53,7 +94,11 @@ const baseLink = z.object({ ...named, ...dated, ...labels });
 export const createdLink = baseLink
   .extend(z.object(details).partial().shape)
   .extend({ ...querySettings, ...settingsResponse })
-  .meta({ id: "Link" });
+  .meta({
+    id: "Link",
+    description:
+      "A link, as creations return it: with every setting that is on, and the rest with `include=settings`.",
+  });
 
 export const fullLink = z
   .object({
@@ -67,14 +112,20 @@ export const fullLink = z
     ...querySettings,
     ...settingsResponse,
   })
-  .meta({ id: "FullLink" });
+  .meta({ id: "FullLink", description: "A link with all fields." });
 
 /** A link in a list, which has only the base fields without `include=settings`. */
 const listedLink = baseLink
   .extend(z.object({ ...details, ...querySettings, ...settingsResponse }).partial().shape)
-  .meta({ id: "ListedLink" });
+  .meta({
+    id: "ListedLink",
+    description: "A link of a list; with `include=settings`, all of its fields.",
+  });
 
-export const linkListResponse = listOf(listedLink).meta({ id: "LinkList" });
+export const linkListResponse = listOf(listedLink).meta({
+  id: "LinkList",
+  description: "A page of links.",
+});
 
 /** The short URL of a link. Custom domains share the scheme and port of the service's own domain. */
 export function buildShortUrl(

@@ -8,7 +8,7 @@ import {
 } from "../../shared/contracts/link-schemas.ts";
 import { decodeId } from "../../shared/ids.ts";
 import type { AuthPlugin } from "../auth/plugin.ts";
-import { idParams, successResponse } from "../http/common-schemas.ts";
+import { successResponse } from "../http/common-schemas.ts";
 import { readIfMatch } from "../http/etag.ts";
 import { listResponse, readListRequest } from "../http/pagination.ts";
 import { principalOf } from "../http/request-context.ts";
@@ -19,6 +19,7 @@ import {
   externalIdParams,
   includeInCreatedQuery,
   includeQuery,
+  linkParams,
   listLinksQuery,
   lookupQuery,
 } from "./model.ts";
@@ -107,7 +108,7 @@ export const linkRoutes = ({ auth, idempotent, consumeMany, links, shortUrl }: L
       {
         access: { scope: "links:read", limit: null, cost: 1 },
         conditional: "read",
-        params: idParams,
+        params: linkParams,
         query: includeQuery,
         response: { 200: fullLink },
         detail: { operationId: "getLink", summary: "Get a link" },
@@ -123,8 +124,10 @@ export const linkRoutes = ({ auth, idempotent, consumeMany, links, shortUrl }: L
       },
       {
         access: { scope: "links:read", limit: null, cost: 1, expensive: true },
-        params: idParams,
-        query: qrQuery,
+        params: linkParams,
+        query: qrQuery.extend({
+          format: qrQuery.shape.format.meta({ description: "The format of the image." }),
+        }),
         detail: {
           operationId: "getLinkQr",
           summary: "Get a link's QR code",
@@ -177,7 +180,7 @@ export const linkRoutes = ({ auth, idempotent, consumeMany, links, shortUrl }: L
           "external_id_taken",
           "link_taken_down",
         ],
-        params: idParams,
+        params: linkParams,
         query: includeQuery,
         body: updateLinkBody,
         response: { 200: fullLink },
@@ -237,7 +240,7 @@ export const linkRoutes = ({ auth, idempotent, consumeMany, links, shortUrl }: L
         access: { scope: "links:delete", limit: null, cost: 1 },
         conditional: "write",
         errors: ["link_taken_down"],
-        params: idParams,
+        params: linkParams,
         response: { 200: successResponse },
         detail: {
           operationId: "deleteLink",

@@ -1,33 +1,5 @@
 /** Components that all operations of the OpenAPI document share. */
-import * as z from "zod";
 import type { ZodOpenApiComponentsObject } from "zod-openapi";
-
-import { ERROR_CODES } from "../http/errors.ts";
-
-export const errorResponse = z
-  .object({
-    error: z.object({
-      code: z.enum(ERROR_CODES),
-      message: z.string().meta({ description: "A message for humans; its wording may change." }),
-      retry_after: z
-        .int()
-        .optional()
-        .meta({ description: "Whole seconds to wait before a retry; only with `rate_limited`." }),
-      param: z
-        .string()
-        .optional()
-        .meta({ description: "The field or query parameter that the error is about." }),
-      details: z
-        .array(z.object({ param: z.string(), message: z.string() }))
-        .optional()
-        .meta({ description: "Every problem that was found in the request." }),
-      doc_url: z
-        .string()
-        .optional()
-        .meta({ description: "A page that explains the code; not with `not_found`." }),
-    }),
-  })
-  .meta({ id: "ApiError" });
 
 const count = {
   type: "integer" as const,

@@ -7,7 +7,7 @@ import { errorResponseComponents } from "./error-responses.ts";
 import guide from "./guide.md" with { type: "text" };
 import { clickEvent } from "./non-json-responses.ts";
 import { describeOperation, type Route, routeSchema } from "./operations.ts";
-import { refineDocument } from "./refine.ts";
+import { openObjects, refineDocument } from "./refine.ts";
 import type { DocumentObject } from "./schema-object.ts";
 
 const TAGS = [
@@ -35,30 +35,33 @@ export function createOpenApiDocument(
     const path = (paths[toOpenApiPath(route)] ??= {});
     path[route.method.toLowerCase()] = describeOperation(route);
   }
-  const document = createDocument({
-    openapi: "3.1.1",
-    info: {
-      title: "Shorthop API",
-      version,
-      description: addressGuide(guide, addresses),
-      contact: { name: "The operator of this service" },
-      license: { name: "MIT", identifier: "MIT" },
-    },
-    servers: [
-      {
-        url: addresses.apiUrl ?? "/",
-        description: "Production: the service that you read this from",
-        "x-internal": false,
+  const document = createDocument(
+    {
+      openapi: "3.1.1",
+      info: {
+        title: "Shorthop API",
+        version,
+        description: addressGuide(guide, addresses),
+        contact: { name: "The operator of this service" },
+        license: { name: "MIT", identifier: "MIT" },
       },
-    ],
-    tags: TAGS,
-    paths,
-    components: {
-      ...components,
-      schemas: { ClickEvent: clickEvent },
-      responses: errorResponseComponents(),
+      servers: [
+        {
+          url: addresses.apiUrl ?? "/",
+          description: "Production: the service that you read this from",
+          "x-internal": false,
+        },
+      ],
+      tags: TAGS,
+      paths,
+      components: {
+        ...components,
+        schemas: { ClickEvent: clickEvent },
+        responses: errorResponseComponents(),
+      },
     },
-  });
+    { override: openObjects },
+  );
   // The same JSON, typed by the part of OpenAPI that the refinement needs.
   refineDocument(document as unknown as DocumentObject);
   return addressDocument(document, addresses);

@@ -1,9 +1,10 @@
 /** The responses for errors: one component for each status, which operations share. */
 import type { ZodOpenApiResponseObject, ZodOpenApiResponsesObject } from "zod-openapi";
 
+import { errorResponse } from "../http/error-schemas.ts";
 import { ERROR_CODES, type ErrorCode, ERRORS, statusOf } from "../http/errors.ts";
-import { errorResponse, headerRefs } from "./components.ts";
-import { MEMBERS, MESSAGES } from "./prose/error-examples.ts";
+import { headerRefs } from "./components.ts";
+import { MEMBERS, MESSAGES } from "./error-examples.ts";
 
 /** Names of the components, by status. */
 const NAMES: Readonly<Record<string, string>> = {

@@ -2,6 +2,8 @@
 import * as z from "zod";
 import type { ZodOpenApiResponseObject } from "zod-openapi";
 
+import { clickFields, country } from "../analytics/response-fields.ts";
+
 const binary = (contentMediaType: string) => ({
   schema: { type: "string" as const, contentMediaType },
 });
@@ -12,17 +14,32 @@ const binary = (contentMediaType: string) => ({
  */
 export const clickEvent = z
   .object({
-    time: z.iso.datetime(),
-    class: z.enum(["human", "bot", "prefetch"]),
-    country: z.string(),
-    region: z.string(),
-    city: z.string(),
-    browser: z.string(),
-    os: z.string(),
-    device: z.enum(["mobile", "desktop", "tablet", "other"]),
-    referrer: z.string(),
+    time: z.iso
+      .datetime()
+      .meta({ description: "When the redirect was sent.", examples: ["2026-03-02T09:15:07.318Z"] }),
+    class: z
+      .enum(["human", "bot", "prefetch"])
+      .meta({ description: "`human`, `bot` or `prefetch`." }),
+    country,
+    region: z.string().meta({
+      description: "The region's code; empty when it is unknown.",
+      examples: ["DE-BE"],
+    }),
+    city: z.string().meta({
+      description: "The city's name; empty when it is unknown.",
+      examples: ["Berlin"],
+    }),
+    browser: clickFields.browser,
+    os: clickFields.os,
+    device: z
+      .enum(["mobile", "desktop", "tablet", "other"])
+      .meta({ description: "`desktop`, `mobile`, `tablet` or `other`." }),
+    referrer: clickFields.referrer.meta({ examples: ["google"] }),
   })
-  .meta({ id: "ClickEvent" });
+  .meta({
+    id: "ClickEvent",
+    description: "A click, as the stream sends it in `data` of an event.",
+  });
 
 const EXAMPLE_EVENT = `id: 1772442907318.0199d3e2-7f6a-7cc1-9d7a-3c1b4e2f8a10.12.3
 event: click
@@ -64,6 +81,25 @@ export const NON_JSON_RESPONSES: Readonly<Record<string, ZodOpenApiResponseObjec
 
 /** Headers that a route reads itself, without a schema that validates them. */
 export const EXTRA_HEADERS: Readonly<Record<string, z.ZodObject>> = {
-  "/v1/analytics/:link_id/stream": z.object({ "Last-Event-ID": z.string().optional() }),
-  "/v1/shared/:token": z.object({ "X-Share-Access": z.string().optional() }),
+  "/v1/analytics/:link_id/stream": z.object({
+    "Last-Event-ID": z
+      .string()
+      .optional()
+      .meta({
+        description: "The id of the last event that was received, to resume after it.",
+        examples: ["1772442907318.0199d3e2-7f6a-7cc1-9d7a-3c1b4e2f8a10.12.3"],
+        maxLength: 128,
+      }),
+  }),
+  "/v1/shared/:token": z.object({
+    "X-Share-Access": z
+      .string()
+      .optional()
+      .meta({
+        description:
+          "The access token of `unlockSharedStatistics`; only for statistics with a password.",
+        examples: ["1772446500.q1Zt…"],
+        maxLength: 64,
+      }),
+  }),
 };

@@ -1,6 +1,10 @@
 /** Describes routes as OpenAPI operations, entirely from their declarations. */
 import * as z from "zod";
-import type { ZodOpenApiOperationObject, ZodOpenApiResponsesObject } from "zod-openapi";
+import type {
+  ZodOpenApiMediaTypeObject,
+  ZodOpenApiOperationObject,
+  ZodOpenApiResponsesObject,
+} from "zod-openapi";
 
 import type { ErrorCode } from "../http/errors.ts";
 import { headerRefs } from "./components.ts";
@@ -48,18 +52,27 @@ const idempotencyKey = z
     examples: ["5f0c1d1e-3c1b-4c0e-9d53-1f4f8f0f6f0a"],
   });
 
+const ETAG = { examples: ['"7"'], maxLength: 256 };
+
 /** The headers of conditional requests, by kind. */
 const CONDITIONS = {
   read: z.object({
     "If-None-Match": z
       .string()
       .optional()
-      .meta({ description: "The `ETag` of a response that you have: 304 if it is the same." }),
+      .meta({
+        description: "The `ETag` of a response that you have: 304 if it is the same.",
+        ...ETAG,
+      }),
   }),
   write: z.object({
-    "If-Match": z.string().optional().meta({
-      description: "The `ETag` of the version that you have read: 412 if it has changed.",
-    }),
+    "If-Match": z
+      .string()
+      .optional()
+      .meta({
+        description: "The `ETag` of the version that you have read: 412 if it has changed.",
+        ...ETAG,
+      }),
   }),
 };
 
@@ -84,9 +97,15 @@ export function describeOperation(route: Route): ZodOpenApiOperationObject {
     },
     ...(body === undefined
       ? {}
-      : { requestBody: { required: true, content: { "application/json": { schema: body } } } }),
+      : { requestBody: { required: true, content: { "application/json": describeBody(body) } } }),
     responses: { ...describeSuccesses(path, hooks), ...referErrors(listErrorCodes(route)) },
   };
+}
+
+/** A body, with the complete example of its schema, which the page at `/docs` sends unchanged. */
+function describeBody(schema: z.ZodType): ZodOpenApiMediaTypeObject {
+  const [example] = z.globalRegistry.get(schema)?.examples ?? [];
+  return example === undefined ? { schema } : { schema, example };
 }
 
 /** The headers that an operation reads. */

@@ -1,64 +1,73 @@
-/** Makes the generated document readable: named schemas, open responses, descriptions and examples. */
-import { isDeepStrictEqual } from "node:util";
+/** Rewrites zod's output in the form that readers and generators of clients expect. */
+import * as z from "zod";
+import type { ZodOpenApiOverride } from "zod-openapi";
 
-import { describeRequest, describeSchema } from "./describing.ts";
-import { nameSchemas } from "./naming.ts";
-import { normalizeSchema } from "./normalize.ts";
 import {
   type DocumentObject,
-  listOperations,
-  listRootSchemas,
+  type ParameterObject,
   type SchemaObject,
-  schemasOf,
   visitSchema,
 } from "./schema-object.ts";
 
-const PREFIX = "#/components/schemas/";
+const INT32_MAX = 2 ** 31 - 1;
 
-/** Changes a document in place. */
+/** Lets responses gain fields. Requests, which are strict objects, reject unknown ones. */
+export const openObjects: ZodOpenApiOverride = ({ zodSchema, jsonSchema }) => {
+  if (zodSchema instanceof z.ZodObject && zodSchema.def.catchall === undefined)
+    delete jsonSchema.additionalProperties;
+};
+
+/**
+ * Changes a document in place. It must be complete: while zod generates it, a schema that others share can lack what it
+ * inherits.
+ */
 export function refineDocument(document: DocumentObject): void {
-  for (const schema of listRootSchemas(document)) visitSchema(schema, normalizeSchema);
-  openResponses(document);
-  nameSchemas(document);
-  shareEqual(document.components.schemas);
-  for (const [name, schema] of Object.entries(document.components.schemas)) {
-    describeSchema(name, schema);
+  for (const schema of Object.values(document.components.schemas)) {
+    visitSchema(schema, refineSchema);
+    // The example of a body stands beside its schema (operations.ts).
+    delete schema.examples;
   }
-  for (const operation of listOperations(document)) describeRequest(operation);
+  for (const methods of Object.values(document.paths))
+    for (const { parameters = [] } of Object.values(methods)) parameters.forEach(refineParameter);
 }
 
-/** Responses may gain fields; requests with unknown fields are rejected. */
-function openResponses(document: DocumentObject): void {
-  const { schemas } = document.components;
-  const requests = new Set<SchemaObject>();
-  const collect = (schema: SchemaObject): void =>
-    visitSchema(schema, (each) => {
-      const named = each.$ref === undefined ? undefined : schemas[each.$ref.slice(PREFIX.length)];
-      if (named !== undefined && !requests.has(named)) collect(named);
-      requests.add(each);
-    });
-  for (const { requestBody } of listOperations(document)) schemasOf(requestBody).forEach(collect);
-  for (const schema of listRootSchemas(document)) {
-    visitSchema(schema, (each) => {
-      if (each.additionalProperties === false && !requests.has(each))
-        delete each.additionalProperties;
-    });
-  }
+/** A description stands at the parameter, not at its schema as well. */
+function refineParameter(parameter: ParameterObject): void {
+  const { schema } = parameter;
+  if (schema === undefined) return;
+  visitSchema(schema, refineSchema);
+  addExample(schema);
+  if (schema.description !== undefined) parameter.description ??= schema.description;
+  delete schema.description;
 }
 
-/** Replaces repeated content by a reference to the named schema. */
-function shareEqual(schemas: Record<string, SchemaObject>): void {
-  const named = Object.entries(schemas);
-  const refer = (schema: SchemaObject): SchemaObject => {
-    const [name] =
-      schema.type === "object"
-        ? (named.find(([, each]) => isDeepStrictEqual(each, schema)) ?? [])
-        : [];
-    return name === undefined ? schema : { $ref: PREFIX + name };
-  };
-  for (const [, root] of named) {
-    visitSchema(root, (schema) => {
-      if (schema.items !== undefined) schema.items = refer(schema.items);
-    });
+function refineSchema(schema: SchemaObject): void {
+  // zod repeats this of an object that has a description of its own beside the reference.
+  if (schema.$ref !== undefined) delete schema.additionalProperties;
+  mergeNull(schema);
+  // Without our own bounds, zod writes those of JavaScript. The API has no negative counts.
+  if (schema.type === "integer") {
+    if (schema.minimum === Number.MIN_SAFE_INTEGER) schema.minimum = 0;
+    schema.format = (schema.maximum ?? Infinity) <= INT32_MAX ? "int32" : "int64";
   }
+  // The format implies the pattern.
+  if (schema.format === "date-time") delete schema.pattern;
+  for (const field of Object.values(schema.properties ?? {})) addExample(field);
+}
+
+/** Converts `anyOf: [X, null]` to X with null among its types. */
+function mergeNull(schema: SchemaObject): void {
+  const [first, second, ...others] = schema.anyOf ?? [];
+  if (second?.type !== "null" || others.length > 0) return;
+  if (first === undefined || typeof first.type !== "string" || first.enum !== undefined) return;
+  const { anyOf: _, ...own } = schema;
+  delete schema.anyOf;
+  Object.assign(schema, first, own, { type: [first.type, "null"] });
+}
+
+/** Adds an example to a field or parameter that has none, if its schema provides one. */
+function addExample(schema: SchemaObject): void {
+  if (schema.$ref !== undefined || schema.type === "object") return;
+  const example = schema.default ?? schema.const ?? schema.enum?.[0];
+  if (example !== undefined) schema.examples ??= [example];
 }

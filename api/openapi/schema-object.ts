@@ -13,48 +13,19 @@ export type SchemaObject = {
   pattern?: string;
   minimum?: number;
   maximum?: number;
-  maxLength?: number;
-  maxItems?: number;
   properties?: Record<string, SchemaObject>;
   additionalProperties?: boolean | SchemaObject;
   items?: SchemaObject;
   anyOf?: SchemaObject[];
   oneOf?: SchemaObject[];
-  allOf?: SchemaObject[];
-  "x-extensible-enum"?: readonly string[];
 };
 
-type Media = { schema?: SchemaObject; example?: unknown };
-
-export type ParameterObject = {
-  name: string;
-  in: string;
-  required?: boolean;
-  description?: string;
-  schema?: SchemaObject;
-};
-
-type ResponseObject = { $ref?: string; content?: Record<string, Media> };
-
-export type OperationObject = {
-  operationId: string;
-  description?: string;
-  parameters?: ParameterObject[];
-  requestBody?: { content: Record<string, Media> };
-  responses: Record<string, ResponseObject>;
-};
+export type ParameterObject = { description?: string; schema?: SchemaObject };
 
 export type DocumentObject = {
-  paths: Record<string, Record<string, OperationObject>>;
-  components: {
-    schemas: Record<string, SchemaObject>;
-    responses: Record<string, ResponseObject>;
-  };
+  paths: Record<string, Record<string, { parameters?: ParameterObject[] }>>;
+  components: { schemas: Record<string, SchemaObject> };
 };
-
-/** All operations of a document. */
-export const listOperations = (document: DocumentObject): OperationObject[] =>
-  Object.values(document.paths).flatMap((methods) => Object.values(methods));
 
 /** The direct subschemas of a schema. */
 const childrenOf = (schema: SchemaObject): SchemaObject[] => [
@@ -62,7 +33,6 @@ const childrenOf = (schema: SchemaObject): SchemaObject[] => [
   ...(schema.items === undefined ? [] : [schema.items]),
   ...(schema.anyOf ?? []),
   ...(schema.oneOf ?? []),
-  ...(schema.allOf ?? []),
   ...(typeof schema.additionalProperties === "object" ? [schema.additionalProperties] : []),
 ];
 
@@ -71,19 +41,3 @@ export function visitSchema(schema: SchemaObject, visit: (schema: SchemaObject) 
   for (const child of childrenOf(schema)) visitSchema(child, visit);
   visit(schema);
 }
-
-/** The schemas of all media types of a request body or response. */
-export const schemasOf = (body: { content?: Record<string, Media> } | undefined): SchemaObject[] =>
-  Object.values(body?.content ?? {}).flatMap(({ schema }) =>
-    schema === undefined ? [] : [schema],
-  );
-
-/** All top-level schemas of a document. */
-export const listRootSchemas = (document: DocumentObject): SchemaObject[] => [
-  ...Object.values(document.components.schemas),
-  ...listOperations(document).flatMap(({ parameters = [], requestBody, responses }) => [
-    ...parameters.flatMap(({ schema }) => (schema === undefined ? [] : [schema])),
-    ...schemasOf(requestBody),
-    ...Object.values(responses).flatMap(schemasOf),
-  ]),
-];

@@ -1,8 +1,15 @@
 /** Schemas of requests and responses about shares, and the rows they come from. */
 import * as z from "zod";
 
+import {
+  EXPIRES_AT,
+  LINK_ID,
+  SHARE_ID,
+  SHARE_TOKEN,
+  SHORT_URL,
+  TIME_ZONE,
+} from "../../shared/contracts/examples.ts";
 import { instant } from "../../shared/contracts/instant.ts";
-import { PERIODS } from "../../shared/contracts/periods.ts";
 import {
   BREAKDOWNS_MAX,
   PASSWORD_LENGTH,
@@ -13,10 +20,12 @@ import {
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import type { CountryClicks } from "../../shared/statistics/world-map.tsx";
 import { COLUMN_FILTERS } from "../analytics/filter-names.ts";
-import { completeFrom, rangeCounts } from "../analytics/model.ts";
-import { timezoneField } from "../analytics/period-parameters.ts";
+import { rangeCounts } from "../analytics/model.ts";
+import { periodField, timezoneField } from "../analytics/period-parameters.ts";
 import { boundaryProblem } from "../analytics/period.ts";
+import { clicks, completeFrom, percentage } from "../analytics/response-fields.ts";
 import type { Brand } from "../branding/model.ts";
+import { createdAt, hasPassword, idParameter, updatedAt } from "../http/common-schemas.ts";
 import { listOf } from "../http/pagination.ts";
 
 const EMBED_ORIGINS_MAX = 10;
@@ -30,46 +39,98 @@ const breakdowns = z
   .max(BREAKDOWNS_MAX)
   .refine((list) => new Set(list).size === list.length, "must not name a dimension twice");
 
-const fields = {
-  name: shareName.nullish(),
-  breakdowns: breakdowns.optional(),
-  timezone: timezoneField,
-  password: sharePassword.nullish(),
-  embed_origins: z.array(shareOrigin).max(EMBED_ORIGINS_MAX).optional(),
-  expires_at: instant.nullish(),
+/** Descriptions of fields that requests and responses have. */
+const META = {
+  link_id: { description: "The link; null for all links of the account.", examples: [LINK_ID] },
+  name: { description: "The title of the page; readers see it.", examples: ["Spring campaign"] },
+  breakdowns: {
+    description: "The dimensions that readers see; none for sums and times only.",
+    examples: [["country", "device", "referrer"]],
+  },
+  timezone: {
+    description: "The IANA time zone whose days and hours group the clicks.",
+    examples: [TIME_ZONE],
+  },
+  embed_origins: {
+    description: "Origins whose pages may embed the page; none by default.",
+    examples: [["https://www.example.com"]],
+  },
+  expires_at: {
+    description: "When the URL expires; null for never.",
+    examples: [EXPIRES_AT],
+  },
 };
 
-export const createShareBody = z.strictObject({
-  link_id: z.string().nullish(),
-  ...fields,
-});
+const fields = {
+  name: shareName.nullish().meta(META.name),
+  breakdowns: breakdowns.optional().meta(META.breakdowns),
+  timezone: timezoneField.meta(META.timezone),
+  password: sharePassword.nullish().meta({
+    description: "A password that readers have to enter; null for none.",
+    examples: ["correct horse battery"],
+  }),
+  embed_origins: z.array(shareOrigin).max(EMBED_ORIGINS_MAX).optional().meta(META.embed_origins),
+  expires_at: instant.nullish().meta(META.expires_at),
+};
+
+export const createShareBody = z
+  .strictObject({
+    link_id: z.string().nullish().meta(META.link_id),
+    ...fields,
+    breakdowns: fields.breakdowns.meta({
+      description: "The dimensions that readers see: country, device and referrer when left out.",
+    }),
+  })
+  .meta({ id: "NewShare", description: "A share to create: of one link, or of all." });
 
 export type CreateShareBody = z.output<typeof createShareBody>;
 
-export const updateShareBody = z.strictObject(fields);
+export const updateShareBody = z.strictObject(fields).meta({
+  id: "ShareChange",
+  description:
+    "The fields of a share to change. Omitted fields keep their value; null removes a value.",
+});
 
 export type UpdateShareBody = z.output<typeof updateShareBody>;
 
+export const shareParams = z.object({
+  id: idParameter("shr", "The share's id, not its token.", SHARE_ID),
+});
+
 export const shareResponse = z
   .object({
-    id: z.string(),
-    link_id: z.string().nullable(),
-    name: z.string().nullable(),
-    breakdowns: z.array(z.string()),
-    timezone: z.string(),
-    has_password: z.boolean(),
-    embed_origins: z.array(z.string()),
-    expires_at: z.iso.datetime().nullable(),
-    created_at: z.iso.datetime(),
-    updated_at: z.iso.datetime(),
+    id: z
+      .string()
+      .meta({ description: "The share's id, for the paths of this API.", examples: [SHARE_ID] }),
+    link_id: z.string().nullable().meta(META.link_id),
+    name: z.string().nullable().meta(META.name),
+    breakdowns: z.array(z.string()).meta(META.breakdowns),
+    timezone: z.string().meta(META.timezone),
+    has_password: hasPassword,
+    embed_origins: z.array(z.string()).meta(META.embed_origins),
+    expires_at: z.iso.datetime().nullable().meta(META.expires_at),
+    created_at: createdAt,
+    updated_at: updatedAt,
   })
-  .meta({ id: "Share" });
+  .meta({ id: "Share", description: "Statistics that people without an account can read." });
 
 export const newShareResponse = shareResponse
-  .extend({ token: z.string(), url: z.string() })
-  .meta({ id: "ShareWithUrl" });
+  .extend({
+    token: z.string().meta({
+      description: "The secret part of the URL. Only this response contains it: store it now.",
+      examples: [SHARE_TOKEN],
+    }),
+    url: z.string().meta({
+      description: "The page to share. Only this response contains it: store it now.",
+      examples: [`https://api.example.com/shared/${SHARE_TOKEN}`],
+    }),
+  })
+  .meta({ id: "ShareWithUrl", description: "A new share, with its URL." });
 
-export const shareListResponse = listOf(shareResponse).meta({ id: "ShareList" });
+export const shareListResponse = listOf(shareResponse).meta({
+  id: "ShareList",
+  description: "A page of shares.",
+});
 
 /** The changeable fields of a share. */
 export type ShareFields = {
@@ -114,10 +175,23 @@ const date = z
 
 /** When, but no filters: a reader sees the owner's selection of what is known of the clicks. */
 export const sharedQuery = z.object({
-  period: z.enum(PERIODS).optional(),
-  start_date: date,
-  end_date: date,
-  timezone: timezoneField,
+  period: periodField.meta({
+    description:
+      "The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when left out.",
+  }),
+  start_date: date.meta({
+    description: "The first day of the range. 30 days before `end_date` when left out.",
+    examples: ["2026-03-01"],
+  }),
+  end_date: date.meta({
+    description:
+      "The last day of the range; today when left out. At most five years after `start_date`.",
+    examples: ["2026-03-31"],
+  }),
+  timezone: timezoneField.meta({
+    description:
+      "The IANA time zone whose days and hours group the clicks; that of the share when left out.",
+  }),
 });
 
 export type SharedQuery = z.output<typeof sharedQuery>;
@@ -134,38 +208,68 @@ export const sharedPageQuery = z.object({
 
 export type SharedPageQuery = z.output<typeof sharedPageQuery>;
 
-export const sharedParams = z.object({ token: z.string() });
-
-export const accessBody = z.strictObject({
-  password: z.string().max(PASSWORD_LENGTH.max),
+export const sharedParams = z.object({
+  token: z.string().meta({
+    description: "The token in the share's URL.",
+    examples: [SHARE_TOKEN],
+    // No token is longer: a longer one is `not_found`.
+    maxLength: 43,
+  }),
 });
 
+export const accessBody = z
+  .strictObject({
+    password: z
+      .string()
+      .max(PASSWORD_LENGTH.max)
+      .meta({
+        description: "The password that was shared with the URL.",
+        examples: ["correct horse battery"],
+      }),
+  })
+  .meta({ id: "SharePassword", description: "The password of shared statistics." });
+
 export const accessResponse = z
-  .object({ access_token: z.string(), expires_at: z.iso.datetime() })
-  .meta({ id: "ShareAccess" });
+  .object({
+    access_token: z
+      .string()
+      .meta({ description: "Send it in `X-Share-Access`.", examples: ["1772446500.q1Zt…"] }),
+    expires_at: z.iso
+      .datetime()
+      .meta({ description: "When the access ends.", examples: ["2026-03-02T10:15:00.000Z"] }),
+  })
+  .meta({ id: "ShareAccess", description: "Access to shared statistics with a password." });
+
+const sharedBreakdown = z.object({
+  by: z.string().meta({ description: "The dimension.", examples: ["country"] }),
+  data: z
+    .array(
+      z.object({
+        values: z.record(z.string(), z.string()).meta({
+          description:
+            "The value. A region has its country too, and a city its country and region.",
+        }),
+        clicks,
+        percentage,
+      }),
+    )
+    .meta({ description: "The values with the most clicks, ten at most." }),
+});
 
 export const sharedResponse = z
   .object({
-    name: z.string().nullable(),
-    short_url: z.string().nullable(),
-    period: z.string(),
-    timezone: z.string(),
+    name: z.string().nullable().meta(META.name),
+    short_url: z
+      .string()
+      .nullable()
+      .meta({ description: "The link's short URL; null for all links.", examples: [SHORT_URL] }),
+    period: z.string().meta({ description: "The period of the query.", examples: ["7d"] }),
+    timezone: z.string().meta(META.timezone),
     ...rangeCounts,
-    breakdowns: z.array(
-      z.object({
-        by: z.string(),
-        data: z.array(
-          z.object({
-            values: z.record(z.string(), z.string()),
-            clicks: z.int(),
-            percentage: z.number(),
-          }),
-        ),
-      }),
-    ),
+    breakdowns: z.array(sharedBreakdown).meta({ description: "The dimensions that are shared." }),
     ...completeFrom,
   })
-  .meta({ id: "SharedStatistics" });
+  .meta({ id: "SharedStatistics", description: "What a share shows." });
 
 export type SharedStatistics = z.output<typeof sharedResponse>;
 

@@ -3,7 +3,7 @@ import { Elysia } from "elysia";
 
 import { decodeId } from "../../shared/ids.ts";
 import type { AuthPlugin } from "../auth/plugin.ts";
-import { idParams, successResponse } from "../http/common-schemas.ts";
+import { successResponse } from "../http/common-schemas.ts";
 import { listQuery, listResponse, readListRequest } from "../http/pagination.ts";
 import { principalOf } from "../http/request-context.ts";
 import type { Idempotent } from "../idempotency/idempotent.ts";
@@ -11,6 +11,7 @@ import {
   createShareBody,
   newShareResponse,
   shareListResponse,
+  shareParams,
   shareResponse,
   toShareResponse,
   updateShareBody,
@@ -93,7 +94,7 @@ export const shareRoutes = ({ auth, idempotent, shares, originOf }: ShareRoutesD
         toShareResponse(await shares.get(principalOf(call), decodeId("shr", params.id))),
       {
         access: READ_ACCESS,
-        params: idParams,
+        params: shareParams,
         response: { 200: shareResponse },
         detail: { operationId: "getShare", summary: "Get a share" },
       },
@@ -105,7 +106,7 @@ export const shareRoutes = ({ auth, idempotent, shares, originOf }: ShareRoutesD
       {
         access: WRITE_ACCESS,
         jsonBody: "required",
-        params: idParams,
+        params: shareParams,
         body: updateShareBody,
         response: { 200: shareResponse },
         detail: {
@@ -125,7 +126,7 @@ export const shareRoutes = ({ auth, idempotent, shares, originOf }: ShareRoutesD
       },
       {
         access: WRITE_ACCESS,
-        params: idParams,
+        params: shareParams,
         response: { 200: successResponse },
         detail: {
           operationId: "revokeShare",

@@ -1,61 +1,108 @@
 /** Schemas of tag requests and responses, and the rows they come from. */
 import * as z from "zod";
 
+import { CURSOR } from "../../shared/contracts/examples.ts";
 import { tag, TAG_LENGTH_MAX, TAGS_MAX } from "../../shared/contracts/link-schemas.ts";
-import { TAG_COLORS } from "../../shared/contracts/tag-schemas.ts";
+import { TAG_COLORS, tagColorMeta } from "../../shared/contracts/tag-schemas.ts";
 import { CURSOR_LENGTH_MAX } from "../http/cursor.ts";
+import { entriesOf, listLimit, nextCursor } from "../http/pagination.ts";
 
 export const listTagsQuery = z.object({
   search: z
     .string()
     .max(TAG_LENGTH_MAX)
     .optional()
-    .meta({ description: "Text that the name contains, ignoring case." }),
-  sort: z.enum(["name", "links", "clicks"]).default("name"),
-  limit: z.coerce.number().int().min(1).max(100).default(20),
-  starting_after: z.string().max(CURSOR_LENGTH_MAX).optional(),
+    .meta({ description: "Text that the name contains, ignoring case.", examples: ["spr"] }),
+  sort: z
+    .enum(["name", "links", "clicks"])
+    .default("name")
+    .meta({
+      description:
+        "By name, or those with the most links or clicks first; tags with the same value by name.",
+      examples: ["links"],
+    }),
+  limit: listLimit,
+  starting_after: z
+    .string()
+    .max(CURSOR_LENGTH_MAX)
+    .optional()
+    .meta({
+      description: "The `next_cursor` of the previous page, with the same `sort`.",
+      examples: [CURSOR],
+    }),
 });
 
 export type ListTagsQuery = z.output<typeof listTagsQuery>;
 
 export type TagSort = ListTagsQuery["sort"];
 
-export const tagParams = z.object({ name: z.string() });
+export const tagParams = z.object({
+  name: z.string().meta({
+    description: "The tag, percent-encoded.",
+    examples: ["spring"],
+    // No tag is longer: a longer name is `not_found`.
+    maxLength: TAG_LENGTH_MAX,
+  }),
+});
 
 const tagFields = {
-  name: z.string(),
-  color: z.enum(TAG_COLORS).nullable(),
-  links: z.int().meta({ description: "How many links have the tag, with archived ones." }),
-  clicks: z.int().nullable().meta({
-    description: "The clicks of these links together; null when there are too many to add up.",
+  name: z.string().meta({ description: "The tag.", examples: ["spring"] }),
+  color: z.enum(TAG_COLORS).nullable().meta(tagColorMeta),
+  links: z.int().meta({
+    description: "How many links have the tag, with archived ones.",
+    examples: [42],
   }),
+  clicks: z
+    .int()
+    .nullable()
+    .meta({
+      description: "The clicks of these links together; null when there are too many to add up.",
+      examples: [1284],
+    }),
 };
 
 export const tagListResponse = z
   .object({
-    data: z.array(z.object(tagFields).meta({ id: "Tag" })),
-    next_cursor: z.string().nullable(),
+    data: entriesOf(
+      z.object(tagFields).meta({ id: "Tag", description: "A tag, with the links that have it." }),
+    ),
+    next_cursor: nextCursor,
   })
-  .meta({ id: "TagList" });
+  .meta({ id: "TagList", description: "A page of tags." });
 
 /** How far a change of many links has come. */
 const progressFields = {
-  changed: z.int().meta({ description: "Links that had one of the tags." }),
-  done: z.boolean().meta({ description: "False when there may be more: repeat the request." }),
+  changed: z.int().meta({ description: "Links that had one of the tags.", examples: [17] }),
+  done: z
+    .boolean()
+    .meta({ description: "False when there may be more: repeat the request.", examples: [true] }),
 };
 
-export const changedTagResponse = z
-  .object({ ...tagFields, ...progressFields })
-  .meta({ id: "ChangedTag" });
+export const changedTagResponse = z.object({ ...tagFields, ...progressFields }).meta({
+  id: "ChangedTag",
+  description: "A tag after a change, and how far the change of its links has come.",
+});
 
-export const progressResponse = z.object(progressFields).meta({ id: "TagProgress" });
+export const progressResponse = z.object(progressFields).meta({
+  id: "TagProgress",
+  description: "How far a change of many links has come.",
+});
 
 export type Progress = z.output<typeof progressResponse>;
 
-export const mergeTagsBody = z.strictObject({
-  tags: z.array(tag).min(1).max(TAGS_MAX).meta({ description: "The tags to replace." }),
-  into: tag.meta({ description: "The tag that replaces them; it may exist already." }),
-});
+export const mergeTagsBody = z
+  .strictObject({
+    tags: z
+      .array(tag)
+      .min(1)
+      .max(TAGS_MAX)
+      .meta({ description: "The tags to replace.", examples: [["sprign", "Spring"]] }),
+    into: tag.meta({
+      description: "The tag that replaces them; it may exist already.",
+      examples: ["spring"],
+    }),
+  })
+  .meta({ id: "MergeTagsRequest", description: "Tags to replace by one." });
 
 /** A tag as stored in PostgreSQL. */
 export type TagRow = {

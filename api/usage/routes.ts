@@ -9,32 +9,58 @@ import { principalOf } from "../http/request-context.ts";
 import { QUOTAS, type QuotaState } from "../limits/quotas.ts";
 import type { AppStores } from "../stores.ts";
 
-const limitsResponse = z.object({
-  plan: z.string(),
-  limits: z.array(
-    z.object({
-      name: z.string(),
-      limit: z.int(),
-      remaining: z.int(),
-      window: z.int(),
-      reset: z.int(),
+const rateLimit = z
+  .object({
+    name: z.string().meta({
+      description: "`minute`, `day`, `burst`, or the endpoint with a limit of its own.",
+      examples: ["minute"],
     }),
-  ),
-  quotas: z
-    .array(
-      z.object({
-        name: z.enum(QUOTAS),
-        kind: z.enum(["window", "total"]).meta({
-          description: "`window`: created within a window; `total`: existing at once.",
-        }),
-        limit: z.int(),
-        remaining: z.int(),
-        window: z.int().nullable().meta({ description: "The window's length in seconds." }),
-        reset: z.int().nullable().meta({ description: "When the window closes, in Unix seconds." }),
+    limit: z
+      .int()
+      .meta({ description: "The maximum number of requests in the window.", examples: [300] }),
+    remaining: z.int().meta({ description: "Requests left in the window.", examples: [288] }),
+    window: z.int().meta({ description: "The window's length in seconds.", examples: [60] }),
+    reset: z.int().meta({
+      description: "When the window closes, in Unix seconds.",
+      examples: [1_782_907_260],
+    }),
+  })
+  .meta({ id: "RateLimit", description: "A window of a rate limit." });
+
+const quota = z
+  .object({
+    name: z.enum(QUOTAS).meta({
+      description: "What is counted. More may be added.",
+      examples: ["links_per_day"],
+    }),
+    kind: z.enum(["window", "total"]).meta({
+      description: "`window`: created within a window; `total`: existing at once.",
+    }),
+    limit: z.int().meta({ description: "The maximum number.", examples: [5000] }),
+    remaining: z.int().meta({ description: "What is left of it.", examples: [4711] }),
+    window: z
+      .int()
+      .nullable()
+      .meta({ description: "The window's length in seconds.", examples: [86_400] }),
+    reset: z
+      .int()
+      .nullable()
+      .meta({
+        description: "When the window closes, in Unix seconds.",
+        examples: [1_782_950_400],
       }),
-    )
-    .meta({ description: "Shared by the API and the dashboard." }),
-});
+  })
+  .meta({ id: "Quota", description: "A maximum of what an account creates or holds." });
+
+const limitsResponse = z
+  .object({
+    plan: z.string().meta({ description: "The account's plan.", examples: ["pro"] }),
+    limits: z
+      .array(rateLimit)
+      .meta({ description: "The windows of the rate limits that have begun." }),
+    quotas: z.array(quota).meta({ description: "Shared by the API and the dashboard." }),
+  })
+  .meta({ id: "Limits", description: "The state of all rate limits and quotas." });
 
 type LimitRoutesDeps = { auth: AuthPlugin } & Pick<AppStores, "listWindows" | "listQuotas">;
 

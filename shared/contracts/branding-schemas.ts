@@ -1,6 +1,7 @@
 /** Rules for how an account presents itself, shared by the API and the dashboard's form. */
 import * as z from "zod";
 
+import { LOGO } from "./examples.ts";
 import { plainText } from "./text.ts";
 
 const NAME_LENGTH_MAX = 100;
@@ -15,8 +16,34 @@ export const brandName = plainText(NAME_LENGTH_MAX).min(1);
 
 export const brandColor = z.string().regex(/^#[0-9a-fA-F]{6}$/, "must be a colour such as #1d4ed8");
 
-export const changeBrandingBody = z.strictObject({
-  name: brandName.nullish(),
-  color: brandColor.nullish(),
-  logo: z.base64("must be an image in Base64").min(1).max(LOGO_LENGTH_MAX).nullish(),
-});
+/** Descriptions of fields that requests and responses have. */
+export const brandNameMeta = {
+  description: "The name above the statistics; null for none.",
+  examples: ["Acme"],
+};
+
+export const brandColorMeta = {
+  description: "The colour of chart, map and links, as `#rrggbb`; null for that of the dashboard.",
+  examples: ["#1d4ed8"],
+};
+
+export const changeBrandingBody = z
+  .strictObject({
+    name: brandName.nullish().meta(brandNameMeta),
+    color: brandColor.nullish().meta(brandColorMeta),
+    logo: z
+      .base64("must be an image in Base64")
+      .min(1)
+      .max(LOGO_LENGTH_MAX)
+      .nullish()
+      .meta({
+        description: "A PNG, JPEG or WebP image in Base64, of up to 512 KiB; null for none.",
+        examples: [LOGO],
+      }),
+  })
+  .meta({
+    id: "BrandingChange",
+    description:
+      "The fields of the branding to change. Omitted fields keep their value; null removes a value.",
+    examples: [{ name: "Acme", color: "#1d4ed8" }],
+  });

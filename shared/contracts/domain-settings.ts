@@ -4,24 +4,32 @@ import * as z from "zod";
 /** Most bytes of a file for apps, as compact JSON. */
 export const APP_FILE_BYTES_MAX = 16 * 1024;
 
+const ROOT_URL = "https://www.example.com/";
+const NOT_FOUND_URL = "https://www.example.com/not-found";
+const EXPIRED_URL = "https://www.example.com/over";
+const APP_SITE_ASSOCIATION = {
+  applinks: { details: [{ appIDs: ["ABCDE12345.com.example.app"] }] },
+};
+const ASSET_LINKS = [{ relation: ["delegate_permission/common.handle_all_urls"] }];
+
 const fallback = (description: string, example: string) =>
-  z
-    .string()
-    .nullish()
-    .meta({ description, examples: [example] });
+  z.string().meta({ description, examples: [example] });
 
 /** Each field replaces the whole setting; null switches it off. */
 export const changeDomainBody = z
   .strictObject({
-    root_url: fallback("Where `/` leads; null for an error page.", "https://www.example.com/"),
+    root_url: fallback(
+      "Where `/` of the domain redirects; null for an error page.",
+      ROOT_URL,
+    ).nullish(),
     not_found_url: fallback(
-      "Where an alias without a link leads; null for an error page.",
-      "https://www.example.com/not-found",
-    ),
+      "Where an alias without a link redirects; null for an error page.",
+      NOT_FOUND_URL,
+    ).nullish(),
     expired_url: fallback(
-      "Where an expired link leads that has no `expired_url` of its own; null for an error page.",
-      "https://www.example.com/over",
-    ),
+      "Where an expired link without an `expired_url` of its own redirects; null for an error page.",
+      EXPIRED_URL,
+    ).nullish(),
     case_sensitive: z
       .boolean()
       .optional()
@@ -36,7 +44,7 @@ export const changeDomainBody = z
       .meta({
         description:
           "The file for iOS apps at `/.well-known/apple-app-site-association`; null for none. At most 16 KiB.",
-        examples: [{ applinks: { details: [{ appIDs: ["ABCDE12345.com.example.app"] }] } }],
+        examples: [APP_SITE_ASSOCIATION],
       }),
     assetlinks: z
       .array(z.unknown())
@@ -44,26 +52,49 @@ export const changeDomainBody = z
       .meta({
         description:
           "The file for Android apps at `/.well-known/assetlinks.json`; null for none. At most 16 KiB.",
-        examples: [[{ relation: ["delegate_permission/common.handle_all_urls"] }]],
+        examples: [ASSET_LINKS],
       }),
   })
-  .meta({ id: "DomainChange" });
+  .meta({
+    id: "DomainChange",
+    description: "Settings of a domain to change.",
+    examples: [{ root_url: ROOT_URL, not_found_url: NOT_FOUND_URL }],
+  });
 
 export type ChangeDomainBody = z.output<typeof changeDomainBody>;
 
 /** Fields of a response; a setting that is off is absent. */
 export const domainSettingsResponse = {
-  root_url: z.string().optional(),
-  not_found_url: z.string().optional(),
-  expired_url: z.string().optional(),
+  root_url: fallback(
+    "Where `/` of the domain redirects; without it, an error page.",
+    ROOT_URL,
+  ).optional(),
+  not_found_url: fallback(
+    "Where an alias without a link redirects; without it, an error page.",
+    NOT_FOUND_URL,
+  ).optional(),
+  expired_url: fallback(
+    "Where an expired link without an `expired_url` of its own redirects.",
+    EXPIRED_URL,
+  ).optional(),
   case_sensitive: z
     .literal(false)
     .optional()
     .meta({ description: "Aliases that differ only in case are the same." }),
-  switching: z
-    .literal(true)
+  switching: z.literal(true).optional().meta({
+    description:
+      "Links are being republished under aliases of the other case; until then, both redirect.",
+  }),
+  apple_app_site_association: z.record(z.string(), z.unknown()).optional().meta({
+    description:
+      "The file for iOS apps at `/.well-known/apple-app-site-association`; null for none. 16 KiB at most.",
+  }),
+  assetlinks: z
+    .array(z.unknown())
     .optional()
-    .meta({ description: "Links are being published under aliases of the other case." }),
-  apple_app_site_association: z.record(z.string(), z.unknown()).optional(),
-  assetlinks: z.array(z.unknown()).optional(),
+    .meta({
+      description:
+        "The file for Android apps at `/.well-known/assetlinks.json`; null for none. 16 KiB at most.",
+      examples: [ASSET_LINKS],
+    }),
 };

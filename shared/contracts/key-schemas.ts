@@ -1,6 +1,7 @@
 /** Schemas of requests about API keys, shared by the API and the dashboard's forms. */
 import * as z from "zod";
 
+import { EXPIRES_AT } from "./examples.ts";
 import { instant } from "./instant.ts";
 import { plainText } from "./text.ts";
 
@@ -26,13 +27,38 @@ const GRACE_SECONDS_MAX = 7 * 86_400;
 /** Most characters of a key's name. */
 const KEY_NAME_LENGTH_MAX = 255;
 
-export const createKeyBody = z.strictObject({
-  name: plainText(KEY_NAME_LENGTH_MAX).min(1),
-  type: z.enum(["live", "test"]).optional(),
-  scopes: z.array(z.enum(SCOPES)).min(1).max(SCOPES.length),
-  expires_at: instant.nullish(),
-});
+/** Descriptions of fields that a key has in requests and responses. */
+export const keyNameMeta = { description: "A name for people.", examples: ["CI"] };
 
-export const rotateKeyBody = z.strictObject({
-  grace_seconds: z.int().min(0).max(GRACE_SECONDS_MAX).default(0),
-});
+export const scopesMeta = {
+  description: "What the key may do.",
+  examples: [["links:read", "links:write"] satisfies Scope[]],
+};
+
+export const createKeyBody = z
+  .strictObject({
+    name: plainText(KEY_NAME_LENGTH_MAX).min(1).meta(keyNameMeta),
+    type: z.enum(["live", "test"]).optional().meta({
+      description:
+        "`live` or `test`; that of the calling key when left out. No key creates one of the other type.",
+    }),
+    scopes: z.array(z.enum(SCOPES)).min(1).max(SCOPES.length).meta(scopesMeta),
+    expires_at: instant
+      .nullish()
+      .meta({ description: "When it expires; null for never.", examples: [EXPIRES_AT] }),
+  })
+  .meta({ id: "NewApiKey", description: "An API key to create." });
+
+export const rotateKeyBody = z
+  .strictObject({
+    grace_seconds: z
+      .int()
+      .min(0)
+      .max(GRACE_SECONDS_MAX)
+      .default(0)
+      .meta({
+        description: "How many seconds the old key stays valid, at most a week.",
+        examples: [3600],
+      }),
+  })
+  .meta({ id: "KeyRotation", description: "How to replace a key." });

@@ -34,7 +34,7 @@ export const previewField = z
     description: description.nullish().meta(descriptionMeta),
     image: image.nullish().meta(imageMeta),
   })
-  .meta({ id: "NewLinkPreview" });
+  .meta({ id: "NewLinkPreview", description: "The card of a link to set." });
 
 /** The preview of a response. */
 export const previewResponse = z
@@ -43,4 +43,4 @@ export const previewResponse = z
     description: description.nullable().meta(descriptionMeta),
     image: image.nullable().meta(imageMeta),
   })
-  .meta({ id: "LinkPreview" });
+  .meta({ id: "LinkPreview", description: "The card that link-preview agents get." });

@@ -1,7 +1,9 @@
 /** Schemas of rules, as requests set them and as the API returns them. */
 import * as z from "zod";
 
+import { RULE_ID } from "./examples.ts";
 import { instant } from "./instant.ts";
+import { destination } from "./link-fields.ts";
 import { plainText } from "./text.ts";
 
 /** Most rules of a link, conditions of a rule, and values of a condition. */
@@ -31,7 +33,7 @@ export const DEVICES = ["mobile", "desktop", "tablet", "other"] as const;
 const not = z
   .boolean()
   .optional()
-  .meta({ description: "Whether the condition is reversed.", examples: [true] });
+  .meta({ description: "Whether the condition is negated.", examples: [true] });
 
 const listOf = <Value extends z.ZodType>(value: Value) => z.array(value).min(1).max(VALUES_MAX);
 
@@ -82,13 +84,17 @@ const endTime = z
   .string()
   .regex(/^(?:(?:[01]\d|2[0-3]):[0-5]\d|24:00)$/, "expected a time such as 17:30 or 24:00");
 
+/** The type of a condition. */
+const typeOf = <Type extends string>(type: Type) =>
+  z.literal(type).meta({ description: "The property of the request that the condition checks." });
+
 const listed = <Type extends string, Value extends z.ZodType>(
   type: Type,
   value: Value,
   ...examples: string[]
 ) =>
   z.strictObject({
-    type: z.literal(type),
+    type: typeOf(type),
     in: listOf(value).meta({
       description: "The condition matches when the value is one of these.",
       examples: [examples],
@@ -107,8 +113,10 @@ const condition = z
     listed("referrer", referrer, "example.com", "direct"),
     listed("ip", address, "203.0.113.0/24"),
     z.strictObject({
-      type: z.literal("query"),
-      name: plainText(NAME_LENGTH_MAX).min(1),
+      type: typeOf("query"),
+      name: plainText(NAME_LENGTH_MAX)
+        .min(1)
+        .meta({ description: "The name of the short URL's parameter.", examples: ["lang"] }),
       in: listOf(plainText(VALUE_LENGTH_MAX))
         .optional()
         .meta({ description: "Its values; any when left out.", examples: [["de"]] }),
@@ -116,7 +124,7 @@ const condition = z
     }),
     z
       .strictObject({
-        type: z.literal("time"),
+        type: typeOf("time"),
         from: instant
           .optional()
           .meta({ description: "Matches from then on.", examples: ["2030-01-01T00:00:00Z"] }),
@@ -131,7 +139,7 @@ const condition = z
       }),
     z
       .strictObject({
-        type: z.literal("schedule"),
+        type: typeOf("schedule"),
         time_zone: timeZone.meta({
           description: "An IANA time zone.",
           examples: ["Europe/Berlin"],
@@ -141,9 +149,9 @@ const condition = z
           .min(1)
           .max(7)
           .meta({ description: "Weekdays: 1 is Monday, 7 is Sunday." }),
-        from: time.meta({ description: "When it begins.", examples: ["09:00"] }),
+        from: time.meta({ description: "The start.", examples: ["09:00"] }),
         to: endTime.meta({
-          description: "Exclusive; earlier than `from` to run over midnight.",
+          description: "The end, exclusive; earlier than `from` to run past midnight.",
           examples: ["17:30"],
         }),
         not,
@@ -153,7 +161,10 @@ const condition = z
         error: "expected another time than from",
       }),
   ])
-  .meta({ id: "LinkCondition" });
+  .meta({
+    id: "LinkCondition",
+    description: "A property that a request must have for the rule to match.",
+  });
 
 const conditions = z.array(condition).min(1).max(CONDITIONS_MAX);
 
@@ -163,14 +174,21 @@ const rule = z
       .string()
       .max(ID_LENGTH_MAX)
       .optional()
-      .meta({ description: "Keeps the rule's figures when it changes; a new rule gets an id." }),
-    url: z.string().meta({ examples: ["https://apps.apple.com/app/id1"] }),
+      .meta({
+        description:
+          "The id of a rule that the link has, to keep its statistics; a new rule gets an id.",
+        examples: [RULE_ID],
+      }),
+    url: destination,
     conditions: conditions.meta({
       description: "All must match.",
       examples: [[{ type: "os", in: ["iOS"] }]],
     }),
   })
-  .meta({ id: "NewLinkRule" });
+  .meta({
+    id: "NewLinkRule",
+    description: "A rule to set: another destination for some visitors.",
+  });
 
 /** Rules of a request. Too many values are an error of the condition that exceeds the limit. */
 export const rulesField = z
@@ -193,9 +211,12 @@ export const rulesField = z
 export const rulesResponse = z.array(
   z
     .object({
-      id: z.string().meta({ examples: ["rule_01k9z3v6x7e8w9r0t1y2u3i4o5"] }),
-      url: z.string(),
-      conditions: z.array(condition),
+      id: z.string().meta({
+        description: "The rule's id, by which its clicks are counted.",
+        examples: [RULE_ID],
+      }),
+      url: destination,
+      conditions: z.array(condition).meta({ description: "All must match." }),
     })
-    .meta({ id: "LinkRule" }),
+    .meta({ id: "LinkRule", description: "Another destination for some visitors." }),
 );

@@ -1,7 +1,16 @@
 /** Schemas of requests that create or update links, shared by the API and the dashboard's forms. */
 import * as z from "zod";
 
+import { CUSTOM_DOMAIN, EXPIRES_AT, LONG_URL } from "./examples.ts";
 import { instant } from "./instant.ts";
+import {
+  destination,
+  EXTERNAL_ID_EXAMPLE,
+  TAGS_EXAMPLE,
+  titleMeta,
+  UTM_EXAMPLES,
+  type UtmName,
+} from "./link-fields.ts";
 import { settingsFields } from "./link-settings.ts";
 import { plainText } from "./text.ts";
 
@@ -30,26 +39,32 @@ export const EXTERNAL_ID_LENGTH_MAX = 255;
 /** An external id. */
 export const externalId = plainText(EXTERNAL_ID_LENGTH_MAX).min(1);
 
-const utmValue = (name: string) =>
+const utmValue = (name: UtmName) =>
   plainText(UTM_LENGTH_MAX)
     .nullish()
-    .meta({ description: `Set as \`${name}\` on the destination's query when it redirects.` });
+    .meta({
+      description: `Set as \`${name}\` in the destination's query.`,
+      examples: [UTM_EXAMPLES[name]],
+    });
 
 export const tag = plainText(TAG_LENGTH_MAX).trim().min(1);
 
 /** Fields that are optional both in creating and in updating a link. */
 const optionalFields = {
-  title: plainText(TITLE_LENGTH_MAX).nullish(),
+  title: plainText(TITLE_LENGTH_MAX).nullish().meta(titleMeta),
   expires_at: instant.nullish().meta({
     description: "In the future; null for no expiry.",
-    examples: ["2030-01-01T00:00:00Z"],
+    examples: [EXPIRES_AT],
   }),
   password: z
     .string()
     .min(1)
     .max(LINK_PASSWORD_LENGTH_MAX)
     .nullish()
-    .meta({ description: "The password that visitors must enter; null for none. Never returned." }),
+    .meta({
+      description: "The password that visitors must enter; null for none. Never returned.",
+      examples: ["correct horse battery"],
+    }),
   utm_source: utmValue("utm_source"),
   utm_medium: utmValue("utm_medium"),
   utm_campaign: utmValue("utm_campaign"),
@@ -58,45 +73,79 @@ const optionalFields = {
   forward_query: z
     .boolean()
     .optional()
-    .meta({ description: "Whether the short URL's own query is passed on to the destination." }),
+    .meta({
+      description: "Whether the short URL's query is passed on to the destination.",
+      examples: [true],
+    }),
   tags: z
     .array(tag)
     .max(TAGS_MAX)
+    // Before the transformation, because the input is documented.
+    .meta({
+      description: "Labels to filter links by; they replace all previous ones.",
+      examples: [TAGS_EXAMPLE],
+    })
     .transform((tags) => [...new Set(tags)])
-    .optional()
-    .meta({ description: "Labels to filter links by; they replace all previous ones." }),
-  external_id: externalId
-    .nullish()
-    .meta({ description: "Your own id of the link, unique in the account and mode." }),
+    .optional(),
+  external_id: externalId.nullish().meta({
+    description: "Your own id for the link, unique in the account and mode.",
+    examples: [EXTERNAL_ID_EXAMPLE],
+  }),
   ...settingsFields,
 };
 
-const url = z.string().meta({
-  description: "The destination: an absolute http or https URL.",
-  examples: ["https://example.com/a/long/path?with=query"],
-});
-
+/** The path of a short URL. `aliasProblem` checks it, because the error is `invalid_alias`. */
 const alias = z.string().meta({
   description: "1 to 64 characters of A–Z, a–z, 0–9, _ and -, not starting with -.",
-  examples: ["summer-sale"],
+  maxLength: 64,
+  pattern: "^[A-Za-z0-9_][A-Za-z0-9_-]*$",
 });
 
 export const createLinkBody = z
   .strictObject({
-    url,
-    alias: alias.nullish(),
+    url: destination,
+    alias: alias.nullish().meta({ examples: ["spring-sale"] }),
     domain: z
       .string()
       .nullish()
-      .meta({ description: "A verified domain of the account; the service's own when left out." }),
+      .meta({
+        description: "A verified domain of the account; the service's own when left out.",
+        examples: [CUSTOM_DOMAIN],
+        maxLength: 253,
+      }),
     ...optionalFields,
   })
-  .meta({ id: "NewLink" });
+  .meta({
+    id: "NewLink",
+    description: "A link to create; only `url` is required.",
+    examples: [
+      {
+        url: LONG_URL,
+        alias: "spring-sale",
+        title: "Spring sale",
+        tags: TAGS_EXAMPLE,
+        utm_source: UTM_EXAMPLES.utm_source,
+      },
+    ],
+  });
 
 /** An update: omitted fields stay unchanged, null removes a value. */
 export const updateLinkBody = z
-  .strictObject({ url: url.optional(), alias: alias.optional(), ...optionalFields })
-  .meta({ id: "LinkChange" });
+  .strictObject({
+    url: destination.optional(),
+    alias: alias.optional().meta({ examples: ["spring-sale-2"] }),
+    ...optionalFields,
+  })
+  .meta({
+    id: "LinkChange",
+    description:
+      "The fields of a link to change. Omitted fields keep their value; null removes a value.",
+    examples: [{ title: "Spring sale, extended", expires_at: "2030-01-01T00:00:00Z" }],
+  });
 
 /** The body that creates or updates the link with an external id, which is in the path. */
-export const upsertLinkBody = createLinkBody.omit({ external_id: true }).meta({ id: "LinkUpsert" });
+export const upsertLinkBody = createLinkBody.omit({ external_id: true }).meta({
+  id: "LinkUpsert",
+  description: "A link to create or change, identified by your own id.",
+  examples: [{ url: LONG_URL, title: "Spring sale" }],
+});

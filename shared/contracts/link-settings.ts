@@ -2,6 +2,7 @@
 import * as z from "zod";
 
 import { instant } from "./instant.ts";
+import { destination } from "./link-fields.ts";
 import { previewField, previewResponse } from "./link-preview.ts";
 import { rulesField, rulesResponse } from "./link-rules.ts";
 import { splitField, splitResponse } from "./link-split.ts";
@@ -11,85 +12,93 @@ const forwardPath = z.enum(["append", "ignore"]);
 /** Most clicks of a limit. */
 const MAX_CLICKS = 1_000_000_000;
 
-const fallbackUrl = z
-  .string()
-  .meta({ description: "An absolute http or https URL.", examples: ["https://example.com/over"] });
+/** What each setting does, in requests and responses. */
+const SETTINGS = {
+  starts_at: {
+    description: "Until then, the link responds as if it did not exist.",
+    examples: ["2030-01-01T08:00:00Z"],
+  },
+  disabled: { description: "The link responds as if it did not exist.", examples: [true] },
+  archived: {
+    description: "Lists omit the link unless `archived` asks for it; it redirects as before.",
+    examples: [true],
+  },
+  expired_url: {
+    description: "Where visitors are redirected once the link has expired or its limit is reached.",
+    examples: ["https://example.com/over"],
+  },
+  rules: {
+    description:
+      "Other destinations for some visitors: the first rule whose conditions all match decides.",
+  },
+  split: {
+    description:
+      "Other destinations for shares of the visitors whom no rule matches; the rest gets the link's own. A visitor always gets the same.",
+  },
+  preview: {
+    description:
+      "The card that link-preview agents of chats and social networks get instead of the redirect.",
+  },
+  forward_path: {
+    description:
+      "What happens to a path after the alias: `append` adds it to the destination's path, `ignore` drops it. Without this setting, such a path is an error page (404).",
+    examples: ["append"],
+  },
+  max_clicks: {
+    description:
+      "The maximum number of redirects, exact over all redirectors, also through crashes, unless NATS forgets what it has acknowledged while a redirector that used these clicks is away. Earlier clicks are included.",
+    examples: [100],
+  },
+  limit_counts: {
+    description:
+      "Which requests use up the limit: each that is redirected (`all`), or only people's (`human`): then bots get a page with a button, never the destination.",
+    examples: ["human"],
+  },
+  confirm: {
+    description:
+      "A page with a button comes first, so that programs that follow links neither use up the limit nor count as clicks.",
+    examples: [true],
+  },
+} satisfies Record<string, { description: string; examples?: unknown[] }>;
+
+/** A setting in a request, which can also switch it off. */
+const inRequest = (name: keyof typeof SETTINGS, note: string) => ({
+  ...SETTINGS[name],
+  description: `${SETTINGS[name].description} ${note}`,
+});
 
 /** Fields of a request; each replaces the whole setting, and null (or false) switches it off. */
 export const settingsFields = {
-  starts_at: instant.nullish().meta({
-    description: "Until then the link answers as if it did not exist; null for at once.",
-    examples: ["2030-01-01T08:00:00Z"],
-  }),
-  disabled: z
-    .boolean()
-    .optional()
-    .meta({ description: "Whether the link answers as if it did not exist.", examples: [true] }),
-  archived: z
-    .boolean()
-    .optional()
-    .meta({
-      description: "Whether lists leave the link out unless asked; it redirects as before.",
-      examples: [true],
-    }),
-  expired_url: fallbackUrl.nullish().meta({
-    description:
-      "Where visitors are redirected once the link has expired or its limit is reached; null for an error page.",
-    examples: ["https://example.com/over"],
-  }),
+  starts_at: instant.nullish().meta(inRequest("starts_at", "Null removes it.")),
+  disabled: z.boolean().optional().meta(SETTINGS.disabled),
+  archived: z.boolean().optional().meta(SETTINGS.archived),
+  expired_url: destination.nullish().meta(inRequest("expired_url", "Null for an error page.")),
   rules: rulesField.nullish().meta({
-    description:
-      "Other destinations for some visitors: the first rule whose conditions all match decides. They replace all previous rules; null or an empty list for none. All conditions together have up to 1,000 values.",
+    ...inRequest(
+      "rules",
+      "They replace all previous rules; null or an empty list for none. All conditions together have up to 1,000 values.",
+    ),
     examples: [
-      [
-        {
-          url: "https://apps.apple.com/app/id1",
-          conditions: [{ type: "os", in: ["iOS"] }],
-        },
-      ],
+      [{ url: "https://apps.apple.com/app/id1", conditions: [{ type: "os", in: ["iOS"] }] }],
     ],
   }),
   split: splitField.nullish().meta({
-    description:
-      "Other destinations for shares of the visitors whom no rule matches; the rest gets the link's own. A visitor always gets the same. Null for none.",
+    ...inRequest("split", "Null for none."),
     examples: [{ arms: [{ url: "https://example.com/b", weight: 30 }], until: null }],
   }),
   preview: previewField.nullish().meta({
-    description:
-      "The card that link-preview agents of chats and social networks get instead of the redirect; null for the destination's own. Not for links with a password.",
+    ...inRequest("preview", "Null for the destination's own. Not for links with a password."),
     examples: [{ title: "Spring sale", image: "https://example.com/spring.png" }],
   }),
-  forward_path: forwardPath.nullish().meta({
-    description:
-      "What becomes of a path beyond the alias: `append` puts it at the end of the destination's path, `ignore` leaves it out; null for an error page (404).",
-    examples: ["append"],
-  }),
+  forward_path: forwardPath.nullish().meta(inRequest("forward_path", "Null removes it.")),
   max_clicks: z
     .int()
     .min(1)
     .max(MAX_CLICKS)
     .nullish()
-    .meta({
-      description:
-        "How often the link leads on, exactly and over all redirectors; clicks that were counted before are among them. Null for no limit.",
-      examples: [100],
-    }),
-  limit_counts: z
-    .enum(["all", "human"])
-    .optional()
-    .meta({
-      description:
-        "What spends a click of the limit: each request that is led on, or only people; then bots get a page with a button, never the destination.",
-      examples: ["all"],
-    }),
-  confirm: z
-    .boolean()
-    .optional()
-    .meta({
-      description:
-        "Whether a page with a button comes first, so that programs which follow links spend and count nothing.",
-      examples: [true],
-    }),
+    .meta(inRequest("max_clicks", "Null for no limit.")),
+  limit_counts: z.enum(["all", "human"]).optional().meta(SETTINGS.limit_counts),
+  confirm: z.boolean().optional().meta(SETTINGS.confirm),
 };
 
 /** The status of a link for its visitors. */
@@ -104,29 +113,22 @@ const LINK_STATUSES = [
 
 /** Fields of a response; a setting that is off is absent. `status` is always there. */
 export const settingsResponse = {
-  status: z.enum(LINK_STATUSES).meta({ description: "What the link is for visitors now." }),
-  starts_at: z.iso
-    .datetime()
-    .optional()
-    .meta({ examples: ["2030-01-01T08:00:00Z"] }),
-  disabled: z.literal(true).optional(),
-  archived: z.literal(true).optional(),
-  expired_url: z
-    .string()
-    .optional()
-    .meta({ examples: ["https://example.com/over"] }),
-  rules: rulesResponse.optional(),
-  split: splitResponse.optional(),
-  preview: previewResponse.optional(),
-  forward_path: forwardPath.optional(),
-  max_clicks: z
-    .int()
-    .optional()
-    .meta({ examples: [100] }),
+  status: z
+    .enum(LINK_STATUSES)
+    .meta({ description: "The link's status for visitors; only an operator lifts `taken_down`." }),
+  starts_at: z.iso.datetime().optional().meta(SETTINGS.starts_at),
+  disabled: z.literal(true).optional().meta(SETTINGS.disabled),
+  archived: z.literal(true).optional().meta(SETTINGS.archived),
+  expired_url: destination.optional().meta(SETTINGS.expired_url),
+  rules: rulesResponse.optional().meta(SETTINGS.rules),
+  split: splitResponse.optional().meta(SETTINGS.split),
+  preview: previewResponse.optional().meta(SETTINGS.preview),
+  forward_path: forwardPath.optional().meta(SETTINGS.forward_path),
+  max_clicks: z.int().optional().meta(SETTINGS.max_clicks),
   clicks_left: z
     .int()
     .optional()
-    .meta({ description: "How often it will still lead on.", examples: [37] }),
-  limit_counts: z.literal("human").optional(),
-  confirm: z.literal(true).optional(),
+    .meta({ description: "How many redirects the limit still allows.", examples: [37] }),
+  limit_counts: z.literal("human").optional().meta(SETTINGS.limit_counts),
+  confirm: z.literal(true).optional().meta(SETTINGS.confirm),
 };

@@ -1,7 +1,9 @@
 /** Schemas of splits, as requests set them and as the API returns them. */
 import * as z from "zod";
 
+import { ARM_ID, EXPIRES_AT } from "./examples.ts";
 import { instant } from "./instant.ts";
+import { destination } from "./link-fields.ts";
 
 /** Most arms of a split, and characters of an arm's id. */
 const ARMS_MAX = 10;
@@ -19,15 +21,27 @@ const arm = z
       .string()
       .max(ID_LENGTH_MAX)
       .optional()
-      .meta({ description: "Keeps the arm's figures when it changes; a new arm gets an id." }),
-    url: z.string().meta({ examples: ["https://example.com/b"] }),
+      .meta({
+        description:
+          "The id of an arm that the link has, to keep its statistics; a new arm gets an id.",
+        examples: [ARM_ID],
+      }),
+    url: destination,
     weight,
   })
-  .meta({ id: "NewLinkArm" });
+  .meta({
+    id: "NewLinkArm",
+    description: "An arm to set: a share of the visitors, and its destination.",
+  });
 
 const until = instant.nullish().meta({
-  description: "From then on everybody gets the link's own destination; null for no end.",
+  description: "From then on, all visitors get the link's own destination; null for no end.",
+  examples: [EXPIRES_AT],
 });
+
+const armsMeta = {
+  description: "The arms; their weights add up to 100 at most.",
+};
 
 /** The split of a request. */
 export const splitField = z
@@ -39,23 +53,41 @@ export const splitField = z
       .refine(
         (arms) => arms.reduce((sum, one) => sum + one.weight, 0) <= 100,
         "expected weights whose sum is 100 at most",
-      ),
+      )
+      .meta(armsMeta),
     until,
   })
-  .meta({ id: "NewLinkSplit" });
+  .meta({
+    id: "NewLinkSplit",
+    description: "A split to set: other destinations for shares of the visitors.",
+  });
 
 /** The split of a response. */
 export const splitResponse = z
   .object({
-    arms: z.array(
-      z
-        .object({
-          id: z.string().meta({ examples: ["arm_01k9z3v6x7e8w9r0t1y2u3i4o5"] }),
-          url: z.string(),
-          weight,
-        })
-        .meta({ id: "LinkArm" }),
-    ),
-    until: z.iso.datetime().nullable(),
+    arms: z
+      .array(
+        z
+          .object({
+            id: z.string().meta({
+              description: "The arm's id, by which its clicks are counted.",
+              examples: [ARM_ID],
+            }),
+            url: destination,
+            weight,
+          })
+          .meta({
+            id: "LinkArm",
+            description: "An arm: a share of the visitors, and its destination.",
+          }),
+      )
+      .meta(armsMeta),
+    until: z.iso
+      .datetime()
+      .nullable()
+      .meta({
+        description: "From then on, all visitors get the link's own destination; null for no end.",
+        examples: [EXPIRES_AT],
+      }),
   })
-  .meta({ id: "LinkSplit" });
+  .meta({ id: "LinkSplit", description: "Other destinations for shares of the visitors." });

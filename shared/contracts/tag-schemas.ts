@@ -16,10 +16,29 @@ export const TAG_COLORS = [
   "pink",
 ] as const;
 
-export const changeTagBody = z.strictObject({
-  name: tag.optional().meta({ description: "The new name, which all links with the tag get." }),
-  color: z.enum(TAG_COLORS).nullish().meta({ description: "The tag's colour; null for none." }),
-  merge: z.boolean().optional().meta({
-    description: "Whether the tag may become one with another that has the new name already.",
-  }),
-});
+/** The description of a colour in requests and responses. */
+export const tagColorMeta = {
+  description: "The tag's colour; null for none.",
+  examples: ["green" satisfies (typeof TAG_COLORS)[number]],
+};
+
+export const changeTagBody = z
+  .strictObject({
+    name: tag.optional().meta({
+      description: "The new name, which all links with the tag get.",
+      examples: ["spring"],
+    }),
+    color: z.enum(TAG_COLORS).nullish().meta(tagColorMeta),
+    merge: z
+      .boolean()
+      .optional()
+      .meta({
+        description: "Whether the tag may become one with another that has the new name already.",
+        examples: [true],
+      }),
+  })
+  .meta({
+    id: "TagChange",
+    description: "The fields of a tag to change.",
+    examples: [{ name: "spring-sale", color: "green" }],
+  });

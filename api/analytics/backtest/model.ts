@@ -1,9 +1,10 @@
 /** Schemas of backtests: which rules would have decided the clicks of a period. */
 import * as z from "zod";
 
+import { destination } from "../../../shared/contracts/link-fields.ts";
 import { rulesField } from "../../../shared/contracts/link-rules.ts";
-import { completeFrom } from "../model.ts";
 import { periodParameters } from "../period-parameters.ts";
+import { completeFrom, linkId } from "../response-fields.ts";
 
 export const backtestBody = z
   .strictObject({
@@ -13,9 +14,20 @@ export const backtestBody = z
         [{ url: "https://example.com/de", conditions: [{ type: "country", in: ["DE", "AT"] }] }],
       ],
     }),
-    ...periodParameters,
+    period: periodParameters.period.meta({
+      description: "As in analytics; `30d` when neither it nor dates are sent.",
+    }),
+    start_date: periodParameters.start_date.meta({
+      description: "The first day, or the instant, at which the range begins.",
+    }),
+    end_date: periodParameters.end_date.meta({
+      description: "The last day, whole, or the instant before which the range ends.",
+    }),
+    timezone: periodParameters.timezone.meta({
+      description: "The time zone of the days; `UTC` when left out. Schedules have their own.",
+    }),
   })
-  .meta({ id: "BacktestQuery" });
+  .meta({ id: "BacktestQuery", description: "Rules to try on the clicks of a period." });
 
 export type BacktestBody = z.output<typeof backtestBody>;
 
@@ -24,38 +36,43 @@ const percentage = z.number().meta({ examples: [60] });
 
 export const backtestResponse = z
   .object({
-    link_id: z.string(),
-    clicks: clicks.meta({ description: "People's clicks of the period: the sum of all others." }),
+    link_id: linkId,
+    clicks: clicks.meta({
+      description: "Clicks by people in the period: the sum of all other counts.",
+    }),
     rules: z
       .array(
         z
           .object({
-            url: z.string(),
-            clicks: clicks.meta({ description: "Clicks that the rule would have decided." }),
+            url: destination,
+            clicks: clicks.meta({ description: "Clicks that the rule would have matched." }),
             undeterminable: z.int().meta({
               description:
-                "Clicks that it may have decided: of these it is not stored what its conditions look at, so it is not known where they would have led.",
+                "Clicks that it may have matched: what its conditions check is not stored for them.",
               examples: [3],
             }),
             percentage: percentage.meta({ description: "Share of `clicks` in all clicks." }),
           })
-          .meta({ id: "BacktestRule" }),
+          .meta({ id: "BacktestRule", description: "The clicks that a rule would have matched." }),
       )
       .meta({ description: "The rules, in the order of the request." }),
     otherwise: z
       .object({
-        clicks: clicks.meta({ description: "Clicks that no rule would have decided." }),
+        clicks: clicks.meta({ description: "Clicks that no rule would have matched." }),
         percentage: percentage.meta({ description: "Share of these in all clicks." }),
       })
+      .meta({ id: "BacktestRest", description: "The clicks that no rule would have matched." })
       .meta({
-        id: "BacktestRest",
-        description: "What would have been left to the split, or the link's own destination.",
+        description: "The clicks that would have gone to the split or the link's own destination.",
       }),
     complete_from: completeFrom.complete_from.meta({
       description:
-        "Present when not all clicks of the period were read: the newest 50,000 count, as far as single clicks are stored. Those before are not counted.",
+        "Present when not all clicks of the period were read: only the newest 50,000 are counted, and only while single clicks are stored. Earlier clicks are not counted.",
     }),
   })
-  .meta({ id: "Backtest" });
+  .meta({
+    id: "Backtest",
+    description: "What rules would have done to the clicks of a period.",
+  });
 
 export type Backtest = z.output<typeof backtestResponse>;

@@ -3,8 +3,8 @@ import { Elysia } from "elysia";
 
 import { decodeId } from "../../../shared/ids.ts";
 import type { AuthPlugin } from "../../auth/plugin.ts";
-import { idParams } from "../../http/common-schemas.ts";
 import { principalOf } from "../../http/request-context.ts";
+import { linkParams } from "../../links/model.ts";
 import { READ_ACCESS } from "../access.ts";
 import type { AnalyticsService } from "../service.ts";
 import { backtestBody, backtestResponse } from "./model.ts";
@@ -22,7 +22,7 @@ export const backtestRoutes = ({ auth, analytics }: BacktestRoutesDeps) =>
         access: READ_ACCESS,
         jsonBody: "required",
         errors: ["invalid_url"],
-        params: idParams,
+        params: linkParams,
         body: backtestBody,
         response: { 200: backtestResponse },
         detail: {

@@ -4,13 +4,15 @@
  */
 import * as z from "zod";
 
+import { LINK_ID, LONG_URL } from "../../../shared/contracts/examples.ts";
 import {
   BULK_LINKS_MAX,
   BULK_PASSWORDS_MAX,
   createLinkBody,
   updateLinkBody,
 } from "../../../shared/contracts/link-schemas.ts";
-import { type ApiError, ERROR_CODES } from "../../http/errors.ts";
+import { entryError } from "../../http/error-schemas.ts";
+import type { ApiError } from "../../http/errors.ts";
 import type { LinkRow } from "../model.ts";
 import { createdLink, fullLink } from "../responses.ts";
 import type { LinkResult } from "../results.ts";
@@ -37,49 +39,63 @@ const rowsOf = <Row extends z.ZodType>(row: Row) =>
       `at most ${BULK_PASSWORDS_MAX} links with a password at once`,
     )
     .meta({
-      description: `At most ${BULK_PASSWORDS_MAX} of them with a password; each counts against the account's budget of passwords.`,
+      description: `The links, at most ${BULK_PASSWORDS_MAX} of them with a password; each password counts against the account's budget of passwords.`,
     });
 
 const hasPassword = (row: unknown): boolean =>
   typeof row === "object" && row !== null && "password" in row && typeof row.password === "string";
 
-export const bulkCreateBody = z
-  .strictObject({ links: rowsOf(createLinkBody) })
-  .meta({ id: "NewLinks" });
+export const bulkCreateBody = z.strictObject({ links: rowsOf(createLinkBody) }).meta({
+  id: "NewLinks",
+  description: "Links to create at once.",
+  examples: [{ links: [{ url: LONG_URL }, { url: "https://example.com/shoes", alias: "shoes" }] }],
+});
 
 /** An update of one of several links. */
 export const bulkChange = updateLinkBody
-  .extend({ id: z.string() })
-  .meta({ id: "LinkChangeOfMany" });
+  .extend({
+    id: z.string().meta({ description: "The id of the link to change.", examples: [LINK_ID] }),
+  })
+  .meta({ id: "LinkChangeOfMany", description: "A link, and the fields of it to change." });
 
-export const bulkUpdateBody = z
-  .strictObject({ links: rowsOf(bulkChange) })
-  .meta({ id: "LinkChanges" });
+export const bulkUpdateBody = z.strictObject({ links: rowsOf(bulkChange) }).meta({
+  id: "LinkChanges",
+  description: "Links to change at once.",
+  examples: [{ links: [{ id: LINK_ID, title: "Spring sale, extended" }] }],
+});
 
 export const bulkDeleteBody = z
-  .strictObject({ ids: z.array(z.string()).min(1).max(BULK_LINKS_MAX) })
-  .meta({ id: "LinkDeletions" });
+  .strictObject({
+    ids: z
+      .array(z.string())
+      .min(1)
+      .max(BULK_LINKS_MAX)
+      .meta({
+        description: "The ids of the links to delete, without duplicates.",
+        examples: [[LINK_ID]],
+      }),
+  })
+  .meta({ id: "LinkDeletions", description: "Links to delete at once." });
 
-const rowError = z.object({
-  code: z.enum(ERROR_CODES),
-  message: z.string(),
-  param: z.string().optional(),
-  details: z.array(z.object({ param: z.string(), message: z.string() })).optional(),
-});
+const index = z.int().meta({ description: "The position in the request, from 0.", examples: [0] });
+
+const failed = z.int().meta({ description: "How many entries failed.", examples: [1] });
+
+/** How many entries succeeded. */
+const countOf = (description: string) => z.int().meta({ description, examples: [99] });
 
 const entriesOf = <Entry extends z.ZodRawShape>(entry: Entry) =>
   z
-    .array(
-      z.union([
-        z.object({ index: z.int(), ...entry }),
-        z.object({ index: z.int(), error: rowError }),
-      ]),
-    )
+    .array(z.union([z.object({ index, ...entry }), z.object({ index, error: entryError })]))
     .meta({ description: "One entry per row, in the order of the request." });
 
 export const bulkCreateResponse = z
-  .object({ data: entriesOf({ link: createdLink }), created: z.int(), failed: z.int() })
-  .meta({ id: "BulkLinks" });
+  .object({
+    data: entriesOf({ link: createdLink.meta({ description: "The link." }) }),
+    created: countOf("How many links were created."),
+    failed,
+  })
+  .meta({ id: "BulkLinks", description: "The outcome of each link of a bulk request." });
 
 export const bulkCheckResponse = z
   .object({
@@ -87,17 +103,27 @@ export const bulkCheckResponse = z
       valid: z.literal(true).meta({ description: "The link could be created." }),
     }),
     valid: z.int().meta({ description: "How many links could be created.", examples: [1] }),
-    failed: z.int(),
+    failed,
   })
   .meta({ id: "BulkCheck", description: "What was found about each link; none was created." });
 
 export const bulkUpdateResponse = z
-  .object({ data: entriesOf({ link: fullLink }), updated: z.int(), failed: z.int() })
-  .meta({ id: "BulkChanges" });
+  .object({
+    data: entriesOf({ link: fullLink.meta({ description: "The link." }) }),
+    updated: countOf("How many links were changed."),
+    failed,
+  })
+  .meta({ id: "BulkChanges", description: "The outcome of each change of a bulk request." });
 
 export const bulkDeleteResponse = z
-  .object({ data: entriesOf({ id: z.string() }), deleted: z.int(), failed: z.int() })
-  .meta({ id: "BulkDeletions" });
+  .object({
+    data: entriesOf({
+      id: z.string().meta({ description: "The id of the link.", examples: [LINK_ID] }),
+    }),
+    deleted: countOf("How many links were deleted."),
+    failed,
+  })
+  .meta({ id: "BulkDeletions", description: "The outcome of each deletion of a bulk request." });
 
 /** The entries of a response, and how many failed. */
 export function toEntries<Entry extends object>(

@@ -1,6 +1,7 @@
 /** Schemas of explanations: where a request for a link would be redirected, and why. */
 import * as z from "zod";
 
+import { RULE_ID } from "../../../shared/contracts/examples.ts";
 import { instant } from "../../../shared/contracts/instant.ts";
 import { plainText } from "../../../shared/contracts/text.ts";
 
@@ -31,60 +32,97 @@ export const explainBody = z
         description: "The country of the address; when left out, rules by country do not match.",
         examples: ["DE"],
       }),
-    continent: z.enum(["AF", "AN", "AS", "EU", "NA", "OC", "SA"]).optional(),
+    continent: z
+      .enum(["AF", "AN", "AS", "EU", "NA", "OC", "SA"])
+      .optional()
+      .meta({ description: "The continent of the address.", examples: ["EU"] }),
     language: header("The header `Accept-Language`.", "de-AT,de;q=0.9,en;q=0.8"),
     referrer: header("The header `Referer`.", "https://news.example.com/article"),
     query: header("The short URL's query, without `?`.", "utm_source=mail"),
-    at: instant.optional().meta({ description: "The instant of the request; now when left out." }),
+    at: instant.optional().meta({
+      description: "The instant of the request; now when left out.",
+      examples: ["2030-01-01T08:00:00Z"],
+    }),
   })
-  .meta({ id: "LinkRequest" });
+  .meta({
+    id: "LinkRequest",
+    description: "A request to explain; it lacks what is omitted.",
+  });
 
 export type ExplainBody = z.output<typeof explainBody>;
+
+const url = z.string().meta({
+  description: "The destination, before the short URL's query is forwarded.",
+  examples: ["https://apps.apple.com/app/id1"],
+});
+
+const matched = z.boolean().meta({ description: "Whether it matches.", examples: [true] });
 
 export const explanation = z
   .object({
     status: z.string().meta({
-      description: "What the link is at that instant; it leads nowhere unless it is `active`.",
+      description: "The link's status at that time; only an `active` link redirects.",
       examples: ["active"],
     }),
-    requires_password: z.boolean(),
+    requires_password: z
+      .boolean()
+      .meta({ description: "Whether the visitor must enter a password first.", examples: [false] }),
     preview: z.boolean().meta({
       description:
-        "Whether the request gets the link's card instead of being redirected: a link-preview agent's does.",
+        "Whether the request gets the link's card instead of a redirect, as those of link-preview agents do.",
+      examples: [false],
     }),
     target: z
       .object({
-        kind: z.enum(["rule", "arm", "default"]),
-        id: z.string().nullable().meta({ description: "null for the link's own destination." }),
-        url: z
+        kind: z
+          .enum(["rule", "arm", "default"])
+          .meta({ description: "A rule, an arm of the split, or the link's own destination." }),
+        id: z
           .string()
-          .meta({ description: "The destination, before the short URL's query is forwarded." }),
+          .nullable()
+          .meta({
+            description: "The id of the rule or arm; null for the link's own destination.",
+            examples: [RULE_ID],
+          }),
+        url,
       })
       .nullable()
       .meta({
-        description: "Where the request leads; null when the link is not active.",
+        description: "Where the request is redirected; null when the link is not active.",
         examples: [{ kind: "default", id: null, url: "https://example.com/" }],
       }),
     rules: z
       .array(
         z.object({
-          id: z.string(),
-          url: z.string(),
-          matched: z.boolean(),
-          conditions: z.array(
-            z.object({
-              type: z.string(),
-              matched: z.boolean(),
-              actual: z.string().nullable().meta({
-                description:
-                  "The request's value, shortened to 255 characters; null when it is unknown.",
+          id: z.string().meta({
+            description: "The rule's id, by which its clicks are counted.",
+            examples: [RULE_ID],
+          }),
+          url,
+          matched,
+          conditions: z
+            .array(
+              z.object({
+                type: z.string().meta({
+                  description: "The property of the request that the condition checks.",
+                  examples: ["os"],
+                }),
+                matched,
+                actual: z
+                  .string()
+                  .nullable()
+                  .meta({
+                    description:
+                      "The request's value, shortened to 255 characters; null when it is unknown.",
+                    examples: ["iOS"],
+                  }),
               }),
-            }),
-          ),
+            )
+            .meta({ description: "The conditions of the rule, and which of them match." }),
         }),
       )
       .meta({ description: "The rules in order, up to the first that matches." }),
   })
-  .meta({ id: "LinkExplanation" });
+  .meta({ id: "LinkExplanation", description: "Where a request is redirected, and why." });
 
 export type Explanation = z.output<typeof explanation>;

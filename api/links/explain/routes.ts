@@ -3,8 +3,8 @@ import { Elysia } from "elysia";
 
 import { decodeId } from "../../../shared/ids.ts";
 import type { AuthPlugin } from "../../auth/plugin.ts";
-import { idParams } from "../../http/common-schemas.ts";
 import { principalOf } from "../../http/request-context.ts";
+import { linkParams } from "../model.ts";
 import type { LinkService } from "../service.ts";
 import { explainBody, explanation } from "./model.ts";
 
@@ -20,7 +20,7 @@ export const explainRoutes = ({ auth, links }: ExplainRoutesDeps) =>
       {
         access: { scope: "links:read", limit: null, cost: 1, expensive: true },
         jsonBody: "required",
-        params: idParams,
+        params: linkParams,
         body: explainBody,
         response: { 200: explanation },
         detail: {

@@ -245,7 +245,7 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
     api/shares/model.ts FORM_TEXT_LENGTH_MAX
     api/domains/host.ts HOST_LENGTH_MAX
     api/http/pagination.ts PAGE_MAX
-    api/http/pagination.ts limit
+    api/http/pagination.ts PAGE_SIZE_MAX
     api/http/pagination.ts CURSOR_LENGTH_MAX
     api/links/model.ts HOST_LENGTH_MAX
     api/links/model.ts ALIAS_LENGTH_MAX

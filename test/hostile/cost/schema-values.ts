@@ -2,7 +2,7 @@
  * Values that fill a schema up to its bounds, and are valid: a member, a kind of condition or a filter that is added to the
  * product is filled from its first day.
  */
-import { LOGO } from "../../../api/openapi/prose/examples.ts";
+import { LOGO } from "../../../shared/contracts/examples.ts";
 import { createPng } from "../../harness/png.ts";
 import type { BodySchema } from "../routes.ts";
 

@@ -1,0 +1,32 @@
+/** Fields that several schemas of links share, in requests and responses, and their descriptions. */
+import * as z from "zod";
+
+import { LONG_URL } from "./examples.ts";
+import { URL_LENGTH_MAX } from "./web-url.ts";
+
+/** A destination. `parseWebUrl` checks it, because the error is `invalid_url`; so the schema only documents the bound. */
+export const destination = z.string().meta({
+  description: "The destination: an absolute http or https URL.",
+  examples: [LONG_URL],
+  maxLength: URL_LENGTH_MAX,
+});
+
+/** Examples of UTM values. */
+export const UTM_EXAMPLES = {
+  utm_source: "newsletter",
+  utm_medium: "email",
+  utm_campaign: "spring",
+  utm_term: "shoes",
+  utm_content: "header",
+} as const;
+
+export type UtmName = keyof typeof UTM_EXAMPLES;
+
+export const titleMeta = {
+  description: "A name for people of the account; visitors do not see it.",
+  examples: ["Spring sale"],
+};
+
+/** Of tags and of an external id. */
+export const TAGS_EXAMPLE = ["spring", "newsletter"];
+export const EXTERNAL_ID_EXAMPLE = "order-4711";
