@@ -145,7 +145,7 @@ const VALUES: readonly Value[] = [
   ["analytics", "valid for an hour", "api/shares/token", "ACCESS_SECONDS = 3_600"],
   ["analytics", "5,000 clicks at first", "api/clicks/export", "FIRST_PART_ROWS = 5_000"],
   ["analytics", "up to 100,000. Each part", "api/clicks/export", "PART_ROWS = 100_000"],
-  ["analytics", "at most three exports at once", "api/clicks/export", "EXPORTS_MAX = 3"],
+  ["analytics", "at most three exports at once", "api/clicks/running-exports", "EXPORTS_MAX = 3"],
   ["batches", "at most 60,000 clicks", "worker/batches/collector", "ROWS_MAX = 60_000"],
   ["batches", "2,000 segments and 16 MiB", "worker/batches/collector", "SEGMENTS_MAX = 2_000"],
   [
