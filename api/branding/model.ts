@@ -2,6 +2,7 @@
 import * as z from "zod";
 
 import type { changeBrandingBody } from "../../shared/contracts/branding-schemas.ts";
+import { type QrStyle, qrStyleFields } from "../../shared/contracts/qr-style.ts";
 
 export type ChangeBrandingBody = z.output<typeof changeBrandingBody>;
 
@@ -13,14 +14,22 @@ export type Brand = {
   logo: Buffer | null;
 };
 
-/** The brand of an account that has chosen none. */
-export const NO_BRAND: Brand = { name: null, color: null, logo: null };
+export type Branding = Brand & {
+  /** How QR codes look unless a request says otherwise. */
+  qrStyle: QrStyle | null;
+};
+
+/** The branding of an account that has chosen none. */
+export const NO_BRANDING: Branding = { name: null, color: null, logo: null, qrStyle: null };
+
+const savedQrStyle = z.object(qrStyleFields).meta({ id: "QrStyle" });
 
 export const brandingResponse = z
   .object({
     name: z.string().nullable(),
     color: z.string().nullable(),
     logo: z.string().nullable(),
+    qr_style: savedQrStyle.nullable(),
   })
   .meta({ id: "Branding" });
 
@@ -32,8 +41,10 @@ export const toBrandingResponse = ({
   name,
   color,
   logo,
-}: Brand): z.output<typeof brandingResponse> => ({
+  qrStyle,
+}: Branding): z.output<typeof brandingResponse> => ({
   name,
   color,
   logo: logo === null ? null : toLogoUrl(logo),
+  qr_style: qrStyle,
 });

@@ -69,6 +69,7 @@ const FIELDS: Readonly<Record<string, string>> = {
   limits: "RateLimit",
   quotas: "Quota",
   details: "ErrorDetail",
+  qr_style: "QrStyle",
 };
 
 /** Moves the schemas of bodies, and named objects within them, into the document's components. */

@@ -1,6 +1,8 @@
 /** Rules for how an account presents itself, shared by the API and the dashboard's form. */
 import * as z from "zod";
 
+import { hexColor } from "./colors.ts";
+import { qrStyle } from "./qr-style.ts";
 import { plainText } from "./text.ts";
 
 const NAME_LENGTH_MAX = 100;
@@ -13,10 +15,9 @@ const LOGO_LENGTH_MAX = Math.ceil(LOGO_BYTES_MAX / 3) * 4;
 
 export const brandName = plainText(NAME_LENGTH_MAX).min(1);
 
-export const brandColor = z.string().regex(/^#[0-9a-fA-F]{6}$/, "must be a colour such as #1d4ed8");
-
 export const changeBrandingBody = z.strictObject({
   name: brandName.nullish(),
-  color: brandColor.nullish(),
+  color: hexColor.nullish(),
   logo: z.base64("must be an image in Base64").min(1).max(LOGO_LENGTH_MAX).nullish(),
+  qr_style: qrStyle.meta({ id: "QrStyleChange" }).nullish(),
 });

@@ -9,8 +9,11 @@ export const SCHEMAS: Readonly<Record<string, string>> = {
   LinkDeletions: "Links to delete at once.",
   BulkChanges: "The outcome of each change of a bulk request.",
   BulkDeletions: "The outcome of each deletion of a bulk request.",
-  Branding: "How the account presents itself to readers of shared statistics.",
+  Branding:
+    "How the account presents itself to readers of shared statistics, and how its QR codes look.",
   BrandingChange: "The fields of the branding to change. Those left out stay; null removes one.",
+  QrStyle: "How QR codes look.",
+  QrStyleChange: "How QR codes shall look. Fields that are left out have their defaults.",
   MergeTagsRequest: "Tags to replace by one.",
   Tag: "A tag, with the links that have it.",
   TagList: "A page of tags.",

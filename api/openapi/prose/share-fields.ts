@@ -1,4 +1,5 @@
 /** The fields of shares. */
+import { DEFAULT_QR_STYLE } from "../../../shared/contracts/qr-style.ts";
 import { EXPIRES_AT, LINK_ID, LOGO, SHARE_ID, SHARE_TOKEN } from "./examples.ts";
 import type { Prose } from "./types.ts";
 
@@ -32,6 +33,11 @@ const brandColor: Prose = {
   example: "#1d4ed8",
 };
 
+const qrStyle: Prose = {
+  text: "How QR codes look where a request does not say otherwise; null for black squares on white.",
+  example: { ...DEFAULT_QR_STYLE, foreground: "#1d4ed8", shape: "rounded" },
+};
+
 export const SHARE_FIELDS: Readonly<Record<string, Prose>> = {
   "Branding.name": brandName,
   "BrandingChange.name": brandName,
@@ -45,6 +51,8 @@ export const SHARE_FIELDS: Readonly<Record<string, Prose>> = {
     text: "A PNG, JPEG or WebP image in Base64, of up to 512 KiB; null for none.",
     example: LOGO,
   },
+  "Branding.qr_style": qrStyle,
+  "BrandingChange.qr_style": qrStyle,
   "Share.id": id,
   "ShareWithUrl.id": id,
   "NewShare.link_id": linkId,

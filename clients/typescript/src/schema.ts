@@ -340,7 +340,7 @@ export interface paths {
     };
     /**
      * Get the branding
-     * @description What readers of shared statistics see of the account: nothing by default.
+     * @description What readers of shared statistics see of the account, and how its QR codes look: nothing by default.
      *
      *     Requires the scope `shares:read`.
      */
@@ -352,7 +352,7 @@ export interface paths {
     head?: never;
     /**
      * Change the branding
-     * @description Changes the fields that the body has; null removes one. It applies to all shared statistics of the mode, from the next request on. A logo is a PNG, JPEG or WebP image of up to 512 KiB and 4 million pixels; it is scaled to 480 × 112 pixels and encoded as WebP. Pages darken the colour on light backgrounds, and lighten it on dark ones, as far as text needs it to be readable.
+     * @description Changes the fields that the body has; null removes one. It applies to all shared statistics of the mode, from the next request on. A logo is a PNG, JPEG or WebP image of up to 512 KiB and 4 million pixels; it is scaled to 480 × 112 pixels and encoded as WebP. Pages darken the colour on light backgrounds, and lighten it on dark ones, as far as text needs it to be readable. `qr_style` is how QR codes of the mode look where a request does not say otherwise.
      *
      *     Requires the scope `shares:write`.
      */
@@ -690,7 +690,7 @@ export interface paths {
     };
     /**
      * Get a link's QR code
-     * @description Returns a QR code of the short URL as SVG or PNG.
+     * @description Returns a QR code of the short URL as SVG, PNG or PDF. Parameters that are left out are those of the account's saved style (`qr_style` of `/v1/branding`). Colours that scanners may fail to read are rejected: the background must be lighter than the foreground, by 55 % of the luminance from black to white (symbol contrast of grade B, ISO/IEC 15415).
      *
      *     Requires the scope `links:read`.
      */
@@ -1495,7 +1495,7 @@ export interface components {
        */
       url: string;
     };
-    /** @description How the account presents itself to readers of shared statistics. */
+    /** @description How the account presents itself to readers of shared statistics, and how its QR codes look. */
     Branding: {
       /**
        * @description The colour of chart, map and links, as `#rrggbb`; null for that of the dashboard.
@@ -1512,6 +1512,18 @@ export interface components {
        * @example Acme
        */
       name: string | null;
+      /**
+       * @description How QR codes look where a request does not say otherwise; null for black squares on white.
+       * @example {
+       *       "foreground": "#1d4ed8",
+       *       "background": "#ffffff",
+       *       "shape": "rounded",
+       *       "eyes": "square",
+       *       "logo": false,
+       *       "margin": 4
+       *     }
+       */
+      qr_style: components["schemas"]["QrStyle"] | null;
     };
     /** @description The fields of the branding to change. Those left out stay; null removes one. */
     BrandingChange: {
@@ -1531,6 +1543,18 @@ export interface components {
        * @example Acme
        */
       name?: string | null;
+      /**
+       * @description How QR codes look where a request does not say otherwise; null for black squares on white.
+       * @example {
+       *       "foreground": "#1d4ed8",
+       *       "background": "#ffffff",
+       *       "shape": "rounded",
+       *       "eyes": "square",
+       *       "logo": false,
+       *       "margin": 4
+       *     }
+       */
+      qr_style?: components["schemas"]["QrStyleChange"] | null;
     };
     /** @description Figures of several links. */
     BulkAnalytics: {
@@ -4980,6 +5004,88 @@ export interface components {
        */
       total_pages: number;
     };
+    /** @description How QR codes look. */
+    QrStyle: {
+      /**
+       * @description Colour behind the code.
+       * @example #ffffff
+       */
+      background: string;
+      /**
+       * @description Shape of the three finder patterns.
+       * @example square
+       * @enum {string}
+       */
+      eyes: "square" | "rounded" | "circle";
+      /**
+       * @description Colour of the code.
+       * @example #1d4ed8
+       */
+      foreground: string;
+      /**
+       * @description Whether the account's logo is in the centre.
+       * @example true
+       */
+      logo: boolean;
+      /**
+       * Format: int32
+       * @description Quiet zone in modules; the standard requires 4.
+       * @example 4
+       */
+      margin: number;
+      /**
+       * @description Shape of the modules.
+       * @example square
+       * @enum {string}
+       */
+      shape: "square" | "rounded" | "dots";
+    };
+    /** @description How QR codes shall look. Fields that are left out have their defaults. */
+    QrStyleChange: {
+      /**
+       * @description Colour behind the code.
+       * @default #ffffff
+       * @example #ffffff
+       * @example #ffffff
+       */
+      background?: string;
+      /**
+       * @description Shape of the three finder patterns.
+       * @default square
+       * @example square
+       * @enum {string}
+       */
+      eyes?: "square" | "rounded" | "circle";
+      /**
+       * @description Colour of the code.
+       * @default #000000
+       * @example #1d4ed8
+       * @example #000000
+       */
+      foreground?: string;
+      /**
+       * @description Whether the account's logo is in the centre.
+       * @default false
+       * @example true
+       * @example false
+       */
+      logo?: boolean;
+      /**
+       * Format: int32
+       * @description Quiet zone in modules; the standard requires 4.
+       * @default 4
+       * @example 4
+       * @example 4
+       */
+      margin?: number;
+      /**
+       * @description Shape of the modules.
+       * @default square
+       * @example square
+       * @enum {string}
+       */
+      shape?: "square" | "rounded" | "dots";
+    };
     /** @description A bound on what an account creates or holds. */
     Quota: {
       /**
@@ -7331,13 +7437,23 @@ export interface operations {
   getLinkQr: {
     parameters: {
       query?: {
-        /** @description Share of the code that may be covered: about 7, 15, 25 or 30 %. */
+        /** @description Colour behind the code, with or without `#`. Unless the account's style says otherwise: `ffffff`. */
+        background?: string;
+        /** @description Share of the code that may be covered: about 7, 15, 25 or 30 %. With a logo it is always `H`. */
         error_correction?: "L" | "M" | "Q" | "H";
+        /** @description Shape of the three finder patterns. Unless the account's style says otherwise: `square`. */
+        eyes?: "square" | "rounded" | "circle";
+        /** @description Colour of the code, with or without `#`. Unless the account's style says otherwise: `000000`. */
+        foreground?: string;
         /** @description The format of the image. */
-        format?: "svg" | "png";
-        /** @description Quiet zone in modules; the standard requires 4. */
+        format?: "svg" | "png" | "pdf";
+        /** @description Whether the account's logo is in the centre. Unless the account's style says otherwise: `false`. */
+        logo?: "true" | "false";
+        /** @description Quiet zone in modules; the standard requires 4. Unless the account's style says otherwise: 4. */
         margin?: number;
-        /** @description Width and height in pixels. */
+        /** @description Shape of the modules. Unless the account's style says otherwise: `square`. */
+        shape?: "square" | "rounded" | "dots";
+        /** @description Width and height in pixels; of a PDF in points, 1/72 inch. */
         size?: number;
       };
       header?: never;
@@ -7355,6 +7471,7 @@ export interface operations {
           [name: string]: unknown;
         };
         content: {
+          "application/pdf": string;
           "image/png": string;
           "image/svg+xml": string;
         };

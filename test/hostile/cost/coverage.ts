@@ -87,6 +87,7 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
     api/shares/read-budget.ts SAVED_MAX
     api/shares/read-budget.ts EARNED_PER_MINUTE
     api/branding/logo.ts ENCODING
+    api/links/qr/draw.ts DRAWING
     api/clicks/export.ts EXPORTS_MAX
     api/clickhouse.ts QUERIES
     api/analytics/live.ts STREAMS_MAX
