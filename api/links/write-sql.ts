@@ -209,12 +209,14 @@ export async function updateLinkRows(
   rows: readonly LinkRow[],
 ): Promise<void> {
   const columns = listColumns(transaction, CHANGED_COLUMNS);
+  const ids = rows.map(({ id }) => id);
+  // With the ids by themselves, because PostgreSQL takes any array for one of a hundred elements.
   await transaction`
     update links link
        set (${columns}) =
            (select ${columns} from jsonb_populate_record(null::links, changed))
       from jsonb_array_elements(${transaction.json([...rows])}::jsonb) changed
-     where link.id = (changed ->> 'id')::uuid`;
+     where ${isOneOf(transaction, ids)} and link.id = (changed ->> 'id')::uuid`;
 }
 
 /** Deletes links with their counters. */

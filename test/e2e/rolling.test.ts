@@ -19,10 +19,10 @@ const CLIENTS = 16;
 const PER_SECOND = 2_000;
 
 /**
- * The same for the API, whose requests cost far more: as many as it can take would leave PostgreSQL no time for the
- * connections of a new process, which may wait 2 s.
+ * The same for the API, whose requests cost far more. As many as it can take, or as many at once, would leave PostgreSQL no
+ * time for the connections of a new process, which may wait 2 s.
  */
-const API_PER_SECOND = 300;
+const API_LOAD = { clients: 4, perSecond: 100 };
 
 /** With it, connections in a closing listener's queue go to the others on its port (Linux 5.14). */
 const MIGRATE = "/proc/sys/net/ipv4/tcp_migrate_req";
@@ -80,6 +80,7 @@ type Connections = "kept" | "new";
 type SendOptions = {
   headers?: Record<string, string>;
   connections?: Connections;
+  clients?: number;
   perSecond?: number;
 };
 
@@ -87,12 +88,17 @@ type SendOptions = {
 async function sendDuring(
   urls: readonly string[],
   work: (results: Results) => Promise<void>,
-  { headers = {}, connections = "kept", perSecond = PER_SECOND }: SendOptions = {},
+  {
+    headers = {},
+    connections = "kept",
+    clients: count = CLIENTS,
+    perSecond = PER_SECOND,
+  }: SendOptions = {},
 ): Promise<Results> {
   const results: Results = { statuses: new Map(), failures: [] };
-  const pauseMs = (CLIENTS / perSecond) * 1_000;
+  const pauseMs = (count / perSecond) * 1_000;
   let working = true;
-  const clients = Array.from({ length: CLIENTS }, async (_, client) => {
+  const clients = Array.from({ length: count }, async (_, client) => {
     const agents = new Map(urls.map((url) => [url, createAgent()]));
     let due = performance.now();
     for (let i = client; working; i++) {
@@ -195,7 +201,7 @@ test("API processes behind a proxy are replaced without a failed request", async
         await Bun.sleep(1_000);
       }
     },
-    { headers: authorization, perSecond: API_PER_SECOND },
+    { headers: authorization, ...API_LOAD },
   );
   expect(results.failures).toEqual([]);
   expect([...results.statuses.keys()]).toEqual([200]);
@@ -222,7 +228,7 @@ test("API processes that share a port are replaced without a failed request", as
         running[i] = await start(i);
       }
     },
-    { headers: { authorization: `Bearer ${key}` }, perSecond: API_PER_SECOND },
+    { headers: { authorization: `Bearer ${key}` }, ...API_LOAD },
   );
   console.log(`${results.statuses.get(200)} requests`);
   expect(results.failures).toEqual([]);
