@@ -62,7 +62,7 @@ export function resourceRoutes(deps: ResourceRoutesDeps, { auth, consumeMany, or
   const { listWindows, listQuotas } = stores;
   const idempotent = createIdempotent(stores.requests);
   return new Elysia()
-    .use(linkRoutes({ auth, idempotent, consumeMany, links, shortUrl }))
+    .use(linkRoutes({ auth, idempotent, consumeMany, links, branding, shortUrl }))
     .use(bulkLinkRoutes({ auth, idempotent, consumeMany, links, shortUrl }))
     .use(tagRoutes({ auth, tags }))
     .use(explainRoutes({ auth, links }))

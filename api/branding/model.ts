@@ -5,7 +5,9 @@ import {
   brandColorMeta,
   brandNameMeta,
   type changeBrandingBody,
+  qrStyleMeta,
 } from "../../shared/contracts/branding-schemas.ts";
+import { type QrStyle, qrStyleFields } from "../../shared/contracts/qr-style.ts";
 
 export type ChangeBrandingBody = z.output<typeof changeBrandingBody>;
 
@@ -17,8 +19,17 @@ export type Brand = {
   logo: Buffer | null;
 };
 
-/** The brand of an account that has chosen none. */
-export const NO_BRAND: Brand = { name: null, color: null, logo: null };
+export type Branding = Brand & {
+  /** How QR codes look unless a request says otherwise. */
+  qrStyle: QrStyle | null;
+};
+
+/** The branding of an account that has chosen none. */
+export const NO_BRANDING: Branding = { name: null, color: null, logo: null, qrStyle: null };
+
+const savedQrStyle = z
+  .object(qrStyleFields)
+  .meta({ id: "QrStyle", description: "How QR codes look." });
 
 export const brandingResponse = z
   .object({
@@ -31,10 +42,12 @@ export const brandingResponse = z
         description: "The logo as a `data:` URL of a WebP image; null for none.",
         examples: ["data:image/webp;base64,UklGRiQA…"],
       }),
+    qr_style: savedQrStyle.nullable().meta(qrStyleMeta),
   })
   .meta({
     id: "Branding",
-    description: "How the account presents itself to readers of shared statistics.",
+    description:
+      "How the account presents itself to readers of shared statistics, and how its QR codes look.",
   });
 
 /** The image as a `data:` URL, which needs no request. */
@@ -45,8 +58,10 @@ export const toBrandingResponse = ({
   name,
   color,
   logo,
-}: Brand): z.output<typeof brandingResponse> => ({
+  qrStyle,
+}: Branding): z.output<typeof brandingResponse> => ({
   name,
   color,
   logo: logo === null ? null : toLogoUrl(logo),
+  qr_style: qrStyle,
 });

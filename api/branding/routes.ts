@@ -18,7 +18,8 @@ export const brandingRoutes = ({ auth, branding }: BrandingRoutesDeps) =>
       detail: {
         operationId: "getBranding",
         summary: "Get the branding",
-        description: "What readers of shared statistics see of the account: nothing by default.",
+        description:
+          "What readers of shared statistics see of the account, and how its QR codes look: nothing by default.",
       },
     })
     .patch(
@@ -33,7 +34,7 @@ export const brandingRoutes = ({ auth, branding }: BrandingRoutesDeps) =>
           operationId: "updateBranding",
           summary: "Change the branding",
           description:
-            "Changes the fields that the body has; null removes one. It applies to all shared statistics of the mode, from the next request on. A logo is a PNG, JPEG or WebP image of up to 512 KiB and 4 million pixels; it is scaled to 480 × 112 pixels and encoded as WebP. Pages darken the colour on light backgrounds, and lighten it on dark ones, as far as text needs it to be readable.",
+            "Changes the fields that the body has; null removes one. It applies to all shared statistics of the mode, from the next request on. A logo is a PNG, JPEG or WebP image of up to 512 KiB and 4 million pixels; it is scaled to 480 × 112 pixels and encoded as WebP. Pages darken the colour on light backgrounds, and lighten it on dark ones, as far as text needs it to be readable. `qr_style` is how QR codes of the mode look where a request does not say otherwise.",
         },
       },
     );

@@ -2,24 +2,27 @@
 import type { AccountScope } from "../http/principal.ts";
 import type { Sql } from "../postgres.ts";
 import { encodeLogo } from "./logo.ts";
-import { type Brand, type ChangeBrandingBody, NO_BRAND } from "./model.ts";
+import { type Branding, type ChangeBrandingBody, NO_BRANDING } from "./model.ts";
 import { changeBranding, findBranding } from "./sql.ts";
 
 export type BrandingService = ReturnType<typeof createBrandingService>;
 
 export const createBrandingService = ({ sql }: { sql: Sql }) => ({
-  find: async (owner: AccountScope): Promise<Brand> => (await findBranding(sql, owner)) ?? NO_BRAND,
+  find: async (owner: AccountScope): Promise<Branding> =>
+    (await findBranding(sql, owner)) ?? NO_BRANDING,
 
   /**
    * Changes the fields that the body has; null removes one. Throws `invalid_request` for a logo that
    * is no image, and `unavailable` when too many are being encoded.
    */
-  async change(owner: AccountScope, { name, color, logo }: ChangeBrandingBody): Promise<Brand> {
-    const change: Partial<Brand> = {};
+  async change(owner: AccountScope, body: ChangeBrandingBody): Promise<Branding> {
+    const { name, color, logo, qr_style } = body;
+    const change: Partial<Branding> = {};
     if (name !== undefined) change.name = name;
     if (color !== undefined) change.color = color?.toLowerCase() ?? null;
     if (logo !== undefined)
       change.logo = logo === null ? null : await encodeLogo(Buffer.from(logo, "base64"));
+    if (qr_style !== undefined) change.qrStyle = qr_style;
     return await changeBranding(sql, owner, change);
   },
 });

@@ -1,6 +1,7 @@
 /** Goal: branding belongs to one account and mode, and a change changes nothing else. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 
+import { DEFAULT_QR_STYLE, type QrStyle } from "../../shared/contracts/qr-style.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import type { AccountScope } from "../http/principal.ts";
 import { changeBranding, findBranding } from "./sql.ts";
@@ -28,13 +29,25 @@ test("fields change one by one, null removes one, and every change is counted", 
   const owner = await newOwner();
   expect(await findBranding(sql, owner)).toBeUndefined();
   const logo = Buffer.from([0, 1, 255]);
+  const qrStyle: QrStyle = { ...DEFAULT_QR_STYLE, foreground: "#1d4ed8", shape: "dots" };
   await changeBranding(sql, owner, { name: "Acme", logo });
-  expect(await findBranding(sql, owner)).toEqual({ name: "Acme", color: null, logo });
-  await changeBranding(sql, owner, { color: "#1d4ed8" });
-  expect(await findBranding(sql, owner)).toEqual({ name: "Acme", color: "#1d4ed8", logo });
+  expect(await findBranding(sql, owner)).toEqual({
+    name: "Acme",
+    color: null,
+    logo,
+    qrStyle: null,
+  });
+  await changeBranding(sql, owner, { color: "#1d4ed8", qrStyle });
+  expect(await findBranding(sql, owner)).toEqual({
+    name: "Acme",
+    color: "#1d4ed8",
+    logo,
+    qrStyle,
+  });
   const after = await changeBranding(sql, owner, { name: null, logo: null });
-  expect(after).toEqual({ name: null, color: "#1d4ed8", logo: null });
-  expect(await versionOf(owner)).toBe(3);
+  expect(after).toEqual({ name: null, color: "#1d4ed8", logo: null, qrStyle });
+  expect((await changeBranding(sql, owner, { qrStyle: null })).qrStyle).toBeNull();
+  expect(await versionOf(owner)).toBe(4);
 });
 
 test("other accounts and the other mode are untouched", async () => {

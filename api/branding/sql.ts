@@ -1,14 +1,15 @@
 /** SQL statements on the branding of accounts. */
 import type { AccountScope } from "../http/principal.ts";
 import type { Sql } from "../postgres.ts";
-import type { Brand } from "./model.ts";
+import type { Branding } from "./model.ts";
 
 export async function findBranding(
   sql: Sql,
   { accountId, mode }: AccountScope,
-): Promise<Brand | undefined> {
-  const [row] = await sql<Brand[]>`
-    select name, color, logo from account_branding where account_id = ${accountId} and mode = ${mode}`;
+): Promise<Branding | undefined> {
+  const [row] = await sql<Branding[]>`
+    select name, color, logo, qr_style as "qrStyle" from account_branding
+     where account_id = ${accountId} and mode = ${mode}`;
   return row;
 }
 
@@ -16,18 +17,20 @@ export async function findBranding(
 export async function changeBranding(
   sql: Sql,
   { accountId, mode }: AccountScope,
-  change: Partial<Brand>,
-): Promise<Brand> {
-  const { name, color, logo } = change;
-  const [row] = await sql<[Brand]>`
-    insert into account_branding as b (account_id, mode, name, color, logo)
-    values (${accountId}, ${mode}, ${name ?? null}, ${color ?? null}, ${logo ?? null})
+  change: Partial<Branding>,
+): Promise<Branding> {
+  const { name, color, logo, qrStyle } = change;
+  const style = qrStyle === undefined || qrStyle === null ? null : sql.json(qrStyle);
+  const [row] = await sql<[Branding]>`
+    insert into account_branding as b (account_id, mode, name, color, logo, qr_style)
+    values (${accountId}, ${mode}, ${name ?? null}, ${color ?? null}, ${logo ?? null}, ${style})
     on conflict (account_id, mode) do update
        set name = case when ${name !== undefined} then excluded.name else b.name end,
            color = case when ${color !== undefined} then excluded.color else b.color end,
            logo = case when ${logo !== undefined} then excluded.logo else b.logo end,
+           qr_style = case when ${qrStyle !== undefined} then excluded.qr_style else b.qr_style end,
            version = b.version + 1,
            updated_at = now()
-    returning name, color, logo`;
+    returning name, color, logo, qr_style as "qrStyle"`;
   return row;
 }

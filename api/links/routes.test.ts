@@ -363,18 +363,3 @@ describe("POST /v1/links/bulk", () => {
     expect(links.rows.size).toBe(0);
   });
 });
-
-describe("GET /v1/links/:id/qr", () => {
-  test("draws the short URL", async () => {
-    const id = await createdId();
-    const { status, headers, text } = await api.send(`/v1/links/${id}/qr?format=svg`, { key });
-    expect([status, headers.get("content-type")]).toEqual([200, "image/svg+xml"]);
-    expect(text).toStartWith("<svg");
-  });
-
-  test("rejects a size above the maximum", async () => {
-    const id = await createdId();
-    const response = await api.send(`/v1/links/${id}/qr?size=100000`, { key });
-    expect([response.status, errorCodeOf(response)]).toEqual([400, "invalid_request"]);
-  });
-});

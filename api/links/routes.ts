@@ -8,6 +8,7 @@ import {
 } from "../../shared/contracts/link-schemas.ts";
 import { decodeId } from "../../shared/ids.ts";
 import type { AuthPlugin } from "../auth/plugin.ts";
+import type { BrandingService } from "../branding/service.ts";
 import { successResponse } from "../http/common-schemas.ts";
 import { readIfMatch } from "../http/etag.ts";
 import { listResponse, readListRequest } from "../http/pagination.ts";
@@ -23,7 +24,8 @@ import {
   listLinksQuery,
   lookupQuery,
 } from "./model.ts";
-import { drawQr, qrQuery } from "./qr.ts";
+import { drawQr } from "./qr/draw.ts";
+import { qrQuery, toQrRequest } from "./qr/model.ts";
 import {
   buildShortUrl,
   createdLink,
@@ -42,10 +44,18 @@ type LinkRoutesDeps = {
   idempotent: Idempotent;
   consumeMany: ConsumeMany;
   links: LinkService;
+  branding: Pick<BrandingService, "find">;
   shortUrl: string;
 };
 
-export const linkRoutes = ({ auth, idempotent, consumeMany, links, shortUrl }: LinkRoutesDeps) =>
+export const linkRoutes = ({
+  auth,
+  idempotent,
+  consumeMany,
+  links,
+  branding,
+  shortUrl,
+}: LinkRoutesDeps) =>
   new Elysia({ name: "links", prefix: "/v1/links", tags: ["Links"] })
     .use(auth)
     .post(
@@ -117,21 +127,22 @@ export const linkRoutes = ({ auth, idempotent, consumeMany, links, shortUrl }: L
     .get(
       "/:id/qr",
       async ({ call, params, query, set }) => {
-        const link = await links.get(principalOf(call), decodeId("link", params.id));
-        const { type, image } = await drawQr(buildShortUrl(link, shortUrl), query);
+        const owner = principalOf(call);
+        const link = await links.get(owner, decodeId("link", params.id));
+        const qrRequest = toQrRequest(query, await branding.find(owner));
+        const { type, image } = await drawQr(buildShortUrl(link, shortUrl), qrRequest);
         set.headers["content-type"] = type;
         return new Response(image);
       },
       {
         access: { scope: "links:read", limit: null, cost: 1, expensive: true },
         params: linkParams,
-        query: qrQuery.extend({
-          format: qrQuery.shape.format.meta({ description: "The format of the image." }),
-        }),
+        query: qrQuery,
         detail: {
           operationId: "getLinkQr",
           summary: "Get a link's QR code",
-          description: "Returns a QR code of the short URL as SVG or PNG.",
+          description:
+            "Returns a QR code of the short URL as SVG, PNG or PDF. Parameters that are left out are those of the account's saved style (`qr_style` of `/v1/branding`). Colours that scanners may fail to read are rejected: the background must be lighter than the foreground, by 55 % of the luminance from black to white (symbol contrast of grade B, ISO/IEC 15415).",
         },
       },
     )

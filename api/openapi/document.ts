@@ -15,7 +15,10 @@ const TAGS = [
   { name: "Tags", description: "Labels of links, with their colours." },
   { name: "Analytics", description: "Clicks by time, location, device and referrer." },
   { name: "Shares", description: "Statistics for people without an account." },
-  { name: "Branding", description: "How shared statistics present the account." },
+  {
+    name: "Branding",
+    description: "How shared statistics present the account, and how its QR codes look.",
+  },
   { name: "Domains", description: "Custom domains for short links." },
   { name: "Keys", description: "API keys of the account." },
   { name: "Limits", description: "Rate limits, quotas and their current usage." },

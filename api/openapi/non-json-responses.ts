@@ -51,7 +51,11 @@ data: {"time":"2026-03-02T09:15:07.318Z","class":"human","country":"DE","region"
 export const NON_JSON_RESPONSES: Readonly<Record<string, ZodOpenApiResponseObject>> = {
   "/v1/links/:id/qr": {
     description: "The image in the requested format",
-    content: { "image/svg+xml": binary("image/svg+xml"), "image/png": binary("image/png") },
+    content: {
+      "image/svg+xml": binary("image/svg+xml"),
+      "image/png": binary("image/png"),
+      "application/pdf": binary("application/pdf"),
+    },
   },
   "/v1/clicks/export": {
     description: "One `ListedClick` as JSON in each line",

@@ -1,7 +1,9 @@
 /** Rules for how an account presents itself, shared by the API and the dashboard's form. */
 import * as z from "zod";
 
+import { hexColor } from "./colors.ts";
 import { LOGO } from "./examples.ts";
+import { DEFAULT_QR_STYLE, qrStyle } from "./qr-style.ts";
 import { plainText } from "./text.ts";
 
 const NAME_LENGTH_MAX = 100;
@@ -14,8 +16,6 @@ const LOGO_LENGTH_MAX = Math.ceil(LOGO_BYTES_MAX / 3) * 4;
 
 export const brandName = plainText(NAME_LENGTH_MAX).min(1);
 
-export const brandColor = z.string().regex(/^#[0-9a-fA-F]{6}$/, "must be a colour such as #1d4ed8");
-
 /** Descriptions of fields that requests and responses have. */
 export const brandNameMeta = {
   description: "The name above the statistics; null for none.",
@@ -27,10 +27,16 @@ export const brandColorMeta = {
   examples: ["#1d4ed8"],
 };
 
+export const qrStyleMeta = {
+  description:
+    "How QR codes look where a request does not say otherwise; null for black squares on white.",
+  examples: [{ ...DEFAULT_QR_STYLE, foreground: "#1d4ed8", shape: "rounded" }],
+};
+
 export const changeBrandingBody = z
   .strictObject({
     name: brandName.nullish().meta(brandNameMeta),
-    color: brandColor.nullish().meta(brandColorMeta),
+    color: hexColor.nullish().meta(brandColorMeta),
     logo: z
       .base64("must be an image in Base64")
       .min(1)
@@ -40,6 +46,13 @@ export const changeBrandingBody = z
         description: "A PNG, JPEG or WebP image in Base64, of up to 512 KiB; null for none.",
         examples: [LOGO],
       }),
+    qr_style: qrStyle
+      .meta({
+        id: "QrStyleChange",
+        description: "How QR codes are to look. Omitted fields have their defaults.",
+      })
+      .nullish()
+      .meta(qrStyleMeta),
   })
   .meta({
     id: "BrandingChange",

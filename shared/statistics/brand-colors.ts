@@ -1,5 +1,7 @@
 /** Colours of a page that can be read on its backgrounds, made of the one that an account has chosen. */
 
+import { channelsOf, luminanceOf } from "../contracts/colors.ts";
+
 /** The darkest light background and the lightest dark one (`base.css`): others contrast more. */
 const LIGHT_BACKGROUND = "#f1f3f9";
 const DARK_BACKGROUND = "#1d2130";
@@ -39,17 +41,4 @@ function mix(a: string, b: string, share: number): string {
     Math.round(value + ((others[i] ?? value) - value) * share),
   );
   return `#${mixed.map((value) => value.toString(16).padStart(2, "0")).join("")}`;
-}
-
-/** Red, green and blue, from 0 to 255. */
-const channelsOf = (color: string): number[] =>
-  [1, 3, 5].map((at) => Number.parseInt(color.slice(at, at + 2), 16));
-
-/** The relative luminance by WCAG 2.2. */
-function luminanceOf(color: string): number {
-  const [red = 0, green = 0, blue = 0] = channelsOf(color).map((value) => {
-    const share = value / 255;
-    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
-  });
-  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
 }

@@ -257,7 +257,7 @@ describe("clicks", () => {
 
   test("can give shared statistics a brand", async () => {
     const changed = await shorthop.branding.update({ name: "Acme", color: "#1D4ED8" });
-    expect(changed).toEqual({ name: "Acme", color: "#1d4ed8", logo: null });
+    expect(changed).toEqual({ name: "Acme", color: "#1d4ed8", logo: null, qr_style: null });
     expect(await shorthop.branding.get()).toEqual(changed);
     expect(await codeOf(shorthop.branding.update({ logo: "aGVsbG8=" }))).toBe("invalid_request");
     await shorthop.branding.update({ name: null, color: null });

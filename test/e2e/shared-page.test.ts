@@ -267,7 +267,12 @@ describe.skipIf(chromiumPath === undefined)("the page of shared statistics", () 
       await save(page);
       await page.getByRole("button", { name: "Remove the logo" }).waitFor({ state: "detached" });
       await page.getByText("The branding has been saved.").first().waitFor();
-      expect(await client.branding.get()).toEqual({ name: null, color: null, logo: null });
+      expect(await client.branding.get()).toEqual({
+        name: null,
+        color: null,
+        logo: null,
+        qr_style: null,
+      });
       await visited.page.reload();
       expect(await visited.page.locator(".brand").count()).toBe(0);
     };

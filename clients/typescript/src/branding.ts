@@ -1,11 +1,11 @@
-/** `/v1/branding`: how pages of shared statistics present the account. */
+/** `/v1/branding`: how pages of shared statistics present the account, and how its QR codes look. */
 import type { CallOptions, Calls } from "./calls.ts";
 import type { Body, ResponseBody } from "./types.ts";
 
 /** Creates the functions for the branding. */
 export const createBranding = ({ get, json }: Calls) => ({
   /**
-   * Returns name, colour and logo of the account, each null if there is none.
+   * Returns name, colour, logo and style of QR codes of the account, each null if there is none.
    *
    * @throws ShorthopError `forbidden` without the scope `shares:read`.
    * @example
@@ -14,7 +14,7 @@ export const createBranding = ({ get, json }: Calls) => ({
   get: (options?: CallOptions) =>
     get<ResponseBody<"getBranding">>("/v1/branding", undefined, options),
   /**
-   * Changes name, colour or logo. Fields that are left out stay as they are; null removes one.
+   * Changes name, colour, logo or style of QR codes. Fields that are left out stay as they are; null removes one.
    *
    * @throws ShorthopError `invalid_request`, also for a logo that is no PNG, JPEG or WebP image, or too large.
    * @example

@@ -240,10 +240,12 @@ const createLinkQueries = ({ send, json }: Calls) => ({
       signal,
     }),
   /**
-   * Returns the image of a link's QR code.
+   * Returns the image of a link's QR code, in the account's style where `query` says nothing else.
    *
-   * @throws ShorthopError `not_found`, or `invalid_request` for a parameter out of range.
+   * @throws ShorthopError `not_found`, or `invalid_request` for a parameter out of range, or colours that contrast too
+   * little.
    * @example
+   * const pdf = await shorthop.links.qr(link.id, { format: "pdf", foreground: "1d4ed8", logo: "true" });
    * const svg = await (await shorthop.links.qr(link.id, { format: "svg" })).text();
    */
   qr: async (id: string, query: Query<"getLinkQr"> = {}, { signal }: CallOptions = {}) => {

@@ -91,6 +91,7 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
     api/shares/read-budget.ts SAVED_MAX
     api/shares/read-budget.ts EARNED_PER_MINUTE
     api/branding/logo.ts ENCODING
+     api/links/qr/draw.ts DRAWING
     api/clicks/running-exports.ts EXPORTS_MAX
     api/clicks/running-exports.ts bytesPerSecond
     api/clickhouse.ts QUERIES

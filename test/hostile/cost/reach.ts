@@ -56,6 +56,16 @@ const longest =
         .map(({ value }) => String(value).length),
     );
 
+/** The greatest number of a member or parameter. */
+const greatest =
+  (name: string): Measure =>
+  (request) =>
+    most(
+      values(request)
+        .filter((one) => one.name === name)
+        .map(({ value }) => Number(value)),
+    );
+
 /** The longest list of a member. */
 const longestList =
   (...names: readonly string[]): Measure =>
@@ -232,6 +242,7 @@ export const MEASURES: Readonly<Record<string, Measure>> = {
         .map(({ value }) => JSON.stringify(value).length),
     ),
   "shared/contracts/branding-schemas.ts NAME_LENGTH_MAX": longest("name"),
+  "shared/contracts/qr-style.ts MARGIN_MAX": greatest("margin"),
   "api/branding/logo.ts PIXELS_MAX": pixels,
   "api/shares/model.ts EMBED_ORIGINS_MAX": longestList("embed_origins"),
   "api/shares/public/routes.ts FORM_BYTES_MAX": formBytes,

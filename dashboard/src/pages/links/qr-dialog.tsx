@@ -1,12 +1,28 @@
+/** How the QR code of a link looks, with a preview, downloads, and a style for all links of the account. */
+import { useQuery } from "@tanstack/react-query";
 import { Download } from "lucide-react";
 import { useState } from "react";
 
-import type { ListedLink } from "../../../../clients/typescript/src/index.ts";
+import type { ListedLink, ResponseBody } from "../../../../clients/typescript/src/index.ts";
+import {
+  DEFAULT_QR_STYLE,
+  findContrastProblem,
+  MARGIN_MAX,
+  type QrStyle,
+} from "../../../../shared/contracts/qr-style.ts";
 import { readableUrl } from "../../../../shared/contracts/readable-host.ts";
-import { getBasePath } from "../../data/http.ts";
-import { useAccountContext } from "../../data/session.ts";
+import { getErrorMessage } from "../../data/errors.ts";
+import { getBasePath, getClient } from "../../data/http.ts";
+import { useApiMutation } from "../../data/mutation.ts";
+import { useAccountContext, useCanWrite } from "../../data/session.ts";
+import { Button } from "../../ui/button.tsx";
+import { ColorField, isColor } from "../../ui/color-field.tsx";
+import { useDebounced } from "../../ui/debounced.ts";
 import { Dialog } from "../../ui/dialog.tsx";
-import { SelectField } from "../../ui/field.tsx";
+import { CheckField, SelectField } from "../../ui/field.tsx";
+import { Alert, QueryBoundary } from "../../ui/states.tsx";
+
+const FORMATS = ["svg", "png", "pdf"] as const;
 
 const SIZES = ["256", "512", "1024", "2048"].map((value) => ({
   value,
@@ -17,8 +33,25 @@ const CORRECTIONS = [
   { value: "L", label: "Low: 7 % can be covered" },
   { value: "M", label: "Medium: 15 %" },
   { value: "Q", label: "High: 25 %" },
-  { value: "H", label: "Highest: 30 %, for a logo" },
+  { value: "H", label: "Highest: 30 %" },
 ];
+
+const SHAPES: readonly { value: QrStyle["shape"]; label: string }[] = [
+  { value: "square", label: "Squares" },
+  { value: "rounded", label: "Rounded" },
+  { value: "dots", label: "Dots" },
+];
+
+const EYES: readonly { value: QrStyle["eyes"]; label: string }[] = [
+  { value: "square", label: "Square" },
+  { value: "rounded", label: "Rounded" },
+  { value: "circle", label: "Circles" },
+];
+
+const MARGINS = Array.from({ length: MARGIN_MAX + 1 }, (_, modules) => ({
+  value: `${modules}`,
+  label: modules === DEFAULT_QR_STYLE.margin ? `${modules}, as the standard says` : `${modules}`,
+}));
 
 type QrDialogProps = {
   link: Pick<ListedLink, "id" | "short_url" | "alias">;
@@ -27,42 +60,199 @@ type QrDialogProps = {
 
 export function QrDialog({ link, onClose }: QrDialogProps) {
   const { scope } = useAccountContext();
-  const [size, setSize] = useState("512");
-  const [correction, setCorrection] = useState("M");
-  const buildUrl = (format: "svg" | "png") => {
-    const query = new URLSearchParams({ format, size, error_correction: correction });
-    return `${getBasePath(scope)}/v1/links/${link.id}/qr?${query.toString()}`;
-  };
+  const branding = useQuery({
+    queryKey: ["branding", scope],
+    queryFn: () => getClient(scope).branding.get(),
+  });
   return (
-    <Dialog title="QR code" onClose={onClose}>
-      <img className="qr" src={buildUrl("svg")} alt={`QR code of ${link.short_url}`} />
-      <p className="centred">{readableUrl(link.short_url)}</p>
-      <div className="columns">
-        <SelectField
-          label="Size"
-          options={SIZES}
-          value={size}
-          onChange={(event) => setSize(event.target.value)}
-        />
-        <SelectField
-          label="Error correction"
-          options={CORRECTIONS}
-          value={correction}
-          onChange={(event) => setCorrection(event.target.value)}
-        />
-      </div>
-      <footer>
-        {(["svg", "png"] as const).map((format) => (
-          <a
-            key={format}
-            className="button button-plain"
-            href={buildUrl(format)}
-            download={`${link.alias}.${format}`}
-          >
-            <Download aria-hidden /> {format.toUpperCase()}
-          </a>
-        ))}
-      </footer>
+    <Dialog title="QR code" onClose={onClose} wide>
+      <QueryBoundary query={branding} label="QR code">
+        {(saved) => <QrEditor link={link} saved={saved} />}
+      </QueryBoundary>
     </Dialog>
   );
 }
+
+type EditorProps = Pick<QrDialogProps, "link"> & { saved: ResponseBody<"getBranding"> };
+
+function QrEditor({ link, saved }: EditorProps) {
+  const { scope } = useAccountContext();
+  const canWrite = useCanWrite();
+  const [style, setStyle] = useState<QrStyle>(saved.qr_style ?? DEFAULT_QR_STYLE);
+  const [image, setImage] = useState<ImageOptions>({ size: "512", error_correction: "M" });
+  const save = useApiMutation(() => getClient(scope).branding.update({ qr_style: style }), {
+    invalidate: [["branding", scope]],
+    successMessage: "QR codes of the account look like this from now on.",
+  });
+  const hasLogo = style.logo && saved.logo !== null;
+  const problems = findProblems(style);
+  const isValid = Object.keys(problems).length === 0;
+  const query = { ...toQuery(style, saved.logo !== null), ...image };
+  // What cannot be read is not drawn: the last one that can stays.
+  const [drawn, setDrawn] = useState(query);
+  if (isValid && JSON.stringify(query) !== JSON.stringify(drawn)) setDrawn(query);
+  const preview = useDebounced(new URLSearchParams({ format: "svg", ...drawn }).toString());
+  const path = `${getBasePath(scope)}/v1/links/${link.id}/qr`;
+  return (
+    <form
+      className="qr-editor"
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (isValid && canWrite) save.mutate();
+      }}
+    >
+      <figure>
+        <img className="qr" src={`${path}?${preview}`} alt={`QR code of ${link.short_url}`} />
+        <figcaption className="centred">{readableUrl(link.short_url)}</figcaption>
+      </figure>
+      <div className="stack">
+        <StyleFields
+          style={style}
+          problems={problems}
+          hasLogo={saved.logo !== null}
+          onChange={(part) => {
+            save.reset();
+            setStyle((before) => ({ ...before, ...part }));
+          }}
+        />
+        <ImageFields image={image} hasLogo={hasLogo} onChange={setImage} />
+      </div>
+      {save.error !== null && <Alert>{getErrorMessage(save.error)}</Alert>}
+      <footer>
+        {canWrite && (
+          <Button type="submit" loading={save.isPending} disabled={!isValid}>
+            Save as the account's style
+          </Button>
+        )}
+        {isValid && <Downloads path={path} query={query} name={link.alias} />}
+      </footer>
+    </form>
+  );
+}
+
+type ImageOptions = { size: string; error_correction: string };
+
+type ImageFieldsProps = {
+  image: ImageOptions;
+  /** A code with a logo always has the highest error correction. */
+  hasLogo: boolean;
+  onChange: (image: ImageOptions) => void;
+};
+
+const ImageFields = ({ image, hasLogo, onChange }: ImageFieldsProps) => (
+  <div className="columns">
+    <SelectField
+      label="Size"
+      options={SIZES}
+      value={image.size}
+      onChange={({ target }) => onChange({ ...image, size: target.value })}
+    />
+    <SelectField
+      label="Error correction"
+      options={CORRECTIONS}
+      disabled={hasLogo}
+      value={hasLogo ? "H" : image.error_correction}
+      onChange={({ target }) => onChange({ ...image, error_correction: target.value })}
+    />
+  </div>
+);
+
+type DownloadsProps = { path: string; query: Record<string, string>; name: string };
+
+const Downloads = ({ path, query, name }: DownloadsProps) =>
+  FORMATS.map((format) => (
+    <a
+      key={format}
+      className="button button-plain"
+      href={`${path}?${new URLSearchParams({ format, ...query }).toString()}`}
+      download={`${name}.${format}`}
+    >
+      <Download aria-hidden /> {format.toUpperCase()}
+    </a>
+  ));
+
+/** The style as parameters of the image; a logo that the account does not have cannot be asked for. */
+const toQuery = (
+  { logo, margin, ...style }: QrStyle,
+  hasLogo: boolean,
+): Record<string, string> => ({
+  ...style,
+  margin: `${margin}`,
+  logo: `${logo && hasLogo}`,
+});
+
+type Problems = Partial<Record<"foreground" | "background", string>>;
+
+function findProblems({ foreground, background }: QrStyle): Problems {
+  const notAColor = "Must be a colour such as #1d4ed8.";
+  if (!isColor(foreground)) return { foreground: notAColor };
+  if (!isColor(background)) return { background: notAColor };
+  const problem = findContrastProblem({ foreground, background });
+  return problem === undefined
+    ? {}
+    : { foreground: `${problem.charAt(0).toUpperCase()}${problem.slice(1)}.` };
+}
+
+type StyleFieldsProps = {
+  style: QrStyle;
+  problems: Problems;
+  hasLogo: boolean;
+  onChange: (part: Partial<QrStyle>) => void;
+};
+
+const StyleFields = ({ style, problems, hasLogo, onChange }: StyleFieldsProps) => (
+  <>
+    <div className="columns">
+      <ColorField
+        label="Code"
+        pickerLabel="Choose the colour of the code"
+        fallback={DEFAULT_QR_STYLE.foreground}
+        value={style.foreground}
+        error={problems.foreground}
+        onChange={(foreground) => onChange({ foreground })}
+      />
+      <ColorField
+        label="Background"
+        pickerLabel="Choose the colour of the background"
+        fallback={DEFAULT_QR_STYLE.background}
+        value={style.background}
+        error={problems.background}
+        onChange={(background) => onChange({ background })}
+      />
+    </div>
+    <div className="columns">
+      <SelectField
+        label="Shape"
+        options={SHAPES}
+        value={style.shape}
+        onChange={({ target }) => onChange({ shape: choose(SHAPES, target.value) ?? style.shape })}
+      />
+      <SelectField
+        label="Corners"
+        options={EYES}
+        value={style.eyes}
+        onChange={({ target }) => onChange({ eyes: choose(EYES, target.value) ?? style.eyes })}
+      />
+      <SelectField
+        label="Margin"
+        options={MARGINS}
+        value={`${style.margin}`}
+        onChange={({ target }) => onChange({ margin: Number(target.value) })}
+      />
+    </div>
+    <CheckField
+      label="Logo"
+      hint={hasLogo ? undefined : "Upload one under Branding, in the settings."}
+      disabled={!hasLogo}
+      checked={style.logo && hasLogo}
+      onChange={({ target }) => onChange({ logo: target.checked })}
+    />
+  </>
+);
+
+/** The value of the option that was chosen in a select. */
+const choose = <Value extends string>(
+  options: readonly { value: Value }[],
+  chosen: string,
+): Value | undefined => options.find(({ value }) => value === chosen)?.value;

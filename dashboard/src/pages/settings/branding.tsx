@@ -3,17 +3,15 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 
 import type { ResponseBody } from "../../../../clients/typescript/src/index.ts";
-import {
-  brandColor,
-  brandName,
-  LOGO_BYTES_MAX,
-} from "../../../../shared/contracts/branding-schemas.ts";
+import { brandName, LOGO_BYTES_MAX } from "../../../../shared/contracts/branding-schemas.ts";
+import { hexColor } from "../../../../shared/contracts/colors.ts";
 import { toBrandColors } from "../../../../shared/statistics/brand-colors.ts";
 import { getErrorMessage } from "../../data/errors.ts";
 import { getClient } from "../../data/http.ts";
 import { useApiMutation } from "../../data/mutation.ts";
 import { useAccountContext } from "../../data/session.ts";
 import { Button } from "../../ui/button.tsx";
+import { ColorField, isColor } from "../../ui/color-field.tsx";
 import { TextField } from "../../ui/field.tsx";
 import { Card, Page } from "../../ui/page.tsx";
 import { Alert, QueryBoundary } from "../../ui/states.tsx";
@@ -78,6 +76,11 @@ function BrandingForm({ saved }: { saved: Branding }) {
             onChange={({ target }) => change({ name: target.value })}
           />
           <ColorField
+            label="Colour"
+            pickerLabel="Choose a colour"
+            placeholder="#1d4ed8"
+            hint="Of chart, map and links. Leave empty for Shorthop's own."
+            fallback="#4f46e5"
             value={values.color}
             error={errors.color}
             onChange={(color) => change({ color })}
@@ -110,41 +113,10 @@ function toChange({ name, color, logo }: Values, saved: Branding) {
 function findErrors({ name, color }: Values): { name?: string; color?: string } {
   const checks = {
     name: name.trim() === "" || validateWith(brandName)(name.trim()),
-    color: color === "" || validateWith(brandColor)(color),
+    color: color === "" || validateWith(hexColor)(color),
   };
   return Object.fromEntries(Object.entries(checks).filter(([, result]) => result !== true));
 }
-
-function ColorField({
-  value,
-  error,
-  onChange,
-}: {
-  value: string;
-  error: string | undefined;
-  onChange: (color: string) => void;
-}) {
-  return (
-    <div className="color-field">
-      <TextField
-        label="Colour"
-        placeholder="#1d4ed8"
-        hint="Of chart, map and links. Leave empty for Shorthop's own."
-        value={value}
-        error={error}
-        onChange={({ target }) => onChange(target.value)}
-      />
-      <input
-        type="color"
-        aria-label="Choose a colour"
-        value={isColor(value) ? value : "#4f46e5"}
-        onChange={({ target }) => onChange(target.value)}
-      />
-    </div>
-  );
-}
-
-const isColor = (text: string): boolean => brandColor.safeParse(text).success;
 
 function LogoField({
   logo,

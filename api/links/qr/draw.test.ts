@@ -3,9 +3,14 @@ import { inflateSync } from "node:zlib";
 
 import QRCode from "qrcode";
 
-import { drawQr, qrQuery } from "./qr.ts";
+import { drawQr } from "./draw.ts";
+import { qrQuery, toQrRequest } from "./model.ts";
 
 const TEXT = "https://sho.rt/summer-sale";
+
+/** A request of an account that has chosen nothing. */
+const requestOf = (query: Parameters<typeof qrQuery.parse>[0]) =>
+  toQrRequest(qrQuery.parse(query), { qrStyle: null, logo: null });
 
 /** Decodes an image with one bit per pixel and one data chunk; `isDark` returns a pixel's colour. */
 function readPng(bytes: Uint8Array): { edge: number; isDark: (x: number, y: number) => boolean } {
@@ -32,8 +37,8 @@ test.each([
 ])(
   "a PNG of %i pixels with a margin of %i shows every module of the code",
   async (size, margin) => {
-    const query = qrQuery.parse({ format: "png", size, margin, error_correction: "H" });
-    const { type, image } = await drawQr(TEXT, query);
+    const request = requestOf({ format: "png", size, margin, error_correction: "H" });
+    const { type, image } = await drawQr(TEXT, request);
     expect(type).toBe("image/png");
     if (typeof image === "string") throw new Error("The image is text.");
     const { edge, isDark } = readPng(image);
@@ -54,7 +59,7 @@ test.each([
 );
 
 test("an image has one bit per pixel: with four bytes, the largest blocked the event loop for 0.8 s", async () => {
-  const { image } = await drawQr(TEXT, qrQuery.parse({ format: "png", size: 2_048 }));
+  const { image } = await drawQr(TEXT, requestOf({ format: "png", size: 2_048 }));
   // PNG (ISO 15948), 11.2.2: bit depth and colour type of the header.
   const bytes = Buffer.from(image);
   expect([bytes[24], bytes[25]]).toEqual([1, 0]);

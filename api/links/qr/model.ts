@@ -1,0 +1,101 @@
+/** What a request for a QR code says, and what follows from the account's style. */
+import * as z from "zod";
+
+import {
+  DEFAULT_QR_STYLE,
+  findContrastProblem,
+  MARGIN_MAX,
+  type QrStyle,
+} from "../../../shared/contracts/qr-style.ts";
+import { invalidField } from "../../http/errors.ts";
+import type { QrRequest } from "./draw.ts";
+
+const SAVED = "Default of an account without a style";
+
+const color = (fallback: string, what: string) =>
+  z
+    .string()
+    .regex(/^#?[0-9a-fA-F]{6}$/, "must be a colour such as 1d4ed8 or #1d4ed8")
+    .transform((text) => `#${text.replace("#", "").toLowerCase()}`)
+    .optional()
+    .meta({
+      description: `Colour ${what} the code, with or without \`#\`. ${SAVED}: \`${fallback}\`.`,
+      examples: [fallback],
+    });
+
+export const qrQuery = z.object({
+  format: z
+    .enum(["svg", "png", "pdf"])
+    .default("svg")
+    .meta({ description: "The format of the image." }),
+  size: z.coerce
+    .number()
+    .int()
+    .min(64)
+    .max(2_048)
+    .default(256)
+    .meta({ description: "Width and height in pixels; of a PDF in points, 1/72 inch." }),
+  error_correction: z.enum(["L", "M", "Q", "H"]).default("M").meta({
+    description:
+      "Share of the code that may be covered: about 7, 15, 25 or 30 %. With a logo it is always `H`.",
+  }),
+  margin: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .max(MARGIN_MAX)
+    .optional()
+    .meta({
+      description: `Quiet zone in modules; the standard requires 4. ${SAVED}: ${DEFAULT_QR_STYLE.margin}.`,
+    }),
+  foreground: color("000000", "of"),
+  background: color("ffffff", "behind"),
+  shape: z
+    .enum(["square", "rounded", "dots"])
+    .optional()
+    .meta({ description: `Shape of the modules. ${SAVED}: \`square\`.` }),
+  eyes: z
+    .enum(["square", "rounded", "circle"])
+    .optional()
+    .meta({ description: `Shape of the three finder patterns. ${SAVED}: \`square\`.` }),
+  logo: z
+    .enum(["true", "false"])
+    .optional()
+    .meta({
+      description: `Whether the account's logo is in the centre. ${SAVED}: \`false\`.`,
+    }),
+});
+
+type QrQuery = z.output<typeof qrQuery>;
+
+/** What the account has chosen. */
+export type QrBrand = { qrStyle: QrStyle | null; logo: Buffer | null };
+
+/**
+ * Completes a request by the account's style. Throws `invalid_request` for colours that contrast too little, and for a
+ * logo where the account has none; a saved style whose logo has been removed since is drawn without.
+ */
+export function toQrRequest(query: QrQuery, { qrStyle, logo }: QrBrand): QrRequest {
+  const { format, size, error_correction, logo: wantsLogo, ...named } = query;
+  const saved = qrStyle ?? DEFAULT_QR_STYLE;
+  const style = {
+    foreground: named.foreground ?? saved.foreground,
+    background: named.background ?? saved.background,
+    shape: named.shape ?? saved.shape,
+    eyes: named.eyes ?? saved.eyes,
+    margin: named.margin ?? saved.margin,
+  };
+  const problem = findContrastProblem(style);
+  if (problem !== undefined)
+    throw invalidField(named.foreground === undefined ? "background" : "foreground", problem);
+  if (wantsLogo === "true" && logo === null)
+    throw invalidField("logo", "must be false: the account has no logo; set one by /v1/branding");
+  const hasLogo = wantsLogo === undefined ? saved.logo : wantsLogo === "true";
+  return {
+    format,
+    size,
+    errorCorrection: error_correction,
+    style,
+    logo: hasLogo && logo !== null ? logo : undefined,
+  };
+}
