@@ -76,7 +76,7 @@ test("links and clicks flow with the users of deploy/nats, and no process publis
   // Only the API's user, which is also the command line's, and the operator may ask.
   expect(await readStatus("worker")).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining("may not ask"),
+    stderr: expect.stringContaining("may not request"),
   });
 
   const { key } = await createAccount(stack, "enterprise");

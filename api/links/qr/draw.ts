@@ -90,14 +90,15 @@ async function drawStyled(
     return { type: "image/svg+xml", image: drawSvg(layout, size, style, png) };
   }
   if (format === "pdf") {
-    const pixels = logo === undefined ? undefined : readPixels(await toPng(logo), style.background);
+    const pixels =
+      logo === undefined ? undefined : await readPixels(await toPng(logo), style.background);
     return { type: "application/pdf", image: await drawPdf(layout, size, style, pixels) };
   }
   const grid = createGrid(chooseEdge(size, layout.cells), layout.cells);
   const pixels =
     logo === undefined || layout.logo === undefined
       ? undefined
-      : readPixels(
+      : await readPixels(
           await toIndexedPng(logo, scaleLogo(layout.logo, grid), LOGO_COLORS_MAX),
           style.background,
         );

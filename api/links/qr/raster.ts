@@ -1,6 +1,6 @@
 /** QR codes as PNG images with smooth edges, and with a logo. */
 import { channelsOf } from "../../../shared/contracts/colors.ts";
-import { beginTurn } from "../../../shared/turns.ts";
+import { beginTurn, type Turn } from "../../../shared/turns.ts";
 import type { Area, Box, Dimensions, Layout } from "./layout.ts";
 import type { Pixels } from "./logo.ts";
 import { encodeIndexes, type TwoColors } from "./png.ts";
@@ -26,10 +26,7 @@ export const scaleLogo = ({ width, height }: Area, { scale }: Grid): Dimensions 
   height: Math.max(1, Math.round(height * scale)),
 });
 
-/**
- * Draws the boxes of a layout; takes up to 20 ms of the event loop for the largest image, in turns, and compresses on a
- * separate thread.
- */
+/** Draws a layout in turns of the event loop, and compresses the image on a separate thread. */
 export async function drawRaster(
   { boxes, logo }: Layout,
   grid: Grid,
@@ -47,22 +44,25 @@ export async function drawRaster(
   const palette = createPalette(colors);
   if (logo !== undefined && pixels !== undefined) {
     const [x = 0, y = 0] = [logo.x, logo.y].map((value) => Math.round(offset + value * scale));
-    paste(image, grid, { x, y }, pixels, palette);
+    await paste(image, grid, { x, y }, pixels, palette, turn);
   }
+  await turn.next();
   return await encodeIndexes(edge, image, palette);
 }
 
 /** Draws pixels with the given upper left corner, and adds their colours to the palette. */
-function paste(
+async function paste(
   image: Uint8Array,
   { edge }: Grid,
   at: { x: number; y: number },
   { width, height, rgb }: Pixels,
   palette: number[][],
-): void {
+  turn: Turn,
+): Promise<void> {
   const indexes = new Map<number, number>();
   for (let pixel = 0; pixel < width * height; pixel++) {
-    const [red = 0, green = 0, blue = 0] = rgb.subarray(pixel * 3, pixel * 3 + 3);
+    if (pixel % width === 0 && turn.isOver()) await turn.next();
+    const [red = 0, green = 0, blue = 0] = [rgb[pixel * 3], rgb[pixel * 3 + 1], rgb[pixel * 3 + 2]];
     const color = (red << 16) | (green << 8) | blue;
     let index = indexes.get(color);
     if (index === undefined) {

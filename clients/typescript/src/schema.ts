@@ -390,7 +390,7 @@ export interface paths {
     };
     /**
      * Export all single clicks of a range
-     * @description Returns every click of the range as a line of JSON, in the order of links and times. When the export fails on the way, the connection breaks before the response is complete; so it does when the client takes nothing of it for half a minute. An account has one export at a time.
+     * @description Returns every click of the range as a line of JSON, in the order of links and times. When the export fails on the way, the connection breaks before the response is complete; so it does when the client takes nothing of it for half a minute, or less than 1 MB per second while other accounts wait for an export. An account has one export at a time.
      *
      *     Requires the scope `analytics:read`.
      */
@@ -1003,7 +1003,7 @@ export interface components {
       by: string[];
       /**
        * Format: date-time
-       * @description Present when filters need single clicks that have been deleted: clicks before are not counted.
+       * @description Present when filters need single clicks that have been deleted: earlier clicks are not counted.
        * @example 2026-02-01T00:00:00.000Z
        */
       complete_from?: string;
@@ -1052,20 +1052,20 @@ export interface components {
     };
     /** @description The clicks of all links by device, browser and system. */
     AccountDevices: {
-      /** @description Browsers by clicks, the most first. */
+      /** @description Browsers, most clicks first. */
       browsers: components["schemas"]["NamedClicks"][];
       /**
        * Format: date-time
-       * @description Present when filters need single clicks that have been deleted: clicks before are not counted.
+       * @description Present when filters need single clicks that have been deleted: earlier clicks are not counted.
        * @example 2026-02-01T00:00:00.000Z
        */
       complete_from?: string;
-      /** @description Kinds of device by clicks, the most first. */
+      /** @description Kinds of device, most clicks first. */
       devices: components["schemas"]["DeviceClicks"][];
-      /** @description Operating systems by clicks, the most first. */
+      /** @description Operating systems, most clicks first. */
       os: components["schemas"]["NamedClicks"][];
     };
-    /** @description The clicks of all links by location; `group_by` decides the form of `data`. */
+    /** @description The clicks of all links by location; `group_by` determines the form of `data`. */
     AccountGeo:
       | components["schemas"]["AccountGeoByCountry"]
       | components["schemas"]["AccountGeoByRegion"]
@@ -1074,14 +1074,14 @@ export interface components {
     AccountGeoByCity: {
       /**
        * Format: date-time
-       * @description Present when filters need single clicks that have been deleted: clicks before are not counted.
+       * @description Present when filters need single clicks that have been deleted: earlier clicks are not counted.
        * @example 2026-02-01T00:00:00.000Z
        */
       complete_from?: string;
-      /** @description Cities by clicks, the most first. */
+      /** @description Cities, most clicks first. */
       data: components["schemas"]["CityClicks"][];
       /**
-       * @description The parameter of the query, which decides the form of `data`. (enum property replaced by openapi-typescript)
+       * @description The parameter of the query, which determines the form of `data`. (enum property replaced by openapi-typescript)
        * @enum {string}
        */
       group_by: "city";
@@ -1090,14 +1090,14 @@ export interface components {
     AccountGeoByCountry: {
       /**
        * Format: date-time
-       * @description Present when filters need single clicks that have been deleted: clicks before are not counted.
+       * @description Present when filters need single clicks that have been deleted: earlier clicks are not counted.
        * @example 2026-02-01T00:00:00.000Z
        */
       complete_from?: string;
-      /** @description Countries by clicks, the most first. */
+      /** @description Countries, most clicks first. */
       data: components["schemas"]["CountryClicks"][];
       /**
-       * @description The parameter of the query, which decides the form of `data`. (enum property replaced by openapi-typescript)
+       * @description The parameter of the query, which determines the form of `data`. (enum property replaced by openapi-typescript)
        * @enum {string}
        */
       group_by: "country";
@@ -1106,14 +1106,14 @@ export interface components {
     AccountGeoByRegion: {
       /**
        * Format: date-time
-       * @description Present when filters need single clicks that have been deleted: clicks before are not counted.
+       * @description Present when filters need single clicks that have been deleted: earlier clicks are not counted.
        * @example 2026-02-01T00:00:00.000Z
        */
       complete_from?: string;
-      /** @description Regions by clicks, the most first. */
+      /** @description Regions, most clicks first. */
       data: components["schemas"]["RegionClicks"][];
       /**
-       * @description The parameter of the query, which decides the form of `data`. (enum property replaced by openapi-typescript)
+       * @description The parameter of the query, which determines the form of `data`. (enum property replaced by openapi-typescript)
        * @enum {string}
        */
       group_by: "region";
@@ -1122,29 +1122,29 @@ export interface components {
     AccountReferrers: {
       /**
        * Format: date-time
-       * @description Present when filters need single clicks that have been deleted: clicks before are not counted.
+       * @description Present when filters need single clicks that have been deleted: earlier clicks are not counted.
        * @example 2026-02-01T00:00:00.000Z
        */
       complete_from?: string;
-      /** @description Sources by clicks, the most first. */
+      /** @description Sources, most clicks first. */
       referrers: components["schemas"]["ReferrerClicks"][];
     };
     /** @description The clicks of all links over time. */
     AccountSummary: {
       /** @description One entry for each day of the period, or for each hour with `24h`, without gaps. */
       clicks_over_time: components["schemas"]["ClicksAtTime"][];
-      /** @description The same figures of an earlier period, `from` and `to`; only with `compare`. While the period of the query lasts, the earlier one ends at the same moment, so that like is compared with like. */
+      /** @description The same counts for an earlier period, from `from` to `to`; only with `compare`. While the queried period is not over, the earlier one ends at the corresponding time. */
       comparison?: {
-        /** @description The change since then. */
+        /** @description The change since the compared period. */
         change: {
           /**
            * @description Change in percent since the compared period; null if that had none.
-           * @example 1284
+           * @example 12.5
            */
           total_clicks: number | null;
           /**
            * @description Change in percent since the compared period; null if that had none.
-           * @example 973
+           * @example -3.2
            */
           unique_clicks: number | null;
         };
@@ -1152,28 +1152,28 @@ export interface components {
         clicks_over_time: components["schemas"]["ClicksAtTime"][];
         /**
          * Format: date-time
-         * @description Present when filters need single clicks that have been deleted: clicks before are not counted.
+         * @description Present when filters need single clicks that have been deleted: earlier clicks are not counted.
          * @example 2026-02-01T00:00:00.000Z
          */
         complete_from?: string;
-        /** @description The part of the query's period that is compared: what has passed of it. */
+        /** @description The part of the queried period that is compared: what has passed of it so far. */
         current: {
           /**
            * Format: date-time
-           * @description When the span begins.
+           * @description The start.
            * @example 2026-02-22T00:00:00.000Z
            */
           from: string;
           /**
            * Format: date-time
-           * @description When the span ends.
+           * @description The end.
            * @example 2026-03-01T00:00:00.000Z
            */
           to: string;
         };
         /**
          * Format: date-time
-         * @description When the span begins.
+         * @description The start.
          * @example 2026-02-22T00:00:00.000Z
          */
         from: string;
@@ -1181,14 +1181,14 @@ export interface components {
         summary: components["schemas"]["ClickTotals"];
         /**
          * Format: date-time
-         * @description When the span ends.
+         * @description The end.
          * @example 2026-03-01T00:00:00.000Z
          */
         to: string;
       };
       /**
        * Format: date-time
-       * @description Present when filters need single clicks that have been deleted: clicks before are not counted.
+       * @description Present when filters need single clicks that have been deleted: earlier clicks are not counted.
        * @example 2026-02-01T00:00:00.000Z
        */
       complete_from?: string;
@@ -1199,20 +1199,20 @@ export interface components {
       period: string;
       /** @description The sums over the period. */
       summary: components["schemas"]["ClickTotals"];
-      /** @description The links with the most clicks in the period, also deleted ones. */
+      /** @description The links with the most clicks in the period, including deleted ones. */
       top_links: components["schemas"]["TopLink"][];
     };
     /** @description When links were clicked. */
     AccountTimes: {
       /**
        * Format: date-time
-       * @description Present when filters need single clicks that have been deleted: clicks before are not counted.
+       * @description Present when filters need single clicks that have been deleted: earlier clicks are not counted.
        * @example 2026-02-01T00:00:00.000Z
        */
       complete_from?: string;
       /**
        * Format: date-time
-       * @description The first click of the period; null without.
+       * @description The first click of the period; null when there is none.
        * @example 2026-03-02T09:15:07.318Z
        */
       first_click_at: string | null;
@@ -1229,7 +1229,7 @@ export interface components {
       heatmap: number[][];
       /**
        * Format: date-time
-       * @description The last click of the period; null without.
+       * @description The last click of the period; null when there is none.
        * @example 2026-03-07T21:40:11.020Z
        */
       last_click_at: string | null;
@@ -1248,7 +1248,7 @@ export interface components {
          * @example invalid_request
          */
         code: string;
-        /** @description Every problem that was found in the request. */
+        /** @description Every problem that was found in the request, at most 20. */
         details?: components["schemas"]["ErrorDetail"][];
         /**
          * @description A page that explains the code; not with `not_found`.
@@ -1256,12 +1256,12 @@ export interface components {
          */
         doc_url?: string;
         /**
-         * @description A message for humans; its wording may change.
+         * @description A sentence for people; its wording may change.
          * @example url is required.
          */
         message: string;
         /**
-         * @description The field or query parameter that the error is about.
+         * @description The field or query parameter that the error is about, with dots for fields of fields.
          * @example url
          */
         param?: string;
@@ -1283,7 +1283,7 @@ export interface components {
       created_at: string;
       /**
        * Format: date-time
-       * @description When it stops working; null for never.
+       * @description When it expires; null for never.
        * @example 2030-01-01T00:00:00.000Z
        */
       expires_at: string | null;
@@ -1339,7 +1339,7 @@ export interface components {
       created_at: string;
       /**
        * Format: date-time
-       * @description When it stops working; null for never.
+       * @description When it expires; null for never.
        * @example 2030-01-01T00:00:00.000Z
        */
       expires_at: string | null;
@@ -1349,7 +1349,7 @@ export interface components {
        */
       id: string;
       /**
-       * @description The key itself. Only this response has it: store it now.
+       * @description The key itself. Only this response contains it: store it now.
        * @example sk_live_4fTq…
        */
       key: string;
@@ -1394,13 +1394,13 @@ export interface components {
     Backtest: {
       /**
        * Format: int64
-       * @description People's clicks of the period: the sum of all others.
-       * @example 214
+       * @description Clicks by people in the period: the sum of all other counts.
+       * @example 120
        */
       clicks: number;
       /**
        * Format: date-time
-       * @description Present when not all clicks of the period were read: the newest 50,000 count, as far as single clicks are stored. Those before are not counted.
+       * @description Present when not all clicks of the period were read: only the newest 50,000 are counted, and only while single clicks are stored. Earlier clicks are not counted.
        * @example 2026-02-01T00:00:00.000Z
        */
       complete_from?: string;
@@ -1409,7 +1409,7 @@ export interface components {
        * @example link_01k9z3v6x7e8w9r0t1y2n3h4m5
        */
       link_id: string;
-      /** @description What would have been left to the split, or the link's own destination. */
+      /** @description The clicks that would have gone to the split or the link's own destination. */
       otherwise: components["schemas"]["BacktestRest"];
       /** @description The rules, in the order of the request. */
       rules: components["schemas"]["BacktestRule"][];
@@ -1456,36 +1456,36 @@ export interface components {
        */
       timezone?: string;
     };
-    /** @description What would have been left to the split, or the link's own destination. */
+    /** @description The clicks that no rule would have matched. */
     BacktestRest: {
       /**
        * Format: int64
-       * @description Clicks that no rule would have decided.
-       * @example 214
+       * @description Clicks that no rule would have matched.
+       * @example 120
        */
       clicks: number;
       /**
        * @description Share of these in all clicks.
-       * @example 16.7
+       * @example 60
        */
       percentage: number;
     };
-    /** @description The clicks that a rule would have decided. */
+    /** @description The clicks that a rule would have matched. */
     BacktestRule: {
       /**
        * Format: int64
-       * @description Clicks that the rule would have decided.
-       * @example 214
+       * @description Clicks that the rule would have matched.
+       * @example 120
        */
       clicks: number;
       /**
        * @description Share of `clicks` in all clicks.
-       * @example 16.7
+       * @example 60
        */
       percentage: number;
       /**
        * Format: int64
-       * @description Clicks that it may have decided: of these it is not stored what its conditions look at, so it is not known where they would have led.
+       * @description Clicks that it may have matched: what its conditions check is not stored for them.
        * @example 3
        */
       undeterminable: number;
@@ -1525,7 +1525,7 @@ export interface components {
        */
       qr_style: components["schemas"]["QrStyle"] | null;
     };
-    /** @description The fields of the branding to change. Those left out stay; null removes one. */
+    /** @description The fields of the branding to change. Omitted fields keep their value; null removes a value. */
     BrandingChange: {
       /**
        * @description The colour of chart, map and links, as `#rrggbb`; null for that of the dashboard.
@@ -1556,11 +1556,11 @@ export interface components {
        */
       qr_style?: components["schemas"]["QrStyleChange"] | null;
     };
-    /** @description Figures of several links. */
+    /** @description Metrics of several links. */
     BulkAnalytics: {
       /**
        * Format: date-time
-       * @description Present when filters need single clicks that have been deleted: clicks before are not counted.
+       * @description Present when filters need single clicks that have been deleted: earlier clicks are not counted.
        * @example 2026-02-01T00:00:00.000Z
        */
       complete_from?: string;
@@ -1578,7 +1578,7 @@ export interface components {
          */
         link_id: string;
         /**
-         * @description Up to five countries with the most clicks, the most first.
+         * @description Up to five countries, most clicks first.
          * @example [
          *       "DE",
          *       "US"
@@ -1611,13 +1611,13 @@ export interface components {
         message: string;
       }[];
     };
-    /** @description The links and figures to return. */
+    /** @description The links and metrics to return. */
     BulkAnalyticsQuery: {
       /** @description Filters, as in the query of other requests. */
       filters?: {
         /**
          * @description Name of the browser, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
-         * @example Safari
+         * @example Chrome
          */
         browser?: string | string[];
         /**
@@ -1667,7 +1667,7 @@ export interface components {
         os?: string | string[];
         /**
          * @description Registrable domain of the referring page, or `direct`. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
-         * @example google.com
+         * @example example.com
          */
         referrer?: string | string[];
         /**
@@ -1682,12 +1682,12 @@ export interface components {
         region?: string | string[];
         /**
          * @description A tag that the link has now. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
-         * @example launch
+         * @example spring
          */
         tag?: string | string[];
         /**
          * @description `utm_campaign` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
-         * @example spring
+         * @example summer
          */
         utm_campaign?: string | string[];
         /**
@@ -1712,14 +1712,14 @@ export interface components {
         utm_term?: string | string[];
       };
       /**
-       * @description Up to 100 links, none of them twice.
+       * @description Up to 100 links, without duplicates.
        * @example [
        *       "link_01k9z3v6x7e8w9r0t1y2n3h4m5"
        *     ]
        */
       link_ids: string[];
       /**
-       * @description The figures to return; all of them when left out.
+       * @description The metrics to return; all of them when left out.
        * @default [
        *       "clicks",
        *       "unique_clicks",
@@ -2102,7 +2102,7 @@ export interface components {
        */
       date: string;
       /**
-       * @description Present when this day or hour was not over: its figures go on growing.
+       * @description Present when this day or hour is not over yet: its counts still grow.
        * @example true
        * @constant
        */
@@ -2118,24 +2118,24 @@ export interface components {
     ClickTotals: {
       /**
        * Format: int64
-       * @description Clicks by people divided by the days of the period, today as a whole one, and rounded to a whole number: 5 clicks in 30 days are 0. `clicks_per_day` is finer.
+       * @description Clicks by people divided by the days of the period, rounded to a whole number; today counts as a whole day. 5 clicks in 30 days are 0: `clicks_per_day` is more precise.
        * @example 183
        */
       avg_daily_clicks: number;
       /**
        * Format: int64
-       * @description Clicks by crawlers and previews, which no other figure includes.
+       * @description Clicks by crawlers and link previews; no other count includes them.
        * @example 57
        */
       bot_clicks: number;
       /**
-       * @description Clicks by people per 24 hours of what has passed of the period, with one decimal. Less than a day counts as one.
+       * @description Clicks by people per 24 hours of the period so far, with one decimal. Less than a day counts as one day.
        * @example 201.6
        */
       clicks_per_day: number;
       /**
        * Format: int64
-       * @description Requests that a browser or Office made before a person opened the link; in no other figure.
+       * @description Requests that a browser or Office made before a person opened the link; no other count includes them.
        * @example 12
        */
       prefetch_clicks: number;
@@ -2312,7 +2312,7 @@ export interface components {
        */
       domain: string;
       /**
-       * @description Where an expired link leads that has no `expired_url` of its own.
+       * @description Where an expired link without an `expired_url` of its own redirects.
        * @example https://www.example.com/over
        */
       expired_url?: string;
@@ -2322,7 +2322,7 @@ export interface components {
        */
       id: string;
       /**
-       * @description Where an alias without a link leads; an error page without it.
+       * @description Where an alias without a link redirects; without it, an error page.
        * @example https://www.example.com/not-found
        */
       not_found_url?: string;
@@ -2333,7 +2333,7 @@ export interface components {
        */
       proof_missing_since?: string;
       /**
-       * @description Where `/` of the domain leads; an error page without it.
+       * @description Where `/` of the domain redirects; without it, an error page.
        * @example https://www.example.com/
        */
       root_url?: string;
@@ -2346,7 +2346,7 @@ export interface components {
        */
       status: "pending" | "verified";
       /**
-       * @description Links are being published under aliases of the other case.
+       * @description Links are being republished under aliases of the other case; until then, both redirect.
        * @example true
        * @constant
        */
@@ -2396,17 +2396,17 @@ export interface components {
        */
       case_sensitive?: boolean;
       /**
-       * @description Where an expired link leads that has no `expired_url` of its own; null for an error page.
+       * @description Where an expired link without an `expired_url` of its own redirects; null for an error page.
        * @example https://www.example.com/over
        */
       expired_url?: string | null;
       /**
-       * @description Where an alias without a link leads; null for an error page.
+       * @description Where an alias without a link redirects; null for an error page.
        * @example https://www.example.com/not-found
        */
       not_found_url?: string | null;
       /**
-       * @description Where `/` leads; null for an error page.
+       * @description Where `/` of the domain redirects; null for an error page.
        * @example https://www.example.com/
        */
       root_url?: string | null;
@@ -2458,17 +2458,17 @@ export interface components {
        */
       domain: string;
       /**
-       * @description Where an expired link leads that has no `expired_url` of its own.
+       * @description Where an expired link without an `expired_url` of its own redirects.
        * @example https://www.example.com/over
        */
       expired_url?: string;
       /**
-       * @description The domain's id.
+       * @description The domain's id, for the paths of this API.
        * @example dom_01k9z3v6x7e8w9r0t1y2n3h4m5
        */
       id: string;
       /**
-       * @description Where an alias without a link leads; an error page without it.
+       * @description Where an alias without a link redirects; without it, an error page.
        * @example https://www.example.com/not-found
        */
       not_found_url?: string;
@@ -2484,7 +2484,7 @@ export interface components {
        */
       proof_missing_since?: string;
       /**
-       * @description Where `/` of the domain leads; an error page without it.
+       * @description Where `/` of the domain redirects; without it, an error page.
        * @example https://www.example.com/
        */
       root_url?: string;
@@ -2497,7 +2497,7 @@ export interface components {
        */
       status: "pending" | "verified";
       /**
-       * @description Links are being published under aliases of the other case.
+       * @description Links are being republished under aliases of the other case; until then, both redirect.
        * @example true
        * @constant
        */
@@ -2569,7 +2569,7 @@ export interface components {
        */
       wrong_password: number;
     };
-    /** @description The requests that led nowhere, over time. */
+    /** @description Failed requests over time. */
     Failures: {
       /** @description One entry for each day of the period, or for each hour with `24h`, without gaps. */
       failures_over_time: components["schemas"]["DatedFailureCounts"][];
@@ -2580,9 +2580,9 @@ export interface components {
       period: string;
       /** @description The sums over the period. */
       summary: components["schemas"]["FailureCounts"];
-      /** @description The links with the most failed requests in the period, also deleted ones. */
+      /** @description The links with the most failed requests in the period, including deleted ones. */
       top_links: components["schemas"]["LinkFailureCounts"][];
-      /** @description The unknown aliases that were asked for most often. Each redirector counts up to 100 per domain by name, so in a flood of made-up ones the sum exceeds these. They are kept for 90 days at most. */
+      /** @description The unknown aliases that were requested most often. Each redirector counts up to 100 aliases of a domain by name, so in a flood of made-up aliases `summary` exceeds their sum. They are kept for 90 days at most. */
       unknown_aliases: components["schemas"]["UnknownAlias"][];
     };
     /** @description A link with all fields. */
@@ -2593,7 +2593,7 @@ export interface components {
        */
       alias: string;
       /**
-       * @description Lists leave the link out unless asked; it redirects as before.
+       * @description Lists omit the link unless `archived` asks for it; it redirects as before.
        * @example true
        * @constant
        */
@@ -2606,12 +2606,12 @@ export interface components {
       clicks: number;
       /**
        * Format: int64
-       * @description How often it will still lead on.
+       * @description How many redirects the limit still allows.
        * @example 37
        */
       clicks_left?: number;
       /**
-       * @description A page with a button comes before the destination.
+       * @description A page with a button comes first, so that programs that follow links neither use up the limit nor count as clicks.
        * @example true
        * @constant
        */
@@ -2623,13 +2623,13 @@ export interface components {
        */
       created_at: string;
       /**
-       * @description The link answers as if it did not exist.
+       * @description The link responds as if it did not exist.
        * @example true
        * @constant
        */
       disabled?: true;
       /**
-       * @description null for the service's own domain.
+       * @description The custom domain; null for the service's own.
        * @example null
        */
       domain: string | null;
@@ -2640,23 +2640,23 @@ export interface components {
       expired_url?: string;
       /**
        * Format: date-time
-       * @description When it stops working; null for never.
+       * @description When it expires; null for never.
        * @example 2030-01-01T00:00:00.000Z
        */
       expires_at: string | null;
       /**
-       * @description Your own id of the link; unique in the account and mode.
+       * @description Your own id for the link, unique in the account and mode.
        * @example order-4711
        */
       external_id: string | null;
       /**
-       * @description What becomes of a path beyond the alias; without it there is nothing.
+       * @description What happens to a path after the alias: `append` adds it to the destination's path, `ignore` drops it. Without this setting, such a path is an error page (404).
        * @example append
        * @enum {string}
        */
       forward_path?: "append" | "ignore";
       /**
-       * @description Whether the short URL's own query is passed on to the destination.
+       * @description Whether the short URL's query is passed on to the destination.
        * @example true
        */
       forward_query?: boolean;
@@ -2671,14 +2671,14 @@ export interface components {
        */
       id: string;
       /**
-       * @description Whether only people spend clicks of the limit; others get a page with a button.
+       * @description Which requests use up the limit: each that is redirected (`all`), or only people's (`human`): then bots get a page with a button, never the destination.
        * @example human
        * @constant
        */
       limit_counts?: "human";
       /**
        * Format: int64
-       * @description How often the link leads on, over all redirectors, never more: also through crashes, unless NATS forgets what it had acknowledged while a redirector that used these clicks is away.
+       * @description The maximum number of redirects, exact over all redirectors, also through crashes, unless NATS forgets what it has acknowledged while a redirector that used these clicks is away. Earlier clicks are included.
        * @example 100
        */
       max_clicks?: number;
@@ -2687,25 +2687,25 @@ export interface components {
        * @example https://example.com/spring/sale?ref=newsletter
        */
       original_url: string;
-      /** @description The card that link-preview agents get instead of the redirect. */
+      /** @description The card that link-preview agents of chats and social networks get instead of the redirect. */
       preview?: components["schemas"]["LinkPreview"];
-      /** @description Other destinations for some visitors: the first rule that matches decides. */
+      /** @description Other destinations for some visitors: the first rule whose conditions all match decides. */
       rules?: components["schemas"]["LinkRule"][];
       /**
        * @description The URL that visitors open.
        * @example https://short.example.com/spring-sale
        */
       short_url: string;
-      /** @description Other destinations for shares of the visitors whom no rule matches. */
+      /** @description Other destinations for shares of the visitors whom no rule matches; the rest gets the link's own. A visitor always gets the same. */
       split?: components["schemas"]["LinkSplit"];
       /**
        * Format: date-time
-       * @description Until then the link answers as if it did not exist.
+       * @description Until then, the link responds as if it did not exist.
        * @example 2030-01-01T08:00:00Z
        */
       starts_at?: string;
       /**
-       * @description What the link is for visitors now.
+       * @description The link's status for visitors; only an operator lifts `taken_down`.
        * @example active
        * @enum {string}
        */
@@ -2736,27 +2736,27 @@ export interface components {
        */
       updated_at: string;
       /**
-       * @description Set as `utm_campaign` on the destination's query.
+       * @description Set as `utm_campaign` in the destination's query.
        * @example spring
        */
       utm_campaign?: string | null;
       /**
-       * @description Set as `utm_content` on the destination's query.
+       * @description Set as `utm_content` in the destination's query.
        * @example header
        */
       utm_content?: string | null;
       /**
-       * @description Set as `utm_medium` on the destination's query.
+       * @description Set as `utm_medium` in the destination's query.
        * @example email
        */
       utm_medium?: string | null;
       /**
-       * @description Set as `utm_source` on the destination's query.
+       * @description Set as `utm_source` in the destination's query.
        * @example newsletter
        */
       utm_source?: string | null;
       /**
-       * @description Set as `utm_term` on the destination's query.
+       * @description Set as `utm_term` in the destination's query.
        * @example shoes
        */
       utm_term?: string | null;
@@ -2803,7 +2803,7 @@ export interface components {
        */
       alias: string;
       /**
-       * @description Lists leave the link out unless asked; it redirects as before.
+       * @description Lists omit the link unless `archived` asks for it; it redirects as before.
        * @example true
        * @constant
        */
@@ -2816,12 +2816,12 @@ export interface components {
       clicks: number;
       /**
        * Format: int64
-       * @description How often it will still lead on.
+       * @description How many redirects the limit still allows.
        * @example 37
        */
       clicks_left?: number;
       /**
-       * @description A page with a button comes before the destination.
+       * @description A page with a button comes first, so that programs that follow links neither use up the limit nor count as clicks.
        * @example true
        * @constant
        */
@@ -2833,13 +2833,13 @@ export interface components {
        */
       created_at: string;
       /**
-       * @description The link answers as if it did not exist.
+       * @description The link responds as if it did not exist.
        * @example true
        * @constant
        */
       disabled?: true;
       /**
-       * @description null for the service's own domain.
+       * @description The custom domain; null for the service's own.
        * @example null
        */
       domain: string | null;
@@ -2850,23 +2850,23 @@ export interface components {
       expired_url?: string;
       /**
        * Format: date-time
-       * @description When it stops working; null for never.
+       * @description When it expires; null for never.
        * @example 2030-01-01T00:00:00.000Z
        */
       expires_at: string | null;
       /**
-       * @description Your own id of the link; unique in the account and mode.
+       * @description Your own id for the link, unique in the account and mode.
        * @example order-4711
        */
       external_id: string | null;
       /**
-       * @description What becomes of a path beyond the alias; without it there is nothing.
+       * @description What happens to a path after the alias: `append` adds it to the destination's path, `ignore` drops it. Without this setting, such a path is an error page (404).
        * @example append
        * @enum {string}
        */
       forward_path?: "append" | "ignore";
       /**
-       * @description Whether the short URL's own query is passed on to the destination.
+       * @description Whether the short URL's query is passed on to the destination.
        * @example true
        */
       forward_query?: boolean;
@@ -2881,14 +2881,14 @@ export interface components {
        */
       id: string;
       /**
-       * @description Whether only people spend clicks of the limit; others get a page with a button.
+       * @description Which requests use up the limit: each that is redirected (`all`), or only people's (`human`): then bots get a page with a button, never the destination.
        * @example human
        * @constant
        */
       limit_counts?: "human";
       /**
        * Format: int64
-       * @description How often the link leads on, over all redirectors, never more: also through crashes, unless NATS forgets what it had acknowledged while a redirector that used these clicks is away.
+       * @description The maximum number of redirects, exact over all redirectors, also through crashes, unless NATS forgets what it has acknowledged while a redirector that used these clicks is away. Earlier clicks are included.
        * @example 100
        */
       max_clicks?: number;
@@ -2897,25 +2897,25 @@ export interface components {
        * @example https://example.com/spring/sale?ref=newsletter
        */
       original_url: string;
-      /** @description The card that link-preview agents get instead of the redirect. */
+      /** @description The card that link-preview agents of chats and social networks get instead of the redirect. */
       preview?: components["schemas"]["LinkPreview"];
-      /** @description Other destinations for some visitors: the first rule that matches decides. */
+      /** @description Other destinations for some visitors: the first rule whose conditions all match decides. */
       rules?: components["schemas"]["LinkRule"][];
       /**
        * @description The URL that visitors open.
        * @example https://short.example.com/spring-sale
        */
       short_url: string;
-      /** @description Other destinations for shares of the visitors whom no rule matches. */
+      /** @description Other destinations for shares of the visitors whom no rule matches; the rest gets the link's own. A visitor always gets the same. */
       split?: components["schemas"]["LinkSplit"];
       /**
        * Format: date-time
-       * @description Until then the link answers as if it did not exist.
+       * @description Until then, the link responds as if it did not exist.
        * @example 2030-01-01T08:00:00Z
        */
       starts_at?: string;
       /**
-       * @description What the link is for visitors now.
+       * @description The link's status for visitors; only an operator lifts `taken_down`.
        * @example active
        * @enum {string}
        */
@@ -2936,7 +2936,7 @@ export interface components {
       /**
        * Format: int64
        * @description Distinct visitors of the link, of all time.
-       * @example 0
+       * @example 973
        */
       unique_clicks?: number;
       /**
@@ -2946,32 +2946,32 @@ export interface components {
        */
       updated_at?: string;
       /**
-       * @description Set as `utm_campaign` on the destination's query.
+       * @description Set as `utm_campaign` in the destination's query.
        * @example spring
        */
       utm_campaign?: string | null;
       /**
-       * @description Set as `utm_content` on the destination's query.
+       * @description Set as `utm_content` in the destination's query.
        * @example header
        */
       utm_content?: string | null;
       /**
-       * @description Set as `utm_medium` on the destination's query.
+       * @description Set as `utm_medium` in the destination's query.
        * @example email
        */
       utm_medium?: string | null;
       /**
-       * @description Set as `utm_source` on the destination's query.
+       * @description Set as `utm_source` in the destination's query.
        * @example newsletter
        */
       utm_source?: string | null;
       /**
-       * @description Set as `utm_term` on the destination's query.
+       * @description Set as `utm_term` in the destination's query.
        * @example shoes
        */
       utm_term?: string | null;
     };
-    /** @description A share of the visitors, with its destination. */
+    /** @description An arm: a share of the visitors, and its destination. */
     LinkArm: {
       /**
        * @description The arm's id, by which its clicks are counted.
@@ -3002,7 +3002,7 @@ export interface components {
       by: string[];
       /**
        * Format: date-time
-       * @description Present when filters need single clicks that have been deleted: clicks before are not counted.
+       * @description Present when filters need single clicks that have been deleted: earlier clicks are not counted.
        * @example 2026-02-01T00:00:00.000Z
        */
       complete_from?: string;
@@ -3052,7 +3052,7 @@ export interface components {
        */
       total_clicks: number;
     };
-    /** @description The fields of a link to change. Those left out stay; null removes one. */
+    /** @description The fields of a link to change. Omitted fields keep their value; null removes a value. */
     LinkChange: {
       /**
        * @description 1 to 64 characters of A–Z, a–z, 0–9, _ and -, not starting with -.
@@ -3060,22 +3060,22 @@ export interface components {
        */
       alias?: string;
       /**
-       * @description Whether lists leave the link out unless asked; it redirects as before.
+       * @description Lists omit the link unless `archived` asks for it; it redirects as before.
        * @example true
        */
       archived?: boolean;
       /**
-       * @description Whether a page with a button comes first, so that programs which follow links spend and count nothing.
+       * @description A page with a button comes first, so that programs that follow links neither use up the limit nor count as clicks.
        * @example true
        */
       confirm?: boolean;
       /**
-       * @description Whether the link answers as if it did not exist.
+       * @description The link responds as if it did not exist.
        * @example true
        */
       disabled?: boolean;
       /**
-       * @description Where visitors are redirected once the link has expired or its limit is reached; null for an error page.
+       * @description Where visitors are redirected once the link has expired or its limit is reached. Null for an error page.
        * @example https://example.com/over
        */
       expired_url?: string | null;
@@ -3086,29 +3086,29 @@ export interface components {
        */
       expires_at?: string | null;
       /**
-       * @description Your own id of the link, unique in the account and mode.
+       * @description Your own id for the link, unique in the account and mode.
        * @example order-4711
        */
       external_id?: string | null;
       /**
-       * @description What becomes of a path beyond the alias: `append` puts it at the end of the destination's path, `ignore` leaves it out; null for an error page (404).
+       * @description What happens to a path after the alias: `append` adds it to the destination's path, `ignore` drops it. Without this setting, such a path is an error page (404). Null removes it.
        * @example append
        */
       forward_path?: ("append" | "ignore") | null;
       /**
-       * @description Whether the short URL's own query is passed on to the destination.
+       * @description Whether the short URL's query is passed on to the destination.
        * @example true
        */
       forward_query?: boolean;
       /**
-       * @description What spends a click of the limit: each request that is led on, or only people; then bots get a page with a button, never the destination.
+       * @description Which requests use up the limit: each that is redirected (`all`), or only people's (`human`): then bots get a page with a button, never the destination.
        * @example human
        * @enum {string}
        */
       limit_counts?: "all" | "human";
       /**
        * Format: int32
-       * @description How often the link leads on, exactly and over all redirectors; clicks that were counted before are among them. Null for no limit.
+       * @description The maximum number of redirects, exact over all redirectors, also through crashes, unless NATS forgets what it has acknowledged while a redirector that used these clicks is away. Earlier clicks are included. Null for no limit.
        * @example 100
        */
       max_clicks?: number | null;
@@ -3118,7 +3118,7 @@ export interface components {
        */
       password?: string | null;
       /**
-       * @description The card that link-preview agents of chats and social networks get instead of the redirect; null for the destination's own. Not for links with a password.
+       * @description The card that link-preview agents of chats and social networks get instead of the redirect. Null for the destination's own. Not for links with a password.
        * @example {
        *       "title": "Spring sale",
        *       "image": "https://example.com/spring.png"
@@ -3157,7 +3157,7 @@ export interface components {
       split?: components["schemas"]["NewLinkSplit"] | null;
       /**
        * Format: date-time
-       * @description Until then the link answers as if it did not exist; null for at once.
+       * @description Until then, the link responds as if it did not exist. Null removes it.
        * @example 2030-01-01T08:00:00Z
        */
       starts_at?: string | null;
@@ -3180,27 +3180,27 @@ export interface components {
        */
       url?: string;
       /**
-       * @description Set as `utm_campaign` on the destination's query when it redirects.
+       * @description Set as `utm_campaign` in the destination's query.
        * @example spring
        */
       utm_campaign?: string | null;
       /**
-       * @description Set as `utm_content` on the destination's query when it redirects.
+       * @description Set as `utm_content` in the destination's query.
        * @example header
        */
       utm_content?: string | null;
       /**
-       * @description Set as `utm_medium` on the destination's query when it redirects.
+       * @description Set as `utm_medium` in the destination's query.
        * @example email
        */
       utm_medium?: string | null;
       /**
-       * @description Set as `utm_source` on the destination's query when it redirects.
+       * @description Set as `utm_source` in the destination's query.
        * @example newsletter
        */
       utm_source?: string | null;
       /**
-       * @description Set as `utm_term` on the destination's query when it redirects.
+       * @description Set as `utm_term` in the destination's query.
        * @example shoes
        */
       utm_term?: string | null;
@@ -3213,22 +3213,22 @@ export interface components {
        */
       alias?: string;
       /**
-       * @description Whether lists leave the link out unless asked; it redirects as before.
+       * @description Lists omit the link unless `archived` asks for it; it redirects as before.
        * @example true
        */
       archived?: boolean;
       /**
-       * @description Whether a page with a button comes first, so that programs which follow links spend and count nothing.
+       * @description A page with a button comes first, so that programs that follow links neither use up the limit nor count as clicks.
        * @example true
        */
       confirm?: boolean;
       /**
-       * @description Whether the link answers as if it did not exist.
+       * @description The link responds as if it did not exist.
        * @example true
        */
       disabled?: boolean;
       /**
-       * @description Where visitors are redirected once the link has expired or its limit is reached; null for an error page.
+       * @description Where visitors are redirected once the link has expired or its limit is reached. Null for an error page.
        * @example https://example.com/over
        */
       expired_url?: string | null;
@@ -3239,17 +3239,17 @@ export interface components {
        */
       expires_at?: string | null;
       /**
-       * @description Your own id of the link, unique in the account and mode.
+       * @description Your own id for the link, unique in the account and mode.
        * @example order-4711
        */
       external_id?: string | null;
       /**
-       * @description What becomes of a path beyond the alias: `append` puts it at the end of the destination's path, `ignore` leaves it out; null for an error page (404).
+       * @description What happens to a path after the alias: `append` adds it to the destination's path, `ignore` drops it. Without this setting, such a path is an error page (404). Null removes it.
        * @example append
        */
       forward_path?: ("append" | "ignore") | null;
       /**
-       * @description Whether the short URL's own query is passed on to the destination.
+       * @description Whether the short URL's query is passed on to the destination.
        * @example true
        */
       forward_query?: boolean;
@@ -3259,14 +3259,14 @@ export interface components {
        */
       id: string;
       /**
-       * @description What spends a click of the limit: each request that is led on, or only people; then bots get a page with a button, never the destination.
+       * @description Which requests use up the limit: each that is redirected (`all`), or only people's (`human`): then bots get a page with a button, never the destination.
        * @example human
        * @enum {string}
        */
       limit_counts?: "all" | "human";
       /**
        * Format: int32
-       * @description How often the link leads on, exactly and over all redirectors; clicks that were counted before are among them. Null for no limit.
+       * @description The maximum number of redirects, exact over all redirectors, also through crashes, unless NATS forgets what it has acknowledged while a redirector that used these clicks is away. Earlier clicks are included. Null for no limit.
        * @example 100
        */
       max_clicks?: number | null;
@@ -3276,7 +3276,7 @@ export interface components {
        */
       password?: string | null;
       /**
-       * @description The card that link-preview agents of chats and social networks get instead of the redirect; null for the destination's own. Not for links with a password.
+       * @description The card that link-preview agents of chats and social networks get instead of the redirect. Null for the destination's own. Not for links with a password.
        * @example {
        *       "title": "Spring sale",
        *       "image": "https://example.com/spring.png"
@@ -3315,7 +3315,7 @@ export interface components {
       split?: components["schemas"]["NewLinkSplit"] | null;
       /**
        * Format: date-time
-       * @description Until then the link answers as if it did not exist; null for at once.
+       * @description Until then, the link responds as if it did not exist. Null removes it.
        * @example 2030-01-01T08:00:00Z
        */
       starts_at?: string | null;
@@ -3338,37 +3338,37 @@ export interface components {
        */
       url?: string;
       /**
-       * @description Set as `utm_campaign` on the destination's query when it redirects.
+       * @description Set as `utm_campaign` in the destination's query.
        * @example spring
        */
       utm_campaign?: string | null;
       /**
-       * @description Set as `utm_content` on the destination's query when it redirects.
+       * @description Set as `utm_content` in the destination's query.
        * @example header
        */
       utm_content?: string | null;
       /**
-       * @description Set as `utm_medium` on the destination's query when it redirects.
+       * @description Set as `utm_medium` in the destination's query.
        * @example email
        */
       utm_medium?: string | null;
       /**
-       * @description Set as `utm_source` on the destination's query when it redirects.
+       * @description Set as `utm_source` in the destination's query.
        * @example newsletter
        */
       utm_source?: string | null;
       /**
-       * @description Set as `utm_term` on the destination's query when it redirects.
+       * @description Set as `utm_term` in the destination's query.
        * @example shoes
        */
       utm_term?: string | null;
     };
     /** @description Links to change at once. */
     LinkChanges: {
-      /** @description At most 10 of them with a password. */
+      /** @description The links, at most 10 of them with a password; each password counts against the account's budget of passwords. */
       links: components["schemas"]["LinkChangeOfMany"][];
     };
-    /** @description What a request must be for a rule to match. */
+    /** @description A property that a request must have for the rule to match. */
     LinkCondition:
       | {
           /**
@@ -3380,12 +3380,12 @@ export interface components {
            */
           in: string[];
           /**
-           * @description Whether the condition is reversed.
+           * @description Whether the condition is negated.
            * @example true
            */
           not?: boolean;
           /**
-           * @description What of the request the condition looks at.
+           * @description The property of the request that the condition checks.
            * @example country
            * @constant
            */
@@ -3400,12 +3400,12 @@ export interface components {
            */
           in: ("AF" | "AN" | "AS" | "EU" | "NA" | "OC" | "SA")[];
           /**
-           * @description Whether the condition is reversed.
+           * @description Whether the condition is negated.
            * @example true
            */
           not?: boolean;
           /**
-           * @description What of the request the condition looks at.
+           * @description The property of the request that the condition checks.
            * @example continent
            * @constant
            */
@@ -3420,12 +3420,12 @@ export interface components {
            */
           in: ("mobile" | "desktop" | "tablet" | "other")[];
           /**
-           * @description Whether the condition is reversed.
+           * @description Whether the condition is negated.
            * @example true
            */
           not?: boolean;
           /**
-           * @description What of the request the condition looks at.
+           * @description The property of the request that the condition checks.
            * @example device
            * @constant
            */
@@ -3440,12 +3440,12 @@ export interface components {
            */
           in: string[];
           /**
-           * @description Whether the condition is reversed.
+           * @description Whether the condition is negated.
            * @example true
            */
           not?: boolean;
           /**
-           * @description What of the request the condition looks at.
+           * @description The property of the request that the condition checks.
            * @example os
            * @constant
            */
@@ -3460,12 +3460,12 @@ export interface components {
            */
           in: string[];
           /**
-           * @description Whether the condition is reversed.
+           * @description Whether the condition is negated.
            * @example true
            */
           not?: boolean;
           /**
-           * @description What of the request the condition looks at.
+           * @description The property of the request that the condition checks.
            * @example browser
            * @constant
            */
@@ -3481,12 +3481,12 @@ export interface components {
            */
           in: string[];
           /**
-           * @description Whether the condition is reversed.
+           * @description Whether the condition is negated.
            * @example true
            */
           not?: boolean;
           /**
-           * @description What of the request the condition looks at.
+           * @description The property of the request that the condition checks.
            * @example language
            * @constant
            */
@@ -3502,12 +3502,12 @@ export interface components {
            */
           in: string[];
           /**
-           * @description Whether the condition is reversed.
+           * @description Whether the condition is negated.
            * @example true
            */
           not?: boolean;
           /**
-           * @description What of the request the condition looks at.
+           * @description The property of the request that the condition checks.
            * @example referrer
            * @constant
            */
@@ -3522,12 +3522,12 @@ export interface components {
            */
           in: string[];
           /**
-           * @description Whether the condition is reversed.
+           * @description Whether the condition is negated.
            * @example true
            */
           not?: boolean;
           /**
-           * @description What of the request the condition looks at.
+           * @description The property of the request that the condition checks.
            * @example ip
            * @constant
            */
@@ -3547,12 +3547,12 @@ export interface components {
            */
           name: string;
           /**
-           * @description Whether the condition is reversed.
+           * @description Whether the condition is negated.
            * @example true
            */
           not?: boolean;
           /**
-           * @description What of the request the condition looks at.
+           * @description The property of the request that the condition checks.
            * @example query
            * @constant
            */
@@ -3566,12 +3566,12 @@ export interface components {
            */
           from?: string;
           /**
-           * @description Whether the condition is reversed.
+           * @description Whether the condition is negated.
            * @example true
            */
           not?: boolean;
           /**
-           * @description What of the request the condition looks at.
+           * @description The property of the request that the condition checks.
            * @example time
            * @constant
            */
@@ -3579,7 +3579,7 @@ export interface components {
           /**
            * Format: date-time
            * @description Matches until then.
-           * @example 2030-01-01T00:00:00.000Z
+           * @example 2030-02-01T00:00:00Z
            */
           until?: string;
         }
@@ -3587,12 +3587,12 @@ export interface components {
           /** @description Weekdays: 1 is Monday, 7 is Sunday. */
           days: number[];
           /**
-           * @description When it begins.
+           * @description The start.
            * @example 09:00
            */
           from: string;
           /**
-           * @description Whether the condition is reversed.
+           * @description Whether the condition is negated.
            * @example true
            */
           not?: boolean;
@@ -3602,12 +3602,12 @@ export interface components {
            */
           time_zone: string;
           /**
-           * @description Exclusive; earlier than `from` to run over midnight.
+           * @description The end, exclusive; earlier than `from` to run past midnight.
            * @example 17:30
            */
           to: string;
           /**
-           * @description What of the request the condition looks at.
+           * @description The property of the request that the condition checks.
            * @example schedule
            * @constant
            */
@@ -3616,7 +3616,7 @@ export interface components {
     /** @description Links to delete at once. */
     LinkDeletions: {
       /**
-       * @description The ids of the links to delete, none of them twice.
+       * @description The ids of the links to delete, without duplicates.
        * @example [
        *       "link_01k9z3v6x7e8w9r0t1y2n3h4m5"
        *     ]
@@ -3625,28 +3625,28 @@ export interface components {
     };
     /** @description The clicks of a link by device, browser and system. */
     LinkDevices: {
-      /** @description Browsers by clicks, the most first. */
+      /** @description Browsers, most clicks first. */
       browsers: components["schemas"]["NamedClicks"][];
       /**
        * Format: date-time
-       * @description Present when filters need single clicks that have been deleted: clicks before are not counted.
+       * @description Present when filters need single clicks that have been deleted: earlier clicks are not counted.
        * @example 2026-02-01T00:00:00.000Z
        */
       complete_from?: string;
-      /** @description Kinds of device by clicks, the most first. */
+      /** @description Kinds of device, most clicks first. */
       devices: components["schemas"]["DeviceClicks"][];
       /**
        * @description The link's id.
        * @example link_01k9z3v6x7e8w9r0t1y2n3h4m5
        */
       link_id: string;
-      /** @description Operating systems by clicks, the most first. */
+      /** @description Operating systems, most clicks first. */
       os: components["schemas"]["NamedClicks"][];
     };
-    /** @description Where a request leads, and why. */
+    /** @description Where a request is redirected, and why. */
     LinkExplanation: {
       /**
-       * @description Whether the request gets the link's card instead of being redirected: a link-preview agent's does.
+       * @description Whether the request gets the link's card instead of a redirect, as those of link-preview agents do.
        * @example false
        */
       preview: boolean;
@@ -3657,7 +3657,7 @@ export interface components {
       requires_password: boolean;
       /** @description The rules in order, up to the first that matches. */
       rules: {
-        /** @description What of the rule matches, and what does not. */
+        /** @description The conditions of the rule, and which of them match. */
         conditions: {
           /**
            * @description The request's value, shortened to 255 characters; null when it is unknown.
@@ -3670,7 +3670,7 @@ export interface components {
            */
           matched: boolean;
           /**
-           * @description What of the request the condition looks at.
+           * @description The property of the request that the condition checks.
            * @example os
            */
           type: string;
@@ -3692,12 +3692,12 @@ export interface components {
         url: string;
       }[];
       /**
-       * @description What the link is at that instant; it leads nowhere unless it is `active`.
-       * @example verified
+       * @description The link's status at that time; only an `active` link redirects.
+       * @example active
        */
       status: string;
       /**
-       * @description Where the request leads; null when the link is not active.
+       * @description Where the request is redirected; null when the link is not active.
        * @example {
        *       "kind": "default",
        *       "id": null,
@@ -3706,7 +3706,7 @@ export interface components {
        */
       target: {
         /**
-         * @description null for the link's own destination.
+         * @description The id of the rule or arm; null for the link's own destination.
          * @example rule_01k9z3v6x7e8w9r0t1y2n3h4m5
          */
         id: string | null;
@@ -3767,7 +3767,7 @@ export interface components {
        */
       wrong_password: number;
     };
-    /** @description The clicks of a link by location; `group_by` decides the form of `data`. */
+    /** @description The clicks of a link by location; `group_by` determines the form of `data`. */
     LinkGeo:
       | components["schemas"]["LinkGeoByCountry"]
       | components["schemas"]["LinkGeoByRegion"]
@@ -3776,14 +3776,14 @@ export interface components {
     LinkGeoByCity: {
       /**
        * Format: date-time
-       * @description Present when filters need single clicks that have been deleted: clicks before are not counted.
+       * @description Present when filters need single clicks that have been deleted: earlier clicks are not counted.
        * @example 2026-02-01T00:00:00.000Z
        */
       complete_from?: string;
-      /** @description Cities by clicks, the most first. */
+      /** @description Cities, most clicks first. */
       data: components["schemas"]["CityClicks"][];
       /**
-       * @description The parameter of the query, which decides the form of `data`. (enum property replaced by openapi-typescript)
+       * @description The parameter of the query, which determines the form of `data`. (enum property replaced by openapi-typescript)
        * @enum {string}
        */
       group_by: "city";
@@ -3797,14 +3797,14 @@ export interface components {
     LinkGeoByCountry: {
       /**
        * Format: date-time
-       * @description Present when filters need single clicks that have been deleted: clicks before are not counted.
+       * @description Present when filters need single clicks that have been deleted: earlier clicks are not counted.
        * @example 2026-02-01T00:00:00.000Z
        */
       complete_from?: string;
-      /** @description Countries by clicks, the most first. */
+      /** @description Countries, most clicks first. */
       data: components["schemas"]["CountryClicks"][];
       /**
-       * @description The parameter of the query, which decides the form of `data`. (enum property replaced by openapi-typescript)
+       * @description The parameter of the query, which determines the form of `data`. (enum property replaced by openapi-typescript)
        * @enum {string}
        */
       group_by: "country";
@@ -3818,14 +3818,14 @@ export interface components {
     LinkGeoByRegion: {
       /**
        * Format: date-time
-       * @description Present when filters need single clicks that have been deleted: clicks before are not counted.
+       * @description Present when filters need single clicks that have been deleted: earlier clicks are not counted.
        * @example 2026-02-01T00:00:00.000Z
        */
       complete_from?: string;
-      /** @description Regions by clicks, the most first. */
+      /** @description Regions, most clicks first. */
       data: components["schemas"]["RegionClicks"][];
       /**
-       * @description The parameter of the query, which decides the form of `data`. (enum property replaced by openapi-typescript)
+       * @description The parameter of the query, which determines the form of `data`. (enum property replaced by openapi-typescript)
        * @enum {string}
        */
       group_by: "region";
@@ -3847,7 +3847,7 @@ export interface components {
       /** @description Not with `starting_after`, which needs no total. */
       pagination?: components["schemas"]["Pagination"];
     };
-    /** @description What a link is called now. Both are null for a deleted link, and for a key without the scope `links:read`. */
+    /** @description The link's current short URL and title. Both are null for a deleted link, and for a key without the scope `links:read`. */
     LinkName: {
       /**
        * @description The short URL; null for a deleted link, and without the scope `links:read`.
@@ -3882,7 +3882,7 @@ export interface components {
     LinkReferrers: {
       /**
        * Format: date-time
-       * @description Present when filters need single clicks that have been deleted: clicks before are not counted.
+       * @description Present when filters need single clicks that have been deleted: earlier clicks are not counted.
        * @example 2026-02-01T00:00:00.000Z
        */
       complete_from?: string;
@@ -3891,10 +3891,10 @@ export interface components {
        * @example link_01k9z3v6x7e8w9r0t1y2n3h4m5
        */
       link_id: string;
-      /** @description Sources by clicks, the most first. */
+      /** @description Sources, most clicks first. */
       referrers: components["schemas"]["ReferrerClicks"][];
     };
-    /** @description A request for a link; what is left out is as in a request without it. */
+    /** @description A request to explain; it lacks what is omitted. */
     LinkRequest: {
       /**
        * Format: date-time
@@ -3903,7 +3903,7 @@ export interface components {
        */
       at?: string;
       /**
-       * @description The continent's code; empty when it is unknown.
+       * @description The continent of the address.
        * @example EU
        * @enum {string}
        */
@@ -3920,7 +3920,7 @@ export interface components {
       ip?: string;
       /**
        * @description The header `Accept-Language`.
-       * @example de
+       * @example de-AT,de;q=0.9,en;q=0.8
        */
       language?: string;
       /**
@@ -3930,7 +3930,7 @@ export interface components {
       query?: string;
       /**
        * @description The header `Referer`.
-       * @example google.com
+       * @example https://news.example.com/article
        */
       referrer?: string;
       /**
@@ -3956,11 +3956,11 @@ export interface components {
     };
     /** @description Other destinations for shares of the visitors. */
     LinkSplit: {
-      /** @description The shares of the visitors, whose weights sum up to 100 at most. */
+      /** @description The arms; their weights add up to 100 at most. */
       arms: components["schemas"]["LinkArm"][];
       /**
        * Format: date-time
-       * @description From then on everybody gets the link's own destination.
+       * @description From then on, all visitors get the link's own destination; null for no end.
        * @example 2030-01-01T00:00:00.000Z
        */
       until: string | null;
@@ -3969,18 +3969,18 @@ export interface components {
     LinkSummary: {
       /** @description One entry for each day of the period, or for each hour with `24h`, without gaps. */
       clicks_over_time: components["schemas"]["ClicksAtTime"][];
-      /** @description The same figures of an earlier period, `from` and `to`; only with `compare`. While the period of the query lasts, the earlier one ends at the same moment, so that like is compared with like. */
+      /** @description The same counts for an earlier period, from `from` to `to`; only with `compare`. While the queried period is not over, the earlier one ends at the corresponding time. */
       comparison?: {
-        /** @description The change since then. */
+        /** @description The change since the compared period. */
         change: {
           /**
            * @description Change in percent since the compared period; null if that had none.
-           * @example 1284
+           * @example 12.5
            */
           total_clicks: number | null;
           /**
            * @description Change in percent since the compared period; null if that had none.
-           * @example 973
+           * @example -3.2
            */
           unique_clicks: number | null;
         };
@@ -3988,28 +3988,28 @@ export interface components {
         clicks_over_time: components["schemas"]["ClicksAtTime"][];
         /**
          * Format: date-time
-         * @description Present when filters need single clicks that have been deleted: clicks before are not counted.
+         * @description Present when filters need single clicks that have been deleted: earlier clicks are not counted.
          * @example 2026-02-01T00:00:00.000Z
          */
         complete_from?: string;
-        /** @description The part of the query's period that is compared: what has passed of it. */
+        /** @description The part of the queried period that is compared: what has passed of it so far. */
         current: {
           /**
            * Format: date-time
-           * @description When the span begins.
+           * @description The start.
            * @example 2026-02-22T00:00:00.000Z
            */
           from: string;
           /**
            * Format: date-time
-           * @description When the span ends.
+           * @description The end.
            * @example 2026-03-01T00:00:00.000Z
            */
           to: string;
         };
         /**
          * Format: date-time
-         * @description When the span begins.
+         * @description The start.
          * @example 2026-02-22T00:00:00.000Z
          */
         from: string;
@@ -4017,14 +4017,14 @@ export interface components {
         summary: components["schemas"]["ClickTotals"];
         /**
          * Format: date-time
-         * @description When the span ends.
+         * @description The end.
          * @example 2026-03-01T00:00:00.000Z
          */
         to: string;
       };
       /**
        * Format: date-time
-       * @description Present when filters need single clicks that have been deleted: clicks before are not counted.
+       * @description Present when filters need single clicks that have been deleted: earlier clicks are not counted.
        * @example 2026-02-01T00:00:00.000Z
        */
       complete_from?: string;
@@ -4045,7 +4045,7 @@ export interface components {
     LinkTargets: {
       /**
        * Format: date-time
-       * @description Present when filters need single clicks that have been deleted: clicks before are not counted.
+       * @description Present when filters need single clicks that have been deleted: earlier clicks are not counted.
        * @example 2026-02-01T00:00:00.000Z
        */
       complete_from?: string;
@@ -4058,7 +4058,7 @@ export interface components {
          */
         clicks: number;
         /**
-         * @description null for the link's own destination.
+         * @description The id of the rule or arm; null for the link's own destination.
          * @example rule_01k9z3v6x7e8w9r0t1y2n3h4m5
          */
         id: string | null;
@@ -4080,7 +4080,7 @@ export interface components {
          */
         unique_clicks: number;
         /**
-         * @description null for a rule or arm that is gone.
+         * @description The destination; null for a rule or arm that the link no longer has.
          * @example https://example.com/spring/sale?ref=newsletter
          */
         url: string | null;
@@ -4095,13 +4095,13 @@ export interface components {
     LinkTimes: {
       /**
        * Format: date-time
-       * @description Present when filters need single clicks that have been deleted: clicks before are not counted.
+       * @description Present when filters need single clicks that have been deleted: earlier clicks are not counted.
        * @example 2026-02-01T00:00:00.000Z
        */
       complete_from?: string;
       /**
        * Format: date-time
-       * @description The first click of the period; null without.
+       * @description The first click of the period; null when there is none.
        * @example 2026-03-02T09:15:07.318Z
        */
       first_click_at: string | null;
@@ -4118,7 +4118,7 @@ export interface components {
       heatmap: number[][];
       /**
        * Format: date-time
-       * @description The last click of the period; null without.
+       * @description The last click of the period; null when there is none.
        * @example 2026-03-07T21:40:11.020Z
        */
       last_click_at: string | null;
@@ -4133,7 +4133,7 @@ export interface components {
        */
       period: string;
     };
-    /** @description A link to create or change, by your own id of it. */
+    /** @description A link to create or change, identified by your own id. */
     LinkUpsert: {
       /**
        * @description 1 to 64 characters of A–Z, a–z, 0–9, _ and -, not starting with -.
@@ -4141,17 +4141,17 @@ export interface components {
        */
       alias?: string | null;
       /**
-       * @description Whether lists leave the link out unless asked; it redirects as before.
+       * @description Lists omit the link unless `archived` asks for it; it redirects as before.
        * @example true
        */
       archived?: boolean;
       /**
-       * @description Whether a page with a button comes first, so that programs which follow links spend and count nothing.
+       * @description A page with a button comes first, so that programs that follow links neither use up the limit nor count as clicks.
        * @example true
        */
       confirm?: boolean;
       /**
-       * @description Whether the link answers as if it did not exist.
+       * @description The link responds as if it did not exist.
        * @example true
        */
       disabled?: boolean;
@@ -4161,7 +4161,7 @@ export interface components {
        */
       domain?: string | null;
       /**
-       * @description Where visitors are redirected once the link has expired or its limit is reached; null for an error page.
+       * @description Where visitors are redirected once the link has expired or its limit is reached. Null for an error page.
        * @example https://example.com/over
        */
       expired_url?: string | null;
@@ -4172,24 +4172,24 @@ export interface components {
        */
       expires_at?: string | null;
       /**
-       * @description What becomes of a path beyond the alias: `append` puts it at the end of the destination's path, `ignore` leaves it out; null for an error page (404).
+       * @description What happens to a path after the alias: `append` adds it to the destination's path, `ignore` drops it. Without this setting, such a path is an error page (404). Null removes it.
        * @example append
        */
       forward_path?: ("append" | "ignore") | null;
       /**
-       * @description Whether the short URL's own query is passed on to the destination.
+       * @description Whether the short URL's query is passed on to the destination.
        * @example true
        */
       forward_query?: boolean;
       /**
-       * @description What spends a click of the limit: each request that is led on, or only people; then bots get a page with a button, never the destination.
+       * @description Which requests use up the limit: each that is redirected (`all`), or only people's (`human`): then bots get a page with a button, never the destination.
        * @example human
        * @enum {string}
        */
       limit_counts?: "all" | "human";
       /**
        * Format: int32
-       * @description How often the link leads on, exactly and over all redirectors; clicks that were counted before are among them. Null for no limit.
+       * @description The maximum number of redirects, exact over all redirectors, also through crashes, unless NATS forgets what it has acknowledged while a redirector that used these clicks is away. Earlier clicks are included. Null for no limit.
        * @example 100
        */
       max_clicks?: number | null;
@@ -4199,7 +4199,7 @@ export interface components {
        */
       password?: string | null;
       /**
-       * @description The card that link-preview agents of chats and social networks get instead of the redirect; null for the destination's own. Not for links with a password.
+       * @description The card that link-preview agents of chats and social networks get instead of the redirect. Null for the destination's own. Not for links with a password.
        * @example {
        *       "title": "Spring sale",
        *       "image": "https://example.com/spring.png"
@@ -4238,7 +4238,7 @@ export interface components {
       split?: components["schemas"]["NewLinkSplit"] | null;
       /**
        * Format: date-time
-       * @description Until then the link answers as if it did not exist; null for at once.
+       * @description Until then, the link responds as if it did not exist. Null removes it.
        * @example 2030-01-01T08:00:00Z
        */
       starts_at?: string | null;
@@ -4261,27 +4261,27 @@ export interface components {
        */
       url: string;
       /**
-       * @description Set as `utm_campaign` on the destination's query when it redirects.
+       * @description Set as `utm_campaign` in the destination's query.
        * @example spring
        */
       utm_campaign?: string | null;
       /**
-       * @description Set as `utm_content` on the destination's query when it redirects.
+       * @description Set as `utm_content` in the destination's query.
        * @example header
        */
       utm_content?: string | null;
       /**
-       * @description Set as `utm_medium` on the destination's query when it redirects.
+       * @description Set as `utm_medium` in the destination's query.
        * @example email
        */
       utm_medium?: string | null;
       /**
-       * @description Set as `utm_source` on the destination's query when it redirects.
+       * @description Set as `utm_source` in the destination's query.
        * @example newsletter
        */
       utm_source?: string | null;
       /**
-       * @description Set as `utm_term` on the destination's query when it redirects.
+       * @description Set as `utm_term` in the destination's query.
        * @example shoes
        */
       utm_term?: string | null;
@@ -4304,7 +4304,7 @@ export interface components {
        */
       class: string;
       /**
-       * @description Why a click is no person's; empty otherwise.
+       * @description Why the click is classified as a bot or prefetch; empty for people.
        * @example googlebot
        */
       class_reason: string;
@@ -4329,7 +4329,7 @@ export interface components {
        */
       host: string;
       /**
-       * @description The click's place in a redirector's journal, unique for ever.
+       * @description The click's position in a redirector's journal, which identifies it.
        * @example 0199d3e2-7f6a-7cc1-9d7a-3c1b4e2f8a10.12.3
        */
       id: string;
@@ -4374,27 +4374,27 @@ export interface components {
        */
       time: string;
       /**
-       * @description Set as `utm_campaign` on the destination's query.
+       * @description `utm_campaign` of the click; empty for none.
        * @example spring
        */
       utm_campaign: string;
       /**
-       * @description Set as `utm_content` on the destination's query.
+       * @description `utm_content` of the click; empty for none.
        * @example header
        */
       utm_content: string;
       /**
-       * @description Set as `utm_medium` on the destination's query.
+       * @description `utm_medium` of the click; empty for none.
        * @example email
        */
       utm_medium: string;
       /**
-       * @description Set as `utm_source` on the destination's query.
+       * @description `utm_source` of the click; empty for none.
        * @example newsletter
        */
       utm_source: string;
       /**
-       * @description Set as `utm_term` on the destination's query.
+       * @description `utm_term` of the click; empty for none.
        * @example shoes
        */
       utm_term: string;
@@ -4403,7 +4403,7 @@ export interface components {
     ListedClicks: {
       /**
        * Format: date-time
-       * @description Present when clicks of the range have been deleted.
+       * @description Present when clicks of the period have been deleted: earlier clicks are missing.
        * @example 2026-02-01T00:00:00.000Z
        */
       complete_from?: string;
@@ -4423,7 +4423,7 @@ export interface components {
        */
       alias: string;
       /**
-       * @description Lists leave the link out unless asked; it redirects as before.
+       * @description Lists omit the link unless `archived` asks for it; it redirects as before.
        * @example true
        * @constant
        */
@@ -4436,12 +4436,12 @@ export interface components {
       clicks: number;
       /**
        * Format: int64
-       * @description How often it will still lead on.
+       * @description How many redirects the limit still allows.
        * @example 37
        */
       clicks_left?: number;
       /**
-       * @description A page with a button comes before the destination.
+       * @description A page with a button comes first, so that programs that follow links neither use up the limit nor count as clicks.
        * @example true
        * @constant
        */
@@ -4453,13 +4453,13 @@ export interface components {
        */
       created_at: string;
       /**
-       * @description The link answers as if it did not exist.
+       * @description The link responds as if it did not exist.
        * @example true
        * @constant
        */
       disabled?: true;
       /**
-       * @description null for the service's own domain.
+       * @description The custom domain; null for the service's own.
        * @example null
        */
       domain: string | null;
@@ -4470,23 +4470,23 @@ export interface components {
       expired_url?: string;
       /**
        * Format: date-time
-       * @description When it stops working; null for never.
+       * @description When it expires; null for never.
        * @example 2030-01-01T00:00:00.000Z
        */
       expires_at: string | null;
       /**
-       * @description Your own id of the link; unique in the account and mode.
+       * @description Your own id for the link, unique in the account and mode.
        * @example order-4711
        */
       external_id: string | null;
       /**
-       * @description What becomes of a path beyond the alias; without it there is nothing.
+       * @description What happens to a path after the alias: `append` adds it to the destination's path, `ignore` drops it. Without this setting, such a path is an error page (404).
        * @example append
        * @enum {string}
        */
       forward_path?: "append" | "ignore";
       /**
-       * @description Whether the short URL's own query is passed on to the destination.
+       * @description Whether the short URL's query is passed on to the destination.
        * @example true
        */
       forward_query?: boolean;
@@ -4501,14 +4501,14 @@ export interface components {
        */
       id: string;
       /**
-       * @description Whether only people spend clicks of the limit; others get a page with a button.
+       * @description Which requests use up the limit: each that is redirected (`all`), or only people's (`human`): then bots get a page with a button, never the destination.
        * @example human
        * @constant
        */
       limit_counts?: "human";
       /**
        * Format: int64
-       * @description How often the link leads on, over all redirectors, never more: also through crashes, unless NATS forgets what it had acknowledged while a redirector that used these clicks is away.
+       * @description The maximum number of redirects, exact over all redirectors, also through crashes, unless NATS forgets what it has acknowledged while a redirector that used these clicks is away. Earlier clicks are included.
        * @example 100
        */
       max_clicks?: number;
@@ -4517,25 +4517,25 @@ export interface components {
        * @example https://example.com/spring/sale?ref=newsletter
        */
       original_url: string;
-      /** @description The card that link-preview agents get instead of the redirect. */
+      /** @description The card that link-preview agents of chats and social networks get instead of the redirect. */
       preview?: components["schemas"]["LinkPreview"];
-      /** @description Other destinations for some visitors: the first rule that matches decides. */
+      /** @description Other destinations for some visitors: the first rule whose conditions all match decides. */
       rules?: components["schemas"]["LinkRule"][];
       /**
        * @description The URL that visitors open.
        * @example https://short.example.com/spring-sale
        */
       short_url: string;
-      /** @description Other destinations for shares of the visitors whom no rule matches. */
+      /** @description Other destinations for shares of the visitors whom no rule matches; the rest gets the link's own. A visitor always gets the same. */
       split?: components["schemas"]["LinkSplit"];
       /**
        * Format: date-time
-       * @description Until then the link answers as if it did not exist.
+       * @description Until then, the link responds as if it did not exist.
        * @example 2030-01-01T08:00:00Z
        */
       starts_at?: string;
       /**
-       * @description What the link is for visitors now.
+       * @description The link's status for visitors; only an operator lifts `taken_down`.
        * @example active
        * @enum {string}
        */
@@ -4566,27 +4566,27 @@ export interface components {
        */
       updated_at?: string;
       /**
-       * @description Set as `utm_campaign` on the destination's query.
+       * @description Set as `utm_campaign` in the destination's query.
        * @example spring
        */
       utm_campaign?: string | null;
       /**
-       * @description Set as `utm_content` on the destination's query.
+       * @description Set as `utm_content` in the destination's query.
        * @example header
        */
       utm_content?: string | null;
       /**
-       * @description Set as `utm_medium` on the destination's query.
+       * @description Set as `utm_medium` in the destination's query.
        * @example email
        */
       utm_medium?: string | null;
       /**
-       * @description Set as `utm_source` on the destination's query.
+       * @description Set as `utm_source` in the destination's query.
        * @example newsletter
        */
       utm_source?: string | null;
       /**
-       * @description Set as `utm_term` on the destination's query.
+       * @description Set as `utm_term` in the destination's query.
        * @example shoes
        */
       utm_term?: string | null;
@@ -4630,7 +4630,7 @@ export interface components {
     NewApiKey: {
       /**
        * Format: date-time
-       * @description When it stops working; null for never.
+       * @description When it expires; null for never.
        * @example 2030-01-01T00:00:00.000Z
        */
       expires_at?: string | null;
@@ -4681,17 +4681,17 @@ export interface components {
        */
       alias?: string | null;
       /**
-       * @description Whether lists leave the link out unless asked; it redirects as before.
+       * @description Lists omit the link unless `archived` asks for it; it redirects as before.
        * @example true
        */
       archived?: boolean;
       /**
-       * @description Whether a page with a button comes first, so that programs which follow links spend and count nothing.
+       * @description A page with a button comes first, so that programs that follow links neither use up the limit nor count as clicks.
        * @example true
        */
       confirm?: boolean;
       /**
-       * @description Whether the link answers as if it did not exist.
+       * @description The link responds as if it did not exist.
        * @example true
        */
       disabled?: boolean;
@@ -4701,7 +4701,7 @@ export interface components {
        */
       domain?: string | null;
       /**
-       * @description Where visitors are redirected once the link has expired or its limit is reached; null for an error page.
+       * @description Where visitors are redirected once the link has expired or its limit is reached. Null for an error page.
        * @example https://example.com/over
        */
       expired_url?: string | null;
@@ -4712,29 +4712,29 @@ export interface components {
        */
       expires_at?: string | null;
       /**
-       * @description Your own id of the link, unique in the account and mode.
+       * @description Your own id for the link, unique in the account and mode.
        * @example order-4711
        */
       external_id?: string | null;
       /**
-       * @description What becomes of a path beyond the alias: `append` puts it at the end of the destination's path, `ignore` leaves it out; null for an error page (404).
+       * @description What happens to a path after the alias: `append` adds it to the destination's path, `ignore` drops it. Without this setting, such a path is an error page (404). Null removes it.
        * @example append
        */
       forward_path?: ("append" | "ignore") | null;
       /**
-       * @description Whether the short URL's own query is passed on to the destination.
+       * @description Whether the short URL's query is passed on to the destination.
        * @example true
        */
       forward_query?: boolean;
       /**
-       * @description What spends a click of the limit: each request that is led on, or only people; then bots get a page with a button, never the destination.
+       * @description Which requests use up the limit: each that is redirected (`all`), or only people's (`human`): then bots get a page with a button, never the destination.
        * @example human
        * @enum {string}
        */
       limit_counts?: "all" | "human";
       /**
        * Format: int32
-       * @description How often the link leads on, exactly and over all redirectors; clicks that were counted before are among them. Null for no limit.
+       * @description The maximum number of redirects, exact over all redirectors, also through crashes, unless NATS forgets what it has acknowledged while a redirector that used these clicks is away. Earlier clicks are included. Null for no limit.
        * @example 100
        */
       max_clicks?: number | null;
@@ -4744,7 +4744,7 @@ export interface components {
        */
       password?: string | null;
       /**
-       * @description The card that link-preview agents of chats and social networks get instead of the redirect; null for the destination's own. Not for links with a password.
+       * @description The card that link-preview agents of chats and social networks get instead of the redirect. Null for the destination's own. Not for links with a password.
        * @example {
        *       "title": "Spring sale",
        *       "image": "https://example.com/spring.png"
@@ -4783,7 +4783,7 @@ export interface components {
       split?: components["schemas"]["NewLinkSplit"] | null;
       /**
        * Format: date-time
-       * @description Until then the link answers as if it did not exist; null for at once.
+       * @description Until then, the link responds as if it did not exist. Null removes it.
        * @example 2030-01-01T08:00:00Z
        */
       starts_at?: string | null;
@@ -4806,35 +4806,35 @@ export interface components {
        */
       url: string;
       /**
-       * @description Set as `utm_campaign` on the destination's query when it redirects.
+       * @description Set as `utm_campaign` in the destination's query.
        * @example spring
        */
       utm_campaign?: string | null;
       /**
-       * @description Set as `utm_content` on the destination's query when it redirects.
+       * @description Set as `utm_content` in the destination's query.
        * @example header
        */
       utm_content?: string | null;
       /**
-       * @description Set as `utm_medium` on the destination's query when it redirects.
+       * @description Set as `utm_medium` in the destination's query.
        * @example email
        */
       utm_medium?: string | null;
       /**
-       * @description Set as `utm_source` on the destination's query when it redirects.
+       * @description Set as `utm_source` in the destination's query.
        * @example newsletter
        */
       utm_source?: string | null;
       /**
-       * @description Set as `utm_term` on the destination's query when it redirects.
+       * @description Set as `utm_term` in the destination's query.
        * @example shoes
        */
       utm_term?: string | null;
     };
-    /** @description A share of the visitors to set, with its destination. */
+    /** @description An arm to set: a share of the visitors, and its destination. */
     NewLinkArm: {
       /**
-       * @description Keeps the arm's figures when it changes; a new arm gets an id.
+       * @description The id of an arm that the link has, to keep its statistics; a new arm gets an id.
        * @example arm_01k9z3v6x7e8w9r0t1y2n3h4m5
        */
       id?: string;
@@ -4883,7 +4883,7 @@ export interface components {
        */
       conditions: components["schemas"]["LinkCondition"][];
       /**
-       * @description Keeps the rule's figures when it changes; a new rule gets an id.
+       * @description The id of a rule that the link has, to keep its statistics; a new rule gets an id.
        * @example rule_01k9z3v6x7e8w9r0t1y2n3h4m5
        */
       id?: string;
@@ -4895,21 +4895,21 @@ export interface components {
     };
     /** @description Links to create at once. */
     NewLinks: {
-      /** @description At most 10 of them with a password. */
+      /** @description The links, at most 10 of them with a password; each password counts against the account's budget of passwords. */
       links: components["schemas"]["NewLink"][];
     };
     /** @description A split to set: other destinations for shares of the visitors. */
     NewLinkSplit: {
-      /** @description The shares of the visitors, whose weights sum up to 100 at most. */
+      /** @description The arms; their weights add up to 100 at most. */
       arms: components["schemas"]["NewLinkArm"][];
       /**
        * Format: date-time
-       * @description From then on everybody gets the link's own destination; null for no end.
+       * @description From then on, all visitors get the link's own destination; null for no end.
        * @example 2030-01-01T00:00:00.000Z
        */
       until?: string | null;
     };
-    /** @description What to share: a link, or everything. */
+    /** @description A share to create: of one link, or of all. */
     NewShare: {
       /**
        * @description The dimensions that readers see: country, device and referrer when left out.
@@ -4946,7 +4946,7 @@ export interface components {
       embed_origins?: string[];
       /**
        * Format: date-time
-       * @description When the URL stops working; null for never.
+       * @description When the URL expires; null for never.
        * @example 2030-01-01T00:00:00.000Z
        */
       expires_at?: string | null;
@@ -4971,11 +4971,11 @@ export interface components {
        */
       timezone?: string;
     };
-    /** @description Where a page is in its list. */
+    /** @description The position of a page in its list. */
     Pagination: {
       /**
        * Format: int64
-       * @description The most entries of a page.
+       * @description The maximum number of entries of a page.
        * @example 20
        */
       limit: number;
@@ -4992,7 +4992,7 @@ export interface components {
        */
       total: number;
       /**
-       * @description Present where `total` is about right only: more than 100,000 entries match, or a search that no index helps with looked only at the first 100,000 links (30,000 by clicks).
+       * @description Present when `total` is an estimate: more than 100,000 entries match, or a search that no index supports read only the first 100,000 links (30,000 when sorted by clicks).
        * @example true
        * @constant
        */
@@ -5040,12 +5040,11 @@ export interface components {
        */
       shape: "square" | "rounded" | "dots";
     };
-    /** @description How QR codes shall look. Fields that are left out have their defaults. */
+    /** @description How QR codes are to look. Omitted fields have their defaults. */
     QrStyleChange: {
       /**
        * @description Colour behind the code.
        * @default #ffffff
-       * @example #ffffff
        * @example #ffffff
        */
       background?: string;
@@ -5060,21 +5059,18 @@ export interface components {
        * @description Colour of the code.
        * @default #000000
        * @example #1d4ed8
-       * @example #000000
        */
       foreground?: string;
       /**
        * @description Whether the account's logo is in the centre.
        * @default false
        * @example true
-       * @example false
        */
       logo?: boolean;
       /**
        * Format: int32
        * @description Quiet zone in modules; the standard requires 4.
        * @default 4
-       * @example 4
        * @example 4
        */
       margin?: number;
@@ -5086,7 +5082,7 @@ export interface components {
        */
       shape?: "square" | "rounded" | "dots";
     };
-    /** @description A bound on what an account creates or holds. */
+    /** @description A maximum of what an account creates or holds. */
     Quota: {
       /**
        * @description `window`: created within a window; `total`: existing at once.
@@ -5096,7 +5092,7 @@ export interface components {
       kind: "window" | "total";
       /**
        * Format: int64
-       * @description The most that the account may have.
+       * @description The maximum number.
        * @example 5000
        */
       limit: number;
@@ -5129,7 +5125,7 @@ export interface components {
     RateLimit: {
       /**
        * Format: int64
-       * @description Requests that the window grants.
+       * @description The maximum number of requests in the window.
        * @example 300
        */
       limit: number;
@@ -5205,7 +5201,7 @@ export interface components {
        */
       region_name: string;
     };
-    /** @description The DNS record that leads visitors to the service; ALIAS (or ANAME, a flattened CNAME) at the top of a domain. */
+    /** @description The DNS record that sends visitors to the service; ALIAS (or ANAME, a flattened CNAME) at the top of a domain. */
     RoutingRecord: {
       /**
        * @description The name of the record.
@@ -5250,7 +5246,7 @@ export interface components {
       embed_origins: string[];
       /**
        * Format: date-time
-       * @description When the URL stops working; null for never.
+       * @description When the URL expires; null for never.
        * @example 2030-01-01T00:00:00.000Z
        */
       expires_at: string | null;
@@ -5300,7 +5296,7 @@ export interface components {
        */
       expires_at: string;
     };
-    /** @description The fields of a share to change. Those left out stay; null removes one. */
+    /** @description The fields of a share to change. Omitted fields keep their value; null removes a value. */
     ShareChange: {
       /**
        * @description The dimensions that readers see; none for sums and times only.
@@ -5337,7 +5333,7 @@ export interface components {
       embed_origins?: string[];
       /**
        * Format: date-time
-       * @description When the URL stops working; null for never.
+       * @description When the URL expires; null for never.
        * @example 2030-01-01T00:00:00.000Z
        */
       expires_at?: string | null;
@@ -5389,7 +5385,7 @@ export interface components {
       clicks_over_time: components["schemas"]["ClicksAtTime"][];
       /**
        * Format: date-time
-       * @description Present when filters need single clicks that have been deleted: clicks before are not counted.
+       * @description Present when filters need single clicks that have been deleted: earlier clicks are not counted.
        * @example 2026-02-01T00:00:00.000Z
        */
       complete_from?: string;
@@ -5431,7 +5427,7 @@ export interface components {
     /** @description The password of shared statistics. */
     SharePassword: {
       /**
-       * @description The password that was handed out with the URL.
+       * @description The password that was shared with the URL.
        * @example correct horse battery
        */
       password: string;
@@ -5462,7 +5458,7 @@ export interface components {
       embed_origins: string[];
       /**
        * Format: date-time
-       * @description When the URL stops working; null for never.
+       * @description When the URL expires; null for never.
        * @example 2030-01-01T00:00:00.000Z
        */
       expires_at: string | null;
@@ -5492,7 +5488,7 @@ export interface components {
        */
       timezone: string;
       /**
-       * @description The secret part of the URL. Only this response has it: store it now.
+       * @description The secret part of the URL. Only this response contains it: store it now.
        * @example mWq2…
        */
       token: string;
@@ -5503,7 +5499,7 @@ export interface components {
        */
       updated_at: string;
       /**
-       * @description The page to hand out. Only this response has it: store it now.
+       * @description The page to share. Only this response contains it: store it now.
        * @example https://api.example.com/shared/mWq2…
        */
       url: string;
@@ -5603,10 +5599,10 @@ export interface components {
        */
       title: string | null;
     };
-    /** @description An alias that was asked for and that no link has. */
+    /** @description An alias that was requested and that no link has. */
     UnknownAlias: {
       /**
-       * @description What was asked for.
+       * @description The requested alias.
        * @example spring-sael
        */
       alias: string;
@@ -5617,7 +5613,7 @@ export interface components {
       domain: string;
       /**
        * Format: int64
-       * @description How often it was asked for.
+       * @description How often it was requested.
        * @example 7
        */
       requests: number;
@@ -5640,7 +5636,7 @@ export interface operations {
         city?: string | string[];
         /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         class?: string | string[];
-        /** @description Adds the figures of the period of equal length before (`previous`; of whole calendar months, the months before), or of the one a year earlier (`year`). A period that is not over is compared up to the same local time of the earlier one. */
+        /** @description Adds the counts of an earlier period: the one of equal length before (`previous`; for whole calendar months, the months before), or the one a year earlier (`year`). A period that is not over is compared up to the same local time of the earlier one. */
         compare?: "previous" | "year";
         /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         continent?: string | string[];
@@ -5656,7 +5652,7 @@ export interface operations {
         host?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
-        /** @description The most entries to return. */
+        /** @description The maximum number of entries to return. */
         limit?: number;
         /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         os?: string | string[];
@@ -5712,7 +5708,7 @@ export interface operations {
         city?: string | string[];
         /** @description `human`, `bot` or `prefetch`: which clicks are counted. Only people's by default. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         class?: string | string[];
-        /** @description Adds the figures of the period of equal length before (`previous`; of whole calendar months, the months before), or of the one a year earlier (`year`). A period that is not over is compared up to the same local time of the earlier one. */
+        /** @description Adds the counts of an earlier period: the one of equal length before (`previous`; for whole calendar months, the months before), or the one a year earlier (`year`). A period that is not over is compared up to the same local time of the earlier one. */
         compare?: "previous" | "year";
         /** @description `AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         continent?: string | string[];
@@ -5801,7 +5797,7 @@ export interface operations {
         host?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
-        /** @description The most entries to return. */
+        /** @description The maximum number of entries to return. */
         limit?: number;
         /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         os?: string | string[];
@@ -5815,7 +5811,7 @@ export interface operations {
         region?: string | string[];
         /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
-        /** @description The `next_cursor` of the page before. */
+        /** @description The `next_cursor` of the previous page. */
         starting_after?: string;
         /** @description A tag that the link has now. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         tag?: string | string[];
@@ -5949,7 +5945,7 @@ export interface operations {
         host?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
-        /** @description The most entries to return. */
+        /** @description The maximum number of entries to return. */
         limit?: number;
         /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         os?: string | string[];
@@ -6022,7 +6018,7 @@ export interface operations {
         host?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
-        /** @description The most entries to return. */
+        /** @description The maximum number of entries to return. */
         limit?: number;
         /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         os?: string | string[];
@@ -6304,7 +6300,7 @@ export interface operations {
         host?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
-        /** @description The most entries to return. */
+        /** @description The maximum number of entries to return. */
         limit?: number;
         /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         os?: string | string[];
@@ -6318,7 +6314,7 @@ export interface operations {
         region?: string | string[];
         /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
-        /** @description The `next_cursor` of the page before. */
+        /** @description The `next_cursor` of the previous page. */
         starting_after?: string;
         /** @description A tag that the link has now. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         tag?: string | string[];
@@ -6453,7 +6449,7 @@ export interface operations {
         domain?: string;
         /** @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`. */
         end_date?: string;
-        /** @description The most entries to return. */
+        /** @description The maximum number of entries to return. */
         limit?: number;
         /** @description Only requests for this link; without unknown aliases. */
         link_id?: string;
@@ -6507,7 +6503,7 @@ export interface operations {
         host?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
-        /** @description The most entries to return. */
+        /** @description The maximum number of entries to return. */
         limit?: number;
         /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         os?: string | string[];
@@ -6577,7 +6573,7 @@ export interface operations {
         host?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
-        /** @description The most entries to return. */
+        /** @description The maximum number of entries to return. */
         limit?: number;
         /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         os?: string | string[];
@@ -6765,7 +6761,7 @@ export interface operations {
         host?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
-        /** @description The most entries to return. */
+        /** @description The maximum number of entries to return. */
         limit?: number;
         /** @description Only clicks of this link. */
         link_id?: string;
@@ -6781,7 +6777,7 @@ export interface operations {
         region?: string | string[];
         /** @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out. */
         start_date?: string;
-        /** @description The `next_cursor` of the page before. */
+        /** @description The `next_cursor` of the previous page. */
         starting_after?: string;
         /** @description A tag that the link has now. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         tag?: string | string[];
@@ -6888,7 +6884,7 @@ export interface operations {
   listDomains: {
     parameters: {
       query?: {
-        /** @description The most entries to return. */
+        /** @description The maximum number of entries to return. */
         limit?: number;
         /** @description 1 when left out; not with `starting_after`. */
         page?: number;
@@ -7044,7 +7040,7 @@ export interface operations {
   listApiKeys: {
     parameters: {
       query?: {
-        /** @description The most entries to return. */
+        /** @description The maximum number of entries to return. */
         limit?: number;
         /** @description 1 when left out; not with `starting_after`. */
         page?: number;
@@ -7210,7 +7206,7 @@ export interface operations {
         external_id?: string;
         /** @description `settings` adds every other field of each link. */
         include?: "settings";
-        /** @description The most entries to return. */
+        /** @description The maximum number of entries to return. */
         limit?: number;
         /** @description `desc` for the latest or most clicked first. */
         order?: "asc" | "desc";
@@ -7437,21 +7433,21 @@ export interface operations {
   getLinkQr: {
     parameters: {
       query?: {
-        /** @description Colour behind the code, with or without `#`. Unless the account's style says otherwise: `ffffff`. */
+        /** @description Colour behind the code, with or without `#`. Default of an account without a style: `ffffff`. */
         background?: string;
         /** @description Share of the code that may be covered: about 7, 15, 25 or 30 %. With a logo it is always `H`. */
         error_correction?: "L" | "M" | "Q" | "H";
-        /** @description Shape of the three finder patterns. Unless the account's style says otherwise: `square`. */
+        /** @description Shape of the three finder patterns. Default of an account without a style: `square`. */
         eyes?: "square" | "rounded" | "circle";
-        /** @description Colour of the code, with or without `#`. Unless the account's style says otherwise: `000000`. */
+        /** @description Colour of the code, with or without `#`. Default of an account without a style: `000000`. */
         foreground?: string;
         /** @description The format of the image. */
         format?: "svg" | "png" | "pdf";
-        /** @description Whether the account's logo is in the centre. Unless the account's style says otherwise: `false`. */
+        /** @description Whether the account's logo is in the centre. Default of an account without a style: `false`. */
         logo?: "true" | "false";
-        /** @description Quiet zone in modules; the standard requires 4. Unless the account's style says otherwise: 4. */
+        /** @description Quiet zone in modules; the standard requires 4. Default of an account without a style: 4. */
         margin?: number;
-        /** @description Shape of the modules. Unless the account's style says otherwise: `square`. */
+        /** @description Shape of the modules. Default of an account without a style: `square`. */
         shape?: "square" | "rounded" | "dots";
         /** @description Width and height in pixels; of a PDF in points, 1/72 inch. */
         size?: number;
@@ -7630,7 +7626,7 @@ export interface operations {
         "If-Match"?: string;
       };
       path: {
-        /** @description Your own id of the link. */
+        /** @description Your own id for the link. */
         external_id: string;
       };
       cookie?: never;
@@ -7762,7 +7758,7 @@ export interface operations {
   listShares: {
     parameters: {
       query?: {
-        /** @description The most entries to return. */
+        /** @description The maximum number of entries to return. */
         limit?: number;
         /** @description 1 when left out; not with `starting_after`. */
         page?: number;
@@ -7889,7 +7885,7 @@ export interface operations {
   listTags: {
     parameters: {
       query?: {
-        /** @description The most entries to return. */
+        /** @description The maximum number of entries to return. */
         limit?: number;
         /** @description Text that the name contains, ignoring case. */
         search?: string;
