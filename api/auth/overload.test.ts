@@ -4,6 +4,7 @@ import { describe, expect, test } from "bun:test";
 import { encodeId, newUuid } from "../../shared/ids.ts";
 import { createFakeApi } from "../../test/harness/fake-api.ts";
 import { linkRow } from "../../test/harness/link-row.ts";
+import { NO_BRANDING } from "../branding/model.ts";
 
 const id = encodeId("link", newUuid());
 
@@ -57,6 +58,9 @@ test("a link is read while the process is behind", async () => {
 });
 
 test("an expensive call is served while the process is not behind", async () => {
-  const api = createFakeApi({ links: { get: () => Promise.resolve(linkRow()) } });
+  const api = createFakeApi({
+    links: { get: () => Promise.resolve(linkRow()) },
+    branding: { find: () => Promise.resolve(NO_BRANDING) },
+  });
   expect((await api.send(`/v1/links/${id}/qr`, { key: api.addKey() })).status).toBe(200);
 });

@@ -4,6 +4,7 @@ import * as z from "zod";
 import { createAccount } from "../harness/admin.ts";
 import { call, linkSchema } from "../harness/api.ts";
 import { createUser, type Session, signIn } from "../harness/dashboard.ts";
+import { createPng } from "../harness/png.ts";
 import type { Stack } from "../harness/stack.ts";
 import type { ClientTask } from "./legitimate-client.ts";
 import type { Fixtures } from "./requests.ts";
@@ -44,6 +45,10 @@ export async function createFixtures(
   await create("links", { url, alias: "attacked-protected", password: "a password" });
   const domain = await create("domains", { domain: "attacked.example.com" });
   const spare = await create("keys", { name: "spare", scopes: ["links:read"] });
+  // So that QR codes can have it.
+  const logo = createPng(512, 512).toString("base64");
+  const branded = await call(`${api}/v1/branding`, { key, method: "PATCH", body: { logo } });
+  if (branded.status !== 200) throw new Error(`No logo: ${branded.status}`);
   const user = await createUser(stack, account);
   const member = await createUser(stack, account, "member");
   const first = await signIn(stack, user);

@@ -94,6 +94,8 @@ const FORMS: Readonly<Record<string, (index: number, extent: Extent, most: numbe
   start_date: () => "2026-10-01",
   end_date: () => "2026-10-02",
   color: () => "#1d4ed8",
+  foreground: () => "#1d4ed8",
+  background: () => "#ffffff",
   logo: (_, { length }, most) => (length(most) < LARGE_IMAGE.length ? LOGO : LARGE_IMAGE),
   utm_source: (_, { nonce, length }) => `u${nonce}`.padEnd(length(255), "x"),
 };
