@@ -1,25 +1,29 @@
 /**
- * Access control: authenticates the caller of a route, checks the scope, and consumes the rate
- * limits.
+ * Access control: authenticates the caller, checks that it has the route's scope, and counts the
+ * request against the rate limits.
  *
- * Each route declares `access: { scope, limit, cost }`. A process with a route that declares none
- * does not start. The option `access` below runs before the body of the request is read. It calls
- * an authenticator, which throws to reject the request. There are two:
+ * Each route declares `access: { scope, limit, cost }`; if a route lacks the declaration, the
+ * process refuses to start. The route option `access`, defined below, runs before the body of the
+ * request is read. It first rejects expensive calls with 503 while the process is overloaded. Then it
+ * calls an authenticator, which throws to reject the request. There are two:
  *
- * - `/v1` authenticates by API key (`api-key-auth.ts`). The PostgreSQL function `authorize_request`
- *   decides in one call: it finds the key by its look-up id, compares the hash of its secret, checks
- *   that it is neither revoked nor expired, checks that the scope of the route is among the scopes of
- *   the key, and consumes the request from all rate limits of the account or from none. If the scope
- *   is missing, its verdict is `forbidden`, which becomes a 403. Every request asks PostgreSQL, so a
- *   revocation is in effect from the next request on, in all processes. Concurrent requests share a
- *   query. Only rejections by a rate limit or a suspension are cached, for a second.
+ * - `/v1` authenticates by API key (`api-key-auth.ts`). The scope is checked in PostgreSQL, by the
+ *   function `authorize_request` (`api/migrations/*.sql`). In one call this function finds the key by
+ *   its look-up id, compares the hash of its secret, checks that the key is neither revoked nor
+ *   expired, that the account is not suspended, and that the route's scope is among the key's scopes.
+ *   Then it counts the request against every rate limit of the account or, if one is exhausted,
+ *   against none. Without the scope its verdict is `forbidden`, which becomes a 403. Acceptances are
+ *   never cached: every request is checked in PostgreSQL (concurrent ones by one query), so a
+ *   revocation takes effect with the next request, in all processes. Only rejections for a rate limit
+ *   or a suspended account are cached, for one second.
  * - The dashboard authenticates by session (`../sessions/session-auth.ts`). The path names the
- *   account. The role of the user in this account determines the scopes, and the authenticator
- *   compares them with the route's.
+ *   account. The user's role in it determines the scopes, and the authenticator checks that the
+ *   route's scope is among them.
  *
- * Both set the principal of the call: the key or session, its account, mode and scopes. A scope
- * permits an operation, not a resource. The statements of each resource therefore contain the
- * account and mode of the principal, so a link of another account is not found (404).
+ * Both authenticators record the principal on the request: the key or session, its account, mode
+ * (live or test) and scopes. A scope permits an operation, not a resource. So every SQL statement on a
+ * resource filters by the principal's account and mode, and a link of another account is not found
+ * (404).
  */
 import { Elysia } from "elysia";
 
@@ -44,7 +48,7 @@ type AuthDeps = {
   requestContext: RequestContext;
   /** The query parameters that a route accepts. */
   parametersOf: (method: string, path: string) => readonly string[];
-  /** Whether the process is behind. */
+  /** Whether the process is overloaded: its event loop is behind with work. */
   isBehind: () => boolean;
 };
 

@@ -2,34 +2,39 @@
  * Publishes link changes to the redirectors through the links feed (JetStream). A change reaches
  * every redirector in three steps:
  *
- * 1. The transaction that changes a link also adds the link's new state to the table `link_outbox`.
- *    The state has a version, which is drawn under a lock on the alias, so the newest state has the
- *    highest version.
- * 2. After the commit, the API process publishes the state to the stream `LINKS`, in which each
- *    short link has a subject of its own and only the last message of a subject is retained. It
- *    waits for the acknowledgement before it responds, and then deletes the outbox entry. It does
- *    not wait longer than two seconds (`PUBLISH_TIMEOUT_MS = 2_000`): then the response has
- *    `X-Propagation: pending`, and the entry stays.
- * 3. On each host one redirector follows the stream. It writes every change, together with the
- *    position in the stream, in one transaction to the links store, a SQLite file. All redirectors
- *    of the host read the store, and apply its changes to the links in their memory.
+ * 1. The transaction that changes a link also adds the link's new state to the table `link_outbox`;
+ *    a deletion is a state, too. The state's version is assigned under a lock on the alias, so the
+ *    newest state has the highest version.
+ * 2. After the commit, the API process publishes the state to the stream `LINKS`. Each short link has
+ *    a subject of its own there, of which only the last message is kept. The process waits up to two
+ *    seconds for the acknowledgement (`PUBLISH_TIMEOUT_MS = 2_000`) and responds. The outbox entry is
+ *    deleted in the background. Without an acknowledgement the response has `X-Propagation: pending`,
+ *    and the entry stays.
+ * 3. On each host one redirector, which holds a lock, follows the stream. It writes every change,
+ *    together with the position in the stream, in one transaction to the links store, a SQLite file.
+ *    All redirectors of the host look for changes in the store every 20 ms, and apply them to the links
+ *    in their memory. If the follower dies, another one takes the lock.
  *
- * Messages can be lost, delayed or repeated at each step:
+ * What can go wrong, and what happens then:
  *
  * - The process dies after the commit, or NATS is down: the entry is still in the outbox. The relay
  *   in every API process publishes entries that are older than a second.
- * - Two processes publish states of one link, in any order: a publish names the last sequence of
- *   the subject that it expects. If another message came first, the versions are compared, and the
- *   older state is dropped. A links store also ignores older versions.
- * - The host or its network was down: the follower continues at the position in its store.
- * - The stream itself lost messages, because NATS was restored, or the stream was deleted: API
- *   processes compare the stream with PostgreSQL every two seconds. If it is not what it was, one of
- *   them publishes all links again under a new epoch. Each host then reads the stream from its
- *   beginning, and removes the links that the stream lacks. Meanwhile the links in its store
- *   redirect as before.
+ * - Two processes publish states of one link, in any order: each publish states which sequence number
+ *   it expects to be the last of the subject. If another message came first, the versions are
+ *   compared, and the older state is dropped. A links store ignores older versions, too.
+ * - A host or its network is down: the follower continues at the position in its store.
+ * - The stream loses messages: every two seconds API processes compare its creation time, its last
+ *   sequence number, its message count and its epoch with what PostgreSQL has recorded. If the stream
+ *   was recreated, went back or shrank, or if PostgreSQL itself was restored from a backup, one process
+ *   publishes all links again under a new epoch. Each host then reads the stream from its beginning,
+ *   and removes links that are not in it. Meanwhile the links in its store redirect as before.
  *
- * A heartbeat in the stream says whether the stream has every link. Only then does a link that a
- * redirector cannot find not exist (404); otherwise the redirector responds with 503.
+ * Every two seconds API processes publish a heartbeat in the stream, which says whether the stream
+ * has every link. A redirector responds with 404 for an alias that it cannot find only if the last
+ * heartbeat says so. Otherwise it responds with 503, because the link may exist.
+ *
+ * A large installation divides the feed into several such streams (`LINKS_STREAMS`); each link
+ * belongs to one of them.
  */
 import type { NatsConnection } from "nats";
 

@@ -1,26 +1,28 @@
 /**
- * Reads the requests in the bytes of a connection, and passes each to the dispatcher in order. A
- * client may pipeline: it sends requests without waiting for the responses. These are the bounds:
+ * Parses the requests that arrive on a connection, and passes each to the dispatcher in order. A
+ * client may pipeline: it sends requests without waiting for the responses. What one connection can
+ * cost is bounded:
  *
- * - Order: the next request is read only when the response to the one before is complete and the
- *   client's socket has accepted it (`canRead`). The response to a link in memory is complete at
- *   once, so several requests can be handled in one turn of the event loop.
- * - Share of a turn: a connection gets `REQUESTS_PER_TURN_MAX` responses, but only one once the turn
- *   has taken 5 ms (`TURN_MS = 5` in `turn.ts`). The other requests wait for a later turn. Connections
- *   whose next requests have arrived already share 5 ms of a turn (`WAITING_MS = 5` in
- *   `waiting-turns.ts`), and networks take turns in them. So a client that pipelines delays others
- *   that pipeline, not those that send one request at a time.
- * - Size of a request: a head has 16 KiB (`HEAD_BYTES_MAX = 16 * 1024`) and 100 fields
- *   (`FIELDS_MAX = 100`), and more is rejected with 431. Only a form of 2 KiB can be posted
- *   (`FORM_BYTES_MAX = 2_048`). After a rejection the connection is closed, because its further
- *   bytes cannot be trusted.
- * - Memory: of a connection that waits for a response or for the rest of a request, 64 KiB of input
- *   are buffered (`INPUT_BYTES_MAX = 64 * 1024`); a client that sends more is disconnected. If the
- *   input only waits for the connection's next turn, the socket is paused instead. The pipelined
- *   input of all connections is 64 MiB at most (`PIPELINED_BYTES_MAX = 64 * 1024 * 1024`); the
- *   connection that would exceed it is closed.
- * - Time: a request must arrive within 5 s (`REQUEST_SECONDS = 5`), and the client must read a
- *   response within 30 s (`RESPONSE_SECONDS = 30`).
+ * - Order: a request is read only when the response to the previous one is complete and the client's
+ *   socket has accepted it (`canRead`). A request for a link in memory is answered at once, so several
+ *   requests can be handled in one turn of the event loop.
+ * - Share of a turn: a connection gets at most 32 responses (`REQUESTS_PER_TURN_MAX = 32`) in one turn
+ *   of the event loop. When the turn has already taken 5 ms (`TURN_MS = 5` in `turn.ts`), it gets only
+ *   one. The other requests wait for a later turn. Connections with requests left over from an earlier
+ *   turn together get 5 ms of each turn (`WAITING_MS = 5` in `waiting-turns.ts`), divided in rotation
+ *   between client networks. So a client that pipelines mainly delays others that pipeline.
+ * - Size of a request: a head may have at most 16 KiB (`HEAD_BYTES_MAX = 16 * 1024`) and 100 fields
+ *   (`FIELDS_MAX = 100`, both in `request-head-parser.ts`); a larger one is rejected with 431. The only
+ *   body accepted is a form of at most 2 KiB (`FORM_BYTES_MAX = 2_048`). After a rejection the
+ *   connection is closed, because it is no longer certain where the next request begins.
+ * - Memory (`input-buffers.ts`): while a connection waits for a response or for the rest of a request,
+ *   at most 64 KiB of its input are buffered (`INPUT_BYTES_MAX = 64 * 1024`); a client that sends more
+ *   is disconnected. If the input only waits for the connection's next turn, the socket is paused
+ *   instead. Input beyond one request is at most 64 MiB in all connections together
+ *   (`PIPELINED_BYTES_MAX = 64 * 1024 * 1024`); the connection that would exceed it is closed.
+ * - Time (`connection.ts`): a request must arrive within 5 s (`REQUEST_SECONDS = 5`); the time for
+ *   which it waits behind earlier responses does not count. The client must read a response within
+ *   30 s (`RESPONSE_SECONDS = 30`). An idle connection is closed after 60 s (`IDLE_SECONDS = 60`).
  */
 import { readBody } from "./body.ts";
 import { canRead, type Client } from "./connection.ts";
@@ -33,8 +35,8 @@ import { send } from "./socket-io.ts";
 
 /**
  * Maximum requests of one connection that are handled in one turn of the event loop. Further ones
- * wait for the next turn, so that a read full of tiny requests (thousands fit into one) does not
- * delay other connections for long.
+ * wait for a later turn, so that thousands of tiny requests that arrive together do not delay other
+ * connections for long.
  */
 const REQUESTS_PER_TURN_MAX = 32;
 

@@ -1,18 +1,19 @@
 /**
- * Decides the destination of a request for a link. This is the only place where a rule decides.
+ * Decides the destination of a request for a link. Nothing else chooses a destination by a rule.
  *
  * A link has its own destination, and may have rules and a split. {@link compileTargets} compiles them when the link is first
- * used. Then `choose` decides each request:
+ * used. For each request, `choose` returns:
  *
- * 1. The first rule, in the order of the link, whose conditions all match. A condition tests a fact of the request, such as
- *    country, device, language or time. A fact that is unknown matches neither a condition nor its inverse.
- * 2. If no rule matches, the split's arm of the visitor, by a hash of address and user agent: the same visitor gets the same arm
- *    on every redirector.
- * 3. Otherwise undefined, which is the link's own destination.
+ * 1. the destination of the first rule, in the link's order, whose conditions all match. A condition tests a fact of the
+ *    request, such as country, device, language or time. A condition on an unknown fact is false, and so is its negation: with
+ *    an unknown country, neither "the country is DE" nor "the country is not DE" matches;
+ * 2. if no rule matches, the visitor's arm of the split, unless the split has ended. The arm is chosen by a hash of address and
+ *    user agent, so that the same visitor gets the same arm on every redirector;
+ * 3. otherwise `undefined`: the link's own destination.
  *
- * The redirector calls it only for a request that reaches a destination. Whether it does is decided before, and without rules:
- * the link exists, has started, has not expired, and its limit is not reached (`redirector/redirect/decision.ts`). The API
- * explains a request (`POST /v1/links/{id}/explain`) with the same function, so both always agree.
+ * The redirector calls `choose` only after `redirector/redirect/decision.ts` has established, without rules, that the link
+ * exists, has started, has not expired and has not reached its limit. The API's explanation of a request
+ * (`POST /v1/links/{id}/explain`) uses the same compiled rules and order, so an explanation always agrees with the redirect.
  */
 import type { RedirectSettings, Rule } from "../contracts/redirect-settings.ts";
 import type { Uuid } from "../ids.ts";
@@ -21,7 +22,7 @@ import { compileCondition, type CompiledCondition } from "./conditions.ts";
 import type { RequestFacts } from "./facts.ts";
 import { createSplit } from "./split.ts";
 
-/** Most characters of a request's value in an explanation, for each condition: as many as a condition's own values have. */
+/** Maximum length of a request's value in an explanation, the same as that of a condition's values. */
 const ACTUAL_LENGTH_MAX = 255;
 
 /** A destination other than the link's own. */

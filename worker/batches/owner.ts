@@ -1,31 +1,38 @@
 /**
- * The owner of the clicks: the only worker that inserts. It stores each click once, even if a worker dies between two steps.
+ * The owner of the clicks: the only worker that inserts them. It stores each click once, even if a worker dies between two
+ * steps.
  *
  * Clicks arrive in segments. A segment has up to 2,000 clicks and an id that never changes. It is one JetStream message, which
  * JetStream delivers again until it is acknowledged. The owner inserts many segments together, as a batch. It records what it
- * does in the log of batches, a table in ClickHouse whose entries are appended and never changed. Its steps:
+ * does in the batch log, a table in ClickHouse whose entries are appended and never changed. For each batch it takes four steps:
  *
- * 1. It writes a manifest to the log: the ids of the segments in the batch, and a token.
- * 2. It reads the highest claim in the log, and continues only if that is its own.
- * 3. It inserts the rows under the token. ClickHouse drops an insert into a table that has had an insert with this token. That
- *    is decided for each table: for `clicks`, and for each rollup that a view fills from the same insert.
- * 4. It adds the segments to the index of stored segments, which is in memory, and then acknowledges the messages. A segment in
- *    the index is acknowledged and not stored again, however often it is delivered.
+ * 1. The owner writes a manifest to the log: the ids of the batch's segments, and a token. Until it is known which of them are
+ *    stored, the manifest is open, or in doubt.
+ * 2. It reads the highest claim in the log, and continues only if the claim is its own.
+ * 3. It inserts the rows under the token. A ClickHouse table ignores an insert whose token it has already seen, among its last
+ *    10,000. Each table decides this for itself: `clicks`, and every rollup (a table of counts) that a view fills from the
+ *    insert.
+ * 4. It adds the segments to its index of stored segments, which is in memory. Then its caller acknowledges the messages.
  *
- * A worker that takes over writes a claim with the next epoch, and then reads the log, from which it builds its index. The
- * highest claim wins. It finds what the owner before it left:
+ * A segment in the index is acknowledged and not stored again, however often it is delivered.
  *
- * - That died before step 1: nothing. JetStream delivers the segments to the new owner, which stores them.
- * - That died after step 1: a manifest in doubt, whose rows may be in all tables, in some, or in none. The new owner inserts
- *   the rows that are already in `clicks` again under the manifest's token, so a rollup that lacks them gets them. Then it
- *   inserts the batch's segments from the stream under the same token, which stores them if nothing was stored. At last it looks
- *   up which of the segments are in `clicks`, and adds these to its index (`settle.ts`).
- * - That died after step 3, before the acknowledgements: the same. JetStream delivers the segments again, and the index has them.
- * - That was only paused, and wakes up: its late insert has a token that ClickHouse knows, and is dropped.
+ * A worker that takes over writes a claim with the next epoch (the highest claim wins; of equal epochs, the greater owner id),
+ * and then reads the log, from which it builds its index. What it finds depends on how far the previous owner got:
  *
- * Two workers cannot both insert: an owner writes its manifest and then reads the claims; a new owner writes its claim and then
- * reads the manifests. So either the old owner sees the claim, or the new owner sees the manifest. docs/batches.md says what
- * starts a takeover, and what happens when the log or the stream is lost.
+ * - It died before step 1: nothing is in the log. JetStream delivers the segments to the new owner, which stores them.
+ * - It died after step 1: a manifest is in doubt, and its rows may be in all tables, in some, or in none. The new owner settles
+ *   it (`settle.ts`). It reads the batch's rows back from `clicks` and inserts them once more under the manifest's token:
+ *   `clicks` ignores them, because it has seen the token; a rollup that has not seen it takes them. Then it inserts the batch's
+ *   segments from the stream under the same token, which stores them if nothing was stored. Finally it looks up which of the
+ *   segments are in `clicks`, and adds these to its index. If the segments are neither stored nor at hand, the manifest stays
+ *   open until one of them is delivered.
+ * - It died after step 3, before the acknowledgements: the manifest is settled in the same way, which changes nothing.
+ *   JetStream delivers the segments again, and the index has them.
+ * - It was only paused, and resumes: its late insert has a token that the settlement has used, and is ignored.
+ *
+ * No insert escapes the new owner: an owner writes its manifest and then reads the claims; a new owner writes its claim and then
+ * reads the manifests. So either the old owner sees the claim and stops, or the new owner sees the manifest and settles it.
+ * docs/batches.md says what starts a takeover, and what happens when the log or the stream is lost.
  */
 import type { SegmentId } from "../../shared/contracts/click-segment.ts";
 import { DAY_MS } from "../../shared/durations.ts";
@@ -50,13 +57,13 @@ import {
 } from "./segment-index.ts";
 import { complete, indexStored, settle } from "./settle.ts";
 
-/** Most open manifests, which bounds the size of a checkpoint. Beyond it, the oldest is dropped. */
+/** Maximum number of open manifests, which bounds the size of a checkpoint. Beyond it, the oldest is dropped. */
 const OPEN_MAX = 100;
 
 /**
  * A segment whose clicks are all older is looked up among the stored clicks before it is inserted. A redirector that was
- * offline for long delivers such segments, and the index has only the last days if the log was lost with ClickHouse. It is
- * shorter than those days because ClickHouse's clock can differ.
+ * offline for long delivers such segments, and the index has only the last four days if the log was lost with ClickHouse. The
+ * time here is shorter, because ClickHouse's clock can differ.
  */
 const OLD_MS = 3 * DAY_MS;
 
@@ -159,7 +166,7 @@ async function settleFromStream(work: Work): Promise<void> {
   await writer.writeCheckpoint();
 }
 
-/** Settles each open manifest of which a segment is delivered. */
+/** Settles each open manifest that names a delivered segment. */
 async function settleDelivered(work: Work, segments: readonly BatchSegment[]): Promise<void> {
   for (const manifest of work.open.slice()) {
     const named = parseSegments(manifest.segments);
@@ -171,7 +178,7 @@ async function settleDelivered(work: Work, segments: readonly BatchSegment[]): P
   }
 }
 
-/** Adds the segments that are {@link OLD_MS} old and stored to the index. */
+/** Adds to the index those old segments ({@link OLD_MS}) that are already stored. */
 async function lookUpOld(
   { index, findStored, retry }: Work,
   segments: readonly BatchSegment[],
@@ -182,7 +189,7 @@ async function lookUpOld(
   for (const id of await retry(() => findStored(old, spanOf(old)))) index.add(id);
 }
 
-/** Settles an open manifest, and keeps what of it stays open. */
+/** Settles an open manifest, and keeps the part that is still open. */
 async function settleOpen(
   work: Work,
   manifest: Manifest,
