@@ -4,16 +4,16 @@
  *
  * Each route declares `access: { scope, limit, cost }`; if a route lacks the declaration, the
  * process refuses to start. The route option `access`, defined below, runs before the body of the
- * request is read. It first rejects expensive calls with 503 while the process is overloaded. Then it
- * calls an authenticator, which throws to reject the request. There are two:
+ * request is read. While the process is overloaded, it first rejects calls of expensive routes with
+ * 503. Then it calls an authenticator, which throws to reject the request. There are two:
  *
  * - `/v1` authenticates by API key (`api-key-auth.ts`). The scope is checked in PostgreSQL, by the
  *   function `authorize_request` (`api/migrations/*.sql`). In one call this function finds the key by
  *   its look-up id, compares the hash of its secret, checks that the key is neither revoked nor
  *   expired, that the account is not suspended, and that the route's scope is among the key's scopes.
  *   Then it counts the request against every rate limit of the account or, if one is exhausted,
- *   against none. Without the scope its verdict is `forbidden`, which becomes a 403. Acceptances are
- *   never cached: every request is checked in PostgreSQL (concurrent ones by one query), so a
+ *   against none. If the key lacks the scope, it returns `forbidden`, and the API responds with 403. No
+ *   request is accepted without a check in PostgreSQL (concurrent requests share one query), so a
  *   revocation takes effect with the next request, in all processes. Only rejections for a rate limit
  *   or a suspended account are cached, for one second.
  * - The dashboard authenticates by session (`../sessions/session-auth.ts`). The path names the

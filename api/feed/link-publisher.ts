@@ -19,12 +19,13 @@
  *
  * - The process dies after the commit, or NATS is down: the entry is still in the outbox. The relay
  *   in every API process publishes entries that are older than a second.
- * - Two processes publish states of one link, in any order: each publish states which sequence number
- *   it expects to be the last of the subject. If another message came first, the versions are
+ * - Two processes publish states of one link, in any order: each publication names the sequence number
+ *   that it expects to be the subject's last. If another message came first, the versions are
  *   compared, and the older state is dropped. A links store ignores older versions, too.
  * - A host or its network is down: the follower continues at the position in its store.
  * - The stream loses messages: every two seconds API processes compare its creation time, its last
- *   sequence number, its message count and its epoch with what PostgreSQL has recorded. If the stream
+ *   sequence number, its message count and its epoch, which changes each time all links are published
+ *   again, with what PostgreSQL has recorded. If the stream
  *   was recreated, went back or shrank, or if PostgreSQL itself was restored from a backup, one process
  *   publishes all links again under a new epoch. Each host then reads the stream from its beginning,
  *   and removes links that are not in it. Meanwhile the links in its store redirect as before.

@@ -6,8 +6,8 @@
  * JetStream delivers again until it is acknowledged. The owner inserts many segments together, as a batch. It records what it
  * does in the batch log, a table in ClickHouse whose entries are appended and never changed. For each batch it takes four steps:
  *
- * 1. The owner writes a manifest to the log: the ids of the batch's segments, and a token. Until it is known which of them are
- *    stored, the manifest is open, or in doubt.
+ * 1. The owner writes a manifest to the log: the ids of the batch's segments, and a token. A manifest is called open, or in
+ *    doubt, until it is known which of its segments are stored.
  * 2. It reads the highest claim in the log, and continues only if the claim is its own.
  * 3. It inserts the rows under the token. A ClickHouse table ignores an insert whose token it has already seen, among its last
  *    10,000. Each table decides this for itself: `clicks`, and every rollup (a table of counts) that a view fills from the
@@ -24,11 +24,12 @@
  *   it (`settle.ts`). It reads the batch's rows back from `clicks` and inserts them once more under the manifest's token:
  *   `clicks` ignores them, because it has seen the token; a rollup that has not seen it takes them. Then it inserts the batch's
  *   segments from the stream under the same token, which stores them if nothing was stored. Finally it looks up which of the
- *   segments are in `clicks`, and adds these to its index. If the segments are neither stored nor at hand, the manifest stays
- *   open until one of them is delivered.
+ *   segments are in `clicks`, and adds these to its index. If none of them is in `clicks` or in the stream, the manifest
+ *   stays open until JetStream delivers one, which is then first inserted under the same token.
  * - It died after step 3, before the acknowledgements: the manifest is settled in the same way, which changes nothing.
  *   JetStream delivers the segments again, and the index has them.
- * - It was only paused, and resumes: its late insert has a token that the settlement has used, and is ignored.
+ * - It was only paused, and resumes: its late insert is ignored if the settlement has inserted under its token. Otherwise the
+ *   manifest is still open, and a segment that is delivered again meets the rows of the late insert.
  *
  * No insert escapes the new owner: an owner writes its manifest and then reads the claims; a new owner writes its claim and then
  * reads the manifests. So either the old owner sees the claim and stops, or the new owner sees the manifest and settles it.
