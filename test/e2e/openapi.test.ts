@@ -467,6 +467,7 @@ describe("the OpenAPI document", () => {
       "SharePassword",
       "TagChange",
       "BrandingChange",
+      "QrStyleChange",
     ]);
     const closed = Object.entries(raw.components.schemas)
       .filter(([, schema]) => JSON.stringify(schema).includes('"additionalProperties":false'))

@@ -16,7 +16,6 @@ const color = (fallback: string, what: string) =>
   z
     .string()
     .regex(/^#?[0-9a-fA-F]{6}$/, "must be a colour such as 1d4ed8 or #1d4ed8")
-    .transform((text) => `#${text.replace("#", "").toLowerCase()}`)
     .optional()
     .meta({
       description: `Colour ${what} the code, with or without \`#\`. ${SAVED}: \`${fallback}\`.`,
@@ -47,6 +46,7 @@ export const qrQuery = z.object({
     .optional()
     .meta({
       description: `Quiet zone in modules; the standard requires 4. ${SAVED}: ${DEFAULT_QR_STYLE.margin}.`,
+      examples: [DEFAULT_QR_STYLE.margin],
     }),
   foreground: color("000000", "of"),
   background: color("ffffff", "behind"),
@@ -68,6 +68,9 @@ export const qrQuery = z.object({
 
 type QrQuery = z.output<typeof qrQuery>;
 
+const toColor = (text: string | undefined): string | undefined =>
+  text === undefined ? undefined : `#${text.replace("#", "").toLowerCase()}`;
+
 /** What the account has chosen. */
 export type QrBrand = { qrStyle: QrStyle | null; logo: Buffer | null };
 
@@ -79,8 +82,8 @@ export function toQrRequest(query: QrQuery, { qrStyle, logo }: QrBrand): QrReque
   const { format, size, error_correction, logo: wantsLogo, ...named } = query;
   const saved = qrStyle ?? DEFAULT_QR_STYLE;
   const style = {
-    foreground: named.foreground ?? saved.foreground,
-    background: named.background ?? saved.background,
+    foreground: toColor(named.foreground) ?? saved.foreground,
+    background: toColor(named.background) ?? saved.background,
     shape: named.shape ?? saved.shape,
     eyes: named.eyes ?? saved.eyes,
     margin: named.margin ?? saved.margin,
