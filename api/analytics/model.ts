@@ -1,8 +1,7 @@
 /** Schemas of analytics queries, and of clicks over time. */
 import * as z from "zod";
 
-import { CURSOR } from "../../shared/contracts/examples.ts";
-import { CURSOR_LENGTH_MAX } from "../http/cursor.ts";
+import { cursorParameter } from "../http/cursor.ts";
 import { COMPARISONS } from "./comparison.ts";
 import { COLUMN_FILTERS } from "./filter-names.ts";
 import { filterParameters } from "./filter-parameters.ts";
@@ -198,14 +197,7 @@ const dimensions = <Name extends string>(names: readonly [Name, ...Name[]], desc
 
 const breakdownPage = {
   limit: resultLimit,
-  starting_after: z
-    .string()
-    .max(CURSOR_LENGTH_MAX)
-    .optional()
-    .meta({
-      description: "The `next_cursor` of the previous page.",
-      examples: [CURSOR],
-    }),
+  starting_after: cursorParameter(),
 };
 
 export const breakdownQuery = analyticsQuery.extend({

@@ -6,8 +6,7 @@ import * as z from "zod";
 
 import { type ClickHouse, queryRows } from "../../shared/clicks/rollups.ts";
 import type { ClickTarget } from "../../shared/contracts/click-record.ts";
-import { RULE_ID } from "../../shared/contracts/examples.ts";
-import { destination } from "../../shared/contracts/link-fields.ts";
+import { destination, targetFields } from "../../shared/contracts/link-fields.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { formatUuid } from "../../shared/uuid-bytes.ts";
 import { entriesOf } from "../http/pagination.ts";
@@ -26,16 +25,7 @@ export const targetsResponse = z
     link_id: linkId,
     data: entriesOf(
       z.object({
-        kind: z
-          .enum(["rule", "arm", "default"])
-          .meta({ description: "A rule, an arm of the split, or the link's own destination." }),
-        id: z
-          .string()
-          .nullable()
-          .meta({
-            description: "The id of the rule or arm; null for the link's own destination.",
-            examples: [RULE_ID],
-          }),
+        ...targetFields,
         url: destination.nullable().meta({
           description: "The destination; null for a rule or arm that the link no longer has.",
         }),

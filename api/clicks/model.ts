@@ -1,7 +1,7 @@
 /** Schemas of single clicks. */
 import * as z from "zod";
 
-import { CURSOR, LINK_ID } from "../../shared/contracts/examples.ts";
+import { LINK_ID } from "../../shared/contracts/examples.ts";
 import { UTM_EXAMPLES, type UtmName } from "../../shared/contracts/link-fields.ts";
 import { analyticsQuery } from "../analytics/model.ts";
 import {
@@ -14,7 +14,7 @@ import {
   regionName,
 } from "../analytics/response-fields.ts";
 import { idParameter } from "../http/common-schemas.ts";
-import { CURSOR_LENGTH_MAX } from "../http/cursor.ts";
+import { cursorParameter } from "../http/cursor.ts";
 import { entriesOf, nextCursor } from "../http/pagination.ts";
 import type { CLICK_FIELDS } from "./single-clicks.ts";
 
@@ -35,14 +35,7 @@ export const clicksQuery = exportQuery.extend({
     .max(PAGE_MAX)
     .default(100)
     .meta({ description: "The maximum number of entries to return.", examples: [20] }),
-  starting_after: z
-    .string()
-    .max(CURSOR_LENGTH_MAX)
-    .optional()
-    .meta({
-      description: "The `next_cursor` of the previous page.",
-      examples: [CURSOR],
-    }),
+  starting_after: cursorParameter(),
 });
 
 export type ClicksQuery = z.output<typeof clicksQuery>;

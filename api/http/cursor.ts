@@ -1,10 +1,19 @@
 /** Cursors of lists: the end of a page, as opaque text for clients. */
-import type * as z from "zod";
+import * as z from "zod";
 
+import { CURSOR } from "../../shared/contracts/examples.ts";
 import { invalidField } from "./errors.ts";
 
 /** Maximum characters of a cursor: it can contain breakdown values of several hundred bytes. */
-export const CURSOR_LENGTH_MAX = 8_192;
+const CURSOR_LENGTH_MAX = 8_192;
+
+/** The parameter that continues a list after its previous page. */
+export const cursorParameter = (description = "The `next_cursor` of the previous page.") =>
+  z
+    .string()
+    .max(CURSOR_LENGTH_MAX)
+    .optional()
+    .meta({ description, examples: [CURSOR] });
 
 /** Encodes the position at which a page ended. */
 export const writeCursor = (position: unknown): string =>

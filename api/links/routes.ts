@@ -128,8 +128,11 @@ export const linkRoutes = ({
       "/:id/qr",
       async ({ call, params, query, set }) => {
         const owner = principalOf(call);
-        const link = await links.get(owner, decodeId("link", params.id));
-        const qrRequest = toQrRequest(query, await branding.find(owner));
+        const [link, brand] = await Promise.all([
+          links.get(owner, decodeId("link", params.id)),
+          branding.find(owner),
+        ]);
+        const qrRequest = toQrRequest(query, brand);
         const { type, image } = await drawQr(buildShortUrl(link, shortUrl), qrRequest);
         set.headers["content-type"] = type;
         return new Response(image);

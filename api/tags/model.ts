@@ -1,10 +1,9 @@
 /** Schemas of tag requests and responses, and the rows they come from. */
 import * as z from "zod";
 
-import { CURSOR } from "../../shared/contracts/examples.ts";
 import { tag, TAG_LENGTH_MAX, TAGS_MAX } from "../../shared/contracts/link-schemas.ts";
 import { TAG_COLORS, tagColorMeta } from "../../shared/contracts/tag-schemas.ts";
-import { CURSOR_LENGTH_MAX } from "../http/cursor.ts";
+import { cursorParameter } from "../http/cursor.ts";
 import { entriesOf, listLimit, nextCursor } from "../http/pagination.ts";
 
 export const listTagsQuery = z.object({
@@ -22,14 +21,7 @@ export const listTagsQuery = z.object({
       examples: ["links"],
     }),
   limit: listLimit,
-  starting_after: z
-    .string()
-    .max(CURSOR_LENGTH_MAX)
-    .optional()
-    .meta({
-      description: "The `next_cursor` of the previous page, with the same `sort`.",
-      examples: [CURSOR],
-    }),
+  starting_after: cursorParameter("The `next_cursor` of the previous page, with the same `sort`."),
 });
 
 export type ListTagsQuery = z.output<typeof listTagsQuery>;

@@ -1,7 +1,7 @@
 /** Fields that several schemas of links share, in requests and responses, and their descriptions. */
 import * as z from "zod";
 
-import { LONG_URL } from "./examples.ts";
+import { LONG_URL, RULE_ID } from "./examples.ts";
 import { URL_LENGTH_MAX } from "./web-url.ts";
 
 /** A destination. `parseWebUrl` checks it, because the error is `invalid_url`; so the schema only documents the bound. */
@@ -10,6 +10,20 @@ export const destination = z.string().meta({
   examples: [LONG_URL],
   maxLength: URL_LENGTH_MAX,
 });
+
+/** What decides a destination. */
+export const targetFields = {
+  kind: z
+    .enum(["rule", "arm", "default"])
+    .meta({ description: "A rule, an arm of the split, or the link's own destination." }),
+  id: z
+    .string()
+    .nullable()
+    .meta({
+      description: "The id of the rule or arm; null for the link's own destination.",
+      examples: [RULE_ID],
+    }),
+};
 
 /** Examples of UTM values. */
 export const UTM_EXAMPLES = {

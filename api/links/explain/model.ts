@@ -3,6 +3,7 @@ import * as z from "zod";
 
 import { RULE_ID } from "../../../shared/contracts/examples.ts";
 import { instant } from "../../../shared/contracts/instant.ts";
+import { targetFields } from "../../../shared/contracts/link-fields.ts";
 import { plainText } from "../../../shared/contracts/text.ts";
 
 /** Maximum characters of a header and of a query, as in a request head. */
@@ -74,16 +75,7 @@ export const explanation = z
     }),
     target: z
       .object({
-        kind: z
-          .enum(["rule", "arm", "default"])
-          .meta({ description: "A rule, an arm of the split, or the link's own destination." }),
-        id: z
-          .string()
-          .nullable()
-          .meta({
-            description: "The id of the rule or arm; null for the link's own destination.",
-            examples: [RULE_ID],
-          }),
+        ...targetFields,
         url,
       })
       .nullable()
