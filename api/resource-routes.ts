@@ -1,7 +1,7 @@
 /** The routes of all resources, which `/v1` offers to API keys and the dashboard's site to its users. */
 import { Elysia } from "elysia";
 
-import { backtestRoutes } from "./analytics/backtest/routes.ts";
+import { backtestRoutes } from "./analytics/backtest-routes.ts";
 import { failureRoutes } from "./analytics/failures/routes.ts";
 import type { FailureService } from "./analytics/failures/service.ts";
 import { analyticsRoutes } from "./analytics/routes.ts";
@@ -17,8 +17,8 @@ import { createIdempotent } from "./idempotency/idempotent.ts";
 import { keyRoutes } from "./keys/routes.ts";
 import type { KeyService } from "./keys/service.ts";
 import type { ConsumeMany } from "./limits/consume-many.ts";
-import { bulkLinkRoutes } from "./links/bulk/routes.ts";
-import { explainRoutes } from "./links/explain/routes.ts";
+import { bulkLinkRoutes } from "./links/bulk-routes.ts";
+import { explainRoutes } from "./links/explain-routes.ts";
 import { linkRoutes } from "./links/routes.ts";
 import type { LinkService } from "./links/service.ts";
 import { shareRoutes } from "./shares/routes.ts";

@@ -11,6 +11,7 @@ import type { LinkServiceDeps } from "./deps.ts";
 import { shareLookups } from "./domain-lookups.ts";
 import type { LinkRow, UpdateLinkBody } from "./model.ts";
 import { conflictError, createNameClaims, isNameTaken, requestedNames } from "./names.ts";
+import { chargePasswords } from "./passwords.ts";
 import { applyChanges, prepareChanges } from "./prepare-link.ts";
 import { feedAlias, shortLinkOf, sizeProblem, toRecord } from "./record.ts";
 import {
@@ -21,7 +22,7 @@ import {
   prepareAll,
   toFailure,
 } from "./results.ts";
-import { chargePasswords, linkTakenDown } from "./validation.ts";
+import { linkTakenDown } from "./validation.ts";
 import { deleteLinkRows, findConflicts, lockLinks, updateLinkRows } from "./write-sql.ts";
 
 /** A link that a request names. */

@@ -11,6 +11,7 @@ import type { LinkServiceDeps } from "./deps.ts";
 import { shareLookups } from "./domain-lookups.ts";
 import type { CreateLinkBody } from "./model.ts";
 import { conflictError, createNameClaims, isNameTaken, requestedNames } from "./names.ts";
+import { chargePasswords } from "./passwords.ts";
 import {
   type PreparationDeps,
   type PreparedLink,
@@ -25,7 +26,6 @@ import {
   type LinkResults,
   prepareAll,
 } from "./results.ts";
-import { chargePasswords } from "./validation.ts";
 import { findConflicts, findOwnedLinks, type Insertion, insertLinks } from "./write-sql.ts";
 
 /** A link to create. The caller chooses the id, so that a retry of the request finds the link. */

@@ -11,6 +11,7 @@ import {
   type NewLink,
   type UpdateLinkBody,
 } from "./model.ts";
+import { hashLinkPassword } from "./passwords.ts";
 import { sizeProblem } from "./record.ts";
 import {
   changeSettings,
@@ -19,12 +20,7 @@ import {
   withoutSettings,
 } from "./settings/change.ts";
 import { sitesOf } from "./sites.ts";
-import {
-  type DestinationDeps,
-  hashLinkPassword,
-  requireAlias,
-  requireDestination,
-} from "./validation.ts";
+import { type DestinationDeps, requireAlias, requireDestination } from "./validation.ts";
 
 export type PreparationDeps = DestinationDeps & {
   passwords: Pick<LinkServiceDeps["passwords"], "hashForLink">;

@@ -1,17 +1,13 @@
 /** Validates a link's fields beyond their schemas, with the errors that clients receive. */
 import { aliasProblem } from "../../shared/contracts/alias.ts";
-import type { Uuid } from "../../shared/ids.ts";
 import type { DomainService } from "../domains/service.ts";
 import { ApiError } from "../http/errors.ts";
-import type { Writer } from "../http/principal.ts";
-import type { PasswordHashing } from "../passwords/hashing.ts";
 import {
   type DestinationRules,
   OWN_LINK,
   type ParsedDestination,
   parseDestination,
 } from "./destination-url.ts";
-import { type Failure, isFailure } from "./results.ts";
 
 export type DestinationDeps = {
   destinationRules: DestinationRules;
@@ -48,21 +44,3 @@ export const linkTakenDown = (): ApiError =>
     "link_taken_down",
     "An operator has taken the link down. It can be neither deleted nor renamed.",
   );
-
-/** Takes the passwords that a request sets from the account's budget. Throws `rate_limited` when nothing is left of it. */
-export function chargePasswords(
-  { chargeForLinks }: Pick<PasswordHashing, "chargeForLinks">,
-  owner: Writer,
-  rows: readonly ({ body: { password?: string | null | undefined } } | Failure)[],
-): void {
-  const set = rows.filter((row) => !isFailure(row) && typeof row.body.password === "string");
-  chargeForLinks(owner, set.length);
-}
-
-/** Hashes a link's password; null for no password. Throws `unavailable` when the hashing queue is full. */
-export const hashLinkPassword = async (
-  { hashForLink }: Pick<PasswordHashing, "hashForLink">,
-  accountId: Uuid,
-  password: string | null | undefined,
-): Promise<string | null> =>
-  password === null || password === undefined ? null : await hashForLink(accountId, password);

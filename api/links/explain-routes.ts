@@ -1,12 +1,12 @@
 /** The route that explains where a link redirects. */
 import { Elysia } from "elysia";
 
-import { decodeId } from "../../../shared/ids.ts";
-import type { AuthPlugin } from "../../auth/plugin.ts";
-import { principalOf } from "../../http/request-context.ts";
-import { linkParams } from "../model.ts";
-import type { LinkService } from "../service.ts";
-import { explainBody, explanation } from "./model.ts";
+import { decodeId } from "../../shared/ids.ts";
+import type { AuthPlugin } from "../auth/plugin.ts";
+import { principalOf } from "../http/request-context.ts";
+import { explainBody, explanation } from "./explain/model.ts";
+import { linkParams } from "./model.ts";
+import type { LinkService } from "./service.ts";
 
 type ExplainRoutesDeps = { auth: AuthPlugin; links: Pick<LinkService, "explain"> };
 

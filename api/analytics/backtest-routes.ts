@@ -1,13 +1,13 @@
 /** The route that runs rules over a link's clicks. */
 import { Elysia } from "elysia";
 
-import { decodeId } from "../../../shared/ids.ts";
-import type { AuthPlugin } from "../../auth/plugin.ts";
-import { principalOf } from "../../http/request-context.ts";
-import { linkParams } from "../../links/model.ts";
-import { READ_ACCESS } from "../access.ts";
-import type { AnalyticsService } from "../service.ts";
-import { backtestBody, backtestResponse } from "./model.ts";
+import { decodeId } from "../../shared/ids.ts";
+import type { AuthPlugin } from "../auth/plugin.ts";
+import { principalOf } from "../http/request-context.ts";
+import { linkParams } from "../links/model.ts";
+import { READ_ACCESS } from "./access.ts";
+import { backtestBody, backtestResponse } from "./backtest/model.ts";
+import type { AnalyticsService } from "./service.ts";
 
 type BacktestRoutesDeps = { auth: AuthPlugin; analytics: Pick<AnalyticsService, "backtest"> };
 

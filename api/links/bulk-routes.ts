@@ -1,14 +1,11 @@
 /** Routes for many links at once. */
 import { Elysia } from "elysia";
 
-import { encodeId } from "../../../shared/ids.ts";
-import type { AuthPlugin } from "../../auth/plugin.ts";
-import { principalOf } from "../../http/request-context.ts";
-import type { Idempotent } from "../../idempotency/idempotent.ts";
-import type { ConsumeMany } from "../../limits/consume-many.ts";
-import { includeInCreatedQuery, includeQuery } from "../model.ts";
-import { propagationHeaders, toCreatedLink, toFullLink } from "../responses.ts";
-import type { LinkService } from "../service.ts";
+import { encodeId } from "../../shared/ids.ts";
+import type { AuthPlugin } from "../auth/plugin.ts";
+import { principalOf } from "../http/request-context.ts";
+import type { Idempotent } from "../idempotency/idempotent.ts";
+import type { ConsumeMany } from "../limits/consume-many.ts";
 import {
   bulkCheckResponse,
   bulkCreateBody,
@@ -19,7 +16,10 @@ import {
   bulkUpdateResponse,
   toCheckResponse,
   toEntries,
-} from "./model.ts";
+} from "./bulk/model.ts";
+import { includeInCreatedQuery, includeQuery } from "./model.ts";
+import { propagationHeaders, toCreatedLink, toFullLink } from "./responses.ts";
+import type { LinkService } from "./service.ts";
 
 type BulkRoutesDeps = {
   auth: AuthPlugin;
