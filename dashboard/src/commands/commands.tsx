@@ -5,11 +5,16 @@
 import { lazy, type ReactNode, Suspense, useEffect, useState } from "react";
 import { useLocation } from "wouter";
 
+import {
+  type Commands,
+  CommandsContext,
+  type CreatedLink,
+  type NewLinkStart,
+} from "../data/commands.ts";
 import { useCanWrite } from "../data/session.ts";
 import { Dialog } from "../ui/dialog.tsx";
 import { Loading } from "../ui/states.tsx";
-import { type Commands, CommandsContext, type NewLinkStart } from "./context.ts";
-import { type CreatedLink, CreatedLinkPanel } from "./created-link.tsx";
+import { CreatedLinkPanel } from "./created-link.tsx";
 import { type Command, readShortcut, readSingleKeys, takesKeys } from "./shortcuts.ts";
 
 const loadEditor = () => import("../pages/links/edit-dialog.tsx");

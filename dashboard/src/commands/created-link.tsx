@@ -2,16 +2,10 @@
 import { X } from "lucide-react";
 import { useEffect, useId, useLayoutEffect, useRef, useState } from "react";
 
-import type { ResponseBody } from "../../../clients/typescript/src/index.ts";
+import type { CreatedLink } from "../data/commands.ts";
 import { getBasePath } from "../data/http.ts";
 import { useAccountContext } from "../data/session.ts";
 import { CopyButton, IconButton } from "../ui/button.tsx";
-
-export type CreatedLink = {
-  link: Pick<ResponseBody<"createLink">, "id" | "short_url">;
-  /** Whether its short URL is in the clipboard. */
-  copied: Promise<boolean>;
-};
 
 type PanelProps = { created: CreatedLink; onClose: () => void };
 

@@ -1,5 +1,5 @@
 /** The items of the palette, and which of them match the typed text. */
-import { completeUrl, isWebUrl } from "../pages/links/destination.ts";
+import { completeUrl, isWebUrl } from "../data/destination.ts";
 
 export type PaletteItem = {
   /** Identifies it in the list. */

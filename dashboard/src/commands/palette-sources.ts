@@ -1,12 +1,12 @@
 /** The pages and actions that the palette offers to the current user. */
 import { useLocation } from "wouter";
 
+import { useCommands } from "../data/commands.ts";
 import { getErrorMessage } from "../data/errors.ts";
 import { useAccountContext, useCanWrite, useSignOut } from "../data/session.ts";
 import { MAIN_ITEMS, settingsItems } from "../nav-items.ts";
 import { applyTheme, THEMES } from "../ui/theme.ts";
 import { toast } from "../ui/toast.tsx";
-import { useCommands } from "./context.ts";
 import { type PaletteItem, readDestination } from "./palette-items.ts";
 
 const THEME_NAMES = { system: "System theme", light: "Light theme", dark: "Dark theme" } as const;

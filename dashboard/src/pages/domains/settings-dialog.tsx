@@ -5,11 +5,11 @@ import { type Domain, ShorthopError } from "../../../../clients/typescript/src/i
 import type { ChangeDomainBody } from "../../../../shared/contracts/domain-settings.ts";
 import { getErrorMessage } from "../../data/errors.ts";
 import { getBasePath, getJson } from "../../data/http.ts";
-import { useApiMutation } from "../../data/mutation.ts";
 import { useAccountContext } from "../../data/session.ts";
 import { Dialog, DialogForm } from "../../ui/dialog.tsx";
 import { Disclosure } from "../../ui/disclosure.tsx";
 import { CheckField, TextAreaField, TextField } from "../../ui/field.tsx";
+import { useApiMutation } from "../../ui/mutation.ts";
 import {
   type DomainErrors,
   type DomainValues,

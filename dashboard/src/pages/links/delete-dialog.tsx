@@ -1,9 +1,9 @@
 import type { ListedLink } from "../../../../clients/typescript/src/index.ts";
 import { readableUrl } from "../../../../shared/contracts/readable-host.ts";
 import { getClient } from "../../data/http.ts";
-import { useApiMutation } from "../../data/mutation.ts";
 import { useAccountContext } from "../../data/session.ts";
 import { ConfirmDialog } from "../../ui/dialog.tsx";
+import { useApiMutation } from "../../ui/mutation.ts";
 
 type DeleteDialogProps = { link: Pick<ListedLink, "id" | "short_url">; onClose: () => void };
 

@@ -3,8 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useRef } from "react";
 
 import type { FullLink } from "../../../../clients/typescript/src/index.ts";
-import type { NewLinkStart } from "../../commands/context.ts";
-import type { CreatedLink } from "../../commands/created-link.tsx";
+import type { CreatedLink, NewLinkStart } from "../../data/commands.ts";
 import { getBasePath, getJson } from "../../data/http.ts";
 import { useAccountContext } from "../../data/session.ts";
 import { Dialog } from "../../ui/dialog.tsx";

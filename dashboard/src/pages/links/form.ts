@@ -3,9 +3,9 @@ import type { FullLink, LinkChange, NewLink } from "../../../../clients/typescri
 import { aliasProblem } from "../../../../shared/contracts/alias.ts";
 import { createLinkBody } from "../../../../shared/contracts/link-schemas.ts";
 import { parseWebUrl } from "../../../../shared/contracts/web-url.ts";
+import { completeUrl } from "../../data/destination.ts";
 import { toInstant, toLocalTime } from "../../ui/local-time.ts";
 import { capitalize, describeIssue } from "../../ui/validation.ts";
-import { completeUrl } from "./destination.ts";
 
 export const UTM_FIELDS = [
   ["utm_source", "Source", "newsletter"],

@@ -3,7 +3,7 @@
  * same name.
  */
 import type { ListedLink, NewLink } from "../../../../clients/typescript/src/index.ts";
-import { readFlag, readInstant, readJson } from "./import/values.ts";
+import { readFlag, readInstant, readJson } from "./csv-values.ts";
 
 /** A row of a CSV file, by column. */
 export type CsvRow = Readonly<Record<string, string>>;

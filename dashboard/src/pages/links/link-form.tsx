@@ -5,15 +5,15 @@ import { useForm, type UseFormReturn, useWatch } from "react-hook-form";
 
 import { type FullLink, ShorthopError } from "../../../../clients/typescript/src/index.ts";
 import { readableHost } from "../../../../shared/contracts/readable-host.ts";
-import type { CreatedLink } from "../../commands/created-link.tsx";
 import { copyWhenReady } from "../../data/clipboard.ts";
+import type { CreatedLink } from "../../data/commands.ts";
+import { completeUrl } from "../../data/destination.ts";
 import { getErrorMessage } from "../../data/errors.ts";
 import { getClient } from "../../data/http.ts";
-import { useApiMutation } from "../../data/mutation.ts";
 import { useAccountContext } from "../../data/session.ts";
 import { DialogForm } from "../../ui/dialog.tsx";
 import { SelectField, TextField } from "../../ui/field.tsx";
-import { completeUrl } from "./destination.ts";
+import { useApiMutation } from "../../ui/mutation.ts";
 import {
   copyDecisions,
   fieldOf,

@@ -4,7 +4,7 @@ import { Download, Plus, Upload } from "lucide-react";
 import { lazy, Suspense, useState } from "react";
 import { Link as PageLink } from "wouter";
 
-import { useCommands } from "../../commands/context.ts";
+import { useCommands } from "../../data/commands.ts";
 import { useAccountContext, useCanWrite } from "../../data/session.ts";
 import { Button } from "../../ui/button.tsx";
 import { type CursorPages, useCursorPages } from "../../ui/cursor-pages.ts";

@@ -8,10 +8,10 @@ import { useEffect, useState } from "react";
 
 import type { Domain } from "../../../../clients/typescript/src/index.ts";
 import { readClipboard, readPermission } from "../../data/clipboard.ts";
+import { readCopiedUrl } from "../../data/destination.ts";
 import { useAccountContext } from "../../data/session.ts";
 import { IconButton } from "../../ui/button.tsx";
 import { toast } from "../../ui/toast.tsx";
-import { readCopiedUrl } from "./destination.ts";
 
 /** Returns a function that reads a destination from the clipboard; undefined if there is none. */
 function useReadUrl(): () => Promise<string | undefined> {

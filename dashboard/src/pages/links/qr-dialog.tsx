@@ -13,13 +13,13 @@ import {
 import { readableUrl } from "../../../../shared/contracts/readable-host.ts";
 import { getErrorMessage } from "../../data/errors.ts";
 import { getBasePath, getClient } from "../../data/http.ts";
-import { useApiMutation } from "../../data/mutation.ts";
 import { useAccountContext, useCanWrite } from "../../data/session.ts";
 import { Button } from "../../ui/button.tsx";
 import { ColorField, isColor } from "../../ui/color-field.tsx";
 import { useDebounced } from "../../ui/debounced.ts";
 import { Dialog } from "../../ui/dialog.tsx";
 import { CheckField, SelectField } from "../../ui/field.tsx";
+import { useApiMutation } from "../../ui/mutation.ts";
 import { Alert, QueryBoundary } from "../../ui/states.tsx";
 
 const FORMATS = ["svg", "png", "pdf"] as const;

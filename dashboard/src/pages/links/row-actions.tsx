@@ -13,7 +13,7 @@ import {
 import { useLocation } from "wouter";
 
 import type { LinkChange, ListedLink } from "../../../../clients/typescript/src/index.ts";
-import { useCommands } from "../../commands/context.ts";
+import { useCommands } from "../../data/commands.ts";
 import { useCanWrite } from "../../data/session.ts";
 import { ActionMenu } from "../../ui/menu.tsx";
 import type { LinkDialogKind } from "./link-dialog.tsx";

@@ -5,12 +5,12 @@ import { ShorthopError, type Tag } from "../../../../clients/typescript/src/inde
 import { tag as tagRule } from "../../../../shared/contracts/link-schemas.ts";
 import { TAG_COLORS } from "../../../../shared/contracts/tag-schemas.ts";
 import { getClient } from "../../data/http.ts";
-import { useApiMutation } from "../../data/mutation.ts";
 import { useAccountContext } from "../../data/session.ts";
 import { useTags } from "../../data/tags.ts";
 import { ConfirmDialog, Dialog, DialogForm } from "../../ui/dialog.tsx";
 import { CheckField, SelectField, TextField } from "../../ui/field.tsx";
 import { pluralize } from "../../ui/format.ts";
+import { useApiMutation } from "../../ui/mutation.ts";
 import { validateWith } from "../../ui/validation.ts";
 
 type TagDialogProps = { tag: Tag; onClose: () => void };

@@ -9,11 +9,11 @@ import {
   sharePassword,
 } from "../../../../../shared/contracts/share-schemas.ts";
 import { getClient } from "../../../data/http.ts";
-import { useApiMutation } from "../../../data/mutation.ts";
 import { useAccountContext } from "../../../data/session.ts";
 import { Dialog, DialogForm } from "../../../ui/dialog.tsx";
 import { Disclosure } from "../../../ui/disclosure.tsx";
 import { CheckField, TextField } from "../../../ui/field.tsx";
+import { useApiMutation } from "../../../ui/mutation.ts";
 import { validateWith } from "../../../ui/validation.ts";
 import { FILTER_LABELS, type FilterName } from "../filters.ts";
 import { readRange } from "../range.ts";

@@ -8,11 +8,11 @@ import { useState } from "react";
 
 import type { Share } from "../../../../../clients/typescript/src/index.ts";
 import { getClient } from "../../../data/http.ts";
-import { useApiMutation } from "../../../data/mutation.ts";
 import { useAccountContext, useCanWrite } from "../../../data/session.ts";
 import { Button } from "../../../ui/button.tsx";
 import { ConfirmDialog, Dialog } from "../../../ui/dialog.tsx";
 import { formatDate, formatDateTime } from "../../../ui/format.ts";
+import { useApiMutation } from "../../../ui/mutation.ts";
 import { Empty, QueryBoundary } from "../../../ui/states.tsx";
 import { ACTIONS, Table } from "../../../ui/table.tsx";
 import { isFilterName } from "../dimensions.ts";

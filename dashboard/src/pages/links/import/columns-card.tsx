@@ -6,6 +6,7 @@ import { SelectField } from "../../../ui/field.tsx";
 import { Card } from "../../../ui/page.tsx";
 import { Alert } from "../../../ui/states.tsx";
 import { Table } from "../../../ui/table.tsx";
+import { TAG_SEPARATORS } from "../csv-values.ts";
 import { changeTarget, findField, IMPORT_FIELDS, type ImportField } from "./fields.ts";
 import type { DomainChoice, ImportOptions, PlanInput } from "./model.ts";
 import {
@@ -18,7 +19,6 @@ import {
   OPTION_TEXTS,
 } from "./texts.ts";
 import type { ChosenFile } from "./use-import.ts";
-import { TAG_SEPARATORS } from "./values.ts";
 
 /** Different cells of a column shown as examples. */
 const EXAMPLES_MAX = 2;

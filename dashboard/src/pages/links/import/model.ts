@@ -1,7 +1,7 @@
 /** The links that an import would create, and what is said about each. */
 import type { NewLink } from "../../../../../clients/typescript/src/index.ts";
+import type { TagSeparator } from "../csv-values.ts";
 import type { ImportField, Mapping } from "./fields.ts";
-import type { TagSeparator } from "./values.ts";
 
 /** The domain of new links: that of the file, the service's own (`""`), or a domain of the account. */
 export type DomainChoice = { from: "file" } | { domain: string };

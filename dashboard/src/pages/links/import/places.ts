@@ -1,7 +1,7 @@
 /** Where the short links of a row are: aliases and domains. */
+import { readShortLink } from "../csv-values.ts";
 import type { NoteKind, PlanInput, Problem, ReadCell } from "./model.ts";
 import { PROBLEM_TEXTS } from "./texts.ts";
-import { readShortLink } from "./values.ts";
 
 /** Where one link will be. Without an alias, one is generated; without a domain, it is the service's own. */
 export type Place = {

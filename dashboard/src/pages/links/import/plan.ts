@@ -1,6 +1,7 @@
 /** Turns the rows of a file into links, by the mapping and the options, and says what is wrong with each. */
 import type { NewLink } from "../../../../../clients/typescript/src/index.ts";
 import { unescapeFormula } from "../../../data/csv.ts";
+import { readFlag, readStatus } from "../csv-values.ts";
 import type { ImportField } from "./fields.ts";
 import type { ImportItem, NoteKind, PlanInput, Problem, ReadCell } from "./model.ts";
 import type { FileRow } from "./parse-rows.ts";
@@ -9,7 +10,6 @@ import { readSettings } from "./read-settings.ts";
 import { isStateColumn } from "./services.ts";
 import { PROBLEM_TEXTS } from "./texts.ts";
 import { findInvalid } from "./validate.ts";
-import { readFlag, readStatus } from "./values.ts";
 
 /**
  * Returns a function that plans one row after another. It remembers their aliases: of links with the same, the first

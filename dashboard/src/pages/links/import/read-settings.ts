@@ -1,11 +1,11 @@
 /** What a row says of its link, apart from where it is: destination, settings, state and password. */
 import type { NewLink } from "../../../../../clients/typescript/src/index.ts";
-import { completeUrl } from "../destination.ts";
+import { completeUrl } from "../../../data/destination.ts";
+import { isMaskedPassword, readFlag, readStatus, readTags } from "../csv-values.ts";
 import { SETTING_CELLS } from "../link-csv.ts";
 import { type ImportField, SETTING_FIELDS } from "./fields.ts";
 import type { NoteKind, PlanInput, Problem, ReadCell } from "./model.ts";
 import { PROBLEM_TEXTS } from "./texts.ts";
-import { isMaskedPassword, readFlag, readStatus, readTags } from "./values.ts";
 
 type RowSettings = { link: NewLink; problem?: Problem; notes: readonly NoteKind[] };
 

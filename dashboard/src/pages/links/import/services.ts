@@ -2,6 +2,7 @@
  * The columns of other services' exports, and what they become. docs/imports.md says where each list of columns is from.
  * Names differ between versions, so they are compared in lower case and without other characters than letters and digits.
  */
+import type { TagSeparator } from "../csv-values.ts";
 import {
   type ColumnTarget,
   type IgnoredReason,
@@ -9,7 +10,6 @@ import {
   type ImportField,
   type Mapping,
 } from "./fields.ts";
-import type { TagSeparator } from "./values.ts";
 
 export type Service = {
   name: string;

@@ -1,10 +1,10 @@
 /** The options that an import starts with. */
+import type { TagSeparator } from "../csv-values.ts";
 import { findField, type Mapping } from "./fields.ts";
 import type { DomainChoice, ImportOptions, PlanInput } from "./model.ts";
 import type { FileRow } from "./parse-rows.ts";
 import { listHosts } from "./places.ts";
 import type { ImportFile } from "./read-file.ts";
-import type { TagSeparator } from "./values.ts";
 
 /** Rows that show what separates tags. */
 const SAMPLED_ROWS = 1_000;

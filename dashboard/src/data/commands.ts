@@ -1,8 +1,17 @@
 /** The commands that every page can run: a new link, the palette and the list of shortcuts. */
 import { createContext, useContext } from "react";
 
+import type { ResponseBody } from "../../../clients/typescript/src/index.ts";
+
 /** What a new link starts from: a destination, or another link by its id. */
 export type NewLinkStart = { url?: string; copyOf?: string };
+
+/** A link that was just created, for the panel that shows it. */
+export type CreatedLink = {
+  link: Pick<ResponseBody<"createLink">, "id" | "short_url">;
+  /** Whether its short URL is in the clipboard. */
+  copied: Promise<boolean>;
+};
 
 export type Commands = {
   createLink: (start?: NewLinkStart) => void;

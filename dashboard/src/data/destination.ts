@@ -1,5 +1,5 @@
 /** Destinations as people type and copy them. */
-import { parseWebUrl } from "../../../../shared/contracts/web-url.ts";
+import { parseWebUrl } from "../../../shared/contracts/web-url.ts";
 
 /**
  * The start of a text that could be a host: labels with dots between them, before a port, path,

@@ -1,7 +1,7 @@
 /** Mutations through the API that refresh the affected queries. */
 import { type QueryKey, useMutation, useQueryClient } from "@tanstack/react-query";
 
-import { toast } from "../ui/toast.tsx";
+import { toast } from "./toast.tsx";
 
 type ApiMutationOptions<Result> = {
   /** The queries to refetch on success. */
