@@ -6,9 +6,9 @@
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 
+import { type Data, openData, runQuery, tagLinks } from "../test/harness/analytics-data.ts";
 import { call } from "../test/harness/api.ts";
-import { type Data, openData, runQuery, tagLinks } from "./analytics/data.ts";
-import { median, publish, round, type Target } from "./report.ts";
+import { median, publish, round, type Target } from "../test/harness/report.ts";
 
 const { values, positionals } = parseArgs({
   options: { data: { type: "string" } },

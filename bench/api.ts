@@ -11,10 +11,10 @@ import { generateKey } from "../api/auth/api-key.ts";
 import { decodeId, encodeId, newUuid } from "../shared/ids.ts";
 import { createAccount } from "../test/harness/admin.ts";
 import { call, linkSchema } from "../test/harness/api.ts";
+import { seedLinks } from "../test/harness/links-seed.ts";
+import { median, publish, round } from "../test/harness/report.ts";
 import { startStack } from "../test/harness/stack.ts";
-import { seedLinks } from "./links-seed.ts";
 import { type Client, measure, type Measured } from "./load.ts";
-import { median, publish, round } from "./report.ts";
 
 const ROUNDS = 3;
 const SECONDS = 8;

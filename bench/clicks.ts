@@ -9,11 +9,12 @@ import { CLICKS_STREAM } from "../shared/contracts/streams.ts";
 import { natsLogin } from "../shared/nats.ts";
 import { createAccount } from "../test/harness/admin.ts";
 import { call, linkSchema, summarySchema } from "../test/harness/api.ts";
+import { readCpu, readThreadCpu } from "../test/harness/process-usage.ts";
+import { publish, round, type Target } from "../test/harness/report.ts";
+import { scrape } from "../test/harness/scrape.ts";
 import { startStack } from "../test/harness/stack.ts";
-import { readCpu, readThreadCpu } from "./cpu.ts";
 import { generateLinks, publishLinks } from "./redirect/links.ts";
-import { scrape, wrk } from "./redirect/server.ts";
-import { publish, round, type Target } from "./report.ts";
+import { wrk } from "./redirect/server.ts";
 
 const [SECONDS = 8] = process.argv.slice(2).map(Number);
 const LINKS = 1_000;

@@ -8,9 +8,9 @@ import * as z from "zod";
 import { chromiumPath, openBrowser, openSignIn, signInOnPage } from "../test/harness/browser.ts";
 import { startDns } from "../test/harness/dns.ts";
 import { eventually } from "../test/harness/eventually.ts";
+import { median, publish, round } from "../test/harness/report.ts";
 import { seedAccount, type SeededAccount } from "../test/harness/seeded-account.ts";
 import { type Stack, startStack } from "../test/harness/stack.ts";
-import { median, publish, round } from "./report.ts";
 
 const RUNS = 5;
 const SCRIPT_KB_MAX = 200;

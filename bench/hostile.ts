@@ -9,12 +9,12 @@ import { connect } from "nats";
 
 import { natsLogin } from "../shared/nats.ts";
 import { startDns } from "../test/harness/dns.ts";
+import { atMost, publish, round } from "../test/harness/report.ts";
 import { startStack } from "../test/harness/stack.ts";
 import { type ClientReport, startLegitimateClient } from "../test/hostile/client-thread.ts";
 import { createClientTask, createFixtures } from "../test/hostile/fixtures.ts";
 import { watchStack } from "../test/hostile/watch.ts";
 import { type Attack, listAttacks } from "./hostile/attacks.ts";
-import { atMost, publish, round } from "./report.ts";
 
 /** The client alone, before the attacks. */
 const BASELINE_SECONDS = 20;

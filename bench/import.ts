@@ -8,8 +8,8 @@ import { createAccount } from "../test/harness/admin.ts";
 import { call } from "../test/harness/api.ts";
 import { chromiumPath, openBrowser, openSignIn, signInOnPage } from "../test/harness/browser.ts";
 import { createUser } from "../test/harness/dashboard.ts";
+import { publish, round } from "../test/harness/report.ts";
 import { startStack } from "../test/harness/stack.ts";
-import { publish, round } from "./report.ts";
 
 const [ROWS = 100_000] = process.argv.slice(2).map(Number);
 const SECONDS_MAX = 60;

@@ -17,6 +17,8 @@ import { newUuid } from "../shared/ids.ts";
 import { openImages } from "../shared/links-store/images.ts";
 import { readFeed, STORE_NAME } from "../shared/links-store/schema.ts";
 import { startNats } from "../test/harness/nats.ts";
+import { residentBytes } from "../test/harness/process-usage.ts";
+import { publish, round, type Target } from "../test/harness/report.ts";
 import {
   CACHE_BYTES,
   diskBytes,
@@ -28,8 +30,6 @@ import {
   waitUntil,
 } from "./links-host/host.ts";
 import { generateLinks, publishLinks, toLinkRecord } from "./redirect/links.ts";
-import { residentBytes } from "./redirect/server.ts";
-import { publish, round, type Target } from "./report.ts";
 
 const MILLION = 1_000_000;
 const MIB = 1024 ** 2;

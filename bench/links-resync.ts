@@ -9,10 +9,10 @@ import { resyncLinks } from "../api/feed/resync.ts";
 import { openReader } from "../redirector/links/store-reader.ts";
 import { decodeId } from "../shared/ids.ts";
 import { createAccount } from "../test/harness/admin.ts";
+import { seedLinks } from "../test/harness/links-seed.ts";
+import { readCpu } from "../test/harness/process-usage.ts";
+import { publish, round, type Target } from "../test/harness/report.ts";
 import { startStack } from "../test/harness/stack.ts";
-import { readCpu } from "./cpu.ts";
-import { seedLinks } from "./links-seed.ts";
-import { publish, round, type Target } from "./report.ts";
 
 const [links = 1_000_000, domains = 100_000] = process.argv.slice(2).map(Number);
 

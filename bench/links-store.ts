@@ -8,9 +8,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import packages from "../package.json" with { type: "json" };
+import { publish, round, type Target } from "../test/harness/report.ts";
 import { type Candidate, CANDIDATES } from "./links-store/candidates.ts";
 import { createLinks } from "./links-store/links.ts";
-import { publish, round, type Target } from "./report.ts";
 
 const MILLION = 1_000_000;
 

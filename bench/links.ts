@@ -6,9 +6,9 @@ import postgres from "postgres";
 
 import { decodeId } from "../shared/ids.ts";
 import { createAccount } from "../test/harness/admin.ts";
+import { seedLinks } from "../test/harness/links-seed.ts";
+import { publish, round } from "../test/harness/report.ts";
 import { startStack } from "../test/harness/stack.ts";
-import { seedLinks } from "./links-seed.ts";
-import { publish, round } from "./report.ts";
 
 const [large = 1_000_000, small = 10_000] = process.argv.slice(2).map(Number);
 const REQUESTS = 400;

@@ -9,11 +9,11 @@ import { join } from "node:path";
 
 import * as z from "zod";
 
+import { publish, round } from "../test/harness/report.ts";
 import { startStack } from "../test/harness/stack.ts";
 import { generateLinks, publishLinks, redirectorEnv, warmCache } from "./redirect/links.ts";
 import { hasNginx, nginxCommand, nginxVersion } from "./redirect/nginx.ts";
 import { LOAD_CORE, withServer } from "./redirect/server.ts";
-import { publish, round } from "./report.ts";
 
 const [SECONDS = 60] = process.argv.slice(2).map(Number);
 const RATE = 20_000;

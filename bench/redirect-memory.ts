@@ -7,10 +7,12 @@ import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+import { residentBytes } from "../test/harness/process-usage.ts";
+import { median, publish, round, type Target } from "../test/harness/report.ts";
+import { scrape } from "../test/harness/scrape.ts";
 import { startStack } from "../test/harness/stack.ts";
 import { generateLinks, publishLinks, redirectorEnv, warmCache } from "./redirect/links.ts";
-import { residentBytes, scrape, withServer, wrk } from "./redirect/server.ts";
-import { median, publish, round, type Target } from "./report.ts";
+import { withServer, wrk } from "./redirect/server.ts";
 
 const COUNTS = [100_000, 1_000_000];
 const SCANNED = 5_000_000;

@@ -12,6 +12,9 @@ import { encodeLinkRecord } from "../shared/contracts/link-record.ts";
 import { linkSubject } from "../shared/contracts/streams.ts";
 import { newUuid } from "../shared/ids.ts";
 import { natsLogin } from "../shared/nats.ts";
+import { residentBytes } from "../test/harness/process-usage.ts";
+import { median, publish, round } from "../test/harness/report.ts";
+import { scrape } from "../test/harness/scrape.ts";
 import { startStack } from "../test/harness/stack.ts";
 import {
   generateLinks,
@@ -20,8 +23,7 @@ import {
   toLinkRecord,
   warmCache,
 } from "./redirect/links.ts";
-import { residentBytes, scrape, withServer, wrk } from "./redirect/server.ts";
-import { median, publish, round } from "./report.ts";
+import { withServer, wrk } from "./redirect/server.ts";
 
 const [REQUESTS = 10_000_000] = process.argv.slice(2).map(Number);
 const LINKS = 100_000;

@@ -14,12 +14,12 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 
 import type { RedirectSettings } from "../shared/contracts/redirect-settings.ts";
+import { median, publish, round } from "../test/harness/report.ts";
 import { startStack } from "../test/harness/stack.ts";
 import { generateLinks, publishLinks, redirectorEnv, warmCache } from "./redirect/links.ts";
 import { hasNginx, nginxCommand, nginxVersion } from "./redirect/nginx.ts";
 import { LOAD_CORE, SERVER_CORE, threadTicks, TICKS_PER_SECOND } from "./redirect/server.ts";
 import { limitOf, rulesOf, SPLIT } from "./redirect/settings.ts";
-import { median, publish, round } from "./report.ts";
 
 const { values: options } = parseArgs({
   options: {

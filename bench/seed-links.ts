@@ -5,7 +5,7 @@
 import postgres from "postgres";
 
 import { decodeId } from "../shared/ids.ts";
-import { seedLinks } from "./links-seed.ts";
+import { seedLinks } from "../test/harness/links-seed.ts";
 
 const COUNT = 1_000_000;
 

@@ -21,6 +21,8 @@ import { newUuid } from "../shared/ids.ts";
 import { UNKNOWN_LOCATION } from "../shared/visitors/geo.ts";
 import { parseAgent } from "../shared/visitors/user-agent.ts";
 import { encodeSegment } from "../test/harness/encode-segment.ts";
+import { LINKS, RANK_ID_PREFIX } from "../test/harness/generated-clicks.ts";
+import { publish, round } from "../test/harness/report.ts";
 import { removeDataDir, startStack } from "../test/harness/stack.ts";
 import { createBatchLog } from "../worker/batches/clickhouse-log.ts";
 import { findStored, readHistory, readRows } from "../worker/batches/clicks-table.ts";
@@ -30,8 +32,6 @@ import { isRejected, openClickHouse } from "../worker/clickhouse.ts";
 import { insertRows } from "../worker/consumer/row-insert.ts";
 import { createEnricher } from "../worker/enrich/rows.ts";
 import { createVisitorHash } from "../worker/enrich/visitor.ts";
-import { LINKS, RANK_ID_PREFIX } from "./analytics/generated-clicks.ts";
-import { publish, round } from "./report.ts";
 import { fillDay, HOURS } from "./takeover/day.ts";
 
 const [MILLIONS = 150] = process.argv.slice(2).map(Number);

@@ -9,11 +9,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 
+import { median, publish, round, type Target } from "../test/harness/report.ts";
 import { startStack } from "../test/harness/stack.ts";
 import { generateLinks, publishLinks, redirectorEnv, warmCache } from "./redirect/links.ts";
 import { hasNginx, nginxCommand, nginxVersion } from "./redirect/nginx.ts";
 import { LOAD_CORE, threadTicks, TICKS_PER_SECOND, withServer, wrk } from "./redirect/server.ts";
-import { median, publish, round, type Target } from "./report.ts";
 
 const { values } = parseArgs({
   options: {

@@ -4,8 +4,8 @@ import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 
 import { readFeed, STORE_NAME } from "../../shared/links-store/schema.ts";
+import { round } from "../../test/harness/report.ts";
 import { redirectorEnv } from "../redirect/links.ts";
-import { round } from "../report.ts";
 
 export const CACHE_BYTES = 64 * 1024 ** 2;
 

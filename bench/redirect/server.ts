@@ -1,4 +1,4 @@
-/** Runs a server under load on one core, and reads its metrics and memory. */
+/** Runs a server under load on one core, and reads what it used of the processor. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 
 export const SERVER_CORE = "0";
@@ -51,26 +51,6 @@ export async function wrk(
   const numbers = /RESULT ([\d ]+)/.exec(text)?.[1]?.split(" ").map(Number);
   if (numbers === undefined) throw new Error(`wrk: ${text}`);
   return numbers;
-}
-
-/** Resident memory of a process, in bytes. */
-export function residentBytes(pid: number): number {
-  const status = readFileSync(`/proc/${pid}/status`, "latin1");
-  return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) * 1_024;
-}
-
-/** Scrapes a process's Prometheus metrics: values by name and labels. */
-export async function scrape(metricsUrl: string): Promise<Map<string, number>> {
-  const text = await (await fetch(`${metricsUrl}/metrics`)).text();
-  return new Map(
-    text
-      .split("\n")
-      .filter((line) => line !== "" && !line.startsWith("#"))
-      .map((line): [string, number] => {
-        const space = line.lastIndexOf(" ");
-        return [line.slice(0, space), Number(line.slice(space + 1))];
-      }),
-  );
 }
 
 /** User and system time of each thread so far, in ticks (proc(5) stat, fields 14 and 15). */

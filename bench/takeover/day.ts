@@ -1,8 +1,8 @@
 /** Fills a day with clicks and their rollups, within minutes also with 150 million. */
 import { ROLLUP_TABLES } from "../../shared/clicks/rollup-tables.ts";
 import { HOUR_SECONDS } from "../../shared/durations.ts";
+import { insertClicks } from "../../test/harness/generated-clicks.ts";
 import type { openClickHouse } from "../../worker/clickhouse.ts";
-import { insertClicks } from "../analytics/generated-clicks.ts";
 
 export const HOURS = 24;
 

@@ -4,7 +4,7 @@ import { strict as assert } from "node:assert";
 import * as z from "zod";
 
 import { eventually } from "../harness/eventually.ts";
-import type { Context } from "./install.ts";
+import type { Machine } from "./machine.ts";
 
 /** The units that the document starts, with their metrics ports. */
 const METRICS_PORTS = {
@@ -35,7 +35,7 @@ const analyticsSchema = z.object({ summary: z.object({ total_clicks: z.number() 
 
 type Response = { status: number; location: string; body: string };
 
-export function createCalls({ machine, key }: Pick<Context, "machine" | "key">) {
+export function createCalls({ machine, key }: { machine: Machine; key: string }) {
   async function curl(url: string, ...options: string[]): Promise<Response> {
     const format = "\\n%{http_code} %{redirect_url}";
     const words = [

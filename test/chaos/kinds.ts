@@ -1,4 +1,5 @@
 /** The kinds of faults that the chaos test chooses from. */
+import type { Random } from "../harness/random.ts";
 import { disturbClickHouse, fillStream, killService, pauseNats, rollBackNats } from "./faults.ts";
 import {
   killOwner,
@@ -9,7 +10,6 @@ import {
   recreateStreamDuringInsert,
   rollBackNatsDuringInsert,
 } from "./owner-faults.ts";
-import type { Random } from "./random.ts";
 import type { Targets } from "./targets.ts";
 
 /** Longest durations. */

@@ -19,6 +19,7 @@ import {
   LINKS_MORE,
 } from "../harness/bulk-links.ts";
 import { eventually } from "../harness/eventually.ts";
+import { createRandom, type Random } from "../harness/random.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
 import { createFollowedLinks, startClients } from "./clients.ts";
 import { expectEqual } from "./equality.ts";
@@ -26,7 +27,6 @@ import { keepEvidence } from "./evidence.ts";
 import { expectAllRunning, startReplaceableRedirector, startReplaceableWorker } from "./faults.ts";
 import { type Durations, ENDS_NATS, type Kind, KINDS } from "./kinds.ts";
 import { startLossyClickHouse } from "./lossy-clickhouse.ts";
-import { createRandom, type Random } from "./random.ts";
 import type { Ledger, Targets } from "./targets.ts";
 
 /** Time between two faults that end NATS. */

@@ -1,10 +1,10 @@
 /** The cluster test: faults, one after the other, on a fleet that is used all the time. */
 import { decodeId } from "../../shared/ids.ts";
-import { createRandom } from "../chaos/random.ts";
 import { callOnce } from "../harness/api.ts";
 import { createBulkLinks, LINKS_MORE } from "../harness/bulk-links.ts";
 import { eventually } from "../harness/eventually.ts";
 import type { NatsProgram } from "../harness/nats-versions.ts";
+import { createRandom } from "../harness/random.ts";
 import { faultsOf } from "./faults.ts";
 import { type Fleet, type Member, startFleet } from "./fleet.ts";
 import { prepareLinks, startLoad, versionOf } from "./load.ts";

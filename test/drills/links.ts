@@ -4,7 +4,6 @@
  */
 import postgres from "postgres";
 
-import { seedLinks } from "../../bench/links-seed.ts";
 import { BULK_LINKS_MAX } from "../../shared/contracts/link-schemas.ts";
 import { decodeId, encodeId, type Uuid } from "../../shared/ids.ts";
 import { withTimeout } from "../../shared/timeout.ts";
@@ -12,6 +11,7 @@ import { createAccount } from "../harness/admin.ts";
 import { call, callOnce } from "../harness/api.ts";
 import { BULK_LIMITS } from "../harness/bulk-links.ts";
 import { eventually } from "../harness/eventually.ts";
+import { seedLinks } from "../harness/links-seed.ts";
 import type { ExtraProcess } from "../harness/processes.ts";
 import { readWarnings } from "../harness/services.ts";
 import type { Stack } from "../harness/stack.ts";

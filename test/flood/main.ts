@@ -5,7 +5,7 @@
  */
 import { parseArgs } from "node:util";
 
-import { publish, type Target } from "../../bench/report.ts";
+import { publish, type Target } from "../harness/report.ts";
 import { startStack } from "../harness/stack.ts";
 import { type Phase, runFlood } from "./run.ts";
 

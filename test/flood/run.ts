@@ -1,11 +1,12 @@
 /** Floods a redirector with connections, kind by kind, while ordinary visitors follow a link. */
 import { join } from "node:path";
 
-import { residentBytes, scrape } from "../../bench/redirect/server.ts";
 import { createAccount } from "../harness/admin.ts";
 import { call, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
+import { residentBytes } from "../harness/process-usage.ts";
 import { type ExtraProcess, startRedirector } from "../harness/processes.ts";
+import { scrape } from "../harness/scrape.ts";
 import { PROJECT_DIR, type Stack } from "../harness/stack.ts";
 import type { AttackReport, AttackTask } from "./attacker.ts";
 import { startVisitors, type VisitorReport } from "./visitors.ts";

@@ -9,7 +9,7 @@ import type { BatchSegment, OwnerDeps } from "../../worker/batches/deps.ts";
 import type { BatchEntry, Checkpoint, Claim } from "../../worker/batches/entries.ts";
 import { inRanges, parseRanges } from "../../worker/batches/ranges.ts";
 import { createSegmentIndex } from "../../worker/batches/segment-index.ts";
-import type { Random } from "../chaos/random.ts";
+import type { Random } from "./random.ts";
 
 class RejectedError extends Error {}
 

@@ -1,7 +1,6 @@
 /** Sends inputs concurrently, at a rate that leaves the stack some capacity. */
 import type { Stack } from "../harness/stack.ts";
 import type { Input } from "./inputs.ts";
-import type { HostileOptions } from "./run.ts";
 
 /** Quick inputs in flight. */
 const IN_FLIGHT = 64;
@@ -12,8 +11,17 @@ const SLOW_IN_FLIGHT_MAX = 256;
 const isQuick = ({ complete, delivery }: Input): boolean =>
   complete && (delivery.kind === "whole" || delivery.kind === "split");
 
+export type AttackOptions = {
+  seconds: number;
+  /** Maximum inputs per second: the measurement is about the service, not about a machine without a free core. */
+  rate: number;
+  /** Ends the attack early; the report covers what happened until then. */
+  signal?: AbortSignal;
+  log: (line: string) => void;
+};
+
 export async function attackForDuration(
-  { seconds, rate, signal, log }: HostileOptions,
+  { seconds, rate, signal, log }: AttackOptions,
   stack: Stack,
   generate: (index: number) => Input,
   attack: (input: Input) => Promise<void>,

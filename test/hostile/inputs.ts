@@ -1,5 +1,5 @@
 /** Generates an input from a route and a seed: bytes, and how to send them. */
-import { createRandom, type Random } from "../chaos/random.ts";
+import { createRandom, type Random } from "../harness/random.ts";
 import { CONTENTS } from "./contents.ts";
 import { DELIVERIES } from "./deliveries.ts";
 import { FRAMINGS } from "./framings.ts";

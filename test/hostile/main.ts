@@ -9,7 +9,7 @@
  */
 import { parseArgs } from "node:util";
 
-import { atMost, publish, type Target } from "../../bench/report.ts";
+import { atMost, publish, type Target } from "../harness/report.ts";
 import { reportAmplification } from "./amplification/report.ts";
 import { reportCosts } from "./cost/report.ts";
 import { SURFACES } from "./routes.ts";

@@ -1,5 +1,5 @@
 /** Replaces a part of a request. */
-import type { Random } from "../chaos/random.ts";
+import type { Random } from "../harness/random.ts";
 import type { Draft, HttpRequest } from "./requests.ts";
 
 /** Adds a duplicate of one field with this value to the body; parsers use the last one. */

@@ -1,5 +1,5 @@
 /** Valid requests, for generators to corrupt: each part of one can be replaced. */
-import type { Random } from "../chaos/random.ts";
+import type { Random } from "../harness/random.ts";
 import type { BodySchema, Route } from "./routes.ts";
 
 /** What the attackers possess in the stack. */

@@ -5,7 +5,7 @@
  */
 import { startDns } from "../harness/dns.ts";
 import { startStack } from "../harness/stack.ts";
-import { attackForDuration } from "./attack.ts";
+import { attackForDuration, type AttackOptions } from "./attack.ts";
 import { type ClientReport, startLegitimateClient } from "./client-thread.ts";
 import {
   describeInput,
@@ -23,22 +23,16 @@ import { createTally } from "./tally.ts";
 import { type Memory, PROCESS_OF, type Stall, type WatchedProcess, watchStack } from "./watch.ts";
 import { type Exchange, sendInput } from "./wire.ts";
 
-export type HostileOptions = {
+export type HostileOptions = AttackOptions & {
   seed: number;
-  seconds: number;
   /** Duration of the legitimate client's measurement before the attack. */
   baselineSeconds: number;
-  /** Maximum inputs per second: the measurement is about the service, not about a machine without a free core. */
-  rate: number;
   /** Sends only these inputs, one after another. */
   only?: readonly number[] | undefined;
   /** Listeners to attack; by default all. */
   surfaces?: readonly Surface[] | undefined;
   /** Searches for the causes of stalls of at least this length, in milliseconds. */
   explainFromMs: number;
-  /** Ends the attack early; the report covers what happened until then. */
-  signal?: AbortSignal;
-  log: (line: string) => void;
 };
 
 export type HostileReport = {

@@ -1,5 +1,5 @@
 /** Texts and values that are known to break parsers. All of them are bounded. */
-import type { Random } from "../chaos/random.ts";
+import type { Random } from "../harness/random.ts";
 
 /** Repeated strings that trigger regular expressions' backtracking and other quadratic work. */
 const PUMPS: readonly [string, ...string[]] = [

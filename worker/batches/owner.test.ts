@@ -2,8 +2,8 @@
 import { describe, expect, test } from "bun:test";
 
 import { formatSegmentId, type SegmentId } from "../../shared/contracts/click-segment.ts";
-import { createRandom, type Random } from "../../test/chaos/random.ts";
 import { createWorld, modelSegment, type World } from "../../test/harness/batches-model.ts";
+import { createRandom, type Random } from "../../test/harness/random.ts";
 import { LostOwnershipError } from "./deps.ts";
 import { takeOver } from "./owner.ts";
 

@@ -1,10 +1,10 @@
-import { RANK_ID_PREFIX } from "../../../bench/analytics/generated-clicks.ts";
 /**
  * Calls that are expensive because of what an account has: a link with a tenth of a million clicks, 100,000 links with clicks,
  * a tag on 10,000 links. The cost guard's inputs are at the bounds of a request, not of stored data.
  */
 import { encodeId } from "../../../shared/ids.ts";
 import { call } from "../../harness/api.ts";
+import { RANK_ID_PREFIX } from "../../harness/generated-clicks.ts";
 import { sampleConditions } from "../cost/sample-conditions.ts";
 import { createRules } from "../cost/visitors.ts";
 import type { Work } from "./limits.ts";

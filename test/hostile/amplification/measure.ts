@@ -3,7 +3,7 @@
  * at their bounds (those of the cost guard) and with those that stored data makes expensive, one call after another. The CPU
  * time of a call times the calls that a minute allows is a share of a core.
  */
-import type { Data } from "../../../bench/analytics/data.ts";
+import type { Data } from "../../harness/analytics-data.ts";
 import { callOnce } from "../../harness/api.ts";
 import { createCalls, describeParts, listParts, sendFilled, type Target } from "../cost/targets.ts";
 import { createFixtures } from "../fixtures.ts";

@@ -1,5 +1,5 @@
 /** Measures the CPU time that work costs each process of a stack: all its threads, with what follows after the response. */
-import { readTreeCpu } from "../../../bench/cpu.ts";
+import { readTreeCpu } from "../../harness/process-usage.ts";
 import type { SharedStack } from "../../harness/stack.ts";
 
 export const PROCESSES = ["api", "redirector", "worker", "postgres", "clickhouse", "nats"] as const;

@@ -1,7 +1,7 @@
 /** Runs the measurement of amplification, and judges it. */
-import { openData, tagLinks } from "../../../bench/analytics/data.ts";
-import { atMost, publish, round, type Target } from "../../../bench/report.ts";
+import { openData, tagLinks } from "../../harness/analytics-data.ts";
 import { startDns } from "../../harness/dns.ts";
+import { atMost, publish, round, type Target } from "../../harness/report.ts";
 import { PLANS } from "./limits.ts";
 import { type Amplification, measureAmplification } from "./measure.ts";
 import { type Process, PROCESSES } from "./meter.ts";

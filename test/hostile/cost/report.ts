@@ -1,6 +1,6 @@
-/** Runs the cost guard on a new stack and reports what it found. */
-import { publish } from "../../../bench/report.ts";
 import { startDns } from "../../harness/dns.ts";
+/** Runs the cost guard on a new stack and reports what it found. */
+import { publish } from "../../harness/report.ts";
 import { startStack } from "../../harness/stack.ts";
 import type { Surface } from "../routes.ts";
 import { guardCosts } from "./guard.ts";

@@ -7,10 +7,10 @@ import postgres from "postgres";
 
 import { DAY_MS, DAY_SECONDS } from "../../shared/durations.ts";
 import { decodeId } from "../../shared/ids.ts";
-import { createAccount } from "../../test/harness/admin.ts";
-import { call, linkSchema } from "../../test/harness/api.ts";
-import { type Stack, startStack } from "../../test/harness/stack.ts";
+import { createAccount } from "./admin.ts";
+import { call, linkSchema } from "./api.ts";
 import { ID_OF_RANK, insertClicks, LINKS, RANK_ID_PREFIX } from "./generated-clicks.ts";
+import { type Stack, startStack } from "./stack.ts";
 
 const MEDIAN_RANK = LINKS / 2;
 const TAGGED_LINKS = 10_000;

@@ -1,4 +1,4 @@
-/** CPU time of processes (Linux). */
+/** CPU time and memory of processes (Linux). */
 import { readdirSync, readFileSync } from "node:fs";
 
 /** `USER_HZ`: 100 on every Linux platform (proc(5)). */
@@ -54,4 +54,10 @@ function readStat(pid: number): { parent: number; cpuMs: number } | undefined {
     .map(Number);
   const ticks = [11, 12, 13, 14].reduce((sum, field) => sum + (fields[field] ?? 0), 0);
   return { parent: fields[1] ?? 0, cpuMs: (ticks / TICKS_PER_SECOND) * 1_000 };
+}
+
+/** Resident memory of a process, in bytes. */
+export function residentBytes(pid: number): number {
+  const status = readFileSync(`/proc/${pid}/status`, "latin1");
+  return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) * 1_024;
 }

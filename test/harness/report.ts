@@ -3,7 +3,9 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
 
-/** A target from an issue, and the measured value. */
+import { PROJECT_DIR } from "./stack.ts";
+
+/** A target, and the measured value. */
 export type Target = { name: string; value: number; target: string; met: boolean };
 
 export type Result = {
@@ -30,7 +32,7 @@ export function publish({ name, versions, rows, targets }: Result): void {
     cores: cpus().length,
     memoryGiB: Math.round(totalmem() / 2 ** 30),
   };
-  const dir = join(import.meta.dir, "results");
+  const dir = join(PROJECT_DIR, "bench", "results");
   mkdirSync(dir, { recursive: true });
   const path = join(dir, `${name}.json`);
   const result = { name, date: new Date().toISOString(), machine, versions, rows, targets };

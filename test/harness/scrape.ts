@@ -1,0 +1,13 @@
+/** Scrapes a process's Prometheus metrics: values by name and labels. */
+export async function scrape(metricsUrl: string): Promise<Map<string, number>> {
+  const text = await (await fetch(`${metricsUrl}/metrics`)).text();
+  return new Map(
+    text
+      .split("\n")
+      .filter((line) => line !== "" && !line.startsWith("#"))
+      .map((line): [string, number] => {
+        const space = line.lastIndexOf(" ");
+        return [line.slice(0, space), Number(line.slice(space + 1))];
+      }),
+  );
+}
