@@ -87,7 +87,7 @@ function openLinks({ config, log, lifecycle, workers }: PartsDeps, nats: Nats) {
   const takedowns = createTakedowns();
   const domains = createDomainSettingsCache();
   const cache = createLinkCache(config.CACHE_BYTES_MAX, takedowns.covers);
-  takedowns.onChange(() => void cache.remark());
+  takedowns.onChange(() => void cache.markAgain());
   const dir = linksDirOf(config);
   const { followed: streams } = config.LINKS_STREAMS;
   const thread = startLinksThread({

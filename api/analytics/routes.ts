@@ -60,7 +60,7 @@ export function analyticsRoutes({ auth, analytics }: AnalyticsRoutesDeps) {
           operationId: "getLinkTargets",
           summary: "Get a link's clicks by rule and arm",
           description:
-            "Where the link led: by each rule, each arm of its split, and its own destination. Reaches back as far as single clicks are retained.",
+            "Clicks by destination: of each rule, each arm of the split, and the link's own. Reaches back as far as single clicks are retained.",
         },
       },
     )

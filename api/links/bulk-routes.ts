@@ -85,7 +85,7 @@ export const bulkLinkRoutes = ({
           operationId: "checkLinks",
           summary: "Check many links",
           description:
-            "Says for each of up to 100 links whether creating it would succeed, and creates none: each row is judged as by `POST /v1/links/bulk`, except by the daily quota of links. Another request can take an alias before the links are created. Counts against the limits of requests as the creation does.",
+            "Checks for each of up to 100 links whether creating it would succeed, and creates none. The checks are those of `POST /v1/links/bulk`, without the daily quota of links. Another request can take an alias before the links are created. Counts against the limits of requests as the creation does.",
         },
       },
     )
@@ -109,7 +109,7 @@ export const bulkLinkRoutes = ({
           operationId: "updateLinks",
           summary: "Update many links",
           description:
-            "Updates up to 100 links; each row succeeds or fails on its own, judged against what was there before the request. One request of the plan's limits.",
+            "Updates up to 100 links; each row succeeds or fails on its own. Each is checked against the links as they were before the request. One request of the plan's limits.",
         },
       },
     )

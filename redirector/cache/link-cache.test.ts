@@ -196,7 +196,7 @@ describe("the link cache", () => {
     putAll(1);
     for (const [round, digits] of [[3, 5], [5], [], [1, 2, 3]].entries()) {
       evil = new Set(digits.map((digit) => `https://example.com/${digit}`));
-      const marked = cache.remark();
+      const marked = cache.markAgain();
       putAll(round + 2);
       await marked;
       for (let i = 0; i < 3_000; i++) {

@@ -43,7 +43,7 @@ export type LinkCache = {
   /** Removes all links. */
   clear(): void;
   /** Evaluates takedowns again for each link, in small parts between requests. */
-  remark(): Promise<void>;
+  markAgain(): Promise<void>;
   /** Number of records, and the bytes of blocks and index. */
   stats(): { entries: number; bytes: number };
 };
@@ -67,7 +67,7 @@ export function createLinkCache(
   const { bytesAt } = blocks;
   const { find: findSlot, offsetAt, key } = index;
   const records = createLiveRecords(blocks, index, covers);
-  const { onCopied, remark } = createTakedownMarks(blocks, covers);
+  const { onCopied, markAgain } = createTakedownMarks(blocks, covers);
   const reclaim = createCompaction({ blocks, index, records, blocksMax, entriesMax, onCopied });
   const link = emptyLink();
 
@@ -101,7 +101,7 @@ export function createLinkCache(
       records.clear();
       blocks.clear();
     },
-    remark,
+    markAgain,
     stats: () => ({ entries: index.size(), bytes: blocks.bytes() + index.bytes() }),
   };
 }

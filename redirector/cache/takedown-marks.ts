@@ -30,7 +30,7 @@ export function createTakedownMarks(
       if (isMarking) mark(bytes, at);
     },
     /** Evaluates takedowns again for each link, in small parts between requests. */
-    async remark(): Promise<void> {
+    async markAgain(): Promise<void> {
       const marking = ++markings;
       isMarking = true;
       let turnEnd = performance.now() + MARKING_MS;

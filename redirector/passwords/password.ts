@@ -7,8 +7,8 @@
  *   first-time visitor is ahead of a client that keeps trying, from however many addresses of its site.
  * - When the queue is full, the last entry in this order is rejected.
  * - One site cannot exhaust the limit per link, and this limit does not apply to visitors who know the password.
- * - Verifications of a network are limited, over all links: whoever owns links knows their passwords. A password that was
- *   right needs none, so that people who share an address and know it all get in.
+ * - A network has a limit on verifications over all links, because the owner of a link can submit its correct password any
+ *   number of times. Correct passwords are remembered, so that people who share an address all get in.
  */
 import { type AddressGroups, addressGroups } from "../../shared/address-group.ts";
 import { sliceToString } from "../../shared/bytes.ts";

@@ -20,7 +20,7 @@ const SETTINGS = {
   },
   disabled: { description: "The link responds as if it did not exist.", examples: [true] },
   archived: {
-    description: "Lists omit the link unless `archived` asks for it; it redirects as before.",
+    description: "Lists omit the link unless `archived` includes it; it redirects as before.",
     examples: [true],
   },
   expired_url: {

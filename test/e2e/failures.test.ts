@@ -1,5 +1,5 @@
 /**
- * Goal: owners see how many requests led nowhere, and why, and nobody else does. Method: requests fail in every way on a
+ * Goal: owners see how many requests failed, and why, and no one else does. Method: requests fail in every way on a
  * whole stack, also while no worker runs and in a flood of made-up aliases.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";

@@ -26,8 +26,8 @@ export const failureRoutes = ({ auth, failures }: FailureRoutesDeps) =>
       response: { 200: failuresResponse },
       detail: {
         operationId: "getFailures",
-        summary: "Get the requests that led nowhere",
+        summary: "Get failed requests",
         description:
-          "Counts requests for links that led nowhere, and for aliases without a link on the account's verified domains, by reason. They are no clicks. Requests of people and programs count alike.",
+          "Counts requests that were not redirected, by reason: for links, and for aliases without a link on the account's verified domains. They are no clicks. Requests of people and programs count alike.",
       },
     });

@@ -49,7 +49,7 @@ export const sharedRoutes = ({ auth, shared, secure }: SharedRoutesDeps) => {
           operationId: "getSharedStatistics",
           summary: "Read shared statistics",
           description:
-            "Needs no key. Figures are at most a minute old. Dates are whole days; with them `period` does not count. Other ranges and time zones than those of the share's own periods are limited: `rate_limited` says when another one can be read. With a password, send the access token of `unlockSharedStatistics` in `X-Share-Access`.",
+            "Needs no key. The counts are at most a minute old. Dates are whole days; with them `period` does not count. Other ranges and time zones than those of the share's own periods are limited: `rate_limited` says when another one can be read. With a password, send the access token of `unlockSharedStatistics` in `X-Share-Access`.",
         },
       },
     )

@@ -154,7 +154,7 @@ export interface paths {
     };
     /**
      * Get a link's clicks by rule and arm
-     * @description Where the link led: by each rule, each arm of its split, and its own destination. Reaches back as far as single clicks are retained.
+     * @description Clicks by destination: of each rule, each arm of the split, and the link's own. Reaches back as far as single clicks are retained.
      *
      *     Requires the scope `analytics:read`.
      */
@@ -257,8 +257,8 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Get the requests that led nowhere
-     * @description Counts requests for links that led nowhere, and for aliases without a link on the account's verified domains, by reason. They are no clicks. Requests of people and programs count alike.
+     * Get failed requests
+     * @description Counts requests that were not redirected, by reason: for links, and for aliases without a link on the account's verified domains. They are no clicks. Requests of people and programs count alike.
      *
      *     Requires the scope `analytics:read`.
      */
@@ -566,7 +566,7 @@ export interface paths {
     };
     /**
      * Get the state of all limits
-     * @description Consumes nothing. A key may ask up to 50 times a second.
+     * @description Consumes nothing. A key may call it up to 50 times a second.
      */
     get: operations["getLimits"];
     put?: never;
@@ -724,7 +724,7 @@ export interface paths {
     head?: never;
     /**
      * Update many links
-     * @description Updates up to 100 links; each row succeeds or fails on its own, judged against what was there before the request. One request of the plan's limits.
+     * @description Updates up to 100 links; each row succeeds or fails on its own. Each is checked against the links as they were before the request. One request of the plan's limits.
      *
      *     Requires the scope `links:write`.
      */
@@ -742,7 +742,7 @@ export interface paths {
     put?: never;
     /**
      * Check many links
-     * @description Says for each of up to 100 links whether creating it would succeed, and creates none: each row is judged as by `POST /v1/links/bulk`, except by the daily quota of links. Another request can take an alias before the links are created. Counts against the limits of requests as the creation does.
+     * @description Checks for each of up to 100 links whether creating it would succeed, and creates none. The checks are those of `POST /v1/links/bulk`, without the daily quota of links. Another request can take an alias before the links are created. Counts against the limits of requests as the creation does.
      *
      *     Requires the scope `links:write`.
      */
@@ -826,7 +826,7 @@ export interface paths {
     };
     /**
      * Read shared statistics
-     * @description Needs no key. Figures are at most a minute old. Dates are whole days; with them `period` does not count. Other ranges and time zones than those of the share's own periods are limited: `rate_limited` says when another one can be read. With a password, send the access token of `unlockSharedStatistics` in `X-Share-Access`.
+     * @description Needs no key. The counts are at most a minute old. Dates are whole days; with them `period` does not count. Other ranges and time zones than those of the share's own periods are limited: `rate_limited` says when another one can be read. With a password, send the access token of `unlockSharedStatistics` in `X-Share-Access`.
      */
     get: operations["getSharedStatistics"];
     put?: never;
@@ -2593,7 +2593,7 @@ export interface components {
        */
       alias: string;
       /**
-       * @description Lists omit the link unless `archived` asks for it; it redirects as before.
+       * @description Lists omit the link unless `archived` includes it; it redirects as before.
        * @example true
        * @constant
        */
@@ -2803,7 +2803,7 @@ export interface components {
        */
       alias: string;
       /**
-       * @description Lists omit the link unless `archived` asks for it; it redirects as before.
+       * @description Lists omit the link unless `archived` includes it; it redirects as before.
        * @example true
        * @constant
        */
@@ -3060,7 +3060,7 @@ export interface components {
        */
       alias?: string;
       /**
-       * @description Lists omit the link unless `archived` asks for it; it redirects as before.
+       * @description Lists omit the link unless `archived` includes it; it redirects as before.
        * @example true
        */
       archived?: boolean;
@@ -3213,7 +3213,7 @@ export interface components {
        */
       alias?: string;
       /**
-       * @description Lists omit the link unless `archived` asks for it; it redirects as before.
+       * @description Lists omit the link unless `archived` includes it; it redirects as before.
        * @example true
        */
       archived?: boolean;
@@ -4141,7 +4141,7 @@ export interface components {
        */
       alias?: string | null;
       /**
-       * @description Lists omit the link unless `archived` asks for it; it redirects as before.
+       * @description Lists omit the link unless `archived` includes it; it redirects as before.
        * @example true
        */
       archived?: boolean;
@@ -4423,7 +4423,7 @@ export interface components {
        */
       alias: string;
       /**
-       * @description Lists omit the link unless `archived` asks for it; it redirects as before.
+       * @description Lists omit the link unless `archived` includes it; it redirects as before.
        * @example true
        * @constant
        */
@@ -4681,7 +4681,7 @@ export interface components {
        */
       alias?: string | null;
       /**
-       * @description Lists omit the link unless `archived` asks for it; it redirects as before.
+       * @description Lists omit the link unless `archived` includes it; it redirects as before.
        * @example true
        */
       archived?: boolean;
