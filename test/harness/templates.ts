@@ -1,9 +1,10 @@
 /** Where tests keep their data, and what is made once and copied for each. */
-import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
 import { readFreeBytes } from "../../shared/disk.ts";
+import { HOUR_MS } from "../../shared/durations.ts";
 import { makeOnce } from "../../shared/make-once.ts";
 
 /**
@@ -21,14 +22,21 @@ export const createTemporaryDir = (prefix: string): string =>
 
 const hasRoom = (dir: string): boolean => existsSync(dir) && readFreeBytes(dir) >= MEMORY_BYTES_MIN;
 
-/** Makes the file or folder `path` unless it exists, as `makeOnce` does, in place of what else is in its folder. */
+/** For how long the templates of other states of the sources are kept: tests that began before an edit still use theirs. */
+const KEPT_MS = 2 * HOUR_MS;
+
+/** Makes the file or folder `path` unless it exists, as `makeOnce` does, and removes old ones beside it. */
 export const makeTemplate = (
   path: string,
   make: (unfinished: string) => Promise<void>,
 ): Promise<void> =>
   makeOnce(path, async (unfinished) => {
     const folder = dirname(path);
-    for (const old of readdirSync(folder)) rmSync(join(folder, old), { recursive: true });
+    for (const other of readdirSync(folder).map((name) => join(folder, name))) {
+      // Another process may have just renamed what it has made.
+      const { mtimeMs = Infinity } = statSync(other, { throwIfNoEntry: false }) ?? {};
+      if (mtimeMs < Date.now() - KEPT_MS) rmSync(other, { recursive: true, force: true });
+    }
     await make(unfinished);
   });
 
