@@ -103,7 +103,7 @@ ${formatRights(NATS_USERS, CALLS)}
 ### Between regions
 
 The user \`region\` (\`deploy/nats/hub.conf\`) only connects servers of far regions with the hub. Only these messages
-cross, whoever sends them:
+cross, from any sender:
 
 ${formatRights(DIRECTIONS, REGION_RIGHTS)}
 
