@@ -20,6 +20,7 @@ import { createSharedService } from "./shares/reading.ts";
 import { createShareService } from "./shares/service.ts";
 import { createStores } from "./stores.ts";
 import { createTagService } from "./tags/service.ts";
+import { createViewService } from "./views/service.ts";
 
 const { shortUrl } = PLACEHOLDERS;
 const sql = openPostgres("postgres://localhost", 1);
@@ -66,6 +67,7 @@ const app = createApp({
   tags: createTagService({ sql, changedLinks }),
   shared: createSharedService({ sql, analytics, links, passwords, branding, shortUrl }),
   branding,
+  views: createViewService({ sql }),
   analytics,
   failures: createFailureService({ clickhouse, links, domains }),
   clicks: createClicksService({ clickhouse, analytics }),

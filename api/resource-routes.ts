@@ -27,6 +27,8 @@ import type { AppStores } from "./stores.ts";
 import { tagRoutes } from "./tags/routes.ts";
 import type { TagService } from "./tags/service.ts";
 import { limitRoutes } from "./usage/routes.ts";
+import { viewRoutes } from "./views/routes.ts";
+import type { ViewService } from "./views/service.ts";
 
 export type ResourceServices = {
   links: LinkService;
@@ -38,6 +40,7 @@ export type ResourceServices = {
   shares: ShareService;
   tags: TagService;
   branding: BrandingService;
+  views: ViewService;
 };
 
 type ResourceRoutesDeps = ResourceServices & {
@@ -58,7 +61,7 @@ type Site = {
 
 export function resourceRoutes(deps: ResourceRoutesDeps, { auth, consumeMany, originOf }: Site) {
   const { stores, shortUrl, links, analytics, failures, clicks, domains, keys } = deps;
-  const { shares, tags, branding } = deps;
+  const { shares, tags, branding, views } = deps;
   const { listWindows, listQuotas } = stores;
   const idempotent = createIdempotent(stores.requests);
   return new Elysia()
@@ -74,5 +77,6 @@ export function resourceRoutes(deps: ResourceRoutesDeps, { auth, consumeMany, or
     .use(keyRoutes({ auth, idempotent, keys }))
     .use(shareRoutes({ auth, idempotent, shares, originOf }))
     .use(brandingRoutes({ auth, branding }))
+    .use(viewRoutes({ auth, views }))
     .use(limitRoutes({ auth, listWindows, listQuotas }));
 }

@@ -29,6 +29,7 @@ import type { Sql } from "./postgres.ts";
 import { createSharedService } from "./shares/reading.ts";
 import { createShareService } from "./shares/service.ts";
 import { createTagService } from "./tags/service.ts";
+import { createViewService } from "./views/service.ts";
 
 type ServicesDeps = {
   config: Config;
@@ -82,6 +83,7 @@ export function createServices(deps: ServicesDeps) {
       shares: createShareService({ sql, links, passwords }),
       tags: createTagService({ sql, changedLinks }),
       branding,
+      views: createViewService({ sql }),
       shared: createSharedService({
         sql,
         analytics,

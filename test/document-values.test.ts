@@ -193,7 +193,7 @@ const VALUES: readonly Value[] = [
     "GONE_SECONDS = 60",
   ],
   ["dashboard", "at most eight", "api/sessions/sql", "USERS_OF_ADDRESS_MAX = 8"],
-  ["dashboard", "up to 50 for each user", "dashboard/src/data/saved-views", "VIEWS_MAX = 50"],
+  ["dashboard", "up to 100 for each mode", "api/views/service", "VIEWS_MAX = 100"],
   ["dashboard", "300 tags with the most links", "dashboard/src/data/tags", "KNOWN_TAGS_MAX = 300"],
   [
     "dashboard",

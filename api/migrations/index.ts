@@ -27,6 +27,7 @@ import countTags from "./0023_count_tags.sql" with { type: "text" };
 import tagsCounted from "./0024_tags_counted.sql" with { type: "text" };
 import accountBranding from "./0025_account_branding.sql" with { type: "text" };
 import qrStyle from "./0026_qr_style.sql" with { type: "text" };
+import savedViews from "./0027_saved_views.sql" with { type: "text" };
 
 /**
  * A migration whose statements run one by one, because PostgreSQL rejects them in a transaction.
@@ -63,4 +64,5 @@ export const migrations: readonly PostgresMigration[] = [
   { id: 24, name: "tags_counted", text: tagsCounted },
   { id: 25, name: "account_branding", text: accountBranding },
   { id: 26, name: "qr_style", text: qrStyle },
+  { id: 27, name: "saved_views", text: savedViews },
 ];

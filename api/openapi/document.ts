@@ -14,6 +14,7 @@ const TAGS = [
   { name: "Links", description: "Short links and their destinations." },
   { name: "Tags", description: "Labels of links, with their colours." },
   { name: "Analytics", description: "Clicks by time, location, device and referrer." },
+  { name: "Views", description: "Saved views of analytics." },
   { name: "Shares", description: "Statistics for people without an account." },
   {
     name: "Branding",

@@ -32,6 +32,9 @@ const CALLS: Record<keyof operations, Call[]> = {
   ],
   getBranding: [({ branding }) => branding.get()],
   updateBranding: [({ branding }) => branding.update({ name: "Acme" })],
+  listViews: [({ views }) => views.list()],
+  saveView: [({ views }) => views.save("Phones", { query: "device=mobile" })],
+  deleteView: [({ views }) => views.delete("Phones")],
   explainLink: [({ links }) => links.explain(LINK)],
   backtestLink: [({ links }) => links.backtest(LINK, { rules: [], period: "7d" })],
   getLinkAnalytics: [

@@ -1,6 +1,6 @@
 /**
  * Goal: users can question their clicks in the dashboard. Method: a real browser on a real stack; what the page shows is
- * compared with the API's answers.
+ * compared with the API's responses.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
@@ -101,6 +101,26 @@ async function signedIn(
   await steps(page);
   expect(consoleErrors).toEqual([]);
   await page.context().close();
+}
+
+/** Opens the view "Phones" as somebody who may not change it. */
+async function openSavedView(page: Page): Promise<void> {
+  await waitForTotal(page, 12);
+  await page.getByRole("button", { name: "Views", exact: true }).click();
+  const dialog = page.getByRole("dialog", { name: "Saved views" });
+  await dialog.getByRole("button", { name: "Phones", exact: true }).click();
+  await waitForTotal(page, 6);
+  const params = new URL(page.url()).searchParams;
+  expect(Object.fromEntries(params)).toEqual({
+    timezone: "UTC",
+    device: "mobile",
+    period: "7d",
+    compare: "none",
+  });
+  await page.getByRole("button", { name: "Views", exact: true }).click();
+  await dialog.getByRole("button", { name: "Phones", exact: true }).waitFor();
+  expect(await dialog.getByRole("button", { name: "Delete the view Phones" }).count()).toBe(0);
+  expect(await dialog.getByRole("button", { name: "Save view" }).count()).toBe(0);
 }
 
 const readTotal = async (page: Page): Promise<number> =>
@@ -425,7 +445,8 @@ withBrowser("the analytics of the dashboard", () => {
     await signedIn(`/links/${link?.id}?timezone=UTC`, steps, own);
   });
 
-  test("are saved as views of filters, period and comparison, in this browser", async () => {
+  test("are saved as views of filters, period and comparison, for everyone in the account", async () => {
+    const viewer = await createUser(stack, seeded.account, "viewer");
     await signedIn("/analytics?timezone=UTC&device=mobile&period=7d&compare=none", async (page) => {
       await waitForTotal(page, 6);
       await page.getByRole("button", { name: "Views", exact: true }).click();
@@ -435,24 +456,20 @@ withBrowser("the analytics of the dashboard", () => {
       await dialog.getByLabel("Name").fill("Phones");
       await dialog.getByRole("button", { name: "Save view" }).click();
       await page.getByText("The view has been saved.").waitFor();
-
-      await page.goto(`/${seeded.account}/live/analytics?timezone=UTC`);
-      await waitForTotal(page, 12);
+      await dialog.getByRole("button", { name: "Phones", exact: true }).waitFor();
+    });
+    await signedIn("/analytics?timezone=UTC", openSavedView, { ...seeded, user: viewer });
+    await signedIn("/analytics?timezone=UTC", async (page) => {
+      const dialog = page.getByRole("dialog", { name: "Saved views" });
+      const phones = dialog.getByRole("button", { name: "Phones", exact: true });
       await page.getByRole("button", { name: "Views", exact: true }).click();
-      await dialog.getByRole("button", { name: "Phones", exact: true }).click();
-      await waitForTotal(page, 6);
-      const params = new URL(page.url()).searchParams;
-      expect(Object.fromEntries(params)).toEqual({
-        timezone: "UTC",
-        device: "mobile",
-        period: "7d",
-        compare: "none",
-      });
+      await dialog.getByRole("button", { name: "Delete the view Phones" }).click();
+      await phones.waitFor({ state: "detached" });
+      await dialog.getByRole("button", { name: "Close" }).click();
+      await page.getByRole("button", { name: "Undo" }).click();
       await page.getByRole("button", { name: "Views", exact: true }).click();
-      await dialog.getByRole("button", { name: "Remove the view Phones" }).click();
-      await dialog
-        .getByRole("button", { name: "Phones", exact: true })
-        .waitFor({ state: "detached" });
+      await dialog.getByRole("button", { name: "Delete the view Phones" }).click();
+      await phones.waitFor({ state: "detached" });
       await page.reload();
       await page.getByRole("button", { name: "Views", exact: true }).click();
       await dialog.getByLabel("Name").waitFor();

@@ -219,6 +219,7 @@ function createValidBody(operationId: string, link: string): unknown {
     createShare: { name: unique },
     updateShare: { name: unique },
     updateBranding: { name: unique, color: "#1d4ed8" },
+    saveView: { query: `utm_campaign=${unique}` },
     unlockSharedStatistics: { password: PASSWORD },
     rotateApiKey: { grace_seconds: Math.floor(Math.random() * 1_000) },
   };
@@ -250,6 +251,12 @@ async function createTarget(path: string): Promise<string> {
     const tag = crypto.randomUUID();
     await create("/v1/links", { url: "https://example.com/", tags: [tag] });
     return tag;
+  }
+  if (path.startsWith("/v1/views")) {
+    const view = crypto.randomUUID();
+    const options = { key: account.key, method: "PUT", body: { query: "period=7d" } };
+    await call(api(`/v1/views/${view}`), options);
+    return view;
   }
   if (path.startsWith("/v1/domains"))
     return await create("/v1/domains", createValidBody("createDomain", ""));
@@ -325,7 +332,8 @@ function listAttempts(
     { ...valid(), key: "" },
     ...keys.narrow.map((narrow) => ({ ...valid(), key: narrow })),
     { ...valid(), key: keys.exhausted },
-    { ...valid(), target: "none" },
+    // An upsert creates what another operation must not find.
+    { ...valid(), target: `none-${operationId}` },
     { ...valid(), query: "?page=0&period=x&size=x" },
   ];
   if (requestBody !== undefined) {

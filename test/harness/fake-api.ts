@@ -76,6 +76,7 @@ type Services = Partial<{
       | "shared"
       | "tags"
       | "branding"
+      | "views"
   ]: Partial<AppDeps[Name]>;
 }>;
 
@@ -141,6 +142,7 @@ export function createFakeApi(
     shares: completeService("shares", services.shares),
     tags: completeService("tags", services.tags),
     branding: completeService("branding", services.branding),
+    views: completeService("views", services.views),
     shared: completeService("shared", services.shared),
     shortUrl: SHORT_URL,
     isBehind: () => false,

@@ -81,6 +81,7 @@ export async function createFixtures(
       "keys/id": spare,
       "members/id": member.id,
       "tags/name": "attacked-tag",
+      "views/name": "attacked-view",
     },
   };
 }

@@ -34,6 +34,7 @@ const RESOURCES = [
   "members",
   "shares",
   "usage",
+  "views",
 ];
 
 /** These go through the whole product, so they see every change in it. */

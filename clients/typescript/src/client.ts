@@ -11,6 +11,7 @@ import { createShared } from "./shared.ts";
 import { createShares } from "./shares.ts";
 import { createTags } from "./tags.ts";
 import type { ResponseBody } from "./types.ts";
+import { createViews } from "./views.ts";
 
 /**
  * What {@link createClient} returns, for parameters and fields that hold a client.
@@ -49,6 +50,7 @@ export function createClient(options: ClientOptions) {
     shared: createShared(calls),
     tags: createTags(calls),
     branding: createBranding(calls),
+    views: createViews(calls),
     /**
      * Returns every rate limit and quota with what remains of it. Consumes nothing.
      *

@@ -17,6 +17,7 @@ export type {
   PageBody,
   Query,
   ResponseBody,
+  SavedView,
   Share,
   Tag,
 } from "./types.ts";

@@ -987,6 +987,54 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  "/v1/views": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List saved views
+     * @description All saved views of the account and mode, by name: at most 100.
+     *
+     *     Requires the scope `analytics:read`.
+     */
+    get: operations["listViews"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/views/{name}": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    /**
+     * Save a view
+     * @description Saves the parameters of a view of analytics under a name, in place of the view that has it. An account and mode has up to 100 views.
+     *
+     *     Requires the scope `links:write`.
+     */
+    put: operations["saveView"];
+    post?: never;
+    /**
+     * Delete a saved view
+     * @description Requires the scope `links:write`.
+     */
+    delete: operations["deleteView"];
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -5220,6 +5268,44 @@ export interface components {
        */
       value: string;
     };
+    /** @description A saved view of analytics. */
+    SavedView: {
+      /**
+       * Format: date-time
+       * @description When the view was saved first.
+       * @example 2026-03-02T09:15:00.000Z
+       */
+      created_at: string;
+      /**
+       * @description The name of the view.
+       * @example Phones in Germany
+       */
+      name: string;
+      /**
+       * @description The parameters of the view as the query of a URL, without a question mark: filters, period and comparison of `/v1/analytics`, and others that the reader of the view understands.
+       * @example period=30d&country=DE&device=mobile
+       */
+      query: string;
+      /**
+       * Format: date-time
+       * @description When it was saved last.
+       * @example 2026-03-02T09:15:00.000Z
+       */
+      updated_at: string;
+    };
+    /** @description The saved views of an account and mode. */
+    SavedViewList: {
+      /** @description All views, by name. */
+      data: components["schemas"]["SavedView"][];
+    };
+    /** @description A view to save. */
+    SaveViewRequest: {
+      /**
+       * @description The parameters of the view as the query of a URL, without a question mark: filters, period and comparison of `/v1/analytics`, and others that the reader of the view understands.
+       * @example period=30d&country=DE&device=mobile
+       */
+      query: string;
+    };
     /** @description Statistics that people without an account can read. */
     Share: {
       /**
@@ -7987,6 +8073,76 @@ export interface operations {
         };
         content: {
           "application/json": components["schemas"]["TagProgress"];
+        };
+      };
+    };
+  };
+  listViews: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["SavedViewList"];
+        };
+      };
+    };
+  };
+  saveView: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description The view's name, percent-encoded. */
+        name: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["SaveViewRequest"];
+      };
+    };
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["SavedView"];
+        };
+      };
+    };
+  };
+  deleteView: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description The view's name, percent-encoded. */
+        name: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Confirmation"];
         };
       };
     };

@@ -99,6 +99,13 @@ export type Domain = components["schemas"]["Domain"];
  */
 export type Tag = components["schemas"]["Tag"];
 /**
+ * A saved view of analytics.
+ *
+ * @example
+ * const paramsOf = ({ query }: SavedView) => new URLSearchParams(query);
+ */
+export type SavedView = components["schemas"]["SavedView"];
+/**
  * An API key without its value, which only `keys.create` and `keys.rotate` return.
  *
  * @example

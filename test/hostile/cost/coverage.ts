@@ -87,6 +87,7 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
     api/passwords/hashing.ts fairWaitingMax
     api/passwords/hashing.ts fairWaitingPerKeyMax
     api/shares/service.ts SHARES_MAX
+    api/views/service.ts VIEWS_MAX
     api/shares/reading.ts READS
     api/shares/read-budget.ts SAVED_MAX
     api/shares/read-budget.ts EARNED_PER_MINUTE
@@ -242,6 +243,7 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
     shared/contracts/key-schemas.ts GRACE_SECONDS_MAX
     shared/contracts/share-schemas.ts ORIGIN_LENGTH_MAX
     shared/contracts/users.ts EMAIL_LENGTH_MAX
+    shared/contracts/view-schemas.ts NAME_LENGTH_MAX
     api/analytics/period-parameters.ts TEXT_LENGTH_MAX
     api/shares/model.ts FORM_TEXT_LENGTH_MAX
     api/domains/host.ts HOST_LENGTH_MAX

@@ -242,6 +242,7 @@ export const MEASURES: Readonly<Record<string, Measure>> = {
         .map(({ value }) => JSON.stringify(value).length),
     ),
   "shared/contracts/branding-schemas.ts NAME_LENGTH_MAX": longest("name"),
+  "shared/contracts/view-schemas.ts QUERY_LENGTH_MAX": longest("query"),
   "shared/contracts/qr-style.ts MARGIN_MAX": greatest("margin"),
   "api/branding/logo.ts PIXELS_MAX": pixels,
   "api/shares/model.ts EMBED_ORIGINS_MAX": longestList("embed_origins"),

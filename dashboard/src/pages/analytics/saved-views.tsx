@@ -1,15 +1,21 @@
-/** Saved views: opens one, saves the current view, and removes others. */
+/** Saved views of the account: opens one, saves the current view, and deletes others. */
+import { useQuery } from "@tanstack/react-query";
 import { Bookmark, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { useForm } from "react-hook-form";
 import { useLocation } from "wouter";
 import { useSearch } from "wouter/use-browser-location";
 
-import { readViews, removeView, saveView, viewName } from "../../data/saved-views.ts";
-import { useAccountContext } from "../../data/session.ts";
+import type { SavedView } from "../../../../clients/typescript/src/index.ts";
+import { viewName } from "../../../../shared/contracts/view-schemas.ts";
+import { getErrorMessage } from "../../data/errors.ts";
+import { getClient } from "../../data/http.ts";
+import { useAccountContext, useCanWrite } from "../../data/session.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
 import { Dialog, DialogForm } from "../../ui/dialog.tsx";
 import { TextField } from "../../ui/field.tsx";
+import { useApiMutation } from "../../ui/mutation.ts";
+import { Alert, Empty, QueryBoundary } from "../../ui/states.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { validateWith } from "../../ui/validation.ts";
 import { useAnalyticsQuery } from "./analytics-query.ts";
@@ -26,18 +32,54 @@ export function SavedViews() {
   );
 }
 
-function ViewsDialog({ onClose }: { onClose: () => void }) {
-  const { session, account } = useAccountContext();
-  const { link } = useAnalyticsQuery();
-  const owner = { user: session.user.id, account: account.id };
-  const search = useSearch();
-  const [, navigate] = useLocation();
-  const [views, setViews] = useState(() => readViews(owner));
-  const form = useForm({ mode: "onChange", defaultValues: { name: "" } });
-  const [error, setError] = useState<string>();
+/** The queries that a change of a view affects. */
+const useAffectedQueries = () => [["views", useAccountContext().scope]];
 
-  function openView(saved: string): void {
-    const params = new URLSearchParams(saved);
+function ViewsDialog({ onClose }: { onClose: () => void }) {
+  const { scope } = useAccountContext();
+  const canWrite = useCanWrite();
+  const views = useQuery({
+    queryKey: ["views", scope],
+    queryFn: async ({ signal }) => (await getClient(scope).views.list({ signal })).data,
+  });
+  return (
+    <Dialog title="Saved views" onClose={onClose}>
+      <QueryBoundary query={views} label="saved views" lines={2}>
+        {(data) => <ViewList views={data} canWrite={canWrite} onClose={onClose} />}
+      </QueryBoundary>
+      {canWrite && <SaveViewForm onClose={onClose} />}
+    </Dialog>
+  );
+}
+
+type ViewListProps = { views: readonly SavedView[]; canWrite: boolean; onClose: () => void };
+
+function ViewList({ views, canWrite, onClose }: ViewListProps) {
+  const { scope } = useAccountContext();
+  const { link } = useAnalyticsQuery();
+  const [, navigate] = useLocation();
+  const invalidate = useAffectedQueries();
+  const save = useApiMutation(
+    ({ name, query }: SavedView) => getClient(scope).views.save(name, { query }),
+    { invalidate },
+  );
+  const remove = useApiMutation(
+    async (view: SavedView) => {
+      await getClient(scope).views.delete(view.name);
+      return view;
+    },
+    {
+      invalidate,
+      onSuccess: (view) =>
+        toast(`The view ${view.name} has been deleted.`, "success", {
+          label: "Undo",
+          onSelect: () => save.mutate(view),
+        }),
+    },
+  );
+
+  function openView({ query }: SavedView): void {
+    const params = new URLSearchParams(query);
     // Analytics of a single link have neither filter.
     if (link !== undefined) for (const name of ["tag", "domain"]) params.delete(name);
     // "~" makes the path absolute.
@@ -45,52 +87,67 @@ function ViewsDialog({ onClose }: { onClose: () => void }) {
     onClose();
   }
 
-  function save({ name }: { name: string }): void {
-    try {
-      setViews(saveView(owner, { name: name.trim(), search: search.replace(/^\?/, "") }));
-      form.reset();
-      setError(undefined);
-      toast("The view has been saved.");
-    } catch (problem) {
-      setError(problem instanceof Error ? problem.message : "The browser has no room for it.");
-    }
+  if (views.length === 0 && !canWrite) {
+    return (
+      <Empty title="No saved views">
+        <p>Members of the account can save some.</p>
+      </Empty>
+    );
   }
-
   return (
-    <Dialog title="Saved views" onClose={onClose}>
+    <>
       {views.length > 0 && (
         <ul className="view-list" aria-label="Saved views">
-          {views.map(({ name, search: saved }) => (
-            <li key={name}>
-              <button type="button" className="value-button" onClick={() => openView(saved)}>
-                {name}
+          {views.map((view) => (
+            <li key={view.name}>
+              <button type="button" className="value-button" onClick={() => openView(view)}>
+                {view.name}
               </button>
-              <IconButton
-                label={`Remove the view ${name}`}
-                onClick={() => setViews(removeView(owner, name))}
-              >
-                <Trash2 aria-hidden />
-              </IconButton>
+              {canWrite && (
+                <IconButton
+                  label={`Delete the view ${view.name}`}
+                  onClick={() => remove.mutate(view)}
+                >
+                  <Trash2 aria-hidden />
+                </IconButton>
+              )}
             </li>
           ))}
         </ul>
       )}
-      <DialogForm
-        action="Save view"
-        onSubmit={(event) => void form.handleSubmit(save)(event)}
-        onCancel={onClose}
-        loading={false}
-        error={null}
-      >
-        <TextField
-          label="Name"
-          hint="Saves filters, period and comparison, in this browser only. A view with this name is replaced."
-          error={form.formState.errors.name?.message ?? error}
-          {...form.register("name", {
-            validate: (name) => validateWith(viewName)(name.trim()),
-          })}
-        />
-      </DialogForm>
-    </Dialog>
+      {remove.error !== null && <Alert>{getErrorMessage(remove.error)}</Alert>}
+    </>
+  );
+}
+
+function SaveViewForm({ onClose }: { onClose: () => void }) {
+  const { scope } = useAccountContext();
+  const search = useSearch();
+  const form = useForm({ mode: "onChange", defaultValues: { name: "" } });
+  const save = useApiMutation(
+    (name: string) =>
+      // As a URL has it: percent-encoded.
+      getClient(scope).views.save(name, { query: new URLSearchParams(search).toString() }),
+    {
+      invalidate: useAffectedQueries(),
+      successMessage: "The view has been saved.",
+      onSuccess: () => form.reset(),
+    },
+  );
+  return (
+    <DialogForm
+      action="Save view"
+      onSubmit={(event) => void form.handleSubmit(({ name }) => save.mutate(name.trim()))(event)}
+      onCancel={onClose}
+      loading={save.isPending}
+      error={save.error}
+    >
+      <TextField
+        label="Name"
+        hint="Saves filters, period and comparison for everyone in the account. A view with this name is replaced."
+        error={form.formState.errors.name?.message}
+        {...form.register("name", { validate: validateWith(viewName) })}
+      />
+    </DialogForm>
   );
 }

@@ -1,0 +1,50 @@
+/** SQL statements on saved views. */
+import type { AccountScope } from "../http/principal.ts";
+import type { Sql, Transaction } from "../postgres.ts";
+import type { ViewRow } from "./model.ts";
+
+/** Lists the owner's views by name: at most as many as the owner may have. */
+export const listViews = (sql: Sql, { accountId, mode }: AccountScope): Promise<ViewRow[]> =>
+  sql<ViewRow[]>`
+    select name, query, created_at, updated_at from saved_views
+     where account_id = ${accountId} and mode = ${mode} order by name`;
+
+/** Counts the owner's views except the named one, and blocks new ones until the transaction ends. */
+export async function lockAndCountOtherViews(
+  transaction: Transaction,
+  { accountId, mode }: AccountScope,
+  name: string,
+): Promise<number> {
+  await transaction`select pg_advisory_xact_lock(hashtextextended(${`${accountId} ${mode} views`}, 2))`;
+  const [{ total }] = await transaction<[{ total: number }]>`
+    select count(*)::integer as total from saved_views
+     where account_id = ${accountId} and mode = ${mode} and name <> ${name}`;
+  return total;
+}
+
+/** Inserts a view, or replaces the query of the one with its name. */
+export async function putView(
+  sql: Sql | Transaction,
+  { accountId, mode }: AccountScope,
+  { name, query }: Pick<ViewRow, "name" | "query">,
+): Promise<ViewRow> {
+  const [row] = await sql<[ViewRow]>`
+    insert into saved_views as view (account_id, mode, name, query)
+    values (${accountId}, ${mode}, ${name}, ${query})
+    on conflict (account_id, mode, name) do update
+       set query = excluded.query, updated_at = greatest(now(), view.updated_at)
+    returning name, query, created_at, updated_at`;
+  return row;
+}
+
+/** Deletes one of the owner's views. Returns false when there is no such view. */
+export async function deleteView(
+  sql: Sql,
+  { accountId, mode }: AccountScope,
+  name: string,
+): Promise<boolean> {
+  const rows = await sql`
+    delete from saved_views
+     where account_id = ${accountId} and mode = ${mode} and name = ${name} returning name`;
+  return rows.length === 1;
+}
