@@ -75,7 +75,7 @@ async function keyWith(
 /** Endpoints for people without a key, which `shared-statistics.test.ts` covers. */
 const PUBLIC_ENDPOINTS = ["GET /v1/shared/{token}", "POST /v1/shared/{token}/access"];
 
-/** Every endpoint with its required scope; `:link`, `:domain`, `:share` and `:key` stand for ids, `:alias` and `:tag` for a link's. */
+/** Every endpoint with its required scope; `:link`, `:domain`, `:share` and `:key` stand for ids, `:alias` and `:tag` for a link's, `:view` for a name. */
 const ENDPOINTS: [string, string, string | null, unknown?][] = [
   ["POST", "/v1/links", "links:write", { url: "https://example.com/" }],
   ["POST", "/v1/links/bulk", "links:write", { links: [{ url: "https://example.com/" }] }],
@@ -133,6 +133,9 @@ const ENDPOINTS: [string, string, string | null, unknown?][] = [
   ["DELETE", "/v1/shares/:share", "shares:write"],
   ["GET", "/v1/branding", "shares:read"],
   ["PATCH", "/v1/branding", "shares:write", { name: "changed" }],
+  ["GET", "/v1/views", "analytics:read"],
+  ["PUT", "/v1/views/phones", "links:write", { query: "period=7d" }],
+  ["DELETE", "/v1/views/:view", "links:write"],
   ["GET", "/v1/keys", "keys:read"],
   ["POST", "/v1/keys", "keys:write", { name: "n", scopes: ["links:read"] }],
   ["GET", "/v1/keys/:key", "keys:read"],
@@ -162,7 +165,9 @@ async function createResources(owner: string, type: "live" | "test" = "live") {
   const share = z.object({ id: z.string(), token: z.string() }).parse(shared);
   secrets.push(share.token);
   const link = linkSchema.parse(body);
-  return { link: link.id, alias: link.alias, tag, domain, share: share.id, key: key.id };
+  const view = `view-${tag}`;
+  await call(api(`/v1/views/${view}`), { key: owner, method: "PUT", body: { query: "" } });
+  return { link: link.id, alias: link.alias, tag, domain, share: share.id, view, key: key.id };
 }
 
 /** Creates keys that every endpoint refuses, and resources that none shows to strangers. */
@@ -207,7 +212,7 @@ test("these tests cover every documented endpoint", async () => {
   const covered = new Set(
     ENDPOINTS.map(([method, path]) => {
       const [route = ""] = path.split("?");
-      return `${method} ${route.replace(/:\w+/, "{id}").replace("order-1", "{external_id}")}`;
+      return `${method} ${route.replace(/:\w+/, "{id}").replace("order-1", "{external_id}").replace("phones", "{id}")}`;
     }),
   );
   expect([...covered, ...PUBLIC_ENDPOINTS].toSorted()).toEqual(
@@ -221,6 +226,7 @@ const NO_RESOURCES = {
   tag: "none",
   domain: "dom_none",
   share: "shr_none",
+  view: "none",
   key: "key_none",
 };
 
@@ -236,6 +242,7 @@ describe.each(ENDPOINTS)("%s %s", (method, path, scope, body) => {
       .replace(":tag", resources.tag)
       .replace(":domain", resources.domain)
       .replace(":share", resources.share)
+      .replace(":view", resources.view)
       .replace(":key", resources.key);
     return call(api(target), { method, key, body, headers });
   };

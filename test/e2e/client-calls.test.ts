@@ -255,6 +255,15 @@ describe("clicks", () => {
     expect(csv.trim().split("\r\n").length).toBe(1 + 7 * 24);
   });
 
+  test("can save views of its analytics", async () => {
+    const name = "Phones / 50 %";
+    const view = await shorthop.views.save(name, { query: "device=mobile" });
+    expect(view).toMatchObject({ name, query: "device=mobile" });
+    expect((await shorthop.views.list()).data).toEqual([view]);
+    await shorthop.views.delete(name);
+    expect(await codeOf(shorthop.views.delete(name))).toBe("not_found");
+  });
+
   test("can give shared statistics a brand", async () => {
     const changed = await shorthop.branding.update({ name: "Acme", color: "#1D4ED8" });
     expect(changed).toEqual({ name: "Acme", color: "#1d4ed8", logo: null, qr_style: null });
