@@ -14,11 +14,12 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 
 import type { RedirectSettings } from "../shared/contracts/redirect-settings.ts";
+import { readThreadCpu } from "../test/harness/process-usage.ts";
 import { median, publish, round } from "../test/harness/report.ts";
 import { startStack } from "../test/harness/stack.ts";
 import { generateLinks, publishLinks, redirectorEnv, warmCache } from "./redirect/links.ts";
 import { hasNginx, nginxCommand, nginxVersion } from "./redirect/nginx.ts";
-import { LOAD_CORE, SERVER_CORE, threadTicks, TICKS_PER_SECOND } from "./redirect/server.ts";
+import { LOAD_CORE, SERVER_CORE } from "./redirect/server.ts";
 import { limitOf, rulesOf, SPLIT } from "./redirect/settings.ts";
 
 const { values: options } = parseArgs({
@@ -243,15 +244,15 @@ async function waitUntilLeading(at: number): Promise<void> {
 
 async function measure(pid: number, at: number, distribution: "uniform" | "zipf"): Promise<Cost> {
   await wrk(at, distribution, 2);
-  const before = threadTicks(pid);
+  const before = readThreadCpu(pid);
   const { requests, micros, errors, p50, p99 } = await wrk(at, distribution, SECONDS);
-  const after = threadTicks(pid);
+  const after = readThreadCpu(pid);
   if (errors > 0) throw new Error(`${errors} requests failed.`);
-  const used = [...after].map(([thread, ticks]) => ticks - (before.get(thread) ?? 0));
-  const perRequest = (ticks: number) => (ticks / TICKS_PER_SECOND / requests) * 1e6;
+  const used = [...after].map(([thread, micros]) => micros - (before.get(thread) ?? 0));
+  const perRequest = (spent: number) => spent / requests;
   return {
     rate: (requests / micros) * 1e6,
-    micros: perRequest(used.reduce((sum, ticks) => sum + ticks, 0)),
+    micros: perRequest(used.reduce((sum, one) => sum + one, 0)),
     hotMicros: perRequest(Math.max(...used)),
     p50,
     p99,

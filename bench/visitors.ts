@@ -9,11 +9,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 
+import { readThreadCpu } from "../test/harness/process-usage.ts";
 import { median, publish, round, type Target } from "../test/harness/report.ts";
 import { startStack } from "../test/harness/stack.ts";
 import { generateLinks, publishLinks, redirectorEnv, warmCache } from "./redirect/links.ts";
 import { hasNginx, nginxCommand, nginxVersion } from "./redirect/nginx.ts";
-import { LOAD_CORE, threadTicks, TICKS_PER_SECOND, withServer, wrk } from "./redirect/server.ts";
+import { LOAD_CORE, withServer, wrk } from "./redirect/server.ts";
 
 const { values } = parseArgs({
   options: {
@@ -143,14 +144,16 @@ function createServer(server: ServerName, port: number, isSecure: boolean) {
 
 async function measure(pid: number, port: number, load: Load): Promise<Cost> {
   await warmUp(port, load, WARM_UP.requests);
-  const before = threadTicks(pid);
+  const before = readThreadCpu(pid);
   const [requests = 0, micros = 1, errors = 0, p50 = 0, p99 = 0] = await load(port, SECONDS);
-  const used = [...threadTicks(pid)].map(([thread, ticks]) => ticks - (before.get(thread) ?? 0));
+  const used = [...readThreadCpu(pid)].map(
+    ([thread, micros]) => micros - (before.get(thread) ?? 0),
+  );
   if (errors > requests / 1_000) throw new Error(`${errors} of ${requests} requests failed.`);
-  const perRequest = (ticks: number) => (ticks / TICKS_PER_SECOND / requests) * 1e6;
+  const perRequest = (spent: number) => spent / requests;
   return {
     rate: (requests / micros) * 1e6,
-    micros: perRequest(used.reduce((sum, ticks) => sum + ticks, 0)),
+    micros: perRequest(used.reduce((sum, one) => sum + one, 0)),
     threads: used.map(perRequest).toSorted((a, b) => b - a),
     p50,
     p99,

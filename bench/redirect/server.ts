@@ -1,11 +1,6 @@
-/** Runs a server under load on one core, and reads what it used of the processor. */
-import { existsSync, readdirSync, readFileSync } from "node:fs";
-
+/** Runs a server on one core, and its load on the other. */
 export const SERVER_CORE = "0";
 export const LOAD_CORE = "1";
-
-/** Of the clock in which the kernel counts CPU time. */
-export const TICKS_PER_SECOND = 100;
 
 type ServerOptions = {
   command: string[];
@@ -51,19 +46,4 @@ export async function wrk(
   const numbers = /RESULT ([\d ]+)/.exec(text)?.[1]?.split(" ").map(Number);
   if (numbers === undefined) throw new Error(`wrk: ${text}`);
   return numbers;
-}
-
-/** User and system time of each thread so far, in ticks (proc(5) stat, fields 14 and 15). */
-export function threadTicks(pid: number): Map<string, number> {
-  const tasks = `/proc/${pid}/task`;
-  return new Map(
-    readdirSync(tasks).flatMap((thread): [string, number][] => {
-      const file = `${tasks}/${thread}/stat`;
-      if (!existsSync(file)) return [];
-      const fields = readFileSync(file, "latin1")
-        .replace(/^.*\) /s, "")
-        .split(" ");
-      return [[thread, Number(fields[11]) + Number(fields[12])]];
-    }),
-  );
 }

@@ -75,7 +75,10 @@ async function keyWith(
 /** Endpoints for people without a key, which `shared-statistics.test.ts` covers. */
 const PUBLIC_ENDPOINTS = ["GET /v1/shared/{token}", "POST /v1/shared/{token}/access"];
 
-/** Every endpoint with its required scope; `:link`, `:domain`, `:share` and `:key` stand for ids, `:alias` and `:tag` for a link's, `:view` for a name. */
+/**
+ * Every endpoint with its required scope; `:link`, `:domain`, `:share` and `:key` stand for ids, `:alias` and `:tag` for a
+ * link's, `:view` for a name.
+ */
 const ENDPOINTS: [string, string, string | null, unknown?][] = [
   ["POST", "/v1/links", "links:write", { url: "https://example.com/" }],
   ["POST", "/v1/links/bulk", "links:write", { links: [{ url: "https://example.com/" }] }],

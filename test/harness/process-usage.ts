@@ -1,16 +1,21 @@
 /** CPU time and memory of processes (Linux). */
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 
 /** `USER_HZ`: 100 on every Linux platform (proc(5)). */
 const TICKS_PER_SECOND = 100;
 
 /** User and system time of each thread of a process so far, in microseconds (proc(5) stat, fields 14 and 15). */
 export function readThreadCpu(pid: number): Map<string, number> {
+  const tasks = `/proc/${pid}/task`;
   return new Map(
-    readdirSync(`/proc/${pid}/task`).map((thread): [string, number] => {
-      const text = readFileSync(`/proc/${pid}/task/${thread}/stat`, "latin1");
-      const fields = text.replace(/^.*\) /s, "").split(" ");
-      return [thread, ((Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND) * 1e6];
+    readdirSync(tasks).flatMap((thread): [string, number][] => {
+      const file = `${tasks}/${thread}/stat`;
+      // It may have ended since it was listed.
+      if (!existsSync(file)) return [];
+      const fields = readFileSync(file, "latin1")
+        .replace(/^.*\) /s, "")
+        .split(" ");
+      return [[thread, ((Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND) * 1e6]];
     }),
   );
 }

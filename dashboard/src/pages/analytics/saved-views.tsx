@@ -32,14 +32,14 @@ export function SavedViews() {
   );
 }
 
-/** The queries that a change of a view affects. */
-const useAffectedQueries = () => [["views", useAccountContext().scope]];
+/** The key of the query of all views. */
+const useViewsKey = () => ["views", useAccountContext().scope] as const;
 
 function ViewsDialog({ onClose }: { onClose: () => void }) {
   const { scope } = useAccountContext();
   const canWrite = useCanWrite();
   const views = useQuery({
-    queryKey: ["views", scope],
+    queryKey: useViewsKey(),
     queryFn: async ({ signal }) => (await getClient(scope).views.list({ signal })).data,
   });
   return (
@@ -58,7 +58,7 @@ function ViewList({ views, canWrite, onClose }: ViewListProps) {
   const { scope } = useAccountContext();
   const { link } = useAnalyticsQuery();
   const [, navigate] = useLocation();
-  const invalidate = useAffectedQueries();
+  const invalidate = [useViewsKey()];
   const save = useApiMutation(
     ({ name, query }: SavedView) => getClient(scope).views.save(name, { query }),
     { invalidate },
@@ -129,7 +129,7 @@ function SaveViewForm({ onClose }: { onClose: () => void }) {
       // As a URL has it: percent-encoded.
       getClient(scope).views.save(name, { query: new URLSearchParams(search).toString() }),
     {
-      invalidate: useAffectedQueries(),
+      invalidate: [useViewsKey()],
       successMessage: "The view has been saved.",
       onSuccess: () => form.reset(),
     },
