@@ -5,7 +5,7 @@ import { decodeId } from "../../shared/ids.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import type { User } from "../http/principal.ts";
 import { createPasswordHashing } from "../passwords/hashing.ts";
-import { createAttempts } from "../sessions/attempts.ts";
+import { CORRECT_PASSWORDS, createAttempts } from "../sessions/attempts.ts";
 import { openAuthLibrary } from "../sessions/better-auth.ts";
 import { createDeviceCookies } from "../sessions/device-cookie.ts";
 import { createPasswordStrength } from "../sessions/password-strength.ts";
@@ -33,11 +33,11 @@ let address: string;
 let tests = 0;
 beforeEach(() => void (address = `person-${tests++}@example.com`));
 
-function createServices({ sql }: TestPostgres) {
+function createServices({ sql }: TestPostgres, correctPasswords = CORRECT_PASSWORDS) {
   const library = openAuthLibrary(sql, createPasswordHashing(), "http://localhost", SECRET);
   const requireStrongPassword = createPasswordStrength();
   const users = createUserService({ sql, library, requireStrongPassword });
-  const attempts = createAttempts(sql, SECRET);
+  const attempts = createAttempts(sql, SECRET, correctPasswords);
   const devices = createDeviceCookies(SECRET, false);
   return {
     users,
@@ -50,8 +50,8 @@ function createServices({ sql }: TestPostgres) {
 async function signIn(
   password: string,
   account?: string,
+  { sessions, members } = services,
 ): Promise<{ user: User; accounts: string[] } | string> {
-  const { sessions, members } = services;
   const client = { address: "203.0.113.1", headers: new Headers() };
   try {
     const attempt = { email: address, password, account: decodeId("acct", account ?? "") };
@@ -151,4 +151,17 @@ test("an invitation is good for one password, and for another try when it is too
   const [{ count } = { count: 0 }] = await postgres.sql<{ count: number }[]>`
     select count(*)::integer as count from users where ${address} in (email, address)`;
   expect(count).toBe(1);
+});
+
+test("a user who signs in too often is limited, and nobody else of the same address", async () => {
+  const limited = createServices(postgres, { limit: 2, seconds: 900 });
+  const [first, second] = [await invite(), await invite()];
+  await first.accept(THEIRS);
+  await second.accept(OWN);
+  for (let i = 0; i < 2; i++) expect(await signIn(THEIRS, undefined, limited)).toBeObject();
+  expect(await signIn("neither of the two", undefined, limited)).toBe("unauthorized");
+  // Of the two users of this address, only the one whose password it was is limited.
+  expect(await signIn(THEIRS, undefined, limited)).toBe("unauthorized");
+  for (let i = 0; i < 2; i++) expect(await signIn(OWN, undefined, limited)).toBeObject();
+  expect(await signIn(OWN, undefined, limited)).toBe("rate_limited");
 });

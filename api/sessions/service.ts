@@ -4,6 +4,8 @@ import { isAPIError } from "better-auth/api";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { ApiError, unavailable } from "../http/errors.ts";
 import type { Principal, Session, User } from "../http/principal.ts";
+import { rateLimited } from "../http/rate-limit.ts";
+import type { LocalLimit } from "../limits/local-limit.ts";
 import type { Sql } from "../postgres.ts";
 import type { Attempt, Attempts } from "./attempts.ts";
 import type { AuthLibrary } from "./better-auth.ts";
@@ -89,10 +91,16 @@ function createPasswordChecks(deps: SessionServiceDeps) {
     async signIn({ email, password, account }: SignIn, client: ClientInfo): Promise<string[]> {
       const attempt = toAttempt(client, email);
       await attempts.consume(attempt);
-      const { headers } = await translateErrors(
-        signInOneOf(library, await listLogins(deps.sql, email, account), password, client.headers),
+      const logins = listLogins(
+        await listUsersOfAddress(deps.sql, email, account),
+        email,
+        attempts.correct,
+      );
+      const { headers, response } = await translateErrors(
+        signInOneOf(library, logins, password, client.headers),
         () => new ApiError("unauthorized", "The e-mail address or the password is wrong."),
       );
+      attempts.correct.consume(response.user.id);
       await attempts.refund(attempt);
       return [...headers.getSetCookie(), devices.issue(client.headers, email)];
     },
@@ -104,9 +112,11 @@ function createPasswordChecks(deps: SessionServiceDeps) {
       next: string,
       client: ClientInfo,
     ): Promise<string[]> {
-      const attempt = toAttempt(client, session.user.email);
+      const { user } = session;
+      const attempt = toAttempt(client, user.email);
+      requireUnexhausted(attempts.correct, user.id);
       await attempts.consume(attempt);
-      requireStrongPassword(next, [session.user.email, session.user.name]);
+      requireStrongPassword(next, [user.email, user.name]);
       const { headers } = await translateErrors(
         library.api.changePassword({
           body: { currentPassword: current, newPassword: next, revokeOtherSessions: true },
@@ -115,17 +125,29 @@ function createPasswordChecks(deps: SessionServiceDeps) {
         }),
         () => new ApiError("invalid_request", "The current password is wrong."),
       );
+      attempts.correct.consume(user.id);
       await attempts.refund(attempt);
       return headers.getSetCookie();
     },
   };
 }
 
-/** The login names to try for an e-mail address: several invited users may share it. */
-async function listLogins(sql: Sql, email: string, account?: Uuid): Promise<string[]> {
-  const users = await listUsersOfAddress(sql, email, account);
+/** The login names to try for an e-mail address: several invited users may share it. Throws `rate_limited`. */
+function listLogins(
+  users: { id: Uuid; login: string }[],
+  email: string,
+  correct: LocalLimit,
+): string[] {
+  const [first] = users;
   // For an unknown address, the library takes as long as for a wrong password.
-  return users.length === 0 ? [email] : users.map(({ login }) => login);
+  if (first === undefined) return [email];
+  const left = users.filter(({ id }) => !correct.exhausted(id));
+  if (left.length === 0) requireUnexhausted(correct, first.id);
+  return left.map(({ login }) => login);
+}
+
+function requireUnexhausted(correct: LocalLimit, user: Uuid): void {
+  if (correct.exhausted(user)) throw rateLimited(correct.state(user), Date.now());
 }
 
 /**

@@ -82,6 +82,7 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
     api/sessions/attempts.ts "e-mail address from here"
     api/sessions/attempts.ts email
     api/sessions/attempts.ts device
+    api/sessions/attempts.ts CORRECT_PASSWORDS
     api/passwords/hashing.ts HASHES_RUNNING_MAX
     api/passwords/hashing.ts urgentWaitingMax
     api/passwords/hashing.ts fairWaitingMax
