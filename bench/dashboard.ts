@@ -13,7 +13,7 @@ import { seedAccount, type SeededAccount } from "../test/harness/seeded-account.
 import { type Stack, startStack } from "../test/harness/stack.ts";
 
 const RUNS = 5;
-const SCRIPT_KB_MAX = 200;
+const SCRIPT_KB_MAX = 150;
 const PAINT_TIMEOUT_MS = 10_000;
 
 /** Lighthouse's slow 4G profile: its latency and bandwidth, and a processor four times slower. */
