@@ -103,16 +103,20 @@ withBrowser("in a browser that prefers German, the dashboard", () => {
       const { page, consoleErrors } = await openSignIn(browser, stack, { locale: "de-DE" });
       await signInInGerman(page);
       await goTo(page, "Profil");
-      await page.getByLabel("Sprache").selectOption({ label: "English" });
+      const choice = page.getByLabel("Anzeigesprache");
+      await choice.focus();
+      await choice.selectOption({ label: "English" });
       await page.getByRole("heading", { name: "Profile", level: 1 }).waitFor();
       // The choice keeps the focus, for the keyboard.
-      await page.locator("select:focus").and(page.getByLabel("Language")).waitFor();
+      await page.locator("select:focus").and(page.getByLabel("Display language")).waitFor();
       expect(await documentLanguage(page)).toEqual(["en", "ltr"]);
       await page.reload();
       await page.getByRole("heading", { name: "Profile", level: 1 }).waitFor();
       expect(await documentLanguage(page)).toEqual(["en", "ltr"]);
 
-      await page.getByLabel("Language").selectOption({ label: "As in the browser: Deutsch" });
+      await page
+        .getByLabel("Display language")
+        .selectOption({ label: "As in the browser: Deutsch" });
       await page.getByRole("heading", { name: "Profil", exact: true, level: 1 }).waitFor();
       expect(await documentLanguage(page)).toEqual(["de", "ltr"]);
       expect(consoleErrors).toEqual([]);

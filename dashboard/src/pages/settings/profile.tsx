@@ -62,7 +62,7 @@ function LanguageField() {
   return (
     <div className="stack narrow">
       <SelectField
-        label={t("settings.profile.language")}
+        label={t("settings.profile.displayLanguage")}
         hint={t("settings.profile.languageHint")}
         options={[
           { value: "", label: t("settings.profile.languageOfBrowser", { language: ofBrowser }) },
