@@ -108,7 +108,8 @@ function ConditionValues({ condition, onChange }: ValuesProps) {
 function hintOf({ type, values }: ConditionDraft, example = ""): string {
   if (type === "query") return "Separated by commas; empty for any.";
   const codes = values.toUpperCase().match(/\b[A-Z]{2}\b/g);
-  if (type === "country" && codes !== null) return codes.map(countryName).join(", ");
+  if (type === "country" && codes !== null)
+    return codes.map((code) => countryName(code)).join(", ");
   return `For example: ${example}`;
 }
 

@@ -1,4 +1,5 @@
 /** The types of conditions: their names, and the form of their values. */
+import { ENGLISH } from "../../../../shared/statistics/language.ts";
 import { CONTINENTS } from "../../../../shared/statistics/values.ts";
 import type { ConditionType } from "./draft.ts";
 
@@ -10,6 +11,10 @@ type TypeInfo = {
   example?: string;
 };
 
+const CONTINENT_NAMES = Object.fromEntries(
+  Object.entries(CONTINENTS).map(([code, text]) => [code, ENGLISH.translate(text)]),
+);
+
 export const CONDITION_TYPES: Readonly<Record<ConditionType, TypeInfo>> = {
   device: {
     label: "Device",
@@ -18,7 +23,7 @@ export const CONDITION_TYPES: Readonly<Record<ConditionType, TypeInfo>> = {
   os: { label: "System", example: "iOS, Android" },
   browser: { label: "Browser", example: "Firefox, Safari" },
   country: { label: "Country", example: "DE, AT" },
-  continent: { label: "Continent", options: CONTINENTS },
+  continent: { label: "Continent", options: CONTINENT_NAMES },
   language: { label: "Language", example: "de, pt-BR" },
   referrer: { label: "Referrer", example: "example.com, direct" },
   query: { label: "Query parameter" },
