@@ -168,7 +168,7 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
   "is about what the operator sets or the product itself sends": lines(`
     redirector/http/response.ts PAGE_BYTES_MAX
     redirector/http/response-writer.ts RESPONSE_BYTES_MAX
-    redirector/pages/error-pages.ts STYLES_MAX
+    redirector/pages/template.ts STYLES_MAX
     redirector/http/proxy-protocol.ts LINE_BYTES_MAX
     redirector/http/proxy-protocol.ts REST_BYTES_MAX
     shared/limited-log.ts FRAMES_MAX
