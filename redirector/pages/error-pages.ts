@@ -9,19 +9,24 @@ import {
   directionOf,
   FALLBACK,
 } from "../../shared/languages/catalogues.ts";
-import { createLanguageChoice } from "../../shared/languages/choose-language.ts";
+import { createLanguageChoice, HEADER_LENGTH_MAX } from "../../shared/languages/choose-language.ts";
 import { createTexts, type Text, type Texts } from "../../shared/languages/messages.ts";
+import { cached } from "../../shared/visitors/cache.ts";
 import { decodeLatin1 } from "../http/bytes.ts";
 import type { RequestHead } from "../http/request-head.ts";
 import { PAGE_BYTES_MAX, type PageResponse } from "../http/response.ts";
 import { type AboutLink, createAboutContent } from "./about-page.ts";
 import {
+  CONTENT,
   createHeaders,
   fillTemplate,
   isTranslatable,
   TEMPLATE,
   TemplateError,
 } from "./template.ts";
+
+/** Maximum headers `Accept-Language` whose language is cached; each has 257 characters at most. */
+const LANGUAGES_MAX = 2_000;
 
 /** The status of each error page, and of each state of the password form. */
 const MESSAGES = {
@@ -83,11 +88,13 @@ export function createErrorPages(
   }
   const fallback = pages.get(FALLBACK);
   if (fallback === undefined) throw new Error("There is no English catalogue.");
-  const chooseLanguage = createLanguageChoice([...pages.keys()]);
+  const chooseLanguage = cached(LANGUAGES_MAX, createLanguageChoice([...pages.keys()]));
   return {
     of({ bytes, language: { start, end } }) {
       if (start === end) return fallback;
-      return pages.get(chooseLanguage(decodeLatin1(bytes, start, end))) ?? fallback;
+      // A longer header must be seen to be longer; the rest of it is not even decoded.
+      const header = decodeLatin1(bytes, start, Math.min(end, start + HEADER_LENGTH_MAX + 1));
+      return pages.get(chooseLanguage(header)) ?? fallback;
     },
   };
 }
@@ -99,11 +106,11 @@ function createLanguagePages(
   pageHeaders: PageHeaders,
 ): LanguagePages {
   const language = { lang: code, dir: directionOf(code) };
-  const fill = (title: string, content: string): Buffer =>
-    Buffer.from(fillTemplate(template, { ...language, title, content }));
+  const fill = (title: string, content: string): string =>
+    fillTemplate(template, { ...language, title, content });
 
   function render(title: Text, content: string): Buffer {
-    const body = fill(escapeText(title), content);
+    const body = Buffer.from(fill(escapeText(title), content));
     if (body.length > PAGE_BYTES_MAX) {
       throw new TemplateError(
         `makes a page of ${body.length} bytes; at most ${PAGE_BYTES_MAX} are allowed`,
@@ -123,7 +130,7 @@ function createLanguagePages(
     return { status, body: render(password.title, alert + passwordForm(password)) };
   });
   const confirmationBody = render(confirmation.title, confirmationForm(confirmation));
-  const aboutTitle = escapeText(texts.about.title);
+  const aroundAbout = fill(escapeText(texts.about.title), CONTENT).split(CONTENT);
   const aboutContent = createAboutContent(code, texts.about);
 
   return {
@@ -139,7 +146,7 @@ function createLanguagePages(
     about: (link, now) => ({
       status: 200,
       headers: pageHeaders,
-      body: fill(aboutTitle, aboutContent(link, now)),
+      body: Buffer.from(aroundAbout.join(aboutContent(link, now))),
     }),
   };
 }

@@ -76,6 +76,9 @@ export type Filling = { title: string; content: string; lang: string; dir: strin
 
 const PLACEHOLDER = /\{\{(title|content|lang|dir)\}\}/g;
 
+/** The placeholder of the content. */
+export const CONTENT = "{{content}}";
+
 /** Replaces the placeholders of a template. */
 export const fillTemplate = (template: string, filling: Filling): string =>
   // The pattern has no other names.

@@ -3,7 +3,7 @@ import { visitLanguages } from "../decision/language.ts";
 import { FALLBACK } from "./catalogues.ts";
 
 /** Characters of `Accept-Language` that are read: twice as many as a dozen languages take. */
-const HEADER_LENGTH_MAX = 256;
+export const HEADER_LENGTH_MAX = 256;
 
 /** Returns the code of a language that a visitor accepts; the argument is `Accept-Language`. */
 export type ChooseLanguage = (header: string) => string;
