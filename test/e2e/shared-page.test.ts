@@ -47,6 +47,8 @@ afterAll(async () => {
   await dns[Symbol.asyncDispose]();
 });
 
+const PHONE = { width: 390, height: 844 };
+
 let visits = 0;
 
 /** Opens a page in a browser of its own network; collects what it requested, and what its console reported. */
@@ -192,7 +194,7 @@ describe.skipIf(chromiumPath === undefined)("the page of shared statistics", () 
     expect(errors).toEqual([]);
   });
 
-  test("is in the reader's language, with scripts and without", async () => {
+  test("is in the reader's language, and so is what its script says", async () => {
     await using visited = await visit(seeded.share, { locale: "de-AT", bypassCSP: true });
     const { page, errors } = visited;
     expect(await page.locator("html").getAttribute("lang")).toBe("de");
@@ -212,7 +214,10 @@ describe.skipIf(chromiumPath === undefined)("the page of shared statistics", () 
     );
     await page.addScriptTag({ path: AXE });
     expect(await runAxe(page, "German")).toEqual([]);
-    expect(await findOverflow(page, "German")).toEqual([]);
+    for (const viewport of [page.viewportSize(), PHONE]) {
+      if (viewport !== null) await page.setViewportSize(viewport);
+      expect(await findOverflow(page, "German")).toEqual([]);
+    }
     expect(errors).toEqual([]);
   });
 
