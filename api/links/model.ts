@@ -95,7 +95,8 @@ export const listLinksQuery = listQuery.extend({
     .max(HOST_LENGTH_MAX)
     .optional()
     .meta({
-      description: "Only links on this domain: one of the account's, or the service's own.",
+      description:
+        "Only links on this domain: one of the account's, or the service's own. It may have the port that short URLs have.",
       examples: [CUSTOM_DOMAIN],
     }),
   url: z

@@ -90,7 +90,10 @@ const findPage = async (
   examined: number,
 ) => {
   const owner = await ownerOfMany();
-  const filter = toFilter(owner, query, { ownHosts: new Set() });
+  const filter = toFilter(owner, query, {
+    shortUrl: new URL("https://sho.rt"),
+    ownHosts: new Set(),
+  });
   if (filter === undefined) throw new Error("The filter selects nothing.");
   const examinedMax = { created_at: examined, clicks: examined };
   const bounds = { countedMax, examinedMax };

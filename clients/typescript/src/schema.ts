@@ -7284,7 +7284,7 @@ export interface operations {
         created_after?: string;
         /** @description Created before this instant. */
         created_before?: string;
-        /** @description Only links on this domain: one of the account's, or the service's own. */
+        /** @description Only links on this domain: one of the account's, or the service's own. It may have the port that short URLs have. */
         domain?: string;
         /** @description Only links that have expired, or only others. */
         expired?: "true" | "false";
