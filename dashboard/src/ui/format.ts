@@ -10,6 +10,25 @@ export const formatDate = (instant: string): string => dates.format(new Date(ins
 
 export const formatDateTime = (instant: string): string => dateTimes.format(new Date(instant));
 
+/** Units of an age, from the largest, in seconds. A month has 30 days. */
+const AGE_UNITS = [
+  ["year", 365 * 86_400],
+  ["month", 30 * 86_400],
+  ["day", 86_400],
+  ["hour", 3_600],
+  ["minute", 60],
+] as const;
+
+const ages = new Intl.RelativeTimeFormat("en", { style: "narrow" });
+const now = new Intl.RelativeTimeFormat("en", { numeric: "auto" }).format(0, "second");
+
+/** `3h ago`, in whole units; `now` in the first minute, and for an instant ahead of this device's clock. */
+export function formatAge(instant: string, nowMs: number): string {
+  const seconds = (nowMs - Date.parse(instant)) / 1_000;
+  const unit = AGE_UNITS.find(([, length]) => seconds >= length);
+  return unit === undefined ? now : ages.format(-Math.floor(seconds / unit[1]), unit[0]);
+}
+
 /** `1 link`, `2 links`. */
 export const pluralize = (value: number, noun: string): string =>
   `${formatCount(value)} ${noun}${value === 1 ? "" : "s"}`;

@@ -5,7 +5,7 @@ import type { ListedLink } from "../../../../clients/typescript/src/index.ts";
 import { readableUrl } from "../../../../shared/contracts/readable-host.ts";
 import { useTagClass } from "../../data/tags.ts";
 import { CopyButton } from "../../ui/button.tsx";
-import { formatCount, formatDate, formatDateTime } from "../../ui/format.ts";
+import { formatAge, formatCount, formatDate, formatDateTime } from "../../ui/format.ts";
 import { Table } from "../../ui/table.tsx";
 import type { Order, Sort } from "./list-query.ts";
 import { withReadableHost } from "./readable-destination.ts";
@@ -41,6 +41,7 @@ export function LinkTable({ links, selected, sort, order, onSort, ...rest }: Lin
           </th>
           <th scope="col">Link</th>
           {heading("clicks", "Clicks")}
+          {heading("last_click_at", "Last click")}
           {heading("created_at", "Created")}
           <th scope="col">
             <span className="visually-hidden">Actions</span>
@@ -117,6 +118,7 @@ function LinkRow({ link, isSelected, onSelect, onTag, onDialog, onChange }: Link
       <td className="number">
         <PageLink href={`/links/${link.id}`}>{formatCount(link.clicks)}</PageLink>
       </td>
+      <LastClick at={link.last_click_at} />
       <td className="when" title={formatDateTime(link.created_at)}>
         {formatDate(link.created_at)}
       </td>
@@ -131,6 +133,15 @@ function LinkRow({ link, isSelected, onSelect, onTag, onDialog, onChange }: Link
     </tr>
   );
 }
+
+const LastClick = ({ at }: { at: string | null }) =>
+  at === null ? (
+    <td className="last-click never">Never</td>
+  ) : (
+    <td className="last-click" title={formatDateTime(at)}>
+      {formatAge(at, Date.now())}
+    </td>
+  );
 
 /** Maximum tags in a row; the tooltip of their count lists the others. */
 const TAGS_SHOWN_MAX = 3;
