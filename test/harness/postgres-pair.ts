@@ -126,8 +126,8 @@ async function copyData(sql: postgres.Sql, primary: Node, standby: Node): Promis
   const to = join(standby.installation.home, "data");
   rmSync(to, { recursive: true, force: true });
   await sql`select pg_backup_start('standby', fast => true)`;
-  // Files that the server removes meanwhile are not needed.
-  Bun.spawnSync(["cp", "--archive", from, to]);
+  // Files that the server removes meanwhile are not needed. Asynchronous: this process measures gaps of redirects.
+  await Bun.spawn(["cp", "--archive", from, to], { stdio: ["ignore", "ignore", "ignore"] }).exited;
   const [{ labelfile }] = await sql<[{ labelfile: string }]>`
     select labelfile from pg_backup_stop(wait_for_archive => false)`;
   rmSync(join(to, "postmaster.pid"));
@@ -135,6 +135,7 @@ async function copyData(sql: postgres.Sql, primary: Node, standby: Node): Promis
   writeFileSync(join(to, "backup_label"), labelfile);
   writeFileSync(join(to, "standby.signal"), "");
   writeFileSync(join(to, "postgresql.auto.conf"), `primary_conninfo = '${source}'\n`);
-  const owned = Bun.spawnSync(["chown", "--recursive", "--reference", from, to]);
-  if (owned.exitCode !== 0) throw new Error(owned.stderr.toString());
+  const chown = Bun.spawn(["chown", "--recursive", "--reference", from, to], { stderr: "pipe" });
+  const errors = await new Response(chown.stderr).text();
+  if ((await chown.exited) !== 0) throw new Error(errors);
 }
