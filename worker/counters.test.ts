@@ -171,8 +171,9 @@ describe("the last click of a link", () => {
 
   test("is kept while PostgreSQL or ClickHouse is down", async () => {
     const link = await addLink();
-    clickhouseFails = true;
     const counters = start();
+    await eventually(async () => expect(counters.state()).toBe("ok"), WRITTEN_MS);
+    clickhouseFails = true;
     counters.touch([{ linkId: link, lastClick: NOON }]);
     await eventually(async () => expect(counters.state()).toContain("wait"), WRITTEN_MS);
     counters.touch([{ linkId: link, lastClick: NOON - 1 }]);
