@@ -47,6 +47,3 @@ export function countryName(code: string, language = "en"): string {
     return code;
   }
 }
-
-/** A percentage in English, with one decimal. */
-export const formatPercent = (value: number): string => `${formatTenths(value)} %`;
