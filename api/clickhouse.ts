@@ -18,7 +18,10 @@ const QUERY_TIMEOUT_MS = 10_000;
 /** Maximum memory of a query; beyond that, the response is 503. */
 const QUERY_BYTES_MAX = 2 * 1024 ** 3;
 
-/** Connections to ClickHouse: one for each running query, and some for responses that are still being read. */
+/**
+ * Connections to ClickHouse: one for each running query, and some for responses that are still
+ * being read.
+ */
 const CONNECTIONS_MAX = 20;
 
 /**

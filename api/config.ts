@@ -25,7 +25,9 @@ const variables = z.object({
   API_HOST: z.string().default("0.0.0.0"),
   API_PORT: envPort(3000),
   ...imageVariables,
-  /** Origins, such as https://app.example.com, whose pages may call /v1 from a browser; `*` for all. */
+  /**
+   * Origins, such as https://app.example.com, whose pages may call /v1 from a browser; `*` for all.
+   */
   API_CORS_ORIGINS: envList().refine(
     (origins) => origins.every((origin) => origin === "*" || URL.parse(origin)?.origin === origin),
     "must be origins such as https://app.example.com, without a path, or *",
@@ -44,7 +46,10 @@ const variables = z.object({
   CLICKHOUSE_URL: envUrl(["http", "https"]),
   /** Retention of single clicks in days, as configured for the worker's `migrate`; 0 for ever. */
   CLICKS_RETENTION_DAYS: envInteger(0, 0, 36_500),
-  /** The URL that short links are served at, e.g. https://short.example.com; `short_url` is built from it. */
+  /**
+   * The URL that short links are served at, e.g. https://short.example.com; `short_url` is built
+   * from it.
+   */
   SHORT_URL: envUrl(["http", "https"]),
   /**
    * The URL at which clients reach /v1, e.g. https://api.example.com; by default, the host of each
@@ -61,7 +66,10 @@ const variables = z.object({
   OTEL_EXPORTER_OTLP_ENDPOINT: envUrl(["http", "https"]).optional(),
   /** Addresses and CIDR blocks of the trusted proxies, or their number. */
   TRUSTED_PROXIES: envList(),
-  /** The dashboard's URL in browsers, e.g. https://app.example.com; without it, no dashboard is served. */
+  /**
+   * The dashboard's URL in browsers, e.g. https://app.example.com; without it, no dashboard is
+   * served.
+   */
   DASHBOARD_URL: envUrl(["http", "https"]).optional(),
   /** Address and port of the dashboard. */
   DASHBOARD_HOST: z.string().default("0.0.0.0"),

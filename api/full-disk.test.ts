@@ -1,4 +1,7 @@
-/** Goal: an operator learns of a full disk of PostgreSQL as soon as a request meets it, and no longer than it is true. */
+/**
+ * Goal: an operator learns of a full disk of PostgreSQL as soon as a request meets it, and no
+ * longer than it is true.
+ */
 import { expect, test } from "bun:test";
 
 import { createFullDisk } from "./full-disk.ts";

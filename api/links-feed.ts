@@ -1,4 +1,6 @@
-/** What keeps the links feed: the publisher, the watches of its streams, and images of all links. */
+/**
+ * What keeps the links feed: the publisher, the watches of its streams, and images of all links.
+ */
 import { CLICKS_STREAM } from "../shared/contracts/streams.ts";
 import type { Lifecycle } from "../shared/lifecycle.ts";
 import { openImages } from "../shared/links-store/images.ts";
@@ -54,7 +56,9 @@ export function startLinksFeed({ config, sql, nats, lifecycle, log }: LinksFeedD
   return { feed, watch, replicas, readability, images };
 }
 
-/** Starts the job that writes images of all links; undefined when no place for them is configured. */
+/**
+ * Starts the job that writes images of all links; undefined when no place for them is configured.
+ */
 function startConfiguredImages({
   config,
   sql,

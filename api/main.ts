@@ -1,6 +1,6 @@
 /**
- * The API process. `bun api/main.ts` serves; with `migrate` it migrates the schema and exits, with `check` it
- * reports whether it could start.
+ * The API process. `bun api/main.ts` serves; with `migrate` it migrates the schema and exits, with
+ * `check` it reports whether it could start.
  */
 import { createClientAddress } from "../shared/client-address.ts";
 import { loadConfig, metricsPort } from "../shared/env.ts";

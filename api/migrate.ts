@@ -9,8 +9,8 @@ import { migratePostgres } from "./migrations/migrate.ts";
 import { usePostgres } from "./postgres.ts";
 
 /**
- * Creates the database of `DATABASE_URL` if it is missing, and applies pending migrations. Logs to standard output, or to
- * `output`.
+ * Creates the database of `DATABASE_URL` if it is missing, and applies pending migrations. Logs to
+ * standard output, or to `output`.
  */
 export async function migrate(
   env: Record<string, string | undefined>,

@@ -18,8 +18,8 @@ const CONNECT_TIMEOUT_SECONDS = 2;
 const CLOSE_TIMEOUT_SECONDS = 2;
 
 /**
- * Whether a field can contain a text: PostgreSQL rejects NUL, and no field contains another control character. A query for
- * any other text finds nothing.
+ * Whether a field can contain a text: PostgreSQL rejects NUL, and no field contains another control
+ * character. A query for any other text finds nothing.
  */
 export const isStorable = (text: string): boolean => !/\p{Cc}/u.test(text);
 
@@ -47,7 +47,10 @@ export const openPostgres = (
     connection: { application_name: "shorthop-api", statement_timeout: statementTimeoutMs },
   });
 
-/** Runs `work` on one connection of a database, and closes it; `connectTimeoutSeconds` as of {@link openPostgres}. */
+/**
+ * Runs `work` on one connection of a database, and closes it; `connectTimeoutSeconds` as of {@link
+ * openPostgres}.
+ */
 export async function usePostgres<T>(
   url: string,
   work: (sql: Sql) => Promise<T>,
@@ -103,7 +106,10 @@ export async function findExcessPrivilege(sql: Sql): Promise<string | undefined>
   return row.owner ? `the role ${row.role} owns the tables` : undefined;
 }
 
-/** Whether the role can change the schema: it owns the tables, or may create them where there are none. */
+/**
+ * Whether the role can change the schema: it owns the tables, or may create them where there are
+ * none.
+ */
 export async function requireOwnership(sql: Sql): Promise<void> {
   const [row] = await sql<[{ role: string; permitted: boolean }]>`
     select current_user as role,
@@ -166,7 +172,9 @@ export const isUniqueViolation = (error: unknown, constraint: string): boolean =
   error.code === "23505" &&
   error.constraint_name === constraint;
 
-/** Whether an error is a violation of a foreign key: a missing row, or one that is still referenced. */
+/**
+ * Whether an error is a violation of a foreign key: a missing row, or one that is still referenced.
+ */
 export const isForeignKeyViolation = (error: unknown): boolean =>
   error instanceof postgres.PostgresError && error.code === "23503";
 

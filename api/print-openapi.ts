@@ -1,4 +1,7 @@
-/** `bun run openapi`: prints the OpenAPI document. Opens no connections, because generating it needs no database. */
+/**
+ * `bun run openapi`: prints the OpenAPI document. Opens no connections, because generating it needs
+ * no database.
+ */
 import { Registry } from "prom-client";
 
 import { createLog } from "../shared/log.ts";

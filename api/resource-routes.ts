@@ -1,4 +1,7 @@
-/** The routes of all resources, which `/v1` offers to API keys and the dashboard's site to its users. */
+/**
+ * The routes of all resources, which `/v1` offers to API keys and the dashboard's site to its
+ * users.
+ */
 import { Elysia } from "elysia";
 
 import { backtestRoutes } from "./analytics/backtest-routes.ts";

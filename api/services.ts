@@ -97,7 +97,9 @@ export function createServices(deps: ServicesDeps) {
   };
 }
 
-/** Links and domains need each other: a domain's settings have destinations, which links validate. */
+/**
+ * Links and domains need each other: a domain's settings have destinations, which links validate.
+ */
 function createLinkServices(
   { config, sql, nats, feed, lifecycle, log }: ServicesDeps,
   shortUrl: URL,

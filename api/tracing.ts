@@ -1,6 +1,6 @@
 /**
- * OpenTelemetry traces: one span per request, which continues the client's trace (`traceparent`, W3C Trace
- * Context). Without a configured collector nothing is loaded, and tracing costs nothing.
+ * OpenTelemetry traces: one span per request, which continues the client's trace (`traceparent`,
+ * W3C Trace Context). Without a configured collector nothing is loaded, and tracing costs nothing.
  */
 import type { Observe } from "./http/metrics-plugin.ts";
 

@@ -1,7 +1,8 @@
 /**
- * `bun run bench:analytics [MILLIONS] [--data DIR]`: latency of each endpoint at a million clicks and at a hundred
- * million, on 100,000 links of which one has more than a tenth of the clicks. Measures that link and the median one, and
- * compares with the same query on raw clicks. With a directory, the clicks are kept there for the next run.
+ * `bun run bench:analytics [MILLIONS] [--data DIR]`: latency of each endpoint at a million clicks
+ * and at a hundred million, on 100,000 links of which one has more than a tenth of the clicks.
+ * Measures that link and the median one, and compares with the same query on raw clicks. With a
+ * directory, the clicks are kept there for the next run.
  */
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -23,8 +24,9 @@ const ENDPOINTS = ["", "/geo", "/geo?group_by=city", "/devices", "/referrers"];
 const PERIODS = ["24h", "7d", "30d", "90d"];
 
 /**
- * Questions that rollups of one dimension cannot answer, each with its target in ms: what the hottest link's filter keeps
- * (a twelfth, a third, two thirds of its clicks) and two dimensions; any filter on the median link; a tag of 10,000 links.
+ * Questions that rollups of one dimension cannot answer, each with its target in ms: what the
+ * hottest link's filter keeps (a twelfth, a third, two thirds of its clicks) and two dimensions;
+ * any filter on the median link; a tag of 10,000 links.
  */
 const QUESTIONS = [
   { name: "hot country=DE 90d", link: "hot", query: "?period=90d&country=DE", target: 300 },

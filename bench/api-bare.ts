@@ -1,6 +1,6 @@
 /**
- * The baseline of the API benchmark: the same framework, schemas and query for the link, without authentication,
- * scopes and limits.
+ * The baseline of the API benchmark: the same framework, schemas and query for the link, without
+ * authentication, scopes and limits.
  */
 import { Elysia } from "elysia";
 import * as z from "zod";

@@ -1,8 +1,8 @@
 /**
- * `bun run bench:api`: the cost of keys, scopes and limits. Authenticated `GET /v1/links/{id}` on one API process
- * against the same app with only the query, alternating within one run. With one key, whose authorizations are
- * coalesced, and with 1,000 keys of 1,000 accounts. Then lists, a search, and single and bulk creation with the CPU time
- * of API, PostgreSQL and NATS together.
+ * `bun run bench:api`: the cost of keys, scopes and limits. Authenticated `GET /v1/links/{id}` on
+ * one API process against the same app with only the query, alternating within one run. With one
+ * key, whose authorizations are coalesced, and with 1,000 keys of 1,000 accounts. Then lists, a
+ * search, and single and bulk creation with the CPU time of API, PostgreSQL and NATS together.
  */
 import { version as elysiaVersion } from "elysia/package.json";
 import postgres from "postgres";

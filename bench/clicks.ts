@@ -1,6 +1,7 @@
 /**
- * `bun run bench:clicks [SECONDS]`: the cost of a click on its way from the redirect to ClickHouse, in CPU time of
- * each process and in bytes at each stage, and the delay until it is visible in the analytics.
+ * `bun run bench:clicks [SECONDS]`: the cost of a click on its way from the redirect to ClickHouse,
+ * in CPU time of each process and in bytes at each stage, and the delay until it is visible in the
+ * analytics.
  */
 import { connect } from "nats";
 

@@ -1,6 +1,7 @@
 /**
- * `bun run bench:dashboard`: how fast the dashboard loads and how long it blocks the browser's main thread, from
- * Chromium's trace of each load; on this machine unthrottled, and throttled to a phone.
+ * `bun run bench:dashboard`: how fast the dashboard loads and how long it blocks the browser's main
+ * thread, from Chromium's trace of each load; on this machine unthrottled, and throttled to a
+ * phone.
  */
 import type { Browser } from "playwright-core";
 import * as z from "zod";
@@ -134,7 +135,10 @@ async function load(
   };
 }
 
-/** Returns first contentful paint and blocking time of the page's main thread, measured from the navigation. */
+/**
+ * Returns first contentful paint and blocking time of the page's main thread, measured from the
+ * navigation.
+ */
 function readTrace(events: z.output<typeof trace>["traceEvents"]) {
   const paint = events.findLast(({ name }) => name === "firstContentfulPaint");
   // The first one belongs to the navigation; later ones belong to empty documents.

@@ -2,9 +2,9 @@ import { readCpu } from "../test/harness/process-usage.ts";
 import { publish, round, type Target } from "../test/harness/report.ts";
 import { scrape } from "../test/harness/scrape.ts";
 /**
- * `bun run bench:fleet [SECONDS]`: whether the click pipeline carries many redirectors with a little traffic each, and
- * what a click costs there, compared with the same clicks from one redirector in full segments. Each scenario has a stack
- * of its own, whose own redirector is idle.
+ * `bun run bench:fleet [SECONDS]`: whether the click pipeline carries many redirectors with a
+ * little traffic each, and what a click costs there, compared with the same clicks from one
+ * redirector in full segments. Each scenario has a stack of its own, whose own redirector is idle.
  */
 import { type Stack, startStack } from "../test/harness/stack.ts";
 import { type Fleet, type Published, runFleet } from "./fleet/redirectors.ts";
@@ -29,7 +29,10 @@ type Measured = {
   published: number;
   stored: number;
   lagP99: number;
-  /** Microseconds of CPU time per click, by process: NATS's per published one, the others' per stored one. */
+  /**
+   * Microseconds of CPU time per click, by process: NATS's per published one, the others' per
+   * stored one.
+   */
   cpu: Record<(typeof PROCESSES)[number], number>;
   insertsPerSecond: number;
   partsPerMinute: number;
@@ -117,7 +120,10 @@ function sumClicks(published: readonly Published[]): number {
 
 type Poll = { at: number; stored: number };
 
-/** Polls the number of stored clicks beyond `base` until the signal. Counting all rows reads no column. */
+/**
+ * Polls the number of stored clicks beyond `base` until the signal. Counting all rows reads no
+ * column.
+ */
 async function watchStored(stack: Stack, base: number, polls: Poll[], signal: AbortSignal) {
   while (!signal.aborted) {
     const stored = (await countStored(stack)) - base;
@@ -127,8 +133,8 @@ async function watchStored(stack: Stack, base: number, polls: Poll[], signal: Ab
 }
 
 /**
- * The time after which a share of the clicks was seen to be stored, in milliseconds. Clicks are taken as stored in the
- * order in which they were published. What is not stored when the
+ * The time after which a share of the clicks was seen to be stored, in milliseconds. Clicks are
+ * taken as stored in the order in which they were published. What is not stored when the
  * measurement ends counts as stored then.
  */
 function computeLag(

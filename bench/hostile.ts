@@ -1,7 +1,8 @@
 /**
- * `bun run bench:hostile [--seconds N] [--only TEXT] [--rate N] [--seed N]`: a legitimate client follows links and reads them
- * through the API, 40 times a second each, alone and beside each attack: ten minutes each unless told otherwise. Each attack
- * sends up to `--rate` times a second. `--only` runs attacks whose name contains the text.
+ * `bun run bench:hostile [--seconds N] [--only TEXT] [--rate N] [--seed N]`: a legitimate client
+ * follows links and reads them through the API, 40 times a second each, alone and beside each
+ * attack: ten minutes each unless told otherwise. Each attack sends up to `--rate` times a second.
+ * `--only` runs attacks whose name contains the text.
  */
 import { parseArgs } from "node:util";
 

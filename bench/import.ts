@@ -1,6 +1,7 @@
 /**
- * `bun run bench:import [ROWS]`: the dashboard's import of a CSV file, in a browser: how long it takes from the click on
- * "Import" until every link is there, and whether the progress bar moves meanwhile.
+ * `bun run bench:import [ROWS]`: the dashboard's import of a CSV file, in a browser: how long it
+ * takes from the click on "Import" until every link is there, and whether the progress bar moves
+ * meanwhile.
  */
 import * as z from "zod";
 

@@ -1,7 +1,8 @@
 /**
- * `bun run bench:links-host [MILLIONS]`: a host with so many million links (10): how long a redirector takes to have them
- * from the feed and from an image, how long it takes to start when it has them, its memory and its disk; and how fast
- * it takes over changes while it redirects, and how long a link leads to its old destination.
+ * `bun run bench:links-host [MILLIONS]`: a host with so many million links (10): how long a
+ * redirector takes to have them from the feed and from an image, how long it takes to start when it
+ * has them, its memory and its disk; and how fast it takes over changes while it redirects, and how
+ * long a link leads to its old destination.
  */
 import { Database } from "bun:sqlite";
 import { mkdirSync, mkdtempSync, rmSync, statSync } from "node:fs";
@@ -107,7 +108,8 @@ async function measureStart(
   const startedAt = performance.now();
   await using redirector = await startRedirector(nats.url, journal, env);
   const seconds = secondsSince(startedAt);
-  // An image counts only when the store has looked for links of earlier epochs, of which there are none here.
+  // An image counts only when the store has looked for links of earlier epochs, of which there are
+  // none here.
   await waitUntil(() => Promise.resolve(feedOf(journal).epoch > 0));
   const disk = diskBytes(journal);
   rows.push({
@@ -192,8 +194,8 @@ async function measureChanges(journal: string): Promise<void> {
 }
 
 /**
- * How fast a host that was away takes over what changed, while it redirects: without the program that publishes, and NATS
- * with it, which have hosts of their own in production.
+ * How fast a host that was away takes over what changed, while it redirects: without the program
+ * that publishes, and NATS with it, which have hosts of their own in production.
  */
 async function measureCatchingUp(journal: string): Promise<void> {
   await using redirector = await startRedirector(nats.url, journal);
@@ -228,14 +230,20 @@ function changeLinks(version: number, count: number): Promise<string> {
   return run(["bench/redirect/change-links.ts", ...args], { NATS_URL: nats.url });
 }
 
-/** Follows links at a steady rate; returns how many responses came, and the 99th percentile of their times in ms. */
+/**
+ * Follows links at a steady rate; returns how many responses came, and the 99th percentile of their
+ * times in ms.
+ */
 async function follow(): Promise<{ completed: number; p99: number }> {
   const args = [PORT, REDIRECTS, CHANGING_SECONDS, REQUESTED];
   const printed = await run(["bench/redirect/open-loop.ts", ...args]);
   return z.object({ completed: z.number(), p99: z.number() }).parse(JSON.parse(printed));
 }
 
-/** Changes a link again and again; returns how long it led elsewhere after each acknowledgement, sorted, in ms. */
+/**
+ * Changes a link again and again; returns how long it led elsewhere after each acknowledgement,
+ * sorted, in ms.
+ */
 async function probe(): Promise<number[]> {
   const account = newUuid();
   const times: number[] = [];

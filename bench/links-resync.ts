@@ -1,7 +1,8 @@
 /**
- * `bun run bench:links-resync [LINKS] [DOMAINS]`: how long `shorthop links resync` takes with so many links (a million) and
- * so many domains that have settings (100,000): into an empty stream and into one that has them, until they are in NATS and
- * until a redirector has them; and what requests to the API and to the redirector notice of it.
+ * `bun run bench:links-resync [LINKS] [DOMAINS]`: how long `shorthop links resync` takes with so
+ * many links (a million) and so many domains that have settings (100,000): into an empty stream and
+ * into one that has them, until they are in NATS and until a redirector has them; and what requests
+ * to the API and to the redirector notice of it.
  */
 import postgres from "postgres";
 
@@ -77,7 +78,9 @@ async function seedDomains(): Promise<void> {
       from generate_series(1, ${domains}::integer) i`;
 }
 
-/** Waits until the redirector has all of the stream, and has removed what is older than the epoch. */
+/**
+ * Waits until the redirector has all of the stream, and has removed what is older than the epoch.
+ */
 async function waitUntilStored(): Promise<void> {
   const [feed] = await sql<[{ epoch: number }]>`select epoch::float8 as epoch from link_feed`;
   const reader = openReader(`${stack.dataDir}/links`);
@@ -91,7 +94,10 @@ async function waitUntilStored(): Promise<void> {
   reader.close();
 }
 
-/** Requests a page again and again; `stop` returns the 99th percentile of the times, in milliseconds. */
+/**
+ * Requests a page again and again; `stop` returns the 99th percentile of the times, in
+ * milliseconds.
+ */
 function startProbe(url: string): { stop(): Promise<number> } {
   let stopped = false;
   const times: number[] = [];

@@ -1,7 +1,7 @@
 /**
- * `bun run bench:links-store [millions …]`: the links store, and LMDB in its place, with so many million links (1 and 10):
- * how fast it is filled and changed, how long it takes to open, how long reads take with warm and with cold pages, its
- * size, and memory.
+ * `bun run bench:links-store [millions …]`: the links store, and LMDB in its place, with so many
+ * million links (1 and 10): how fast it is filled and changed, how long it takes to open, how long
+ * reads take with warm and with cold pages, its size, and memory.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

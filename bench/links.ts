@@ -1,6 +1,7 @@
 /**
- * `bun run bench:links [LARGE] [SMALL]`: listing and searching links in an account with a million of them, against one
- * with ten thousand, over HTTP on one API process, by page and by cursor. Pages of 100.
+ * `bun run bench:links [LARGE] [SMALL]`: listing and searching links in an account with a million
+ * of them, against one with ten thousand, over HTTP on one API process, by page and by cursor.
+ * Pages of 100.
  */
 import postgres from "postgres";
 
@@ -18,8 +19,8 @@ const TARGET_MS = 50;
 const UNLIMITED = { minute: 1_000_000_000, day: 1_000_000_000, burst: 1_000_000_000 };
 
 /**
- * The measured queries; `{last}` is the last page, `{deep}` one in the middle. By cursor, a list is measured from its
- * start and from the middle, whose cursor the page in the middle gives.
+ * The measured queries; `{last}` is the last page, `{deep}` one in the middle. By cursor, a list is
+ * measured from its start and from the middle, whose cursor the page in the middle gives.
  */
 const QUERIES: [string, string][] = [
   ["list", "page=1"],
@@ -90,7 +91,10 @@ async function fill(name: string, count: number): Promise<{ key: string; pages: 
   return { key, pages: Math.ceil(count / 100) };
 }
 
-/** Response times of a query in milliseconds, sent over a few connections; the first requests warm up. */
+/**
+ * Response times of a query in milliseconds, sent over a few connections; the first requests warm
+ * up.
+ */
 async function time(
   { key, pages }: { key: string; pages: number },
   query: string,

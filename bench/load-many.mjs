@@ -1,6 +1,7 @@
 /**
- * `node bench/load-many.mjs FILE`: as autocannon's command, with the requests of many clients in turn. FILE holds {url,
- * connections, duration, clients: [{path, headers}]}. Every connection begins at another one. Prints autocannon's JSON.
+ * `node bench/load-many.mjs FILE`: as autocannon's command, with the requests of many clients in
+ * turn. FILE holds {url, connections, duration, clients: [{path, headers}]}. Every connection
+ * begins at another one. Prints autocannon's JSON.
  */
 import { readFileSync } from "node:fs";
 

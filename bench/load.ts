@@ -5,7 +5,10 @@ import { join } from "node:path";
 
 import * as z from "zod";
 
-/** Kernel clock ticks per second, the unit of CPU time in /proc; 100 on every Linux that Bun runs on. */
+/**
+ * Kernel clock ticks per second, the unit of CPU time in /proc; 100 on every Linux that Bun runs
+ * on.
+ */
 const TICKS_PER_SECOND = 100;
 
 const AUTOCANNON = join(import.meta.dir, "../node_modules/autocannon/autocannon.js");
@@ -44,8 +47,8 @@ export type Measured = {
 };
 
 /**
- * Runs a load against a server and measures the CPU time of `pids` and of the processes that they have started, as
- * PostgreSQL has one for each connection; throws if any request fails.
+ * Runs a load against a server and measures the CPU time of `pids` and of the processes that they
+ * have started, as PostgreSQL has one for each connection; throws if any request fails.
  */
 export async function measure(pids: number | readonly number[], load: Load): Promise<Measured> {
   const trees = [pids].flat();
@@ -91,7 +94,10 @@ async function runMany(
 const run = (command: readonly string[]): Promise<string> =>
   new Response(Bun.spawn(["node", ...command], { stdout: "pipe", stderr: "ignore" }).stdout).text();
 
-/** User and system time so far of processes and their children (fields 4, 14 and 15 of proc(5) stat). */
+/**
+ * User and system time so far of processes and their children (fields 4, 14 and 15 of proc(5)
+ * stat).
+ */
 function cpuSeconds(pids: readonly number[]): number {
   const roots = new Set(pids);
   let ticks = 0;

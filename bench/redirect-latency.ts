@@ -1,7 +1,7 @@
 /**
- * `bun run bench:redirect-latency [SECONDS]`: response times at 20,000 requests per second, against nginx, and while
- * every link is published again or 2,000 links change per second. The server has one core; the load has the other,
- * which it shares with the publisher of the links.
+ * `bun run bench:redirect-latency [SECONDS]`: response times at 20,000 requests per second, against
+ * nginx, and while every link is published again or 2,000 links change per second. The server has
+ * one core; the load has the other, which it shares with the publisher of the links.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { setPriority, tmpdir } from "node:os";

@@ -1,6 +1,6 @@
 /**
- * `bun run bench:redirect-memory`: memory per cached link, whether the cache stays within its limit while a client
- * requests five million aliases that do not exist, and memory per idle connection.
+ * `bun run bench:redirect-memory`: memory per cached link, whether the cache stays within its limit
+ * while a client requests five million aliases that do not exist, and memory per idle connection.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { connect, type Socket } from "node:net";

@@ -1,6 +1,7 @@
 /**
- * `bun run bench:redirect-soak [REQUESTS]`: ten million requests, hits, misses and passwords, while links change;
- * checks that memory stays constant, and that the redirector's counters match what clients received.
+ * `bun run bench:redirect-soak [REQUESTS]`: ten million requests, hits, misses and passwords, while
+ * links change; checks that memory stays constant, and that the redirector's counters match what
+ * clients received.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

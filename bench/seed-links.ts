@@ -1,6 +1,6 @@
 /**
- * `bun run bench:seed-links [COUNT] [ACCOUNT]`: fills an account of a running local stack with links, by default a
- * million in the demo account. `DATABASE_URL` names another database.
+ * `bun run bench:seed-links [COUNT] [ACCOUNT]`: fills an account of a running local stack with
+ * links, by default a million in the demo account. `DATABASE_URL` names another database.
  */
 import postgres from "postgres";
 

@@ -1,7 +1,8 @@
 /**
- * `bun run bench:takeover [MILLIONS]`: how long a worker takes to take over beside so many million clicks of the day, 150 unless
- * given, when the last insert of the one before is in `clicks` and not in the rollups, and when it never arrived. Also how long
- * the consistency check compares that day, and an account between two inserts.
+ * `bun run bench:takeover [MILLIONS]`: how long a worker takes to take over beside so many million
+ * clicks of the day, 150 unless given, when the last insert of the one before is in `clicks` and
+ * not in the rollups, and when it never arrived. Also how long the consistency check compares that
+ * day, and an account between two inserts.
  */
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -42,7 +43,10 @@ const SECONDS_MAX = 10;
 const HOUR_CLICKS = Math.floor((MILLIONS * 1e6) / HOURS);
 const ACCOUNT = newUuid();
 
-/** Bytes of a click on the disk with its rollups, and once more while parts are merged: more than was ever measured. */
+/**
+ * Bytes of a click on the disk with its rollups, and once more while parts are merged: more than
+ * was ever measured.
+ */
 const CLICK_BYTES_MAX = 120;
 
 /** Longest wait for the merges that follow the filling. */
@@ -156,7 +160,10 @@ publish({
   ],
 });
 
-/** Leaves a batch in doubt, and measures the seconds of the next worker's takeover, which makes other rows of it. */
+/**
+ * Leaves a batch in doubt, and measures the seconds of the next worker's takeover, which makes
+ * other rows of it.
+ */
 async function measure(leave: (segments: BatchSegment[]) => Promise<void>): Promise<number> {
   const made = await makeSegments();
   await leave(await toRows(made, "Old Town"));
@@ -235,7 +242,9 @@ function linkOf(rank: number): string {
   return `${RANK_ID_PREFIX}${rank.toString(16).padStart(12, "0")}`;
 }
 
-/** Waits until the parts of the filling are merged: a day's parts are not all made within minutes. */
+/**
+ * Waits until the parts of the filling are merged: a day's parts are not all made within minutes.
+ */
 async function waitForMerges(): Promise<void> {
   const seconds = await time(async () => {
     const end = performance.now() + MERGES_MS_MAX;

@@ -1,8 +1,10 @@
 /**
- * `bun run bench:visitors [--seconds N] [--rounds N] [--variants abcd]`: what a click costs on a connection of its own, as most people's are, in
- * CPU time of our redirector with its journal, of nginx with a buffered log and the same links, and of a constant
- * response by `Bun.listen`, the floor under our server. (a) plain; (b) TLS 1.3, full handshake, ECDSA P-256; (c) TLS 1.3,
- * resumed; (d) plain, three clicks a connection on average. Servers alternate on one core, the load is on the other.
+ * `bun run bench:visitors [--seconds N] [--rounds N] [--variants abcd]`: what a click costs on a
+ * connection of its own, as most people's are, in CPU time of our redirector with its journal, of
+ * nginx with a buffered log and the same links, and of a constant response by `Bun.listen`, the
+ * floor under our server. (a) plain; (b) TLS 1.3, full handshake, ECDSA P-256; (c) TLS 1.3,
+ * resumed; (d) plain, three clicks a connection on average. Servers alternate on one core, the load
+ * is on the other.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -26,8 +28,9 @@ const { values } = parseArgs({
 const SECONDS = Number(values.seconds);
 const ROUNDS = Number(values.rounds);
 /**
- * A warm-up counts requests, not seconds: JavaScriptCore compiles code that has run often, which doubles the cost of the
- * first hundred thousand clicks of a process. Kept connections warm up what all loads have in common.
+ * A warm-up counts requests, not seconds: JavaScriptCore compiles code that has run often, which
+ * doubles the cost of the first hundred thousand clicks of a process. Kept connections warm up what
+ * all loads have in common.
  */
 const WARM_UP = { keptRequests: 400_000, requests: 40_000, seconds: 3, loadsMax: 8 };
 const CONNECTIONS = 64;
@@ -203,7 +206,10 @@ const rows = VARIANTS.flatMap((variant) =>
   }),
 );
 
-/** The bounds of each variant on the whole process: times nginx's cost, or times the floor's, whichever is higher. */
+/**
+ * The bounds of each variant on the whole process: times nginx's cost, or times the floor's,
+ * whichever is higher.
+ */
 const BOUNDS: Record<string, readonly [number, number]> = {
   a: [1.25, 1.2],
   b: [1.25, 1.1],

@@ -1,4 +1,7 @@
-/** Goal: the first page loads fast, in every language. Method: build the dashboard and read its files. */
+/**
+ * Goal: the first page loads fast, in every language. Method: build the dashboard and read its
+ * files.
+ */
 import { expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

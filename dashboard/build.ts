@@ -1,7 +1,7 @@
 /**
  * Builds the dashboard as static files. `bun dashboard/build.ts FOLDER` builds into that folder.
- * `--cached FOLDER` builds into a subfolder named by a hash of the sources, unless it exists already.
- * Prints the path of the built folder.
+ * `--cached FOLDER` builds into a subfolder named by a hash of the sources, unless it exists
+ * already. Prints the path of the built folder.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";

@@ -1,6 +1,6 @@
 /**
- * Development server: `bun dashboard/dev.ts PORT API_URL` serves the dashboard with hot reload and proxies API requests
- * to the API process, so that both share one origin as in production.
+ * Development server: `bun dashboard/dev.ts PORT API_URL` serves the dashboard with hot reload and
+ * proxies API requests to the API process, so that both share one origin as in production.
  */
 import page from "./index.html";
 

@@ -1,6 +1,6 @@
 /**
- * The dashboard's messages in its build: compiled, so that the page needs no parser of ICU messages.
- * The development server and tests parse them instead.
+ * The dashboard's messages in its build: compiled, so that the page needs no parser of ICU
+ * messages. The development server and tests parse them instead.
  */
 import type { BunPlugin } from "bun";
 import compile from "icu-minify/compile";

@@ -1,6 +1,6 @@
 /**
- * Goal: everything that the dashboard says is in every language. Method: read the catalogues, and the sources with
- * TypeScript's own parser.
+ * Goal: everything that the dashboard says is in every language. Method: read the catalogues, and
+ * the sources with TypeScript's own parser.
  */
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";

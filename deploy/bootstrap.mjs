@@ -1,7 +1,7 @@
 /**
- * Runs before `npm start` and `npm test`, on a machine with only Node 20 and npm: installs the locked
- * dependencies if they are missing or outdated, runs the install scripts that npm may have blocked, and applies
- * the patches. Does nothing if everything is in place.
+ * Runs before `npm start` and `npm test`, on a machine with only Node 20 and npm: installs the
+ * locked dependencies if they are missing or outdated, runs the install scripts that npm may have
+ * blocked, and applies the patches. Does nothing if everything is in place.
  */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -22,14 +22,22 @@ const modules = join(root, "node_modules");
 const stamp = join(modules, ".shorthop-installed");
 const lock = join(root, ".install-lock");
 
-/** A lock directory without a pid file is considered stale after this time: its owner was interrupted. */
+/**
+ * A lock directory without a pid file is considered stale after this time: its owner was
+ * interrupted.
+ */
 const LOCK_OWNERLESS_MS = 5_000;
 const LOCK_POLL_MS = 500;
 
-/** The `bun` package ships a small placeholder that its install script replaces with the executable. */
+/**
+ * The `bun` package ships a small placeholder that its install script replaces with the executable.
+ */
 const PLACEHOLDER_BYTES_MAX = 1_000_000;
 
-/** Patches of dependencies, `PACKAGE+VERSION.patch` or `@SCOPE+PACKAGE+VERSION.patch`; docs/dependencies.md has the reasons. */
+/**
+ * Patches of dependencies, `PACKAGE+VERSION.patch` or `@SCOPE+PACKAGE+VERSION.patch`;
+ * docs/dependencies.md has the reasons.
+ */
 const patches = join("deploy", "patches");
 const patchFiles = readdirSync(join(root, patches));
 
@@ -67,7 +75,9 @@ async function takeLock() {
   }
 }
 
-/** Whether the lock's owner is still running: an interrupted installation leaves the lock behind. */
+/**
+ * Whether the lock's owner is still running: an interrupted installation leaves the lock behind.
+ */
 function isLockHeld() {
   try {
     process.kill(Number(readFileSync(join(lock, "pid"), "utf8")), 0);
@@ -91,8 +101,8 @@ function install() {
     const name = file.slice(0, file.lastIndexOf("+")).replace("+", "/");
     rmSync(join(modules, name), { recursive: true, force: true });
   }
-  // Not `npm ci`: it rejects a lock file that lacks entries for other platforms' optional packages, and
-  // not every registry has those. The lock file's versions and checksums still apply.
+  // Not `npm ci`: it rejects a lock file that lacks entries for other platforms' optional packages,
+  // and not every registry has those. The lock file's versions and checksums still apply.
   const options = ["--no-save", "--include=dev", "--include=optional", "--no-audit", "--no-fund"];
   run("npm", ["install", ...options, "--loglevel=error"], root);
   finishBun();

@@ -1,4 +1,7 @@
-/** Builds the one executable of an installation: the processes and the command line, with the runtime. */
+/**
+ * Builds the one executable of an installation: the processes and the command line, with the
+ * runtime.
+ */
 import { join } from "node:path";
 
 import { run } from "./packages/run.ts";
@@ -6,8 +9,8 @@ import { run } from "./packages/run.ts";
 const ROOT = join(import.meta.dir, "..");
 
 /**
- * Some libraries put more details into their errors unless NODE_ENV is "production". Some read it at build
- * time, which needs the definition; others read it at run time, which needs the banner.
+ * Some libraries put more details into their errors unless NODE_ENV is "production". Some read it
+ * at build time, which needs the definition; others read it at run time, which needs the banner.
  */
 const PRODUCTION = [
   "--define=process.env.NODE_ENV='production'",
@@ -22,7 +25,8 @@ const ENTRIES = [
 ];
 
 /**
- * Writes the executable to `outfile`. With `bytecode` it is an eighth larger, and its processes start in half of the time.
+ * Writes the executable to `outfile`. With `bytecode` it is an eighth larger, and its processes
+ * start in half of the time.
  */
 export function buildExecutable(outfile: string, { bytecode = false } = {}): void {
   // The redirector names its workers' modules relative to this root.

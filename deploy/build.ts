@@ -1,6 +1,7 @@
 /**
- * `bun run build`: builds the executable, the dashboard's files, and, unless `--only-binaries` is given, Debian packages
- * and a tarball with their checksums. `--revision N` is the packages' Debian revision, 1 by default.
+ * `bun run build`: builds the executable, the dashboard's files, and, unless `--only-binaries` is
+ * given, Debian packages and a tarball with their checksums. `--revision N` is the packages' Debian
+ * revision, 1 by default.
  */
 import { cpSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

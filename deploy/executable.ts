@@ -1,7 +1,8 @@
 /**
- * The one executable of an installation: `shorthop api`, `shorthop worker` and `shorthop redirector` run a process,
- * anything else is a command of the operator. A link to it named `shorthop-api` means `shorthop api`, and so on. One
- * file instead of four, as most of each is the runtime.
+ * The one executable of an installation: `shorthop api`, `shorthop worker` and `shorthop
+ * redirector` run a process, anything else is a command of the operator. A link to it named
+ * `shorthop-api` means `shorthop api`, and so on. One file instead of four, as most of each is the
+ * runtime.
  */
 import { basename } from "node:path";
 

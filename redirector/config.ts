@@ -49,7 +49,10 @@ const settings = z.object({
   ABOUT_PAGE_OFF_HOSTS: envList(),
   /** Directory of the click journal. Each process needs its own directory. */
   JOURNAL_DIR: z.string("must be set to a directory"),
-  /** Directory of the links store, which all redirectors of a host may share; by default one below the journal. */
+  /**
+   * Directory of the links store, which all redirectors of a host may share; by default one below
+   * the journal.
+   */
   LINKS_DIR: z.string().optional(),
   ...imageVariables,
   /**
@@ -73,7 +76,10 @@ const settings = z.object({
    * are closed at once.
    */
   CONNECTIONS_PER_ADDRESS_MAX: envInteger(1_000, 1, 10_000_000),
-  /** Signs the cookies of visitors who entered a link's password; must be the same for all redirectors. */
+  /**
+   * Signs the cookies of visitors who entered a link's password; must be the same for all
+   * redirectors.
+   */
   LINK_UNLOCK_SECRET: z.string().min(16, "must have 16 characters at least").optional(),
   /** Files of a certificate and its key, both or neither: TLS without a proxy. */
   TLS_CERT_FILE: z.string().optional(),
@@ -83,11 +89,14 @@ const settings = z.object({
   /** Whether a proxy sends the client's address by the PROXY protocol. */
   PROXY_PROTOCOL: envBoolean(false),
   /**
-   * HTML template of the error pages, with `{{title}}` and `{{content}}`, and `{{lang}}` if they may
-   * be in the visitor's language.
+   * HTML template of the error pages, with `{{title}}` and `{{content}}`, and `{{lang}}` if they
+   * may be in the visitor's language.
    */
   PAGE_TEMPLATE_FILE: z.string().optional(),
-  /** City databases in MMDB format, for rules by country and continent; without one, such rules never match. */
+  /**
+   * City databases in MMDB format, for rules by country and continent; without one, such rules
+   * never match.
+   */
   GEOIP_DATABASES: envList(),
   /** Addresses and CIDR blocks of trusted proxies, or their number. */
   TRUSTED_PROXIES: envList(),
@@ -109,8 +118,8 @@ export const linksDirOf = ({ LINKS_DIR, JOURNAL_DIR }: z.output<typeof configSch
   LINKS_DIR ?? join(JOURNAL_DIR, "links");
 
 /**
- * The configured files of certificate and key; undefined without TLS. A relative path is the name of a systemd
- * credential, if there are any (systemd.exec(5), LoadCredential=).
+ * The configured files of certificate and key; undefined without TLS. A relative path is the name
+ * of a systemd credential, if there are any (systemd.exec(5), LoadCredential=).
  */
 export function getTlsFiles({
   TLS_CERT_FILE: cert,
@@ -121,7 +130,10 @@ export function getTlsFiles({
   return { cert: resolve(dir, cert), key: resolve(dir, key) };
 }
 
-/** Creates the error pages, from the operator's template if configured. Throws {@link ConfigError} when it cannot be used. */
+/**
+ * Creates the error pages, from the operator's template if configured. Throws {@link ConfigError}
+ * when it cannot be used.
+ */
 export async function loadErrorPages({
   PAGE_TEMPLATE_FILE: path,
 }: z.output<typeof configSchema>): Promise<ErrorPages> {

@@ -1,6 +1,6 @@
 /**
- * The latency histogram of responses. Responses that are sent together have one latency, so a batch of any
- * size costs one clock read and two additions, and nothing is allocated.
+ * The latency histogram of responses. Responses that are sent together have one latency, so a batch
+ * of any size costs one clock read and two additions, and nothing is allocated.
  */
 
 /**

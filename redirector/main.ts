@@ -1,6 +1,6 @@
 /**
- * The redirector process: redirects short links from memory and journals each click. `check` reports whether it
- * could start.
+ * The redirector process: redirects short links from memory and journals each click. `check`
+ * reports whether it could start.
  */
 import { createClientAddress, createProxyTrust } from "../shared/client-address.ts";
 import { loadConfig, metricsPort } from "../shared/env.ts";

@@ -1,4 +1,7 @@
-/** Metrics of the redirector. They are read when scraped: a redirect only increments plain variables. */
+/**
+ * Metrics of the redirector. They are read when scraped: a redirect only increments plain
+ * variables.
+ */
 import { Histogram, type Registry } from "prom-client";
 
 import { createProcessMetrics, type ProcessMetrics } from "../shared/metrics.ts";

@@ -36,7 +36,10 @@ export type PartsDeps = {
   config: Config;
   log: Log;
   lifecycle: Pick<Lifecycle, "onStop">;
-  /** The modules of worker threads. The main module names them, as an executable resolves them only from there. */
+  /**
+   * The modules of worker threads. The main module names them, as an executable resolves them only
+   * from there.
+   */
   workers: { links: URL; slowReads: URL; publisher: URL };
 };
 

@@ -1,6 +1,6 @@
 /**
- * Groups addresses for rate limits. An IPv6 client owns a whole prefix and can use another address of it for each
- * request, so limits apply per prefix, not per address.
+ * Groups addresses for rate limits. An IPv6 client owns a whole prefix and can use another address
+ * of it for each request, so limits apply per prefix, not per address.
  */
 import { isIP } from "node:net";
 
@@ -9,13 +9,13 @@ import { parseIpv6 } from "./ipv6.ts";
 /** The keys by which an address is rate limited, e.g. `2001:db8:0:7::/64` and `2001:db8:0::/48`. */
 export type AddressGroups = {
   /**
-   * One network: the /64 of an IPv6 address, because a host can use any address of its subnet (RFC 4291 §2.5.1); for
-   * IPv4 the address itself.
+   * One network: the /64 of an IPv6 address, because a host can use any address of its subnet (RFC
+   * 4291 §2.5.1); for IPv4 the address itself.
    */
   network: string;
   /**
-   * One subscriber: the /48 of an IPv6 address, the largest block commonly delegated to a site (RFC 6177 §2), for a
-   * second, looser limit; for IPv4 the address itself.
+   * One subscriber: the /48 of an IPv6 address, the largest block commonly delegated to a site (RFC
+   * 6177 §2), for a second, looser limit; for IPv4 the address itself.
    */
   site: string;
 };
@@ -24,9 +24,9 @@ export type AddressGroups = {
 const UNKNOWN_GROUPS: AddressGroups = { network: "unknown", site: "unknown" };
 
 /**
- * Returns the groups of an address in any textual form. An IPv4 address embedded in an IPv6 one counts as the IPv4
- * address: IPv4-mapped (`::ffff:0:0/96`) and translated (`64:ff9b::/96`, RFC 6052). Otherwise all of IPv4 would be
- * one network. A zone (`%eth0`) is ignored.
+ * Returns the groups of an address in any textual form. An IPv4 address embedded in an IPv6 one
+ * counts as the IPv4 address: IPv4-mapped (`::ffff:0:0/96`) and translated (`64:ff9b::/96`, RFC
+ * 6052). Otherwise all of IPv4 would be one network. A zone (`%eth0`) is ignored.
  */
 export function addressGroups(address: string): AddressGroups {
   const version = isIP(address);

@@ -1,6 +1,7 @@
 /**
- * Lists of IP addresses and CIDR blocks. A list is one array of numbers, which a check walks. `BlockList` of `node:net` is
- * slower, and allocates native objects for each entry, which the garbage collector does not see.
+ * Lists of IP addresses and CIDR blocks. A list is one array of numbers, which a check walks.
+ * `BlockList` of `node:net` is slower, and allocates native objects for each entry, which the
+ * garbage collector does not see.
  */
 import { isIP } from "node:net";
 
@@ -16,7 +17,10 @@ const ADDRESS_BITS = WORDS * WORD_BITS;
 
 const PREFIX_LENGTH = /^\d{1,3}$/;
 
-/** Compiles a list of addresses and CIDR blocks. Throws for the first entry that is neither, by `onInvalid`. */
+/**
+ * Compiles a list of addresses and CIDR blocks. Throws for the first entry that is neither, by
+ * `onInvalid`.
+ */
 export function createAddressList(
   entries: readonly string[],
   onInvalid: (entry: string) => Error,
@@ -34,7 +38,10 @@ export function createAddressList(
   };
 }
 
-/** Writes the words of an address, an IPv4 one as IPv4-mapped (`::ffff:0:0/96`); false if the text is no address. */
+/**
+ * Writes the words of an address, an IPv4 one as IPv4-mapped (`::ffff:0:0/96`); false if the text
+ * is no address.
+ */
 function writeAddress(words: Uint32Array, at: number, text: string): boolean {
   const ipv4 = parseIpv4(text);
   if (ipv4 !== undefined) {
@@ -51,7 +58,9 @@ function writeAddress(words: Uint32Array, at: number, text: string): boolean {
   return true;
 }
 
-/** Writes an entry's network and mask; false for a text that is neither an address nor a CIDR block. */
+/**
+ * Writes an entry's network and mask; false for a text that is neither an address nor a CIDR block.
+ */
 function writeEntry(list: Uint32Array, at: number, entry: string): boolean {
   const slash = entry.indexOf("/");
   const address = slash < 0 ? entry : entry.slice(0, slash);
@@ -78,7 +87,10 @@ function contains(list: Uint32Array, at: number, words: Uint32Array): boolean {
   return true;
 }
 
-/** The address that was checked last: a link has up to 200 lists, and a request checks one address against all of them. */
+/**
+ * The address that was checked last: a link has up to 200 lists, and a request checks one address
+ * against all of them.
+ */
 const remembered = new Uint32Array(WORDS);
 let rememberedText = "";
 

@@ -5,7 +5,10 @@ import fc from "fast-check";
 
 import { createBacklog } from "./backlog.ts";
 
-/** Adds turns one after the other, each of which stalls the event loop for so long; returns whether it is behind then. */
+/**
+ * Adds turns one after the other, each of which stalls the event loop for so long; returns whether
+ * it is behind then.
+ */
 function isBehindAfter(stalls: readonly number[]): boolean {
   const backlog = createBacklog();
   let now = 1_000;

@@ -1,7 +1,7 @@
 /**
- * Decides whether an event loop is behind: each turn has taken long for a while, so that whatever arrives waits. One long turn,
- * e.g. a collection of garbage, does not count: as in CoDel (RFC 8289 §3.1), a queue is bad when its least delay of some time
- * is too long, not its longest.
+ * Decides whether an event loop is behind: each turn has taken long for a while, so that whatever
+ * arrives waits. One long turn, e.g. a collection of garbage, does not count: as in CoDel (RFC 8289
+ * §3.1), a queue is bad when its least delay of some time is too long, not its longest.
  */
 
 /** A turn that takes this long delays others: the longest acceptable stall. */
@@ -17,7 +17,9 @@ export type Backlog = {
 };
 
 export function createBacklog(): Backlog {
-  /** When the first of the turns ended that have all been late; undefined after one that was not. */
+  /**
+   * When the first of the turns ended that have all been late; undefined after one that was not.
+   */
   let since: number | undefined;
   let behind = false;
   return {

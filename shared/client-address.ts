@@ -1,6 +1,7 @@
 /**
- * Determines the client's address behind proxies: `X-Forwarded-For` is read from the right, past trusted proxies, to
- * the first address that is not trusted. Entries written by the client itself are therefore never used.
+ * Determines the client's address behind proxies: `X-Forwarded-For` is read from the right, past
+ * trusted proxies, to the first address that is not trusted. Entries written by the client itself
+ * are therefore never used.
  */
 import { isIP } from "node:net";
 
@@ -19,9 +20,9 @@ const PROXIES_MAX = 32;
 const ENTRY_LENGTH_MAX = 80;
 
 /**
- * `trusted` is a list of addresses and CIDR blocks, or a single number of proxies. Throws when an entry is neither.
- * Only as many entries of a header are read as there are proxies. `onIgnored` is called for each header from a peer
- * that is not trusted.
+ * `trusted` is a list of addresses and CIDR blocks, or a single number of proxies. Throws when an
+ * entry is neither. Only as many entries of a header are read as there are proxies. `onIgnored` is
+ * called for each header from a peer that is not trusted.
  */
 export function createClientAddress(
   trusted: readonly string[],
@@ -49,7 +50,10 @@ export function createClientAddress(
   };
 }
 
-/** Takes the same list as {@link createClientAddress}. With a number of proxies every peer is trusted. */
+/**
+ * Takes the same list as {@link createClientAddress}. With a number of proxies every peer is
+ * trusted.
+ */
 export function createProxyTrust(trusted: readonly string[]): ProxyTrust {
   const hops = parseHops(trusted);
   if (hops !== undefined) return () => hops > 0;
@@ -74,7 +78,9 @@ function parseHops(trusted: readonly string[]): number | undefined {
 const parseEntry = (header: string, start: number, end: number): string =>
   end - start > ENTRY_LENGTH_MAX ? "" : normalizeAddress(header.slice(start, end).trim());
 
-/** Removes port, brackets and the IPv4-mapped prefix; returns "" when the text is not an address. */
+/**
+ * Removes port, brackets and the IPv4-mapped prefix; returns "" when the text is not an address.
+ */
 function normalizeAddress(text: string): string {
   const bare =
     /^\[(?<v6>[^\]]+)\](?::\d+)?$/.exec(text)?.groups?.["v6"] ??

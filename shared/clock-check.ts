@@ -7,7 +7,10 @@ const WARNING_SECONDS = 1;
 /** Beyond this, certificates, sessions and time buckets are wrong. */
 const FAILURE_SECONDS = 60;
 
-/** `read` returns the store's time in Unix milliseconds; undefined when the store does not report it. */
+/**
+ * `read` returns the store's time in Unix milliseconds; undefined when the store does not report
+ * it.
+ */
 export const checkClock = (store: string, read: () => Promise<number | undefined>): Check => ({
   name: `clock of ${store}`,
   mend: "Mend the connection first.",

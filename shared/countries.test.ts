@@ -1,4 +1,7 @@
-/** Goal: exactly the codes that clicks can have are accepted, and who uses another common one learns which is right. */
+/**
+ * Goal: exactly the codes that clicks can have are accepted, and who uses another common one learns
+ * which is right.
+ */
 import { expect, test } from "bun:test";
 
 import codes from "i18n-iso-countries/codes.json";

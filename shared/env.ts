@@ -1,6 +1,6 @@
 /**
- * Reads a process's configuration from its environment, once, at the start. One error names every invalid variable,
- * so that an operator can fix all of them at once.
+ * Reads a process's configuration from its environment, once, at the start. One error names every
+ * invalid variable, so that an operator can fix all of them at once.
  */
 import * as z from "zod";
 
@@ -13,8 +13,9 @@ export class ConfigError extends Error {
 export const PLACEHOLDER = /\bchange[-_]?me/i;
 
 /**
- * Parses `env` by `schema`. Variables set to the empty string count as not set. Throws {@link ConfigError} with one
- * line `NAME: reason` per problem, also for a variable that still has the placeholder of an example.
+ * Parses `env` by `schema`. Variables set to the empty string count as not set. Throws {@link
+ * ConfigError} with one line `NAME: reason` per problem, also for a variable that still has the
+ * placeholder of an example.
  */
 export function loadConfig<Schema extends z.ZodObject>(
   schema: Schema,
@@ -44,11 +45,17 @@ export const envOptionalPort = () => port.optional();
 /** The most processes of a kind on one host, by their numbers: more than any host has cores. */
 export const INSTANCES_MAX = 399;
 
-/** The number of this process among those of its kind on the host, from 1; undefined when it is the only one. */
+/**
+ * The number of this process among those of its kind on the host, from 1; undefined when it is the
+ * only one.
+ */
 export const envInstance = () =>
   z.coerce.number("must be a whole number").int().min(1).max(INSTANCES_MAX).optional();
 
-/** The metrics ports of a process: that of a single one, and the number that instances add theirs to. */
+/**
+ * The metrics ports of a process: that of a single one, and the number that instances add theirs
+ * to.
+ */
 export type MetricsPorts = { single: number; instances: number };
 
 /** The metrics port: as configured, else a different one for each instance on the host. */

@@ -51,7 +51,8 @@ describe("the sampler", () => {
       await Bun.sleep(30);
     });
     const { lateMs } = ticks.reduce((a, b) => (a.lateMs > b.lateMs ? a : b));
-    // The timer can have been due before the work began, by more than an interval on a busy machine.
+    // The timer can have been due before the work began, by more than an interval on a busy
+    // machine.
     expect(lateMs).toBeGreaterThan(100);
     expect(Math.max(...ticks.map(stallOf))).toBeLessThan(1_000);
   });

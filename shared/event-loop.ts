@@ -1,8 +1,9 @@
 /**
- * Measures how long the event loop of this thread was stalled: one task ran, and all others waited. A timer that fires late
- * shows a stall. Two causes of a late timer are not the code's fault and are counted separately: the thread waited in the
- * kernel's run queue while other programs had the CPU; or it did not run at all, blocked in a system call or on a virtual
- * machine that was not scheduled.
+ * Measures how long the event loop of this thread was stalled: one task ran, and all others waited.
+ * A timer that fires late shows a stall. Two causes of a late timer are not the code's fault and
+ * are counted separately: the thread waited in the kernel's run queue while other programs had the
+ * CPU; or it did not run at all, blocked in a system call or on a virtual machine that was not
+ * scheduled.
  */
 import { closeSync, openSync, readSync } from "node:fs";
 
@@ -11,8 +12,9 @@ import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import { createBacklog } from "./backlog.ts";
 
 /**
- * Interval of the timer, and the most by which a measured stall is too short. While the thread is idle the timer fires less
- * often: at 100 times a second it would be most of an idle process's work.
+ * Interval of the timer, and the most by which a measured stall is too short. While the thread is
+ * idle the timer fires less often: at 100 times a second it would be most of an idle process's
+ * work.
  */
 const BUSY_INTERVAL_MS = 10;
 const IDLE_INTERVAL_MS = 50;
@@ -23,7 +25,10 @@ const BUSY_SHARE = 0.1;
 /** Shorter delays come from normal work and the timer's inaccuracy, and do not count as stalls. */
 const STALL_MS_MIN = 20;
 
-/** The maximum covers the last minute, the longest usual scrape interval, so that a scrape misses no stall. */
+/**
+ * The maximum covers the last minute, the longest usual scrape interval, so that a scrape misses no
+ * stall.
+ */
 const WINDOW_MS = 60_000;
 const WINDOW_SLOTS = 12;
 const SLOT_MS = WINDOW_MS / WINDOW_SLOTS;
@@ -32,12 +37,15 @@ const SLOT_MS = WINDOW_MS / WINDOW_SLOTS;
 const SCHEDSTAT_BYTES_MAX = 64;
 
 /**
- * One tick of the timer, in milliseconds: how late it was, and for how long since the last tick the thread waited for a CPU
- * and had one.
+ * One tick of the timer, in milliseconds: how late it was, and for how long since the last tick the
+ * thread waited for a CPU and had one.
  */
 export type Tick = { lateMs: number; cpuWaitMs: number; cpuMs: number };
 
-/** For how long the event loop was stalled by its own work, and for how long it neither worked nor waited for a CPU. */
+/**
+ * For how long the event loop was stalled by its own work, and for how long it neither worked nor
+ * waited for a CPU.
+ */
 export function splitDelay({ lateMs, cpuWaitMs, cpuMs }: Tick): {
   stallMs: number;
   blockedMs: number;
@@ -47,7 +55,10 @@ export function splitDelay({ lateMs, cpuWaitMs, cpuMs }: Tick): {
   return { stallMs, blockedMs: delayMs - stallMs };
 }
 
-/** Calls `onTick` at an interval that depends on how busy the thread is, or as soon afterwards as the event loop can. */
+/**
+ * Calls `onTick` at an interval that depends on how busy the thread is, or as soon afterwards as
+ * the event loop can.
+ */
 export function sampleEventLoop(onTick: (tick: Tick) => void): { stop(): void } {
   const schedule = openSchedstat();
   let intervalMs = BUSY_INTERVAL_MS;
@@ -148,8 +159,9 @@ type CpuTimes = { cpuMs: number; waitMs: number };
 const NO_TIMES: CpuTimes = { cpuMs: 0, waitMs: 0 };
 
 /**
- * Reads for how long this thread has had a CPU and has waited for one since it started: the first two numbers of schedstat
- * (https://docs.kernel.org/scheduler/sched-stats.html). Unknown on systems without it.
+ * Reads for how long this thread has had a CPU and has waited for one since it started: the first
+ * two numbers of schedstat (https://docs.kernel.org/scheduler/sched-stats.html). Unknown on systems
+ * without it.
  */
 function openSchedstat(): { isKnown: boolean; read(): CpuTimes; close(): void } {
   let file: number;

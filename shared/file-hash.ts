@@ -3,7 +3,10 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** A short hash of the version of Bun, and of the names and contents of all files in `root` that match the globs. */
+/**
+ * A short hash of the version of Bun, and of the names and contents of all files in `root` that
+ * match the globs.
+ */
 export function hashFiles(root: string, globs: readonly string[]): string {
   const hash = createHash("sha256").update(Bun.version);
   for (const glob of globs) {

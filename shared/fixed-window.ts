@@ -1,6 +1,6 @@
 /**
- * A fixed-window rate limit by key, in this process's memory. A window opens with the first event after the previous
- * one ended.
+ * A fixed-window rate limit by key, in this process's memory. A window opens with the first event
+ * after the previous one ended.
  */
 import { LRUCache } from "lru-cache";
 
@@ -8,7 +8,9 @@ export type FixedWindowOptions = {
   /** Events allowed per window. */
   limit: number;
   seconds: number;
-  /** Most keys stored; beyond, the least recently used one is evicted and starts with a new window. */
+  /**
+   * Most keys stored; beyond, the least recently used one is evicted and starts with a new window.
+   */
   keysMax: number;
   /** The clock, in Unix milliseconds. */
   now?: () => number;
@@ -25,7 +27,9 @@ export type FixedWindow = {
   exhausted(key: string): boolean;
   /** Returns the key's window without consuming from it. */
   state(key: string): FixedWindowState;
-  /** Consumes one event if the limit allows it. Returns whether it did, and the window afterwards. */
+  /**
+   * Consumes one event if the limit allows it. Returns whether it did, and the window afterwards.
+   */
   consume(key: string): FixedWindowState & { granted: boolean };
 };
 

@@ -7,8 +7,8 @@ const DATABASE = /^[\w-]+$/;
 const UNKNOWN_STATEMENT = /SYNTAX_ERROR/;
 
 /**
- * Throws an error that names the `privileges` that the user lacks on the database of `url`. `queryText` runs a statement
- * and returns its output as text.
+ * Throws an error that names the `privileges` that the user lacks on the database of `url`.
+ * `queryText` runs a statement and returns its output as text.
  */
 export async function requireGrants(
   url: string,

@@ -1,6 +1,9 @@
 /** The health of a process, as `/readyz` and `shorthop status` report it. */
 
-/** The parts whose health processes report; `shorthop doctor` has a remedy for each (running-checks.ts). */
+/**
+ * The parts whose health processes report; `shorthop doctor` has a remedy for each
+ * (running-checks.ts).
+ */
 export type PartName =
   | "process"
   | "readiness"

@@ -18,8 +18,8 @@ export type InternalServerOptions = {
 };
 
 /**
- * Serves `/healthz`, `/readyz` and `/metrics`, for the operator's own network only. The metrics include those of
- * the event loop and the health.
+ * Serves `/healthz`, `/readyz` and `/metrics`, for the operator's own network only. The metrics
+ * include those of the event loop and the health.
  */
 export function startInternalServer(options: InternalServerOptions) {
   const watching = options.eventLoop ?? watchEventLoop(options.registry);
@@ -28,7 +28,8 @@ export function startInternalServer(options: InternalServerOptions) {
     hostname: options.host,
     port: options.port,
     development: false,
-    // Outside development, Bun shares ports silently: a scrape would get the metrics of either process.
+    // Outside development, Bun shares ports silently: a scrape would get the metrics of either
+    // process.
     reusePort: false,
     routes: {
       ...options.routes,

@@ -1,6 +1,7 @@
 /**
- * Start and graceful stop of a process. On SIGTERM or SIGINT it closes its resources in reverse order, within a
- * deadline; a second signal ends it at once. A failed start or an uncaught error exits with a non-zero code.
+ * Start and graceful stop of a process. On SIGTERM or SIGINT it closes its resources in reverse
+ * order, within a deadline; a second signal ends it at once. A failed start or an uncaught error
+ * exits with a non-zero code.
  */
 import { ConfigError } from "./env.ts";
 import type { Log } from "./log.ts";
@@ -13,15 +14,17 @@ const STOP_DEADLINE_MS = 9_000;
 export type Lifecycle = {
   /** Registers a resource for `stop` to close; the last registered is closed first. */
   onStop(name: string, close: () => unknown): void;
-  /** Returns whether a stop has begun: readiness responds 503, and the process accepts no new work. */
+  /**
+   * Returns whether a stop has begun: readiness responds 503, and the process accepts no new work.
+   */
   stopping(): boolean;
   /** Closes all resources and exits with `code`; later calls have no effect. */
   stop(reason: string, code?: number): Promise<void>;
 };
 
 /**
- * Creates the lifecycle of this process, and handles its signals and uncaught errors. `notifier` is notified when a
- * stop begins.
+ * Creates the lifecycle of this process, and handles its signals and uncaught errors. `notifier` is
+ * notified when a stop begins.
  */
 export function createLifecycle(log: Log, notifier?: Pick<Notifier, "stopping">): Lifecycle {
   const closers: { name: string; close: () => unknown }[] = [];
@@ -69,12 +72,15 @@ export function createLifecycle(log: Log, notifier?: Pick<Notifier, "stopping">)
   };
 }
 
-/** The commands of a process by their name on the command line; the empty name runs the process itself. */
+/**
+ * The commands of a process by their name on the command line; the empty name runs the process
+ * itself.
+ */
 export type Commands = { "": () => Promise<void> } & Record<string, () => Promise<void>>;
 
 /**
- * Runs the command of the command line. When it fails, prints the error and exits with code 1; with code 2 for an
- * invalid configuration or an unknown command.
+ * Runs the command of the command line. When it fails, prints the error and exits with code 1; with
+ * code 2 for an invalid configuration or an unknown command.
  */
 export async function runMain(commands: Commands, [name = ""]: readonly string[]): Promise<void> {
   if (name === "--version") {

@@ -1,4 +1,7 @@
-/** Goal: errors that anybody can cause do not fill a disk, and nothing that was received gets into a log. */
+/**
+ * Goal: errors that anybody can cause do not fill a disk, and nothing that was received gets into a
+ * log.
+ */
 import { expect, test } from "bun:test";
 
 import pino from "pino";

@@ -16,8 +16,9 @@ export type LimitedLog = (
 ) => void;
 
 /**
- * Logs errors as `event`, with at most {@link LINES_PER_MINUTE} lines per minute and reason. The next line has the
- * number of `suppressed` ones. Reasons must be a small fixed set, as each is stored.
+ * Logs errors as `event`, with at most {@link LINES_PER_MINUTE} lines per minute and reason. The
+ * next line has the number of `suppressed` ones. Reasons must be a small fixed set, as each is
+ * stored.
  */
 export function createLimitedLog(log: Log, event: string, now = Date.now): LimitedLog {
   const windows = new Map<string, { endsAt: number; lines: number; suppressed: number }>();
@@ -48,7 +49,10 @@ export function createLimitedLog(log: Log, event: string, now = Date.now): Limit
   };
 }
 
-/** Describes an error without its message, which can contain an address or a URL: name, code and stack frames. */
+/**
+ * Describes an error without its message, which can contain an address or a URL: name, code and
+ * stack frames.
+ */
 function describeError(error: unknown): { error_name: string; code?: string; at: string[] } {
   if (!(error instanceof Error)) return { error_name: typeof error, at: [] };
   const code = "code" in error && typeof error.code === "string" ? { code: error.code } : {};

@@ -1,13 +1,16 @@
-/** Creates files and folders that several processes share: the first process that needs one creates it. */
+/**
+ * Creates files and folders that several processes share: the first process that needs one creates
+ * it.
+ */
 import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { basename, dirname } from "node:path";
 
 import { lock } from "./process-lock.ts";
 
 /**
- * Creates the file or folder `path` unless it exists; other processes that need it wait meanwhile. `make` writes it under a
- * temporary name, so that no process uses a part of it; leftovers of a killed process are removed. Throws what `make`
- * throws.
+ * Creates the file or folder `path` unless it exists; other processes that need it wait meanwhile.
+ * `make` writes it under a temporary name, so that no process uses a part of it; leftovers of a
+ * killed process are removed. Throws what `make` throws.
  */
 export async function makeOnce(
   path: string,

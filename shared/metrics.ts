@@ -1,21 +1,24 @@
 /**
- * Metrics of a process for Prometheus. Code counts in plain variables, which are read when Prometheus scrapes. Names follow
- * Prometheus' conventions: counters end in `_total`, units are seconds and bytes, variants are labels, and an unknown value
- * has no sample.
+ * Metrics of a process for Prometheus. Code counts in plain variables, which are read when
+ * Prometheus scrapes. Names follow Prometheus' conventions: counters end in `_total`, units are
+ * seconds and bytes, variants are labels, and an unknown value has no sample.
  */
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 
 import { collectProcessMetrics } from "./process-metrics.ts";
 import { version } from "./version.ts";
 
-/** A value that takes longer to read has no sample: a scrape must not wait for a store that is down. */
+/**
+ * A value that takes longer to read has no sample: a scrape must not wait for a store that is down.
+ */
 const READ_TIMEOUT_MS = 2_000;
 
 export type ProcessMetrics = ReturnType<typeof createProcessMetrics>;
 
 /**
- * Creates a registry with the metrics of the process itself and `shorthop_build_info`, and functions that register
- * metrics in it. Names are given without their prefix `shorthop_<process>_`.
+ * Creates a registry with the metrics of the process itself and `shorthop_build_info`, and
+ * functions that register metrics in it. Names are given without their prefix
+ * `shorthop_<process>_`.
  */
 export function createProcessMetrics(process: "api" | "redirector" | "worker") {
   const registry = new Registry();
@@ -87,7 +90,9 @@ const counterFunctions = (registry: Registry, options: OptionsOf) => ({
 });
 
 const gaugeFunctions = (registry: Registry, options: OptionsOf) => ({
-  /** Registers a gauge; it has no sample when `read` returns undefined, fails, or takes too long. */
+  /**
+   * Registers a gauge; it has no sample when `read` returns undefined, fails, or takes too long.
+   */
   gauge(
     name: string,
     help: string,
@@ -128,7 +133,10 @@ const gaugeFunctions = (registry: Registry, options: OptionsOf) => ({
   },
 });
 
-/** Reads a value for a scrape; undefined when that fails or takes longer than {@link READ_TIMEOUT_MS}. */
+/**
+ * Reads a value for a scrape; undefined when that fails or takes longer than {@link
+ * READ_TIMEOUT_MS}.
+ */
 export async function readOrUndefined<Value>(
   read: () => Value | Promise<Value>,
 ): Promise<Value | undefined> {

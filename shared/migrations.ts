@@ -19,7 +19,10 @@ export const checksumOf = (migration: Migration): string =>
 export const isChecksumOf = (checksum: string, migration: Migration): boolean =>
   checksum === checksumOf(migration) || migration.formerChecksums?.includes(checksum) === true;
 
-/** Returns the migrations that are not applied yet, in order. Throws when the text of an applied one has changed. */
+/**
+ * Returns the migrations that are not applied yet, in order. Throws when the text of an applied one
+ * has changed.
+ */
 export function pendingMigrations<Step extends Migration>(
   migrations: readonly Step[],
   applied: readonly AppliedMigration[],

@@ -1,19 +1,25 @@
-/** The connection to NATS: it uses any of several servers, reconnects forever and detects a dead server within half a minute. */
+/**
+ * The connection to NATS: it uses any of several servers, reconnects forever and detects a dead
+ * server within half a minute.
+ */
 import { connect, type ConnectionOptions, Events, type NatsConnection, type Status } from "nats";
 import * as z from "zod";
 
 import type { Log } from "./log.ts";
 
 /**
- * `url` is one server or a comma-separated list. The servers must be nats-server 2.9 or later, for the semantics of
- * `discard: new` and `allow_direct`.
+ * `url` is one server or a comma-separated list. The servers must be nats-server 2.9 or later, for
+ * the semantics of `discard: new` and `allow_direct`.
  */
 export type NatsOptions = { url: string; name: string; log: Log };
 
 export type Nats = {
   /** Resolves when any server is reached, however long that takes. */
   connection: Promise<NatsConnection>;
-  /** Whether it is connected. Messages that are sent meanwhile are buffered in memory until it reconnects. */
+  /**
+   * Whether it is connected. Messages that are sent meanwhile are buffered in memory until it
+   * reconnects.
+   */
   connected(): boolean;
   /** The prefix of its user's inboxes; undefined for any. */
   inboxPrefix: string | undefined;
@@ -22,8 +28,8 @@ export type Nats = {
 };
 
 /**
- * Opens a connection that reconnects forever. By default the client gives up after ten attempts and detects a silent
- * server only after minutes; both would lose clicks.
+ * Opens a connection that reconnects forever. By default the client gives up after ten attempts and
+ * detects a silent server only after minutes; both would lose clicks.
  */
 export function openNats({ url, name, log }: NatsOptions): Nats {
   let open: NatsConnection | undefined;
@@ -40,7 +46,8 @@ export function openNats({ url, name, log }: NatsOptions): Nats {
     reconnectTimeWait: 500,
     reconnectJitter: 200,
     waitOnFirstConnect: true,
-    // Otherwise two rejected logins in a row close the connection for good, e.g. while passwords are being changed.
+    // Otherwise two rejected logins in a row close the connection for good, e.g. while passwords
+    // are being changed.
     ignoreAuthErrorAbort: true,
     pingInterval: 5_000,
     maxPingOut: 2,
@@ -66,14 +73,17 @@ export function openNats({ url, name, log }: NatsOptions): Nats {
   };
 }
 
-/** Commas are also allowed in passwords, so only one before the next scheme separates two servers. */
+/**
+ * Commas are also allowed in passwords, so only one before the next scheme separates two servers.
+ */
 const SEPARATOR = /,\s*(?=[a-z]+:\/\/)/;
 
 /**
- * Parses a comma-separated list of `nats://` or `tls://` URLs into connection options; a connection uses any of the
- * servers. Users are the same on all servers of a cluster: user and password of the first URL are used for all, and
- * the others may leave them out. Each user has its own prefix for inboxes, so that permissions can keep users from
- * reading each other's replies (deploy/nats/users.conf). Throws when the URLs contradict each other.
+ * Parses a comma-separated list of `nats://` or `tls://` URLs into connection options; a connection
+ * uses any of the servers. Users are the same on all servers of a cluster: user and password of the
+ * first URL are used for all, and the others may leave them out. Each user has its own prefix for
+ * inboxes, so that permissions can keep users from reading each other's replies
+ * (deploy/nats/users.conf). Throws when the URLs contradict each other.
  */
 export function natsLogin(urls: string): ConnectionOptions {
   const [first, ...others] = urls
@@ -114,7 +124,10 @@ export const envNatsUrl = z
     }
   });
 
-/** Copies of each stream that a process creates: 1 on one server, 3 or 5 in a cluster of at least as many. */
+/**
+ * Copies of each stream that a process creates: 1 on one server, 3 or 5 in a cluster of at least as
+ * many.
+ */
 export const envNatsReplicas = z
   .enum(["1", "3", "5"], "must be 1, 3 or 5")
   .default("1")
@@ -122,10 +135,16 @@ export const envNatsReplicas = z
 
 const SCHEMES = new Set(["nats:", "tls:"]);
 
-/** Timeout of each server of the list, so that three take less than a probe's own timeout (`preflight.ts`). */
+/**
+ * Timeout of each server of the list, so that three take less than a probe's own timeout
+ * (`preflight.ts`).
+ */
 const PROBE_TIMEOUT_MS = 1_500;
 
-/** Connects to any server, without retries, and checks that JetStream is enabled; throws when it is not. */
+/**
+ * Connects to any server, without retries, and checks that JetStream is enabled; throws when it is
+ * not.
+ */
 export const probeNats = (url: string) => async (): Promise<void> => {
   const connection = await connect({
     ...natsLogin(url),

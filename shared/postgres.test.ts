@@ -45,7 +45,10 @@ const LOSSES = 3;
 /** Longer than it takes to notice a lost connection. */
 const IDLE_MS = 50;
 
-/** How the work of a transaction goes on after its connection was lost while it had nothing to do there. */
+/**
+ * How the work of a transaction goes on after its connection was lost while it had nothing to do
+ * there.
+ */
 const ENDINGS: [name: string, (transaction: postgres.TransactionSql) => unknown][] = [
   ["waits for a statement", (transaction) => transaction`select pg_sleep(60)`],
   [

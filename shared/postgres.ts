@@ -1,6 +1,7 @@
 /**
- * Connections to PostgreSQL when it runs on several hosts: only the primary is used. The `postgres` library's own list
- * of hosts would wait without end, and without a pause, while no host is primary; here each attempt is bounded.
+ * Connections to PostgreSQL when it runs on several hosts: only the primary is used. The `postgres`
+ * library's own list of hosts would wait without end, and without a pause, while no host is
+ * primary; here each attempt is bounded.
  */
 import { Socket } from "node:net";
 
@@ -20,7 +21,10 @@ type Host = { host: string; port: number };
 
 type PoolOptions = postgres.Options<Record<string, never>>;
 
-/** Splits the list of hosts: returns the URL of the first host, as a URL can have only one, and all hosts. */
+/**
+ * Splits the list of hosts: returns the URL of the first host, as a URL can have only one, and all
+ * hosts.
+ */
 export function hostsOf(url: string): { base: URL; hosts: Host[] } {
   const authority = url.indexOf("://") + "://".length;
   const end = url.slice(authority).search(/[/?]/);
@@ -35,7 +39,10 @@ export function hostsOf(url: string): { base: URL; hosts: Host[] } {
   return { base: new URL(`${prefix}${list.split(",")[0]}${rest}`), hosts };
 }
 
-/** A value of `DATABASE_URL`: one or several hosts, `postgres://user:password@a:5432,b:5432/database`. */
+/**
+ * A value of `DATABASE_URL`: one or several hosts,
+ * `postgres://user:password@a:5432,b:5432/database`.
+ */
 export const envPostgresUrl = z
   .string("must be set to a postgres or postgresql URL")
   .refine((value) => {
@@ -70,8 +77,8 @@ export function openPrimary(url: string, options: PoolOptions): postgres.Sql {
 }
 
 /**
- * Returns a function that finds the primary by a request to all hosts at once. Concurrent calls share one search, as a pool
- * loses all its connections together.
+ * Returns a function that finds the primary by a request to all hosts at once. Concurrent calls
+ * share one search, as a pool loses all its connections together.
  */
 function createPrimaryFinder(base: URL, hosts: readonly Host[]): () => Promise<Host> {
   let search: Promise<Host> | undefined;
@@ -90,7 +97,10 @@ function createPrimaryFinder(base: URL, hosts: readonly Host[]): () => Promise<H
   return () => (search ??= findPrimary().finally(() => (search = undefined)));
 }
 
-/** Whether a server rejects the user (class 28) or lacks the database (class 3D): then all hosts will. */
+/**
+ * Whether a server rejects the user (class 28) or lacks the database (class 3D): then all hosts
+ * will.
+ */
 const isRejection = (error: unknown): boolean =>
   error instanceof postgres.PostgresError && /^(28|3D)/.test(error.code);
 
@@ -113,8 +123,8 @@ async function requirePrimary(base: URL, { host, port }: Host): Promise<Host> {
 }
 
 /**
- * Opens a socket to the primary. Without a primary, returns a socket that fails: if this function threw, the library would
- * lose a connection slot for ever.
+ * Opens a socket to the primary. Without a primary, returns a socket that fails: if this function
+ * threw, the library would lose a connection slot for ever.
  */
 async function connectTo(findPrimary: () => Promise<Host>): Promise<Socket> {
   const socket = new Socket();

@@ -1,6 +1,7 @@
 /**
- * Checks a process before it starts, or an installation for `shorthop doctor`: whether the configuration is valid, and
- * whether the stores are usable. A check reports each problem with its remedy, or that all is well.
+ * Checks a process before it starts, or an installation for `shorthop doctor`: whether the
+ * configuration is valid, and whether the stores are usable. A check reports each problem with its
+ * remedy, or that all is well.
  */
 import * as z from "zod";
 
@@ -61,7 +62,10 @@ const messageOf = (error: unknown): string => {
   return error.message || ("code" in error ? String(error.code) : error.name);
 };
 
-/** Loads a configuration and runs its checks. If the configuration is invalid, that is the only finding. */
+/**
+ * Loads a configuration and runs its checks. If the configuration is invalid, that is the only
+ * finding.
+ */
 async function examine<Schema extends z.ZodObject>(
   schema: Schema,
   env: Record<string, string | undefined>,
@@ -77,7 +81,10 @@ async function examine<Schema extends z.ZodObject>(
   }
 }
 
-/** The commands of a process that check it: `check` prints lines, `doctor` prints JSON for the command line. */
+/**
+ * The commands of a process that check it: `check` prints lines, `doctor` prints JSON for the
+ * command line.
+ */
 export function createCheckCommands<Schema extends z.ZodObject>(
   schema: Schema,
   env: Record<string, string | undefined>,

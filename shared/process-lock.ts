@@ -1,6 +1,6 @@
 /**
- * Locks between the processes of a machine. A lock is a name in Linux's abstract socket namespace: the kernel releases it
- * when its process ends, also by a crash.
+ * Locks between the processes of a machine. A lock is a name in Linux's abstract socket namespace:
+ * the kernel releases it when its process ends, also by a crash.
  */
 import { realpathSync } from "node:fs";
 
@@ -10,8 +10,8 @@ export type ProcessLock = Disposable;
 const POLL_MS = 100;
 
 /**
- * Takes the lock of a folder for one `purpose`, e.g. `journal`, until it is disposed or the process ends. Returns undefined
- * when another process has it. Throws when the folder does not exist.
+ * Takes the lock of a folder for one `purpose`, e.g. `journal`, until it is disposed or the process
+ * ends. Returns undefined when another process has it. Throws when the folder does not exist.
  */
 export function tryLock(purpose: string, dir: string): ProcessLock | undefined {
   const folder = new Bun.CryptoHasher("sha256").update(realpathSync(dir)).digest("hex");

@@ -1,7 +1,8 @@
 /**
  * The metrics of a process itself, by the names that Prometheus client libraries share
- * (https://prometheus.io/docs/instrumenting/writing_clientlibs/#process-metrics). prom-client's own collection also
- * reads the heap's spaces, for which Bun walks the whole heap: each scrape would stall the process for 0.2 s and more.
+ * (https://prometheus.io/docs/instrumenting/writing_clientlibs/#process-metrics). prom-client's own
+ * collection also reads the heap's spaces, for which Bun walks the whole heap: each scrape would
+ * stall the process for 0.2 s and more.
  */
 import { readdirSync, readFileSync } from "node:fs";
 

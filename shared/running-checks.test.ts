@@ -1,4 +1,7 @@
-/** Goal: what a running process says of itself, `shorthop doctor` says as well, with what to do about it. */
+/**
+ * Goal: what a running process says of itself, `shorthop doctor` says as well, with what to do
+ * about it.
+ */
 import { afterEach, expect, test } from "bun:test";
 
 import { Registry } from "prom-client";

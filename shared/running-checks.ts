@@ -41,7 +41,10 @@ const REMEDIES: Record<PartName, string> = {
     "Start NATS if it is away, and give its users the rights of nats/users.conf (docs/runbook.md#shorthopnotready).",
 };
 
-/** Reports a problem for each part that is not ready and for each warning, of all processes of this kind on this host. */
+/**
+ * Reports a problem for each part that is not ready and for each warning, of all processes of this
+ * kind on this host.
+ */
 export const checkRunning = (
   name: string,
   host: string,
@@ -74,7 +77,9 @@ function possiblePorts(configured: number | undefined, defaults?: MetricsPorts):
   return [single, ...Array.from({ length: INSTANCES_MAX }, (_, i) => instances + i + 1)];
 }
 
-/** The health of the process at this port; undefined when there is no process, or another program. */
+/**
+ * The health of the process at this port; undefined when there is no process, or another program.
+ */
 async function readHealthAt(host: string, port: number): Promise<Health | undefined> {
   // The address of all interfaces is not one to connect to.
   const address = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;

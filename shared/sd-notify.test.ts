@@ -9,7 +9,10 @@ import { createNotifier } from "./sd-notify.ts";
 
 const log = createLog("test", "fatal");
 
-/** Listens as systemd does. Returns a function that returns the datagrams received since its last call. */
+/**
+ * Listens as systemd does. Returns a function that returns the datagrams received since its last
+ * call.
+ */
 function listen(path: string) {
   const { symbols } = dlopen("libc.so.6", {
     socket: { args: [FFIType.i32, FFIType.i32, FFIType.i32], returns: FFIType.i32 },

@@ -1,7 +1,7 @@
 /**
- * Notifies systemd that a process is ready, stopping or, for the watchdog, alive (sd_notify(3)). The notification is
- * a datagram to a Unix socket, which neither Bun nor Node can send, so libc is called. Without `NOTIFY_SOCKET`
- * nothing is sent.
+ * Notifies systemd that a process is ready, stopping or, for the watchdog, alive (sd_notify(3)).
+ * The notification is a datagram to a Unix socket, which neither Bun nor Node can send, so libc is
+ * called. Without `NOTIFY_SOCKET` nothing is sent.
  */
 import { dlopen, FFIType, ptr } from "bun:ffi";
 
@@ -26,7 +26,8 @@ export function createNotifier(env: Record<string, string | undefined>, log: Log
   return {
     ready() {
       send?.("READY=1");
-      // Sent from the event loop: when that hangs, no notification is sent and systemd restarts the process.
+      // Sent from the event loop: when that hangs, no notification is sent and systemd restarts the
+      // process.
       if (watchdogMs > 0) setInterval(() => send?.("WATCHDOG=1"), watchdogMs / 2).unref();
     },
     stopping: () => send?.("STOPPING=1"),
@@ -62,7 +63,10 @@ function openSocket(path: string, log: Log): ((text: string) => void) | undefine
   }
 }
 
-/** Encodes family and path as a socket address; a path that begins with `@` is in the abstract namespace. */
+/**
+ * Encodes family and path as a socket address; a path that begins with `@` is in the abstract
+ * namespace.
+ */
 function encodeAddress(path: string): Buffer {
   const name = Buffer.from(path.startsWith("@") ? `\0${path.slice(1)}` : `${path}\0`);
   if (name.length > PATH_BYTES_MAX) throw new Error(`The path of a socket is too long: ${path}`);

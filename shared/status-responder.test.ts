@@ -1,6 +1,6 @@
 /**
- * Goal: a process answers how it is also when a store does not respond, runs on when it may not answer, and publishes
- * nowhere but where answers belong.
+ * Goal: a process answers how it is also when a store does not respond, runs on when it may not
+ * answer, and publishes nowhere but where answers belong.
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, spyOn, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";

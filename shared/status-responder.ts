@@ -15,7 +15,10 @@ import type { Replies } from "./replies.ts";
 import { withTimeout } from "./timeout.ts";
 import { version } from "./version.ts";
 
-/** Reading health and values may query a store; the response must be sent before the client's timeout. */
+/**
+ * Reading health and values may query a store; the response must be sent before the client's
+ * timeout.
+ */
 const READ_TIMEOUT_MS = 1_000;
 
 type StatusResponderOptions = {
@@ -29,7 +32,10 @@ type StatusResponderOptions = {
   log: Log;
 };
 
-/** Responds until the connection is closed. Without the permission, it logs an error and the process runs on. */
+/**
+ * Responds until the connection is closed. Without the permission, it logs an error and the process
+ * runs on.
+ */
 export function answerStatus({
   nats,
   replies,

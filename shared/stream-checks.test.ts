@@ -1,4 +1,6 @@
-/** Goal: an operator learns which stream has settings that lose links or clicks, or too few copies. */
+/**
+ * Goal: an operator learns which stream has settings that lose links or clicks, or too few copies.
+ */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 

@@ -141,8 +141,8 @@ function replicasProblem(
 }
 
 /**
- * A full stream of clicks rejects segments, which then wait in the journals. Workers delete stored segments before it is
- * full: so these are not stored, or the workers may not delete them.
+ * A full stream of clicks rejects segments, which then wait in the journals. Workers delete stored
+ * segments before it is full: so these are not stored, or the workers may not delete them.
  */
 function spaceProblem({ name, max_bytes: max }: StreamConfig, bytes: number): Problem | undefined {
   if (max <= 0 || bytes < FULL * max) return undefined;

@@ -1,6 +1,6 @@
 /**
- * Reads the last message of streams. When a disk has damaged a block, nats-server 2.9 still accepts messages but returns none
- * after the damage: links and clicks are lost in it.
+ * Reads the last message of streams. When a disk has damaged a block, nats-server 2.9 still accepts
+ * messages but returns none after the damage: links and clicks are lost in it.
  */
 import type { JetStreamManager, NatsConnection } from "nats";
 
@@ -24,7 +24,10 @@ export const UNREADABLE =
 export const unreadableRemedy = (stream: string): string =>
   `At once: nats stream rm ${stream}, and restart nats-server. Processes make the stream again and publish what they have, clicks of the last 150 s (docs/runbook.md#shorthopstreamdamaged).`;
 
-/** Whether NATS returns the last message of a stream, or it has none. The user must be permitted to read messages. */
+/**
+ * Whether NATS returns the last message of a stream, or it has none. The user must be permitted to
+ * read messages.
+ */
 export async function isReadable(
   { streams }: Pick<JetStreamManager, "streams">,
   stream: string,
@@ -43,7 +46,10 @@ export async function isReadable(
 }
 
 export type ReadabilityWatch = {
-  /** A warning to the operator with the remedy; undefined when each stream is readable, or when that is unknown. */
+  /**
+   * A warning to the operator with the remedy; undefined when each stream is readable, or when that
+   * is unknown.
+   */
   warning(): string | undefined;
   stop(): void;
 };

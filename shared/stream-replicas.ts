@@ -1,7 +1,7 @@
 /**
- * Compares the replicas of existing streams with `NATS_REPLICAS`. When a server becomes part of a cluster, its streams keep
- * one replica until an operator changes that. The process is ready nevertheless, but the failure of one server then stops
- * the stream.
+ * Compares the replicas of existing streams with `NATS_REPLICAS`. When a server becomes part of a
+ * cluster, its streams keep one replica until an operator changes that. The process is ready
+ * nevertheless, but the failure of one server then stops the stream.
  */
 import type { NatsConnection } from "nats";
 
@@ -17,7 +17,10 @@ const RETRY_MS = 5_000;
 const REQUEST_TIMEOUT_MS = 2_000;
 
 export type ReplicaWatch = {
-  /** A warning to the operator; undefined when each stream has enough replicas, or when that is unknown. */
+  /**
+   * A warning to the operator; undefined when each stream has enough replicas, or when that is
+   * unknown.
+   */
   warning(): string | undefined;
   stop(): void;
 };
@@ -50,7 +53,8 @@ export function watchReplicas({
     }
   }
 
-  // A single server needs no comparison. A stream that does not exist yet is created with `expected` replicas.
+  // A single server needs no comparison. A stream that does not exist yet is created with
+  // `expected` replicas.
   const comparisons =
     expected > 1
       ? repeat(() =>

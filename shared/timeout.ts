@@ -6,8 +6,8 @@ export class TimeoutError extends Error {
 }
 
 /**
- * Settles as `work` does, or rejects after `ms` milliseconds with the error of `createError`, by default a
- * {@link TimeoutError}. A result that comes later is ignored.
+ * Settles as `work` does, or rejects after `ms` milliseconds with the error of `createError`, by
+ * default a {@link TimeoutError}. A result that comes later is ignored.
  */
 export function withTimeout<T>(
   work: PromiseLike<T>,

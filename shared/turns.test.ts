@@ -1,4 +1,7 @@
-/** Goal: long work lets others have their turn, and several pieces of it take no more of a turn than one. */
+/**
+ * Goal: long work lets others have their turn, and several pieces of it take no more of a turn than
+ * one.
+ */
 import { expect, test } from "bun:test";
 
 import { beginTurn } from "./turns.ts";

@@ -1,7 +1,8 @@
 /**
- * Divides long work into turns of the event loop: after some time it goes on in a later one, and requests that arrive are
- * read in between. Work that waits for its next turn gets it in the order in which it waits, one piece of work in each turn of
- * the event loop, so that several requests with much work together take no more of a turn than one.
+ * Divides long work into turns of the event loop: after some time it goes on in a later one, and
+ * requests that arrive are read in between. Work that waits for its next turn gets it in the order
+ * in which it waits, one piece of work in each turn of the event loop, so that several requests
+ * with much work together take no more of a turn than one.
  */
 
 /** How long work may go on in one turn of the event loop. */
@@ -17,7 +18,10 @@ export type Turn = {
 /** Work that waits. The event loop of a process is one, and so is the queue for its turns. */
 const waiting: (() => void)[] = [];
 
-/** Begins work that may take long. Between two steps it checks whether its turn is over, and then waits for the next. */
+/**
+ * Begins work that may take long. Between two steps it checks whether its turn is over, and then
+ * waits for the next.
+ */
 export function beginTurn(turnMs = TURN_MS): Turn {
   let endsAt = performance.now() + turnMs;
   return {

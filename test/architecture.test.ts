@@ -1,5 +1,6 @@
 /**
- * Goal: dependencies point one way, so that each process can be read, tested and shipped on its own.
+ * Goal: dependencies point one way, so that each process can be read, tested and shipped on its
+ * own.
  */
 import { describe, expect, test } from "bun:test";
 import { basename, dirname, join } from "node:path";
@@ -23,7 +24,10 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
 /** The executable of all processes, which imports their main modules. */
 const EXECUTABLE = "deploy/executable.ts";
 
-/** What the local stack does in its own process, where an operator runs commands: a command takes half a second to load. */
+/**
+ * What the local stack does in its own process, where an operator runs commands: a command takes
+ * half a second to load.
+ */
 const LOCAL_STACK_IMPORTS: Record<string, readonly string[]> = {
   "deploy/local/main.ts": ["api/demo.ts", "api/migrate.ts", "worker/migrate.ts"],
   "deploy/local/dashboard.ts": ["dashboard/cache.ts"],
@@ -37,12 +41,14 @@ const FORBIDDEN_PACKAGES: Record<string, readonly string[]> = {
   dashboard: ["elysia", "postgres", "@clickhouse/client", "nats", "better-auth"],
 };
 
-/** A shared module that opens a store, and so must not be imported where its package is forbidden. */
+/**
+ * A shared module that opens a store, and so must not be imported where its package is forbidden.
+ */
 const STORE_MODULES: Record<string, string> = { "shared/postgres.ts": "postgres" };
 
 /**
- * The folders of the redirector, each with the folders of it that it may import. What stands beside them wires the
- * process, and no folder imports it.
+ * The folders of the redirector, each with the folders of it that it may import. What stands beside
+ * them wires the process, and no folder imports it.
  */
 const REDIRECTOR_MAY_IMPORT: Record<string, readonly string[]> = {
   http: [],
@@ -71,8 +77,9 @@ const REDIRECTOR_MAY_IMPORT: Record<string, readonly string[]> = {
 const READS_ENVIRONMENT = /\/main\.ts$|^deploy\/|^dashboard\/build\.ts$/;
 
 /**
- * Files that may contain SQL for PostgreSQL. ClickHouse is queried by functions that take the query as a string: the
- * analytical queries are composed in `api/analytics`, and this rule is not about them.
+ * Files that may contain SQL for PostgreSQL. ClickHouse is queried by functions that take the query
+ * as a string: the analytical queries are composed in `api/analytics`, and this rule is not about
+ * them.
  */
 const MAY_CONTAIN_SQL = /^api\/.*[/-]sql\.ts$|^api\/migrations\/|^api\/postgres\.ts$/;
 
@@ -85,7 +92,10 @@ const BINDS_SQL = /^api\/stores\.ts$|^api\/maintenance\//;
 /** Files that combine the routes of several resources. */
 const COMBINES_ROUTES = /\/app\.ts$|^api\/resource-routes\.ts$/;
 
-/** The only file that replies to requests over NATS: it checks the subject that the request names for that. */
+/**
+ * The only file that replies to requests over NATS: it checks the subject that the request names
+ * for that.
+ */
 const REPLIES = "shared/replies.ts";
 
 type Source = {
@@ -102,7 +112,7 @@ async function readSources(folders: readonly string[]): Promise<Source[]> {
   for (const folder of folders) {
     for await (const path of new Bun.Glob(`${folder}/**/*.{ts,tsx}`).scan(ROOT)) {
       // Tests may import anything; nothing imports a test.
-      if (/\.test\.tsx?$/.test(path) || path.includes("/node_modules/")) continue;
+      if (/\.test\.tsx?$|\/(?:node_modules|dist)\//.test(path)) continue;
       const text = await Bun.file(join(ROOT, path)).text();
       const syntax = ts.createSourceFile(path, text, ts.ScriptTarget.Latest);
       sources.push({ path, folder, text, imports: findImports(syntax), syntax });
@@ -140,6 +150,15 @@ const sources = await readSources(Object.keys(MAY_IMPORT));
 const allSources = [...sources, ...(await readSources(["test", "bench"]))];
 const apiSources = sources.filter(({ folder }) => folder === "api");
 
+const COMMENT_WIDTH = 100;
+
+/** The client's types, generated from the OpenAPI document. */
+const GENERATED = "clients/typescript/src/schema.ts";
+
+/** Whether a line of a comment is too wide; a URL cannot be broken. */
+const isWideComment = (line: string): boolean =>
+  line.length > COMMENT_WIDTH && /^\s*(?:\/\*|\*|\/\/)/.test(line) && !line.includes("://");
+
 const targetOf = ({ path }: Source, specifier: string): string => join(dirname(path), specifier);
 
 /** The files that a source imports by relative path. */
@@ -176,7 +195,9 @@ const allFolders = (): string[] => [
   ),
 ];
 
-/** Finds cycles by depth-first search: at least one in each group of modules that reach each other. */
+/**
+ * Finds cycles by depth-first search: at least one in each group of modules that reach each other.
+ */
 function findCycles(graph: Graph): string[] {
   const cycles: string[] = [];
   const finished = new Set<string>();
@@ -238,8 +259,8 @@ const hasDisplacedHeader = ({ text, syntax }: Source): boolean =>
     );
 
 /**
- * `path:line` of each pause after which a test expects something, without a comment that says what must not happen
- * meanwhile. What must happen is waited for.
+ * `path:line` of each pause after which a test expects something, without a comment that says what
+ * must not happen meanwhile. What must happen is waited for.
  */
 async function findPauses(): Promise<string[]> {
   const found: string[] = [];
@@ -390,6 +411,17 @@ describe("the architecture", () => {
     expect(broken).toEqual([]);
     // The rule recognizes the queries where they are.
     expect(apiSources.filter((source) => findSql(source).length > 0).length).toBeGreaterThan(5);
+  });
+
+  test("comments are at most 100 characters wide, like the code", () => {
+    const wide = allSources
+      .filter(({ path }) => path !== GENERATED)
+      .flatMap(({ path, text }) =>
+        text
+          .split("\n")
+          .flatMap((line, index) => (isWideComment(line) ? `${path}:${index + 1}` : [])),
+      );
+    expect(wide).toEqual([]);
   });
 
   test("a file's header stands above its imports", () => {

@@ -1,6 +1,7 @@
 /**
- * Goal: numbers in documents are those of the code. Method: each row has words of a page, and the constant whose value they
- * state. Bounds on input have a page and a test of their own (`input-bounds.test.ts`).
+ * Goal: numbers in documents are those of the code. Method: each row has words of a page, and the
+ * constant whose value they state. Bounds on input have a page and a test of their own
+ * (`input-bounds.test.ts`).
  */
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";

@@ -43,7 +43,10 @@ function listPaths({ text }: Document): string[] {
     .filter((path) => !PLACEHOLDER.test(path) && !GENERATED.test(path) && !OPERATORS.has(path));
 }
 
-/** Folders that begin with a dot hold what runs on this machine; `nats` and the like are in an archive. */
+/**
+ * Folders that begin with a dot hold what runs on this machine; `nats` and the like are in an
+ * archive.
+ */
 const isFolder = (name: string): boolean =>
   !name.startsWith(".") && existsSync(join(ROOT, name)) && statSync(join(ROOT, name)).isDirectory();
 

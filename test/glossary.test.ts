@@ -1,4 +1,7 @@
-/** Goal: docs/glossary.md leads a newcomer to the code: its files exist, and a term is found at once. */
+/**
+ * Goal: docs/glossary.md leads a newcomer to the code: its files exist, and a term is found at
+ * once.
+ */
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";

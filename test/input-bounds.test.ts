@@ -1,5 +1,6 @@
 /**
- * Goal: docs/input-bounds.md is correct: each bound it lists is in the file it names, with that value.
+ * Goal: docs/input-bounds.md is correct: each bound it lists is in the file it names, with that
+ * value.
  */
 import { expect, test } from "bun:test";
 import { join } from "node:path";

@@ -1,6 +1,6 @@
 /**
- * Goal: no input makes a regular expression take more than linear time. Method: scslre, the library behind
- * eslint-plugin-regexp's super-linear rules, checks every expression in the code.
+ * Goal: no input makes a regular expression take more than linear time. Method: scslre, the library
+ * behind eslint-plugin-regexp's super-linear rules, checks every expression in the code.
  */
 import { expect, test } from "bun:test";
 import { join, relative } from "node:path";
@@ -69,7 +69,10 @@ function isRegExp(expression: ts.Expression): boolean {
   return ts.isIdentifier(expression) && expression.text === "RegExp";
 }
 
-/** Finds what makes the expression super-linear, including moving the start of the match along the input. */
+/**
+ * Finds what makes the expression super-linear, including moving the start of the match along the
+ * input.
+ */
 function findProblems({ source, flags }: Found): string[] {
   const literal = { source, flags };
   // Assumes a rejecting suffix: an expression that always matches may be part of one that does not.

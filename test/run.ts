@@ -1,7 +1,8 @@
 /**
- * `npm test`: runs all tests, unit tests first, and prints one line with the counts at the end. `bun run test:unit`
- * runs those that need no stack; `bun run test:e2e [name …]` the end-to-end tests, or those whose names contain a word;
- * `bun run test:affected [commit]` those that can see what changed since a commit, or is not committed.
+ * `npm test`: runs all tests, unit tests first, and prints one line with the counts at the end.
+ * `bun run test:unit` runs those that need no stack; `bun run test:e2e [name …]` the end-to-end
+ * tests, or those whose names contain a word; `bun run test:affected [commit]` those that can see
+ * what changed since a commit, or is not committed.
  */
 import { findAffected } from "./runner/affected.ts";
 import { type Failure, type Outcome, runBunTest } from "./runner/bun-test.ts";
@@ -9,12 +10,16 @@ import { countCores } from "./runner/cores.ts";
 import { type FileOutcome, findFiles, runFiles } from "./runner/end-to-end.ts";
 import { collectStarts, sum, writeTiming } from "./runner/timing.ts";
 
-/** Timeout of one unit test, also on a machine that is six times slower than ours: one that takes longer hangs. */
+/**
+ * Timeout of one unit test, also on a machine that is six times slower than ours: one that takes
+ * longer hangs.
+ */
 const UNIT_TIMEOUT_MS = 600_000;
 
 /**
- * Files of end-to-end tests, and processes of unit tests, that run at a time for each core. They wait half of the time and
- * two thirds of it: for elections, leases, time-outs. With these, two cores have no more to give.
+ * Files of end-to-end tests, and processes of unit tests, that run at a time for each core. They
+ * wait half of the time and two thirds of it: for elections, leases, time-outs. With these, two
+ * cores have no more to give.
  */
 const FILES_PER_CORE = 2;
 const UNIT_PROCESSES_PER_CORE = 3;
@@ -25,14 +30,15 @@ const CORES_MAX = 2;
 const CORES = Math.min(CORES_MAX, countCores());
 
 /**
- * Files with failed tests that are run once more, alone, when all others have ended: on a busy machine a test may fail
- * for want of time. One that passes then is listed as flaky, which is a fault to mend; more of them are no coincidence.
+ * Files with failed tests that are run once more, alone, when all others have ended: on a busy
+ * machine a test may fail for want of time. One that passes then is listed as flaky, which is a
+ * fault to mend; more of them are no coincidence.
  */
 const RERUN_FILES_MAX = 3;
 
 /**
- * The slowest files of unit tests, which start first: with the slowest last, one process works on it while the others have
- * nothing to do. `bun test --update-timings` writes it.
+ * The slowest files of unit tests, which start first: with the slowest last, one process works on
+ * it while the others have nothing to do. `bun test --update-timings` writes it.
  */
 const UNIT_TIMINGS = "test/runner/unit-timings.json";
 
@@ -124,7 +130,10 @@ async function runEndToEnd(selected: readonly string[]): Promise<FileOutcome[]> 
   return await runFiles(selected, Math.ceil(FILES_PER_CORE * CORES));
 }
 
-/** Runs the files of failed tests again, alone, unless they are too many; finds the failures that did not come again. */
+/**
+ * Runs the files of failed tests again, alone, unless they are too many; finds the failures that
+ * did not come again.
+ */
 async function findFlaky(failed: readonly Failure[]): Promise<Failure[]> {
   const again = [...new Set(failed.map(({ file }) => file))].filter((file) =>
     file.endsWith(".test.ts"),

@@ -1,4 +1,7 @@
-/** `bun run screenshots`: screenshots of every page, light and dark, desktop and phone, in `screenshots/`. */
+/**
+ * `bun run screenshots`: screenshots of every page, light and dark, desktop and phone, in
+ * `screenshots/`.
+ */
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 

@@ -7,7 +7,10 @@ import { HOUR_MS } from "../shared/durations.ts";
 /** A longer insert is retried; its deduplication token makes that safe. */
 const REQUEST_TIMEOUT_MS = 30_000;
 
-/** A migration that fills a table from all clicks takes long, and a statement still runs after its request timed out. */
+/**
+ * A migration that fills a table from all clicks takes long, and a statement still runs after its
+ * request timed out.
+ */
 export const MIGRATION_TIMEOUT_MS = 6 * HOUR_MS;
 
 /** A comparison of the consistency check may take long; ClickHouse gives it up before this. */
@@ -42,6 +45,9 @@ export const isDiskFull = (error: unknown): boolean =>
   error instanceof ClickHouseError &&
   (error.code === NOT_ENOUGH_SPACE || error.message.includes("No space left on device"));
 
-/** Whether a retry of an insert cannot succeed. Other errors can be temporary: a missing table, a memory limit. */
+/**
+ * Whether a retry of an insert cannot succeed. Other errors can be temporary: a missing table, a
+ * memory limit.
+ */
 export const isRejected = (error: unknown): boolean =>
   error instanceof ClickHouseError && REJECTED.has(error.code);

@@ -27,8 +27,8 @@ export const configSchema = z.object({
   /** Where `geoip-update` downloads each of them from. */
   GEOIP_URLS: envList(),
   /**
-   * Effect of `Sec-GPC: 1` and `DNT: 1` besides hiding city and referrer path: with `anonymous` each such click
-   * counts as a separate visitor.
+   * Effect of `Sec-GPC: 1` and `DNT: 1` besides hiding city and referrer path: with `anonymous`
+   * each such click counts as a separate visitor.
    */
   PRIVACY_SIGNAL: z.enum(["honour", "anonymous"]).default("honour"),
   /** Key of the visitor hashes. After a change every visitor counts as new. */

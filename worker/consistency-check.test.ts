@@ -1,4 +1,7 @@
-/** Goal: what looks wrong while clicks are stored is rebuilt only by the owner, and only if it still is between inserts. */
+/**
+ * Goal: what looks wrong while clicks are stored is rebuilt only by the owner, and only if it still
+ * is between inserts.
+ */
 import { describe, expect, test } from "bun:test";
 
 import type { ClickHouse, Difference } from "../shared/clicks/rollups.ts";
@@ -16,7 +19,10 @@ const HOUR = 3_600;
 /** Found in every comparison of this table. */
 type Wrong = Map<string, Omit<Difference, "table">[]>;
 
-/** A ClickHouse whose clicks are whole, and whose comparisons find these differences; notes the tables it rebuilds. */
+/**
+ * A ClickHouse whose clicks are whole, and whose comparisons find these differences; notes the
+ * tables it rebuilds.
+ */
 function createClickHouse(wrong: Wrong) {
   const rebuilt: string[] = [];
   let queries = 0;

@@ -1,7 +1,7 @@
 /**
- * The consistency check: once an hour, and when an operator requests a repair, the owner of the clicks compares rollups with
- * their clicks. Clicks are stored meanwhile, so each difference is only suspected; it is compared again between two inserts,
- * and then rebuilt (batches/repair.ts).
+ * The consistency check: once an hour, and when an operator requests a repair, the owner of the
+ * clicks compares rollups with their clicks. Clicks are stored meanwhile, so each difference is
+ * only suspected; it is compared again between two inserts, and then rebuilt (batches/repair.ts).
  */
 import {
   readRequests,

@@ -1,4 +1,7 @@
-/** Goal: the figures of links in PostgreSQL follow ClickHouse, never go down, and survive faults of both. */
+/**
+ * Goal: the figures of links in PostgreSQL follow ClickHouse, never go down, and survive faults of
+ * both.
+ */
 import {
   afterAll,
   beforeAll,
@@ -20,8 +23,8 @@ import { startCounters } from "./counters.ts";
 setDefaultTimeout(60_000);
 
 /**
- * What the rollup and `clicks` hold for a link: clicks of people and of bots, visitors by either, and the last click of a person
- * in Unix milliseconds.
+ * What the rollup and `clicks` hold for a link: clicks of people and of bots, visitors by either,
+ * and the last click of a person in Unix milliseconds.
  */
 type Totals = { clicks: number; bots: number; approximate: number; exact: number; last?: number };
 
@@ -51,7 +54,10 @@ beforeEach(() => {
   clickhouseFails = false;
 });
 
-/** Returns rows for the four queries of the counters from `totals`. Numbers are text, as ClickHouse sends 64-bit ones. */
+/**
+ * Returns rows for the four queries of the counters from `totals`. Numbers are text, as ClickHouse
+ * sends 64-bit ones.
+ */
 const clickhouse: Pick<ClickHouse, "query"> = {
   async query({ query, query_params }) {
     if (clickhouseFails) throw new Error("ClickHouse is down.");

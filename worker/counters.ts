@@ -1,8 +1,8 @@
 /**
- * Writes the counters of links to PostgreSQL: the absolute totals of every link with new clicks, so that a repeated or lost
- * write does no harm. A counter never decreases, except by the clicks that a repair of rollups removed. The totals of a link
- * are sums of its days: at most three rows for each day with clicks, however many these are. The last click is the latest of
- * those that this worker has stored; for clicks that another one stored, it is read from ClickHouse.
+ * Writes the counters of links to PostgreSQL: absolute totals, so that a repeated or lost write
+ * does no harm. A counter never decreases, except by the clicks that a repair of rollups removed. A
+ * link's totals are sums of its days: at most three rows for each day with clicks. Its last click
+ * is the latest that this worker has stored; of another worker's clicks, it is in ClickHouse.
  */
 import type postgres from "postgres";
 
@@ -25,22 +25,23 @@ const FLUSH_INTERVAL_MS = 1_000;
 const BATCH = 1_000;
 
 /**
- * Up to this many clicks of all classes, a link's `unique_clicks` is the exact number of distinct visitors; beyond, it is
- * estimated from the rollup (0.8 % error). The API's `ANALYTICS_EXACT_CLICKS_MAX` (api/analytics/sources.ts) is higher, as the
- * API counts on request and this after every click. Between the two limits, `unique_clicks` can differ from the exact
+ * Up to this many clicks of all classes, a link's `unique_clicks` is the exact number of distinct
+ * visitors; beyond, it is estimated from the rollup (0.8 % error). The API's
+ * `ANALYTICS_EXACT_CLICKS_MAX` (api/analytics/sources.ts) is higher, as the API counts on request
+ * and this after every click. Between the two limits, `unique_clicks` can differ from the exact
  * analytics by 0.8 %; above both, both are estimates.
  */
 const COUNTERS_EXACT_CLICKS_MAX = 10_000;
 
 /**
- * Up to this many visitors, the rollup's number is exact as well: a state is a set of up to 512 hashes before it becomes an
- * estimate, which is off by less than the difference. So the raw clicks of most links are not read.
+ * Up to this many visitors, the rollup's number is exact as well: a state is a set of up to 512
+ * hashes before it becomes an estimate. So the raw clicks of most links are not read.
  */
 const EXACT_STATE_VISITORS_MAX = 400;
 
 /**
- * Links with clicks within 72 hours are counted again when a worker starts or takes over. Buckets of the rollup begin up to a day
- * before their clicks.
+ * Links with clicks within 72 hours are counted again when a worker starts or takes over. Buckets
+ * of the rollup begin up to a day before their clicks.
  */
 const RECENT_SECONDS = (72 + 24) * HOUR_SECONDS;
 
@@ -57,7 +58,7 @@ export type Counters = {
   touch(links: Iterable<ClickedLink>): void;
   /** Marks the links whose rollups were rebuilt, and lowers their counters by the surplus. */
   correct(rebuilt: readonly Difference[]): void;
-  /** Counts every link with recent clicks again, in case another worker stored some and did not write them. */
+  /** Counts links with recent clicks again, in case another worker stored some and wrote none. */
   recount(): void;
   /** Links whose counters are not written yet. */
   pending(): number;
@@ -276,8 +277,8 @@ type CountersRow = Totals & {
 };
 
 /**
- * Skips links that were deleted meanwhile: they have no row to update. A counter decreases by the surplus at most, and never
- * below the totals: if rollups have expired, only the counter still has their clicks. The last click only moves forward.
+ * Skips links that were deleted meanwhile. A counter decreases by the surplus at most, and never
+ * below the totals: it alone has clicks whose rollups expired. The last click only moves forward.
  */
 async function write(sql: postgres.Sql, rows: readonly CountersRow[]): Promise<void> {
   const column = (name: Exclude<keyof CountersRow, "link_id">) =>

@@ -1,6 +1,7 @@
 /**
- * Watches the room on ClickHouse's disk. When it is full, clicks are not stored and wait in NATS for 72 hours; long before,
- * ClickHouse has no room to merge parts, and then rejects inserts for their number.
+ * Watches the room on ClickHouse's disk. When it is full, clicks are not stored and wait in NATS
+ * for 72 hours; long before, ClickHouse has no room to merge parts, and then rejects inserts for
+ * their number.
  */
 import { type ClickHouse, queryRows } from "../shared/clicks/query.ts";
 import { MINUTE_MS } from "../shared/durations.ts";
@@ -9,7 +10,10 @@ import { repeat } from "../shared/repeat.ts";
 
 const INTERVAL_MS = MINUTE_MS;
 
-/** Room that ClickHouse needs to merge parts, as a share of what its tables have: it deletes parts only afterwards. */
+/**
+ * Room that ClickHouse needs to merge parts, as a share of what its tables have: it deletes parts
+ * only afterwards.
+ */
 const SHARE_MIN = 0.2;
 
 /** Room below which any disk is nearly full. */

@@ -1,6 +1,7 @@
 /**
- * `shorthop geoip update`: downloads the GeoIP databases of `GEOIP_URLS` to the paths of `GEOIP_DATABASES`. A file is
- * replaced atomically, and only by a newer city database that can be read; a running worker then reads it again.
+ * `shorthop geoip update`: downloads the GeoIP databases of `GEOIP_URLS` to the paths of
+ * `GEOIP_DATABASES`. A file is replaced atomically, and only by a newer city database that can be
+ * read; a running worker then reads it again.
  */
 import { createReadStream, createWriteStream } from "node:fs";
 import { chmod, mkdir, open, rename, rm } from "node:fs/promises";
@@ -24,8 +25,9 @@ const KNOWN_ADDRESSES = ["8.8.8.8", "2001:4860:4860::8888"];
 const GZIP = Buffer.from([0x1f, 0x8b]);
 
 /**
- * Updates one database; returns a message about the result. `url` may contain `{YYYY}` and `{MM}`: this month, or the month
- * before if this month's is not published yet. Throws, and leaves the file as it is, when there is no usable database.
+ * Updates one database; returns a message about the result. `url` may contain `{YYYY}` and `{MM}`:
+ * this month, or the month before if this month's is not published yet. Throws, and leaves the file
+ * as it is, when there is no usable database.
  */
 export async function updateDatabase(url: string, path: string, now = new Date()): Promise<string> {
   await mkdir(dirname(path), { recursive: true });

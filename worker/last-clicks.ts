@@ -1,6 +1,7 @@
 /**
- * Last clicks of links by people, from ClickHouse. The worker that stores clicks knows the times of those; these queries are
- * for clicks that another worker has stored. No rollup has exact times: one more column in each would cost every insert.
+ * Last clicks of links by people, from ClickHouse. The worker that stores clicks knows the times of
+ * those; these queries are for clicks that another worker has stored. No rollup has exact times:
+ * one more column in each would cost every insert.
  */
 import type postgres from "postgres";
 
@@ -13,7 +14,9 @@ const FILLED_AT_ONCE = 10_000;
 
 type LastClick = { link_id: Uuid; last_click: string };
 
-/** Returns the last click of each of these links since a time in Unix seconds, in Unix milliseconds. */
+/**
+ * Returns the last click of each of these links since a time in Unix seconds, in Unix milliseconds.
+ */
 export async function readLastClicks(
   clickhouse: Pick<ClickHouse, "query">,
   linkIds: readonly Uuid[],
@@ -31,8 +34,8 @@ export async function readLastClicks(
 }
 
 /**
- * Where last clicks are read from when they are filled. Where retention has deleted a link's clicks, the beginning of the last
- * quarter of an hour that has some.
+ * Where last clicks are read from when they are filled. Where retention has deleted a link's
+ * clicks, the beginning of the last quarter of an hour that has some.
  */
 const SOURCES = [
   { table: "clicks_15m", time: "toUnixTimestamp(max(bucket)) * 1000" },
@@ -40,8 +43,8 @@ const SOURCES = [
 ];
 
 /**
- * Writes the last clicks of all links to PostgreSQL, where they are later than those there. A run that was interrupted can be
- * repeated, also while clicks are stored.
+ * Writes the last clicks of all links to PostgreSQL, where they are later than those there. A run
+ * that was interrupted can be repeated, also while clicks are stored.
  */
 export async function fillLastClicks(
   clickhouse: Pick<ClickHouse, "query">,

@@ -1,7 +1,7 @@
 /**
- * The worker process. `bun worker/main.ts` runs it. The argument `migrate` updates the schema and exits, `check`
- * reports whether the worker could start, `geoip-update` downloads GeoIP databases, `cluster-schema NAME` prints the
- * schema for a cluster.
+ * The worker process. `bun worker/main.ts` runs it. The argument `migrate` updates the schema and
+ * exits, `check` reports whether the worker could start, `geoip-update` downloads GeoIP databases,
+ * `cluster-schema NAME` prints the schema for a cluster.
  */
 import { CLICKS_STREAM, DEAD_LETTERS_STREAM } from "../shared/contracts/streams.ts";
 import { loadConfig } from "../shared/env.ts";

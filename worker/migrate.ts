@@ -14,8 +14,8 @@ import { migrateClickHouse } from "./migrations/migrate.ts";
 import { setRetention } from "./migrations/retention.ts";
 
 /**
- * Creates the database of `CLICKHOUSE_URL` if it is missing, applies pending migrations and sets the retention. Needs
- * PostgreSQL with its own migrations. Logs to standard output, or to `output`.
+ * Creates the database of `CLICKHOUSE_URL` if it is missing, applies pending migrations and sets
+ * the retention. Needs PostgreSQL with its own migrations. Logs to standard output, or to `output`.
  */
 export async function migrate(
   env: Record<string, string | undefined>,

@@ -1,20 +1,35 @@
-/** Links whose counters are to be written, and what the worker knows of them beside their totals in ClickHouse. */
+/**
+ * Links whose counters are to be written, and what the worker knows of them beside their totals in
+ * ClickHouse.
+ */
 import type { Difference } from "../shared/clicks/rollups.ts";
 import type { Uuid } from "../shared/ids.ts";
 
 /** A link with new clicks. */
 export type ClickedLink = {
   linkId: Uuid;
-  /** The time of its last click by a person, in Unix milliseconds; 0 if none of the clicks is by a person. */
+  /**
+   * The time of its last click by a person, in Unix milliseconds; 0 if none of the clicks is by a
+   * person.
+   */
   lastClick: number;
 };
 
 export type PendingLink = {
-  /** The last click by a person that this worker has stored, in Unix milliseconds; 0 if there is none. */
+  /**
+   * The last click by a person that this worker has stored, in Unix milliseconds; 0 if there is
+   * none.
+   */
   lastClick: number;
-  /** Since when another worker may have stored clicks of the link, in Unix seconds; infinite if none has. */
+  /**
+   * Since when another worker may have stored clicks of the link, in Unix seconds; infinite if none
+   * has.
+   */
   unknownSince: number;
-  /** Clicks of people and of bots that a repair removed from the rollups, and that the link's counters may still contain. */
+  /**
+   * Clicks of people and of bots that a repair removed from the rollups, and that the link's
+   * counters may still contain.
+   */
   surplusClicks: number;
   surplusBots: number;
 };

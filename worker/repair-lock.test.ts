@@ -1,4 +1,7 @@
-/** Goal: two repairs never run at once, and a lost connection to PostgreSQL ends a repair, but not the worker. */
+/**
+ * Goal: two repairs never run at once, and a lost connection to PostgreSQL ends a repair, but not
+ * the worker.
+ */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 
 import { openPrimary } from "../shared/postgres.ts";

@@ -17,7 +17,10 @@ export type RepairLock = {
   release(): void;
 };
 
-/** Takes the lock. Throws an {@link AnotherRepairError} when it is taken, and an error when PostgreSQL does not respond. */
+/**
+ * Takes the lock. Throws an {@link AnotherRepairError} when it is taken, and an error when
+ * PostgreSQL does not respond.
+ */
 export async function takeRepairLock(sql: postgres.Sql): Promise<RepairLock> {
   const locked = Promise.withResolvers<boolean>();
   const released = Promise.withResolvers<void>();
@@ -34,8 +37,8 @@ export async function takeRepairLock(sql: postgres.Sql): Promise<RepairLock> {
       locked.reject(error);
     });
   const release = (): void => {
-    // The transaction of a lost connection must not continue: the library's commit would end the process
-    // (github.com/porsager/postgres/issues/1208).
+    // The transaction of a lost connection must not continue: the library's commit would end the
+    // process (github.com/porsager/postgres/issues/1208).
     if (!isGone) released.resolve();
   };
   try {

@@ -17,15 +17,18 @@ export function createAccountService({ sql }: { sql: Sql }) {
     /** Lists all accounts, oldest first. `suspended` is an instant, or `infinity`. */
     list: () => listAccounts(sql),
 
-    /** Changes an account's plan, from its next request on. Returns false when there is no such account. */
+    /**
+     * Changes an account's plan, from its next request on. Returns false when there is no such
+     * account.
+     */
     async setPlan(id: Uuid, plan: Plan, limits: AccountLimits): Promise<boolean> {
       requireAllowedLimits(plan, limits);
       return await updatePlan(sql, id, plan, limits);
     },
 
     /**
-     * Suspends an account's access for `minutes`, or until the suspension is lifted; 0 lifts it. Returns false when
-     * there is no such account.
+     * Suspends an account's access for `minutes`, or until the suspension is lifted; 0 lifts it.
+     * Returns false when there is no such account.
      */
     suspend: (id: Uuid, minutes: number | undefined): Promise<boolean> =>
       updateSuspension(sql, id, minutes),

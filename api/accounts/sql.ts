@@ -31,7 +31,10 @@ export async function updatePlan(
   return rows.length === 1;
 }
 
-/** Suspends an account for `minutes`, or without an end; 0 lifts the suspension. False when there is no such account. */
+/**
+ * Suspends an account for `minutes`, or without an end; 0 lifts the suspension. False when there is
+ * no such account.
+ */
 export async function updateSuspension(
   sql: Sql,
   id: Uuid,

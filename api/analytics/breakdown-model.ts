@@ -1,4 +1,7 @@
-/** Schemas of responses that break down clicks: by location, device, referrer, any dimension and time of the week. */
+/**
+ * Schemas of responses that break down clicks: by location, device, referrer, any dimension and
+ * time of the week.
+ */
 import * as z from "zod";
 
 import { LAST_CLICK_AT } from "../../shared/contracts/examples.ts";

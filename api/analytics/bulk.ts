@@ -33,8 +33,8 @@ type LinksQuery = {
 };
 
 /**
- * Counts the links that have clicks in the range. The range must start and end on a quarter of an hour, as
- * those of all named periods do.
+ * Counts the links that have clicks in the range. The range must start and end on a quarter of an
+ * hour, as those of all named periods do.
  */
 export async function countMany(
   clickhouse: ClickHouse,

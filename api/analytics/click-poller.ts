@@ -103,7 +103,10 @@ export function createClickPoller({
       return () => void state.subscribers.delete(subscriber);
     },
 
-    /** Reads the latest clicks of a link since an instant (Unix milliseconds), oldest first, at most 1,000. */
+    /**
+     * Reads the latest clicks of a link since an instant (Unix milliseconds), oldest first, at most
+     * 1,000.
+     */
     readSince: async (linkId: Uuid, since: number): Promise<LiveRow[]> =>
       (await readRows(linkId, since, "DESC")).toReversed(),
 

@@ -9,7 +9,10 @@ import { type PeriodQuery, type Range, resolveRange } from "./period.ts";
 const at = (text: string): number => Date.parse(text);
 const NOW = at("2026-11-20T14:35:00Z");
 
-/** Zones that change their clocks by an hour or half an hour, at midnight or by night, and that skipped a day. */
+/**
+ * Zones that change their clocks by an hour or half an hour, at midnight or by night, and that
+ * skipped a day.
+ */
 const ZONES = [
   "UTC",
   "Europe/Berlin",

@@ -19,10 +19,11 @@ export type Comparison = (typeof COMPARISONS)[number];
 type Zoned = Temporal.ZonedDateTime;
 
 /**
- * Resolves the range that a query's range is compared with: the one of equal length right before it, or the one a year
- * earlier. Whole local days are compared with whole local days, also across clock changes, and whole calendar months with
- * whole months. A range that is not over at `now` (Unix milliseconds) is compared up to the same moment of the earlier one.
- * Throws `invalid_request` for the period `all`, and before the year 1.
+ * Resolves the range that a query's range is compared with: the one of equal length right before
+ * it, or the one a year earlier. Whole local days are compared with whole local days, also across
+ * clock changes, and whole calendar months with whole months. A range that is not over at `now`
+ * (Unix milliseconds) is compared up to the same moment of the earlier one. Throws
+ * `invalid_request` for the period `all`, and before the year 1.
  */
 export function resolveComparison(
   query: PeriodQuery,

@@ -10,7 +10,10 @@ const names = new Intl.DisplayNames(["en"], { type: "region", fallback: "none" }
 export const countryName = (code: string): string =>
   code === UNKNOWN_COUNTRY ? UNKNOWN : (names.of(code) ?? code);
 
-/** Returns the code of a country in upper case, `ZZ` included; undefined when there is no such country. */
+/**
+ * Returns the code of a country in upper case, `ZZ` included; undefined when there is no such
+ * country.
+ */
 export function parseCountry(text: string): string | undefined {
   const code = text.toUpperCase();
   const country = replacementOf(code) ?? code;

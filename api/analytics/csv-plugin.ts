@@ -5,7 +5,9 @@ import { noted } from "../auth/access-rules.ts";
 import { addVary } from "../http/vary.ts";
 import { prefersCsv, type Table, toCsv } from "./csv.ts";
 
-/** Adds the route option `csv`, which converts a response to a table for clients that prefer CSV. */
+/**
+ * Adds the route option `csv`, which converts a response to a table for clients that prefer CSV.
+ */
 export const csvPlugin = new Elysia({ name: "csv" }).macro({
   csv: (convert: (body: unknown) => Table) => ({
     detail: noted({ "x-csv": true }),

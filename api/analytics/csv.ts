@@ -25,7 +25,10 @@ export function prefersCsv(accept: string | null): boolean {
 /** Rows that are written at once: some tenths of a millisecond. */
 const ROWS_AT_ONCE = 50;
 
-/** Writes a table as CSV. Divides the work into turns of the event loop, so that other requests are served. */
+/**
+ * Writes a table as CSV. Divides the work into turns of the event loop, so that other requests are
+ * served.
+ */
 export async function toCsv({ columns, rows }: Table): Promise<string> {
   const turn = beginTurn();
   const parts = [toLines([columns])];

@@ -27,8 +27,8 @@ type Span = Pick<QueryRange, "from" | "to" | "rawFrom">;
 type Days = { dayFrom: number; dayTo: number };
 
 /**
- * Returns the days of a range to read from the rollup. An edge whose raw clicks have been deleted is rounded to the
- * whole day.
+ * Returns the days of a range to read from the rollup. An edge whose raw clicks have been deleted
+ * is rounded to the whole day.
  */
 export function splitDays({ from, to, rawFrom }: Span): Days {
   const [firstDay, lastDay] = [floorToDay(from), floorToDay(to)];

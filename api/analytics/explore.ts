@@ -115,7 +115,9 @@ const toResponse = (
   next_cursor,
 });
 
-/** Returns the first and the last click, and clicks by weekday and hour; throws `invalid_request`. */
+/**
+ * Returns the first and the last click, and clicks by weekday and hour; throws `invalid_request`.
+ */
 export async function exploreTimes(
   clickhouse: ClickHouse,
   { scope, range, rollup }: SelectedClicks,

@@ -1,5 +1,6 @@
 /**
- * Filters of analytics: which clicks are counted. Several values of one filter are alternatives, and all filters must match.
+ * Filters of analytics: which clicks are counted. Several values of one filter are alternatives,
+ * and all filters must match.
  */
 import type { Uuid } from "../../shared/ids.ts";
 import { ApiError } from "../http/errors.ts";
@@ -107,7 +108,10 @@ export type LinkSets = { anyOf: readonly Uuid[] | undefined; noneOf: readonly Uu
  */
 const PARAMETER_LINKS_MAX = 3_000;
 
-/** The condition of sets of links, on any table with links or subjects; undefined when all links count. */
+/**
+ * The condition of sets of links, on any table with links or subjects; undefined when all links
+ * count.
+ */
 export function linkCondition(
   { anyOf, noneOf }: LinkSets,
   column: "link_id" | "subject_id",

@@ -1,4 +1,6 @@
-/** A stream of a link's new clicks as server-sent events, for one client, fed by a shared poller. */
+/**
+ * A stream of a link's new clicks as server-sent events, for one client, fed by a shared poller.
+ */
 import { HOUR_MS } from "../../shared/durations.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import type { AccountScope } from "../http/principal.ts";
@@ -42,8 +44,8 @@ export type LiveReader = {
 type StreamDeps = { poller: ClickPoller; now: () => number };
 
 /**
- * Creates a stream of events for one client. It ends when the client disconnects, falls behind or loses
- * its authorisation, or when its lifetime is over.
+ * Creates a stream of events for one client. It ends when the client disconnects, falls behind or
+ * loses its authorisation, or when its lifetime is over.
  */
 export function createStream(
   deps: StreamDeps,
@@ -147,7 +149,9 @@ function isNew(row: LiveRow, resumeFrom: ResumePoint | undefined, start: number)
   return ms > resumeFrom.ms || (ms === resumeFrom.ms && row.position > resumeFrom.position);
 }
 
-/** The point to resume from; undefined when the id is absent, malformed, too old or in the future. */
+/**
+ * The point to resume from; undefined when the id is absent, malformed, too old or in the future.
+ */
 function parseLastEventId(lastEventId: string | null, now: number): ResumePoint | undefined {
   const [, digits, position] =
     /^(\d{13})\.([0-9a-f-]{36}\.\d{1,10}\.\d{1,5})$/.exec(lastEventId ?? "") ?? [];

@@ -1,4 +1,6 @@
-/** Live clicks of links: opens a stream per client, as many as an account and a process may have. */
+/**
+ * Live clicks of links: opens a stream per client, as many as an account and a process may have.
+ */
 import { ApiError } from "../http/errors.ts";
 import type { StreamLeases } from "../limits/stream-leases.ts";
 import type { ClickPoller } from "./click-poller.ts";

@@ -13,7 +13,10 @@ export type PeriodQuery = {
   timezone?: string | undefined;
 };
 
-/** One step of the time axis: its local date (of an hour: date and time), and its start in Unix milliseconds. */
+/**
+ * One step of the time axis: its local date (of an hour: date and time), and its start in Unix
+ * milliseconds.
+ */
 type Bucket = { label: string; start: number };
 
 export type Range = {
@@ -33,8 +36,9 @@ const PERIOD_DAYS = { "7d": 7, "30d": 30, "90d": 90 } as const;
 const SPAN_YEARS_MAX = 5;
 
 /**
- * Resolves the period or the custom dates of a query. The period `all` starts on the day of `createdAt`. Both
- * instants are Unix milliseconds. Throws `invalid_request`, which names the parameter.
+ * Resolves the period or the custom dates of a query. The period `all` starts on the day of
+ * `createdAt`. Both instants are Unix milliseconds. Throws `invalid_request`, which names the
+ * parameter.
  */
 export function resolveRange(query: PeriodQuery, createdAt: number, now: number): Range {
   const zone = parseZone(query.timezone ?? "UTC");
@@ -97,8 +101,8 @@ export function resolveOffsets(
 }
 
 /**
- * The local hour that contains an instant. If the clocks change within an hour (by half an hour on Lord Howe,
- * at a quarter to three on Chatham), each part of it counts as an hour.
+ * The local hour that contains an instant. If the clocks change within an hour (by half an hour on
+ * Lord Howe, at a quarter to three on Chatham), each part of it counts as an hour.
  */
 function hourAt(instant: number, zone: string): Bucket & { end: number } {
   const local = Temporal.Instant.fromEpochMilliseconds(instant).toZonedDateTimeISO(zone);

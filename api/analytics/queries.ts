@@ -22,7 +22,7 @@ import {
 } from "./sources.ts";
 import { countVisitors, type IsFew } from "./visitors.ts";
 
-/** Clicks of the counted classes with their distinct visitors, and clicks of bots and prefetches. */
+/** Clicks of the counted classes, their distinct visitors, and clicks of bots and prefetches. */
 type Counts = { clicks: number; unique: number; bots: number; prefetches: number };
 
 export type SummaryCounts = {
@@ -48,8 +48,8 @@ type CountScope = {
 };
 
 /**
- * Counts a link's clicks in the range, in total and by bucket. A visitor of several buckets counts once in
- * each, so the visitors of the buckets do not add up to the total.
+ * Counts a link's clicks in the range, in total and by bucket. A visitor of several buckets counts
+ * once in each, so the visitors of the buckets do not add up to the total.
  */
 export function countClicks(
   clickhouse: ClickHouse,

@@ -1,4 +1,6 @@
-/** Goal: `/v1/analytics` validates and authorises queries and writes CSV, on a fake store of clicks. */
+/**
+ * Goal: `/v1/analytics` validates and authorises queries and writes CSV, on a fake store of clicks.
+ */
 import { beforeAll, beforeEach, describe, expect, test } from "bun:test";
 
 import { encodeId, newUuid } from "../../shared/ids.ts";

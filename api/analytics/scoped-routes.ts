@@ -1,6 +1,6 @@
 /**
- * The routes of counts of clicks, defined once for both scopes: `/v1/analytics/:link_id/…` counts the clicks of a link,
- * `/v1/analytics/…` those of all links of the account.
+ * The routes of counts of clicks, defined once for both scopes: `/v1/analytics/:link_id/…` counts
+ * the clicks of a link, `/v1/analytics/…` those of all links of the account.
  */
 import { Elysia } from "elysia";
 import * as z from "zod";

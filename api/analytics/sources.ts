@@ -21,7 +21,10 @@ export const ANALYTICS_EXACT_CLICKS_MAX = 1_000_000;
 export const EXACT_VISITORS = "uniqExact(visitor)";
 export const ESTIMATED_VISITORS = "uniqCombined64(14)(visitor)";
 
-/** For links with fewer clicks than this, scanning raw clicks is cheaper than querying several rollups. */
+/**
+ * For links with fewer clicks than this, scanning raw clicks is cheaper than querying several
+ * rollups.
+ */
 export const LOW_VOLUME_CLICKS = 50_000;
 
 /** The table that clicks over time are counted from. */

@@ -54,7 +54,10 @@ function createAuth() {
     keyLimits: createKeyLimits(),
     rejections: createRejectionCache(),
   });
-  /** Returns `ok`, or the error code; like the error plugin, consumes from the address when nobody was identified. */
+  /**
+   * Returns `ok`, or the error code; like the error plugin, consumes from the address when nobody
+   * was identified.
+   */
   async function call(address: string, key?: string, access: Access = RULE): Promise<string> {
     const context: Call = { address, windows: [] };
     const headers: Record<string, string | number> = {};

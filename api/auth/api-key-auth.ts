@@ -47,7 +47,8 @@ export function createVerifiedKeys(): VerifiedKeys {
   return {
     add: (id) => void keys.set(id, true),
     remove(id) {
-      // Not deleted: lru-cache clears its arrays, of VERIFIED_MAX elements, when its last entry is deleted.
+      // Not deleted: lru-cache clears its arrays, of VERIFIED_MAX elements, when its last entry is
+      // deleted.
       if (keys.has(id)) keys.set(id, false);
     },
     has: (id) => keys.get(id) === true,
@@ -110,7 +111,8 @@ async function authorizeRequest(
   const key = parseKey(bearerToken(authorization) ?? "");
   if (key === undefined) throw invalidKey();
   const id = keyId(key);
-  // A network that sends keys which do not work causes no more queries. A recently verified key passes.
+  // A network that sends keys which do not work causes no more queries. A recently verified key
+  // passes.
   if (!verifiedKeys.has(id)) {
     for (const limit of [unknownKeyLimit, refusedKeyLimit]) {
       if (limit.exhausted(call.address)) limit.enforce(call.address, headers);
@@ -138,7 +140,10 @@ async function authorizeRequest(
 /** Identifies the whole key, so that a guessed secret does not match the real one. */
 const keyId = (key: KeyParts): string => key.lookup + key.secretHash.toString("base64");
 
-/** The headers of a rejection describe the exhausted window, those of other responses the most constrained one. */
+/**
+ * The headers of a rejection describe the exhausted window, those of other responses the most
+ * constrained one.
+ */
 function describeLimits(result: AuthorizationResult): Record<string, string> {
   const { verdict, windows, suspendedUntil } = result;
   const window = verdict === "limited" ? exhausted(windows) : mostConstrained(windows);

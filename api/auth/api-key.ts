@@ -1,7 +1,7 @@
 /**
- * The format of an API key: `sk_live_` or `sk_test_`, a lookup id of 12 characters, a secret of 43 (256 bits) and a
- * checksum of 6, all base62. The prefix lets secret scanners find leaked keys; the checksum rejects typos and
- * guesses without a query, as in GitHub's token format.
+ * The format of an API key: `sk_live_` or `sk_test_`, a lookup id of 12 characters, a secret of 43
+ * (256 bits) and a checksum of 6, all base62. The prefix lets secret scanners find leaked keys; the
+ * checksum rejects typos and guesses without a query, as in GitHub's token format.
  */
 import { randomInt } from "node:crypto";
 

@@ -1,4 +1,6 @@
-/** Goal: every route authenticates and authorizes a request before it looks at anything else of it. */
+/**
+ * Goal: every route authenticates and authorizes a request before it looks at anything else of it.
+ */
 import { beforeAll, describe, expect, test } from "bun:test";
 
 import { createFakeApi, errorCodeOf, type FakeApi } from "../../test/harness/fake-api.ts";

@@ -1,4 +1,7 @@
-/** Goal: `authorize_request` decides by key, scope and every window, exactly, also for concurrent requests. */
+/**
+ * Goal: `authorize_request` decides by key, scope and every window, exactly, also for concurrent
+ * requests.
+ */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
 import type { Scope } from "../../shared/contracts/key-schemas.ts";

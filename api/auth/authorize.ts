@@ -1,4 +1,7 @@
-/** Authorizes requests of an API key in PostgreSQL, and consumes them from the account's rate limits. */
+/**
+ * Authorizes requests of an API key in PostgreSQL, and consumes them from the account's rate
+ * limits.
+ */
 import { DAY_SECONDS } from "../../shared/durations.ts";
 import { withTimeout } from "../../shared/timeout.ts";
 import { unavailable } from "../http/errors.ts";
@@ -34,8 +37,8 @@ export type BatchResult = AuthorizationResult & {
 const TIMEOUT_MS = 1_500;
 
 /**
- * Authorizes requests of any number of keys in one round trip. The result of a key that does not exist is undefined.
- * Throws `unavailable` when PostgreSQL does not respond in time.
+ * Authorizes requests of any number of keys in one round trip. The result of a key that does not
+ * exist is undefined. Throws `unavailable` when PostgreSQL does not respond in time.
  */
 export async function authorizeAll(
   sql: Sql,

@@ -25,7 +25,10 @@ const LATE_MS = 10;
 /** Maximum queries in flight, of which all but one are late. */
 const QUERIES_MAX = 6;
 
-/** Authorizes requests of several keys in one query; the result of a key that does not exist is undefined. */
+/**
+ * Authorizes requests of several keys in one query; the result of a key that does not exist is
+ * undefined.
+ */
 export type AuthorizeAll = (
   groups: readonly (Omit<RequestGroup, "rejected"> & { id: string })[],
 ) => Promise<readonly (BatchResult | undefined)[]>;

@@ -1,4 +1,7 @@
-/** Goal: a process that is behind refuses expensive calls before they cost anything, and goes on with all others. */
+/**
+ * Goal: a process that is behind refuses expensive calls before they cost anything, and goes on
+ * with all others.
+ */
 import { describe, expect, test } from "bun:test";
 
 import { encodeId, newUuid } from "../../shared/ids.ts";

@@ -8,22 +8,22 @@
  * 503. Then it calls an authenticator, which throws to reject the request. There are two:
  *
  * - `/v1` authenticates by API key (`api-key-auth.ts`). The scope is checked in PostgreSQL, by the
- *   function `authorize_request` (`api/migrations/*.sql`). In one call this function finds the key by
- *   its look-up id, compares the hash of its secret, checks that the key is neither revoked nor
- *   expired, that the account is not suspended, and that the route's scope is among the key's scopes.
- *   Then it counts the request against every rate limit of the account or, if one is exhausted,
- *   against none. If the key lacks the scope, it returns `forbidden`, and the API responds with 403. No
- *   request is accepted without a check in PostgreSQL (concurrent requests share one query), so a
- *   revocation takes effect with the next request, in all processes. Only rejections for a rate limit
- *   or a suspended account are cached, for one second.
+ *   function `authorize_request` (`api/migrations/*.sql`). In one call this function finds the key
+ *   by its look-up id, compares the hash of its secret, checks that the key is neither revoked nor
+ *   expired, that the account is not suspended, and that the route's scope is among the key's
+ *   scopes. Then it counts the request against every rate limit of the account or, if one is
+ *   exhausted, against none. If the key lacks the scope, it returns `forbidden`, and the API
+ *   responds with 403. No request is accepted without a check in PostgreSQL (concurrent requests
+ *   share one query), so a revocation takes effect with the next request, in all processes. Only
+ *   rejections for a rate limit or a suspended account are cached, for one second.
  * - The dashboard authenticates by session (`../sessions/session-auth.ts`). The path names the
  *   account. The user's role in it determines the scopes, and the authenticator checks that the
  *   route's scope is among them.
  *
  * Both authenticators record the principal on the request: the key or session, its account, mode
- * (live or test) and scopes. A scope permits an operation, not a resource. So every SQL statement on a
- * resource filters by the principal's account and mode, and a link of another account is not found
- * (404).
+ * (live or test) and scopes. A scope permits an operation, not a resource. So every SQL statement
+ * on a resource filters by the principal's account and mode, and a link of another account is not
+ * found (404).
  */
 import { Elysia } from "elysia";
 
@@ -68,7 +68,10 @@ const overloaded = (): ApiError =>
 
 export type AuthPlugin = ReturnType<typeof authPlugin>;
 
-/** The plugin that implements the `access`, `jsonBody`, `errors`, `conditional` and `idempotent` options of routes. */
+/**
+ * The plugin that implements the `access`, `jsonBody`, `errors`, `conditional` and `idempotent`
+ * options of routes.
+ */
 export const authPlugin = ({ authenticate, requestContext, parametersOf, isBehind }: AuthDeps) =>
   new Elysia({ name: "auth" })
     .use(requestContext)
@@ -90,7 +93,10 @@ export const authPlugin = ({ authenticate, requestContext, parametersOf, isBehin
           context.query = query;
         },
       }),
-      /** Declare it after `access`: the body of an unauthenticated request is neither read nor validated. */
+      /**
+       * Declare it after `access`: the body of an unauthenticated request is neither read nor
+       * validated.
+       */
       jsonBody: (presence: "required" | "optional") => ({
         // Elysia would read the body before authentication; this parser leaves it unread.
         parse: () => UNREAD_BODY,

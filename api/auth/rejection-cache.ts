@@ -19,7 +19,10 @@ const PLAN_WINDOWS = new Set(["burst", "minute", "day"]);
 type Rejection = { result: AuthorizationResult; until: number; clockAhead: number };
 
 export type RejectionCache = {
-  /** The cached rejection for this key and rule, with the current time; undefined when there is none. */
+  /**
+   * The cached rejection for this key and rule, with the current time; undefined when there is
+   * none.
+   */
   get(id: string, rule: AccessRule): AuthorizationResult | undefined;
   /** Caches a rejection by a rate limit or a suspension; ignores any other result. */
   record(id: string, rule: AccessRule, result: AuthorizationResult): void;

@@ -1,4 +1,6 @@
-/** The permissions of each role. An owner runs the account; a member works in it; a viewer reads. */
+/**
+ * The permissions of each role. An owner runs the account; a member works in it; a viewer reads.
+ */
 import type { Role } from "../../shared/contracts/users.ts";
 import type { Permission } from "./scopes.ts";
 

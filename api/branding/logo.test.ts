@@ -1,4 +1,7 @@
-/** Goal: a stored logo is an image that we have drawn ourselves: small, without scripts, metadata or anything else. */
+/**
+ * Goal: a stored logo is an image that we have drawn ourselves: small, without scripts, metadata or
+ * anything else.
+ */
 import { describe, expect, test } from "bun:test";
 import { crc32 } from "node:zlib";
 

@@ -19,8 +19,8 @@ export const createBrandingService = ({ sql }: { sql: Sql }) => ({
     (await findQrBranding(sql, owner, wantsLogo)) ?? NO_BRANDING,
 
   /**
-   * Changes the fields that the body has; null removes one. Throws `invalid_request` for a logo that
-   * is no image, and `unavailable` when too many are being encoded.
+   * Changes the fields that the body has; null removes one. Throws `invalid_request` for a logo
+   * that is no image, and `unavailable` when too many are being encoded.
    */
   async change(owner: AccountScope, body: ChangeBrandingBody): Promise<Branding> {
     const { name, color, logo, qr_style } = body;

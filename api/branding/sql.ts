@@ -13,7 +13,10 @@ export async function findBranding(
   return row;
 }
 
-/** The owner's style of QR codes; and the logo, up to 32 KiB, only if it is wanted, by default by the style. */
+/**
+ * The owner's style of QR codes; and the logo, up to 32 KiB, only if it is wanted, by default by
+ * the style.
+ */
 export async function findQrBranding(
   sql: Sql,
   { accountId, mode }: AccountScope,

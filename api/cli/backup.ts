@@ -1,4 +1,7 @@
-/** `shorthop backup …`: dumps PostgreSQL and the clicks of ClickHouse, and proves that the dumps can be restored. */
+/**
+ * `shorthop backup …`: dumps PostgreSQL and the clicks of ClickHouse, and proves that the dumps can
+ * be restored.
+ */
 import { join } from "node:path";
 
 import type { Command } from "commander";

@@ -1,4 +1,7 @@
-/** Goal: rollups of any number of days can be compared, each day by itself, also when a query fails on the way. */
+/**
+ * Goal: rollups of any number of days can be compared, each day by itself, also when a query fails
+ * on the way.
+ */
 import { describe, expect, test } from "bun:test";
 
 import type { BucketRange, ClickHouse } from "../../shared/clicks/rollups.ts";
@@ -8,7 +11,10 @@ const DAY = 86_400;
 const HOUR = 3_600;
 const MIDNIGHT = 20_000 * DAY;
 
-/** A ClickHouse whose rollups are right, and that gives up whatever reads clicks before `failsBefore`. */
+/**
+ * A ClickHouse whose rollups are right, and that gives up whatever reads clicks before
+ * `failsBefore`.
+ */
 function createClickHouse(failsBefore: number) {
   const read: BucketRange[] = [];
   const clickhouse: ClickHouse = {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bun
 /**
- * The operator's command line. Prints results to standard output (as JSON with `--json`) and messages to
- * standard error. Exit codes: 0 success, 1 failure, 2 usage error.
+ * The operator's command line. Prints results to standard output (as JSON with `--json`) and
+ * messages to standard error. Exit codes: 0 success, 1 failure, 2 usage error.
  */
 import { CommanderError } from "commander";
 

@@ -1,4 +1,6 @@
-/** Goal: an operator learns that NATS runs out of room before it stops taking changes and clicks. */
+/**
+ * Goal: an operator learns that NATS runs out of room before it stops taking changes and clicks.
+ */
 import { expect, test } from "bun:test";
 
 import { runChecks } from "../../shared/preflight.ts";

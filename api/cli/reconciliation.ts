@@ -1,8 +1,8 @@
 /**
  * Click reconciliation: accounts for every click. Segments of a journal are numbered without gaps
  * and each click has a position, so the stored clicks show missing segments and duplicates. Every
- * click that a running redirector has recorded must be stored, in the stream, dead-lettered or still
- * in its journal.
+ * click that a running redirector has recorded must be stored, in the stream, dead-lettered or
+ * still in its journal.
  */
 import type { NatsConnection } from "nats";
 
@@ -146,7 +146,10 @@ const COUNT_STORED = `
 /** Number of clicks by segment number. */
 type ClicksBySegment = Map<number, number>;
 
-/** Counts the clicks of a stream after a sequence, by journal and segment. Skips messages that are not segments. */
+/**
+ * Counts the clicks of a stream after a sequence, by journal and segment. Skips messages that are
+ * not segments.
+ */
 async function countSegments(
   nats: NatsConnection,
   stream: string,

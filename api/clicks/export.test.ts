@@ -1,4 +1,7 @@
-/** Goal: an export has every click once, however many links and parts it has, and stops reading with its reader. */
+/**
+ * Goal: an export has every click once, however many links and parts it has, and stops reading with
+ * its reader.
+ */
 import { expect, test } from "bun:test";
 
 import type { ClickChunks, ClickHouse } from "../../shared/clicks/query.ts";
@@ -13,7 +16,10 @@ type Row = { link: Uuid; ms: number; journal: Uuid; idx: number };
 
 type Broken = { failAt?: number; chunkBytes?: number };
 
-/** Answers as ClickHouse would, from rows in order; `failAt` is the number of the statement that breaks off. */
+/**
+ * Answers as ClickHouse would, from rows in order; `failAt` is the number of the statement that
+ * breaks off.
+ */
 function clickHouseWith(
   rows: readonly Row[],
   { failAt = Infinity, chunkBytes = 65_536 }: Broken = {},

@@ -1,4 +1,6 @@
-/** Goal: an export waits for its client, costs little while it does, and holds up no other account. */
+/**
+ * Goal: an export waits for its client, costs little while it does, and holds up no other account.
+ */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 
@@ -32,7 +34,10 @@ function makeLines(rows: number): string {
 
 const unused = (): Promise<never> => Promise.reject(new Error("It is not asked for."));
 
-/** An API with `clicks` clicks in each account. Counts those that were read; statements wait for `gate`. */
+/**
+ * An API with `clicks` clicks in each account. Counts those that were read; statements wait for
+ * `gate`.
+ */
 function startApi({
   clicks = Infinity,
   ...bounds

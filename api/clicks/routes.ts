@@ -1,4 +1,6 @@
-/** Routes of `/v1/clicks`: pages of single clicks, and exports of a whole range as lines of JSON. */
+/**
+ * Routes of `/v1/clicks`: pages of single clicks, and exports of a whole range as lines of JSON.
+ */
 import { Elysia } from "elysia";
 
 import { READ_ACCESS } from "../analytics/access.ts";

@@ -1,4 +1,7 @@
-/** Goal: a client that takes its export slowly keeps no other account from one, and one that takes it at a fair pace keeps it. */
+/**
+ * Goal: a client that takes its export slowly keeps no other account from one, and one that takes
+ * it at a fair pace keeps it.
+ */
 import { expect, test } from "bun:test";
 
 import { newUuid } from "../../shared/ids.ts";

@@ -1,6 +1,7 @@
 /**
- * The exports that run in a process: few, because each holds two parts in memory. Each is of another account, and a client
- * that takes its export slowly keeps it only until another account wants one.
+ * The exports that run in a process: few, because each holds two parts in memory. Each is of
+ * another account, and a client that takes its export slowly keeps it only until another account
+ * wants one.
  */
 import type { Uuid } from "../../shared/ids.ts";
 import { ApiError } from "../http/errors.ts";
@@ -60,8 +61,9 @@ export function createRunningExports(pace = PACE, now = () => performance.now())
   }
 
   /**
-   * Runs an export. Throws `rate_limited` for a second one of an account, and `unavailable` beyond {@link EXPORTS_MAX} while
-   * no client of another is late. `end` is called to break the connection of this one when its own client is.
+   * Runs an export. Throws `rate_limited` for a second one of an account, and `unavailable` beyond
+   * {@link EXPORTS_MAX} while no client of another is late. `end` is called to break the connection
+   * of this one when its own client is.
    */
   return async function* run(
     accountId: Uuid,

@@ -46,7 +46,8 @@ export function createClicksService({
 
     /**
      * Returns all clicks of a range as lines of JSON, until the client disconnects or stops
-     * reading, or reads slowly while others wait. Throws as `list`, and `rate_limited` and `unavailable`.
+     * reading, or reads slowly while others wait. Throws as `list`, and `rate_limited` and
+     * `unavailable`.
      */
     async exportAll(owner: AccountScope, query: ExportQuery): Promise<ReadableStream<Uint8Array>> {
       const { range, ...scope } = await analytics.selectClicks(owner, query.link_id, query);

@@ -15,14 +15,18 @@ const NOT_FOUND_CODES = new Set(["ENOTFOUND", "ENODATA"]);
  */
 export type ReadTxt = (name: string) => Promise<string[]>;
 
-/** Creates a reader on `servers` (`address` or `address:port`), or on the system's resolvers if empty. */
+/**
+ * Creates a reader on `servers` (`address` or `address:port`), or on the system's resolvers if
+ * empty.
+ */
 export function createTxtReader(servers: readonly string[]): ReadTxt {
   const resolver = new Resolver({ timeout: TIMEOUT_MS, tries: TRIES });
   if (servers.length > 0) resolver.setServers(servers);
   return async (name) => {
     try {
       const records = await resolver.resolveTxt(name);
-      // A record longer than 255 bytes consists of several strings, which are concatenated (RFC 7208 §3.3).
+      // A record longer than 255 bytes consists of several strings, which are concatenated (RFC
+      // 7208 §3.3).
       return records.map((strings) => strings.join(""));
     } catch (error) {
       const code = error instanceof Error && "code" in error ? error.code : undefined;

@@ -28,7 +28,10 @@ export const hasNotice = ({
 }: DomainRow): boolean =>
   verified_at !== null && (settings !== null || !case_sensitive || switching);
 
-/** Adds the notice of a domain to the outbox. Throws `invalid_request` when it is too large for a message. */
+/**
+ * Adds the notice of a domain to the outbox. Throws `invalid_request` when it is too large for a
+ * message.
+ */
 export async function enqueueNotice(
   transaction: Transaction,
   row: DomainRow,

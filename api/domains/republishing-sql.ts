@@ -1,4 +1,7 @@
-/** SQL statements on domains whose links change: on switching domains, and on those that changed hands. */
+/**
+ * SQL statements on domains whose links change: on switching domains, and on those that changed
+ * hands.
+ */
 import type { Uuid } from "../../shared/ids.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import type { DomainRow } from "./model.ts";

@@ -1,4 +1,7 @@
-/** Goal: `/v1/domains` validates and authorises requests and returns domains as documented, on a fake store. */
+/**
+ * Goal: `/v1/domains` validates and authorises requests and returns domains as documented, on a
+ * fake store.
+ */
 import { beforeAll, beforeEach, describe, expect, test } from "bun:test";
 
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";

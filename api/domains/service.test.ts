@@ -1,4 +1,7 @@
-/** Goal: settings and case of a domain are changed as a whole or not at all, and what is published agrees with them. */
+/**
+ * Goal: settings and case of a domain are changed as a whole or not at all, and what is published
+ * agrees with them.
+ */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
 import type { LinkMessage } from "../../shared/contracts/link-record.ts";

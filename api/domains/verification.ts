@@ -1,4 +1,6 @@
-/** Proofs that an account owns a domain: the TXT records of verified domains and of those to verify. */
+/**
+ * Proofs that an account owns a domain: the TXT records of verified domains and of those to verify.
+ */
 import { DAY_MS } from "../../shared/durations.ts";
 import type { LinkPublisher } from "../feed/link-publisher.ts";
 import { ApiError } from "../http/errors.ts";

@@ -1,4 +1,7 @@
-/** The streams of the links feed, as this process publishes to them. The version of a subject never decreases. */
+/**
+ * The streams of the links feed, as this process publishes to them. The version of a subject never
+ * decreases.
+ */
 import type { JetStreamClient, JetStreamManager, NatsConnection } from "nats";
 
 import { encodeLinkMessage, type LinkMessage } from "../../shared/contracts/link-record.ts";
@@ -61,7 +64,9 @@ export function createFeedStreams({ nats, streamReplicas, streams, log }: FeedSt
         }
       }
     },
-    /** Publishes a message to each stream that holds its link. Throws before the streams are open. */
+    /**
+     * Publishes a message to each stream that holds its link. Throws before the streams are open.
+     */
     async publish(
       message: LinkMessage,
       expected?: "absent",
@@ -75,7 +80,9 @@ export function createFeedStreams({ nats, streamReplicas, streams, log }: FeedSt
       await Promise.all(publishing);
     },
     onAcknowledged,
-    /** The highest sequence number that a stream has acknowledged since the last call; 0 for none. */
+    /**
+     * The highest sequence number that a stream has acknowledged since the last call; 0 for none.
+     */
     takeAcknowledged({ name }: LinksStream): number {
       const taken = acknowledged.get(name) ?? 0;
       acknowledged.delete(name);

@@ -1,6 +1,6 @@
 /**
- * Goal: whatever the stream LINKS and PostgreSQL come back as, the stream has every link of PostgreSQL, and none beside
- * them, and its heartbeat is true. Method: real PostgreSQL and NATS.
+ * Goal: whatever the stream LINKS and PostgreSQL come back as, the stream has every link of
+ * PostgreSQL, and none beside them, and its heartbeat is true. Method: real PostgreSQL and NATS.
  */
 import {
   afterAll,
@@ -116,7 +116,8 @@ describe("a stream", () => {
     await stores.sql`delete from link_feed`;
     await stores.sql`insert into link_feed default values`;
     await ensureLinksStream(stores.manager, 1);
-    // As processes published them that knew no epoch: hosts would remove links that are older than one.
+    // As processes published them that knew no epoch: hosts would remove links that are older than
+    // one.
     await publishDeleted(LINKS);
     await using _ = startWatch();
     await expectAllPublished(await expectFilled(0));

@@ -1,6 +1,7 @@
 /**
- * Goal: each stream of a divided feed has its links and all notices, a lost one is filled without the others, and a feed
- * to which not every process publishes is never taken for complete. Method: real PostgreSQL and NATS.
+ * Goal: each stream of a divided feed has its links and all notices, a lost one is filled without
+ * the others, and a feed to which not every process publishes is never taken for complete. Method:
+ * real PostgreSQL and NATS.
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -42,7 +43,9 @@ afterAll(() => stores[Symbol.asyncDispose]());
 
 /** Keeps the feed of these streams as an API process does. */
 function startApi(streams: readonly LinksStream[]) {
-  /** What was said when a filling began: small streams are complete again before anybody could ask. */
+  /**
+   * What was said when a filling began: small streams are complete again before anybody could ask.
+   */
   const said: { problem: string | undefined; complete: Record<string, number> }[] = [];
   const kept = keepFeed({
     ...stores,
@@ -132,7 +135,8 @@ test("a feed to which one process does not publish is not complete until that pr
   await using both = startApi([...ONE, ...FOUR]);
   await expectComplete(both);
   {
-    // As a process that was not started with the new number yet: what it changes is not in the four streams.
+    // As a process that was not started with the new number yet: what it changes is not in the four
+    // streams.
     await using old = startApi(ONE);
     await eventually(async () => expect(both.watch.complete()).toBe(false), WITHIN_MS);
     // That to which both publish lacks nothing.

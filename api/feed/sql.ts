@@ -5,8 +5,8 @@ import { UNDIVIDED } from "../../shared/contracts/links-streams.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 
 /**
- * Selects the oldest outbox entries that are at least `ageSeconds` old and locks them until the transaction
- * ends. Skips entries that another relay has locked.
+ * Selects the oldest outbox entries that are at least `ageSeconds` old and locks them until the
+ * transaction ends. Skips entries that another relay has locked.
  */
 export async function lockPendingEntries(
   transaction: Transaction,

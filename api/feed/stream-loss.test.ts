@@ -1,4 +1,7 @@
-/** Goal: a stream that lacks links is noticed, whatever has happened to it, and none that has them all is filled. */
+/**
+ * Goal: a stream that lacks links is noticed, whatever has happened to it, and none that has them
+ * all is filled.
+ */
 import { describe, expect, test } from "bun:test";
 
 import type { FeedRow } from "./sql.ts";

@@ -4,7 +4,10 @@ import * as z from "zod";
 import { CREATED_AT, EXPIRES_AT } from "../../shared/contracts/examples.ts";
 import { invalidField } from "./errors.ts";
 
-/** Parses an instant that must lie in the future; returns null for no instant. Throws `invalid_request`. */
+/**
+ * Parses an instant that must lie in the future; returns null for no instant. Throws
+ * `invalid_request`.
+ */
 export function futureInstant(
   field: string,
   text: string | null | undefined,
@@ -34,8 +37,8 @@ export const successResponse = z
   });
 
 /**
- * An id as a parameter, by the TypeID specification: a prefix, and a UUIDv7 in Crockford's base 32. The schema only
- * documents its form: a malformed id is `not_found`, like an unknown one.
+ * An id as a parameter, by the TypeID specification: a prefix, and a UUIDv7 in Crockford's base 32.
+ * The schema only documents its form: a malformed id is `not_found`, like an unknown one.
  */
 export const idParameter = (prefix: string, description: string, example: string) =>
   z.string().meta({

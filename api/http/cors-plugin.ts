@@ -1,4 +1,7 @@
-/** Lets pages of the configured origins call the API from a browser (Cross-Origin Resource Sharing, the Fetch standard). */
+/**
+ * Lets pages of the configured origins call the API from a browser (Cross-Origin Resource Sharing,
+ * the Fetch standard).
+ */
 import { Elysia } from "elysia";
 
 import { addVary } from "./vary.ts";

@@ -1,6 +1,8 @@
 /** The API's errors: a table of codes, the envelope, and the class to throw. */
 
-/** Every error code of /v1 with its status, and when it occurs. `docs/errors.md` has the same table. */
+/**
+ * Every error code of /v1 with its status, and when it occurs. `docs/errors.md` has the same table.
+ */
 export const ERRORS = {
   invalid_request: [
     400,
@@ -125,7 +127,9 @@ export function invalidField(param: string, problem: string): ApiError {
 export const notFound = (what: string): ApiError =>
   new ApiError("not_found", `The ${what} does not exist.`);
 
-/** A dependency is unavailable. The response does not name it, because the client can only retry. */
+/**
+ * A dependency is unavailable. The response does not name it, because the client can only retry.
+ */
 export const unavailable = (cause?: unknown): ApiError =>
   new ApiError("unavailable", "The service is temporarily unavailable. Try again shortly.", {
     retryAfterSeconds: 2,

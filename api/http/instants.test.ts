@@ -1,4 +1,7 @@
-/** Goal: an instant that a store or a response cannot write is the request's fault, on every route that takes one. */
+/**
+ * Goal: an instant that a store or a response cannot write is the request's fault, on every route
+ * that takes one.
+ */
 import { beforeAll, expect, test } from "bun:test";
 
 import { instant } from "../../shared/contracts/instant.ts";

@@ -46,7 +46,10 @@ function isJson(contentType: string | null): boolean {
   );
 }
 
-/** Reads a body. Throws `payload_too_large` beyond `bytesMax`, and `invalid_request` when it arrives too slowly. */
+/**
+ * Reads a body. Throws `payload_too_large` beyond `bytesMax`, and `invalid_request` when it arrives
+ * too slowly.
+ */
 export async function readBody(request: Request, bytesMax: number): Promise<Uint8Array> {
   const tooLarge = new ApiError(
     "payload_too_large",

@@ -100,7 +100,8 @@ describe("the shape of a body", () => {
           },
         });
         jsonShapeProblem(counted);
-        // Each byte, the byte after a backslash, and four digits after `\u`: independent of the length before.
+        // Each byte, the byte after a backslash, and four digits after `\u`: independent of the
+        // length before.
         expect(looks).toBeLessThanOrEqual(bytes.length * 7);
       }),
     );

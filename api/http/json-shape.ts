@@ -78,7 +78,10 @@ export function jsonShapeProblem(bytes: Uint8Array): string | undefined {
   return undefined;
 }
 
-/** The index of a string's closing quote, or of the text's end; -1 when the string has an unpaired surrogate. */
+/**
+ * The index of a string's closing quote, or of the text's end; -1 when the string has an unpaired
+ * surrogate.
+ */
 function endOfString(bytes: Uint8Array, start: number): number {
   const { length } = bytes;
   let awaitsLow = false;

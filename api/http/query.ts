@@ -1,4 +1,6 @@
-/** Parses a request's query. The framework's own parser would turn commas and brackets into lists. */
+/**
+ * Parses a request's query. The framework's own parser would turn commas and brackets into lists.
+ */
 import * as z from "zod";
 
 import { ApiError, DETAILS_MAX, shorten } from "./errors.ts";
@@ -7,8 +9,8 @@ import { ApiError, DETAILS_MAX, shorten } from "./errors.ts";
 const PARAMETERS_MAX = 200;
 
 /**
- * Returns the parameters of a URL's query by name; a repeated parameter has a list of its values. Throws
- * `invalid_request` beyond {@link PARAMETERS_MAX}.
+ * Returns the parameters of a URL's query by name; a repeated parameter has a list of its values.
+ * Throws `invalid_request` beyond {@link PARAMETERS_MAX}.
  */
 export function readQuery(url: string): Record<string, string | string[]> {
   const start = url.indexOf("?");

@@ -1,6 +1,6 @@
 /**
- * Rate-limit windows, the four headers that describe one, and the 429. A window opens with the first
- * request after the previous window closed, and closes a fixed time later.
+ * Rate-limit windows, the four headers that describe one, and the 429. A window opens with the
+ * first request after the previous window closed, and closes a fixed time later.
  */
 import { ApiError } from "./errors.ts";
 

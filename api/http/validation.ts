@@ -1,6 +1,6 @@
 /**
- * Validates requests and responses against their schemas in place of the framework, whose `ValidationError`
- * would copy the whole invalid value into its message.
+ * Validates requests and responses against their schemas in place of the framework, whose
+ * `ValidationError` would copy the whole invalid value into its message.
  */
 import * as z from "zod";
 

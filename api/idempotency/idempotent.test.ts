@@ -1,4 +1,6 @@
-/** Goal: a repeated request with an `Idempotency-Key` is executed once and gets the first response. */
+/**
+ * Goal: a repeated request with an `Idempotency-Key` is executed once and gets the first response.
+ */
 import { beforeAll, beforeEach, describe, expect, test } from "bun:test";
 
 import { newUuid } from "../../shared/ids.ts";

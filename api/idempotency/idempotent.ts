@@ -40,7 +40,10 @@ type StoredResult<Body> =
     };
 
 type Options = {
-  /** The response holds a secret: it is replayed only to the API key or session that made the request. */
+  /**
+   * The response holds a secret: it is replayed only to the API key or session that made the
+   * request.
+   */
   secret?: boolean;
 };
 

@@ -1,4 +1,7 @@
-/** Goal: of the requests with one key exactly one is leased; after a crash, a retry takes over with the same id. */
+/**
+ * Goal: of the requests with one key exactly one is leased; after a crash, a retry takes over with
+ * the same id.
+ */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 

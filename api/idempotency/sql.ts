@@ -42,8 +42,8 @@ const TTL_HOURS = 24;
 const LEASE_SECONDS = 60;
 
 /**
- * Leases a request that is new or expired, or whose lease has expired without a result; a takeover keeps the id of
- * the resource being created. Returns the stored request when it cannot be leased.
+ * Leases a request that is new or expired, or whose lease has expired without a result; a takeover
+ * keeps the id of the resource being created. Returns the stored request when it cannot be leased.
  */
 async function claimRequest(
   sql: Sql,

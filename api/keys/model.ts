@@ -1,4 +1,6 @@
-/** Request and response bodies of API keys. Only the response that creates a key contains its value. */
+/**
+ * Request and response bodies of API keys. Only the response that creates a key contains its value.
+ */
 import * as z from "zod";
 
 import { CREATED_AT, KEY_ID } from "../../shared/contracts/examples.ts";

@@ -1,4 +1,6 @@
-/** Goal: `/v1/keys` validates, authorizes and returns API keys as specified, whatever stores them. */
+/**
+ * Goal: `/v1/keys` validates, authorizes and returns API keys as specified, whatever stores them.
+ */
 import { beforeAll, beforeEach, describe, expect, test } from "bun:test";
 
 import { newUuid, type Uuid } from "../../shared/ids.ts";

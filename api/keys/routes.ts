@@ -13,7 +13,10 @@ import type { KeyService } from "./service.ts";
 
 type KeyRoutesDeps = { auth: AuthPlugin; idempotent: Idempotent; keys: KeyService };
 
-/** The value of a new key must not be readable in the database, not even while its response is stored. */
+/**
+ * The value of a new key must not be readable in the database, not even while its response is
+ * stored.
+ */
 const SECRET = { secret: true };
 
 /** Names the list in its cursors. */

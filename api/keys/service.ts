@@ -80,7 +80,10 @@ const createCallerOperations = (sql: Sql) => ({
 
 /** What operators do with the keys of any account. */
 function createOperatorOperations(sql: Sql) {
-  /** Creates a key for an account, without a quota; throws `not_found` when there is no such account. */
+  /**
+   * Creates a key for an account, without a quota; throws `not_found` when there is no such
+   * account.
+   */
   const createAny = (key: NewApiKey): Promise<CreatedKey> => add(sql, key, null);
 
   return {

@@ -34,7 +34,10 @@ export async function insertKey(
   return row;
 }
 
-/** Locks the account's quota of keys until the transaction ends; throws `quota_exceeded` when it is exhausted. */
+/**
+ * Locks the account's quota of keys until the transaction ends; throws `quota_exceeded` when it is
+ * exhausted.
+ */
 export async function claimKey(sql: Transaction, { accountId, mode }: AccountScope): Promise<void> {
   const [claim] = await sql<[Claim]>`
     select granted, allowed from claim_quota(${accountId}, ${mode}, 'api_keys')`;
@@ -57,7 +60,10 @@ export async function findKey(sql: Sql, id: Uuid): Promise<KeyRow | undefined> {
   return row;
 }
 
-/** Lists an account's keys, newest first, from an offset or after a position, by the index `api_keys_by_account`. */
+/**
+ * Lists an account's keys, newest first, from an offset or after a position, by the index
+ * `api_keys_by_account`.
+ */
 export async function listKeys(
   sql: Sql,
   { accountId, mode }: AccountScope,
@@ -81,8 +87,8 @@ export async function countKeys(sql: Sql, { accountId, mode }: AccountScope): Pr
 }
 
 /**
- * Revokes a key `graceSeconds` from now, by the database's clock. Never postpones an earlier revocation. Returns false
- * when there is no such key.
+ * Revokes a key `graceSeconds` from now, by the database's clock. Never postpones an earlier
+ * revocation. Returns false when there is no such key.
  */
 export async function revokeKey(
   sql: Sql | Transaction,

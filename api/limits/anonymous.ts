@@ -27,11 +27,17 @@ const REQUESTS = { limit: 60, seconds: 60 };
 export type AddressLimit = {
   /** Whether the address has no request left. */
   exhausted(address: string): boolean;
-  /** Consumes one request if one is left; returns the most constrained window, and whether it was granted. */
+  /**
+   * Consumes one request if one is left; returns the most constrained window, and whether it was
+   * granted.
+   */
   consume(address: string): { window: LimitWindow; granted: boolean };
   /** Describes the current window in the headers; consumes nothing. */
   describe(address: string, headers: Record<string, string | number>): void;
-  /** Consumes one request and describes the window in the headers; throws `rate_limited` when none is left. */
+  /**
+   * Consumes one request and describes the window in the headers; throws `rate_limited` when none
+   * is left.
+   */
   enforce(address: string, headers: Record<string, string | number>): void;
 };
 
@@ -84,7 +90,10 @@ function requireMostConstrained(windows: readonly LimitWindow[]): LimitWindow {
 /** Failed password attempts per network: some for typing errors, and far too few to guess one. */
 const PASSWORD_TRIES = { limit: 20, seconds: 900 };
 
-/** Passwords of one network that are verified, right or wrong: each takes some 60 ms of a core, so together 2 % of one. */
+/**
+ * Passwords of one network that are verified, right or wrong: each takes some 60 ms of a core, so
+ * together 2 % of one.
+ */
 const PASSWORD_CHECKS = { limit: 100, seconds: 300 };
 
 /** The limit of failed password attempts on shared statistics. */
@@ -105,11 +114,14 @@ export type UnknownKeyLimit = AddressLimit;
 export const createUnknownKeyLimit = (): UnknownKeyLimit => createAddressLimit(REQUESTS);
 
 /**
- * Requests of one network with keys that no longer work: more than one such key may make, so that a program that was
- * forgotten keeps nobody else out.
+ * Requests of one network with keys that no longer work: more than one such key may make, so that a
+ * program that was forgotten keeps nobody else out.
  */
 const REFUSED = { limit: 1_000, seconds: 60 };
 
-/** The limit of keys that no longer work, each of which has a limit of its own. Like {@link UnknownKeyLimit}. */
+/**
+ * The limit of keys that no longer work, each of which has a limit of its own. Like {@link
+ * UnknownKeyLimit}.
+ */
 export type RefusedKeyLimit = AddressLimit;
 export const createRefusedKeyLimit = (): RefusedKeyLimit => createAddressLimit(REFUSED);

@@ -1,4 +1,7 @@
-/** Rate limiting of bulk requests, which consume one request from the endpoint's window for each item. */
+/**
+ * Rate limiting of bulk requests, which consume one request from the endpoint's window for each
+ * item.
+ */
 import { ApiError } from "../http/errors.ts";
 import { mostConstrained, rateLimited, rateLimitHeaders } from "../http/rate-limit.ts";
 import { type Call, principalOf } from "../http/request-context.ts";
@@ -17,8 +20,8 @@ export const createConsumeMany =
   (sql: Sql) =>
   /**
    * Consumes `requested` requests from the endpoint's window. When too few are left, consumes none
-   * and throws `rate_limited`. Sets the rate-limit headers either way. Throws `invalid_request` when
-   * `requested` exceeds the window's limit.
+   * and throws `rate_limited`. Sets the rate-limit headers either way. Throws `invalid_request`
+   * when `requested` exceeds the window's limit.
    */
   async (
     { call, set }: RateLimitContext,

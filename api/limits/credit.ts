@@ -1,6 +1,6 @@
 /**
- * Credit by key that time refills: a token bucket that may be overdrawn, in this process's memory. Time is monotonic, so that
- * a clock that is set back refuses nobody.
+ * Credit by key that time refills: a token bucket that may be overdrawn, in this process's memory.
+ * Time is monotonic, so that a clock that is set back refuses nobody.
  */
 import { LRUCache } from "lru-cache";
 
@@ -18,7 +18,9 @@ export type Credit = {
   take(key: string, units: number, terms: CreditTerms, least?: number): void;
 };
 
-/** Remembers `keysMax` keys; beyond, the one seen least recently starts again with all its credit. */
+/**
+ * Remembers `keysMax` keys; beyond, the one seen least recently starts again with all its credit.
+ */
 export function createCredit(keysMax: number, now = () => performance.now()): Credit {
   /** What each key had left at some instant; below 0 while it has taken more. */
   const keys = new LRUCache<string, { left: number; at: number }>({ max: keysMax });

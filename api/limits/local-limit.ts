@@ -20,7 +20,9 @@ export type LocalLimit = {
   exhausted(key: string): boolean;
   /** The key's current window; consumes nothing. */
   state(key: string): LimitWindow;
-  /** Consumes one request if one is left; returns the window, and whether the request was granted. */
+  /**
+   * Consumes one request if one is left; returns the window, and whether the request was granted.
+   */
   consume(key: string): { window: LimitWindow; granted: boolean };
   /** Consumes one request and sets the headers; throws `rate_limited` when none is left. */
   enforce(key: string, headers: Record<string, string | number>): void;

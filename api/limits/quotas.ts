@@ -39,7 +39,9 @@ export type Consumption = {
 /** A row of `claim_quota`. */
 export type Claim = { granted: boolean; allowed: number };
 
-/** Throws `rate_limited`, with the headers that describe the window, unless the quota was granted. */
+/**
+ * Throws `rate_limited`, with the headers that describe the window, unless the quota was granted.
+ */
 export function requireConsumed(name: QuotaName, consumption: Consumption): void {
   if (!consumption.granted) throw quotaExceeded(name, consumption);
 }
@@ -67,7 +69,10 @@ export function requireClaimed(name: QuotaName, { granted, allowed: limit }: Cla
   );
 }
 
-/** The state of a quota. `seconds` and `resetsAt` (Unix milliseconds) are null for a quota without a window. */
+/**
+ * The state of a quota. `seconds` and `resetsAt` (Unix milliseconds) are null for a quota without a
+ * window.
+ */
 export type QuotaState = {
   name: QuotaName;
   limit: number;

@@ -1,4 +1,7 @@
-/** Goal: a quota grants exactly what it allows, also to requests that open its window at the same moment. */
+/**
+ * Goal: a quota grants exactly what it allows, also to requests that open its window at the same
+ * moment.
+ */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
@@ -11,7 +14,9 @@ let postgres: TestPostgres;
 beforeAll(async () => void (postgres = await startPostgres()));
 afterAll(async () => await postgres[Symbol.asyncDispose]());
 
-/** Accounts whose first requests arrive together: the race between them is lost by one in several. */
+/**
+ * Accounts whose first requests arrive together: the race between them is lost by one in several.
+ */
 const ACCOUNTS = 40;
 const REQUESTS = 10;
 

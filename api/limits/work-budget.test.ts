@@ -1,4 +1,6 @@
-/** Goal: over time no account causes more work than its budget, however it divides it among calls. */
+/**
+ * Goal: over time no account causes more work than its budget, however it divides it among calls.
+ */
 import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";

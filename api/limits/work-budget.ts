@@ -1,7 +1,8 @@
 /**
- * Budgets of work, by account and in this process's memory: for calls of which one can cause as much work as thousands of
- * others, so that limits on the number of calls do not bound it. What a call has caused is taken from the budget as it
- * becomes known, and a call begins while something is left; the account then waits until it has been refilled.
+ * Budgets of work, by account and in this process's memory: for calls of which one can cause as
+ * much work as thousands of others, so that limits on the number of calls do not bound it. What a
+ * call has caused is taken from the budget as it becomes known, and a call begins while something
+ * is left; the account then waits until it has been refilled.
  */
 import { ApiError } from "../http/errors.ts";
 import type { Principal } from "../http/principal.ts";

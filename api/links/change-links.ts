@@ -39,8 +39,8 @@ export type Update = Target & { body: UpdateLinkBody };
  * Updates links and publishes them to the redirectors; an update without effect writes nothing.
  * Each is checked against the state before the request: an alias or external id that another row
  * frees still counts as taken. A link fails with `not_found`, `link_taken_down` when it would be
- * renamed, `precondition_failed`, and with what creating a link fails with. Throws `rate_limited` when passwords are set
- * and nothing is left of the account's budget of them.
+ * renamed, `precondition_failed`, and with what creating a link fails with. Throws `rate_limited`
+ * when passwords are set and nothing is left of the account's budget of them.
  */
 export async function updateLinks(
   deps: LinkServiceDeps,
@@ -95,7 +95,8 @@ async function changeLinks(
       });
       return { results, propagated: await feed.publish(entries) };
     } catch (error) {
-      // Another request has just taken an external id, which has no lock. The next attempt finds it.
+      // Another request has just taken an external id, which has no lock. The next attempt finds
+      // it.
       if (!isNameTaken(error)) throw error;
       failure = error;
     }
@@ -103,7 +104,10 @@ async function changeLinks(
   throw unavailable(failure);
 }
 
-/** Locks the links; returns the changes that have an effect, and writes the other outcomes into `results`. */
+/**
+ * Locks the links; returns the changes that have an effect, and writes the other outcomes into
+ * `results`.
+ */
 async function lockChanges(
   transaction: Transaction,
   owner: AccountScope,
@@ -132,7 +136,9 @@ async function lockChanges(
   return locked;
 }
 
-/** The new state of a link: `old` itself if the change has no effect, undefined if it is deleted. */
+/**
+ * The new state of a link: `old` itself if the change has no effect, undefined if it is deleted.
+ */
 function applyChange({ requireVersion, apply }: Change, old: LinkRow): LinkRow | undefined {
   requireVersion?.(old.version);
   const row = apply(old);

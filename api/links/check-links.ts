@@ -11,8 +11,8 @@ import { findConflicts } from "./write-sql.ts";
 const WITHOUT_HASHING = { hashForLink: () => Promise.resolve("") };
 
 /**
- * Returns why each link could not be created, in their order; undefined for those that could. Validates
- * them as {@link createLinks} does, except by the quota of links.
+ * Returns why each link could not be created, in their order; undefined for those that could.
+ * Validates them as {@link createLinks} does, except by the quota of links.
  */
 export async function checkLinks(
   deps: LinkServiceDeps,

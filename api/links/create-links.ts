@@ -34,15 +34,17 @@ export type Creation = { id: Uuid; body: CreateLinkBody };
 /** A valid creation, with its index in the request. */
 type Candidate = { index: number; body: CreateLinkBody; link: PreparedLink };
 
-/** A candidate with the alias that is tried for it, which is generated unless the client chose one. */
+/**
+ * A candidate with the alias that is tried for it, which is generated unless the client chose one.
+ */
 type Named = Candidate & { alias: string };
 
 /**
  * Creates links and publishes them to the redirectors. Of those with the same alias or external id,
  * the first wins. A link fails with `invalid_url`, `invalid_alias`, `alias_taken`,
  * `external_id_taken` or `invalid_request`. Each created link consumes one of the daily quota;
- * those beyond it fail with `rate_limited`, and if none was created, the request does. So does a request with passwords
- * when nothing is left of the account's budget of them.
+ * those beyond it fail with `rate_limited`, and if none was created, the request does. So does a
+ * request with passwords when nothing is left of the account's budget of them.
  */
 export async function createLinks(
   deps: LinkServiceDeps,
@@ -231,7 +233,9 @@ async function checkNames(
   });
 }
 
-/** Finds the candidates whose domain was removed after it was resolved; rethrows any other error. */
+/**
+ * Finds the candidates whose domain was removed after it was resolved; rethrows any other error.
+ */
 async function checkDomains(
   { domains }: Pick<LinkServiceDeps, "domains">,
   owner: AccountScope,

@@ -1,4 +1,7 @@
-/** Parses and validates destinations. The rules apply to the URL that the WHATWG parser returns, never to the text. */
+/**
+ * Parses and validates destinations. The rules apply to the URL that the WHATWG parser returns,
+ * never to the text.
+ */
 import { parseWebUrl } from "../../shared/contracts/web-url.ts";
 import { normalizeHost } from "../../shared/hosts.ts";
 import { classifyHost } from "./public-host.ts";

@@ -1,4 +1,6 @@
-/** What other resources read of links: analytics selects links by their properties and names them. */
+/**
+ * What other resources read of links: analytics selects links by their properties and names them.
+ */
 import type { Uuid } from "../../shared/ids.ts";
 import { ApiError } from "../http/errors.ts";
 import type { AccountScope } from "../http/principal.ts";

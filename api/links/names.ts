@@ -18,7 +18,10 @@ const UNIQUE_CONSTRAINTS = [
   "links_pkey",
 ];
 
-/** The names that a link is to have; `alias` is null for one that it has already, or does not choose. */
+/**
+ * The names that a link is to have; `alias` is null for one that it has already, or does not
+ * choose.
+ */
 export const requestedNames = (
   { id, domain_id, folded }: Pick<LinkRow, "id" | "domain_id" | "folded">,
   alias: string | null,
@@ -35,8 +38,8 @@ export function conflictError(
 }
 
 /**
- * Creates a function that gives each name to the first link of a request that requests it. It returns
- * the error of a link that comes later.
+ * Creates a function that gives each name to the first link of a request that requests it. It
+ * returns the error of a link that comes later.
  */
 export function createNameClaims(): (requested: RequestedNames) => ApiError | undefined {
   const shortLinks = new Set<string>();

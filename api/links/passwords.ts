@@ -4,7 +4,10 @@ import type { Writer } from "../http/principal.ts";
 import type { PasswordHashing } from "../passwords/hashing.ts";
 import { type Failure, isFailure } from "./results.ts";
 
-/** Takes the passwords that a request sets from the account's budget. Throws `rate_limited` when nothing is left of it. */
+/**
+ * Takes the passwords that a request sets from the account's budget. Throws `rate_limited` when
+ * nothing is left of it.
+ */
 export function chargePasswords(
   { chargeForLinks }: Pick<PasswordHashing, "chargeForLinks">,
   owner: Writer,
@@ -14,7 +17,10 @@ export function chargePasswords(
   chargeForLinks(owner, set.length);
 }
 
-/** Hashes a link's password; null for no password. Throws `unavailable` when the hashing queue is full. */
+/**
+ * Hashes a link's password; null for no password. Throws `unavailable` when the hashing queue is
+ * full.
+ */
 export const hashLinkPassword = async (
   { hashForLink }: Pick<PasswordHashing, "hashForLink">,
   accountId: Uuid,

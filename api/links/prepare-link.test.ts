@@ -1,4 +1,7 @@
-/** Goal: a link that leads somebody to another site than before says since when, however it came to that. */
+/**
+ * Goal: a link that leads somebody to another site than before says since when, however it came to
+ * that.
+ */
 import { describe, expect, test } from "bun:test";
 
 import { linkRow } from "../../test/harness/link-row.ts";

@@ -37,7 +37,10 @@ const PRIVATE_SUFFIXES = [
  */
 const ADDRESS_DOMAINS = ["nip.io", "sslip.io", "xip.io", "traefik.me", "localtest.me", "lvh.me"];
 
-/** The only block of which IANA has allocated global unicast addresses (IPv6 address space registry). */
+/**
+ * The only block of which IANA has allocated global unicast addresses (IPv6 address space
+ * registry).
+ */
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR("2000::/3");
 
 /** RFC 6052 §2.1: a NAT64 gateway translates these to the IPv4 address in their last 32 bits. */
@@ -58,9 +61,10 @@ export function classifyHost(host: string): HostKind {
 }
 
 /**
- * Whether an address is ordinary unicast, outside every block of the IANA special-purpose registries. Where
- * an IPv6 address translates to an IPv4 one (mapped, NAT64), the IPv4 address decides. Other forms that
- * embed an IPv4 address (IPv4-compatible, 6to4, Teredo) are deprecated and never public.
+ * Whether an address is ordinary unicast, outside every block of the IANA special-purpose
+ * registries. Where an IPv6 address translates to an IPv4 one (mapped, NAT64), the IPv4 address
+ * decides. Other forms that embed an IPv4 address (IPv4-compatible, 6to4, Teredo) are deprecated
+ * and never public.
  */
 function isPublicAddress(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
   if (address instanceof ipaddr.IPv4) return address.range() === "unicast";

@@ -139,7 +139,9 @@ export const linkListResponse = listOf(listedLink).meta({
   description: "A page of links.",
 });
 
-/** The short URL of a link. Custom domains share the scheme and port of the service's own domain. */
+/**
+ * The short URL of a link. Custom domains share the scheme and port of the service's own domain.
+ */
 export function buildShortUrl(
   row: Pick<LinkRow, "domain_host" | "alias">,
   shortUrl: string,
@@ -207,7 +209,10 @@ const querySettingsOf = (row: LinkRow) => ({
   utm_content: row.utm_content,
 });
 
-/** The entity tag of a link: it changes with its version, its counters and, as time passes, its status. */
+/**
+ * The entity tag of a link: it changes with its version, its counters and, as time passes, its
+ * status.
+ */
 export function linkEtag(row: LinkRow): string {
   const status = statusOf(row, Date.now());
   const left = clicksLeft(row);

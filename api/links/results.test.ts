@@ -1,4 +1,7 @@
-/** Goal: the rows of one request leave turns of the event loop to others, and an error of one is not lost. */
+/**
+ * Goal: the rows of one request leave turns of the event loop to others, and an error of one is not
+ * lost.
+ */
 import { expect, test } from "bun:test";
 
 import { ApiError } from "../http/errors.ts";

@@ -28,15 +28,18 @@ export function onlyResult({ results: [result], propagated }: LinkResults): Writ
   return { link: result.link, propagated };
 }
 
-/** The failure of a row; rethrows what fails the whole request: all but an {@link ApiError} below 500. */
+/**
+ * The failure of a row; rethrows what fails the whole request: all but an {@link ApiError} below
+ * 500.
+ */
 export function toFailure(error: unknown): Failure {
   if (!(error instanceof ApiError) || error.status >= 500) throw error;
   return { error };
 }
 
 /**
- * Prepares every row that has not failed yet, in as many turns of the event loop as that takes. A row fails as
- * {@link toFailure} says.
+ * Prepares every row that has not failed yet, in as many turns of the event loop as that takes. A
+ * row fails as {@link toFailure} says.
  */
 export async function prepareAll<Row extends object, Prepared extends object>(
   rows: readonly (Row | Failure)[],

@@ -1,4 +1,7 @@
-/** Goal: `/v1/links` validates and authorises requests and returns links as documented, on a fake store. */
+/**
+ * Goal: `/v1/links` validates and authorises requests and returns links as documented, on a fake
+ * store.
+ */
 import { beforeAll, beforeEach, describe, expect, test } from "bun:test";
 
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";

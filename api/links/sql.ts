@@ -43,7 +43,10 @@ export async function findExternalLink(
   return row;
 }
 
-/** Finds and locks the link with an alias on a domain, of any account; `host` is null for the service's own domain. */
+/**
+ * Finds and locks the link with an alias on a domain, of any account; `host` is null for the
+ * service's own domain.
+ */
 export async function lockLinkByName(
   transaction: Transaction,
   host: string | null,

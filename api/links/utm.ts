@@ -29,8 +29,8 @@ const valuesOf = (utm: Utm): [string, string][] =>
   });
 
 /**
- * Sets the UTM values on `href`, replacing parameters of the same names. The rest of the query stays byte
- * for byte the same: re-encoding could break a signed URL.
+ * Sets the UTM values on `href`, replacing parameters of the same names. The rest of the query
+ * stays byte for byte the same: re-encoding could break a signed URL.
  */
 export function applyUtm(href: string, utm: Utm): string {
   const values = valuesOf(utm);
@@ -54,7 +54,10 @@ function splitAt(text: string, separator: string): [string, string] {
 const ENCODED_LENGTH_MAX = 3 * Math.max(...UTM_FIELDS.map(({ length }) => length));
 const LENGTH_MIN = Math.min(...UTM_FIELDS.map(({ length }) => length));
 
-/** The name of a parameter; decoded only if its length fits a UTM name, because a query may have thousands. */
+/**
+ * The name of a parameter; decoded only if its length fits a UTM name, because a query may have
+ * thousands.
+ */
 function readParameterName(part: string): string {
   const [name] = splitAt(part, "=");
   const mayBeUtm = name.length >= LENGTH_MIN && name.length <= ENCODED_LENGTH_MAX;

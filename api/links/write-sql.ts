@@ -65,7 +65,9 @@ export async function drawVersions(
   return rows.map(({ version }) => Number(version));
 }
 
-/** Whether the id of a link is one of these. A single id is compared, so that its plan is reused. */
+/**
+ * Whether the id of a link is one of these. A single id is compared, so that its plan is reused.
+ */
 const isOneOf = (sql: Sql | Transaction, ids: readonly Uuid[]) =>
   ids.length === 1 ? sql`link.id = ${ids[0] ?? ""}` : sql`link.id = any (${[...ids]}::uuid[])`;
 
@@ -203,7 +205,10 @@ export async function findConflicts(
   return new Map(rows.map((row) => [row.id, row]));
 }
 
-/** Updates links; each row has its new version. A taken external id violates `links_external_id_key`. */
+/**
+ * Updates links; each row has its new version. A taken external id violates
+ * `links_external_id_key`.
+ */
 export async function updateLinkRows(
   transaction: Transaction,
   rows: readonly LinkRow[],

@@ -1,4 +1,7 @@
-/** Deletes expired rows: closed windows, stream leases, idempotent requests, sign-in attempts and sessions. */
+/**
+ * Deletes expired rows: closed windows, stream leases, idempotent requests, sign-in attempts and
+ * sessions.
+ */
 import type { Log } from "../../shared/log.ts";
 import { deleteExpiredRequests } from "../idempotency/sql.ts";
 import { deleteExpiredLimits } from "../limits/sql.ts";

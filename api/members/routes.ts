@@ -1,4 +1,7 @@
-/** `/api/:account/members`, `/api/:account/invitations` and `/auth/invitations`: members of an account, and how they join. */
+/**
+ * `/api/:account/members`, `/api/:account/invitations` and `/auth/invitations`: members of an
+ * account, and how they join.
+ */
 import { Elysia } from "elysia";
 import * as z from "zod";
 

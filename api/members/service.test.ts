@@ -1,4 +1,7 @@
-/** Goal: an invitation proves nothing about its e-mail address, so who accepts one keeps nobody else out. */
+/**
+ * Goal: an invitation proves nothing about its e-mail address, so who accepts one keeps nobody else
+ * out.
+ */
 import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 
 import { decodeId } from "../../shared/ids.ts";
@@ -66,7 +69,9 @@ async function signIn(
 
 const reasonOf = (error: unknown): string => (error as { reason: string }).reason;
 
-/** Invites the address to a new account; accepting returns the account's id, or the error's code. */
+/**
+ * Invites the address to a new account; accepting returns the account's id, or the error's code.
+ */
 async function invite() {
   const accountId = await postgres.addAccount();
   return inviteTo(accountId);

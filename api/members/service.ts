@@ -1,4 +1,7 @@
-/** Members of accounts: listing, inviting, changing and removing them. An account always has an owner. */
+/**
+ * Members of accounts: listing, inviting, changing and removing them. An account always has an
+ * owner.
+ */
 import { createHash, randomBytes } from "node:crypto";
 
 import type { Role } from "../../shared/contracts/users.ts";

@@ -28,7 +28,9 @@ export const listMembers = (sql: Sql, accountId: Uuid): Promise<MemberRow[]> =>
       from members m join users u on u.id = m.user_id
      where m.account_id = ${accountId} order by m.created_at, m.user_id`;
 
-/** Locks the account's owners until the transaction ends, so that the last two cannot both leave. */
+/**
+ * Locks the account's owners until the transaction ends, so that the last two cannot both leave.
+ */
 export async function lockOwners(sql: Transaction, accountId: Uuid): Promise<Uuid[]> {
   const rows = await sql<{ user_id: Uuid }[]>`
     select user_id from members where account_id = ${accountId} and role = 'owner' for update`;
@@ -92,8 +94,8 @@ type NewInvitation = Pick<InvitationRow, "id" | "account_id" | "email" | "role" 
 };
 
 /**
- * Inserts an invitation, which replaces an earlier one for the same address. Throws `rate_limited`, which
- * rolls the transaction back, when the account's daily quota is exhausted.
+ * Inserts an invitation, which replaces an earlier one for the same address. Throws `rate_limited`,
+ * which rolls the transaction back, when the account's daily quota is exhausted.
  */
 export async function insertInvitation(sql: Transaction, row: NewInvitation): Promise<void> {
   // Invitations belong to the account, not to a mode; they are counted under live.

@@ -7,8 +7,8 @@ import { migrations } from "./index.ts";
 const UNDEFINED_TABLE = "42P01";
 
 /**
- * Returns `ok` when every migration of this version is applied, else what is missing; a later version may have applied
- * more. Rejects when the database does not respond.
+ * Returns `ok` when every migration of this version is applied, else what is missing; a later
+ * version may have applied more. Rejects when the database does not respond.
  */
 export async function schemaState(sql: Sql): Promise<string> {
   const applied = await readChecksums(sql);

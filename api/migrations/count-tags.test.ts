@@ -1,4 +1,6 @@
-/** Goal: tags are counted exactly while requests change links, and the counting can be interrupted. */
+/**
+ * Goal: tags are counted exactly while requests change links, and the counting can be interrupted.
+ */
 import { expect, setDefaultTimeout, test } from "bun:test";
 
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";

@@ -10,7 +10,9 @@ const MAINTENANCE_DATABASE = "postgres";
 const INVALID_CATALOG_NAME = "3D000";
 const CREATED_MEANWHILE = new Set(["42P04", "23505"]);
 
-/** Does nothing when the database exists. The user needs the right to create databases otherwise. */
+/**
+ * Does nothing when the database exists. The user needs the right to create databases otherwise.
+ */
 export async function createDatabaseIfMissing(url: string, log: Log): Promise<void> {
   const sql = openPostgres(url, 1);
   try {

@@ -54,7 +54,9 @@ export async function migratePostgres(sql: Sql, log: Log): Promise<void> {
   }
 }
 
-/** Repeats a migration that could not lock a table in time. Throws its error after the last attempt. */
+/**
+ * Repeats a migration that could not lock a table in time. Throws its error after the last attempt.
+ */
 async function retryOnLock(
   { name }: PostgresMigration,
   log: Log,

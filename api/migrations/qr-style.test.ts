@@ -1,4 +1,7 @@
-/** Goal: an installation of the version before styles of QR codes keeps its branding, and serves it during the upgrade. */
+/**
+ * Goal: an installation of the version before styles of QR codes keeps its branding, and serves it
+ * during the upgrade.
+ */
 import { expect, test } from "bun:test";
 
 import { DEFAULT_QR_STYLE } from "../../shared/contracts/qr-style.ts";

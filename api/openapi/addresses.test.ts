@@ -1,4 +1,7 @@
-/** Goal: the reference of an installation names that installation's addresses, and sends nobody's key elsewhere. */
+/**
+ * Goal: the reference of an installation names that installation's addresses, and sends nobody's
+ * key elsewhere.
+ */
 import { describe, expect, test } from "bun:test";
 
 import { createFakeApi } from "../../test/harness/fake-api.ts";

@@ -1,4 +1,6 @@
-/** Goal: generated clients can tell JSON and CSV apart, as each has an entry and a type of its own. */
+/**
+ * Goal: generated clients can tell JSON and CSV apart, as each has an entry and a type of its own.
+ */
 import { expect, test } from "bun:test";
 
 import { readOperations } from "../../test/harness/openapi-operations.ts";

@@ -25,7 +25,10 @@ const TAGS = [
   { name: "Limits", description: "Rate limits, quotas and their current usage." },
 ];
 
-/** Describes all routes that are not hidden, of the installation at `addresses`; throws when a route lacks a declaration. */
+/**
+ * Describes all routes that are not hidden, of the installation at `addresses`; throws when a route
+ * lacks a declaration.
+ */
 export function createOpenApiDocument(
   routes: readonly unknown[],
   version: string,

@@ -1,4 +1,7 @@
-/** Goal: the document names every status with which an operation refuses a link that is not the caller's. */
+/**
+ * Goal: the document names every status with which an operation refuses a link that is not the
+ * caller's.
+ */
 import { expect, test } from "bun:test";
 
 import { readOperations } from "../../test/harness/openapi-operations.ts";

@@ -1,4 +1,7 @@
-/** Goal: the document says how filters are repeated, excluded and escaped, and with the same names everywhere. */
+/**
+ * Goal: the document says how filters are repeated, excluded and escaped, and with the same names
+ * everywhere.
+ */
 import { expect, test } from "bun:test";
 
 import * as z from "zod";

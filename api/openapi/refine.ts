@@ -18,8 +18,8 @@ export const openObjects: ZodOpenApiOverride = ({ zodSchema, jsonSchema }) => {
 };
 
 /**
- * Changes a document in place. It must be complete: while zod generates it, a schema that others share can lack what it
- * inherits.
+ * Changes a document in place. It must be complete: while zod generates it, a schema that others
+ * share can lack what it inherits.
  */
 export function refineDocument(document: DocumentObject): void {
   for (const schema of Object.values(document.components.schemas)) {

@@ -1,4 +1,7 @@
-/** Goal: no account causes more hashing of its links' passwords than its budget, by whichever operation it sets them. */
+/**
+ * Goal: no account causes more hashing of its links' passwords than its budget, by whichever
+ * operation it sets them.
+ */
 import { afterAll, beforeAll, expect, setDefaultTimeout, spyOn, test } from "bun:test";
 
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
@@ -47,7 +50,10 @@ async function refusalOf(work: Promise<unknown>): Promise<unknown> {
     : error;
 }
 
-/** An owner of a link who has nothing left: one request has taken three passwords, one more than there were. */
+/**
+ * An owner of a link who has nothing left: one request has taken three passwords, one more than
+ * there were.
+ */
 async function overdraw(): Promise<{ owner: Awaited<ReturnType<typeof newOwner>>; id: Uuid }> {
   const owner = await newOwner();
   const rows = [{ url, password }, { url, password }, { url, password }, { url }];

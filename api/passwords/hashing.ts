@@ -1,6 +1,7 @@
 /**
- * Hashing of the passwords of links and users: about 60 ms of a core each, in Bun's thread pool. All hashing goes
- * through one queue per process, so that links with passwords cannot keep users from signing in.
+ * Hashing of the passwords of links and users: about 60 ms of a core each, in Bun's thread pool.
+ * All hashing goes through one queue per process, so that links with passwords cannot keep users
+ * from signing in.
  */
 import { availableParallelism } from "node:os";
 
@@ -45,8 +46,8 @@ export function createPasswordHashing(bounds = BOUNDS, budget = createLinkPasswo
   );
   return {
     /**
-     * Takes the passwords of links and shares that a request sets from the account's budget, before they are hashed. Throws
-     * `rate_limited` when nothing is left of it.
+     * Takes the passwords of links and shares that a request sets from the account's budget, before
+     * they are hashed. Throws `rate_limited` when nothing is left of it.
      */
     chargeForLinks(worker: Worker, count: number): void {
       if (count === 0) return;

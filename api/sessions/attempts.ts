@@ -29,15 +29,19 @@ const WINDOWS = {
 type WindowName = keyof typeof WINDOWS;
 
 /**
- * Correct passwords of one user, which the windows above do not count. A comparison takes about 60 ms of a core: the users of
- * a free account cause a thirtieth of one in each process. Nobody can exhaust it without the password.
+ * Correct passwords of one user, which the windows above do not count. A comparison takes about 60
+ * ms of a core: the users of a free account cause a thirtieth of one in each process. Nobody can
+ * exhaust it without the password.
  */
 export const CORRECT_PASSWORDS = { limit: 60, seconds: SECONDS };
 
 /** Windows that count the attempts of several users. */
 const SHARED: ReadonlySet<WindowName> = new Set(["address", "site"]);
 
-/** A password attempt: the client's address, the user's e-mail address, and the device id of a known browser. */
+/**
+ * A password attempt: the client's address, the user's e-mail address, and the device id of a known
+ * browser.
+ */
 export type Attempt = { address: string; email: string; device: string | undefined };
 
 export type Attempts = ReturnType<typeof createAttempts>;
@@ -67,7 +71,8 @@ export function createAttempts(sql: Sql, secret: string, correctPasswords = CORR
 
     /** Consumes an attempt; throws `rate_limited` when a window is exhausted. */
     async consume(attempt: Attempt): Promise<void> {
-      // One after another: an attempt that a narrow window rejects is not consumed from a wider one.
+      // One after another: an attempt that a narrow window rejects is not consumed from a wider
+      // one.
       for (const window of listWindows(attempt)) await consume(window);
     },
 

@@ -1,6 +1,6 @@
 /**
- * Better Auth, configured for the dashboard's passwords and sessions. It is only called as a library; none of its
- * HTTP endpoints is reachable.
+ * Better Auth, configured for the dashboard's passwords and sessions. It is only called as a
+ * library; none of its HTTP endpoints is reachable.
  */
 import { betterAuth } from "better-auth";
 import { PostgresJSDialect } from "kysely-postgres-js";

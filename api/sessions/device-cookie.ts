@@ -1,7 +1,7 @@
 /**
- * Device cookies recognize a browser from which the user has signed in before (OWASP Authentication Cheat Sheet,
- * device cookies), so that password guesses made elsewhere do not lock the user out of it. A device cookie does
- * not authenticate: signing in still takes the password.
+ * Device cookies recognize a browser from which the user has signed in before (OWASP Authentication
+ * Cheat Sheet, device cookies), so that password guesses made elsewhere do not lock the user out of
+ * it. A device cookie does not authenticate: signing in still takes the password.
  */
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 
@@ -40,7 +40,10 @@ export function createDeviceCookies(secret: string, secure: boolean) {
   return {
     find,
 
-    /** The `Set-Cookie` value that lets the browser be recognized; a recognized browser keeps its id. */
+    /**
+     * The `Set-Cookie` value that lets the browser be recognized; a recognized browser keeps its
+     * id.
+     */
     issue(headers: Headers, email: string): string {
       const id = find(headers, email) ?? randomBytes(ID_BYTES).toString("base64url");
       const expires = Math.floor(Date.now() / 1_000) + VALID_SECONDS;

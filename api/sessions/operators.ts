@@ -7,7 +7,10 @@ import { openAuthLibrary } from "./better-auth.ts";
 import { createPasswordStrength } from "./password-strength.ts";
 import { createUserService } from "./users.ts";
 
-/** Opens the user service. Operators create no sessions, so better-auth gets a placeholder URL and a random secret. */
+/**
+ * Opens the user service. Operators create no sessions, so better-auth gets a placeholder URL and a
+ * random secret.
+ */
 export const openUsers = (sql: Sql) =>
   createUserService({
     sql,

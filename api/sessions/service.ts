@@ -1,4 +1,7 @@
-/** Signing in and out, and looking up sessions. Better Auth checks the passwords and manages the sessions. */
+/**
+ * Signing in and out, and looking up sessions. Better Auth checks the passwords and manages the
+ * sessions.
+ */
 import { isAPIError } from "better-auth/api";
 
 import { encodeId, type Uuid } from "../../shared/ids.ts";
@@ -85,8 +88,8 @@ function createPasswordChecks(deps: SessionServiceDeps) {
 
   return {
     /**
-     * Signs in the user of an address, first of all the member of `account`, with this password. Throws `unauthorized` for a
-     * wrong e-mail address or password, and `rate_limited`.
+     * Signs in the user of an address, first of all the member of `account`, with this password.
+     * Throws `unauthorized` for a wrong e-mail address or password, and `rate_limited`.
      */
     async signIn({ email, password, account }: SignIn, client: ClientInfo): Promise<string[]> {
       const attempt = toAttempt(client, email);
@@ -132,7 +135,10 @@ function createPasswordChecks(deps: SessionServiceDeps) {
   };
 }
 
-/** The login names to try for an e-mail address: several invited users may share it. Throws `rate_limited`. */
+/**
+ * The login names to try for an e-mail address: several invited users may share it. Throws
+ * `rate_limited`.
+ */
 function listLogins(
   users: { id: Uuid; login: string }[],
   email: string,

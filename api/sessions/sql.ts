@@ -9,7 +9,10 @@ export const listSessions = (sql: Sql, userId: Uuid) =>
      where user_id = ${userId} and expires_at > now()
      order by updated_at desc limit 100`;
 
-/** Whether a session is valid, its user is a member of the account, and the account is not suspended by an operator. */
+/**
+ * Whether a session is valid, its user is a member of the account, and the account is not suspended
+ * by an operator.
+ */
 export async function isSessionAlive(sql: Sql, sessionId: Uuid, accountId: Uuid): Promise<boolean> {
   const rows = await sql`
     select 1 from sessions s
@@ -42,8 +45,8 @@ type UserOfAddress = {
 };
 
 /**
- * Lists the users of an e-mail address: the verified one, then the member of `account`, then members of other accounts, then
- * the oldest.
+ * Lists the users of an e-mail address: the verified one, then the member of `account`, then
+ * members of other accounts, then the oldest.
  */
 export const listUsersOfAddress = (
   sql: Sql,
@@ -79,7 +82,10 @@ export async function isEmailVerified(sql: Sql, id: Uuid): Promise<boolean> {
   return rows.length === 1;
 }
 
-/** Deletes the users of an address, with their sessions and memberships. Returns false when there are none. */
+/**
+ * Deletes the users of an address, with their sessions and memberships. Returns false when there
+ * are none.
+ */
 export async function deleteUsers(sql: Sql, email: string): Promise<boolean> {
   const rows = await sql`
     delete from users where email = ${email.toLowerCase()} or address = ${email.toLowerCase()} returning id`;

@@ -84,7 +84,10 @@ export function createUserService({ sql, library, requireStrongPassword }: UserS
     /** Whether the user's e-mail address is verified; an invitation does not verify it. */
     isVerified: (id: Uuid): Promise<boolean> => isEmailVerified(sql, id),
 
-    /** Sets a new password and ends every session. Returns false when there is no such user; throws as `create`. */
+    /**
+     * Sets a new password and ends every session. Returns false when there is no such user; throws
+     * as `create`.
+     */
     async setPassword(email: string, password: string): Promise<boolean> {
       requireStrongPassword(password, [email]);
       const id = await findByEmail(email);
@@ -95,7 +98,10 @@ export function createUserService({ sql, library, requireStrongPassword }: UserS
       return true;
     },
 
-    /** Deletes the users of an address, with their sessions and memberships. Returns false when there are none. */
+    /**
+     * Deletes the users of an address, with their sessions and memberships. Returns false when
+     * there are none.
+     */
     remove: (email: string): Promise<boolean> => deleteUsers(sql, email),
 
     /** Lists all users, with the accounts they are members of. */

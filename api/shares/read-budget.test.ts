@@ -1,4 +1,7 @@
-/** Goal: readers who choose ranges cost no more than the named periods do, and keep nobody from those. */
+/**
+ * Goal: readers who choose ranges cost no more than the named periods do, and keep nobody from
+ * those.
+ */
 import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";

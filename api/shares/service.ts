@@ -115,8 +115,8 @@ export function createShareService({ sql, links, passwords }: ShareServiceDeps) 
 }
 
 /**
- * Converts the fields of a request. Throws `invalid_request`, `rate_limited` when nothing is left of the account's budget of
- * passwords, and `unavailable` when too many of them wait.
+ * Converts the fields of a request. Throws `invalid_request`, `rate_limited` when nothing is left
+ * of the account's budget of passwords, and `unavailable` when too many of them wait.
  */
 async function prepareFields(
   passwords: ShareServiceDeps["passwords"],

@@ -104,7 +104,10 @@ export async function deleteShare(
 /** A share with its owner, and the version of the owner's branding; null without one. */
 export type SharedRow = ShareRow & AccountScope & { brand_version: number | null };
 
-/** Finds the share of a token, with its owner, unless it has expired or an operator has suspended the account. */
+/**
+ * Finds the share of a token, with its owner, unless it has expired or an operator has suspended
+ * the account.
+ */
 export async function findSharedBy(sql: Sql, tokenHash: Buffer): Promise<SharedRow | undefined> {
   const [row] = await sql<SharedRow[]>`
     select ${columns(sql)}, account_id as "accountId", mode,

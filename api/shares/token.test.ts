@@ -1,4 +1,7 @@
-/** Goal: nobody reads a share without the token of its URL and, where it has one, its present password. */
+/**
+ * Goal: nobody reads a share without the token of its URL and, where it has one, its present
+ * password.
+ */
 import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";

@@ -1,4 +1,7 @@
-/** The secrets of shares: the token in a share's URL, and the access tokens that its password grants. */
+/**
+ * The secrets of shares: the token in a share's URL, and the access tokens that its password
+ * grants.
+ */
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 
 import type { Uuid } from "../../shared/ids.ts";

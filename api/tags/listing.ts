@@ -1,6 +1,7 @@
 /**
- * Lists tags with counts. Triggers maintain the number of links of each tag, so it costs nothing to read. Clicks are added
- * up when they are read, from the counters of the links, and only of so many links as a request may read.
+ * Lists tags with counts. Triggers maintain the number of links of each tag, so it costs nothing to
+ * read. Clicks are added up when they are read, from the counters of the links, and only of so many
+ * links as a request may read.
  */
 import { ApiError } from "../http/errors.ts";
 import type { AccountScope } from "../http/principal.ts";
@@ -8,7 +9,10 @@ import type { Sql } from "../postgres.ts";
 import type { CountedTag, ListTagsQuery, TagRow } from "./model.ts";
 import { listTags, sumClicks, type TagPosition } from "./sql.ts";
 
-/** Maximum tags that a request examines: the part may be shorter than its limit, and continues after them. */
+/**
+ * Maximum tags that a request examines: the part may be shorter than its limit, and continues after
+ * them.
+ */
 const EXAMINED_MAX = 10_000;
 
 /** Maximum links whose clicks one request adds up, a link counted once for each of its tags. */
@@ -24,7 +28,10 @@ export type TagsRequest = Pick<ListTagsQuery, "sort" | "limit"> & {
 
 export type TagsPart = { rows: CountedTag[]; next: TagsCursor | null };
 
-/** Returns the requested part of the owner's tags. Throws `invalid_request` when there are too many to sort by clicks. */
+/**
+ * Returns the requested part of the owner's tags. Throws `invalid_request` when there are too many
+ * to sort by clicks.
+ */
 export async function listCountedTags(
   sql: Sql,
   owner: AccountScope,

@@ -1,4 +1,7 @@
-/** Goal: tags of any name are reached by their path, and lists continue only in the order in which they began. */
+/**
+ * Goal: tags of any name are reached by their path, and lists continue only in the order in which
+ * they began.
+ */
 import { beforeAll, beforeEach, expect, test } from "bun:test";
 
 import * as z from "zod";

@@ -32,16 +32,19 @@ type TagServiceDeps = {
 };
 
 export const createTagService = ({ sql, changedLinks }: TagServiceDeps) => ({
-  /** Lists the requested part of the owner's tags. Throws `invalid_request` when there are too many to sort by clicks. */
+  /**
+   * Lists the requested part of the owner's tags. Throws `invalid_request` when there are too many
+   * to sort by clicks.
+   */
   list: async (owner: AccountScope, request: TagsRequest): Promise<TagsPart> =>
     isStorable(request.search)
       ? await listCountedTags(sql, owner, request)
       : { rows: [], next: null },
 
   /**
-   * Renames a tag on all links that have it, and sets its colour. `done` is false as of {@link replace}; a repeated
-   * request must then merge. Throws `not_found`, and `tag_taken` when the new name is another tag's and they may not
-   * become one.
+   * Renames a tag on all links that have it, and sets its colour. `done` is false as of {@link
+   * replace}; a repeated request must then merge. Throws `not_found`, and `tag_taken` when the new
+   * name is another tag's and they may not become one.
    */
   async change(
     owner: Writer,
@@ -82,9 +85,10 @@ export const createTagService = ({ sql, changedLinks }: TagServiceDeps) => ({
 });
 
 /**
- * Replaces tags by `into`, or removes them when it is null, in transactions of {@link BATCH} links. `done` is false when
- * the request has changed {@link CHANGED_MAX} links, or consumed the account's budget, and more may remain. Throws
- * `rate_limited` when nothing of the budget is left to begin with.
+ * Replaces tags by `into`, or removes them when it is null, in transactions of {@link BATCH} links.
+ * `done` is false when the request has changed {@link CHANGED_MAX} links, or consumed the account's
+ * budget, and more may remain. Throws `rate_limited` when nothing of the budget is left to begin
+ * with.
  */
 async function replace(
   { sql, changedLinks }: TagServiceDeps,

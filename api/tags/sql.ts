@@ -6,12 +6,15 @@ import type { TagRow } from "./model.ts";
 /** A tag's place in a list: after it in the order by name, or by links and then by name. */
 export type TagPosition = { links: number; name: string };
 
-/** The tags found among those that were examined, in order, and where the examination ended: null for the end of the list. */
+/**
+ * The tags found among those that were examined, in order, and where the examination ended: null
+ * for the end of the list.
+ */
 type FoundTags = { rows: TagRow[]; end: TagPosition | null };
 
 /**
- * Examines the owner's next `examinedMax` tags in the requested order, by the primary key or `tags_by_links`, and returns
- * the first `limit` whose name contains `search`, ignoring case.
+ * Examines the owner's next `examinedMax` tags in the requested order, by the primary key or
+ * `tags_by_links`, and returns the first `limit` whose name contains `search`, ignoring case.
  */
 export async function listTags(
   sql: Sql,
@@ -61,7 +64,9 @@ export async function findTags(
   return new Map(rows.map((row) => [row.name, row]));
 }
 
-/** Adds up the clicks of the owner's links by tag, for these tags; those without links are left out. */
+/**
+ * Adds up the clicks of the owner's links by tag, for these tags; those without links are left out.
+ */
 export async function sumClicks(
   sql: Sql,
   { accountId, mode }: AccountScope,
@@ -100,9 +105,9 @@ export async function lockRenaming(
 }
 
 /**
- * Replaces tags by another one, or by none, on at most `limit` of the owner's links; returns the number of changed links.
- * A link that has several of the tags gets the new one once, in the position of the first. Redirectors do not store tags,
- * so nothing is published.
+ * Replaces tags by another one, or by none, on at most `limit` of the owner's links; returns the
+ * number of changed links. A link that has several of the tags gets the new one once, in the
+ * position of the first. Redirectors do not store tags, so nothing is published.
  */
 export async function replaceTags(
   sql: Sql | Transaction,

@@ -1,4 +1,7 @@
-/** Goal: tags are listed with the links and clicks that they have, whatever has happened to the links. */
+/**
+ * Goal: tags are listed with the links and clicks that they have, whatever has happened to the
+ * links.
+ */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
 import fc from "fast-check";
@@ -352,7 +355,10 @@ describe("changes", () => {
   });
 });
 
-/** Inserts links by SQL, which is faster than by requests; `tagsOfLink` is an expression of a link's number. */
+/**
+ * Inserts links by SQL, which is faster than by requests; `tagsOfLink` is an expression of a link's
+ * number.
+ */
 async function insertLinks(
   { accountId, mode }: AccountScope,
   count: number,

@@ -1,4 +1,6 @@
-/** Goal: views are listed, saved and deleted by the right keys, and what no view can be is rejected. */
+/**
+ * Goal: views are listed, saved and deleted by the right keys, and what no view can be is rejected.
+ */
 import { beforeEach, describe, expect, test } from "bun:test";
 
 import {

@@ -1,4 +1,7 @@
-/** Goal: views belong to one account and mode, a name is one view, and their number is bounded whoever saves at once. */
+/**
+ * Goal: views belong to one account and mode, a name is one view, and their number is bounded
+ * whoever saves at once.
+ */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";

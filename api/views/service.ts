@@ -1,4 +1,7 @@
-/** Saved views of analytics. They belong to the account and mode, as shares do: everyone in the account has the same. */
+/**
+ * Saved views of analytics. They belong to the account and mode, as shares do: everyone in the
+ * account has the same.
+ */
 import { ApiError, notFound } from "../http/errors.ts";
 import type { AccountScope } from "../http/principal.ts";
 import type { Sql } from "../postgres.ts";
@@ -13,7 +16,9 @@ const VIEWS_MAX = 100;
 export const createViewService = ({ sql }: { sql: Sql }) => ({
   list: (owner: AccountScope): Promise<ViewRow[]> => listViews(sql, owner),
 
-  /** Saves a view, in place of the one with its name. Throws `quota_exceeded` for a view too many. */
+  /**
+   * Saves a view, in place of the one with its name. Throws `quota_exceeded` for a view too many.
+   */
   save: async (owner: AccountScope, view: Pick<ViewRow, "name" | "query">): Promise<ViewRow> =>
     await sql.begin(async (transaction) => {
       if ((await lockAndCountOtherViews(transaction, owner, view.name)) >= VIEWS_MAX)

@@ -9,7 +9,9 @@ export const listViews = (sql: Sql, { accountId, mode }: AccountScope): Promise<
     select name, query, created_at, updated_at from saved_views
      where account_id = ${accountId} and mode = ${mode} order by name`;
 
-/** Counts the owner's views except the named one, and blocks new ones until the transaction ends. */
+/**
+ * Counts the owner's views except the named one, and blocks new ones until the transaction ends.
+ */
 export async function lockAndCountOtherViews(
   transaction: Transaction,
   { accountId, mode }: AccountScope,

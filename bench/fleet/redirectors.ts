@@ -16,7 +16,10 @@ import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { natsLogin } from "../../shared/nats.ts";
 import { toRawClick } from "../../test/harness/encode-segment.ts";
 
-/** How many redirectors, how many segments each of them seals per second, and the clicks of a segment. */
+/**
+ * How many redirectors, how many segments each of them seals per second, and the clicks of a
+ * segment.
+ */
 export type Fleet = { redirectors: number; segmentsPerSecond: number; clicksPerSegment: number };
 
 /** What has been published: Unix milliseconds and the number of clicks of one segment. */
@@ -71,8 +74,8 @@ function makeSegment(journalId: Uuid, segment: number, clicks: number): Buffer {
 }
 
 /**
- * Publishes for `seconds`, each redirector on a connection of its own and at an offset of its own within the interval.
- * Resolves when JetStream has acknowledged everything.
+ * Publishes for `seconds`, each redirector on a connection of its own and at an offset of its own
+ * within the interval. Resolves when JetStream has acknowledged everything.
  */
 export async function runFleet(
   natsUrl: string,

@@ -1,6 +1,7 @@
 /**
- * Attacks on a stack, each by one kind of fault that was found before: what costs much for little input, what waits, and what
- * never ends. Beside them, the generated inputs of the hostile suite, for each process.
+ * Attacks on a stack, each by one kind of fault that was found before: what costs much for little
+ * input, what waits, and what never ends. Beside them, the generated inputs of the hostile suite,
+ * for each process.
  */
 import type { NatsConnection } from "nats";
 

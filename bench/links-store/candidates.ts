@@ -1,4 +1,7 @@
-/** What the links store was compared with: the store itself, and LMDB with the same rows in the same transactions. */
+/**
+ * What the links store was compared with: the store itself, and LMDB with the same rows in the same
+ * transactions.
+ */
 import { statSync } from "node:fs";
 import { join } from "node:path";
 
@@ -53,7 +56,8 @@ const LENGTH = 8;
 const LMDB: Candidate = {
   name: "lmdb",
   openWriter(dir) {
-    // The store does not sync each transaction either. A power failure may damage this file, which is in LMDB's favour.
+    // The store does not sync each transaction either. A power failure may damage this file, which
+    // is in LMDB's favour.
     const db = open<Buffer | string, string | number>({
       path: lmdbPath(dir),
       encoding: "binary",

@@ -1,6 +1,7 @@
 /**
- * The floor under any server on `Bun.listen`: one constant response to whatever arrives, after which the connection is
- * closed when the client asks for it. `bun bench/redirect/constant.ts PORT [CERT KEY]`.
+ * The floor under any server on `Bun.listen`: one constant response to whatever arrives, after
+ * which the connection is closed when the client asks for it. `bun bench/redirect/constant.ts PORT
+ * [CERT KEY]`.
  */
 import type { Socket } from "bun";
 

@@ -31,8 +31,8 @@ export const redirectorEnv = (natsUrl: string, port: number, journalDir: string)
 });
 
 /**
- * Publishes links of a new account to the links stream; their versions start above `versionsFrom`, and `settingsOf` is
- * called for the settings of each.
+ * Publishes links of a new account to the links stream; their versions start above `versionsFrom`,
+ * and `settingsOf` is called for the settings of each.
  */
 export async function publishLinks(
   url: string,
@@ -57,7 +57,10 @@ export async function publishLinks(
   await connection.drain();
 }
 
-/** Above the versions that an API draws, microseconds since 1970: a host removes what is older than the epoch of the feed. */
+/**
+ * Above the versions that an API draws, microseconds since 1970: a host removes what is older than
+ * the epoch of the feed.
+ */
 const FIRST_VERSION = 4e15;
 
 /** The link as a record of the links stream; versions count from 0. */

@@ -1,7 +1,8 @@
 /**
- * Open-loop load: sends requests at a fixed rate regardless of responses, and measures each response time from when
- * its request was due, so that a stalled server is charged for every request it delayed (Tene, "coordinated omission").
- * `bun bench/redirect/open-loop.ts PORT RATE SECONDS LINKS` prints one line of JSON, times in ms.
+ * Open-loop load: sends requests at a fixed rate regardless of responses, and measures each
+ * response time from when its request was due, so that a stalled server is charged for every
+ * request it delayed (Tene, "coordinated omission"). `bun bench/redirect/open-loop.ts PORT RATE
+ * SECONDS LINKS` prints one line of JSON, times in ms.
  */
 import type { Socket } from "bun";
 

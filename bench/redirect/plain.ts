@@ -1,6 +1,6 @@
 /**
- * The baseline: a redirect in straightforward code with `Bun.serve`, a Map, a `Response`, and one log line per click
- * buffered to a file. In mode `constant` it serves one static route.
+ * The baseline: a redirect in straightforward code with `Bun.serve`, a Map, a `Response`, and one
+ * log line per click buffered to a file. In mode `constant` it serves one static route.
  */
 import { openSync, readFileSync, writeSync } from "node:fs";
 

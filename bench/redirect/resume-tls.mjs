@@ -1,8 +1,9 @@
 /**
- * Follows links over TLS 1.3, each on a connection of its own that resumes an earlier session, as browsers do. For
- * Node.js: wrk never resumes, and `openssl s_time` neither sends a request of ours nor says how many were resumed.
- * `node bench/redirect/resume-tls.mjs PORT SECONDS LINKS CONCURRENCY` prints `RESULT requests micros errors p50 p99
- * resumed`, latencies in microseconds, from connecting to the response.
+ * Follows links over TLS 1.3, each on a connection of its own that resumes an earlier session, as
+ * browsers do. For Node.js: wrk never resumes, and `openssl s_time` neither sends a request of ours
+ * nor says how many were resumed. `node bench/redirect/resume-tls.mjs PORT SECONDS LINKS
+ * CONCURRENCY` prints `RESULT requests micros errors p50 p99 resumed`, latencies in microseconds,
+ * from connecting to the response.
  */
 import { connect } from "node:tls";
 

@@ -2,7 +2,9 @@
 import type { Condition, RedirectSettings } from "../../shared/contracts/redirect-settings.ts";
 import { newUuid } from "../../shared/ids.ts";
 
-/** Conditions as people set them; none matches the benchmark's requests, so that every rule is read. */
+/**
+ * Conditions as people set them; none matches the benchmark's requests, so that every rule is read.
+ */
 const CONDITIONS: readonly Condition[] = [
   { type: "os", in: ["iOS"] },
   { type: "device", in: ["mobile", "tablet"] },

@@ -17,9 +17,9 @@ export type Day = {
 };
 
 /**
- * Fills `clicks`, which has no views meanwhile: they would group each block by itself. Then fills the rollups, hour by hour.
- * Those of sums are made of the quarter hours, and rows of accounts of those of links: to aggregate the clicks for each takes
- * several times as long.
+ * Fills `clicks`, which has no views meanwhile: they would group each block by itself. Then fills
+ * the rollups, hour by hour. Those of sums are made of the quarter hours, and rows of accounts of
+ * those of links: to aggregate the clicks for each takes several times as long.
  */
 export async function fillDay(
   client: ReturnType<typeof openClickHouse>,

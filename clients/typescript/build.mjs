@@ -1,6 +1,7 @@
 /**
- * `npm run build`: compiles the client to `dist`, as ES modules and as CommonJS, each with its own type declarations.
- * `npm pack` and `npm publish` run it. Runs on Node with the compiler of this repository.
+ * `npm run build`: compiles the client to `dist`, as ES modules and as CommonJS, each with its own
+ * type declarations. `npm pack` and `npm publish` run it. Runs on Node with the compiler of this
+ * repository.
  */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";

@@ -1,6 +1,6 @@
 /**
- * `bun run generate:client`: generates the client's types from the API's OpenAPI document. Omits error
- * responses and response headers, since the client throws on errors.
+ * `bun run generate:client`: generates the client's types from the API's OpenAPI document. Omits
+ * error responses and response headers, since the client throws on errors.
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

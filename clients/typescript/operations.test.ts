@@ -9,7 +9,9 @@ type Call = (client: Client) => Promise<unknown> | AsyncGenerator;
 
 const LINK = "link_1";
 
-/** The functions that send each operation. The compiler rejects an operation that is missing here. */
+/**
+ * The functions that send each operation. The compiler rejects an operation that is missing here.
+ */
 const CALLS: Record<keyof operations, Call[]> = {
   createLink: [({ links }) => links.create({ url: "https://example.com/" })],
   listLinks: [({ links }) => links.list(), ({ links }) => links.all()],

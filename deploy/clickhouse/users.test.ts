@@ -1,4 +1,7 @@
-/** Goal: each process has the grants in ClickHouse that it needs, and the checks name those that are missing. */
+/**
+ * Goal: each process has the grants in ClickHouse that it needs, and the checks name those that are
+ * missing.
+ */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,7 @@
-/** Goal: each process of the compose file has the credentials that are meant for it and no others, and waits for its rights. */
+/**
+ * Goal: each process of the compose file has the credentials that are meant for it and no others,
+ * and waits for its rights.
+ */
 import { expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { join } from "node:path";

@@ -1,4 +1,6 @@
-/** The dashboard's files: rebuilt when their sources change, shared by all stacks of this checkout. */
+/**
+ * The dashboard's files: rebuilt when their sources change, shared by all stacks of this checkout.
+ */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 
@@ -7,7 +9,10 @@ import { PROJECT_DIR } from "./config.ts";
 import { bunScript } from "./stack.ts";
 import type { Watchdog } from "./watchdog.ts";
 
-/** Returns the dashboard's folder, and builds it if necessary, in a process that the watchdog ends with this one. */
+/**
+ * Returns the dashboard's folder, and builds it if necessary, in a process that the watchdog ends
+ * with this one.
+ */
 export function buildDashboard(watchdog: Watchdog): { folder: string; built: Promise<void> } {
   const cache = join(PROJECT_DIR, ".local", "dashboard");
   const folder = cachedFolder(cache);

@@ -6,8 +6,8 @@ const ATTEMPTS_MAX = 60;
 const RETRY_MS = 500;
 
 /**
- * Whether the API accepts the key: one from an earlier start may belong to another database. Throws when the API cannot
- * say.
+ * Whether the API accepts the key: one from an earlier start may belong to another database. Throws
+ * when the API cannot say.
  */
 export async function keyWorks(apiUrl: string, key: string): Promise<boolean> {
   const headers = { authorization: `Bearer ${key}` };
@@ -26,7 +26,10 @@ export async function keyWorks(apiUrl: string, key: string): Promise<boolean> {
 
 export const DEMO_EMAIL = "demo@example.com";
 
-/** Whether the demo user signs in with the password: one from an earlier start may belong to another database. */
+/**
+ * Whether the demo user signs in with the password: one from an earlier start may belong to another
+ * database.
+ */
 export async function canSignIn(dashboardUrl: string, password: string): Promise<boolean> {
   const response = await fetch(`${dashboardUrl}/auth/sign-in`, {
     method: "POST",

@@ -68,7 +68,10 @@ export function createLogger({
   };
 }
 
-/** Whether a line is printed: of PostgreSQL and NATS only warnings and errors; their log files have everything. */
+/**
+ * Whether a line is printed: of PostgreSQL and NATS only warnings and errors; their log files have
+ * everything.
+ */
 export function isWorthPrinting(name: string, line: string): boolean {
   if (name === "postgres")
     return (

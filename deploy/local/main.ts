@@ -29,7 +29,7 @@ const DATA_FOLDERS = ["postgres", "nats", "clickhouse", "journal", "links", "ima
 
 const ORPHAN_GRACE_MS = 10_000;
 
-/** A second signal within this time is a duplicate: npm forwards the signal that the terminal sends to the whole group. */
+/** A second signal within this time is npm's copy of the one that the terminal sent to all. */
 const SAME_SIGNAL_MS = 500;
 
 /** How often the stack checks whether its parent process is still running. */
@@ -42,7 +42,7 @@ type Config = ReturnType<typeof readConfig>;
 type Paths = Record<"processes" | "stack" | "secrets" | "postgres", string>;
 
 async function run(): Promise<void> {
-  // Before anything is written, here or by a child: links, clicks and secrets are readable only by the user.
+  // Before anything is written: only the user may read links, clicks and secrets.
   process.umask(PRIVATE_UMASK);
   const options = new Command("npm start --")
     .description("Run all of Shorthop on this machine.")
@@ -79,7 +79,7 @@ async function run(): Promise<void> {
 
 const readConfig = () => loadConfig(configSchema, process.env);
 
-/** Takes the data directory for this process and ends what an earlier start left running; exits if another one has it. */
+/** Takes the data directory, and ends what an earlier start left running; exits if it is taken. */
 async function takeDataDir(dataDir: string, paths: Paths): Promise<void> {
   const orphans = readOrphans(paths.processes);
   if (orphans.supervisor !== undefined) {
@@ -127,7 +127,7 @@ function createStack(dataDir: string, paths: Paths) {
   let info: StackInfo | undefined;
   let stopping = false;
 
-  /** Writes the stack file when the stack is ready, and again whenever a restarted process has a new pid. */
+  /** Writes the stack file when the stack is ready, and for the new pid of a restarted process. */
   function writeStackFile(): void {
     if (info === undefined) return;
     const pids = {
@@ -193,7 +193,7 @@ type StackOptions = {
   stack: Stack;
 };
 
-/** Starts the stores and the processes, and creates the demo account; returns where all of them are. */
+/** Starts stores and processes, and creates the demo account; returns where all of them are. */
 async function startStack({
   config,
   options,

@@ -48,8 +48,8 @@ export async function findNatsServer(binDir: string, log: (line: string) => void
 }
 
 /**
- * Downloads the executable into `binDir` unless it is there; processes that do so at once download it once. Returns its
- * path.
+ * Downloads the executable into `binDir` unless it is there; processes that do so at once download
+ * it once. Returns its path.
  */
 export async function downloadNatsServer(
   binDir: string,
@@ -84,8 +84,8 @@ async function download(path: string, log: (line: string) => void): Promise<void
 }
 
 /**
- * Downloads and unpacks Debian's package in `work`, and returns the program's path; does not need root. `source` is a
- * line of `sources.list` for another release of Debian than the machine's.
+ * Downloads and unpacks Debian's package in `work`, and returns the program's path; does not need
+ * root. `source` is a line of `sources.list` for another release of Debian than the machine's.
  */
 export async function downloadPackage(work: string, source?: string): Promise<string> {
   if (Bun.which("apt-get") === null) throw new Error("apt-get is not installed");
@@ -164,7 +164,9 @@ export const natsUrl = (port: number, password: string): string =>
 /** Connection limit: a stack has about ten, its benchmarks a few dozen. */
 const CONNECTIONS_MAX = 512;
 
-/** Authentication timeout; the server's default of 2 s is too short on a machine busy with tests. */
+/**
+ * Authentication timeout; the server's default of 2 s is too short on a machine busy with tests.
+ */
 const LOGIN_SECONDS_MAX = 10;
 
 /** The server as a service of the stack; ready when it accepts clients. */

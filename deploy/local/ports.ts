@@ -7,8 +7,8 @@ import { join } from "node:path";
 export type ChosenPort = { port: number; /** The preferred port is in use. */ taken: boolean };
 
 /**
- * Free ports are looked for below those that the kernel gives to outgoing connections (`ip_local_port_range`, from
- * 32768): one of those may be in use again before its server listens.
+ * Free ports are looked for below those that the kernel gives to outgoing connections
+ * (`ip_local_port_range`, from 32768): one of those may be in use again before its server listens.
  */
 const FREE_PORT_MIN = 10_000;
 const FREE_PORT_END = 32_768;
@@ -58,7 +58,9 @@ function claim(port: number): boolean {
   }
 }
 
-/** Listens on all addresses, because a port is free only if no process listens on it at any address. */
+/**
+ * Listens on all addresses, because a port is free only if no process listens on it at any address.
+ */
 function canListen(port: number): boolean {
   try {
     Bun.listen({ hostname: "0.0.0.0", port, socket: { data: () => undefined } }).stop(true);

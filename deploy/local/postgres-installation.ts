@@ -1,6 +1,6 @@
 /**
- * Chooses the folders PostgreSQL runs from. Its server refuses to run as root, so root's stack runs it as another
- * user, and that user must be able to reach both programs and data.
+ * Chooses the folders PostgreSQL runs from. Its server refuses to run as root, so root's stack runs
+ * it as another user, and that user must be able to reach both programs and data.
  */
 import { createHash } from "node:crypto";
 import {
@@ -32,7 +32,8 @@ export type PostgresInstallation = {
 };
 
 /**
- * Chooses and prepares the folders. If `home` is unreachable, it becomes a link to the fallback, and `log` reports that.
+ * Chooses and prepares the folders. If `home` is unreachable, it becomes a link to the fallback,
+ * and `log` reports that.
  */
 export function prepareInstallation(
   programs: string,
@@ -62,7 +63,8 @@ export function prepareInstallation(
     mkdirSync(fallback, { recursive: true });
     symlinkSync(installation.home, home);
   }
-  // Others may traverse these folders but not list them; the folders inside decide who reads their files.
+  // Others may traverse these folders but not list them; the folders inside decide who reads their
+  // files.
   for (const dir of [FALLBACK_ROOT, fallback]) chmodSync(dir, TRAVERSABLE_MODE);
   prepareHome(installation.home, user);
   copyPrograms(programs, installation.programs);

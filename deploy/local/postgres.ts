@@ -32,7 +32,9 @@ export async function findPrograms(): Promise<string> {
 export const databaseUrl = (port: number, password: string, database = DATABASE): string =>
   `postgres://${USER}:${password}@127.0.0.1:${port}/${database}`;
 
-/** Creates the database cluster unless it exists. Starts over if an earlier attempt was interrupted. */
+/**
+ * Creates the database cluster unless it exists. Starts over if an earlier attempt was interrupted.
+ */
 export async function initialise(
   { programs, home, user }: PostgresInstallation,
   password: string,

@@ -11,8 +11,8 @@ const PRIVATE_MODE = 0o700;
 export const TRAVERSABLE_MODE = 0o711;
 
 /**
- * Creates the data directory, or restricts an existing one and its folders. Root's stays traversable, because
- * PostgreSQL refuses to run as root and must reach its own folder inside.
+ * Creates the data directory, or restricts an existing one and its folders. Root's stays
+ * traversable, because PostgreSQL refuses to run as root and must reach its own folder inside.
  */
 export function makePrivate(dataDir: string, folders: readonly string[]): void {
   mkdirSync(dataDir, { recursive: true });

@@ -1,6 +1,6 @@
 /**
- * A file with the processes that the stack has started. After the supervisor was killed, the next start finds the
- * orphans in it, and ends nothing else.
+ * A file with the processes that the stack has started. After the supervisor was killed, the next
+ * start finds the orphans in it, and ends nothing else.
  */
 import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 

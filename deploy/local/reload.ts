@@ -1,7 +1,7 @@
 /**
- * The development loop (`bun run dev`): restarts our processes when their code changes, while PostgreSQL, NATS and
- * ClickHouse keep running. A development server serves the dashboard and replaces modules and styles in the open
- * page.
+ * The development loop (`bun run dev`): restarts our processes when their code changes, while
+ * PostgreSQL, NATS and ClickHouse keep running. A development server serves the dashboard and
+ * replaces modules and styles in the open page.
  */
 import { watch } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +11,10 @@ import type { Logger } from "./logger.ts";
 import { bunScript, DASHBOARD_SERVICE } from "./stack.ts";
 import { respondsOk, type Service, type Supervisor } from "./supervisor.ts";
 
-/** Processes to restart when a folder's code changes (test/architecture.test.ts keeps the processes separate). */
+/**
+ * Processes to restart when a folder's code changes (test/architecture.test.ts keeps the processes
+ * separate).
+ */
 const PROCESSES_OF: Record<string, readonly string[]> = {
   api: ["api"],
   redirector: ["redirector"],
@@ -26,8 +29,8 @@ const CODE = /(?<!\.test)\.(tsx?|css|sql|html|json)$/;
 const DEBOUNCE_MS = 50;
 
 /**
- * Adapts the services for development. The API's dashboard moves to another port, and the development server takes
- * over the dashboard's public one.
+ * Adapts the services for development. The API's dashboard moves to another port, and the
+ * development server takes over the dashboard's public one.
  */
 export function withReload(services: readonly Service[]): Service[] {
   const watched = services.map((service) => ({ ...service, waitsForReload: true }));

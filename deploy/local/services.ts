@@ -1,4 +1,7 @@
-/** PostgreSQL, NATS and ClickHouse: started here, unless the environment names servers that run elsewhere. */
+/**
+ * PostgreSQL, NATS and ClickHouse: started here, unless the environment names servers that run
+ * elsewhere.
+ */
 import { join } from "node:path";
 
 import type { StackConfig } from "./config.ts";

@@ -22,7 +22,10 @@ type MetricsPorts = { api: number; redirector: number; worker: number };
 const PROCESSES = ["redirector", "api", "worker"] as const;
 const STORES = ["clickhouse", "nats", "postgres"] as const;
 
-/** Services that stop at the same time, one group after the other: the stores when nothing writes to them any more. */
+/**
+ * Services that stop at the same time, one group after the other: the stores when nothing writes to
+ * them any more.
+ */
 export const STOP_ORDER: readonly (readonly string[])[] = [
   [DASHBOARD_SERVICE, ...PROCESSES],
   STORES,
@@ -60,7 +63,10 @@ const CLICKHOUSE_USER = "shorthop";
 export const clickhouseUrl = (port: number, password: string): string =>
   `http://${CLICKHOUSE_USER}:${password}@127.0.0.1:${port}`;
 
-/** The ClickHouse gateway as a service; gets its password in the environment, which other users cannot read. */
+/**
+ * The ClickHouse gateway as a service; gets its password in the environment, which other users
+ * cannot read.
+ */
 export function clickhouseService(dataDir: string, port: number, password: string): Service {
   return {
     name: "clickhouse",

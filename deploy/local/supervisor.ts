@@ -1,6 +1,6 @@
 /**
- * Runs the stack's processes: starts them, restarts a crashed one, stops them in order. Each runs in its own
- * session, so that Ctrl-C in a terminal signals only the supervisor.
+ * Runs the stack's processes: starts them, restarts a crashed one, stops them in order. Each runs
+ * in its own session, so that Ctrl-C in a terminal signals only the supervisor.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
@@ -17,16 +17,25 @@ export type Service = {
   user?: { uid: number; gid: number } | undefined;
   /** Signal for a graceful stop; SIGTERM by default. */
   stopSignal?: NodeJS.Signals;
-  /** In development: after it has ended by itself, it waits for {@link Supervisor.reload} instead of a restart. */
+  /**
+   * In development: after it has ended by itself, it waits for {@link Supervisor.reload} instead of
+   * a restart.
+   */
   waitsForReload?: boolean;
   /** Whether it is ready; may throw while it is starting. */
   isReady: () => Promise<boolean>;
 };
 
 export type Supervisor = {
-  /** Starts a service and waits until it is ready; rejects with the reason if it fails to start. Nothing starts after `stop`. */
+  /**
+   * Starts a service and waits until it is ready; rejects with the reason if it fails to start.
+   * Nothing starts after `stop`.
+   */
   start(service: Service): Promise<void>;
-  /** Restarts a service with its current code; kills it if it does not stop within `RELOAD_GRACE_MS`. */
+  /**
+   * Restarts a service with its current code; kills it if it does not stop within
+   * `RELOAD_GRACE_MS`.
+   */
   reload(name: string): Promise<void>;
   /** Stops the named services, one group after the other. */
   stop(groups: readonly (readonly string[])[]): Promise<void>;
@@ -48,7 +57,10 @@ const READY_TIMEOUT_MS = 60_000;
 const READY_POLL_MS = 50;
 const STOP_GRACE_MS = 10_000;
 
-/** Grace period of a reload, short because a person waits for the page; killed processes lose no data. */
+/**
+ * Grace period of a reload, short because a person waits for the page; killed processes lose no
+ * data.
+ */
 const RELOAD_GRACE_MS = 500;
 
 /** After this many crashes within this time the supervisor gives up. */

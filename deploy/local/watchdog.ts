@@ -1,11 +1,13 @@
 /**
- * Ends a process's children if it no longer can: after `kill -9` or a crash. The watchdog holds the read end of a
- * pipe whose write end belongs only to its parent. When the parent ends for any reason, the kernel closes the pipe.
- * Children need not cooperate, so this also works for servers of other projects, and it needs no extra package (as
- * `setpriv --pdeathsig` would need util-linux).
+ * Ends a process's children if it no longer can: after `kill -9` or a crash. The watchdog holds the
+ * read end of a pipe whose write end belongs only to its parent. When the parent ends for any
+ * reason, the kernel closes the pipe. Children need not cooperate, so this also works for servers
+ * of other projects, and it needs no extra package (as `setpriv --pdeathsig` would need
+ * util-linux).
  *
- * Run as a program it reads lines of `name pid`: the children to watch. A parent may be killed after it has started a
- * child and before it has said so: on Linux, a variable in the child's environment names its parent.
+ * Run as a program it reads lines of `name pid`: the children to watch. A parent may be killed
+ * after it has started a child and before it has said so: on Linux, a variable in the child's
+ * environment names its parent.
  */
 import { randomUUID } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
@@ -16,7 +18,9 @@ import { isAlive, type ProcessEntry, readStartTime } from "./process-entry.ts";
 export type Watchdog = {
   /** Ends the process if this one ends without stopping it. */
   watch(name: string, pid: number): void;
-  /** For the environment of a child: it is ended even if this one ends before it can call `watch`. */
+  /**
+   * For the environment of a child: it is ended even if this one ends before it can call `watch`.
+   */
   mark: Record<string, string>;
 };
 
@@ -79,7 +83,10 @@ function read(path: string): string {
   }
 }
 
-/** Finds the processes whose environment at their start had the variable; none where there is no `/proc`. */
+/**
+ * Finds the processes whose environment at their start had the variable; none where there is no
+ * `/proc`.
+ */
 function findMarked(variable: string): ProcessEntry[] {
   const pids = process.platform === "linux" ? readdirSync("/proc").filter(Number).map(Number) : [];
   return pids.flatMap((pid) => {

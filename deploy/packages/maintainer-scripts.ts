@@ -1,4 +1,7 @@
-/** The packages' maintainer scripts (Debian Policy, chapter 6). Without a running systemd they leave units alone. */
+/**
+ * The packages' maintainer scripts (Debian Policy, chapter 6). Without a running systemd they leave
+ * units alone.
+ */
 
 /** What a package runs. */
 export type PackageUnits = {
@@ -23,8 +26,9 @@ const whereBooted = (commands: readonly string[]): string =>
   );
 
 /**
- * After an installation or upgrade: enables and starts what needs no configuration, and replaces what runs, one by one.
- * An upgrade starts nothing: the target would start what an operator has stopped.
+ * After an installation or upgrade: enables and starts what needs no configuration, and replaces
+ * what runs, one by one. An upgrade starts nothing: the target would start what an operator has
+ * stopped.
  */
 export function postinst({ enabled, services, sysctl }: PackageUnits): string {
   const enable = enabled.map((unit) => `systemctl --quiet enable ${unit} || true\n`).join("");

@@ -1,6 +1,7 @@
 /**
- * The Debian packages: `shorthop` with the executable, the command line and the examples, and a package with units and
- * configuration for each process. Built by `dpkg-deb` alone (deb-control(5), deb-conffiles(5)).
+ * The Debian packages: `shorthop` with the executable, the command line and the examples, and a
+ * package with units and configuration for each process. Built by `dpkg-deb` alone (deb-control(5),
+ * deb-conffiles(5)).
  */
 import { chmodSync, cpSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -20,7 +21,10 @@ const SYSCTL = "60-shorthop.conf";
 type PackageSpec = PackageUnits & {
   name: string;
   description: string;
-  /** What is installed: from a path in the tree to a path in the file system, without leading slashes. */
+  /**
+   * What is installed: from a path in the tree to a path in the file system, without leading
+   * slashes.
+   */
   files: Record<string, string>;
   links?: Record<string, string>;
   directories?: string[];

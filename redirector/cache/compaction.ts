@@ -1,6 +1,6 @@
 /**
- * Compaction of the link cache: live records of the oldest blocks are copied to the newest block, and the old blocks become
- * free. When the cache is full, compaction also evicts.
+ * Compaction of the link cache: live records of the oldest blocks are copied to the newest block,
+ * and the old blocks become free. When the cache is full, compaction also evicts.
  */
 import { isReferenced, setReferenced, sizeAt } from "../../shared/links-store/record.ts";
 import { BLOCK_BYTES, type Blocks, offsetInBlock } from "./blocks.ts";

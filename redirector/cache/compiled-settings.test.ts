@@ -1,4 +1,7 @@
-/** Goal: links that decide by a lot take a bounded part of a redirector's memory, and decide all the same. */
+/**
+ * Goal: links that decide by a lot take a bounded part of a redirector's memory, and decide all the
+ * same.
+ */
 import { heapStats } from "bun:jsc";
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 
@@ -59,7 +62,10 @@ function linkOf(version: number, conditionOf: (i: number) => Condition, rules = 
 const valuesOf = (count: number, text: (k: number) => string) =>
   Array.from({ length: count }, (_, k) => text(k));
 
-/** Conditions that take much memory for their length, all different, and how many links with them take 150 MiB or more. */
+/**
+ * Conditions that take much memory for their length, all different, and how many links with them
+ * take 150 MiB or more.
+ */
 const HEAVY: [string, links: number, (version: number, i: number) => Condition][] = [
   [
     "countries",

@@ -1,5 +1,6 @@
 /**
- * Compiled settings of links. Compiling them takes microseconds, so they are cached for links in use.
+ * Compiled settings of links. Compiling them takes microseconds, so they are cached for links in
+ * use.
  */
 import { LRUCache } from "lru-cache";
 
@@ -32,8 +33,8 @@ type Entry = { compiled: CompiledSettings; bytes: Buffer; block: Buffer; start: 
 
 /**
  * Creates the cache. If a record has moved, compares its bytes, so that a version that returns with
- * other settings is compiled again. If it has not moved, reads neither copy of the bytes: in a cache
- * of many links both are rarely in the processor's cache.
+ * other settings is compiled again. If it has not moved, reads neither copy of the bytes: in a
+ * cache of many links both are rarely in the processor's cache.
  */
 export function createSettingsCache(): SettingsOf {
   const cache = new LRUCache<number, Entry>({

@@ -7,7 +7,9 @@
 
 const SLOTS_MIN = 1_024;
 
-/** Numbers in a slot: a hash, and a tag, which is the offset plus 1; the tag 0 marks an empty slot. */
+/**
+ * Numbers in a slot: a hash, and a tag, which is the offset plus 1; the tag 0 marks an empty slot.
+ */
 const SLOT_NUMBERS = 2;
 const SLOT_BYTES = SLOT_NUMBERS * Int32Array.BYTES_PER_ELEMENT;
 
@@ -80,7 +82,8 @@ export function createHashIndex(): HashIndex {
     move: (slot, offset) => void (slots[slot * SLOT_NUMBERS + 1] = offset + 1),
     remove(slot) {
       size--;
-      // Moves later entries of the run into the gap, unless that would put one before its home slot.
+      // Moves later entries of the run into the gap, unless that would put one before its home
+      // slot.
       let gap = slot;
       for (let next = (gap + 1) & mask; tagAt(next) !== 0; next = (next + 1) & mask) {
         const distanceFromHome = (next - hashAt(next)) & mask;

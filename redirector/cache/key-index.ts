@@ -50,7 +50,9 @@ export function createKeyIndex({ bytesAt }: Pick<Blocks, "bytesAt">) {
     find,
     /** As `find`, by the key as text. */
     findText: (text: string): number => find("", key, 0, key.write(text)),
-    /** Finds the slot that points to the record at `at` of a block; -1 when the record is not live. */
+    /**
+     * Finds the slot that points to the record at `at` of a block; -1 when the record is not live.
+     */
     findRecord({ number, bytes }: Block, at: number): number {
       const offset = toOffset(number, at);
       let slot = index.find(hashAt(bytes, at));
@@ -73,7 +75,10 @@ export function createKeyIndex({ bytesAt }: Pick<Blocks, "bytesAt">) {
 /** Random, so that an attacker cannot choose aliases that all collide. */
 const SEED = randomInt(2 ** 32 - 1) | 0;
 
-/** FNV-1a (Fowler, Noll, Vo), then MurmurHash3's last step (Appleby) to mix the high bits into the low ones. */
+/**
+ * FNV-1a (Fowler, Noll, Vo), then MurmurHash3's last step (Appleby) to mix the high bits into the
+ * low ones.
+ */
 function hashOf(domain: string, bytes: Buffer, start: number, end: number): number {
   let hash = SEED;
   for (let i = 0; i < domain.length; i++) {

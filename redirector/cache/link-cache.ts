@@ -51,7 +51,9 @@ export type LinkCache = {
 /** Blocks that stay free when the cache is full, for compaction to write to. */
 const RESERVED_BLOCKS = 1;
 
-/** The share of the bound that the index may take: enough for blocks full of the smallest records. */
+/**
+ * The share of the bound that the index may take: enough for blocks full of the smallest records.
+ */
 const INDEX_SHARE = 1 / 8;
 
 /** Creates a cache of at most `bytesMax` bytes. `covers` decides whether a link is taken down. */

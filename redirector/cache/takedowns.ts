@@ -1,4 +1,7 @@
-/** The accounts and hosts that an operator has taken down. The link cache marks the links that they cover. */
+/**
+ * The accounts and hosts that an operator has taken down. The link cache marks the links that they
+ * cover.
+ */
 import { isTakedownNotice, type TakedownNotice } from "../../shared/contracts/feed-notices.ts";
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
 import { compileTakedowns, type Covers, type LinkFacts } from "../../shared/takedowns/covers.ts";

@@ -1,4 +1,7 @@
-/** Goal: sums of failed requests arrive once, however often they are sent, and an outage keeps few of them in memory. */
+/**
+ * Goal: sums of failed requests arrive once, however often they are sent, and an outage keeps few
+ * of them in memory.
+ */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 
 import {

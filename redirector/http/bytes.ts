@@ -10,7 +10,9 @@ export const SLASH = 47;
 export const ZERO = 48;
 export const NINE = 57;
 
-/** Character classes (RFC 9110 §5.5, §5.6.2; a target may contain raw UTF-8, as browsers send it). */
+/**
+ * Character classes (RFC 9110 §5.5, §5.6.2; a target may contain raw UTF-8, as browsers send it).
+ */
 export const TOKEN = 1;
 export const TARGET = 2;
 const VALUE = 4;
@@ -54,10 +56,10 @@ export function findValueEnd({ bytes, words, limit }: ScanBuffer, from: number):
 }
 
 /**
- * Finds control characters, which are bytes below 32 and 127, in four bytes: sets the high bit of each. With the
- * high bits masked out, adding 1 sets the high bit of 127, and adding 96 leaves the high bit of bytes below 32
- * clear; neither carries into the next byte (after Anderson, Bit Twiddling Hacks, "determine if a word has a byte
- * less than n").
+ * Finds control characters, which are bytes below 32 and 127, in four bytes: sets the high bit of
+ * each. With the high bits masked out, adding 1 sets the high bit of 127, and adding 96 leaves the
+ * high bit of bytes below 32 clear; neither carries into the next byte (after Anderson, Bit
+ * Twiddling Hacks, "determine if a word has a byte less than n").
  */
 function findControls(word: number): number {
   const low = word & 0x7f7f7f7f;
@@ -67,13 +69,19 @@ function findControls(word: number): number {
 /** A field name in lower case as words of four bytes; the last word may overlap the one before. */
 export type FieldName = readonly number[];
 
-/** Encodes a lower-case name of at least four letters, digits or hyphens, to compare with {@link hasFieldName}. */
+/**
+ * Encodes a lower-case name of at least four letters, digits or hyphens, to compare with {@link
+ * hasFieldName}.
+ */
 export const toFieldName = (lowerCase: string): FieldName =>
   Array.from({ length: Math.ceil(lowerCase.length / WORD) }, (_, i) =>
     Buffer.from(lowerCase).readInt32LE(Math.min(i * WORD, lowerCase.length - WORD)),
   );
 
-/** Whether the token of `length` bytes at `at` is `expected`, which has the same length; ignores case. */
+/**
+ * Whether the token of `length` bytes at `at` is `expected`, which has the same length; ignores
+ * case.
+ */
 export function hasFieldName(
   { words }: ScanBuffer,
   at: number,
@@ -83,7 +91,8 @@ export function hasFieldName(
   const last = expected.length - 1;
   for (let i = 0; i <= last; i++) {
     const word = words.getInt32(i < last ? at + i * WORD : at + length - WORD, true);
-    // Lower-cases letters; it makes no other token character equal to one of these names' characters.
+    // Lower-cases letters; it makes no other token character equal to one of these names'
+    // characters.
     if ((word | 0x20202020) !== expected[i]) return false;
   }
   return true;

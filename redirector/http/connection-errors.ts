@@ -2,8 +2,8 @@
 import type { Client } from "./connection.ts";
 
 /**
- * Where an error occurred: in the socket, in the handler of a request, in a response that does not fit into the write
- * buffer, in the commit of clicks, or in this code.
+ * Where an error occurred: in the socket, in the handler of a request, in a response that does not
+ * fit into the write buffer, in the commit of clicks, or in this code.
  */
 export const CONNECTION_ERROR_REASONS = [
   "socket",

@@ -3,14 +3,17 @@ import type { Socket } from "bun";
 
 import type { AddressGroups } from "../../shared/address-group.ts";
 
-/** Timeouts: for a request to arrive, for the client to read a response, and for an idle connection. */
+/**
+ * Timeouts: for a request to arrive, for the client to read a response, and for an idle connection.
+ */
 const REQUEST_SECONDS = 5;
 const RESPONSE_SECONDS = 30;
 const IDLE_SECONDS = 60;
 
 /**
- * How long the bytes of a client are discarded after the response that ends its connection. A socket that is closed
- * with unread bytes resets the connection, and the client may then never read its response (RFC 9112 §9.6).
+ * How long the bytes of a client are discarded after the response that ends its connection. A
+ * socket that is closed with unread bytes resets the connection, and the client may then never read
+ * its response (RFC 9112 §9.6).
  */
 const LINGER_SECONDS = 2;
 
@@ -38,7 +41,10 @@ export type Connection = {
   lingers: boolean;
   /** Whether the peer has closed its sending side. */
   peerEnded: boolean;
-  /** Whether it has had its turn: others come first, until its responses are sent and its next turn comes. */
+  /**
+   * Whether it has had its turn: others come first, until its responses are sent and its next turn
+   * comes.
+   */
   hadTurn: boolean;
   /** Whether the socket is paused, as enough input is buffered. */
   paused: boolean;

@@ -46,7 +46,10 @@ export function resetFieldState(state: FieldState): void {
   state.keepAlive = false;
 }
 
-/** Parses the field line at `from`. Returns the position of the next line, or a result that ends parsing. */
+/**
+ * Parses the field line at `from`. Returns the position of the next line, or a result that ends
+ * parsing.
+ */
 export function readField(
   scan: ScanBuffer,
   from: number,
@@ -90,7 +93,10 @@ const TRANSFER_ENCODING = toFieldName("transfer-encoding");
 const USER_AGENT = toFieldName("user-agent");
 const X_FORWARDED_FOR = toFieldName("x-forwarded-for");
 
-/** Stores a field that is used; switches by the length of the name first. Returns false to reject the request. */
+/**
+ * Stores a field that is used; switches by the length of the name first. Returns false to reject
+ * the request.
+ */
 function applyField(
   scan: ScanBuffer,
   name: number,
@@ -109,7 +115,8 @@ function applyField(
     case 4:
       if (!hasFieldName(scan, name, length, HOST)) return true;
       if (++state.hosts > 1 || hasTabAround(bytes, name + length + 1, start, end)) return false;
-      // An absolute target's authority takes precedence (RFC 9112 §3.2.2), but the field must be valid.
+      // An absolute target's authority takes precedence (RFC 9112 §3.2.2), but the field must be
+      // valid.
       return applyHost(readHost(bytes, start, end), head);
     case 6:
       if (hasFieldName(scan, name, length, COOKIE)) setRange(head.cookie, start, end);
@@ -166,7 +173,10 @@ function joinField(values: string | undefined, bytes: Buffer, start: number, end
   return values === undefined ? value : `${values},${value}`;
 }
 
-/** Whether a tab is next to a value: parsers disagree whether it belongs to a host, a length or a coding. */
+/**
+ * Whether a tab is next to a value: parsers disagree whether it belongs to a host, a length or a
+ * coding.
+ */
 function hasTabAround(bytes: Buffer, from: number, start: number, end: number): boolean {
   for (let at = from; at < start; at++) if (bytes[at] === TAB) return true;
   for (let at = end; bytes[at] !== CR; at++) if (bytes[at] === TAB) return true;

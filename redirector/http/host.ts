@@ -6,7 +6,10 @@ import { decodeLatin1, equalsText } from "./bytes.ts";
  */
 const HOST_LENGTH_MAX = 253 + 1 + 6;
 
-/** A name without empty labels or an address, and a port (RFC 3986 §3.2.2, without forms that no short domain has). */
+/**
+ * A name without empty labels or an address, and a port (RFC 3986 §3.2.2, without forms that no
+ * short domain has).
+ */
 const HOST_FORM = /^(?:[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*\.?|\[[0-9A-Fa-f:.]+\])(?::\d{0,5})?$/;
 
 /** Whether a text has the form of a host. */

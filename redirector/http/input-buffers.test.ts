@@ -1,4 +1,7 @@
-/** Goal: however many clients pipeline, their input takes bounded memory, and one request at a time is always buffered. */
+/**
+ * Goal: however many clients pipeline, their input takes bounded memory, and one request at a time
+ * is always buffered.
+ */
 import { expect, test } from "bun:test";
 
 import fc from "fast-check";

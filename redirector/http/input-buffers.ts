@@ -1,19 +1,26 @@
-/** Input that waits: for the rest of its request, for a response, or for its connection's turn. All of it is bounded. */
+/**
+ * Input that waits: for the rest of its request, for a response, or for its connection's turn. All
+ * of it is bounded.
+ */
 import { canRead, type Client, type Connection } from "./connection.ts";
 
 /**
- * Bytes of input that may be buffered while a request is incomplete or a response is awaited; a client that sends
- * more is disconnected. Input that only waits for the connection's next turn may be as long as one read (512 KiB in
- * Bun); beyond this bound the socket is paused.
+ * Bytes of input that may be buffered while a request is incomplete or a response is awaited; a
+ * client that sends more is disconnected. Input that only waits for the connection's next turn may
+ * be as long as one read (512 KiB in Bun); beyond this bound the socket is paused.
  */
 const INPUT_BYTES_MAX = 64 * 1024;
 
-/** Bytes that hold any one request: its head, its form, and what a chunked form has around its bytes. */
+/**
+ * Bytes that hold any one request: its head, its form, and what a chunked form has around its
+ * bytes.
+ */
 const REQUEST_BYTES_MAX = 32 * 1024;
 
 /**
- * Bytes of pipelined requests in all connections: of input that is longer than one request. It may take twice as much
- * memory. A client that would exceed this is disconnected; one that sends one request at a time never is.
+ * Bytes of pipelined requests in all connections: of input that is longer than one request. It may
+ * take twice as much memory. A client that would exceed this is disconnected; one that sends one
+ * request at a time never is.
  */
 const PIPELINED_BYTES_MAX = 64 * 1024 * 1024;
 
@@ -22,8 +29,8 @@ export type BufferedSocket = Pick<Client, "data" | "pause" | "resume">;
 
 export type InputBuffers = {
   /**
-   * Buffers `bytes` from `from` on, until the request is complete or the connection's turn comes; pauses the socket while
-   * there is much of it. `seconds` is the time of the clock of timeouts.
+   * Buffers `bytes` from `from` on, until the request is complete or the connection's turn comes;
+   * pauses the socket while there is much of it. `seconds` is the time of the clock of timeouts.
    */
   buffer(socket: BufferedSocket, bytes: Buffer, from: number, seconds: number): void;
   /** Forgets the input of a connection. */
@@ -43,7 +50,10 @@ export function createInputBuffers(pipelinedBytesMax = PIPELINED_BYTES_MAX): Inp
   const hasRoom = ({ input }: Connection, length: number): boolean =>
     pipelinedBytes + pipelinedIn(length) - pipelinedIn(input?.length) <= pipelinedBytesMax;
 
-  /** Has a connection end after its responses. What its client goes on sending is not read: that would cost the most. */
+  /**
+   * Has a connection end after its responses. What its client goes on sending is not read: that
+   * would cost the most.
+   */
   function refuse(socket: BufferedSocket): void {
     setInput(socket.data, undefined);
     socket.data.closing = true;
@@ -61,7 +71,8 @@ export function createInputBuffers(pipelinedBytesMax = PIPELINED_BYTES_MAX): Inp
       return;
     }
     if (connection.input === undefined || from > 0) connection.since = seconds;
-    // A copy frees the memory of requests already read; copying only when they are more than half bounds the work.
+    // A copy frees the memory of requests already read; copying only when they are more than half
+    // bounds the work.
     const isSmall = 2 * length < bytes.buffer.byteLength;
     setInput(connection, isSmall ? Buffer.from(bytes.subarray(from)) : bytes.subarray(from));
   }

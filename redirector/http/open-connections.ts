@@ -31,7 +31,10 @@ export function createOpenConnections(deps: OpenConnectionsDeps) {
     socket.terminate();
   }
 
-  /** Counts a connection under its client's caps; rejects it and returns false when a cap is reached. */
+  /**
+   * Counts a connection under its client's caps; rejects it and returns false when a cap is
+   * reached.
+   */
   function countUnderCaps(socket: Client): boolean {
     const acquired = caps.acquire(socket.data.peer);
     if (typeof acquired === "string") {

@@ -6,9 +6,9 @@ const ESCAPE = /%([0-9A-Fa-f]{2})?/g;
 const UNRESERVED = /^[A-Za-z0-9._~-]$/;
 
 /**
- * Normalizes a path: decodes the escapes of unreserved characters (RFC 3986 §6.2.2.2) and drops one trailing slash.
- * Returns undefined for a malformed one: an incomplete escape, an escaped NUL, or a `..`, which clients resolve
- * before they send a path (RFC 3986 §5.2.4).
+ * Normalizes a path: decodes the escapes of unreserved characters (RFC 3986 §6.2.2.2) and drops one
+ * trailing slash. Returns undefined for a malformed one: an incomplete escape, an escaped NUL, or a
+ * `..`, which clients resolve before they send a path (RFC 3986 §5.2.4).
  */
 export function normalizePath(path: string): string | undefined {
   let malformed = false;

@@ -1,6 +1,7 @@
 /**
- * Parses the header in which a proxy sends the client's address before a connection's own bytes: versions 1 (text)
- * and 2 (binary) of HAProxy's PROXY protocol, "The PROXY protocol", sections 2.1 and 2.2.
+ * Parses the header in which a proxy sends the client's address before a connection's own bytes:
+ * versions 1 (text) and 2 (binary) of HAProxy's PROXY protocol, "The PROXY protocol", sections 2.1
+ * and 2.2.
  */
 import { isIP } from "node:net";
 

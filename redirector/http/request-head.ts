@@ -35,8 +35,8 @@ export type RequestHead = {
 };
 
 /**
- * The result of parsing: `complete`; `partial` when more bytes are needed; `rejected` with the status of the
- * response, after which the connection must be closed.
+ * The result of parsing: `complete`; `partial` when more bytes are needed; `rejected` with the
+ * status of the response, after which the connection must be closed.
  */
 export type ParseResult =
   { kind: "complete" } | { kind: "partial" } | { kind: "rejected"; status: RejectionStatus };

@@ -96,7 +96,8 @@ function readOtherTarget(target: string, head: RequestHead): boolean {
   }
   head.host = host;
   head.path.start += authority.length;
-  // Without a path the path is "/" (RFC 9112 §3.2.2): points it to the last "/" before the authority.
+  // Without a path the path is "/" (RFC 9112 §3.2.2): points it to the last "/" before the
+  // authority.
   if (authority.length === target.length) {
     head.path.end -= host.length;
     head.path.start = head.path.end - 1;

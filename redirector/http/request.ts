@@ -4,7 +4,10 @@ import { decodeLatin1 } from "./bytes.ts";
 import type { RequestHead } from "./request-head.ts";
 import type { RedirectorResponse } from "./response.ts";
 
-/** A complete request. Its bytes are reused as soon as the handler has returned: see {@link copyRequest}. */
+/**
+ * A complete request. Its bytes are reused as soon as the handler has returned: see {@link
+ * copyRequest}.
+ */
 export type IncomingRequest = {
   head: RequestHead;
   /** The posted form; empty for other requests. */

@@ -4,7 +4,9 @@ import { type ByteSlice, copySlice } from "../../shared/bytes.ts";
 /** Any response but the redirect of a link. Its body is rendered once and reused. */
 export type PageResponse = { status: number; headers: Record<string, string>; body: Buffer };
 
-/** A response: the redirect of a link, whose object is reused for the next one, or anything else. */
+/**
+ * A response: the redirect of a link, whose object is reused for the next one, or anything else.
+ */
 export type RedirectorResponse = { location: string | ByteSlice } | PageResponse;
 
 /** Maximum bytes of a page: enough for a template with one or two images as `data:` URLs. */

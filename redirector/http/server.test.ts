@@ -1,4 +1,6 @@
-/** Goal: for any bytes on a connection, each request gets one response, in order, or is rejected. */
+/**
+ * Goal: for any bytes on a connection, each request gets one response, in order, or is rejected.
+ */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
@@ -15,7 +17,9 @@ import { startServer } from "./server.ts";
 import { WRITE_BUFFER_BYTES } from "./write-buffer.ts";
 
 const SLOW_MS = 5;
-/** Longer than a turn of the event loop may take before each connection gets only one more request. */
+/**
+ * Longer than a turn of the event loop may take before each connection gets only one more request.
+ */
 const COSTLY_MS = 6;
 const LARGE = Buffer.alloc(60_000, "x");
 
@@ -77,7 +81,9 @@ afterAll(() => server.stop());
 const get = (path: string, fields = ""): string =>
   `GET ${path} HTTP/1.1\r\nHost: a\r\n${fields}\r\n`;
 
-/** Sends pieces one after the other, and returns everything received until the connection is closed. */
+/**
+ * Sends pieces one after the other, and returns everything received until the connection is closed.
+ */
 async function exchange(
   pieces: readonly (string | Buffer)[],
   { end = false, at = port } = {},

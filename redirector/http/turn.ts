@@ -20,7 +20,10 @@ export type TurnDeps = {
   writer: ResponseWriter;
   /** Writes the clicks of the requests whose responses are sent next. */
   commit: () => void;
-  /** Called with the latency of responses that were sent together, in milliseconds, and their number. */
+  /**
+   * Called with the latency of responses that were sent together, in milliseconds, and their
+   * number.
+   */
   onSent: (latencyMs: number, responses: number) => void;
   onError: ReportError;
   abort: Abort;
@@ -44,7 +47,10 @@ export type Turn = {
   count(): void;
   /** Closes a connection after its earlier responses; no more requests are read. */
   fail(socket: Client, reason: ConnectionErrorReason, error: unknown): void;
-  /** Ends a connection's turn without a response, so that its next requests wait for those of others. */
+  /**
+   * Ends a connection's turn without a response, so that its next requests wait for those of
+   * others.
+   */
   wait(socket: Client): void;
 };
 
@@ -55,12 +61,17 @@ export function createTurn({ writer, commit, onSent, onError, abort, onEnd }: Tu
   let scheduled: Client[] = [];
   const endTurns = createEndTurns(onEnd);
   const scheduleFlush = oncePerTurn(flush);
-  /** Responses of this turn that have not been sent, and when the first of their requests was read. */
+  /**
+   * Responses of this turn that have not been sent, and when the first of their requests was read.
+   */
   let responses = 0;
   let startedMs = 0;
   let now = 0;
 
-  /** Commits clicks and sends the write buffer. Reads no further requests: they wait until the turn is over. */
+  /**
+   * Commits clicks and sends the write buffer. Reads no further requests: they wait until the turn
+   * is over.
+   */
   function commitAndSend(): void {
     try {
       commit();
@@ -120,7 +131,10 @@ export function createTurn({ writer, commit, onSent, onError, abort, onEnd }: Tu
   };
 }
 
-/** Returns a function that has `run` called at the end of the turn, once, however often it is called in it. */
+/**
+ * Returns a function that has `run` called at the end of the turn, once, however often it is called
+ * in it.
+ */
 function oncePerTurn(run: () => void): () => void {
   let isScheduled = false;
   function runOnce(): void {

@@ -1,11 +1,17 @@
-/** Goal: clients that pipeline wait for each other, and no network for the number of another's connections. */
+/**
+ * Goal: clients that pipeline wait for each other, and no network for the number of another's
+ * connections.
+ */
 import { expect, test } from "bun:test";
 
 import { addressGroups } from "../../shared/address-group.ts";
 import { type Client, createConnection } from "./connection.ts";
 import { createEndTurns } from "./waiting-turns.ts";
 
-/** A connection of an address whose next requests have arrived, or not; a proxy's counts for no network. */
+/**
+ * A connection of an address whose next requests have arrived, or not; a proxy's counts for no
+ * network.
+ */
 function connect(peer: string, { waits = true, isProxy = false } = {}): Client {
   const data = {
     ...createConnection(peer, false, 0),
@@ -16,7 +22,9 @@ function connect(peer: string, { waits = true, isProxy = false } = {}): Client {
   return { data } as unknown as Client;
 }
 
-/** The peers of connections in the order in which their turns end; each has had its input read then. */
+/**
+ * The peers of connections in the order in which their turns end; each has had its input read then.
+ */
 function endAll(sockets: readonly Client[]): string[] {
   const ended: string[] = [];
   const endTurns = createEndTurns((socket) => void ended.push(socket.data.peer));

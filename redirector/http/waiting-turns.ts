@@ -1,14 +1,21 @@
-/** The end of a connection's turn: its next requests are read, once those have been that have waited for longer. */
+/**
+ * The end of a connection's turn: its next requests are read, once those have been that have waited
+ * for longer.
+ */
 import { type Client, hasMore } from "./connection.ts";
 
-/** How much of a turn of the event loop connections get together whose next requests have arrived already. */
+/**
+ * How much of a turn of the event loop connections get together whose next requests have arrived
+ * already.
+ */
 const WAITING_MS = 5;
 
 /**
- * Ends the turns of connections that had one: at once, unless their next requests have arrived. Those wait for each other,
- * so that clients which pipeline take time from each other, not from those who send one request at a time; networks take
- * turns, so that none is delayed by how many connections another has. Returns whether some still wait: then it must be called
- * again, after others have had a turn.
+ * Ends the turns of connections that had one: at once, unless their next requests have arrived.
+ * Those wait for each other, so that clients which pipeline take time from each other, not from
+ * those who send one request at a time; networks take turns, so that none is delayed by how many
+ * connections another has. Returns whether some still wait: then it must be called again, after
+ * others have had a turn.
  */
 type EndTurns = (sockets: readonly Client[]) => boolean;
 
@@ -35,7 +42,10 @@ export function createEndTurns(onEnd: (socket: Client) => void): EndTurns {
 /** A network; a connection that counts for none, which is that of a proxy, stands for itself. */
 type Group = string | Client;
 
-/** Connections that wait: networks in turn, and of a network the connection first that waits for longest. */
+/**
+ * Connections that wait: networks in turn, and of a network the connection first that waits for
+ * longest.
+ */
 function createRotation() {
   /** The group whose turn is next comes first. */
   const groups = new Map<Group, Set<Client>>();

@@ -1,4 +1,7 @@
-/** The write buffer: collects the responses of one turn of the event loop, to send those of a connection at once. */
+/**
+ * The write buffer: collects the responses of one turn of the event loop, to send those of a
+ * connection at once.
+ */
 import { NO_ROOM, type ResponseOptions, type ResponseWriter } from "./response-writer.ts";
 import type { RedirectorResponse } from "./response.ts";
 
@@ -10,8 +13,8 @@ export const WRITE_BUFFER_BYTES = 1024 * 1024;
 
 export type WriteBuffer<Receiver> = {
   /**
-   * Appends a response for `receiver`. Returns false when it does not fit: then nothing is added, and the caller
-   * must `send` first.
+   * Appends a response for `receiver`. Returns false when it does not fit: then nothing is added,
+   * and the caller must `send` first.
    */
   add(receiver: Receiver, response: RedirectorResponse, options: ResponseOptions): boolean;
   /** Passes all bytes to `send`, receiver by receiver in order, and empties the buffer. */

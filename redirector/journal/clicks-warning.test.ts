@@ -1,4 +1,6 @@
-/** Goal: a redirector says that clicks wait before any are lost, and says nothing while all is well. */
+/**
+ * Goal: a redirector says that clicks wait before any are lost, and says nothing while all is well.
+ */
 import { expect, test } from "bun:test";
 
 import { clicksWarning } from "./clicks-warning.ts";

@@ -1,7 +1,7 @@
 /**
- * The files of a journal, one per segment and named after it: `.open` while it is written, `.segment` once it is
- * sealed. The name and bytes of a sealed segment, and so its id, never change again; every later stage recognises
- * a repeat by that id.
+ * The files of a journal, one per segment and named after it: `.open` while it is written,
+ * `.segment` once it is sealed. The name and bytes of a sealed segment, and so its id, never change
+ * again; every later stage recognises a repeat by that id.
  */
 import {
   existsSync,

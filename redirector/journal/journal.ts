@@ -1,11 +1,11 @@
 /**
- * The click journal. A click is in the file system before its redirect is sent, so killing this process loses
- * none. Clicks of requests that arrive together are written together: `append` buffers a click, `commit` writes
- * all buffered clicks, and their redirects may be sent only after that. Clicks are divided into numbered segments
- * here, before anything is published.
+ * The click journal. A click is in the file system before its redirect is sent, so killing this
+ * process loses none. Clicks of requests that arrive together are written together: `append`
+ * buffers a click, `commit` writes all buffered clicks, and their redirects may be sent only after
+ * that. Clicks are divided into numbered segments here, before anything is published.
  *
- * While redirects are served, the journal never throws and never waits: a full disk or a full journal drops
- * clicks, counted by reason, and never fails a redirect.
+ * While redirects are served, the journal never throws and never waits: a full disk or a full
+ * journal drops clicks, counted by reason, and never fails a redirect.
  */
 import { mkdirSync } from "node:fs";
 
@@ -64,7 +64,10 @@ export type Journal = {
 type JournalOptions = {
   dir: string;
   bytesMax: number;
-  /** Called with every segment that is ready to be published, first those recovered from earlier processes. */
+  /**
+   * Called with every segment that is ready to be published, first those recovered from earlier
+   * processes.
+   */
   onSealed: (segment: SealedSegment) => void;
   onError: (error: unknown) => void;
   /**
@@ -74,7 +77,10 @@ type JournalOptions = {
   onUnknownFile: (name: string) => void;
 };
 
-/** Opens the journal in `dir`, which only this process may use. Throws when the directory cannot be used. */
+/**
+ * Opens the journal in `dir`, which only this process may use. Throws when the directory cannot be
+ * used.
+ */
 export function openJournal(options: JournalOptions): Journal {
   const { dir, bytesMax, onSealed, onError } = options;
   // Segments hold people's IP addresses until they are delivered.

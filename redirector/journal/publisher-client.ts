@@ -6,7 +6,10 @@ import type { SealedSegment } from "./files.ts";
 import type { PublisherCommand, PublisherEvent, PublisherOptions } from "./publisher.worker.ts";
 
 export type PublisherClient = {
-  /** Queues a sealed segment. It is retried until it is published, or quarantined when it cannot be read. */
+  /**
+   * Queues a sealed segment. It is retried until it is published, or quarantined when it cannot be
+   * read.
+   */
   add(segment: SealedSegment): void;
   /** Segments not acknowledged yet, and segments acknowledged since the start. */
   pending(): number;
@@ -15,12 +18,18 @@ export type PublisherClient = {
   published(): number;
   /** Segments quarantined since the start. */
   quarantined(): number;
-  /** Waits for at most `ms` until all segments are published, then ends the thread; the rest stays on disk. */
+  /**
+   * Waits for at most `ms` until all segments are published, then ends the thread; the rest stays
+   * on disk.
+   */
   stop(ms: number): Promise<void>;
 };
 
 type PublisherClientDeps = PublisherOptions & {
-  /** The worker thread's module. The main module names it, as an executable resolves it only from there. */
+  /**
+   * The worker thread's module. The main module names it, as an executable resolves it only from
+   * there.
+   */
   workerUrl: URL;
   /** Called when a segment's file is truncated or deleted. */
   onReleased: (segment: SealedSegment) => void;

@@ -1,7 +1,8 @@
 /**
- * Publishes sealed segments from the journal to JetStream, oldest first. It reads only what is on disk, so the
- * normal path is the recovery path. A segment's file is retained for a while after its acknowledgement, and after every
- * reconnect all retained segments are published again. JetStream discards those it still has, by the segment's id.
+ * Publishes sealed segments from the journal to JetStream, oldest first. It reads only what is on
+ * disk, so the normal path is the recovery path. A segment's file is retained for a while after its
+ * acknowledgement, and after every reconnect all retained segments are published again. JetStream
+ * discards those it still has, by the segment's id.
  */
 import { rm, truncate } from "node:fs/promises";
 
@@ -26,9 +27,15 @@ const IN_FLIGHT_MAX = 8;
 const SWEEP_MS = 200;
 
 export type Publisher = {
-  /** Queues a sealed segment. It is retried until it is published, or quarantined when it cannot be read. */
+  /**
+   * Queues a sealed segment. It is retried until it is published, or quarantined when it cannot be
+   * read.
+   */
   add(segment: SealedSegment): void;
-  /** Stops publishing and deletes the files of acknowledged segments; the others stay in the journal. */
+  /**
+   * Stops publishing and deletes the files of acknowledged segments; the others stay in the
+   * journal.
+   */
   stop(): Promise<void>;
 };
 

@@ -1,6 +1,6 @@
 /**
- * Retains the files of acknowledged segments for a while: a NATS server that loses power or is restored from a backup
- * loses messages that it has acknowledged.
+ * Retains the files of acknowledged segments for a while: a NATS server that loses power or is
+ * restored from a backup loses messages that it has acknowledged.
  */
 import type { SealedSegment } from "./files.ts";
 
@@ -53,7 +53,9 @@ export function createRetention({ journalBytesMax, onReleased }: RetentionDeps) 
       waitingBytes -= bytes;
       return retained.delete(path);
     },
-    /** Releases retained segments that have expired or exceed the bound of bytes, the oldest first. */
+    /**
+     * Releases retained segments that have expired or exceed the bound of bytes, the oldest first.
+     */
     async sweep(now: number, removeFile: (path: string) => Promise<void>): Promise<void> {
       for (const { segment, until } of retained.values()) {
         if (until > now && (ackedBytes === 0 || ackedBytes <= retainableBytes())) return;

@@ -24,7 +24,10 @@ export function createUnreadableSegments({ requeue, onQuarantined, log }: Unread
   /** Failed attempts to read a file, by its path. */
   const failures = new Map<string, number>();
   return {
-    /** Requeues the segment after a delay, so that others are published first; after the last attempt, quarantines it. */
+    /**
+     * Requeues the segment after a delay, so that others are published first; after the last
+     * attempt, quarantines it.
+     */
     onFailure(segment: SealedSegment, error: unknown): void {
       const { path } = segment;
       const attempts = (failures.get(path) ?? 0) + 1;

@@ -1,4 +1,7 @@
-/** The limits of several redirectors on ledgers in memory, which fail, lose answers and are set back as NATS does. */
+/**
+ * The limits of several redirectors on ledgers in memory, which fail, lose answers and are set back
+ * as NATS does.
+ */
 import { afterEach, expect, test } from "bun:test";
 
 import fc from "fast-check";

@@ -1,4 +1,7 @@
-/** Reads and replaces ledgers of limits in the stream `LIMITS`. Each replacement is a compare-and-set. */
+/**
+ * Reads and replaces ledgers of limits in the stream `LIMITS`. Each replacement is a
+ * compare-and-set.
+ */
 import type {
   JetStreamClient,
   JetStreamManager,

@@ -4,8 +4,9 @@
  * leases. After a crash of the machine the end of the file may be missing; leases that were open
  * then count as used.
  *
- * The file has a header, a record with the stream's position, which is overwritten, and then records
- * of {@link RECORD_BYTES}. The last record of a limit is valid. All numbers are little-endian:
+ * The file has a header, a record with the stream's position, which is overwritten, and then
+ * records of {@link RECORD_BYTES}. The last record of a limit is valid. All numbers are
+ * little-endian:
  *   header: 8 bytes magic, 16 bytes id of this redirector, 16 bytes id of the machine's boot
  *   record: 16 bytes id of the limit, f64 clicks used, u32 state, u32 CRC-32 of what precedes
  */

@@ -1,6 +1,7 @@
 /**
- * Goal: a store that follows several streams has the links of each, removes only those that their own stream does not have
- * any more, and reads all streams again when links are missing. Method: a real NATS server.
+ * Goal: a store that follows several streams has the links of each, removes only those that their
+ * own stream does not have any more, and reads all streams again when links are missing. Method: a
+ * real NATS server.
  */
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
@@ -79,7 +80,10 @@ async function publish(record: LinkRecord): Promise<void> {
         .publish(linkSubject({ domain, alias }, stream), encodeLinkRecord(record));
 }
 
-/** Says in a stream, or in all of them, that it has every link; the first one says how many there are. */
+/**
+ * Says in a stream, or in all of them, that it has every link; the first one says how many there
+ * are.
+ */
 async function publishHeartbeats(epoch: number, links?: number, of = streams): Promise<void> {
   for (const stream of of) {
     const counted = stream.index === 0 && links !== undefined ? { links } : {};

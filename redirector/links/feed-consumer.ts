@@ -44,7 +44,10 @@ const PULL_GRACE_MS = 300;
 /** Maximum changes of a transaction: one takes a tenth of a second, and does not block readers. */
 const TRANSACTION_CHANGES_MAX = 5_000;
 
-/** The server deletes a consumer that has not pulled for this long; a new one resumes from the position. */
+/**
+ * The server deletes a consumer that has not pulled for this long; a new one resumes from the
+ * position.
+ */
 const CONSUMER_INACTIVE_NS = 30_000_000_000;
 
 export type ConsumeOptions = {

@@ -6,7 +6,10 @@ import { UNDIVIDED } from "../../shared/contracts/links-streams.ts";
 import { EMPTY_FEED, type FeedState } from "../../shared/links-store/schema.ts";
 import type { HostFeed } from "./host-feed.ts";
 
-/** How long a redirector that has every link waits for the feed before it counts as ready without it. */
+/**
+ * How long a redirector that has every link waits for the feed before it counts as ready without
+ * it.
+ */
 const START_GRACE_MS = 10_000;
 
 /**

@@ -3,7 +3,10 @@ import type { StreamInfo } from "nats";
 
 import type { Heartbeat } from "../../shared/contracts/feed-notices.ts";
 
-/** A position in the feed: the stream, identified by its creation time, and the last message written. */
+/**
+ * A position in the feed: the stream, identified by its creation time, and the last message
+ * written.
+ */
 export type Position = { stream: string | null; sequence: number };
 
 type StreamPosition = Pick<StreamInfo, "created"> & {

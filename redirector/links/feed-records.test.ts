@@ -1,6 +1,6 @@
 /**
- * Goal: whatever a record of the feed contains, it is applied whole or not at all, nothing throws, and the feed goes on.
- * Mutations are random, from a fixed seed.
+ * Goal: whatever a record of the feed contains, it is applied whole or not at all, nothing throws,
+ * and the feed goes on. Mutations are random, from a fixed seed.
  */
 import { describe, expect, test } from "bun:test";
 
@@ -158,7 +158,10 @@ function pathsIn(value: unknown, path: Path = []): Path[] {
   return path.length === 0 ? parts : [path, ...parts];
 }
 
-/** A copy of a message in which the member at a path has another value, or also a member of another name. */
+/**
+ * A copy of a message in which the member at a path has another value, or also a member of another
+ * name.
+ */
 function mutate(value: unknown, [name, ...rest]: Path, replacement: unknown): unknown {
   if (name === undefined) return replacement;
   if (Array.isArray(value))
@@ -304,7 +307,8 @@ describe("the records of the feed", () => {
         expect(state.read()).toContainEqual(canary(1));
       });
       fc.assert(property, { seed: SEED, numRuns: MUTATIONS, includeErrorInReport: true });
-      // Mutations that are no faults, such as other texts and names of a later version, are not refused.
+      // Mutations that are no faults, such as other texts and names of a later version, are not
+      // refused.
       expect(accepted).toBeGreaterThan(MUTATIONS / 20);
       expect(accepted).toBeLessThan(MUTATIONS / 2);
     },

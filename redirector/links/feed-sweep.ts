@@ -11,7 +11,10 @@ const SWEPT_ROWS = 5_000;
 const SWEEP_MS = 200;
 
 export function createSweep(store: Pick<StoreWriter, "sweep">, stream: LinksStream) {
-  /** The number of the row after which the check continues; undefined when there is nothing to check. */
+  /**
+   * The number of the row after which the check continues; undefined when there is nothing to
+   * check.
+   */
   let sweptTo: number | undefined;
 
   /**

@@ -1,6 +1,7 @@
 /**
- * Goal: whatever position the store resumes from, it gets every change once, and it says that it is complete only when it
- * is, also while the stream is empty, rolled back or lacks links. Method: a real NATS server.
+ * Goal: whatever position the store resumes from, it gets every change once, and it says that it is
+ * complete only when it is, also while the stream is empty, rolled back or lacks links. Method: a
+ * real NATS server.
  */
 import {
   afterAll,
@@ -70,7 +71,10 @@ const publish = (record: LinkRecord) =>
 const publishHeartbeat = (heartbeat: Heartbeat) =>
   client.publish(HEARTBEAT_SUBJECT, encodeHeartbeat(heartbeat));
 
-/** The names of the consumers of the feed; the server removes those of followers that have ended after a while. */
+/**
+ * The names of the consumers of the feed; the server removes those of followers that have ended
+ * after a while.
+ */
 async function listConsumers(): Promise<string[]> {
   const names: string[] = [];
   for await (const { name } of manager.consumers.list(LINKS_STREAM)) names.push(name);
@@ -137,7 +141,10 @@ describe("a store that resumes", () => {
   const BEFORE = 3_100;
   const AFTER = 4;
 
-  /** Fills a stream of which every sequence exists, or only every second one; returns the position before the end. */
+  /**
+   * Fills a stream of which every sequence exists, or only every second one; returns the position
+   * before the end.
+   */
   async function fill(gaps: boolean): Promise<FeedState> {
     const publications = [];
     for (let i = 0; i < BEFORE; i++) {
@@ -175,7 +182,8 @@ describe("a store that resumes", () => {
           }, WITHIN_MS);
           for (let i = 0; i < AFTER; i++) expect(store.find(`link-${i}`)?.version).toBe(2);
           const added = (await listConsumers()).filter((name) => !before.has(name));
-          // One, and another one where a pull took too long; a feed that begins again and again has dozens.
+          // One, and another one where a pull took too long; a feed that begins again and again has
+          // dozens.
           expect(added.length).toBeLessThan(5);
           rmSync(dir, { recursive: true });
         }
@@ -271,7 +279,8 @@ describe("a store", () => {
     for (const alias of ["early", "late"]) await publish(activeLink(alias, 20));
     await publishHeartbeat({ complete: true, epoch: 20, version: 21 });
     const { created } = await manager.streams.info(LINKS_STREAM);
-    // Of the stream as it was before: its position comes again, in the midst of what was published since.
+    // Of the stream as it was before: its position comes again, in the midst of what was published
+    // since.
     const before = { ...EMPTY_FEED, stream: created, sequence: 2, complete: true, epoch: 3 };
     const old = ["early", "late", "deleted"].map((alias) => activeLink(alias, 5));
     const dir = storeAt(before, old);

@@ -1,6 +1,6 @@
 /**
- * Goal: requests get what the store has, changes reach memory, and a link is only said not to exist when the store has
- * every link and the feed has no newer one.
+ * Goal: requests get what the store has, changes reach memory, and a link is only said not to exist
+ * when the store has every link and the feed has no newer one.
  */
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";

@@ -1,6 +1,7 @@
 /**
- * Goal: of the redirectors of a host one fills the store, another goes on when it ends, and neither a damaged store nor a
- * full disk stops them. Method: real threads, a real NATS server, and small disks where they can be mounted.
+ * Goal: of the redirectors of a host one fills the store, another goes on when it ends, and neither
+ * a damaged store nor a full disk stops them. Method: real threads, a real NATS server, and small
+ * disks where they can be mounted.
  */
 import { Database } from "bun:sqlite";
 import {
@@ -249,7 +250,10 @@ describe("an image", () => {
   let place: ImagesPlace & { LINKS_IMAGES: string };
   beforeEach(() => void (place = { LINKS_IMAGES: join(dir, "images") }));
 
-  /** Stores an image with one link, which the feed does not have, at the end of the feed or behind it. */
+  /**
+   * Stores an image with one link, which the feed does not have, at the end of the feed or behind
+   * it.
+   */
   async function addImage({ epoch = EPOCH, ahead = 0, alias = "imaged" } = {}): Promise<void> {
     const { state } = await (await connection.jetstreamManager()).streams.info(LINKS_STREAM);
     const sequence = state.last_seq + ahead;

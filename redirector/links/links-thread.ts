@@ -8,7 +8,10 @@ export type LinksThread = {
 };
 
 type LinksThreadDeps = LinksOptions & {
-  /** The worker thread's module. The main module names it, as an executable resolves it only from there. */
+  /**
+   * The worker thread's module. The main module names it, as an executable resolves it only from
+   * there.
+   */
   workerUrl: URL;
   /**
    * Called when the thread has written changes to the store, so that this process need not poll for

@@ -12,7 +12,10 @@ export type SlowReads = {
 };
 
 type SlowReadsDeps = {
-  /** The worker thread's module. The main module names it, as an executable resolves it only from there. */
+  /**
+   * The worker thread's module. The main module names it, as an executable resolves it only from
+   * there.
+   */
   workerUrl: URL;
   /** The folder of the store. */
   dir: string;

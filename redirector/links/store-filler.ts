@@ -1,4 +1,6 @@
-/** Fills the links store from an image and the feed, in the process that holds the folder's lock. */
+/**
+ * Fills the links store from an image and the feed, in the process that holds the folder's lock.
+ */
 import { existsSync, rmSync } from "node:fs";
 
 import type { LinksStream } from "../../shared/contracts/links-streams.ts";

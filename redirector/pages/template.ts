@@ -40,10 +40,10 @@ dd{margin:0 0 .75rem;overflow-wrap:anywhere}
 `;
 
 /**
- * Creates the headers of a template's pages. Their policy allows the template's own styles, by hash, and `data:`
- * images; no scripts, and nothing external. `form-action` allows every destination, because
- * browsers also apply it to the redirect after a correct password. Throws {@link TemplateError} when
- * there are too many styles.
+ * Creates the headers of a template's pages. Their policy allows the template's own styles, by
+ * hash, and `data:` images; no scripts, and nothing external. `form-action` allows every
+ * destination, because browsers also apply it to the redirect after a correct password. Throws
+ * {@link TemplateError} when there are too many styles.
  */
 export function createHeaders(template: string): Record<string, string> {
   const styles = [...template.matchAll(/<style\b[^>]*>(.*?)<\/style>/gis)].map(([, style = ""]) => {

@@ -1,6 +1,7 @@
 /**
- * Passwords that were right: visitors who enter one again need no other verification, so that however often they do costs
- * next to nothing. Only a hash of each is kept, with a key of this process; a link's new password has another one.
+ * Passwords that were right: visitors who enter one again need no other verification, so that
+ * however often they do costs next to nothing. Only a hash of each is kept, with a key of this
+ * process; a link's new password has another one.
  */
 import { createHmac, randomBytes } from "node:crypto";
 

@@ -1,14 +1,18 @@
 /**
- * Verifies passwords of links. Argon2id is expensive by design, so few verifications run at a time, off the event
- * loop, and wrong attempts are rate limited. No limit may let one client lock others out (docs/decisions/0013):
+ * Verifies passwords of links. Argon2id is expensive by design, so few verifications run at a time,
+ * off the event loop, and wrong attempts are rate limited. No limit may let one client lock others
+ * out (docs/decisions/0013):
  *
  * - Wrong attempts are limited per link and network, and more loosely per link and site.
- * - The queue for verifications is ordered by the recent wrong attempts of a site, fewest first, not by arrival: a
- *   first-time visitor is ahead of a client that keeps trying, from however many addresses of its site.
+ * - The queue for verifications is ordered by the recent wrong attempts of a site, fewest first,
+ *   not by arrival: a first-time visitor is ahead of a client that keeps trying, from however many
+ *   addresses of its site.
  * - When the queue is full, the last entry in this order is rejected.
- * - One site cannot exhaust the limit per link, and this limit does not apply to visitors who know the password.
- * - A network has a limit on verifications over all links, because the owner of a link can submit its correct password any
- *   number of times. Correct passwords are remembered, so that people who share an address all get in.
+ * - One site cannot exhaust the limit per link, and this limit does not apply to visitors who know
+ *   the password.
+ * - A network has a limit on verifications over all links, because the owner of a link can submit
+ *   its correct password any number of times. Correct passwords are remembered, so that people who
+ *   share an address all get in.
  */
 import { type AddressGroups, addressGroups } from "../../shared/address-group.ts";
 import { sliceToString } from "../../shared/bytes.ts";
@@ -31,7 +35,8 @@ const TRIES = { limit: 10, seconds: 60, keysMax: 50_000 };
 const LINK_TRIES = { limit: 1_000, seconds: 60, keysMax: 50_000 };
 
 /**
- * Verifications of a network on all links, right and wrong ones, each of which takes some 60 ms of a core: 2 % of one.
+ * Verifications of a network on all links, right and wrong ones, each of which takes some 60 ms of
+ * a core: 2 % of one.
  */
 const VERIFICATIONS = { limit: 100, seconds: 300, keysMax: 50_000 };
 
@@ -114,8 +119,9 @@ function createQueue() {
 
   return {
     /**
-     * Waits for admission. Resolves with true when the caller may proceed, and must call `leave` afterwards; with
-     * false when it is rejected. Each entry of the same site in the queue adds one to the rank.
+     * Waits for admission. Resolves with true when the caller may proceed, and must call `leave`
+     * afterwards; with false when it is rejected. Each entry of the same site in the queue adds one
+     * to the rank.
      */
     async enter(groups: AddressGroups, rank: number): Promise<boolean> {
       if (running < CONCURRENT_MAX) {

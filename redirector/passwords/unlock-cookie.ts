@@ -1,6 +1,7 @@
 /**
- * Unlock cookies: visitors who have entered a link's password are redirected without entering it again. A cookie
- * is signed, short-lived and bound to the link's version, so that a new password invalidates it.
+ * Unlock cookies: visitors who have entered a link's password are redirected without entering it
+ * again. A cookie is signed, short-lived and bound to the link's version, so that a new password
+ * invalidates it.
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
 
@@ -17,7 +18,10 @@ export type UnlockCookies = {
   accept(link: CachedLink, cookies: string): boolean;
 };
 
-/** Processes that share `secret` accept each other's cookies. `secure` sets the cookies' `Secure` attribute. */
+/**
+ * Processes that share `secret` accept each other's cookies. `secure` sets the cookies' `Secure`
+ * attribute.
+ */
 export function createUnlockCookies(
   secret: string,
   secure: boolean,

@@ -204,7 +204,8 @@ function decideWithoutLink(
     const beyond = splitBeyondAlias(path);
     return beyond === undefined ? { kind: "not_found" } : { kind: "miss", domain, ...beyond };
   }
-  // The root page is configured for the default domain only; a custom domain may not even be served here.
+  // The root page is configured for the default domain only; a custom domain may not even be served
+  // here.
   if (page === "root" && domain !== DEFAULT_DOMAIN) return { kind: "not_found" };
   return isRead ? { kind: page } : { kind: "method_not_allowed", allow: READ_METHODS };
 }

@@ -1,7 +1,8 @@
 /**
- * Handles requests, independent of sockets. Each is a list of steps: resolve the host, find the link, decide, guard
- * (password, confirmation, limit), record the click, respond. It responds at once for links in memory and in the store;
- * only unknown aliases, passwords and new leases of limits return a promise.
+ * Handles requests, independent of sockets. Each is a list of steps: resolve the host, find the
+ * link, decide, guard (password, confirmation, limit), record the click, respond. It responds at
+ * once for links in memory and in the store; only unknown aliases, passwords and new leases of
+ * limits return a promise.
  */
 import type { ClientAddress } from "../../shared/client-address.ts";
 import type { DomainSettingsCache } from "../cache/domain-settings.ts";

@@ -2,7 +2,10 @@
 import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
 import { normalizeHost } from "../../shared/hosts.ts";
 
-/** A host as clicks record it, and the domain it resolves to; undefined when nothing is served there. */
+/**
+ * A host as clicks record it, and the domain it resolves to; undefined when nothing is served
+ * there.
+ */
 type HostResolution = { host: string; domain: string | undefined };
 
 export type ResolveHost = (host: string) => HostResolution;
@@ -12,7 +15,10 @@ const HOSTS_MAX = 10_000;
 
 const CUSTOM_HOST = /^[a-z0-9-]+(\.[a-z0-9-]+)+$/;
 
-/** Creates the function that resolves a host as it was sent; `hosts` are those of the default short domain. */
+/**
+ * Creates the function that resolves a host as it was sent; `hosts` are those of the default short
+ * domain.
+ */
 export function createHostResolver(hosts: ReadonlySet<string>): ResolveHost {
   const resolutions = new Map<string, HostResolution>();
   // Nearly always the next request has the same host.

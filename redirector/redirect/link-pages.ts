@@ -1,4 +1,6 @@
-/** Responds with pages for links: the about page `/alias+`, and the card for link-preview agents. */
+/**
+ * Responds with pages for links: the about page `/alias+`, and the card for link-preview agents.
+ */
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
 import type { Preview } from "../../shared/contracts/redirect-settings.ts";
 import type { CachedLink } from "../../shared/links-store/record.ts";

@@ -43,8 +43,9 @@ export function createMisses(deps: MissesDeps) {
   }
 
   /**
-   * Nearly always the store has the link; otherwise the feed may have it. A process that is behind looks into neither:
-   * that costs many times as much as the redirects of cached links, which wait for it.
+   * Nearly always the store has the link; otherwise the feed may have it. A process that is behind
+   * looks into neither: that costs many times as much as the redirects of cached links, which wait
+   * for it.
    */
   function respondFromStore(
     incoming: IncomingRequest,

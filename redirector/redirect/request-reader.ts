@@ -41,7 +41,9 @@ export function createRequestReader(deps: ReaderDeps): RequestReader {
   const compiledSettingsOf = createSettingsCache();
   const readFacts = createRequestFacts(deps);
   let current: IncomingRequest;
-  /** The link whose settings were read last, and those settings: a redirect reads them four times. */
+  /**
+   * The link whose settings were read last, and those settings: a redirect reads them four times.
+   */
   let readLink: CachedLink | undefined;
   let readSettings: ReturnType<SettingsOf>;
   /**

@@ -12,7 +12,9 @@ export type AddressWindow = {
   consume(address: string, scope?: string): void;
 };
 
-/** `limit` is per network and `seconds`; at most `keysMax` networks, and as many sites, are counted. */
+/**
+ * `limit` is per network and `seconds`; at most `keysMax` networks, and as many sites, are counted.
+ */
 export function createAddressWindow(options: {
   limit: number;
   seconds: number;

@@ -5,7 +5,10 @@
 import { addressGroups } from "../../shared/address-group.ts";
 import { createAddressWindow } from "./address-window.ts";
 
-/** Requests for aliases without a link, per network; a site may make ten times as many (`SITE_FACTOR`). */
+/**
+ * Requests for aliases without a link, per network; a site may make ten times as many
+ * (`SITE_FACTOR`).
+ */
 const MISSES = { limit: 120, seconds: 60, keysMax: 50_000 };
 
 /** Maximum lookups in flight. */

@@ -1,4 +1,7 @@
-/** Goal: the pieces of a comparison contain each click once, and none of them has the clicks of a whole busy day. */
+/**
+ * Goal: the pieces of a comparison contain each click once, and none of them has the clicks of a
+ * whole busy day.
+ */
 import { describe, expect, test } from "bun:test";
 
 import {

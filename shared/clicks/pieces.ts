@@ -1,8 +1,9 @@
 /**
- * Divides the comparison of a rollup with its clicks into pieces, each of which is one query of ClickHouse. A piece is a day.
- * If a day has more than {@link PIECE_CLICKS} clicks, a piece is an hour of it; of rollups by day, it is the day of some of
- * the links, which have about so many clicks. No order of clicks divides them by account: rows of accounts are one more
- * piece, and are compared with the rows of links.
+ * Divides the comparison of a rollup with its clicks into pieces, each of which is one query of
+ * ClickHouse. A piece is a day. If a day has more than {@link PIECE_CLICKS} clicks, a piece is an
+ * hour of it; of rollups by day, it is the day of some of the links, which have about so many
+ * clicks. No order of clicks divides them by account: rows of accounts are one more piece, and are
+ * compared with the rows of links.
  */
 import { DAY_SECONDS, HOUR_SECONDS } from "../durations.ts";
 import type { Uuid } from "../ids.ts";
@@ -12,7 +13,9 @@ import type { RollupTable } from "./rollup-tables.ts";
 /** Unix seconds, `to` exclusive. */
 export type BucketRange = { from: number; to: number };
 
-/** Clicks that a piece of a day reads, unless one link has more; a query takes seconds on two cores. */
+/**
+ * Clicks that a piece of a day reads, unless one link has more; a query takes seconds on two cores.
+ */
 export const PIECE_CLICKS = 10_000_000;
 
 /** Time after which ClickHouse gives up a query of a comparison for which nothing waits. */
@@ -21,7 +24,10 @@ export const COMPARISON_SECONDS_MAX = 300;
 /** Clicks of a day whose links are the candidates for limits of pieces. */
 const SAMPLE = 1_000;
 
-/** Most subjects that a statement lists: more would not fit into the URL, in which some clients send parameters. */
+/**
+ * Most subjects that a statement lists: more would not fit into the URL, in which some clients send
+ * parameters.
+ */
 export const SUBJECTS_MAX = 100;
 
 const CLICKS_IN_RANGE = `ts >= ${clickTime("from")} AND ts < ${clickTime("to")}`;
@@ -76,7 +82,10 @@ const pieceOfAll = (rollup: RollupTable, range: BucketRange): Piece => ({
   lacksAccounts: false,
 });
 
-/** The piece of these subjects, at most {@link SUBJECTS_MAX}; of a rollup of both links and accounts, of links. */
+/**
+ * The piece of these subjects, at most {@link SUBJECTS_MAX}; of a rollup of both links and
+ * accounts, of links.
+ */
 export function pieceOfSubjects(
   { idColumn, selectFromClicks }: RollupTable,
   range: BucketRange,
@@ -148,8 +157,8 @@ function pieceOfLinks(
 }
 
 /**
- * Finds the links at which pieces of a day begin, in ClickHouse's order of UUIDs, which is not that of their text. None if
- * the day is one piece.
+ * Finds the links at which pieces of a day begin, in ClickHouse's order of UUIDs, which is not that
+ * of their text. None if the day is one piece.
  */
 async function findLimits(
   clickhouse: ClickHouse,

@@ -1,6 +1,7 @@
 /**
- * The quarantine of a click journal: a directory within it for segment files that cannot be published. They are moved
- * there so that they do not block the segments behind them. They are never deleted; an operator restores them.
+ * The quarantine of a click journal: a directory within it for segment files that cannot be
+ * published. They are moved there so that they do not block the segments behind them. They are
+ * never deleted; an operator restores them.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync } from "node:fs";
 import { readdir } from "node:fs/promises";
@@ -10,7 +11,10 @@ import { scanSegment } from "../contracts/click-segment.ts";
 
 const quarantineDir = (journalDir: string): string => join(journalDir, "quarantine");
 
-/** Moves a segment's file into its journal's quarantine, and returns its new path. Throws when it cannot be moved. */
+/**
+ * Moves a segment's file into its journal's quarantine, and returns its new path. Throws when it
+ * cannot be moved.
+ */
 export function quarantineSegment(path: string): string {
   const folder = quarantineDir(dirname(path));
   // The same mode as the journal's directory: the files contain addresses of people.
@@ -44,8 +48,9 @@ export const quarantinedPath = (journalDir: string, name: string): string =>
   join(quarantineDir(journalDir), name);
 
 /**
- * Moves quarantined segments that have become readable back into the journal; the redirector publishes them at its
- * next start. Returns the result for each file: one that is still unreadable stays, with the reason in `problem`.
+ * Moves quarantined segments that have become readable back into the journal; the redirector
+ * publishes them at its next start. Returns the result for each file: one that is still unreadable
+ * stays, with the reason in `problem`.
  */
 export const restoreQuarantine = (
   journalDir: string,

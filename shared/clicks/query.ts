@@ -14,9 +14,9 @@ export type ClickHouse = {
 };
 
 /**
- * Runs a query and returns its rows. The query condition cache is off: with it ClickHouse skips parts of a table that have
- * matching rows (github.com/ClickHouse/ClickHouse/issues/111363 and others). A repair would then make rollups wrong, and a
- * stored segment would be inserted again.
+ * Runs a query and returns its rows. The query condition cache is off: with it ClickHouse skips
+ * parts of a table that have matching rows (github.com/ClickHouse/ClickHouse/issues/111363 and
+ * others). A repair would then make rollups wrong, and a stored segment would be inserted again.
  */
 export async function queryRows<Row>(
   clickhouse: Pick<ClickHouse, "query">,
@@ -34,8 +34,9 @@ export type ClickChunks = {
 };
 
 /**
- * Runs a query for many rows and returns them as lines of JSON, in chunks as they arrive. To decode tens of megabytes as one
- * text, and to encode them again, would stall the event loop for a tenth of a second each.
+ * Runs a query for many rows and returns them as lines of JSON, in chunks as they arrive. To decode
+ * tens of megabytes as one text, and to encode them again, would stall the event loop for a tenth
+ * of a second each.
  */
 export async function readChunks(
   clickhouse: ClickChunks,
@@ -49,7 +50,10 @@ export async function readChunks(
   });
 }
 
-/** Like {@link queryRows}, for many rows: each is parsed when the caller reads it, so that the caller can pause in between. */
+/**
+ * Like {@link queryRows}, for many rows: each is parsed when the caller reads it, so that the
+ * caller can pause in between.
+ */
 export async function queryManyRows<Row>(
   clickhouse: ClickChunks,
   query: string,
@@ -87,14 +91,16 @@ function* parseLines<Row>(chunks: readonly Uint8Array[]): Generator<Row> {
     }
     rest = lines.subarray(start);
   }
-  // ClickHouse ends each row with a line break. If the query fails on the way, a message follows that is no row.
+  // ClickHouse ends each row with a line break. If the query fails on the way, a message follows
+  // that is no row.
   if (rest.length > 0) JSON.parse(rest.toString());
 }
 
 /**
- * Converts a parameter in Unix seconds to a time that `clicks.ts` can be compared with. It must have milliseconds like
- * `clicks.ts`: for a `DateTime`, ClickHouse's index treats `ts < x` as `ts <= x - 1 s`, and skips a part whose clicks are all
- * of the second before x (github.com/ClickHouse/ClickHouse/issues/113993).
+ * Converts a parameter in Unix seconds to a time that `clicks.ts` can be compared with. It must
+ * have milliseconds like `clicks.ts`: for a `DateTime`, ClickHouse's index treats `ts < x` as `ts
+ * <= x - 1 s`, and skips a part whose clicks are all of the second before x
+ * (github.com/ClickHouse/ClickHouse/issues/113993).
  */
 export const clickTime = (parameter: string): string =>
   `toDateTime64({${parameter}: UInt32}, 3, 'UTC')`;

@@ -1,6 +1,7 @@
 /**
- * Requests to repair rollups, in ClickHouse's table `rollup_repairs`. The command line appends requests, and the owner of the
- * clicks executes them between its inserts: only the owner knows when no insert is half done.
+ * Requests to repair rollups, in ClickHouse's table `rollup_repairs`. The command line appends
+ * requests, and the owner of the clicks executes them between its inserts: only the owner knows
+ * when no insert is half done.
  */
 import { HOUR_SECONDS } from "../durations.ts";
 import { newUuid, type Uuid } from "../ids.ts";
@@ -10,7 +11,10 @@ import type { BucketRange } from "./rollups.ts";
 /** How long a request is valid before a worker starts it. */
 export const REQUEST_SECONDS_MAX = 60;
 
-/** How long after its start a request is continued by the next owner, if the owner that started it has ended. */
+/**
+ * How long after its start a request is continued by the next owner, if the owner that started it
+ * has ended.
+ */
 const STARTED_SECONDS_MAX = HOUR_SECONDS;
 
 export type RepairRequest = { id: Uuid; range: BucketRange };
@@ -61,7 +65,9 @@ export async function readRepair(clickhouse: ClickHouse, id: Uuid): Promise<Repa
   return { state: rows.some(({ state }) => state === "started") ? "started" : "requested" };
 }
 
-/** Reads the open requests: new ones, and those that an earlier owner started and did not finish. */
+/**
+ * Reads the open requests: new ones, and those that an earlier owner started and did not finish.
+ */
 export async function readRequests(clickhouse: ClickHouse): Promise<RepairRequest[]> {
   const rows = await queryRows<{ id: Uuid; from: number; to: number }>(
     clickhouse,

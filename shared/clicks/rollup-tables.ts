@@ -1,8 +1,9 @@
 /**
- * The rollups of ClickHouse: aggregates of `clicks`, each filled by a materialized view. Those without dimensions are
- * filled from `click_sums`, to which a view passes the sums of each insert into `clicks`. This list is their one
- * source: rebuilding (rollups.ts) and retention (worker/migrations/retention.ts) derive from it, and
- * worker/migrations/rollups.test.ts compares it with the migrations.
+ * The rollups of ClickHouse: aggregates of `clicks`, each filled by a materialized view. Those
+ * without dimensions are filled from `click_sums`, to which a view passes the sums of each insert
+ * into `clicks`. This list is their one source: rebuilding (rollups.ts) and retention
+ * (worker/migrations/retention.ts) derive from it, and worker/migrations/rollups.test.ts compares
+ * it with the migrations.
  */
 import { DAY_SECONDS, HOUR_SECONDS } from "../durations.ts";
 
@@ -11,7 +12,10 @@ export type RollupTable = {
   /** The materialized view that fills the table on every insert into `clicks`. */
   view: string;
   bucketSeconds: number;
-  /** The column of the bucket's subject: a link, an account if the rollup has no links, or both if it has rows of each. */
+  /**
+   * The column of the bucket's subject: a link, an account if the rollup has no links, or both if
+   * it has rows of each.
+   */
   idColumn: "link_id" | "account_id" | "subject_id";
   /** Columns that rows are grouped by. */
   keys: readonly string[];
@@ -20,13 +24,13 @@ export type RollupTable = {
   /** The view's query. */
   viewQuery: string;
   /**
-   * The same aggregation, of only the clicks for which the condition holds. Where subjects are both links and accounts,
-   * `subjects` selects the rows of links.
+   * The same aggregation, of only the clicks for which the condition holds. Where subjects are both
+   * links and accounts, `subjects` selects the rows of links.
    */
   selectFromClicks(condition: string, subjects?: "link_id"): string;
   /**
-   * Where subjects are both links and accounts: the rows of accounts, as sums of the rows of links for which the condition
-   * holds. No order of clicks divides those of an account.
+   * Where subjects are both links and accounts: the rows of accounts, as sums of the rows of links
+   * for which the condition holds. No order of clicks divides those of an account.
    */
   selectFromLinks?(condition: string): string;
 };
@@ -40,7 +44,9 @@ const where = (...conditions: (string | undefined)[]): string => {
 
 const LINK_KEYS = ["link_id", "account_id", "mode", "bucket"];
 
-/** The content of `click_sums` for one insert: clicks and a state of their visitors by quarter hour. */
+/**
+ * The content of `click_sums` for one insert: clicks and a state of their visitors by quarter hour.
+ */
 export const selectSums = (condition?: string): string => `
   SELECT link_id, account_id, mode, toStartOfFifteenMinutes(ts) AS bucket, class,
          count() AS clicks, uniqCombined64State(14)(visitor) AS visitors
@@ -61,7 +67,10 @@ const ofSums = ({ select, ...rollup }: OfSums): RollupTable => ({
   selectFromClicks: (condition) => select(`(${selectSums(condition)})`),
 });
 
-/** Sums of clicks and their visitors by class and a coarser bucket; the last of `keys` is the bucket. */
+/**
+ * Sums of clicks and their visitors by class and a coarser bucket; the last of `keys` is the
+ * bucket.
+ */
 const summedBy = (
   toBucket: "toStartOfHour" | "toStartOfDay",
   keys: readonly string[],
@@ -76,8 +85,8 @@ const summedBy = (
 });
 
 /**
- * A rollup of human clicks by values of their columns and by UTC day. Each click is counted for two subjects: its link,
- * and its account.
+ * A rollup of human clicks by values of their columns and by UTC day. Each click is counted for two
+ * subjects: its link, and its account.
  */
 function ofSubjects(name: string, columns: readonly string[], expressions = columns): RollupTable {
   const keys = ["subject_id", "account_id", "mode", "bucket", ...columns];

@@ -1,6 +1,7 @@
 /**
- * Compares rollups with the clicks that they aggregate, and rebuilds the buckets that differ. ClickHouse fills rollups with
- * each insert of clicks; a difference means a half-done insert, a change by hand, a restore, or an unknown fault.
+ * Compares rollups with the clicks that they aggregate, and rebuilds the buckets that differ.
+ * ClickHouse fills rollups with each insert of clicks; a difference means a half-done insert, a
+ * change by hand, a restore, or an unknown fault.
  */
 import type { Uuid } from "../ids.ts";
 import {
@@ -21,8 +22,8 @@ export { type BucketRange, COMPARISON_SECONDS_MAX } from "./pieces.ts";
 export { type ClickHouse, queryRows } from "./query.ts";
 
 /**
- * Time after which ClickHouse gives a statement up: before its client does (worker/clickhouse.ts). An insert that took effect
- * after that would be repeated, and correct a bucket twice.
+ * Time after which ClickHouse gives a statement up: before its client does (worker/clickhouse.ts).
+ * An insert that took effect after that would be repeated, and correct a bucket twice.
  */
 export const STATEMENT_SECONDS_MAX = 25;
 
@@ -34,7 +35,10 @@ export type Difference = {
   account: Uuid;
   /** Unix seconds. */
   bucket: number;
-  /** Clicks that the rollup lacks, and surplus clicks. Both can occur: too few of one value, too many of another. */
+  /**
+   * Clicks that the rollup lacks, and surplus clicks. Both can occur: too few of one value, too
+   * many of another.
+   */
   missing: number;
   surplus: number;
   /** Clicks of people and of bots that a rebuild adds, or takes away if negative. */
@@ -43,10 +47,11 @@ export type Difference = {
 };
 
 /**
- * Finds buckets whose rollup does not match the clicks: buckets entirely within the range, and only if all their clicks are
- * retained (whole-clicks.ts). Clicks that are stored meanwhile can look like a difference, so it must be confirmed by
- * {@link compareAgain} while nothing is stored. Days with more than `pieceClicks` are compared in pieces. Accounts are then
- * suspected also for the differences of their links, with which their own rows may still agree.
+ * Finds buckets whose rollup does not match the clicks: buckets entirely within the range, and only
+ * if all their clicks are retained (whole-clicks.ts). Clicks that are stored meanwhile can look
+ * like a difference, so it must be confirmed by {@link compareAgain} while nothing is stored. Days
+ * with more than `pieceClicks` are compared in pieces. Accounts are then suspected also for the
+ * differences of their links, with which their own rows may still agree.
  */
 export async function findDifferences(
   clickhouse: ClickHouse,
@@ -92,8 +97,9 @@ function addUp(differences: readonly Difference[]): Difference[] {
 }
 
 /**
- * Groups differences by bucket of a table, and divides each group so that one statement can list its subjects. Those of
- * accounts come last: their rows are compared with those of their links, which must be right by then.
+ * Groups differences by bucket of a table, and divides each group so that one statement can list
+ * its subjects. Those of accounts come last: their rows are compared with those of their links,
+ * which must be right by then.
  */
 export function groupDifferences(differences: readonly Difference[]): Difference[][] {
   const [links, accounts] = [
@@ -110,8 +116,9 @@ export function groupDifferences(differences: readonly Difference[]): Difference
 }
 
 /**
- * Compares a group of {@link groupDifferences} again, and returns those that still differ. Reads the clicks of these links in
- * the bucket, or of accounts the rows of their links; of a rollup by hour that only has accounts, all clicks of the hour.
+ * Compares a group of {@link groupDifferences} again, and returns those that still differ. Reads
+ * the clicks of these links in the bucket, or of accounts the rows of their links; of a rollup by
+ * hour that only has accounts, all clicks of the hour.
  */
 export async function compareAgain(
   clickhouse: ClickHouse,
@@ -174,10 +181,11 @@ async function compare(
 }
 
 /**
- * Rebuilds the buckets that differ, each with a single insert of the differences, so that readers see a bucket of a subject
- * either as it was or corrected. Surplus clicks are inserted as a negative number: sums of UInt64 wrap around (2^64 - 1 is
- * -1). Visitors can only be added; one that was counted twice is still one visitor. Only one rebuild may run at a
- * time (lock.ts), and nothing may be inserted meanwhile. A bucket of which clicks may be deleted is left as it is.
+ * Rebuilds the buckets that differ, each with a single insert of the differences, so that readers
+ * see a bucket of a subject either as it was or corrected. Surplus clicks are inserted as a
+ * negative number: sums of UInt64 wrap around (2^64 - 1 is -1). Visitors can only be added; one
+ * that was counted twice is still one visitor. Only one rebuild may run at a time (lock.ts), and
+ * nothing may be inserted meanwhile. A bucket of which clicks may be deleted is left as it is.
  */
 export async function rebuildBuckets(
   clickhouse: ClickHouse,

@@ -16,7 +16,10 @@ const NOW = 20_000 * DAY;
 /** Numbers of days as operators set them; 0 keeps clicks for ever. */
 const days = fc.constantFrom(0, 1, 2, 7, 30, 90, 365);
 
-/** A retention that is set, how long it is in force, and whether it is seen meanwhile, as by a check or `migrate`. */
+/**
+ * A retention that is set, how long it is in force, and whether it is seen meanwhile, as by a check
+ * or `migrate`.
+ */
 const period = fc.record({ days, seconds: fc.integer({ min: 0, max: 40 * DAY }) });
 
 describe("the time from which on clicks are whole", () => {

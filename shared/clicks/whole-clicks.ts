@@ -1,17 +1,18 @@
 /**
- * The time since which raw clicks are whole: before it, retention may have deleted some of them, and only rollups have their
- * counts. Rollups may be compared only with whole clicks, or they would look too high.
+ * The time since which raw clicks are whole: before it, retention may have deleted some of them,
+ * and only rollups have their counts. Rollups may be compared only with whole clicks, or they would
+ * look too high.
  *
- * It is the later of two times. One follows from the TTL of the table, by which ClickHouse deletes, not from the
- * configuration. The other is remembered from earlier TTLs: a TTL that is raised or removed does not bring back the clicks
- * that the earlier one deleted.
+ * It is the later of two times. One follows from the TTL of the table, by which ClickHouse deletes,
+ * not from the configuration. The other is remembered from earlier TTLs: a TTL that is raised or
+ * removed does not bring back the clicks that the earlier one deleted.
  */
 import { DAY_SECONDS, HOUR_SECONDS } from "../durations.ts";
 import { type ClickHouse, queryRows } from "./query.ts";
 
 /**
- * By how much a click must be younger than the TTL to count as retained: ClickHouse's clock may have been ahead when it
- * merged parts, and a comparison takes a while.
+ * By how much a click must be younger than the TTL to count as retained: ClickHouse's clock may
+ * have been ahead when it merged parts, and a comparison takes a while.
  */
 export const RETENTION_MARGIN_SECONDS = 2 * HOUR_SECONDS;
 
@@ -19,15 +20,18 @@ export const RETENTION_MARGIN_SECONDS = 2 * HOUR_SECONDS;
 export type RetentionState = {
   /** Its clock, in Unix seconds. */
   now: number;
-  /** Days of the current TTL, 0 without one; undefined for a TTL of another form, which only an operator can have set. */
+  /**
+   * Days of the current TTL, 0 without one; undefined for a TTL of another form, which only an
+   * operator can have set.
+   */
   days: number | undefined;
   /** The last remembered TTL; undefined if none is remembered yet. */
   remembered: RememberedTtl | undefined;
 };
 
 /**
- * The time in Unix seconds since which clicks are whole. It is Infinity when it is unknown: the TTL has another form, or none
- * is remembered yet.
+ * The time in Unix seconds since which clicks are whole. It is Infinity when it is unknown: the TTL
+ * has another form, or none is remembered yet.
  */
 export function wholeFromOf({ now, days, remembered }: RetentionState): number {
   if (days === undefined || remembered === undefined) return Infinity;
@@ -36,8 +40,8 @@ export function wholeFromOf({ now, days, remembered }: RetentionState): number {
 }
 
 /**
- * The time before which clicks may have been deleted, if any of these TTLs, in days, was in force until now: when a TTL has
- * changed, the earlier one may have been in force until a moment ago.
+ * The time before which clicks may have been deleted, if any of these TTLs, in days, was in force
+ * until now: when a TTL has changed, the earlier one may have been in force until a moment ago.
  */
 function deletedBefore(now: number, days: readonly number[]): number {
   const shortest = Math.min(...days.filter((count) => count > 0));
@@ -52,8 +56,8 @@ export const readWholeFrom = async (clickhouse: Pick<ClickHouse, "query">): Prom
 type RememberedTtl = { days: number; wholeFrom: number };
 
 /**
- * The TTL to remember now; undefined if it is remembered already. `firstWholeDay` returns since when clicks seem whole, for the
- * first time that one is remembered.
+ * The TTL to remember now; undefined if it is remembered already. `firstWholeDay` returns since
+ * when clicks seem whole, for the first time that one is remembered.
  */
 export async function nextRemembered(
   { now, days, remembered }: RetentionState,
@@ -68,8 +72,8 @@ export async function nextRemembered(
 }
 
 /**
- * Remembers the current TTL unless it is remembered already. Called before and after each change of it, and regularly, in case
- * an operator changes it by hand.
+ * Remembers the current TTL unless it is remembered already. Called before and after each change of
+ * it, and regularly, in case an operator changes it by hand.
  */
 export async function rememberRetention(clickhouse: ClickHouse): Promise<void> {
   const state = await readRetention(clickhouse);
@@ -111,8 +115,9 @@ async function readRetention(clickhouse: Pick<ClickHouse, "query">): Promise<Ret
 }
 
 /**
- * The end of the last day before today of which rollups have more clicks than the table of clicks; 0 if there is none. Before
- * a TTL is remembered, an unknown one may have been in force. Today's clicks are younger than any retention.
+ * The end of the last day before today of which rollups have more clicks than the table of clicks;
+ * 0 if there is none. Before a TTL is remembered, an unknown one may have been in force. Today's
+ * clicks are younger than any retention.
  */
 async function findFirstWholeDay(clickhouse: ClickHouse): Promise<number> {
   const [row] = await queryRows<{ day: number }>(

@@ -1,6 +1,9 @@
 /** Rules for custom aliases, shared by the API and the dashboard's forms. */
 
-/** The form of every alias, generated or chosen: a single path segment and a single NATS subject token. */
+/**
+ * The form of every alias, generated or chosen: a single path segment and a single NATS subject
+ * token.
+ */
 export const ALIAS_PATTERN = /^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/;
 
 /** Paths that the short domain or a later feature needs; compared case-insensitively. */

@@ -1,7 +1,8 @@
 /**
- * Ledgers of click limits, in the stream `LIMITS`: one message for each limit, replaced by compare-and-set. A redirector
- * leases clicks before it redirects, in its own entry of the ledger, so that all redirectors together never redirect more
- * often than the limit. Each redirector stores its own uses (`redirector/limits/uses-file.ts`).
+ * Ledgers of click limits, in the stream `LIMITS`: one message for each limit, replaced by
+ * compare-and-set. A redirector leases clicks before it redirects, in its own entry of the ledger,
+ * so that all redirectors together never redirect more often than the limit. Each redirector stores
+ * its own uses (`redirector/limits/uses-file.ts`).
  */
 import * as z from "zod";
 
@@ -9,22 +10,34 @@ import type { Uuid } from "../ids.ts";
 
 /** The limit of a link, in the links feed. */
 export type ClickLimit = {
-  /** The id of the ledger. A link gets a new one each time it gets a limit, and keeps it while it has a limit. */
+  /**
+   * The id of the ledger. A link gets a new one each time it gets a limit, and keeps it while it
+   * has a limit.
+   */
   id: Uuid;
   max: number;
   /** Clicks of the link that were counted when it got the limit. */
   before: number;
-  /** Clicks of the link that were counted when this record was written: a lower bound of the used clicks. */
+  /**
+   * Clicks of the link that were counted when this record was written: a lower bound of the used
+   * clicks.
+   */
   stored: number;
   /** Only human clicks count; other visitors get the confirm page. */
   humans?: true;
 };
 
-/** Totals of one redirector's clicks: it may use clicks up to `upTo`, and has reported that it used `used`. */
+/**
+ * Totals of one redirector's clicks: it may use clicks up to `upTo`, and has reported that it used
+ * `used`.
+ */
 export type LeaseEntry = {
   upTo: number;
   used: number;
-  /** When it wrote this, in Unix seconds. Only responses of other redirectors depend on it, never their leases. */
+  /**
+   * When it wrote this, in Unix seconds. Only responses of other redirectors depend on it, never
+   * their leases.
+   */
   at: number;
 };
 
@@ -39,7 +52,10 @@ export type Ledger = {
 
 export const EMPTY_LEDGER: Ledger = { stored: 0, folded: 0, entries: {} };
 
-/** Most entries of a ledger. Beyond it, the entry that has been settled longest is added to `folded`. */
+/**
+ * Most entries of a ledger. Beyond it, the entry that has been settled longest is added to
+ * `folded`.
+ */
 export const ENTRIES_MAX = 200;
 
 const count = z.int().nonnegative();

@@ -1,8 +1,10 @@
 /**
- * The record: one click, encoded. Redirectors encode a click within its redirect; the worker decodes it.
+ * The record: one click, encoded. Redirectors encode a click within its redirect; the worker
+ * decodes it.
  *
  * Format, little-endian: u32 payload length, u32 CRC-32 of the payload, payload.
- *   payload: f64 time, 16-byte link UUID, 16-byte account UUID, u8 flags, six texts (`click-text.ts`), 16-byte target UUID
+ *   payload: f64 time, 16-byte link UUID, 16-byte account UUID, u8 flags, six texts
+ *   (`click-text.ts`), 16-byte target UUID
  *   if the flags say that there is a target
  */
 import { type ByteRange, type ByteSlice, emptySlice } from "../bytes.ts";
@@ -57,7 +59,10 @@ const FLAG_PRIVACY = 4;
 const FLAG_RULE = 8;
 const FLAG_ARM = 16;
 
-/** A click at the time of its request. Header values are ranges of the request's bytes, not yet decoded. */
+/**
+ * A click at the time of its request. Header values are ranges of the request's bytes, not yet
+ * decoded.
+ */
 export type RawClick = {
   time: number;
   /** The UUIDs of the link and its account, {@link ID_BYTES} each. */
@@ -79,8 +84,8 @@ export type RawClick = {
 };
 
 /**
- * Encodes a click as one record into `target` at `start`, where {@link RECORD_BYTES_MAX} bytes must be free. Returns
- * the record's end. It runs within a redirect, so it allocates almost nothing.
+ * Encodes a click as one record into `target` at `start`, where {@link RECORD_BYTES_MAX} bytes must
+ * be free. Returns the record's end. It runs within a redirect, so it allocates almost nothing.
  */
 export function encodeRawClick(target: Buffer, start: number, click: RawClick): number {
   const { bytes, ids } = click;
@@ -117,8 +122,8 @@ export function encodeRawClick(target: Buffer, start: number, click: RawClick): 
 }
 
 /**
- * Appends `more` to the query that was written between `at` and `offset`, up to `end`. Of parameters with one name the first
- * counts, so those of the short URL have priority.
+ * Appends `more` to the query that was written between `at` and `offset`, up to `end`. Of
+ * parameters with one name the first counts, so those of the short URL have priority.
  */
 function appendQuery(
   target: Buffer,
@@ -187,8 +192,8 @@ export const hasValidChecksum = (bytes: Buffer, offset: number, end: number): bo
   bytes.readUInt32LE(offset + 4);
 
 /**
- * A click whose ids and texts are decoded as Latin-1, one character for each byte: that is cheap, and different texts stay
- * different. {@link decodeText} returns the text itself.
+ * A click whose ids and texts are decoded as Latin-1, one character for each byte: that is cheap,
+ * and different texts stay different. {@link decodeText} returns the text itself.
  */
 export type EncodedClick = Pick<Click, "time" | "mode" | "prefetch" | "privacy"> & {
   /** The UUIDs of the link and its account, {@link ID_BYTES} each. */
@@ -233,7 +238,9 @@ export function readEncodedClick(segment: Buffer, offset: number): EncodedClick 
   };
 }
 
-/** Decodes the valid record at `offset` of a segment; undefined when it is too short for a click. */
+/**
+ * Decodes the valid record at `offset` of a segment; undefined when it is too short for a click.
+ */
 export function decodeClick(segment: Buffer, offset: number): Click | undefined {
   const encoded = readEncodedClick(segment, offset);
   if (encoded === undefined) return undefined;

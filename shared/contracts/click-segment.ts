@@ -1,12 +1,13 @@
 /**
- * The segment: a sequence of clicks. A redirector seals it and never changes it again. It is the unit of everything
- * after the redirect: one journal file and one JetStream message, whose clicks are stored together, all under one id, so
- * that each stage recognises duplicates.
+ * The segment: a sequence of clicks. A redirector seals it and never changes it again. It is the
+ * unit of everything after the redirect: one journal file and one JetStream message, whose clicks
+ * are stored together, all under one id, so that each stage recognises duplicates.
  *
  * Format, little-endian: a 32-byte header, then records (`click-record.ts`).
- *   header: "SHCP", u8 version, 3 zero bytes, 16-byte journal UUID, u32 segment number, 4 zero bytes
- * A record torn by a crash has a wrong length or checksum; the segment ends before it. A record that a disk has damaged is
- * skipped: its length still leads to the records after it.
+ *   header: "SHCP", u8 version, 3 zero bytes, 16-byte journal UUID, u32 segment number,
+ *   4 zero bytes
+ * A record torn by a crash has a wrong length or checksum; the segment ends before it. A record
+ * that a disk has damaged is skipped: its length still leads to the records after it.
  */
 import type { Uuid } from "../ids.ts";
 import { readUuid, writeUuid } from "../uuid-bytes.ts";
@@ -20,7 +21,10 @@ import {
 
 export const SEGMENT_HEADER_BYTES = 32;
 
-/** Most clicks of a segment. A segment is sealed by its clicks, its bytes or its age, whichever limit it reaches first. */
+/**
+ * Most clicks of a segment. A segment is sealed by its clicks, its bytes or its age, whichever
+ * limit it reaches first.
+ */
 export const SEGMENT_CLICKS_MAX = 2_000;
 
 /** Most bytes of a segment, header included; below the 1 MiB that NATS accepts by default. */
@@ -33,7 +37,10 @@ export type SegmentId = { journalId: Uuid; segment: number };
 
 export type ClickSegment = SegmentId & {
   clicks: Click[];
-  /** False when there are bytes that are not a valid record: a crash has torn the tail, or a disk has damaged a part. */
+  /**
+   * False when there are bytes that are not a valid record: a crash has torn the tail, or a disk
+   * has damaged a part.
+   */
   whole: boolean;
 };
 
@@ -50,7 +57,10 @@ export function encodeSegmentHeader({ journalId, segment }: SegmentId): Buffer {
   return header;
 }
 
-/** The result of a scan: the segment's id, the end of its last valid record, and the number of valid records. */
+/**
+ * The result of a scan: the segment's id, the end of its last valid record, and the number of valid
+ * records.
+ */
 type SegmentScan = SegmentId & {
   end: number;
   count: number;
@@ -65,7 +75,9 @@ export function scanSegment(bytes: Buffer): SegmentScan | undefined {
   let end = SEGMENT_HEADER_BYTES;
   let count = 0;
   const damaged: number[] = [];
-  /** Invalid records after the last valid one: the torn tail, unless another valid record follows. */
+  /**
+   * Invalid records after the last valid one: the torn tail, unless another valid record follows.
+   */
   let invalid: number[] = [];
   for (let offset = end; ;) {
     const next = recordEnd(bytes, offset);
@@ -95,7 +107,10 @@ export function* recordOffsets(scan: SegmentScan, bytes: Buffer): Generator<numb
   }
 }
 
-/** Reads the id from a header without checking the records; undefined when the bytes do not begin with a header. */
+/**
+ * Reads the id from a header without checking the records; undefined when the bytes do not begin
+ * with a header.
+ */
 export function readSegmentId(bytes: Buffer): SegmentId | undefined {
   if (bytes.length < SEGMENT_HEADER_BYTES) return undefined;
   if (bytes.readUInt32LE(0) !== MAGIC || bytes.readUInt8(4) !== VERSION) return undefined;

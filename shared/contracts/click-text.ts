@@ -11,12 +11,15 @@ export const CLICK_TEXT_BYTES_MAX = {
   query: 512,
 } as const;
 
-/** Up to this many characters, {@link writeText} copies ASCII itself instead of calling `Buffer.write`. */
+/**
+ * Up to this many characters, {@link writeText} copies ASCII itself instead of calling
+ * `Buffer.write`.
+ */
 const ASCII_COPY_LENGTH_MAX = 40;
 
 /**
- * Writes a text's length and UTF-8 bytes; `Buffer.write` truncates to `max` without splitting a character. For short
- * ASCII texts, such as addresses and hosts, a loop is faster than that call.
+ * Writes a text's length and UTF-8 bytes; `Buffer.write` truncates to `max` without splitting a
+ * character. For short ASCII texts, such as addresses and hosts, a loop is faster than that call.
  */
 export function writeText(target: Buffer, offset: number, text: string, max: number): number {
   if (text.length <= ASCII_COPY_LENGTH_MAX) {

@@ -1,4 +1,7 @@
-/** The dead-letter queue: segments of clicks that ClickHouse rejected for good, to be listed, retried or dropped. */
+/**
+ * The dead-letter queue: segments of clicks that ClickHouse rejected for good, to be listed,
+ * retried or dropped.
+ */
 import { type JetStreamClient, type JetStreamManager, NatsError, type StoredMsg } from "nats";
 
 import { decodeSegment, formatSegmentId } from "./click-segment.ts";
@@ -26,9 +29,9 @@ export async function listDeadLetters(manager: JetStreamManager): Promise<DeadLe
 }
 
 /**
- * Publishes a dead letter to the workers again and removes it from the queue. The message id is new, as JetStream
- * would drop the segment's own as a duplicate. The segment's id is unchanged, so ClickHouse stores its clicks only
- * once. Returns false when there is no such dead letter.
+ * Publishes a dead letter to the workers again and removes it from the queue. The message id is
+ * new, as JetStream would drop the segment's own as a duplicate. The segment's id is unchanged, so
+ * ClickHouse stores its clicks only once. Returns false when there is no such dead letter.
  */
 export async function retryDeadLetter(
   manager: JetStreamManager,

@@ -14,7 +14,10 @@ const APP_SITE_ASSOCIATION = {
 };
 const ASSET_LINKS = [{ relation: ["delegate_permission/common.handle_all_urls"] }];
 
-/** `parseWebUrl` checks it, because the error is `invalid_url`; so the schema only documents the bound. */
+/**
+ * `parseWebUrl` checks it, because the error is `invalid_url`; so the schema only documents the
+ * bound.
+ */
 const fallback = (description: string, example: string) =>
   z.string().meta({ description, examples: [example], maxLength: URL_LENGTH_MAX });
 

@@ -1,4 +1,7 @@
-/** Values that the examples of several schemas share, so that the examples of a resource fit together. */
+/**
+ * Values that the examples of several schemas share, so that the examples of a resource fit
+ * together.
+ */
 
 /** A UUIDv7 in Crockford's base 32, as ids contain it after their prefix. */
 const UUID = "01k9z3v6x7e8w9r0t1y2n3h4m5";

@@ -1,6 +1,6 @@
 /**
- * Failed requests: those that were not redirected. Redirectors count them, and report the counts to a worker every minute
- * (docs/decisions/0026-failed-requests.md).
+ * Failed requests: those that were not redirected. Redirectors count them, and report the counts to
+ * a worker every minute (docs/decisions/0026-failed-requests.md).
  */
 import * as z from "zod";
 
@@ -20,7 +20,9 @@ export const failuresAckSubject = (redirector: Uuid): string => `failures.ack.${
 /** Matches these subjects. */
 export const FAILURES_REPLIES = /^failures\.ack\.[\w-]+$/;
 
-/** Counts are stored by quarter hour, as the offset of every time zone is a multiple of 15 minutes. */
+/**
+ * Counts are stored by quarter hour, as the offset of every time zone is a multiple of 15 minutes.
+ */
 export const FAILURE_BUCKET_SECONDS = 900;
 
 /** Most links with a reason in one report. More are in the next one. */
@@ -38,13 +40,18 @@ export const DOMAIN_LENGTH_MAX = 260;
 const domain = z.string().max(DOMAIN_LENGTH_MAX);
 const requests = z.int().min(1);
 
-/** Stored as account and link of an unknown alias, which has neither: its domain's owner may change. */
+/**
+ * Stored as account and link of an unknown alias, which has neither: its domain's owner may change.
+ */
 export const NO_OWNER = "00000000-0000-0000-0000-000000000000";
 
 /** The id of a report, by which it is stored once if it is sent twice. */
 export const reportId = z.object({ id: z.guid() });
 
-/** A report. With the bounds above it takes less than 1 MiB, the most that nats-server accepts by default. */
+/**
+ * A report. With the bounds above it takes less than 1 MiB, the most that nats-server accepts by
+ * default.
+ */
 export const failureReport = z.object({
   ...reportId.shape,
   /** Start of the quarter hour, in Unix seconds. */

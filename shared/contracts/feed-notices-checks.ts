@@ -1,12 +1,18 @@
 /** Checks the members of notices that deleted links do not have. */
 import { isObject, isOptional, isTexts, isWebUrl, type Members } from "./member-checks.ts";
 
-/** Aliases of a domain are in lower case: all of them, or still some under both cases while the domain switches. */
+/**
+ * Aliases of a domain are in lower case: all of them, or still some under both cases while the
+ * domain switches.
+ */
 export type Fold = "all" | "switching";
 
 const FOLDS: readonly unknown[] = ["all", "switching"] satisfies Fold[];
 
-/** Whether a notice is well formed: its takedowns, and the settings and account of a domain, if it has them. */
+/**
+ * Whether a notice is well formed: its takedowns, and the settings and account of a domain, if it
+ * has them.
+ */
 export const isWholeNotice = ({ takedowns, settings, account_id }: Members): boolean =>
   isOptional(takedowns, isTakedownList) &&
   isOptional(settings, isDomainSettings) &&

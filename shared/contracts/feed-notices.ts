@@ -1,12 +1,15 @@
 /**
- * Notices: messages of the links feed that are not links. They contain the accounts and hosts that are taken down, and the
- * settings of domains. A notice has the form of a deleted link under an alias that no link can have, so that versions without
- * notices ignore it. `version` orders the notices of a subject as it does links.
+ * Notices: messages of the links feed that are not links. They contain the accounts and hosts that
+ * are taken down, and the settings of domains. A notice has the form of a deleted link under an
+ * alias that no link can have, so that versions without notices ignore it. `version` orders the
+ * notices of a subject as it does links.
  */
 import type { Fold } from "./feed-notices-checks.ts";
 import { DEFAULT_DOMAIN, type LinkRecord } from "./link-record.ts";
 
-/** Accounts by their UUIDs, and destination hosts in lower case; a host covers the names below it. */
+/**
+ * Accounts by their UUIDs, and destination hosts in lower case; a host covers the names below it.
+ */
 export type TakedownList = { accounts: readonly string[]; hosts: readonly string[] };
 
 /** The settings of a custom domain; a setting that is off is absent. */
@@ -28,17 +31,22 @@ export const TAKEDOWNS_ALIAS = "@takedowns";
 export const DOMAIN_ALIAS = "@domain";
 
 /**
- * The heartbeat of the feed: whether the stream has every link. It is published every few seconds, so a mirror that has it
- * has all that was published before it.
+ * The heartbeat of the feed: whether the stream has every link. It is published every few seconds,
+ * so a mirror that has it has all that was published before it.
  */
 export type Heartbeat = {
   /** Whether the stream has every link: then a link that it lacks does not exist. */
   complete: boolean;
-  /** Version of the time when the stream was last filled: since then it has a newer version of each link. */
+  /**
+   * Version of the time when the stream was last filled: since then it has a newer version of each
+   * link.
+   */
   epoch: number;
   /** Version of the database when it was published. */
   version: number;
-  /** Lower bound of the stream's links, as PostgreSQL counted a moment ago; only in some heartbeats. */
+  /**
+   * Lower bound of the stream's links, as PostgreSQL counted a moment ago; only in some heartbeats.
+   */
   links?: number;
 };
 
@@ -75,7 +83,10 @@ type Notice<Alias extends string, Content> = {
 } & Content;
 
 export type TakedownNotice = Notice<typeof TAKEDOWNS_ALIAS, { takedowns: TakedownList }>;
-/** The account is the domain's. It is absent in notices of earlier versions, and of domains without settings. */
+/**
+ * The account is the domain's. It is absent in notices of earlier versions, and of domains without
+ * settings.
+ */
 export type DomainNotice = Notice<
   typeof DOMAIN_ALIAS,
   { settings: DomainSettings; account_id?: string }

@@ -1,7 +1,10 @@
 /** Instants in requests. */
 import * as z from "zod";
 
-/** The instants that every store and every response can write: those whose year in UTC has four digits and is not 0. */
+/**
+ * The instants that every store and every response can write: those whose year in UTC has four
+ * digits and is not 0.
+ */
 const EARLIEST = Date.parse("0001-01-01T00:00:00Z");
 const LATEST = Date.parse("9999-12-31T23:59:59.999Z");
 

@@ -1,10 +1,15 @@
-/** Fields that several schemas of links share, in requests and responses, and their descriptions. */
+/**
+ * Fields that several schemas of links share, in requests and responses, and their descriptions.
+ */
 import * as z from "zod";
 
 import { LONG_URL, RULE_ID } from "./examples.ts";
 import { URL_LENGTH_MAX } from "./web-url.ts";
 
-/** A destination. `parseWebUrl` checks it, because the error is `invalid_url`; so the schema only documents the bound. */
+/**
+ * A destination. `parseWebUrl` checks it, because the error is `invalid_url`; so the schema only
+ * documents the bound.
+ */
 export const destination = z.string().meta({
   description: "The destination: an absolute http or https URL.",
   examples: [LONG_URL],

@@ -1,6 +1,6 @@
 /**
- * The state of a short link in the links feed: all that a redirector needs to know of it. Each short link has its own NATS
- * subject, which keeps only the last state.
+ * The state of a short link in the links feed: all that a redirector needs to know of it. Each
+ * short link has its own NATS subject, which keeps only the last state.
  */
 import type { Uuid } from "../ids.ts";
 import { isWholeNotice } from "./feed-notices-checks.ts";
@@ -27,7 +27,10 @@ export type Mode = "live" | "test";
 
 export type ActiveLink = ShortLink & {
   state: "active";
-  /** From one PostgreSQL sequence for all links. Of two states of a short link the one with the higher version is valid. */
+  /**
+   * From one PostgreSQL sequence for all links. Of two states of a short link the one with the
+   * higher version is valid.
+   */
   version: number;
   link_id: Uuid;
   account_id: Uuid;
@@ -70,8 +73,9 @@ const MESSAGE_OVERHEAD_BYTES = 512;
 export const ENCODED_LINK_BYTES_MAX = LINK_RECORD_BYTES_MAX - MESSAGE_OVERHEAD_BYTES;
 
 /**
- * A record as it is stored and published. A link whose settings decide is marked as deleted, with all its other members:
- * versions without `extras` read it as a link that does not exist, and never redirect to its destination.
+ * A record as it is stored and published. A link whose settings decide is marked as deleted, with
+ * all its other members: versions without `extras` read it as a link that does not exist, and never
+ * redirect to its destination.
  */
 export type LinkMessage =
   ActiveLink | DeletedLink | (Omit<ActiveLink, "state"> & { state: "deleted" });
@@ -91,9 +95,10 @@ export const encodeLinkRecord = (record: LinkRecord): Uint8Array =>
   encodeLinkMessage(toMessage(record));
 
 /**
- * Decodes a message of the feed to its record; undefined when it is malformed. Every member is checked, so that no later
- * reader of the record throws: a malformed record must not stop the feed. Members that this version does not know are kept,
- * and a link with settings that it does not understand becomes a deleted one.
+ * Decodes a message of the feed to its record; undefined when it is malformed. Every member is
+ * checked, so that no later reader of the record throws: a malformed record must not stop the feed.
+ * Members that this version does not know are kept, and a link with settings that it does not
+ * understand becomes a deleted one.
  */
 export function decodeLinkRecord(bytes: Uint8Array): LinkRecord | undefined {
   if (bytes.length > LINK_RECORD_BYTES_MAX) return undefined;

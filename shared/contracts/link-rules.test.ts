@@ -1,4 +1,7 @@
-/** Goal: a rule names countries that visitors can have, and rules from before that do not can still be read. */
+/**
+ * Goal: a rule names countries that visitors can have, and rules from before that do not can still
+ * be read.
+ */
 import { describe, expect, test } from "bun:test";
 
 import { rulesField, rulesResponse } from "./link-rules.ts";

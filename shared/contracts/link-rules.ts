@@ -13,8 +13,9 @@ const CONDITIONS_MAX = 10;
 const VALUES_MAX = 50;
 
 /**
- * Most values of all conditions of a link. A redirector that has not kept a link's rules compiled compiles them for its
- * request: some tenths of a millisecond for so many, and one and a half for as many IPv6 addresses.
+ * Most values of all conditions of a link. A redirector that has not kept a link's rules compiled
+ * compiles them for its request: some tenths of a millisecond for so many, and one and a half for
+ * as many IPv6 addresses.
  */
 const LINK_VALUES_MAX = 1_000;
 
@@ -69,7 +70,8 @@ function isTimeZone(name: string): boolean {
   // Temporal takes the zone of a whole date as well.
   if (!/^[A-Za-z+-]/.test(name)) return false;
   try {
-    // Browsers may lack Temporal, which is the faster by far: a formatter reads all that there is about its zone.
+    // Browsers may lack Temporal, which is the faster by far: a formatter reads all that there is
+    // about its zone.
     if ("Temporal" in globalThis)
       Temporal.Instant.fromEpochMilliseconds(0).toZonedDateTimeISO(name);
     else Intl.DateTimeFormat("en", { timeZone: name });
@@ -223,7 +225,10 @@ function checkCountries(rules: Rules, context: z.RefinementCtx): void {
   }
 }
 
-/** Rules of a request. Links that have rules from before these checks keep them until they are set again. */
+/**
+ * Rules of a request. Links that have rules from before these checks keep them until they are set
+ * again.
+ */
 export const rulesField = z
   .array(rule)
   .max(RULES_MAX)

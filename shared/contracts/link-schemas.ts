@@ -18,7 +18,8 @@ import { plainText } from "./text.ts";
 export const BULK_LINKS_MAX = 100;
 
 /**
- * Most links with a password in one bulk request. One hash takes 60 ms of a core, so a request takes at most 0.6 s.
+ * Most links with a password in one bulk request. One hash takes 60 ms of a core, so a request
+ * takes at most 0.6 s.
  */
 export const BULK_PASSWORDS_MAX = 10;
 

@@ -1,4 +1,7 @@
-/** Schemas of a link's further settings, as requests set them and as the API stores and returns them. */
+/**
+ * Schemas of a link's further settings, as requests set them and as the API stores and returns
+ * them.
+ */
 import * as z from "zod";
 
 import { instant } from "./instant.ts";

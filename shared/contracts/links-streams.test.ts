@@ -41,7 +41,8 @@ describe("a divided links feed", () => {
   });
 
   test("has a link in the same stream for ever", () => {
-    // CRC-32 of `/a`, `/b`, `go.example.com/a`, `/Launch-2026`, modulo 4, as cksum and zlib have it.
+    // CRC-32 of `/a`, `/b`, `go.example.com/a`, `/Launch-2026`, modulo 4, as cksum and zlib have
+    // it.
     const places = [
       ["", "a"],
       ["", "b"],

@@ -1,6 +1,11 @@
-/** Checks of single members of the feed's messages. They are written by hand: every redirector reads every message. */
+/**
+ * Checks of single members of the feed's messages. They are written by hand: every redirector reads
+ * every message.
+ */
 
-/** Most elements of a list: far more than the API allows, so that a later version may allow more. */
+/**
+ * Most elements of a list: far more than the API allows, so that a later version may allow more.
+ */
 const LIST_LENGTH_MAX = 1_000;
 
 /** The range of a `Date`, in milliseconds (ECMA-262, 21.4.1.1). */

@@ -1,7 +1,13 @@
-/** The status of a process for `shorthop status`: its response to a request on {@link STATUS_SUBJECT}. */
+/**
+ * The status of a process for `shorthop status`: its response to a request on {@link
+ * STATUS_SUBJECT}.
+ */
 import * as z from "zod";
 
-/** Every process responds to requests on this subject; deploy/nats/users.conf says who may send them. */
+/**
+ * Every process responds to requests on this subject; deploy/nats/users.conf says who may send
+ * them.
+ */
 export const STATUS_SUBJECT = "shorthop.status";
 
 /** Reply subjects: inboxes of NATS clients, also those with a user's prefix (shared/nats.ts). */
@@ -28,7 +34,9 @@ const figures = z.object({
 
 export const processStatus = z.object({
   process: z.enum(["api", "redirector", "worker"]),
-  /** The number of the process among those of its kind on the host; null when it is the only one. */
+  /**
+   * The number of the process among those of its kind on the host; null when it is the only one.
+   */
   instance: z.number().nullable(),
   host: z.string(),
   pid: z.number(),

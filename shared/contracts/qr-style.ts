@@ -7,8 +7,9 @@ import { hexColor, luminanceOf } from "./colors.ts";
 export const MARGIN_MAX = 16;
 
 /**
- * Minimum difference of the luminances of background and foreground: grade B of the symbol contrast of ISO/IEC 15415,
- * section 7.8.3. Scanners that expect dark modules on a light background read it also in poor light.
+ * Minimum difference of the luminances of background and foreground: grade B of the symbol contrast
+ * of ISO/IEC 15415, section 7.8.3. Scanners that expect dark modules on a light background read it
+ * also in poor light.
  */
 const SYMBOL_CONTRAST_MIN = 0.55;
 
@@ -47,7 +48,10 @@ export const DEFAULT_QR_STYLE = {
 export const symbolContrastOf = (foreground: string, background: string): number =>
   luminanceOf(background) - luminanceOf(foreground);
 
-/** What is wrong with two colours, as an error of the foreground; undefined if scanners can read them. */
+/**
+ * What is wrong with two colours, as an error of the foreground; undefined if scanners can read
+ * them.
+ */
 export function findContrastProblem({
   foreground,
   background,

@@ -14,13 +14,19 @@ const ALPHABETS: readonly RegExp[] = [
   /^[-0-9\p{Script=Han}\p{Script=Hangul}]+$/u,
 ];
 
-/** Cyrillic and Greek labels that consist of letters which resemble Latin ones, after Chromium's lists. */
+/**
+ * Cyrillic and Greek labels that consist of letters which resemble Latin ones, after Chromium's
+ * lists.
+ */
 const LOOK_ALIKES: readonly RegExp[] = [
   /^[-0-9аысԁеԍһіюјӏорԗԛѕԝхуъьҽпгѵѡ]+$/u,
   /^[-0-9αικνρυωηοτ]+$/u,
 ];
 
-/** Returns a host name with the Unicode of its `xn--` labels; labels that resemble others stay as they are. */
+/**
+ * Returns a host name with the Unicode of its `xn--` labels; labels that resemble others stay as
+ * they are.
+ */
 export const readableHost = (host: string): string => host.split(".").map(readableLabel).join(".");
 
 /** Returns a URL without its scheme, and with a readable host. */

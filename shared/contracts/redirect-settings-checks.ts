@@ -1,6 +1,7 @@
 /**
- * Checks the redirect settings in a message of the links feed, so that no later reader of them throws. Additions of later versions are
- * not malformed: {@link isUnderstood} returns that this version lacks them.
+ * Checks the redirect settings in a message of the links feed, so that no later reader of them
+ * throws. Additions of later versions are not malformed: {@link isUnderstood} returns that this
+ * version lacks them.
  */
 import { isIP } from "node:net";
 

@@ -1,8 +1,9 @@
 /**
- * The redirect settings of a link: those that change its redirect, as redirectors need them. The API converts them from the
- * settings that it stores (`api/links/settings`); a redirector compiles them (`redirector/cache/compiled-settings.ts`). In a
- * message of the links feed they are the member `extras`. Most links have none. A process must not guess settings that it does
- * not understand: it treats the link as one that does not exist.
+ * The redirect settings of a link: those that change its redirect, as redirectors need them. The
+ * API converts them from the settings that it stores (`api/links/settings`); a redirector compiles
+ * them (`redirector/cache/compiled-settings.ts`). In a message of the links feed they are the
+ * member `extras`. Most links have none. A process must not guess settings that it does not
+ * understand: it treats the link as one that does not exist.
  */
 
 import type { Uuid } from "../ids.ts";
@@ -18,8 +19,8 @@ export type Condition = {
   /** Instants in ISO 8601; `from` is inclusive, `until` exclusive. */
   | { type: "time"; from?: string | undefined; until?: string | undefined }
   /**
-   * Weekdays (1 = Monday) and local times `HH:MM`, `to` exclusive. With `to` before `from` it runs over midnight and
-   * belongs to the day it began on.
+   * Weekdays (1 = Monday) and local times `HH:MM`, `to` exclusive. With `to` before `from` it runs
+   * over midnight and belongs to the day it began on.
    */
   | { type: "schedule"; time_zone: string; days: readonly number[]; from: string; to: string }
 );
@@ -69,7 +70,10 @@ export type RedirectSettings = {
   split?: Split;
   /** The card for link-preview agents; never for links with a password. */
   preview?: Preview;
-  /** Whether a path beyond the alias is appended to the destination's or dropped. Absent: such a path is not found. */
+  /**
+   * Whether a path beyond the alias is appended to the destination's or dropped. Absent: such a
+   * path is not found.
+   */
   forward_path?: "append" | "ignore";
   /** The most clicks that the link redirects. */
   limit?: ClickLimit;
@@ -77,7 +81,10 @@ export type RedirectSettings = {
   confirm?: true;
 };
 
-/** Members that can change the response before the link expires. A process that lacks the others can ignore them. */
+/**
+ * Members that can change the response before the link expires. A process that lacks the others can
+ * ignore them.
+ */
 const DECIDING: readonly (keyof RedirectSettings)[] = [
   "taken_down",
   "disabled",

@@ -1,8 +1,8 @@
 /**
- * The streams of several regions (docs/regions.md). API and workers are in the hub. In a far region redirectors read a
- * mirror of each stream of the links feed, under the same name, and publish to the region's own `CLICKS`, which is a source
- * of the hub's `CLICKS`.
- * Each region is a JetStream domain; requests and messages cross between them over leaf nodes.
+ * The streams of several regions (docs/regions.md). API and workers are in the hub. In a far region
+ * redirectors read a mirror of each stream of the links feed, under the same name, and publish to
+ * the region's own `CLICKS`, which is a source of the hub's `CLICKS`. Each region is a JetStream
+ * domain; requests and messages cross between them over leaf nodes.
  */
 import {
   type ExternalStream,
@@ -32,8 +32,9 @@ const SILENCE_SECONDS_MAX = 30;
 const apiOf = (domain: string): string => `$JS.${domain}.API`;
 
 /**
- * Creates the streams of a far region: the mirrors of the links feed, and `CLICKS`. Changes no existing stream. Throws when
- * an existing stream of links is no mirror: redirectors would respond 404 to every link.
+ * Creates the streams of a far region: the mirrors of the links feed, and `CLICKS`. Changes no
+ * existing stream. Throws when an existing stream of links is no mirror: redirectors would respond
+ * 404 to every link.
  */
 export async function createFarStreams(
   manager: JetStreamManager,
@@ -52,7 +53,9 @@ export async function createFarStreams(
   await ensureClicksStream(manager, clicksBytesMax, replicas);
 }
 
-/** Deletes the mirrors of the links feed and creates them again. Throws when a stream is no mirror. */
+/**
+ * Deletes the mirrors of the links feed and creates them again. Throws when a stream is no mirror.
+ */
 export async function recreateMirrors(
   manager: JetStreamManager,
   replicas: number,
@@ -79,7 +82,10 @@ async function addMirror(manager: JetStreamManager, name: string, replicas: numb
   });
 }
 
-/** In the hub: adds the segments of a far region to `CLICKS`. Changes nothing when it has them already. */
+/**
+ * In the hub: adds the segments of a far region to `CLICKS`. Changes nothing when it has them
+ * already.
+ */
 export async function collectClicks(manager: JetStreamManager, region: string): Promise<void> {
   const { sources = [] } = (await manager.streams.info(CLICKS_STREAM)).config;
   const api = apiOf(region);
@@ -111,8 +117,8 @@ export type RegionLink = {
 };
 
 /**
- * Reports what this region copies from others: in a far region its mirrors of the links feed, in the hub each source of
- * `CLICKS`. Throws when there is no stream of links.
+ * Reports what this region copies from others: in a far region its mirrors of the links feed, in
+ * the hub each source of `CLICKS`. Throws when there is no stream of links.
  */
 export async function readRegionLinks(manager: JetStreamManager): Promise<RegionLink[]> {
   const links: RegionLink[] = [];
@@ -150,8 +156,8 @@ function describe(
 }
 
 /**
- * Returns why a mirror has old links although it is connected to the hub: after the hub's `LINKS` was recreated, the mirror
- * waits until the new stream has as many messages as the old one.
+ * Returns why a mirror has old links although it is connected to the hub: after the hub's `LINKS`
+ * was recreated, the mirror waits until the new stream has as many messages as the old one.
  */
 async function staleMirror(manager: JetStreamManager, stream: LinksStream): Promise<string | null> {
   try {

@@ -6,7 +6,10 @@ export type ShortLink = {
   alias: string;
 };
 
-/** The key of a short link: its domain and the path of its short URL. The path begins with a slash, so keys are unambiguous. */
+/**
+ * The key of a short link: its domain and the path of its short URL. The path begins with a slash,
+ * so keys are unambiguous.
+ */
 export const keyOf = ({ domain, alias }: ShortLink): string => `${domain}/${alias}`;
 
 /** The reverse of {@link keyOf}: neither a domain nor an alias has a slash. */

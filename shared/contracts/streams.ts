@@ -1,7 +1,8 @@
 /**
- * The JetStream streams: `LINKS` (or those of `links-streams.ts`) carries the state of every short link to the redirectors,
- * `CLICKS` carries segments of clicks to the workers, `CLICKS_DLQ` is the dead-letter queue, `LIMITS` has the ledgers of
- * click limits. These settings need nats-server 2.9 or later.
+ * The JetStream streams: `LINKS` (or those of `links-streams.ts`) carries the state of every short
+ * link to the redirectors, `CLICKS` carries segments of clicks to the workers, `CLICKS_DLQ` is the
+ * dead-letter queue, `LIMITS` has the ledgers of click limits. These settings need nats-server 2.9
+ * or later.
  */
 import {
   DiscardPolicy,
@@ -31,7 +32,7 @@ export const CLICKS_STREAM = "CLICKS";
 /** Subject of every segment of clicks. */
 export const CLICKS_SUBJECT = "clicks.segment";
 
-/** The durable consumer that all workers share. It filters no subjects, so it consumes the whole stream. */
+/** The durable consumer of all workers. It filters no subjects: it consumes the whole stream. */
 export const CLICKS_WORKER = "worker";
 
 /** The dead-letter queue: segments that can never be stored, for an operator to inspect. */
@@ -47,8 +48,9 @@ export const limitSubject = (limit: Uuid): string => `limits.${limit}`;
 const LEDGER_BYTES_MAX = 32 * 1024;
 
 /**
- * Subject of the heartbeat of a stream of the links feed: an API process publishes one every few seconds, so that a redirector
- * knows how old its links are, also when its server is cut off from the others. A short link's subject is longer.
+ * Subject of the heartbeat of a stream of the links feed: an API process publishes one every few
+ * seconds, so that a redirector knows how old its links are, also when its server is cut off from
+ * the others. A short link's subject is longer.
  */
 export const heartbeatSubject = ({ root }: LinksStream): string => `${root}.heartbeat`;
 
@@ -85,14 +87,15 @@ const STREAM_NAME_IN_USE = 10_058;
 /** JetStream's error codes for a consumer that exists with another configuration. */
 export const CONSUMER_EXISTS: ReadonlySet<number | undefined> = new Set([10_013, 10_105, 10_148]);
 
-/** A stream lacks a subject, and this process may not add it. Messages in the stream can still be consumed. */
+/** A stream lacks a subject that this process may not add. Its messages can still be consumed. */
 export class MissingSubjectError extends Error {
   override name = "MissingSubjectError";
 }
 
 /**
- * The subject of a short link in a stream of the feed. `_` instead of `.` makes a domain one subject token; host names have
- * only letters, digits, `-` and `.`, so domains stay distinct. `_` by itself is the default domain.
+ * The subject of a short link in a stream of the feed. `_` instead of `.` makes a domain one
+ * subject token; host names have only letters, digits, `-` and `.`, so domains stay distinct. `_`
+ * by itself is the default domain.
  */
 export const linkSubject = (
   { domain, alias }: ShortLink,
@@ -102,21 +105,24 @@ export const linkSubject = (
 /** The subject of a short link, in any stream of the feed. */
 const LINK_SUBJECT = /^(?:links|links_\d+\.\d+)\.([^.]+)\.([^.]+)$/;
 
-/** The short link of a subject of the feed; undefined for other subjects, such as that of the heartbeat. */
+/** The short link of a subject of the feed; undefined for others, such as the heartbeat's. */
 export function shortLinkOfSubject(subject: string): ShortLink | undefined {
   const [, domain, alias] = LINK_SUBJECT.exec(subject) ?? [];
   if (domain === undefined || alias === undefined) return undefined;
   return { domain: domain === "_" ? DEFAULT_DOMAIN : domain.replaceAll("_", "."), alias };
 }
 
-/** Decodes the message of a short link's subject; undefined when it is malformed, or has the record of another link. */
+/**
+ * Decodes the message of a short link's subject; undefined when it is malformed, or has the record
+ * of another link.
+ */
 export function decodeLinkMessage(subject: string, bytes: Uint8Array): LinkRecord | undefined {
   const record = decodeLinkRecord(bytes);
   const link = shortLinkOfSubject(subject);
   return record?.domain === link?.domain && record?.alias === link?.alias ? record : undefined;
 }
 
-/** Reads the last heartbeat of a stream of the feed; undefined if there is none, or if it is of an earlier version. */
+/** Reads a stream's last heartbeat; undefined if there is none, or one of an earlier version. */
 export async function readHeartbeat(
   manager: JetStreamManager,
   stream: LinksStream = UNDIVIDED,
@@ -131,8 +137,8 @@ export async function readHeartbeat(
 }
 
 /**
- * Creates a stream of the links feed, with `replicas` copies in the cluster, unless it exists. Settings of an existing one
- * are the operator's.
+ * Creates a stream of the links feed, with `replicas` copies in the cluster, unless it exists.
+ * Settings of an existing one are the operator's.
  */
 export const ensureLinksStream = (
   manager: JetStreamManager,
@@ -150,11 +156,15 @@ export const ensureLinksStream = (
     max_msgs_per_subject: 1,
     max_msg_size: LINK_RECORD_BYTES_MAX,
     allow_direct: true,
-    // Updates carry versions and an expected sequence, so the shortest window is enough; it saves server memory.
+    // Updates carry versions and an expected sequence, so the shortest window is enough; it saves
+    // server memory.
     duplicate_window: nanos(1_000),
   });
 
-/** Creates the stream of ledgers of click limits unless it exists. Each subject keeps its last ledger for ever. */
+/**
+ * Creates the stream of ledgers of click limits unless it exists. Each subject keeps its last
+ * ledger for ever.
+ */
 export const ensureLimitsStream = (manager: JetStreamManager, replicas: number): Promise<void> =>
   ensureStream(manager, {
     num_replicas: replicas,
@@ -171,9 +181,10 @@ export const ensureLimitsStream = (manager: JetStreamManager, replicas: number):
   });
 
 /**
- * Creates the stream of segments unless it exists, and adds {@link CLICKS_SUBJECT} to one that lacks it. With
- * `discard: new` a full stream rejects segments, so redirectors keep them in their journals and none is silently
- * deleted. Throws {@link MissingSubjectError}, or an error when the existing stream could lose clicks silently.
+ * Creates the stream of segments unless it exists, and adds {@link CLICKS_SUBJECT} to one that
+ * lacks it. With `discard: new` a full stream rejects segments, so redirectors keep them in their
+ * journals and none is silently deleted. Throws {@link MissingSubjectError}, or an error when the
+ * existing stream could lose clicks silently.
  */
 export async function ensureClicksStream(
   manager: JetStreamManager,
@@ -199,7 +210,9 @@ export async function ensureClicksStream(
   }
 }
 
-/** Returns why a stream could lose clicks silently or count them twice; undefined when it cannot. */
+/**
+ * Returns why a stream could lose clicks silently or count them twice; undefined when it cannot.
+ */
 export function clicksStreamProblem(config: StreamConfig): string | undefined {
   if (!config.subjects.includes(CLICKS_SUBJECT)) return `it does not accept ${CLICKS_SUBJECT}`;
   if (config.storage !== StorageType.File) return "it keeps messages only in memory";
@@ -216,8 +229,8 @@ export function clicksStreamProblem(config: StreamConfig): string | undefined {
 }
 
 /**
- * Creates the dead-letter queue unless it exists, and adds {@link DEAD_LETTERS_SUBJECT} to one that lacks it. Dead
- * letters do not expire. Throws {@link MissingSubjectError}.
+ * Creates the dead-letter queue unless it exists, and adds {@link DEAD_LETTERS_SUBJECT} to one that
+ * lacks it. Dead letters do not expire. Throws {@link MissingSubjectError}.
  */
 export const ensureDeadLettersStream = (
   manager: JetStreamManager,
@@ -253,8 +266,9 @@ async function ensureStream(manager: JetStreamManager, settings: StreamSettings)
 }
 
 /**
- * Adds missing subjects to an existing stream, so that a stream of an earlier version is carried over. Its old
- * subjects stay: messages stored under them are still consumed, and processes of the earlier version can publish.
+ * Adds missing subjects to an existing stream, so that a stream of an earlier version is carried
+ * over. Its old subjects stay: messages stored under them are still consumed, and processes of the
+ * earlier version can publish.
  */
 async function addSubjects(
   manager: JetStreamManager,

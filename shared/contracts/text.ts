@@ -14,10 +14,13 @@ export const plainText = (lengthMax: number) =>
     .refine((text) => !hasControlCharacter(text), "must not hold control characters");
 
 /**
- * Beginnings that a spreadsheet can interpret as a formula (OWASP, "CSV injection"): also in full width, and after spaces and
- * invisible characters, which some spreadsheets ignore.
+ * Beginnings that a spreadsheet can interpret as a formula (OWASP, "CSV injection"): also in full
+ * width, and after spaces and invisible characters, which some spreadsheets ignore.
  */
 export const FORMULA = /^(?:[\t\r\n]|[\s\p{Cc}\p{Cf}]*[=+\-@＝＋－＠])/u;
 
-/** Like {@link FORMULA}, also after the apostrophes that escape one: one more is added, so that texts stay distinct. */
+/**
+ * Like {@link FORMULA}, also after the apostrophes that escape one: one more is added, so that
+ * texts stay distinct.
+ */
 export const ESCAPED_FORMULA = /^'*(?:[\t\r\n]|[\s\p{Cc}\p{Cf}]*[=+\-@＝＋－＠])/u;

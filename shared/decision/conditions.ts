@@ -7,13 +7,18 @@ import type { RequestFacts } from "./facts.ts";
 import { isLanguage } from "./language.ts";
 import { localTime } from "./local-time.ts";
 
-/** Whether a condition matches, and the request's value that it tested; null when that is unknown. */
+/**
+ * Whether a condition matches, and the request's value that it tested; null when that is unknown.
+ */
 export type CompiledCondition = {
   matches(facts: RequestFacts): boolean;
   actual(facts: RequestFacts): string | null;
 };
 
-/** Reads a value of the request, and tests it. An unknown value matches neither a condition nor its inverse. */
+/**
+ * Reads a value of the request, and tests it. An unknown value matches neither a condition nor its
+ * inverse.
+ */
 function compile<Value>(
   not: boolean,
   read: (facts: RequestFacts) => Value | undefined,
@@ -32,7 +37,10 @@ function compile<Value>(
   };
 }
 
-/** Most memory of compiled conditions that links share, so that equal conditions of many links need memory only once. */
+/**
+ * Most memory of compiled conditions that links share, so that equal conditions of many links need
+ * memory only once.
+ */
 const SHARED_BYTES_MAX = 8 * 1024 * 1024;
 
 /** Most characters, as JSON, of a condition that links share. */

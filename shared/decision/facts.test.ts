@@ -1,4 +1,7 @@
-/** Goal: what a request says is read once, however many conditions ask, and no more of it than the bounds allow. */
+/**
+ * Goal: what a request says is read once, however many conditions ask, and no more of it than the
+ * bounds allow.
+ */
 import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
@@ -9,7 +12,10 @@ import { rememberFacts, toAgentNames } from "./facts.ts";
 import { preferredLanguage } from "./language.ts";
 import { compileTargets } from "./targets.ts";
 
-/** As many rules and conditions as a link may have, each rule's last condition being one that does not match. */
+/**
+ * As many rules and conditions as a link may have, each rule's last condition being one that does
+ * not match.
+ */
 const rulesOf = (conditionOf: (i: number) => Condition): Rule[] =>
   Array.from({ length: 20 }, (_, rule) => ({
     id: `r${rule}`,

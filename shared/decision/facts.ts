@@ -34,9 +34,9 @@ export type FactSources<Names extends AgentNames = AgentNames> = Omit<
 > & { query: () => string };
 
 /**
- * Returns the facts of a request. A fact that must be parsed or looked up is read from `sources` when a condition first needs
- * it, and then cached: a link has up to 200 conditions, and visitors choose the input that is parsed. After `forget` the facts
- * are those of the next request.
+ * Returns the facts of a request. A fact that must be parsed or looked up is read from `sources`
+ * when a condition first needs it, and then cached: a link has up to 200 conditions, and visitors
+ * choose the input that is parsed. After `forget` the facts are those of the next request.
  */
 export function rememberFacts<Names extends AgentNames>(
   sources: FactSources<Names>,

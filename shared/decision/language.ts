@@ -1,6 +1,9 @@
 /** The languages that a visitor accepts, and the one that the visitor prefers. */
 
-/** Most entries of a header that are read, and most parameters of an entry. Browsers send a dozen, with one parameter at most. */
+/**
+ * Most entries of a header that are read, and most parameters of an entry. Browsers send a dozen,
+ * with one parameter at most.
+ */
 const ENTRIES_MAX = 64;
 const PARAMETERS_MAX = 4;
 
@@ -8,9 +11,9 @@ const PARAMETERS_MAX = 4;
 const WEIGHT = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/;
 
 /**
- * Returns the first language of the highest weight in `Accept-Language`, in lower case; "" when there is none. Languages of
- * lower weight do not count: browsers send `de,en-US;q=0.9` for people who read German. Only the first 64 entries are read
- * (`ENTRIES_MAX`).
+ * Returns the first language of the highest weight in `Accept-Language`, in lower case; "" when
+ * there is none. Languages of lower weight do not count: browsers send `de,en-US;q=0.9` for people
+ * who read German. Only the first 64 entries are read (`ENTRIES_MAX`).
  */
 export function preferredLanguage(header: string): string {
   let preferred = "";
@@ -38,7 +41,9 @@ export function visitLanguages(
   }
 }
 
-/** Parses a weight. Returns 0, which makes a language not acceptable, also for an invalid weight. */
+/**
+ * Parses a weight. Returns 0, which makes a language not acceptable, also for an invalid weight.
+ */
 function weightOf(parameters: readonly string[]): number {
   const parameter = parameters.map((text) => text.trim()).find((text) => /^q\s*=/i.test(text));
   if (parameter === undefined) return 1;
@@ -46,7 +51,10 @@ function weightOf(parameters: readonly string[]): number {
   return WEIGHT.test(value) ? Number(value) : 0;
 }
 
-/** Whether a language is one of the tags (in lower case), or more specific than one: `de-AT` is `de`. */
+/**
+ * Whether a language is one of the tags (in lower case), or more specific than one: `de-AT` is
+ * `de`.
+ */
 export const isLanguage = (language: string, tags: readonly string[]): boolean =>
   tags.some(
     (tag) =>

@@ -7,7 +7,10 @@ const DAY_MINUTES = 1_440;
 /** Offsets of time zones change on quarter hours of UTC only. */
 const QUARTER_MS = 15 * MINUTE_MS;
 
-/** Time zones whose offset is cached; there are some 600 names. To compute an offset takes microseconds. */
+/**
+ * Time zones whose offset is cached; there are some 600 names. To compute an offset takes
+ * microseconds.
+ */
 const ZONES_MAX = 1_000;
 
 const zones = cached(ZONES_MAX, (_timeZone: string) => ({ quarter: NaN, offset: 0 }));
@@ -15,7 +18,10 @@ const zones = cached(ZONES_MAX, (_timeZone: string) => ({ quarter: NaN, offset: 
 /** A local weekday (1 = Monday … 7) and the minutes since midnight. */
 export type LocalTime = { weekday: number; minutes: number };
 
-/** Returns the local time at an instant (Unix milliseconds). Throws a `RangeError` for an unknown time zone. */
+/**
+ * Returns the local time at an instant (Unix milliseconds). Throws a `RangeError` for an unknown
+ * time zone.
+ */
 export function localTime(now: number, timeZone: string): LocalTime {
   const zone = zones(timeZone);
   const quarter = Math.floor(now / QUARTER_MS);

@@ -1,6 +1,9 @@
 /** The parameters of a short URL, as conditions read them. */
 
-/** Most parameters of a query that conditions read, and that forwarding merges. Further ones are ignored. */
+/**
+ * Most parameters of a query that conditions read, and that forwarding merges. Further ones are
+ * ignored.
+ */
 const PARAMETERS_MAX = 256;
 
 const NO_VALUES: readonly string[] = [];
@@ -13,8 +16,8 @@ export type Parameters = {
 };
 
 /**
- * The parameters of a query (without `?`). The query is read and parsed once, when the first parameter is read. A search takes
- * microseconds at most; the values of the last name are cached.
+ * The parameters of a query (without `?`). The query is read and parsed once, when the first
+ * parameter is read. A search takes microseconds at most; the values of the last name are cached.
  */
 export function createParameters(readQuery: () => string): Parameters {
   let parameters: URLSearchParams | undefined;
@@ -40,7 +43,10 @@ export function createParameters(readQuery: () => string): Parameters {
   };
 }
 
-/** The part of a query that has its first {@link PARAMETERS_MAX} parameters. Empty text between two `&` is no parameter. */
+/**
+ * The part of a query that has its first {@link PARAMETERS_MAX} parameters. Empty text between two
+ * `&` is no parameter.
+ */
 function firstParameters(query: string): string {
   // Each takes at least a character and a separator.
   if (query.length <= 2 * PARAMETERS_MAX) return query;

@@ -5,9 +5,10 @@ import type { Split } from "../contracts/redirect-settings.ts";
 type Share<Arm> = { arm: Arm; end: number };
 
 /**
- * Returns the arm of a visitor; undefined for visitors who get the link's own destination. The same visitor has the same arm
- * on every redirector, without a cookie: the arm depends on a hash (xxHash) of address and user agent with the link's own
- * random key. A change of weights moves as few visitors as possible between neighbouring arms.
+ * Returns the arm of a visitor; undefined for visitors who get the link's own destination. The same
+ * visitor has the same arm on every redirector, without a cookie: the arm depends on a hash
+ * (xxHash) of address and user agent with the link's own random key. A change of weights moves as
+ * few visitors as possible between neighbouring arms.
  */
 export function createSplit<Arm>(
   { key, arms }: Pick<Split, "key" | "arms">,

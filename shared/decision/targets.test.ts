@@ -1,4 +1,7 @@
-/** Goal: rules decide as docs/links-that-decide.md says, compared with a slow reference written from that page. */
+/**
+ * Goal: rules decide as docs/links-that-decide.md says, compared with a slow reference written from
+ * that page.
+ */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 
 import fc from "fast-check";

@@ -1,19 +1,22 @@
 /**
  * Decides the destination of a request for a link. Nothing else chooses a destination by a rule.
  *
- * A link has its own destination, and may have rules and a split. {@link compileTargets} compiles them when the link is first
- * used. For each request, `choose` returns:
+ * A link has its own destination, and may have rules and a split. {@link compileTargets} compiles
+ * them when the link is first used. For each request, `choose` returns:
  *
- * 1. the destination of the first rule, in the link's order, whose conditions all match. A condition tests a fact of the
- *    request, such as country, device, language or time. A condition on an unknown fact is false, and so is its negation: with
- *    an unknown country, neither "the country is DE" nor "the country is not DE" matches;
- * 2. if no rule matches, the visitor's arm of the split, unless the split has ended. The arm is chosen by a hash of address and
- *    user agent, so that the same visitor gets the same arm on every redirector;
+ * 1. the destination of the first rule, in the link's order, whose conditions all match. A
+ *    condition tests a fact of the request, such as country, device, language or time. A condition
+ *    on an unknown fact is false, and so is its negation: with an unknown country, neither "the
+ *    country is DE" nor "the country is not DE" matches;
+ * 2. if no rule matches, the visitor's arm of the split, unless the split has ended. The arm is
+ *    chosen by a hash of address and user agent, so that the same visitor gets the same arm on
+ *    every redirector;
  * 3. otherwise `undefined`: the link's own destination.
  *
- * The redirector calls `choose` only after `redirector/redirect/decision.ts` has established, without rules, that the link
- * exists, has started, has not expired and has not reached its limit. The API's explanation of a request
- * (`POST /v1/links/{id}/explain`) uses the same compiled rules and order, so an explanation always agrees with the redirect.
+ * The redirector calls `choose` only after `redirector/redirect/decision.ts` has established,
+ * without rules, that the link exists, has started, has not expired and has not reached its limit.
+ * The API's explanation of a request (`POST /v1/links/{id}/explain`) uses the same compiled rules
+ * and order, so an explanation always agrees with the redirect.
  */
 import type { RedirectSettings, Rule } from "../contracts/redirect-settings.ts";
 import type { Uuid } from "../ids.ts";
@@ -22,7 +25,9 @@ import { compileCondition, type CompiledCondition } from "./conditions.ts";
 import type { RequestFacts } from "./facts.ts";
 import { createSplit } from "./split.ts";
 
-/** Maximum length of a request's value in an explanation, the same as that of a condition's values. */
+/**
+ * Maximum length of a request's value in an explanation, the same as that of a condition's values.
+ */
 const ACTUAL_LENGTH_MAX = 255;
 
 /** A destination other than the link's own. */
@@ -34,7 +39,10 @@ type CompiledRule = { rule: Rule; target: Target; conditions: readonly CompiledC
 export type Targets = {
   /** Returns the target of a request; undefined for the link's own destination. */
   choose(facts: RequestFacts): Target | undefined;
-  /** Every rule with its conditions, up to the first that matches, in order; each as it is asked for. */
+  /**
+   * Every rule with its conditions, up to the first that matches, in order; each as it is asked
+   * for.
+   */
   explain(facts: RequestFacts): Iterable<RuleExplanation>;
 };
 

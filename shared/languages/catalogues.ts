@@ -1,4 +1,6 @@
-/** The languages of the pages that visitors see. Each has a catalogue: all texts, as ICU messages. */
+/**
+ * The languages of the pages that visitors see. Each has a catalogue: all texts, as ICU messages.
+ */
 import de from "./de.json";
 import en from "./en.json";
 

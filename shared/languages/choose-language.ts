@@ -41,7 +41,9 @@ export function createLanguageChoice(codes: readonly string[]): ChooseLanguage {
   };
 }
 
-/** The part of a header that is read, without an entry that is cut off: its weight could be another. */
+/**
+ * The part of a header that is read, without an entry that is cut off: its weight could be another.
+ */
 function readable(header: string): string {
   if (header.length <= HEADER_LENGTH_MAX) return header;
   return header.slice(0, Math.max(0, header.lastIndexOf(",", HEADER_LENGTH_MAX)));

@@ -1,4 +1,7 @@
-/** Goal: an image is what was stored, or an error, wherever it is kept. Method: a directory, and a real S3-compatible store. */
+/**
+ * Goal: an image is what was stored, or an error, wherever it is kept. Method: a directory, and a
+ * real S3-compatible store.
+ */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import {
   mkdtempSync,

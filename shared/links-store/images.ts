@@ -1,7 +1,8 @@
 /**
- * Images of the links store: compressed SQLite files with all links, and with the position in the feed up to which they have
- * its changes. They are stored in a directory or in an S3-compatible store. An image's name has the format of the store, its
- * time, the position in each stream of the feed, and the SHA-256 of the file.
+ * Images of the links store: compressed SQLite files with all links, and with the position in the
+ * feed up to which they have its changes. They are stored in a directory or in an S3-compatible
+ * store. An image's name has the format of the store, its time, the position in each stream of the
+ * feed, and the SHA-256 of the file.
  */
 import { createHash } from "node:crypto";
 import {
@@ -27,7 +28,9 @@ import { type FeedState, STORE_FORMAT } from "./schema.ts";
 
 /** Variables of the processes that write or read images. */
 export const imageVariables = {
-  /** Where images of all links are kept: an absolute path of a directory, or `s3://bucket/prefix`. */
+  /**
+   * Where images of all links are kept: an absolute path of a directory, or `s3://bucket/prefix`.
+   */
   LINKS_IMAGES: z
     .string()
     .refine(
@@ -35,7 +38,10 @@ export const imageVariables = {
       "must be an absolute path or s3://bucket/prefix",
     )
     .optional(),
-  /** The S3-compatible store, and a key that may read the bucket and, for the API, write and delete there. */
+  /**
+   * The S3-compatible store, and a key that may read the bucket and, for the API, write and delete
+   * there.
+   */
   S3_ENDPOINT: envUrl(["http", "https"]).optional(),
   S3_REGION: z.string().optional(),
   S3_ACCESS_KEY_ID: z.string().optional(),
@@ -54,7 +60,10 @@ type Image = { name: string; madeAt: Date } & ImagePosition;
 /** The epoch of a stream, and the sequence of a message in it. */
 type StreamPosition = Pick<FeedState, "epoch" | "sequence">;
 
-/** The position of an image in the feed: in its one stream, or in the first and the other streams of a divided feed. */
+/**
+ * The position of an image in the feed: in its one stream, or in the first and the other streams of
+ * a divided feed.
+ */
 export type ImagePosition = StreamPosition & { others?: readonly StreamPosition[] };
 
 /** The positions in all streams of the feed, in their order. */
@@ -71,9 +80,15 @@ export const toPosition = ([first, ...others]: readonly StreamPosition[]):
 export type Images = {
   /** The images of this version's format, newest first. */
   list(): Promise<Image[]>;
-  /** Compresses a file and stores it; returns its name. `list` returns it only when it is stored completely. */
+  /**
+   * Compresses a file and stores it; returns its name. `list` returns it only when it is stored
+   * completely.
+   */
   add(path: string, position: ImagePosition): Promise<string>;
-  /** Reads an image into a file; throws when its hash differs, or when no data arrives for half a minute. */
+  /**
+   * Reads an image into a file; throws when its hash differs, or when no data arrives for half a
+   * minute.
+   */
   read(name: string, path: string, signal: AbortSignal): Promise<void>;
   remove(name: string): Promise<void>;
   /** A folder for the file before it is added. */

@@ -1,11 +1,14 @@
 /**
- * Encodes a short link's record in bytes. The fields that a redirect needs are adjacent, so that it touches few cache lines.
+ * Encodes a short link's record in bytes. The fields that a redirect needs are adjacent, so that it
+ * touches few cache lines.
  *
  * Little-endian, padded to a multiple of 8 bytes:
- *   f64 version, f64 expiry in Unix milliseconds, u16 lengths of key, destination and password hash,
+ *   f64 version, f64 expiry in Unix milliseconds, u16 lengths of key, destination and password
+ *   hash,
  *   u8 length of the key's domain, u8 flags, key;
  *   only of an active link: 16 bytes link id, 16 bytes account id, destination, password hash
- *   only of a link with redirect settings or UTM parameters: u16 length of them, both as one JSON object
+ *   only of a link with redirect settings or UTM parameters: u16 length of them, both as one JSON
+ *   object
  */
 import { type ByteSlice, copySlice, emptySlice } from "../bytes.ts";
 import type { ActiveLink, LinkRecord, Mode } from "../contracts/link-record.ts";

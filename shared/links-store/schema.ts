@@ -6,7 +6,10 @@ import { UNDIVIDED } from "../contracts/links-streams.ts";
 import { keyOf, type ShortLink } from "../contracts/short-link.ts";
 import { encodeMalformed, encodeStoredRecord, isLinkRow } from "./stored-record.ts";
 
-/** The format of the file, which names it, its lock and its images: a version with another format fills its own file. */
+/**
+ * The format of the file, which names it, its lock and its images: a version with another format
+ * fills its own file.
+ */
 export const STORE_FORMAT = "links-2";
 
 export const STORE_NAME = `${STORE_FORMAT}.sqlite`;
@@ -28,8 +31,8 @@ export type FeedState = {
   /** Number of links that PostgreSQL has and the store lacks; 0 when that is unknown. */
   lacks: number;
   /**
-   * Number of links in the store, updated with every change, and the state to which it belongs: a version that does not count
-   * changes that state, but not this.
+   * Number of links in the store, updated with every change, and the state to which it belongs: a
+   * version that does not count changes that state, but not this.
    */
   counted: { links: number; sequence: number; epoch: number } | null;
 };
@@ -62,12 +65,16 @@ export const toMalformed = (link: ShortLink): Change => ({
   row: encodeMalformed(),
 });
 
-/** The size of a page in a new file. A change of a random link writes a whole page, twice; a row seldom needs half of one. */
+/**
+ * The size of a page in a new file. A change of a random link writes a whole page, twice; a row
+ * seldom needs half of one.
+ */
 export const PAGE_BYTES = 2048;
 
 /**
- * Rows are in the order in which they came, so that new links fill page after page, whatever their aliases. In a tree of
- * keys each of them would change a page of its own, and inner pages would have whole rows: too many for any cache.
+ * Rows are in the order in which they came, so that new links fill page after page, whatever their
+ * aliases. In a tree of keys each of them would change a page of its own, and inner pages would
+ * have whole rows: too many for any cache.
  */
 export const SCHEMA = `
   PRAGMA page_size = ${PAGE_BYTES};
@@ -81,12 +88,18 @@ export const SCHEMA = `
 /** SQL condition for rows of links, neither deleted ones nor notices (see `stored-record.ts`). */
 const IS_LINK = "substr(record, 5, 1) = x'00'";
 
-/** The result of writing a change: whether the row changed, and the difference in the number of links. */
+/**
+ * The result of writing a change: whether the row changed, and the difference in the number of
+ * links.
+ */
 export type WriteResult = { changed: boolean; links: number };
 
 const NOT_WRITTEN: WriteResult = { changed: false, links: 0 };
 
-/** Prepares the statement that writes a change, unless the store has a row of the same or a higher version. */
+/**
+ * Prepares the statement that writes a change, unless the store has a row of the same or a higher
+ * version.
+ */
 export function preparePut(db: Database): (change: Change) => WriteResult {
   const find = db.prepare<{ number: number; version: number; is_link: number }, [string]>(
     `SELECT number, version, ${IS_LINK} AS is_link FROM links WHERE key = ?`,
@@ -118,7 +131,10 @@ export function prepareRemove(db: Database): (key: string) => number {
   return (key) => remove.get(key)?.is_link ?? 0;
 }
 
-/** The number of links in a store: the counted one, or else a new count, which takes seconds for ten million. */
+/**
+ * The number of links in a store: the counted one, or else a new count, which takes seconds for ten
+ * million.
+ */
 export function countLinks(db: Database): number {
   const { counted, sequence, epoch } = readFeed(db);
   if (counted?.sequence === sequence && counted.epoch === epoch) return counted.links;
@@ -129,8 +145,8 @@ export function countLinks(db: Database): number {
 }
 
 /**
- * The row of the feed: the state of the stream `LINKS`, and in further members the states of the streams of a divided feed, by
- * name. Versions without a divided feed keep these unchanged.
+ * The row of the feed: the state of the stream `LINKS`, and in further members the states of the
+ * streams of a divided feed, by name. Versions without a divided feed keep these unchanged.
  */
 type FeedRow = FeedState & { streams?: Readonly<Record<string, Partial<FeedState>>> };
 

@@ -1,11 +1,12 @@
 /**
- * A row of the links store: the record of a short link with a checksum, so that a damaged disk never causes a redirect to a
- * wrong destination. A row keeps also the members that only a later version understands: during an upgrade both versions use
- * the store.
+ * A row of the links store: the record of a short link with a checksum, so that a damaged disk
+ * never causes a redirect to a wrong destination. A row keeps also the members that only a later
+ * version understands: during an upgrade both versions use the store.
  *
  * Little-endian: u32 CRC-32 of what follows; u8 form; then
  *   form 0, a link: as `record.ts` writes it, then its other members, if any, as one JSON object
- *   form 1, all others (deleted links, links with settings that are not understood, notices): the message of the feed
+ *   form 1, all others (deleted links, links with settings that are not understood, notices): the
+ *   message of the feed
  *   form 2, a link of which the feed has only a malformed record: empty
  */
 import { type ActiveLink, decodeLinkRecord, type LinkRecord } from "../contracts/link-record.ts";
@@ -79,15 +80,18 @@ const CACHED: ReadonlySet<string> = new Set<keyof ActiveLink>([
   "utm",
 ]);
 
-/** The members of a link that the cache lacks: those for pages about the link, and those of later versions. */
+/**
+ * The members of a link that the cache lacks: those for pages about the link, and those of later
+ * versions.
+ */
 function restJson(link: ActiveLink): string {
   const rest = Object.entries(link).filter(([name]) => !CACHED.has(name));
   return rest.length === 0 ? "" : JSON.stringify(Object.fromEntries(rest));
 }
 
 /**
- * Decodes a row. Throws a {@link DamagedRecordError} when it is damaged, and a {@link MalformedRecordError} when the feed has
- * only a malformed record of the link.
+ * Decodes a row. Throws a {@link DamagedRecordError} when it is damaged, and a {@link
+ * MalformedRecordError} when the feed has only a malformed record of the link.
  */
 export function decodeStoredRecord(row: Uint8Array): LinkRecord {
   const bytes = Buffer.from(row.buffer, row.byteOffset, row.length);

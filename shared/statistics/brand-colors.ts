@@ -1,4 +1,7 @@
-/** Colours of a page that can be read on its backgrounds, made of the one that an account has chosen. */
+/**
+ * Colours of a page that can be read on its backgrounds, made of the one that an account has
+ * chosen.
+ */
 
 import { channelsOf, luminanceOf } from "../contracts/colors.ts";
 

@@ -1,6 +1,12 @@
-/** Formats numbers, dates of a time axis and countries for display. A language is its tag, such as `en`. */
+/**
+ * Formats numbers, dates of a time axis and countries for display. A language is its tag, such as
+ * `en`.
+ */
 
-/** Returns a function that creates a formatter once for each language: those that have texts are few. */
+/**
+ * Returns a function that creates a formatter once for each language: those that have texts are
+ * few.
+ */
 function perLanguage<Formatter>(create: (language: string) => Formatter) {
   const created = new Map<string, Formatter>();
   return (language: string): Formatter => {

@@ -1,4 +1,6 @@
-/** Clicks by country on a world map. The shapes are Natural Earth's, which are in the public domain. */
+/**
+ * Clicks by country on a world map. The shapes are Natural Earth's, which are in the public domain.
+ */
 import { type GeoContext, geoNaturalEarth1, geoPath } from "d3-geo";
 import { scaleQuantile } from "d3-scale";
 import codes from "i18n-iso-countries/codes.json";
@@ -95,7 +97,9 @@ export function WorldMap({
   countries: readonly CountryClicks[];
   /** Called with the code of a country that has clicks. */
   onSelect?: (country: string) => void;
-  /** Called with the code of the country under the pointer. Without it, the browser shows tooltips. */
+  /**
+   * Called with the code of the country under the pointer. Without it, the browser shows tooltips.
+   */
   onHover?: (country: string | undefined) => void;
   caption?: ReactNode;
 }) {

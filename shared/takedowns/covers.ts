@@ -31,7 +31,10 @@ const urlsOf = ({ expired_url, rules = [], split }: RedirectSettings): string[] 
   ...(split?.arms ?? []).map(({ url }) => url),
 ];
 
-/** The host of a URL that the WHATWG parser has normalized. The parser takes ten times as long, for each of all links. */
+/**
+ * The host of a URL that the WHATWG parser has normalized. The parser takes ten times as long, for
+ * each of all links.
+ */
 function hostOf(url: string): string {
   const start = url.indexOf("://") + "://".length;
   const end = url.slice(start).search(/[/?#]/);

@@ -1,4 +1,7 @@
-/** Tests the classification of user agents with collections that others maintain, and with rows for each rule. */
+/**
+ * Tests the classification of user agents with collections that others maintain, and with rows for
+ * each rule.
+ */
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,11 +10,17 @@ import * as z from "zod";
 
 import { parseAgent } from "./user-agent.ts";
 
-/** HTTP libraries and tools that the collection lists, and which count as the person whose program uses them. */
+/**
+ * HTTP libraries and tools that the collection lists, and which count as the person whose program
+ * uses them.
+ */
 const TOOLS =
   /^(?:Wget|Python|python-\w+|Go-http-client|okhttp|Apache-HttpClient|axios|curl|node-fetch|got|HTTPie)\b/;
 
-/** Browsers of people that the collection takes for bots: in-app browsers, editors, and a browser for single sites. */
+/**
+ * Browsers of people that the collection takes for bots: in-app browsers, editors, and a browser
+ * for single sites.
+ */
 const PEOPLE = /Instagram|MetaIAB Facebook|\b(?:Code|Trae|Fluid)\/[\d.]+/;
 
 const crawlerSchema = z.array(z.object({ instances: z.array(z.string()) }));

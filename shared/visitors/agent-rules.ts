@@ -1,6 +1,7 @@
 /**
- * Rules about user agents that the two libraries of {@link ./user-agent.ts} lack: programs that request a link before a
- * person opens it, platforms that the parser mistakes for others, and apps whose names resemble a bot's.
+ * Rules about user agents that the two libraries of {@link ./user-agent.ts} lack: programs that
+ * request a link before a person opens it, platforms that the parser mistakes for others, and apps
+ * whose names resemble a bot's.
  */
 
 type Platform = {
@@ -9,9 +10,13 @@ type Platform = {
   device: "desktop" | "mobile" | "other" | undefined;
 };
 
-/** A program that requests a link before the person's browser does: its pattern, and the stored reason. */
+/**
+ * A program that requests a link before the person's browser does: its pattern, and the stored
+ * reason.
+ */
 const PREFETCHERS: readonly (readonly [RegExp, string])[] = [
-  // Office resolves a link itself when it is clicked in a document, and then opens it in the browser.
+  // Office resolves a link itself when it is clicked in a document, and then opens it in the
+  // browser.
   // https://learn.microsoft.com/en-us/office/troubleshoot/office-suite-issues/click-hyperlink-to-sso-website
   [/\bms-office\b|\bMSOffice[ /]\d|^Microsoft Office\b/i, "office"],
   [/^(?:Mozilla\/4\.0 \(compatible; )?Microsoft (?:Outlook|Word|Excel|PowerPoint)\b/i, "office"],
@@ -19,7 +24,8 @@ const PREFETCHERS: readonly (readonly [RegExp, string])[] = [
   [/^(?:LibreOffice|OpenOffice|Apache OpenOffice)\b/i, "office"],
   // The network drive of Windows, which Explorer and Office try for a link that may be a folder.
   [/^Microsoft-WebDAV-MiniRedir\/|^Microsoft Data Access Internet Publishing/i, "webdav"],
-  // Safari's requests outside a page, for previews, icons and the reading list. Its pages are `Mozilla/5.0 …`.
+  // Safari's requests outside a page, for previews, icons and the reading list. Its pages are
+  // `Mozilla/5.0 …`.
   [/^(?:Mobile)?Safari\/[\d.]+ CFNetwork\/|^com\.apple\.(?:WebKit|Safari)\b/i, "safari preview"],
 ];
 
@@ -36,7 +42,8 @@ const PLATFORMS: readonly (readonly [RegExp, Platform])[] = [
     /(?:\b|_)(?:smart-?tv|google ?tv|android ?tv|hbbtv|nettv|netrange|inettv|atv|tv|ott|stb|tvbox|tv ?bro|tvbrowser|viera|bravia|vidaa|crkey|aft[a-z0-9]{1,6}|mitv|mibox\w*|netbox|bdplayer|bdp|omi\/\d|tivo|kodi|philipstv|chromecast)(?:\b|_)|\d[a-z]?tv\b|\btv[\d_]|\btv ?(?:box|stick)\b/i,
     { os: undefined, device: "other" },
   ],
-  // Apple's networking library names the processor on a Mac only; without it, the system is not known for certain.
+  // Apple's networking library names the processor on a Mac only; without it, the system is not
+  // known for certain.
   [
     /\bCFNetwork\/[^(]*\((?:x86_64|i386|arm64)\)|^Safari\/[\d.]+ CFNetwork\//,
     { os: "macOS", device: "desktop" },
@@ -51,13 +58,16 @@ const PLATFORMS: readonly (readonly [RegExp, Platform])[] = [
 const MORE_BOTS = /\(Mastodon\/|\bGTmetrix\b|\bYLT Chrome\/|\bMiniature\.io\/|\bTSM-turingos\b/;
 
 /**
- * Names of apps, stores and toolbars that contain the name of a bot, and the model of an Android device, which is
- * any word. A bot that poses as a phone says what it is elsewhere.
+ * Names of apps, stores and toolbars that contain the name of a bot, and the model of an Android
+ * device, which is any word. A bot that poses as a phone says what it is elsewhere.
  */
 const HARMLESS_NAMES =
   /\bcom\.google\.[\w.]+|\bGooglePlay\w*|\bGoogle ?(?:TV|Earth|Podcasts)\b|\bGoogleH\w*|\bSogou(?:Search|MSE|MobileBrowser)\b|\bAppleNews\b|\bQQDownload\b|\bchromeframe\b|\bCatcher[\d.]*|\bCE-HTML\b|(?<=\bAndroid [\d.]{1,9}; )[^;()]*/gi;
 
-/** Returns the reason to count a request as a prefetch, for a program that requests links before a person opens them. */
+/**
+ * Returns the reason to count a request as a prefetch, for a program that requests links before a
+ * person opens them.
+ */
 export const findPrefetcher = (userAgent: string): string | undefined =>
   PREFETCHERS.find(([pattern]) => pattern.test(userAgent))?.[1];
 

@@ -1,9 +1,10 @@
 /** A bounded cache of values that are computed from a key. */
 
 /**
- * Returns `compute` with a cache of its results, of at least the last `entriesMax` keys and at most twice as many. It has two
- * generations: when the younger one is full, the older one is dropped. That approximates LRU, and a hit costs one lookup in a
- * `Map`. Further arguments must not change the result for a key.
+ * Returns `compute` with a cache of its results, of at least the last `entriesMax` keys and at most
+ * twice as many. It has two generations: when the younger one is full, the older one is dropped.
+ * That approximates LRU, and a hit costs one lookup in a `Map`. Further arguments must not change
+ * the result for a key.
  */
 export function cached<Key extends string | number, Value extends {}, Rest extends unknown[]>(
   entriesMax: number,

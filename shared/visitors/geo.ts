@@ -29,7 +29,9 @@ export const UNKNOWN_LOCATION: GeoLocation = {
 };
 
 export type Geo = {
-  /** Locates an address. Addresses with the same record get the same object while that is cached. */
+  /**
+   * Locates an address. Addresses with the same record get the same object while that is cached.
+   */
   locate(address: string): GeoLocation;
   /** The databases in use, with the build time of their data. */
   databases(): { path: string; built: Date }[];
@@ -38,7 +40,10 @@ export type Geo = {
 /** Time between two checks of the files for changes. */
 const WATCH_INTERVAL_MS = 5_000;
 
-/** Cached locations of a database: to decode a record takes some microseconds. At 200 bytes each, 10 to 20 MB. */
+/**
+ * Cached locations of a database: to decode a record takes some microseconds. At 200 bytes each, 10
+ * to 20 MB.
+ */
 const LOCATIONS_MAX = 50_000;
 
 /** The record of GeoIP2 City, used by GeoLite2 City and DB-IP's own City Lite. */
@@ -63,7 +68,10 @@ const flatRecord = z.object({
 export type Database = {
   path: string;
   metadata: { buildEpoch: Date; ipVersion: number };
-  /** Returns the location of an address; `ipv4` is its number if it is one. Undefined when the database has none. */
+  /**
+   * Returns the location of an address; `ipv4` is its number if it is one. Undefined when the
+   * database has none.
+   */
   locate(address: string, ipv4: number | undefined): GeoLocation | undefined;
 };
 
@@ -73,7 +81,8 @@ export async function readDatabase(path: string): Promise<Database> {
   const reader = new Reader<Response>(bytes);
   const { metadata } = reader;
   const findRecord = createTree(bytes, metadata);
-  // By the record's number; the address is any one with that record. Null for a record without a location.
+  // By the record's number; the address is any one with that record. Null for a record without a
+  // location.
   const locations = cached(LOCATIONS_MAX, (_record: number, address: string) => ({
     location: toLocation(reader.get(address)),
   }));
@@ -92,8 +101,9 @@ export async function readDatabase(path: string): Promise<Database> {
 }
 
 /**
- * Opens the databases, and reads one again when its file is replaced or appears. Calls `onMissing` for a file that cannot be
- * read, and continues without it or with its earlier content: clicks without a location are better than no clicks.
+ * Opens the databases, and reads one again when its file is replaced or appears. Calls `onMissing`
+ * for a file that cannot be read, and continues without it or with its earlier content: clicks
+ * without a location are better than no clicks.
  */
 export async function openGeo(
   paths: readonly string[],

@@ -40,8 +40,8 @@ describe("an IPv4 address", () => {
 });
 
 /**
- * A tree of networks, each of which has its own record, with nodes of `recordSize` bits for each of their two records.
- * Returns the bytes, the number of nodes, and the record of each network.
+ * A tree of networks, each of which has its own record, with nodes of `recordSize` bits for each of
+ * their two records. Returns the bytes, the number of nodes, and the record of each network.
  */
 function buildTree(
   networks: readonly { address: number; bits: number }[],

@@ -1,7 +1,8 @@
 /**
- * The search tree of a GeoIP database (https://maxmind.github.io/MaxMind-DB/#binary-search-tree-section), only for IPv4
- * addresses, which most clicks have. The library parses each address into an array and walks 20 nodes; here a table has the
- * nodes after 16 bits.
+ * The search tree of a GeoIP database
+ * (https://maxmind.github.io/MaxMind-DB/#binary-search-tree-section), only for IPv4 addresses,
+ * which most clicks have. The library parses each address into an array and walks 20 nodes; here a
+ * table has the nodes after 16 bits.
  */
 
 /** The database's metadata about its tree. */
@@ -28,7 +29,10 @@ export function createTree(
   if (readLeft === undefined || readRight === undefined)
     throw new Error(`Records of ${recordSize} bits are not supported.`);
 
-  /** Follows bits of the address, the highest first, from `bit` down to `last`; stops at a record that is no node. */
+  /**
+   * Follows bits of the address, the highest first, from `bit` down to `last`; stops at a record
+   * that is no node.
+   */
   const walk = (from: number, address: number, bit: number, last: number): number => {
     let node = from;
     for (let i = bit; i >= last && node < nodeCount; i--) {

@@ -1,18 +1,19 @@
 /**
- * Agents that fetch a link to show a card of it, in a chat or a feed. An agent is listed if its operator documents, on the
- * page in the comment, that it does only this; some have that page in their user agents. Crawlers of search engines are not
- * listed: they must see a link's destination.
+ * Agents that fetch a link to show a card of it, in a chat or a feed. An agent is listed if its
+ * operator documents, on the page in the comment, that it does only this; some have that page in
+ * their user agents. Crawlers of search engines are not listed: they must see a link's destination.
  */
 
 /**
- * Product names, never parts of a browser's user agent: the browser inside WhatsApp's app ends with `WhatsApp/…`, with
- * which the agent's begins.
+ * Product names, never parts of a browser's user agent: the browser inside WhatsApp's app ends with
+ * `WhatsApp/…`, with which the agent's begins.
  */
 const PREVIEW_AGENTS: readonly RegExp[] = [
-  // Facebook, Instagram, Messenger and Threads; agents of iMessage, LINE and KakaoTalk name it beside their own.
-  // https://developers.facebook.com/docs/sharing/webmasters/web-crawlers
+  // Facebook, Instagram, Messenger and Threads; agents of iMessage, LINE and KakaoTalk name it
+  // beside their own. https://developers.facebook.com/docs/sharing/webmasters/web-crawlers
   /\bfacebookexternalhit\//,
-  // Also Signal's. https://developers.facebook.com/documentation/business-messaging/whatsapp/link-previews/
+  // Also Signal's.
+  // https://developers.facebook.com/documentation/business-messaging/whatsapp/link-previews/
   /^WhatsApp\//,
   // X. https://developer.x.com/en/docs/x-for-websites/cards/guides/getting-started
   /\bTwitterbot\//,

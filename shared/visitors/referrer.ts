@@ -16,19 +16,25 @@ export const DIRECT: Referrer = { host: "", source: "direct", path: "" };
 
 const PATH_LENGTH_MAX = 512;
 
-/** A host name has 253 characters in ASCII (RFC 1035 §2.3.4), a trailing dot and a port seven more. */
+/**
+ * A host name has 253 characters in ASCII (RFC 1035 §2.3.4), a trailing dot and a port seven more.
+ */
 const AUTHORITY_LENGTH_MAX = 260;
 
 /**
- * Most characters of it that are not ASCII: browsers send hosts in ASCII, other programs may not. The parser's time grows with
- * their square: 330 take half a millisecond, and each click can have other ones.
+ * Most characters of it that are not ASCII: browsers send hosts in ASCII, other programs may not.
+ * The parser's time grows with their square: 330 take half a millisecond, and each click can have
+ * other ones.
  */
 const OTHER_SCRIPT_LENGTH_MAX = 63;
 
 /** The characters that the URL parser removes first. */
 const REMOVED = /[\t\r\n]/g;
 
-/** An absolute URL up to the end of its authority, as the URL parser reads it: any number of slashes may precede it. */
+/**
+ * An absolute URL up to the end of its authority, as the URL parser reads it: any number of slashes
+ * may precede it.
+ */
 const BEGINNING = /^ *[a-z][a-z0-9+.-]*:[/\\]*(?<authority>[^/\\?#]*)/i;
 
 /** Parses a Referer header. A host that is too long for a host name counts as none. */
@@ -59,7 +65,10 @@ function isTooLong(authority: string): boolean {
   return others > OTHER_SCRIPT_LENGTH_MAX;
 }
 
-/** The source of a click on a short link of `host`: the referrer's, or `direct` if that is one of our hosts. */
+/**
+ * The source of a click on a short link of `host`: the referrer's, or `direct` if that is one of
+ * our hosts.
+ */
 export function sourceOf(header: string, host: string, ownHosts: ReadonlySet<string>): string {
   const referrer = parseReferrer(header);
   const isOwn = referrer.host !== "" && (referrer.host === host || ownHosts.has(referrer.host));

@@ -13,7 +13,10 @@ export type Agent = {
   device: Device;
   /** The part of the user agent that identifies a bot; undefined when it is none. */
   bot: string | undefined;
-  /** The kind of a program that requests links before a person opens them; undefined for others. Never with `bot`. */
+  /**
+   * The kind of a program that requests links before a person opens them; undefined for others.
+   * Never with `bot`.
+   */
   prefetch: string | undefined;
 };
 
@@ -23,15 +26,16 @@ const UNKNOWN = "Unknown";
 const AGENT_LENGTH_MAX = 500;
 
 /**
- * Most words that the parser reads, and most of them that are `android`: its time grows with the square of both, and a text
- * of 62 times `android` took 0.4 ms. The longest real user agent in the tests has 27 words.
+ * Most words that the parser reads, and most of them that are `android`: its time grows with the
+ * square of both, and a text of 62 times `android` took 0.4 ms. The longest real user agent in the
+ * tests has 27 words.
  */
 const WORDS_MAX = 48;
 const ANDROIDS_MAX = 4;
 
 /**
- * HTTP libraries and tools used by people's own programs. They are not crawlers: a script that follows a link counts
- * as its owner.
+ * HTTP libraries and tools used by people's own programs. They are not crawlers: a script that
+ * follows a link counts as its owner.
  */
 const GENERIC_CLIENT =
   /^(?:curl|wget|python|python-requests|python-urllib|python-httpx|aiohttp|go-http-client|okhttp|axios|node|node-fetch|undici|bun|deno|java|java-http-client|apache-httpclient|libwww-perl|postmanruntime|insomnia|httpie|ruby|faraday|guzzlehttp|reqwest|dart|got|superagent|php|http\.rb|lynx|links|elinks|w3m|apachebench|hey|oha|k6|vegeta|autocannon|wrk)(?:[/ ]|$)/i;
@@ -88,7 +92,10 @@ const shorten = (text: string): string =>
     Math.min(indexOfMatch(/ /g, WORDS_MAX, text), indexOfMatch(/droid/gi, ANDROIDS_MAX, text)),
   );
 
-/** The index of the pattern's match after the first `count` matches; the end of the text when there is none. */
+/**
+ * The index of the pattern's match after the first `count` matches; the end of the text when there
+ * is none.
+ */
 const indexOfMatch = (pattern: RegExp, count: number, text: string): number =>
   [...text.matchAll(pattern)][count]?.index ?? text.length;
 
@@ -106,7 +113,9 @@ function toDevice(type: string | undefined, os: string): Device {
   return type === undefined && DESKTOP_SYSTEMS.has(os) ? "desktop" : "other";
 }
 
-/** Returns the longest name among isbot's matches, as the most specific one; URLs identify nothing. */
+/**
+ * Returns the longest name among isbot's matches, as the most specific one; URLs identify nothing.
+ */
 function findBotName(userAgent: string): string {
   const longest = isbotMatches(userAgent)
     .filter((match) => /^[a-z]/i.test(match) && !/^https?/i.test(match))

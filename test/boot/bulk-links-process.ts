@@ -1,6 +1,7 @@
 /**
- * Bulk links in the network of a booted machine: `bun bulk-links-process.ts OPTIONS`, as JSON. Each line of its input is a
- * command, `[NAME, …ARGUMENTS]`; it answers each with one line, `null` or the error's message.
+ * Bulk links in the network of a booted machine: `bun bulk-links-process.ts OPTIONS`, as JSON. Each
+ * line of its input is a command, `[NAME, …ARGUMENTS]`; it answers each with one line, `null` or
+ * the error's message.
  */
 import { createInterface } from "node:readline";
 

@@ -9,7 +9,10 @@ import { BULK_LIMITS } from "../harness/bulk-links.ts";
 import { API_URL, SHORT_HOST } from "./calls.ts";
 import type { Machine } from "./machine.ts";
 
-/** Both redirectors of a machine share its port: each request has a connection of its own, to either of them. */
+/**
+ * Both redirectors of a machine share its port: each request has a connection of its own, to either
+ * of them.
+ */
 export const REDIRECTORS = ["http://127.0.0.1", "http://127.0.0.1"];
 
 const PROGRAM = join(import.meta.dir, "bulk-links-process.ts");
@@ -29,8 +32,8 @@ export type MachineLinks = {
 };
 
 /**
- * Makes an account for them, and starts a process in the machine's network, which ends with this one. `secrets` is the
- * machine's file of them.
+ * Makes an account for them, and starts a process in the machine's network, which ends with this
+ * one. `secrets` is the machine's file of them.
  */
 export async function startBulkLinks(
   machine: Machine,

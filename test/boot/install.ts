@@ -22,7 +22,9 @@ export type Context = {
   machine: Machine;
   /** The account's key. */
   key: string;
-  /** Runs a named block of the document, in a folder with the files of the release if it needs them. */
+  /**
+   * Runs a named block of the document, in a folder with the files of the release if it needs them.
+   */
   runBlock(name: string, options?: BlockOptions): Promise<string>;
   /** Thousands of links, from the step that makes them. */
   bulk?: MachineLinks;

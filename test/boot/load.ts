@@ -1,6 +1,7 @@
 /**
- * Sends requests until it is told to stop, and prints how many got which status: `bun load.ts URL HOST PER_SECOND [KEY]`. Half of them
- * reuse connections like a proxy, half open new ones like visitors.
+ * Sends requests until it is told to stop, and prints how many got which status: `bun load.ts URL
+ * HOST PER_SECOND [KEY]`. Half of them reuse connections like a proxy, half open new ones like
+ * visitors.
  */
 import { Agent, request } from "node:http";
 

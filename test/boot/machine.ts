@@ -34,8 +34,9 @@ const ENVIRONMENT = {
 };
 
 /**
- * A control group for a machine beside others: each one's systemd takes the group it is in for its own. The first
- * argument is the group's name; the hierarchies are those of cgroups(7), version 2 or both.
+ * A control group for a machine beside others: each one's systemd takes the group it is in for its
+ * own. The first argument is the group's name; the hierarchies are those of cgroups(7), version 2
+ * or both.
  */
 const IN_OWN_GROUP = [
   "/bin/sh",

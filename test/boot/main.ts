@@ -1,7 +1,9 @@
 /**
- * `bun run test:boot [--machines 3]`: installs the packages on a Debian machine with the commands of docs/operations.md, and operates
- * them: reboots, kills, upgrades, removals, a restore; with `--machines 3` the commands of docs/three-machines.md. Needs root and `systemd-nspawn`; `debootstrap` and a mirror of
- * Debian to build the machine's file system, which is kept in `SHORTHOP_BOOT_CACHE`.
+ * `bun run test:boot [--machines 3]`: installs the packages on a Debian machine with the commands
+ * of docs/operations.md, and operates them: reboots, kills, upgrades, removals, a restore; with
+ * `--machines 3` the commands of docs/three-machines.md. Needs root and `systemd-nspawn`;
+ * `debootstrap` and a mirror of Debian to build the machine's file system, which is kept in
+ * `SHORTHOP_BOOT_CACHE`.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

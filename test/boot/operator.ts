@@ -1,4 +1,7 @@
-/** What an operator does beside installing: GeoIP data, a look at the fleet, an examination of the host. */
+/**
+ * What an operator does beside installing: GeoIP data, a look at the fleet, an examination of the
+ * host.
+ */
 import { strict as assert } from "node:assert";
 import { join } from "node:path";
 

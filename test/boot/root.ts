@@ -1,4 +1,6 @@
-/** The file system of a Debian machine, as `debootstrap` makes it: built once, copied for each run. */
+/**
+ * The file system of a Debian machine, as `debootstrap` makes it: built once, copied for each run.
+ */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -13,7 +15,10 @@ const MIRROR = process.env["SHORTHOP_BOOT_MIRROR"] ?? "http://deb.debian.org/deb
 /** What a fresh virtual machine has, and what the test itself needs. */
 const BASE = ["systemd", "systemd-sysv", "dbus", "ca-certificates", "procps", "iproute2", "curl"];
 
-/** Downloaded, but not installed: the document's commands install them, on a machine without a network. */
+/**
+ * Downloaded, but not installed: the document's commands install them, on a machine without a
+ * network.
+ */
 const DOWNLOADED = ["postgresql", "nats-server", "openssl"];
 
 const cacheDir = (): string =>

@@ -1,4 +1,6 @@
-/** Three machines on a network of their own, installed with the commands of docs/three-machines.md. */
+/**
+ * Three machines on a network of their own, installed with the commands of docs/three-machines.md.
+ */
 import { cpSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 
@@ -33,8 +35,8 @@ const account = z.object({ key: z.string() });
 type Step = <T>(name: string, work: () => T | Promise<T>) => Promise<T>;
 
 /**
- * Installs three machines, uses them, and goes on without the first. Throws when something is not as documented, after
- * printing each machine's log.
+ * Installs three machines, uses them, and goes on without the first. Throws when something is not
+ * as documented, after printing each machine's log.
  */
 export async function runThreeMachines(dir: string, step: Step): Promise<void> {
   await using cleanup = new AsyncDisposableStack();
@@ -161,7 +163,10 @@ END`);
   await startGateway(machine);
 }
 
-/** The engine answers only for its own machine, so another one has a relay of systemd's on its loopback address. */
+/**
+ * The engine answers only for its own machine, so another one has a relay of systemd's on its
+ * loopback address.
+ */
 async function relayToGateway(machine: Machine): Promise<void> {
   await machine.run(`cat > /etc/systemd/system/clickhouse-engine.socket <<'END'
 [Socket]

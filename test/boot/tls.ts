@@ -44,7 +44,10 @@ export async function renewCertificate(machine: Machine, withinMs: number): Prom
   }, withinMs);
 }
 
-/** Renews it as certbot does: new files in `archive`, links to them in `live`, and the deploy hook that is shipped. */
+/**
+ * Renews it as certbot does: new files in `archive`, links to them in `live`, and the deploy hook
+ * that is shipped.
+ */
 export async function renewByCertbot(machine: Machine, withinMs: number): Promise<void> {
   const before = await readFingerprint(machine);
   await machine.run(`

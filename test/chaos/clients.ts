@@ -18,15 +18,26 @@ const RECOVERY_TIMEOUT_MS = 60_000;
 export type Clients = {
   /** Number of requests. */
   sent(): number;
-  /** Runs `kill`, which kills a redirector, and waits until all links redirect: the next fault may take NATS away. */
+  /**
+   * Runs `kill`, which kills a redirector, and waits until all links redirect: the next fault may
+   * take NATS away.
+   */
   restart(kill: () => Promise<void>): Promise<void>;
-  /** Waits for the last responses. Throws if any was neither a redirect nor lost with its redirector. */
+  /**
+   * Waits for the last responses. Throws if any was neither a redirect nor lost with its
+   * redirector.
+   */
   stop(): Promise<void>;
-  /** How many responses had each status that was neither a redirect nor that of a redirector that starts. */
+  /**
+   * How many responses had each status that was neither a redirect nor that of a redirector that
+   * starts.
+   */
   failures: ReadonlyMap<number, number>;
 };
 
-/** Starts clients, half of them on each redirector. After `redirectsMax` requests they slow down. */
+/**
+ * Starts clients, half of them on each redirector. After `redirectsMax` requests they slow down.
+ */
 export function startClients(
   { links, tallies }: Ledger,
   bases: () => readonly [string, string],
@@ -56,7 +67,8 @@ export function startClients(
       const wasRestarting = restarting;
       const status = await followCounted(base, link, ADDRESSES[sent % ADDRESSES.length] ?? "");
       if (status === undefined || status === 302) continue;
-      // A restarted redirector fetches links from NATS, which may not respond in time on a slow machine.
+      // A restarted redirector fetches links from NATS, which may not respond in time on a slow
+      // machine.
       if (status !== 503 || !(wasRestarting || restarting))
         failures.set(status, (failures.get(status) ?? 0) + 1);
     }

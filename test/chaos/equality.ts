@@ -1,4 +1,6 @@
-/** Checks that what is stored is what was redirected. Throws an {@link UnequalError} when it is not. */
+/**
+ * Checks that what is stored is what was redirected. Throws an {@link UnequalError} when it is not.
+ */
 import * as z from "zod";
 
 import { ROLLUP_TABLES } from "../../shared/clicks/rollup-tables.ts";
@@ -10,15 +12,23 @@ import { findAllDifferences } from "./evidence.ts";
 import { countWaiting, findRepeated, publishAgain } from "./stream.ts";
 import { type Ledger, type Tally, UnequalError } from "./targets.ts";
 
-/** Clicks may take any time to arrive as long as there is progress; fails after this long without any. */
+/**
+ * Clicks may take any time to arrive as long as there is progress; fails after this long without
+ * any.
+ */
 const STUCK_MS = 60_000;
 const POLL_MS = 500;
 
-/** Inserts that ClickHouse remembers when everything is sent again, and how many are made before. */
+/**
+ * Inserts that ClickHouse remembers when everything is sent again, and how many are made before.
+ */
 const WINDOW = 10;
 const INSERTS = 15;
 
-/** Checks that everything is stored once, now and after all is sent again. Returns the number of stored clicks. */
+/**
+ * Checks that everything is stored once, now and after all is sent again. Returns the number of
+ * stored clicks.
+ */
 export async function expectEqual(stack: Stack, key: string, ledger: Ledger): Promise<number> {
   let stored = 0;
   for (const [id, tally] of ledger.tallies) stored += await expectClickCount(stack, key, id, tally);
@@ -54,8 +64,9 @@ async function expectClickCount(
 }
 
 /**
- * Waits until all redirects are stored, and until the rollups and the link's click counter are equal. After an upgrade from
- * the version without a log, the owner repairs one rollup after the other. Returns the number of clicks.
+ * Waits until all redirects are stored, and until the rollups and the link's click counter are
+ * equal. After an upgrade from the version without a log, the owner repairs one rollup after the
+ * other. Returns the number of clicks.
  */
 async function waitUntilStored(
   stack: Stack,
@@ -108,8 +119,8 @@ async function readCounts(stack: Stack, id: string) {
 }
 
 /**
- * Sends everything again, after more inserts than ClickHouse remembers, and waits until it is acknowledged: that each
- * segment is stored once must not depend on ClickHouse.
+ * Sends everything again, after more inserts than ClickHouse remembers, and waits until it is
+ * acknowledged: that each segment is stored once must not depend on ClickHouse.
  */
 async function sendAgain(stack: Stack, { deletedDir }: Ledger): Promise<void> {
   for (const table of ["clicks", ...ROLLUP_TABLES.map((rollup) => rollup.table)])

@@ -1,4 +1,7 @@
-/** What is kept of a run whose counts differ, to find the cause: the stores' contents end with the stack. */
+/**
+ * What is kept of a run whose counts differ, to find the cause: the stores' contents end with the
+ * stack.
+ */
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -26,7 +29,10 @@ export async function findAllDifferences(stack: Stack) {
   return differences;
 }
 
-/** By file: with the clicks of each segment and the manifests, what differs can be traced to a batch. */
+/**
+ * By file: with the clicks of each segment and the manifests, what differs can be traced to a
+ * batch.
+ */
 const QUERIES = {
   "batches.jsonl": `SELECT * REPLACE (if(kind = 'checkpoint', '', segments) AS segments) FROM batches ORDER BY at`,
   "segments.jsonl": `
@@ -44,7 +50,10 @@ const QUERIES = {
   ),
 };
 
-/** Writes logs, the log of batches, and sums of all tables into a folder, as far as ClickHouse responds. */
+/**
+ * Writes logs, the log of batches, and sums of all tables into a folder, as far as ClickHouse
+ * responds.
+ */
 export async function keepEvidence(
   stack: Stack,
   logs: Readonly<Record<string, string>>,

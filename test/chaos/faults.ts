@@ -103,9 +103,9 @@ export async function pauseNats(stack: Stack, ms: number): Promise<void> {
 type Kept = "nothing" | "consumers";
 
 /**
- * Makes NATS lose the messages that it acknowledges from now on, for so many milliseconds or until a promise resolves, as
- * after a power failure. Its consumers can be written later than its streams: with `consumers` they keep what they had
- * reached.
+ * Makes NATS lose the messages that it acknowledges from now on, for so many milliseconds or until
+ * a promise resolves, as after a power failure. Its consumers can be written later than its
+ * streams: with `consumers` they keep what they had reached.
  */
 export async function rollBackNats(
   stack: Stack,
@@ -150,9 +150,9 @@ function isZombie(pid: number): boolean {
 }
 
 /**
- * Room left in a full stream. When a bound is set below what a stream holds, the server deletes the oldest messages,
- * consumed or not. So the bound stays above it, by more than arrives between reading and setting it, and by less than
- * the redirectors publish in half a second.
+ * Room left in a full stream. When a bound is set below what a stream holds, the server deletes the
+ * oldest messages, consumed or not. So the bound stays above it, by more than arrives between
+ * reading and setting it, and by less than the redirectors publish in half a second.
  */
 const ROOM_LEFT_BYTES = 128 * 1024;
 

@@ -1,11 +1,20 @@
-/** A proxy to ClickHouse that fails requests, loses responses, or holds a request at a certain point. */
+/**
+ * A proxy to ClickHouse that fails requests, loses responses, or holds a request at a certain
+ * point.
+ */
 
 import { replaceHost } from "../harness/tcp-proxy.ts";
 
-/** `error`: requests fail without effect. `lose_response`: requests take effect, but the client gets an error. */
+/**
+ * `error`: requests fail without effect. `lose_response`: requests take effect, but the client gets
+ * an error.
+ */
 type Mode = "normal" | "error" | "lose_response";
 
-/** A request that is held, whatever becomes of its client; when none has arrived by its end, none is held. */
+/**
+ * A request that is held, whatever becomes of its client; when none has arrived by its end, none is
+ * held.
+ */
 export type Hold = {
   /** Resolves when the request has arrived, or, held after it, when it has taken effect. */
   reached: Promise<void>;
@@ -20,7 +29,10 @@ export type LossyClickHouse = {
   setMode(mode: Mode): void;
   /** Holds the next request whose statement or data match, before or after it takes effect. */
   hold(pattern: RegExp, when: "before" | "after"): Hold;
-  /** Refuses each insert with this text as data that can never be stored, until the returned function is called. */
+  /**
+   * Refuses each insert with this text as data that can never be stored, until the returned
+   * function is called.
+   */
   refuse(text: string): () => void;
   stop(): Promise<void>;
 };
@@ -33,7 +45,10 @@ export function startLossyClickHouse(target: () => string): LossyClickHouse {
   let holds: Pending[] = [];
   const refused = new Set<string>();
 
-  /** Takes the hold that matches, if there is one. Its function waits, and returns whether the request goes on. */
+  /**
+   * Takes the hold that matches, if there is one. Its function waits, and returns whether the
+   * request goes on.
+   */
   function takeHold(text: string, when: "before" | "after"): () => Promise<boolean> {
     const found = holds.find((hold) => hold.when === when && hold.pattern.test(text));
     if (found === undefined) return () => Promise.resolve(true);

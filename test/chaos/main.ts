@@ -1,6 +1,7 @@
 /**
- * `bun run test:chaos [--long] [--seed N] [--faults N] [--kind NAME …] [--without PROTECTION]`: checks that stored clicks
- * equal redirects under any fault. `--without` removes one of the protections, and passes if then counts differ.
+ * `bun run test:chaos [--long] [--seed N] [--faults N] [--kind NAME …] [--without PROTECTION]`:
+ * checks that stored clicks equal redirects under any fault. `--without` removes one of the
+ * protections, and passes if then counts differ.
  */
 import { parseArgs } from "node:util";
 

@@ -1,6 +1,6 @@
 /**
- * Mutations of a copy of the project, each of which removes one protection of clicks. A chaos test that passes
- * without it would not prove anything about it.
+ * Mutations of a copy of the project, each of which removes one protection of clicks. A chaos test
+ * that passes without it would not prove anything about it.
  */
 import { type Mutation as Replacement, withMutation } from "../harness/mutations.ts";
 import { PROJECT_DIR } from "../harness/stack.ts";
@@ -111,7 +111,10 @@ const MUTATIONS: Record<string, Mutation> = {
   },
 };
 
-/** Runs the test in a copy of the project without the protection. Returns whether it found that counts differ. */
+/**
+ * Runs the test in a copy of the project without the protection. Returns whether it found that
+ * counts differ.
+ */
 export async function runMutation(name: string, seed: string): Promise<boolean> {
   const mutation = MUTATIONS[name];
   if (mutation === undefined)

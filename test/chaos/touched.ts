@@ -2,11 +2,12 @@
 import { type Kind, KINDS } from "./kinds.ts";
 
 /**
- * Each process and each store ends once, and what protects clicks then is needed once: the journal is replayed (a
- * redirector), a relay goes on (the API), segments are delivered again (a worker), statements are repeated (ClickHouse,
- * PostgreSQL). NATS comes back older than it was, for which the redirectors publish again what they retain, and the
- * stream takes nothing twice. Two owners of a batch die around its insert: one leaves a manifest in doubt and an insert
- * that arrives later, the other one rollups without the clicks. All other kinds vary these, in time or in what follows.
+ * Each process and each store ends once, and what protects clicks then is needed once: the journal
+ * is replayed (a redirector), a relay goes on (the API), segments are delivered again (a worker),
+ * statements are repeated (ClickHouse, PostgreSQL). NATS comes back older than it was, for which
+ * the redirectors publish again what they retain, and the stream takes nothing twice. Two owners of
+ * a batch die around its insert: one leaves a manifest in doubt and an insert that arrives later,
+ * the other one rollups without the clicks. All other kinds vary these, in time or in what follows.
  */
 export const ALWAYS = [
   "kill redirector",
@@ -31,9 +32,13 @@ const CONSUMING = [
 const BATCHES = ["worker/batches/", "worker/consumer/insert-loop.ts"];
 const STORING = ["worker/consumer/row-insert.ts", "worker/clickhouse.ts", "worker/migrations/"];
 
-/** What each further kind exercises, beyond what the others always do: files, and folders that end in a slash. */
+/**
+ * What each further kind exercises, beyond what the others always do: files, and folders that end
+ * in a slash.
+ */
 export const EXERCISED: Record<Exclude<Kind, (typeof ALWAYS)[number]>, readonly string[]> = {
-  // As the first one, but behind a worker that stores through a proxy: what it has to replay is stored by another.
+  // As the first one, but behind a worker that stores through a proxy: what it has to replay is
+  // stored by another.
   "kill second redirector": ["redirector/journal/"],
   "kill second worker": [...CONSUMING, "worker/batches/election.ts"],
   "kill nats": [...PUBLISHING, "redirector/links/", ...CONSUMING],
@@ -66,7 +71,10 @@ const TEST = "test/chaos/";
 const isIn = (path: string, place: string): boolean =>
   place.endsWith("/") ? path.startsWith(place) : path === place;
 
-/** The kinds, beyond {@link ALWAYS}, that a change of these files can touch; paths begin at the project's folder. */
+/**
+ * The kinds, beyond {@link ALWAYS}, that a change of these files can touch; paths begin at the
+ * project's folder.
+ */
 export function kindsTouchedBy(changedPaths: readonly string[]): Kind[] {
   const exercised = new Map<string, readonly string[]>(Object.entries(EXERCISED));
   return (Object.keys(KINDS) as Kind[]).filter((kind) =>

@@ -28,7 +28,10 @@ export function faultsOf(fleet: Fleet, pick: <T>(items: readonly T[]) => T): Fau
     await eventually(expectReplicated, RECOVERY_MS);
   }
 
-  /** Throws until every server has all messages again: two dead servers of three would be another test. */
+  /**
+   * Throws until every server has all messages again: two dead servers of three would be another
+   * test.
+   */
   async function expectReplicated(): Promise<void> {
     const operator = await nats.connect("operator");
     try {

@@ -1,6 +1,7 @@
 /**
- * A whole redundant fleet: three NATS servers from the shipped files, PostgreSQL with a standby, two redirectors, two
- * workers and two API processes. A killed process is started again at the same address, as systemd does.
+ * A whole redundant fleet: three NATS servers from the shipped files, PostgreSQL with a standby,
+ * two redirectors, two workers and two API processes. A killed process is started again at the same
+ * address, as systemd does.
  */
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

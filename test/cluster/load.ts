@@ -146,8 +146,8 @@ export function startLoad(
     failures,
     created,
     /**
-     * The longest times without a redirect, without an acknowledged write and without a published one, which is the
-     * time without a leader, and by which a target was outdated.
+     * The longest times without a redirect, without an acknowledged write and without a published
+     * one, which is the time without a leader, and by which a target was outdated.
      */
     takeGaps() {
       const gaps = { redirectGapMs, writeGapMs, publishGapMs, stalenessMs };

@@ -1,7 +1,7 @@
 /**
- * `bun run test:cluster [--rounds N] [--seed N] [--redirects N] [--writes N] [--later]`: kills servers and processes of
- * a whole fleet at random while it is used, and prints how long each fault interrupted what. `--later` takes the
- * nats-server of the next Debian.
+ * `bun run test:cluster [--rounds N] [--seed N] [--redirects N] [--writes N] [--later]`: kills
+ * servers and processes of a whole fleet at random while it is used, and prints how long each fault
+ * interrupted what. `--later` takes the nats-server of the next Debian.
  */
 import { parseArgs } from "node:util";
 
@@ -10,8 +10,8 @@ import { laterNatsServer, ownNatsServer } from "../harness/nats-versions.ts";
 import { runCluster } from "./run.ts";
 
 /**
- * The oldest target that a redirect may lead to, beyond an election: what the dead leader acknowledged last is visible
- * on the others only when there is a new one.
+ * The oldest target that a redirect may lead to, beyond an election: what the dead leader
+ * acknowledged last is visible on the others only when there is a new one.
  */
 const STALENESS_MS_MAX = 3_000;
 

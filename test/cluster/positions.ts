@@ -1,4 +1,7 @@
-/** How far each server and each redirector of a fleet is in the links feed, to explain a link that is outdated. */
+/**
+ * How far each server and each redirector of a fleet is in the links feed, to explain a link that
+ * is outdated.
+ */
 import * as z from "zod";
 
 import { openReader } from "../../redirector/links/store-reader.ts";

@@ -157,7 +157,10 @@ async function findOutdated(
   return outdated;
 }
 
-/** Counts the clicks of these links in ClickHouse, when there are as many as redirects or no more come. */
+/**
+ * Counts the clicks of these links in ClickHouse, when there are as many as redirects or no more
+ * come.
+ */
 async function countStored(
   { clickhouseUrl }: Fleet,
   ids: readonly string[],

@@ -1,4 +1,7 @@
-/** Checks of the OpenAPI document: linters, a validator, and two client generators under a strict compiler. */
+/**
+ * Checks of the OpenAPI document: linters, a validator, and two client generators under a strict
+ * compiler.
+ */
 import { cpSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -15,9 +18,9 @@ const results = z.array(
 );
 
 /**
- * Spectral with its rules for OpenAPI, and those of OWASP's API Security Top 10. One of the latter is replaced: it fails as a
- * whole on any object with a name and a list called `in`, as an example of our rules has, and looks for the parameter's name
- * within the name, where there is none.
+ * Spectral with its rules for OpenAPI, and those of OWASP's API Security Top 10. One of the latter
+ * is replaced: it fails as a whole on any object with a name and a list called `in`, as an example
+ * of our rules has, and looks for the parameter's name within the name, where there is none.
  */
 export function lint(dir: string, run: RunTool): Finding[] {
   cpSync(join(import.meta.dir, "spectral.json"), join(dir, ".spectral.json"));

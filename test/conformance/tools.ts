@@ -1,4 +1,7 @@
-/** The third-party tools: installed from the package registry into a temporary folder, so that nobody else needs them. */
+/**
+ * The third-party tools: installed from the package registry into a temporary folder, so that
+ * nobody else needs them.
+ */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 

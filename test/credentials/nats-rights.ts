@@ -1,6 +1,6 @@
 /**
- * What each user of deploy/nats may publish and subscribe to. The user `operator` may do everything. Users of worker and
- * API do not exist in a far region.
+ * What each user of deploy/nats may publish and subscribe to. The user `operator` may do
+ * everything. Users of worker and API do not exist in a far region.
  */
 import { FAILURES_SUBJECT, failuresAckSubject } from "../../shared/contracts/failures.ts";
 import { TAKEDOWNS_ALIAS } from "../../shared/contracts/feed-notices.ts";

@@ -1,4 +1,7 @@
-/** Goal: docs/credentials.md says what the tests try, and the tables have every permission and every file that is shipped. */
+/**
+ * Goal: docs/credentials.md says what the tests try, and the tables have every permission and every
+ * file that is shipped.
+ */
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

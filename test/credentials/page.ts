@@ -1,4 +1,6 @@
-/** Writes docs/credentials.md from the tables that the tests try: `bun test/credentials/page.ts`. */
+/**
+ * Writes docs/credentials.md from the tables that the tests try: `bun test/credentials/page.ts`.
+ */
 import { join } from "node:path";
 
 import { CLICKHOUSE_RIGHTS, CLICKHOUSE_USERS } from "./clickhouse-rights.ts";

@@ -1,4 +1,7 @@
-/** What each role of PostgreSQL may do, with the commands of the documents (deploy/postgres, docs/three-machines.md). */
+/**
+ * What each role of PostgreSQL may do, with the commands of the documents (deploy/postgres,
+ * docs/three-machines.md).
+ */
 import type { Right } from "./rights.ts";
 
 export const POSTGRES_USERS = ["shorthop", "shorthop_api", "shorthop_worker", "standby"] as const;
@@ -7,7 +10,10 @@ export type PostgresUser = (typeof POSTGRES_USERS)[number];
 
 type Privilege = "select" | "insert" | "update" | "delete";
 
-/** What is tried: privileges on each table of a group, or statements in the database `shorthop` or another one. */
+/**
+ * What is tried: privileges on each table of a group, or statements in the database `shorthop` or
+ * another one.
+ */
 export type PostgresRight = Right<PostgresUser> &
   (
     | { tables: TableGroup; privileges: readonly Privilege[] }

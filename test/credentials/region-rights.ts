@@ -1,4 +1,7 @@
-/** What may cross between a far region and the hub: the permissions of the user `region` (deploy/nats/hub.conf). */
+/**
+ * What may cross between a far region and the hub: the permissions of the user `region`
+ * (deploy/nats/hub.conf).
+ */
 import { FAILURES_SUBJECT, failuresAckSubject } from "../../shared/contracts/failures.ts";
 import { HEARTBEAT_SUBJECT, linkSubject } from "../../shared/contracts/streams.ts";
 import { newUuid } from "../../shared/ids.ts";

@@ -1,4 +1,7 @@
-/** What a credential may do: the form of the tables that the tests try, and that docs/credentials.md is made from. */
+/**
+ * What a credential may do: the form of the tables that the tests try, and that docs/credentials.md
+ * is made from.
+ */
 
 /** One thing to do, and who may do it. Every other user of the table must be refused. */
 export type Right<User extends string> = {
@@ -20,8 +23,8 @@ export const words = (text: string): string[] => text.split(" ");
 export type Attempt = { tried: string; refused: boolean };
 
 /**
- * Tries every row of a table as a user; returns what the server refused although the row allows it, and what it allowed
- * although the row does not.
+ * Tries every row of a table as a user; returns what the server refused although the row allows it,
+ * and what it allowed although the row does not.
  */
 export async function findDeviations<Row extends Right<string>>(
   user: Row["may"][number],

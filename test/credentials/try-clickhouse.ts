@@ -1,6 +1,7 @@
 /**
- * Tries what the users of deploy/clickhouse/users.xml may do. The engine of the local stack is a library without logins: its
- * only user, `default`, gets the grants, the profile and the quota of each in turn.
+ * Tries what the users of deploy/clickhouse/users.xml may do. The engine of the local stack is a
+ * library without logins: its only user, `default`, gets the grants, the profile and the quota of
+ * each in turn.
  */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -21,7 +22,10 @@ const REFUSED = /Code: (?:497|164|452)\b/;
 
 const READONLY = "<readonly>2</readonly>";
 
-/** What of a user's profile is tried: all of it, or grants without `readonly`, which refuses the same at first. */
+/**
+ * What of a user's profile is tried: all of it, or grants without `readonly`, which refuses the
+ * same at first.
+ */
 type Profile = "whole" | "not readonly";
 
 /** The text within an element, which is indented by so many spaces. */
@@ -34,8 +38,8 @@ function within(element: string, indent: number): string {
 }
 
 /**
- * Writes a configuration in which the library's user is one of the shipped, with all settings of its profile or without
- * `readonly`; returns the arguments that load it.
+ * Writes a configuration in which the library's user is one of the shipped, with all settings of
+ * its profile or without `readonly`; returns the arguments that load it.
  */
 function configure(dir: string, user: ClickHouseUser, profile: Profile): string[] {
   mkdirSync(dir, { recursive: true });

@@ -15,8 +15,9 @@ type Tried = Pick<NatsRight, "operation" | "subjects">;
 const describe = (operation: string, subject: string): string => `${operation} ${subject}`;
 
 /**
- * Publishes or subscribes to all subjects on one connection, in NATS's own protocol: a server reports what it refuses before
- * it responds to the PING that follows. Resolves to what it refused; rejects when it refuses the login.
+ * Publishes or subscribes to all subjects on one connection, in NATS's own protocol: a server
+ * reports what it refuses before it responds to the PING that follows. Resolves to what it refused;
+ * rejects when it refuses the login.
  */
 function findRefused(url: string, all: readonly Tried[]): Promise<ReadonlySet<string>> {
   const { hostname, port, username: user, password: pass } = new URL(url);
@@ -75,8 +76,9 @@ export async function tryNats<Row extends Tried>(
 const asReceived = (subject: string): string => subject.replace(/^\$JS\.\w+\.API\./, "$JS.API.");
 
 /**
- * Publishes every subject in one region, as a user who may publish everything there, and sees what arrives in the other.
- * `last` is a subject that crosses; messages of one connection arrive in their order.
+ * Publishes every subject in one region, as a user who may publish everything there, and sees what
+ * arrives in the other. `last` is a subject that crosses; messages of one connection arrive in
+ * their order.
  */
 export async function tryCrossing(
   from: NatsConnection,
@@ -84,7 +86,8 @@ export async function tryCrossing(
   rows: readonly RegionRight[],
   last: string,
 ): Promise<(row: RegionRight) => Promise<Attempt[]>> {
-  // Each message has the subject it was published with: JetStream maps those of calls in another region.
+  // Each message has the subject it was published with: JetStream maps those of calls in another
+  // region.
   const arrived = new Set<string>();
   const subjects = rows.flatMap((row) => row.subjects).filter((subject) => subject !== last);
   for (const subject of [...subjects, last])

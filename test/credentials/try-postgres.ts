@@ -1,4 +1,7 @@
-/** A server of PostgreSQL with the roles that the documented commands make, and tries of what they may do. */
+/**
+ * A server of PostgreSQL with the roles that the documented commands make, and tries of what they
+ * may do.
+ */
 import { readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 
@@ -39,7 +42,10 @@ export type Roles = {
   [Symbol.asyncDispose](): Promise<void>;
 };
 
-/** Makes the roles with the services `roles` and `grants` of compose.yaml, whose files are also those of the packages. */
+/**
+ * Makes the roles with the services `roles` and `grants` of compose.yaml, whose files are also
+ * those of the packages.
+ */
 export async function startRoles(psql: string): Promise<Roles> {
   const server = await startPostgres();
   const urlOf = (user: string, password: string, database: string): string => {
@@ -99,8 +105,8 @@ const interpolate = (value: string): string =>
   value.replaceAll(/\$\{\w+:(?:\?|-([^}]*))\}/g, (_, fallback?: string) => fallback ?? PASSWORD);
 
 /**
- * Gives the server's superuser, which the harness calls `shorthop`, its usual name, and drops the database with the tables;
- * returns its URL.
+ * Gives the server's superuser, which the harness calls `shorthop`, its usual name, and drops the
+ * database with the tables; returns its URL.
  */
 async function renameSuperuser(
   server: Awaited<ReturnType<typeof startPostgres>>,

@@ -52,7 +52,10 @@ const NOTICED_MS = 10_000;
 /** How long a filling may take. */
 const FILLED_MS = 600_000;
 
-/** Times that links are changed which an older copy of NATS lacks: more than a follower reads again anyway. */
+/**
+ * Times that links are changed which an older copy of NATS lacks: more than a follower reads again
+ * anyway.
+ */
 const LOST_CHANGES = 10;
 
 /** Room on a small disk beyond what the links store takes: its log, and the reserve. */

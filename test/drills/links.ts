@@ -1,6 +1,6 @@
 /**
- * The links of a drill: many in PostgreSQL and on every host, and a sample of them of which it is known where each leads.
- * While something is broken the sample is followed all the time.
+ * The links of a drill: many in PostgreSQL and on every host, and a sample of them of which it is
+ * known where each leads. While something is broken the sample is followed all the time.
  */
 import postgres from "postgres";
 
@@ -22,7 +22,9 @@ const SAMPLE = 20_000;
 const CHANGED = 300;
 const DELETED = 20;
 
-/** Those who follow, of whom each has one redirector, and the pause of each between two requests. */
+/**
+ * Those who follow, of whom each has one redirector, and the pause of each between two requests.
+ */
 const FOLLOWERS = 4;
 const PAUSE_MS = 10;
 
@@ -66,7 +68,9 @@ export async function openLinks(stack: Stack, count: number) {
   const deleted: string[] = [];
   /** Links that are being changed: they may lead to either destination. */
   const changing = new Set<string>();
-  /** Destinations of which it is not known whether links have them: their changes got no response. */
+  /**
+   * Destinations of which it is not known whether links have them: their changes got no response.
+   */
   const uncertain = new Map<string, string>();
   let changes = 0;
 
@@ -138,7 +142,10 @@ export async function openLinks(stack: Stack, count: number) {
     key,
     /** Changes links all the time, some five a second while the API responds. */
     startChanges: (): Changes => startChanges(changeOne),
-    /** Changes links, many at a time, until the API refuses to; returns the status, undefined when it does not. */
+    /**
+     * Changes links, many at a time, until the API refuses to; returns the status, undefined when
+     * it does not.
+     */
     async changeUntilRefused(requestsMax: number): Promise<number | undefined> {
       for (let i = 0; i < requestsMax; i++) {
         const links = Array.from(
@@ -159,7 +166,10 @@ export async function openLinks(stack: Stack, count: number) {
       }
       return undefined;
     },
-    /** Returns a function that goes back to what links lead to now, as a PostgreSQL does that is restored. */
+    /**
+     * Returns a function that goes back to what links lead to now, as a PostgreSQL does that is
+     * restored.
+     */
     remember(): () => void {
       const then = new Map(expected);
       const [links, gone] = [[...sample], [...deleted]];
@@ -191,7 +201,10 @@ export async function openLinks(stack: Stack, count: number) {
         `${wrong.length} links are not stored as acknowledged: ${examples.join("; ")}`,
       );
     },
-    /** Gives some links of the sample another destination; those who follow them meanwhile may be led to either. */
+    /**
+     * Gives some links of the sample another destination; those who follow them meanwhile may be
+     * led to either.
+     */
     change,
     /** Deletes some links of the sample. */
     async delete(): Promise<void> {
@@ -207,7 +220,9 @@ export async function openLinks(stack: Stack, count: number) {
       eventually(() => expectRight(origin), withinMs),
     /** From now on everybody is led to the newest destinations. */
     settle: (): void => changing.clear(),
-    /** Follows links all the time on redirectors that answer, and reads the warnings of processes. */
+    /**
+     * Follows links all the time on redirectors that answer, and reads the warnings of processes.
+     */
     watch: (
       redirectors: () => readonly Pick<ExtraProcess, "url" | "metricsUrl">[],
       pauseMs = PAUSE_MS,
@@ -224,7 +239,8 @@ export async function openLinks(stack: Stack, count: number) {
         const problem = await follow(origin, alias);
         // It was changed while the answer was on its way.
         if (changing.has(alias)) return;
-        // One address may ask for so many aliases that no link has, and all requests here come from one.
+        // One address may ask for so many aliases that no link has, and all requests here come from
+        // one.
         if (problem?.endsWith(": 429 instead of 404")) return;
         if (problem === undefined) answers.right++;
         else if (problem.includes(": 503")) answers.unavailable++;

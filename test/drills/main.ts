@@ -1,7 +1,8 @@
 /**
- * `bun run test:drills [LINKS] [NAME …]`: whatever comes back older than it was, empty or damaged, with a million links:
- * no link that exists is 404 or leads where it led before, nobody has to do anything, and processes say what is wrong.
- * Names choose drills by a part of theirs. Writes `test/results/drills-links.json`, and ends with 1 when a drill failed.
+ * `bun run test:drills [LINKS] [NAME …]`: whatever comes back older than it was, empty or damaged,
+ * with a million links: no link that exists is 404 or leads where it led before, nobody has to do
+ * anything, and processes say what is wrong. Names choose drills by a part of theirs. Writes
+ * `test/results/drills-links.json`, and ends with 1 when a drill failed.
  */
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -92,7 +93,10 @@ async function drill({ name, mayBeUnavailable, inject }: Fault): Promise<void> {
   if (!isRight) throw new Error(examples.join("\n"));
 }
 
-/** Waits until both hosts lead everywhere where PostgreSQL says, and nobody warns of anything about links. */
+/**
+ * Waits until both hosts lead everywhere where PostgreSQL says, and nobody warns of anything about
+ * links.
+ */
 async function expectAllRight(): Promise<void> {
   await links.waitUntilRight(stack.info().short_url, RIGHT_MS);
   await links.waitUntilRight(hosts.other.url, RIGHT_MS);

@@ -1,6 +1,6 @@
 /**
- * Goal: only authorized callers get access, exactly as often as their plan allows, regardless of the number of API
- * processes; and secrets stay secret.
+ * Goal: only authorized callers get access, exactly as often as their plan allows, regardless of
+ * the number of API processes; and secrets stay secret.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
@@ -76,8 +76,8 @@ async function keyWith(
 const PUBLIC_ENDPOINTS = ["GET /v1/shared/{token}", "POST /v1/shared/{token}/access"];
 
 /**
- * Every endpoint with its required scope; `:link`, `:domain`, `:share` and `:key` stand for ids, `:alias` and `:tag` for a
- * link's, `:view` for a name.
+ * Every endpoint with its required scope; `:link`, `:domain`, `:share` and `:key` stand for ids,
+ * `:alias` and `:tag` for a link's, `:view` for a name.
  */
 const ENDPOINTS: [string, string, string | null, unknown?][] = [
   ["POST", "/v1/links", "links:write", { url: "https://example.com/" }],
@@ -754,7 +754,10 @@ async function createKeyByApi(body: Record<string, unknown>) {
   return created;
 }
 
-/** Sends requests from fifty clients to all processes, respecting Retry-After, until a minute's limit is used up. */
+/**
+ * Sends requests from fifty clients to all processes, respecting Retry-After, until a minute's
+ * limit is used up.
+ */
 async function useUp(urls: readonly string[], key: string, path: string) {
   const granted: ApiResponse[] = [];
   const rejected: ApiResponse[] = [];

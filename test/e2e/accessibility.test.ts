@@ -1,6 +1,7 @@
 /**
- * Goal: everybody can use the dashboard on any screen, and its first page loads fast. Method: axe on every page, on
- * every screen and in every color scheme, and the browser's own measurements of sizes.
+ * Goal: everybody can use the dashboard on any screen, and its first page loads fast. Method: axe
+ * on every page, on every screen and in every color scheme, and the browser's own measurements of
+ * sizes.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
@@ -61,8 +62,8 @@ afterAll(async () => {
 });
 
 /**
- * Lists what is wrong with a page that was loaded on a phone, in light colors. The color scheme changes nothing but
- * colors, and a page follows the width of its screen, so it is loaded once.
+ * Lists what is wrong with a page that was loaded on a phone, in light colors. The color scheme
+ * changes nothing but colors, and a page follows the width of its screen, so it is loaded once.
  */
 async function findFaults(page: Page, where: string): Promise<string[]> {
   const found = await runAxe(page, `${where}, phone`);
@@ -81,7 +82,10 @@ async function findFaults(page: Page, where: string): Promise<string[]> {
   return found;
 }
 
-/** What the view `failed` aborts, and what Chromium does when another test adds or removes a network interface. */
+/**
+ * What the view `failed` aborts, and what Chromium does when another test adds or removes a network
+ * interface.
+ */
 const EXPECTED_ERROR = /ERR_FAILED|ERR_NETWORK_CHANGED/;
 
 /** Opens views until none is left, and lists what is wrong with them. */
@@ -100,7 +104,8 @@ describe.skipIf(chromiumPath === undefined)("the dashboard's pages", () => {
     const { page, consoleErrors } = await openSignIn(browser, stack, {
       colorScheme: "light",
       viewport: SCREENS.phone,
-      // What is looked at is what stays when animations have ended: drawing them would only take time.
+      // What is looked at is what stays when animations have ended: drawing them would only take
+      // time.
       reducedMotion: "reduce",
       // The page's content security policy blocks axe's script.
       bypassCSP: true,

@@ -1,6 +1,6 @@
 /**
- * Goal: each alert fires for what it is about, and not for what is just well. Method: Prometheus itself evaluates the rules on
- * series that are made for each (`promtool test rules`).
+ * Goal: each alert fires for what it is about, and not for what is just well. Method: Prometheus
+ * itself evaluates the rules on series that are made for each (`promtool test rules`).
  */
 import { describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -14,7 +14,9 @@ import { PROJECT_DIR } from "../harness/stack.ts";
 
 const RULES = join(PROJECT_DIR, "deploy/monitoring/alerts.yaml");
 
-/** How long the series last: longer than any rule looks back, and than any waits before it fires. */
+/**
+ * How long the series last: longer than any rule looks back, and than any waits before it fires.
+ */
 const MINUTES = 130;
 
 /** A series and its values, one a minute, in promtool's notation. */

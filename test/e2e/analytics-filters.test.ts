@@ -1,6 +1,6 @@
 /**
- * Goal: every question with filters, comparisons and breakdowns is answered correctly, and of one's own clicks only. Method:
- * random clicks, and a reference that counts them one by one.
+ * Goal: every question with filters, comparisons and breakdowns is answered correctly, and of one's
+ * own clicks only. Method: random clicks, and a reference that counts them one by one.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
@@ -152,7 +152,9 @@ const anyFilter: fc.Arbitrary<Filter> = fc
     }),
   );
 
-/** The value as a parameter: `-` negates, and a backslash makes the next character an ordinary one. */
+/**
+ * The value as a parameter: `-` negates, and a backslash makes the next character an ordinary one.
+ */
 const toParameter = ({ name, value, negated }: Filter): [string, string] => {
   const text = name === "domain" && value === "own" ? (links[0]?.domain ?? "") : value;
   return [name, `${negated ? "-" : ""}${/^[-\\]/.test(text) ? "\\" : ""}${text}`];
@@ -241,7 +243,10 @@ const CLOCK_MS = 60_000;
 
 const isMidnight = (at: DateTime): boolean => at.startOf("day").toMillis() === at.toMillis();
 
-/** The same local time a year earlier; of a day that begins at another time than midnight, the start of that day. */
+/**
+ * The same local time a year earlier; of a day that begins at another time than midnight, the start
+ * of that day.
+ */
 function yearBefore(at: DateTime): DateTime {
   const before = at.minus({ years: 1 });
   return isMidnight(at) ? before.startOf("day") : before;
@@ -373,7 +378,10 @@ test(`${QUESTIONS} questions with filters are answered as a count of the clicks 
   expect(seen).toBeGreaterThan(CLICKS);
 });
 
-/** Values that clicks of the account have, or do not have, and other ways to write them; `own` is the service's domain. */
+/**
+ * Values that clicks of the account have, or do not have, and other ways to write them; `own` is
+ * the service's domain.
+ */
 const WAYS: Record<Filter["name"], { value: string; others?: string[]; impossible?: string[] }> = {
   country: {
     value: "DE",

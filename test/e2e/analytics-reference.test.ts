@@ -1,6 +1,7 @@
 /**
- * Goal: every number is correct, in any time zone and over any range. Method: clicks around clock changes and
- * midnights, and a reference implementation that counts them one by one with another time zone library.
+ * Goal: every number is correct, in any time zone and over any range. Method: clicks around clock
+ * changes and midnights, and a reference implementation that counts them one by one with another
+ * time zone library.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
@@ -200,7 +201,8 @@ test(`every number of ${COMBINATIONS} queries equals a count of the clicks`, asy
 const overTime = z.object({ clicks_over_time: z.array(z.object({ clicks: z.number() })) });
 
 test("every breakdown of an account equals a count of all its clicks", async () => {
-  // Another link of the account has more than a million recent clicks, which this reference does not count.
+  // Another link of the account has more than a million recent clicks, which this reference does
+  // not count.
   const before = {
     start_date: "2024-08-01",
     end_date: new Date(Date.now() - 40 * DAY_MS).toISOString(),

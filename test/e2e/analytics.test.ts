@@ -1,6 +1,6 @@
 /**
- * Goal: analytics match the clicks. Method: a known set of clicks, by address, user agent and referrer, and every
- * breakdown of it calculated by hand.
+ * Goal: analytics match the clicks. Method: a known set of clicks, by address, user agent and
+ * referrer, and every breakdown of it calculated by hand.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 

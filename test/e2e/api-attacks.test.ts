@@ -21,7 +21,10 @@ const nested = (depth: number): string => `${"[".repeat(depth)}${"]".repeat(dept
 /** Bound on how much longer other clients may wait: coarse, because it depends on the machine. */
 const ADDED_DELAY_MS_MAX = 1_000;
 
-/** Requests of another client during an attack, which used to freeze a process for 15 s (3 s with NODE_ENV=production). */
+/**
+ * Requests of another client during an attack, which used to freeze a process for 15 s (3 s with
+ * NODE_ENV=production).
+ */
 const OTHER_REQUESTS = 10;
 
 let stack: SharedStack;
@@ -45,8 +48,8 @@ async function startSite(nodeEnv: string): Promise<{ api: ExtraProcess; dashboar
 }
 
 /**
- * Runs `attack` beside another client's requests. Returns its response, and by how many milliseconds the slowest of
- * those requests was slower than without the attack.
+ * Runs `attack` beside another client's requests. Returns its response, and by how many
+ * milliseconds the slowest of those requests was slower than without the attack.
  */
 async function measureAddedDelay(
   attack: () => Promise<ApiResponse>,

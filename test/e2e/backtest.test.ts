@@ -1,4 +1,7 @@
-/** Goal: a backtest counts the clicks as the redirectors would have led them, and says what it cannot know. */
+/**
+ * Goal: a backtest counts the clicks as the redirectors would have led them, and says what it
+ * cannot know.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
 import * as z from "zod";

@@ -1,4 +1,6 @@
-/** Goal: a segment is stored once, in clicks and in every rollup, wherever in a batch a worker ends. */
+/**
+ * Goal: a segment is stored once, in clicks and in every rollup, wherever in a batch a worker ends.
+ */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 
 import { type ClickHouseClient, createClient } from "@clickhouse/client";
@@ -29,7 +31,10 @@ import {
 import { type Stack, startStack } from "../harness/stack.ts";
 import { wholeDays } from "../harness/whole-days.ts";
 
-/** Time until segments are stored that no worker returned to JetStream: it redelivers them after 10 s. */
+/**
+ * Time until segments are stored that no worker returned to JetStream: it redelivers them after 10
+ * s.
+ */
 const TIMEOUT_MS = 30_000;
 
 const MANIFEST = /^INSERT INTO batches[^]*"kind":"manifest"/;
@@ -46,7 +51,8 @@ const holds: Hold[] = [];
 
 beforeAll(async () => {
   stack = await startStack();
-  // The workers of the tests use ClickHouse through a proxy. That of the stack sleeps, an owner that may wake up.
+  // The workers of the tests use ClickHouse through a proxy. That of the stack sleeps, an owner
+  // that may wake up.
   process.kill(Number(stack.info().pids.worker), "SIGSTOP");
   lossy = startLossyClickHouse(() => stack.info().clickhouse_url);
   clickhouse = createClient({ url: stack.info().clickhouse_url, use_multipart_params_auto: true });
@@ -120,7 +126,10 @@ async function readStored(): Promise<Map<string, { rows: number; positions: numb
   );
 }
 
-/** Waits until all these segments are stored. Then these and all others are stored once, and rollups are equal. */
+/**
+ * Waits until all these segments are stored. Then these and all others are stored once, and rollups
+ * are equal.
+ */
 async function expectStoredOnce(
   segments: readonly TestSegment[],
   others: readonly TestSegment[] = [],
@@ -161,7 +170,10 @@ async function waitUntilAcknowledged(): Promise<void> {
   }, TIMEOUT_MS);
 }
 
-/** Kills the worker after an insert that is in `clicks`, and not in every rollup. Returns its segments. */
+/**
+ * Kills the worker after an insert that is in `clicks`, and not in every rollup. Returns its
+ * segments.
+ */
 async function killDuringInsert(): Promise<TestSegment[]> {
   const { hold, segments } = await publishAndHold(INSERT, "before");
   const repeated = lossy.hold(INSERT, "before");
@@ -314,7 +326,8 @@ test("a worker takes over though ClickHouse's clock was ahead when the owner cla
             SELECT kind, epoch, owner, number, now64(3) + INTERVAL 1 HOUR FROM batches
              WHERE kind = 'claim' ORDER BY epoch DESC, owner DESC LIMIT 1`,
   });
-  // The entry that the owner really wrote is not to be seen any more, as if its clock had been ahead then.
+  // The entry that the owner really wrote is not to be seen any more, as if its clock had been
+  // ahead then.
   await clickhouse.command({
     query: "DELETE FROM batches WHERE kind = 'claim' AND at < now64(3)",
   });
@@ -438,7 +451,8 @@ test("a poison segment among fifty goes to the dead letters alone", async () => 
 test("clicks in flight are carried over from the version that inserted each segment by itself", async () => {
   const [stored, waiting] = [nextSegments(3), nextSegments(3)];
   await worker.stop();
-  // As that version left it: no log, its consumer, and segments that are inserted but not acknowledged.
+  // As that version left it: no log, its consumer, and segments that are inserted but not
+  // acknowledged.
   await clickhouse.command({ query: "TRUNCATE TABLE batches" });
   const manager = await nats.jetstreamManager();
   await manager.consumers.delete(CLICKS_STREAM, CLICKS_WORKER);

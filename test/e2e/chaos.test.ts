@@ -4,7 +4,10 @@ import { expect, test } from "bun:test";
 import { runChaos } from "../chaos/run.ts";
 import { ALWAYS, kindsTouchedBy } from "../chaos/touched.ts";
 
-/** Always the same order and durations; `bun run test:chaos` takes another one each time, and all kinds. */
+/**
+ * Always the same order and durations; `bun run test:chaos` takes another one each time, and all
+ * kinds.
+ */
 const SEED = 1;
 
 /** Requests per fault after which clients slow down: some seconds of full load. */

@@ -1,4 +1,7 @@
-/** Goal: a limited link never leads on more often than it may, whatever fails, and what is left can be had. */
+/**
+ * Goal: a limited link never leads on more often than it may, whatever fails, and what is left can
+ * be had.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -25,7 +28,10 @@ const UNLIMITED = {
 
 const CLIENTS = 100;
 
-/** How long a client waits after a refusal, as people do: longer where the limit has been reached than while it is busy. */
+/**
+ * How long a client waits after a refusal, as people do: longer where the limit has been reached
+ * than while it is busy.
+ */
 const REACHED_PAUSE_MS = 200;
 const BUSY_PAUSE_MS = 20;
 
@@ -143,18 +149,29 @@ type Storm = {
   led: number;
   refused: number;
   failed: number;
-  /** Waits until so many were led on; throws what the clients got instead, and what the processes say. */
+  /**
+   * Waits until so many were led on; throws what the clients got instead, and what the processes
+   * say.
+   */
   untilLed(count: number): Promise<void>;
-  /** Waits until each client was refused some times more: no click is left that one of them could get. */
+  /**
+   * Waits until each client was refused some times more: no click is left that one of them could
+   * get.
+   */
   untilRefused(): Promise<void>;
   stop(): Promise<void>;
 };
 
-/** Refusals for each client after which none of them gets a click any more: three seconds, or more on a busy machine. */
+/**
+ * Refusals for each client after which none of them gets a click any more: three seconds, or more
+ * on a busy machine.
+ */
 const REFUSALS = 15;
 const REFUSED_WITHIN_MS = 60_000;
 
-/** Many clients follow a link at once, until they are stopped, and count how often it led them on. */
+/**
+ * Many clients follow a link at once, until they are stopped, and count how often it led them on.
+ */
 function storm(
   alias: string,
   redirectors: readonly Redirector[],

@@ -1,4 +1,7 @@
-/** Goal: an insert is in the raw clicks and in every rollup once, whatever its clicks contain and however often it is made. */
+/**
+ * Goal: an insert is in the raw clicks and in every rollup once, whatever its clicks contain and
+ * however often it is made.
+ */
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 
 import type { ClickHouseClient } from "@clickhouse/client";
@@ -61,7 +64,10 @@ const enrich = createEnricher({
 const LINKS = [newUuid(), newUuid(), newUuid()];
 const ACCOUNT = newUuid();
 
-/** The rows of a segment with clicks of several links, over most of a day; `change` may replace some of their fields. */
+/**
+ * The rows of a segment with clicks of several links, over most of a day; `change` may replace some
+ * of their fields.
+ */
 async function makeSegment(change: (i: number) => Partial<Click> = () => ({})) {
   const clicks = Array.from({ length: CLICKS }, (_, i) => ({
     time: (DAY + i * 170) * 1_000 + i,
@@ -85,7 +91,10 @@ async function makeSegment(change: (i: number) => Partial<Click> = () => ({})) {
 
 const insert = (rows: SegmentRows) => insertRows(client, formatSegmentId(rows), [rows.rows]);
 
-/** Everything that is stored: the number of raw clicks, and all rows of each rollup, with the number of visitors. */
+/**
+ * Everything that is stored: the number of raw clicks, and all rows of each rollup, with the number
+ * of visitors.
+ */
 async function readStored(): Promise<{ clicks: number; rollups: unknown[] }> {
   const [row] = await queryRows<{ clicks: string }>(client, "SELECT count() AS clicks FROM clicks");
   const rollups: unknown[] = [];

@@ -1,4 +1,7 @@
-/** Goal: what the client adds to the API (lists of any length, iterators, exports) is right on a real one. */
+/**
+ * Goal: what the client adds to the API (lists of any length, iterators, exports) is right on a
+ * real one.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
 import { type Client, createClient, ShorthopError } from "../../clients/typescript/src/index.ts";

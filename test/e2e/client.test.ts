@@ -1,4 +1,7 @@
-/** Goal: the client as users install it works on every runtime, and a newcomer's first program does what it says. */
+/**
+ * Goal: the client as users install it works on every runtime, and a newcomer's first program does
+ * what it says.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,7 @@
-/** Goal: the death of any one server or process of a redundant fleet interrupts only what it must, and loses nothing. */
+/**
+ * Goal: the death of any one server or process of a redundant fleet interrupts only what it must,
+ * and loses nothing.
+ */
 import { expect, test } from "bun:test";
 
 import { runCluster } from "../cluster/run.ts";

@@ -1,6 +1,6 @@
 /**
- * Goal: redirectors serve what the API has acknowledged, whatever happens to NATS and the connection to it; and
- * visitors of cached links notice none of it.
+ * Goal: redirectors serve what the API has acknowledged, whatever happens to NATS and the
+ * connection to it; and visitors of cached links notice none of it.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
@@ -56,7 +56,10 @@ const followAll = (base: string, links: readonly CreatedLink[]): Promise<string[
 
 const readiness = z.object({ warnings: z.object({ links_feed: z.string().optional() }) });
 
-/** Whether a redirector says that its links are up to date. It is ready in any case, as it can answer. */
+/**
+ * Whether a redirector says that its links are up to date. It is ready in any case, as it can
+ * answer.
+ */
 async function isUpToDate(metricsUrl: string): Promise<boolean> {
   const { status, body } = await call(`${metricsUrl}/readyz`);
   expect(status).toBe(200);

@@ -1,6 +1,7 @@
 /**
- * Goal: every user that is shipped may do in its store what its process needs, and nothing else. docs/credentials.md says
- * what that is; each of its cells is tried with the shipped files, those that are allowed as well as those that are refused.
+ * Goal: every user that is shipped may do in its store what its process needs, and nothing else.
+ * docs/credentials.md says what that is; each of its cells is tried with the shipped files, those
+ * that are allowed as well as those that are refused.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdirSync, readdirSync, rmSync, statSync } from "node:fs";

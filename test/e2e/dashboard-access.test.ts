@@ -1,6 +1,7 @@
 /**
- * Goal: signed-in users may do what their role allows in their own accounts, and nobody else can act in their name.
- * Method: every endpoint called by every kind of caller, and attacks on sessions.
+ * Goal: signed-in users may do what their role allows in their own accounts, and nobody else can
+ * act in their name. Method: every endpoint called by every kind of caller, and attacks on
+ * sessions.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 

@@ -1,6 +1,6 @@
 /**
- * Goal: users can question their clicks in the dashboard. Method: a real browser on a real stack; what the page shows is
- * compared with the API's responses.
+ * Goal: users can question their clicks in the dashboard. Method: a real browser on a real stack;
+ * what the page shows is compared with the API's responses.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";

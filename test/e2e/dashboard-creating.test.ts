@@ -1,6 +1,7 @@
 /**
- * Goal: a short URL is a few keys away from every page, and nothing that somebody has entered is lost. Method: a real
- * browser on a real stack; keys and clicks are counted, and the clipboard is read.
+ * Goal: a short URL is a few keys away from every page, and nothing that somebody has entered is
+ * lost. Method: a real browser on a real stack; keys and clicks are counted, and the clipboard is
+ * read.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
@@ -16,7 +17,10 @@ import type { SharedStack } from "../harness/stack.ts";
 
 const TIMEOUT_MS = 20_000;
 
-/** The most keys beside those of the URL, and clicks, from the first page to a short URL in the clipboard. */
+/**
+ * The most keys beside those of the URL, and clicks, from the first page to a short URL in the
+ * clipboard.
+ */
 const KEYS_MAX = 4;
 const CLICKS_MAX = 2;
 
@@ -27,7 +31,10 @@ let browser: Browser;
 let account: string;
 let user: TestUser;
 let client: Client;
-/** The cookies of the user: each test has a browser context of its own, and a sign-in takes a second. */
+/**
+ * The cookies of the user: each test has a browser context of its own, and a sign-in takes a
+ * second.
+ */
 let signedIn: Awaited<ReturnType<BrowserContext["storageState"]>>;
 
 beforeAll(async () => {
@@ -56,7 +63,9 @@ async function signInAs(who: TestUser) {
 
 type Visit = { as?: typeof signedIn; permissions?: string[]; path?: string };
 
-/** Runs the steps on the first page of a signed-in user, or on another one; fails on console errors. */
+/**
+ * Runs the steps on the first page of a signed-in user, or on another one; fails on console errors.
+ */
 async function visit(
   { as = signedIn, permissions = [], path }: Visit,
   steps: (page: Page) => Promise<void>,

@@ -1,7 +1,8 @@
 /**
- * Goal: links that move here keep what they were: printed short URLs lead where they led, archived links stay archived,
- * and whatever cannot be imported is named before anything is created. Method: an export of each service, with the
- * headers of docs/imports.md, in a real browser on a real stack; the API and the redirector show what came of it.
+ * Goal: links that move here keep what they were: printed short URLs lead where they led, archived
+ * links stay archived, and whatever cannot be imported is named before anything is created. Method:
+ * an export of each service, with the headers of docs/imports.md, in a real browser on a real
+ * stack; the API and the redirector show what came of it.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";

@@ -1,6 +1,6 @@
 /**
- * Goal: the dashboard speaks the user's language, and another one as soon as it is chosen. Method: a real browser that
- * prefers German, on a real stack.
+ * Goal: the dashboard speaks the user's language, and another one as soon as it is chosen. Method:
+ * a real browser that prefers German, on a real stack.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 

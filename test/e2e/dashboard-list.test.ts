@@ -1,6 +1,7 @@
 /**
- * Goal: whoever has many links finds those that they look for, and does with many at once what they would do with one,
- * and knows what became of each. Method: a real browser on a real stack; the API shows what has changed.
+ * Goal: whoever has many links finds those that they look for, and does with many at once what they
+ * would do with one, and knows what became of each. Method: a real browser on a real stack; the API
+ * shows what has changed.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
@@ -44,7 +45,10 @@ const ABORTED = /ERR_FAILED/;
 
 type Steps = (page: Page, client: Client) => Promise<void>;
 
-/** Runs the steps on the list of a new account with these links, signed in as its owner; fails on console errors. */
+/**
+ * Runs the steps on the list of a new account with these links, signed in as its owner; fails on
+ * console errors.
+ */
 async function visitList(links: readonly NewLink[], steps: Steps, search = ""): Promise<void> {
   const { id, key } = await createAccount(stack, "enterprise");
   const client = createClient({ baseUrl: stack.info().api_url, apiKey: key });

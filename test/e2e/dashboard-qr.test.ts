@@ -1,6 +1,7 @@
 /**
- * Goal: users choose how a QR code looks, download what can be scanned, and save it for all links, without a mouse.
- * Method: a real browser on a real stack, operated by keys; the downloads are read by a decoder.
+ * Goal: users choose how a QR code looks, download what can be scanned, and save it for all links,
+ * without a mouse. Method: a real browser on a real stack, operated by keys; the downloads are read
+ * by a decoder.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";

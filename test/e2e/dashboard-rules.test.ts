@@ -1,6 +1,6 @@
 /**
- * Goal: users can say in the dashboard where a link leads. Method: a real browser on a real stack; the redirector shows
- * whether it does.
+ * Goal: users can say in the dashboard where a link leads. Method: a real browser on a real stack;
+ * the redirector shows whether it does.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
@@ -126,7 +126,8 @@ withBrowser("rules in the dashboard", () => {
         .waitFor();
       await page.keyboard.press("Enter");
       expect(await readUrls(page)).toEqual([a, b, c]);
-      // All rules are in view: a drag does not start when the page scrolls after the button went down.
+      // All rules are in view: a drag does not start when the page scrolls after the button went
+      // down.
       await page.setViewportSize({ width: 1280, height: 2000 });
       const drag = (from: number, to: number) =>
         ruleOf(page, from).getByTitle("Drag to reorder").dragTo(ruleOf(page, to));

@@ -1,6 +1,7 @@
 /**
- * Goal: every setting of a link and of a domain can be set in the dashboard, and users see what became of them. Method: a
- * real browser on a real stack; the redirector and the API show what was set.
+ * Goal: every setting of a link and of a domain can be set in the dashboard, and users see what
+ * became of them. Method: a real browser on a real stack; the redirector and the API show what was
+ * set.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 

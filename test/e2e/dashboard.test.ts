@@ -1,6 +1,6 @@
 /**
- * Goal: users can do with the dashboard what it is for. Method: a real browser on a real stack, operated as people do:
- * by labels, names and keys.
+ * Goal: users can do with the dashboard what it is for. Method: a real browser on a real stack,
+ * operated as people do: by labels, names and keys.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";

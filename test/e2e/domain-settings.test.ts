@@ -1,4 +1,7 @@
-/** Goal: a domain's settings are what its visitors get on every redirector, and only its own account changes them. */
+/**
+ * Goal: a domain's settings are what its visitors get on every redirector, and only its own account
+ * changes them.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
 import fc from "fast-check";

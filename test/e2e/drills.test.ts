@@ -1,6 +1,7 @@
 /**
- * Goal: whatever comes back older, empty or damaged, links lead where PostgreSQL says and clicks are counted once. Two
- * cells of `bun run test:drills matrix` that are over soon, and of which each says what is wrong for as long as it is.
+ * Goal: whatever comes back older, empty or damaged, links lead where PostgreSQL says and clicks
+ * are counted once. Two cells of `bun run test:drills matrix` that are over soon, and of which each
+ * says what is wrong for as long as it is.
  */
 import { expect, test } from "bun:test";
 

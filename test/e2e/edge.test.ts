@@ -1,6 +1,6 @@
 /**
- * Goal: with the shipped configuration of Caddy and HAProxy, visitors reach everything by its public name, over TLS, and
- * count with their own addresses.
+ * Goal: with the shipped configuration of Caddy and HAProxy, visitors reach everything by its
+ * public name, over TLS, and count with their own addresses.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 
@@ -52,7 +52,10 @@ afterAll(async () => {
 
 type Response = { status: number; location: string; body: string };
 
-/** Sends a request for a public name from an address of this machine; throws when the TLS handshake fails. */
+/**
+ * Sends a request for a public name from an address of this machine; throws when the TLS handshake
+ * fails.
+ */
 async function curl(
   { httpsPort, ca }: Edge,
   host: string,

@@ -1,6 +1,6 @@
 /**
- * Goal: owners see how many requests failed, and why, and no one else does. Method: requests fail in every way on a
- * whole stack, also while no worker runs and in a flood of made-up aliases.
+ * Goal: owners see how many requests failed, and why, and no one else does. Method: requests fail
+ * in every way on a whole stack, also while no worker runs and in a flood of made-up aliases.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 
@@ -25,8 +25,8 @@ const LIMITS = {
 };
 
 /**
- * Made-up aliases of the flood, many times the names that a redirector keeps, and aliases of one address: a network may
- * ask for 120 a minute. Among so many are requests as on any day.
+ * Made-up aliases of the flood, many times the names that a redirector keeps, and aliases of one
+ * address: a network may ask for 120 a minute. Among so many are requests as on any day.
  */
 const FLOOD = 4_000;
 const PER_ADDRESS = 50;
@@ -87,7 +87,10 @@ async function read(query = "", key = owner.key) {
   return failuresSchema.parse(body);
 }
 
-/** Adds a domain and verifies it; `earlier` as if an hour ago, since a quarter hour counts only as a whole. */
+/**
+ * Adds a domain and verifies it; `earlier` as if an hour ago, since a quarter hour counts only as a
+ * whole.
+ */
 async function addDomain(domain: string, { key = owner.key, earlier = true } = {}) {
   const added = z
     .object({ id: z.string(), verification: z.object({ name: z.string(), value: z.string() }) })
@@ -289,7 +292,8 @@ describe("requests that lead nowhere", () => {
         expect((await read("domain=killed.example.com")).summary["unknown_alias"]).toBe(40),
       TIMEOUT_MS,
     );
-    // The reports that were sent to killed workers have been acknowledged, and none is counted again with the next one.
+    // The reports that were sent to killed workers have been acknowledged, and none is counted
+    // again with the next one.
     await eventually(
       async () => expect(await readMetric("shorthop_redirector_failure_reports_pending")).toBe(0),
       TIMEOUT_MS,

@@ -1,6 +1,6 @@
 /**
- * Goal: after the death of the server that leads LINKS, changes reach every redirector as soon as there is a new
- * leader, and no link is lost meanwhile.
+ * Goal: after the death of the server that leads LINKS, changes reach every redirector as soon as
+ * there is a new leader, and no link is lost meanwhile.
  */
 import { expect, test } from "bun:test";
 
@@ -22,7 +22,10 @@ import { ownNatsServer } from "../harness/nats-versions.ts";
 
 const RECOVERY_MS = 20_000;
 
-/** Latest time from the first acknowledgement of the new leader until every redirector has the change. */
+/**
+ * Latest time from the first acknowledgement of the new leader until every redirector has the
+ * change.
+ */
 const PROPAGATION_MS_MAX = 2_000;
 
 const LINKS = 50;

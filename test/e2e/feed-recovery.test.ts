@@ -1,6 +1,7 @@
 /**
- * Goal: whatever comes back older than it was (a redirector, NATS, PostgreSQL), every link leads where PostgreSQL says,
- * no cached link is lost meanwhile, nobody has to do anything, and what is wrong is said. With thousands of links.
+ * Goal: whatever comes back older than it was (a redirector, NATS, PostgreSQL), every link leads
+ * where PostgreSQL says, no cached link is lost meanwhile, nobody has to do anything, and what is
+ * wrong is said. With thousands of links.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
@@ -100,7 +101,8 @@ test("a redirector that was killed while links changed has the changes within tw
         );
     }, CURRENT_MS);
   }
-  // The server removes those of killed processes after half a minute; a feed that begins again and again has thousands.
+  // The server removes those of killed processes after half a minute; a feed that begins again and
+  // again has thousands.
   await eventually(async () => {
     const nats = await connect(natsLogin(stack.info().nats_url));
     const { used, unused } = await findFeedConsumers(nats);
@@ -223,7 +225,10 @@ describe("a NATS that comes back", () => {
   });
 });
 
-/** What a data directory holds beside programs and secrets, and the folder of a redirector that is away. */
+/**
+ * What a data directory holds beside programs and secrets, and the folder of a redirector that is
+ * away.
+ */
 const PARTS = ["postgres", "nats", "journal", "links", "away"];
 
 test("a PostgreSQL that comes back from a backup decides where links lead, beside the NATS of later and an empty one, on redirectors that were there and on one that was away", async () => {

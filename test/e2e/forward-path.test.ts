@@ -1,4 +1,7 @@
-/** Goal: a path beyond an alias leads where docs/links-that-decide.md says, and nowhere else, whatever is sent. */
+/**
+ * Goal: a path beyond an alias leads where docs/links-that-decide.md says, and nowhere else,
+ * whatever is sent.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
 import { call, callOnce } from "../harness/api.ts";

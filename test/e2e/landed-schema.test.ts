@@ -1,7 +1,8 @@
 /**
- * Goal: PostgreSQL is migrated below a running API of the last released version: no row changes, and that API goes on
- * serving every request until it is replaced. Method: that version, from the history of the repository, makes a database
- * of its own; this version migrates it; then both serve it.
+ * Goal: PostgreSQL is migrated below a running API of the last released version: no row changes,
+ * and that API goes on serving every request until it is replaced. Method: that version, from the
+ * history of the repository, makes a database of its own; this version migrates it; then both serve
+ * it.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
@@ -48,7 +49,10 @@ async function send(url: string, key: string, method: string, path: string, body
   return answer;
 }
 
-/** Every table with its rows as the columns of `columns` have them, in an order that does not depend on their place. */
+/**
+ * Every table with its rows as the columns of `columns` have them, in an order that does not depend
+ * on their place.
+ */
 async function dump(sql: Sql, columns: ReadonlyMap<string, string[]>) {
   const tables: Record<string, unknown[]> = {};
   for (const [table, names] of columns) {

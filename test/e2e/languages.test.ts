@@ -1,6 +1,6 @@
 /**
- * Goal: visitors see pages in the language that they accept, and nothing but pages depends on it. Method: requests with
- * `Accept-Language` to every kind of page of a real stack.
+ * Goal: visitors see pages in the language that they accept, and nothing but pages depends on it.
+ * Method: requests with `Accept-Language` to every kind of page of a real stack.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
@@ -51,7 +51,10 @@ const visit = (url: string, { accepted, form }: Visit = {}): Promise<ApiResponse
     ...(form === undefined ? {} : { method: "POST", body: form }),
   });
 
-/** The language of a page in its header and its HTML, and whether it says that it depends on the visitor's. */
+/**
+ * The language of a page in its header and its HTML, and whether it says that it depends on the
+ * visitor's.
+ */
 function languageOf({ headers, body }: ApiResponse) {
   const [, lang] = /<html lang="([\w-]+)" dir="ltr">/.exec(String(body)) ?? [];
   const varies = headers.get("vary")?.includes("Accept-Language") ?? false;

@@ -1,6 +1,7 @@
 /**
- * Goal: the last click of a link is exactly that of the last click by a person that is stored, whichever worker stored it and in
- * whatever order clicks arrive; also of clicks from before last clicks were kept. Method: ClickHouse is asked for the truth.
+ * Goal: the last click of a link is exactly that of the last click by a person that is stored,
+ * whichever worker stored it and in whatever order clicks arrive; also of clicks from before last
+ * clicks were kept. Method: ClickHouse is asked for the truth.
  */
 import {
   afterAll,

@@ -1,6 +1,6 @@
 /**
- * Goal: the stack starts, stops and recovers without leaving processes behind, whatever happens to them; its data is
- * available at the next start.
+ * Goal: the stack starts, stops and recovers without leaving processes behind, whatever happens to
+ * them; its data is available at the next start.
  */
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
@@ -61,8 +61,8 @@ const pidsOf = (stack: Stack): number[] =>
 const isRunning = (pid: number): boolean => readStartTime(pid) !== undefined;
 
 /**
- * Waits until no process of the stack runs, nor any of `pids`: one that is ending has given its memory back, and with it
- * the command and environment it is found by, before it is a zombie.
+ * Waits until no process of the stack runs, nor any of `pids`: one that is ending has given its
+ * memory back, and with it the command and environment it is found by, before it is a zombie.
  */
 const expectNoOrphans = (dir: string, pids: number[] = []): Promise<void> =>
   eventually(async () => {
@@ -103,7 +103,8 @@ describe("a stack that is stopped and started again", () => {
       const key = first.info().api_key;
       const link = await createLink(first);
       expect((await call(link.short_url)).status).toBe(302);
-      // Stopped at once: the click has not reached ClickHouse yet. By two signals, as npm forwards the terminal's.
+      // Stopped at once: the click has not reached ClickHouse yet. By two signals, as npm forwards
+      // the terminal's.
       first.supervisor.kill("SIGINT");
       await Bun.sleep(20);
       await expectCleanStop(first, "SIGINT");
@@ -160,7 +161,8 @@ describe("after a crash", () => {
       );
       const { value } = await runner.stdout.getReader().read();
       expect(new TextDecoder().decode(value)).toContain("running");
-      // The supervisor, its six processes and the additional redirector; PostgreSQL has child processes too.
+      // The supervisor, its six processes and the additional redirector; PostgreSQL has child
+      // processes too.
       expect(findProcesses(dirname(dataDir)).length).toBeGreaterThanOrEqual(8);
       runner.kill("SIGKILL");
       await runner.exited;
@@ -187,7 +189,9 @@ describe("after a crash", () => {
   });
 });
 
-/** Starts a stack on the data directory of a running one: it is rejected, and the other one runs on. */
+/**
+ * Starts a stack on the data directory of a running one: it is rejected, and the other one runs on.
+ */
 async function expectRejectedBeside(dataDir: string): Promise<void> {
   const { supervisor, output } = await spawnSupervisor({ dataDir });
   expect(await supervisor.exited).toBe(1);

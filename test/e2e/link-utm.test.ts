@@ -1,6 +1,6 @@
 /**
- * Goal: a click on a link with UTM parameters is reported under them, unless its short URL has its own; also clicks that were
- * stored before links' parameters were.
+ * Goal: a click on a link with UTM parameters is reported under them, unless its short URL has its
+ * own; also clicks that were stored before links' parameters were.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 

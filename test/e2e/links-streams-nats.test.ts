@@ -1,4 +1,7 @@
-/** Goal: the shipped NATS configuration lets processes use a links feed of four streams, also from a far region. */
+/**
+ * Goal: the shipped NATS configuration lets processes use a links feed of four streams, also from a
+ * far region.
+ */
 import { expect, setDefaultTimeout, test } from "bun:test";
 
 import { linksStreams } from "../../shared/contracts/links-streams.ts";

@@ -1,7 +1,8 @@
 /**
- * Goal: a links feed that is divided among four streams is as good as one that is not: whatever becomes of some of its streams,
- * every link leads where PostgreSQL says, and nobody has to do anything; and an installation gets there, and back, without
- * a wrong redirect. With thousands of links.
+ * Goal: a links feed that is divided among four streams is as good as one that is not: whatever
+ * becomes of some of its streams, every link leads where PostgreSQL says, and nobody has to do
+ * anything; and an installation gets there, and back, without a wrong redirect. With thousands of
+ * links.
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync } from "node:fs";
@@ -113,7 +114,10 @@ const expectAll = async (origin: string, followed: readonly Link[], round = ""):
     expect(await follow(origin, link.alias)).toBe(`302 ${homeOf(link, round)}`);
 };
 
-/** Follows links on an origin until it is to stop, and returns everything that was not as it should be. */
+/**
+ * Follows links on an origin until it is to stop, and returns everything that was not as it should
+ * be.
+ */
 function followAlways(origin: string, followed: readonly Link[], round: string) {
   const wrong = new Set<string>();
   let stopped = false;
@@ -132,7 +136,10 @@ function followAlways(origin: string, followed: readonly Link[], round: string) 
   };
 }
 
-/** Listens to what an API process says of the links feed, often enough to hear of a filling that takes a tenth of a second. */
+/**
+ * Listens to what an API process says of the links feed, often enough to hear of a filling that
+ * takes a tenth of a second.
+ */
 function listen(metricsUrl: string): () => Promise<string> {
   const said = new Set<string>();
   let stopped = false;

@@ -1,4 +1,7 @@
-/** Goal: what a link's settings say is what its visitors get, on every redirector, beside any version. */
+/**
+ * Goal: what a link's settings say is what its visitors get, on every redirector, beside any
+ * version.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
 import * as z from "zod";

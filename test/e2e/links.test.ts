@@ -1,5 +1,6 @@
 /**
- * Goal: links can be listed, changed and deleted, and every redirector serves a change right after its response.
+ * Goal: links can be listed, changed and deleted, and every redirector serves a change right after
+ * its response.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 

@@ -1,4 +1,6 @@
-/** Goal: the live stream of a link delivers each click once, only while its client is authorized. */
+/**
+ * Goal: the live stream of a link delivers each click once, only while its client is authorized.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
 import * as z from "zod";

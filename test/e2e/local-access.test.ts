@@ -1,4 +1,6 @@
-/** Goal: only its user can access the local stack, on a machine and in a browser shared with others. */
+/**
+ * Goal: only its user can access the local stack, on a machine and in a browser shared with others.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { lstatSync, readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -71,7 +73,8 @@ test("no password appears in a command line or a log", () => {
 });
 
 test("other users of the machine cannot read the stack's files", () => {
-  // Root's PostgreSQL runs as another user, which must be able to traverse the data directory, but not list it.
+  // Root's PostgreSQL runs as another user, which must be able to traverse the data directory, but
+  // not list it.
   const traversable = process.getuid?.() === 0 ? 0o011 : 0;
   expect(statSync(stack.dataDir).mode & SHARED & ~traversable).toBe(0);
   const open = readdirSync(stack.dataDir)

@@ -1,6 +1,6 @@
 /**
- * Goal: the main job works end to end, over HTTP with real services: a link is created, redirects, and its click is in
- * the analytics.
+ * Goal: the main job works end to end, over HTTP with real services: a link is created, redirects,
+ * and its click is in the analytics.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 

@@ -1,4 +1,7 @@
-/** Goal: a malformed record in the links feed is skipped, counted and logged, and stops no redirector's feed. */
+/**
+ * Goal: a malformed record in the links feed is skipped, counted and logged, and stops no
+ * redirector's feed.
+ */
 import { expect, test } from "bun:test";
 
 import {

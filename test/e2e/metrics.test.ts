@@ -1,4 +1,7 @@
-/** Goal: metrics follow Prometheus' conventions, and the dashboard, alerts and documents name metrics that exist. */
+/**
+ * Goal: metrics follow Prometheus' conventions, and the dashboard, alerts and documents name
+ * metrics that exist.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -25,7 +28,10 @@ const USE = /(?:\b([a-z_]+)\(\s*)?\b((?:shorthop|nodejs|process)_[a-z0-9_]+)\b/g
 /** Series that Prometheus makes of a histogram. */
 const OF_A_HISTOGRAM = /_(?:bucket|count|sum)$/;
 
-/** Metrics without a sample on a stack where all is well: nothing waits in the outbox, and the first image comes later. */
+/**
+ * Metrics without a sample on a stack where all is well: nothing waits in the outbox, and the first
+ * image comes later.
+ */
 const WITHOUT_SAMPLE = [
   "shorthop_api_links_image_timestamp_seconds",
   "shorthop_api_outbox_oldest_timestamp_seconds",
@@ -127,7 +133,10 @@ const TEXTS = [
     .map((name) => `docs/${name}`),
 ];
 
-/** Roles of PostgreSQL (deploy/postgres/roles.sql) and a database, which have names of this form, too. */
+/**
+ * Roles of PostgreSQL (deploy/postgres/roles.sql) and a database, which have names of this form,
+ * too.
+ */
 const IN_POSTGRES = new Set(["shorthop_api", "shorthop_worker", "shorthop_drill"]);
 
 test.each(TEXTS)("every metric in %s is in a scrape", (path) => {

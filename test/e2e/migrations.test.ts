@@ -46,7 +46,8 @@ test("accounts that exceed the new quotas keep what they have when quotas are ad
       id integer primary key, name text not null, checksum text not null,
       applied_at timestamptz(3) not null default now())`;
   for (const migration of migrations.filter(({ id }) => id <= BEFORE)) {
-    // Concurrent statements must not run in a transaction, which several statements in one message are.
+    // Concurrent statements must not run in a transaction, which several statements in one message
+    // are.
     const statements = migration.concurrent ? migration.text.split(/;\s*$/m) : [migration.text];
     for (const statement of statements)
       if (statement.trim() !== "") await sql.unsafe(statement).simple();
@@ -96,7 +97,10 @@ const BEFORE_SUMS = 3;
 
 const DAY_SECONDS = 86_400;
 
-/** Midnight two days ago, and the day's clicks of one segment: of two links, every quarter of an hour. */
+/**
+ * Midnight two days ago, and the day's clicks of one segment: of two links, every quarter of an
+ * hour.
+ */
 const DAY = (Math.floor(Date.now() / 1_000 / DAY_SECONDS) - 2) * DAY_SECONDS;
 const JOURNAL = newUuid();
 const [LINK, OTHER_LINK, ACCOUNT] = [newUuid(), newUuid(), newUuid()];
@@ -157,7 +161,10 @@ const insertBetween = (client: ClickHouseClient, segment: number, daysBefore = 0
     },
   });
 
-/** What the analytics of the previous version read, which runs on the new schema while it is being replaced. */
+/**
+ * What the analytics of the previous version read, which runs on the new schema while it is being
+ * replaced.
+ */
 const READ_AS_BEFORE = `
   SELECT (SELECT groupArray((page, n)) FROM (SELECT page, toUInt32(count()) AS n FROM clicks GROUP BY page ORDER BY page)) AS pages,
          (SELECT groupArray((name, value, n)) FROM (
@@ -246,7 +253,8 @@ test("no click is lost or counted twice when rollups are filled from the sums of
   await inserting;
   await rememberRetention(client);
 
-  // What was inserted while views were made anew is not in every rollup, until the consistency check has run.
+  // What was inserted while views were made anew is not in every rollup, until the consistency
+  // check has run.
   await rebuildBuckets(client, await compareRollups());
   expect(await compareRollups()).toEqual([]);
   await insertAsBefore(client, last + 1);

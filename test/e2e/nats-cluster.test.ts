@@ -1,6 +1,7 @@
 /**
- * Goal: three servers form a cluster from exactly the files of deploy/nats, with Debian's nats-server and with a later
- * one; streams have three replicas, and a server's death loses nothing.
+ * Goal: three servers form a cluster from exactly the files of deploy/nats, with Debian's
+ * nats-server and with a later one; streams have three replicas, and a server's death loses
+ * nothing.
  */
 import { describe, expect, test } from "bun:test";
 
@@ -110,7 +111,8 @@ describe.each(programs)("three servers with the files of deploy/nats, $version",
       }, RECOVERY_MS).catch((error: unknown) => {
         throw new Error(cluster.output(), { cause: error });
       });
-      // A new watch compares at once; it names the other streams that it is asked for, and no longer this one.
+      // A new watch compares at once; it names the other streams that it is asked for, and no
+      // longer this one.
       const clicks = await cluster.connect("worker");
       await ensureClicksStream(await clicks.jetstreamManager(), STREAM_BYTES_MAX, 1);
       const second = watch([LINKS_STREAM, CLICKS_STREAM]);

@@ -1,6 +1,6 @@
 /**
- * Goal: a fleet on one NATS server moves to a cluster of three, as docs/operations.md says ("From one NATS server to
- * three"), without a failed redirect, a lost link or a lost click.
+ * Goal: a fleet on one NATS server moves to a cluster of three, as docs/operations.md says ("From
+ * one NATS server to three"), without a failed redirect, a lost link or a lost click.
  */
 import { expect, test } from "bun:test";
 import { mkdirSync } from "node:fs";

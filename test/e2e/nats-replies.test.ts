@@ -1,6 +1,7 @@
 /**
- * Goal: with the shipped NATS users, no user can have another's process publish what it may not publish itself: the
- * server refuses a reply to a link, a ledger or a call of JetStream, also of a process that would send it.
+ * Goal: with the shipped NATS users, no user can have another's process publish what it may not
+ * publish itself: the server refuses a reply to a link, a ledger or a call of JetStream, also of a
+ * process that would send it.
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 
@@ -30,7 +31,10 @@ const TIMEOUT_MS = 2_000;
 
 type Answering = "redirector" | "worker" | "api";
 
-/** Where a reply does harm: it would be a link, the takedowns, a ledger or a click, or a call of JetStream. */
+/**
+ * Where a reply does harm: it would be a link, the takedowns, a ledger or a click, or a call of
+ * JetStream.
+ */
 const HARMFUL = [
   linkSubject({ domain: "", alias: "victim" }),
   linkSubject({ domain: "", alias: TAKEDOWNS_ALIAS }),

@@ -1,6 +1,6 @@
 /**
- * Goal: with the shipped NATS configuration each process can do all that it must. What its user may do beyond that is in
- * credentials.test.ts.
+ * Goal: with the shipped NATS configuration each process can do all that it must. What its user may
+ * do beyond that is in credentials.test.ts.
  */
 import { expect, test } from "bun:test";
 
@@ -42,7 +42,10 @@ test("links and clicks flow with the users of deploy/nats, and no process publis
   const worker = await startWorker(stack, environment("worker"));
   cleanup.defer(() => worker.stop());
 
-  /** Runs `shorthop status` as a user; returns its exit code, its messages, and the processes by kind and id. */
+  /**
+   * Runs `shorthop status` as a user; returns its exit code, its messages, and the processes by
+   * kind and id.
+   */
   async function readStatus(user: NatsUser) {
     const { code, stdout, stderr } = await runAdmin(stack, ["status", "--json"], environment(user));
     const found = stdout === "" ? [] : z.array(processStatus).parse(JSON.parse(stdout));
@@ -57,7 +60,8 @@ test("links and clicks flow with the users of deploy/nats, and no process publis
     }, TIMEOUT_MS);
   }
 
-  // The worker competes with the stack's own, which has the same ClickHouse, so either is the owner.
+  // The worker competes with the stack's own, which has the same ClickHouse, so either is the
+  // owner.
   const status = await eventually(async () => {
     const read = await readStatus("api");
     expect([read.code, read.stderr]).toEqual([0, ""]);

@@ -1,6 +1,6 @@
 /**
- * Goal: redirectors on separate hosts keep working while they are cut off from everything else, and are consistent
- * with it afterwards. The hosts are network namespaces.
+ * Goal: redirectors on separate hosts keep working while they are cut off from everything else, and
+ * are consistent with it afterwards. The hosts are network namespaces.
  */
 import { expect, test } from "bun:test";
 
@@ -91,7 +91,8 @@ test.skipIf(!possible)(
       async () => expect(await followAll(connected.url)).toEqual(after),
       RECOVERY_TIMEOUT_MS,
     );
-    // Nobody says that the connection has ended: the redirector misses pings, and the server its requests.
+    // Nobody says that the connection has ended: the redirector misses pings, and the server its
+    // requests.
     let isGivenUp = false;
     const givingUp = eventually(async () => {
       expect(cut.output()).toContain("nats_disconnected");

@@ -372,7 +372,10 @@ function listAttempts(
   return attempts;
 }
 
-/** Lists the fields of a schema, and of schemas inside of it, without a description or a valid example. */
+/**
+ * Lists the fields of a schema, and of schemas inside of it, without a description or a valid
+ * example.
+ */
 function findUndescribed(place: string, schema: DocumentedSchema): string[] {
   const fields = Object.entries(schema.properties ?? {}).flatMap(([field, child]) => [
     ...(child.description === undefined ? [`${place}.${field}: no description`] : []),

@@ -1,4 +1,7 @@
-/** Goal: redirectors survive the failure of everything else, and clicks recorded in the meantime are not lost. */
+/**
+ * Goal: redirectors survive the failure of everything else, and clicks recorded in the meantime are
+ * not lost.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync } from "node:fs";
 import { join } from "node:path";
@@ -173,7 +176,8 @@ describe("a redirector", () => {
       const { status, headers } = await call(`${disconnected.url}/${known.alias}`);
       expect([status, headers.get("location")]).toEqual([302, known.original_url]);
     }
-    // The store has every link of the time when there was a feed. Of a NATS that has just gone, others may know more.
+    // The store has every link of the time when there was a feed. Of a NATS that has just gone,
+    // others may know more.
     await eventually(
       async () => expect((await callOnce(`${disconnected.url}/never-heard-of`)).status).toBe(404),
       20_000,

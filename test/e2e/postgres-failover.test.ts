@@ -1,4 +1,7 @@
-/** Goal: with several PostgreSQL hosts only the primary is used, and a failover costs requests a 503 at most. */
+/**
+ * Goal: with several PostgreSQL hosts only the primary is used, and a failover costs requests a 503
+ * at most.
+ */
 import { expect, test } from "bun:test";
 
 import { schemaState } from "../../api/migrations/applied.ts";

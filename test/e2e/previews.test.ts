@@ -1,4 +1,7 @@
-/** Goal: agents get a link's card and people its destination; who asks first learns where a link leads. */
+/**
+ * Goal: agents get a link's card and people its destination; who asks first learns where a link
+ * leads.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
 import * as z from "zod";
@@ -12,7 +15,10 @@ import { useStack } from "../harness/shared-stack.ts";
 import { PROJECT_DIR, type SharedStack } from "../harness/stack.ts";
 import { extractProgramBefore } from "../upgrade/old-program.ts";
 
-/** The last version without it, which was there before, has no previews, paths and pages about links. */
+/**
+ * The last version without it, which was there before, has no previews, paths and pages about
+ * links.
+ */
 const ADDED = "redirector/preview-page.ts";
 
 let stack: SharedStack;

@@ -12,7 +12,9 @@ import { eventually } from "../harness/eventually.ts";
 import { type ExtraProcess, startRedirector } from "../harness/processes.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
 
-/** More segments than a redirector publishes concurrently: endless retries would block all others. */
+/**
+ * More segments than a redirector publishes concurrently: endless retries would block all others.
+ */
 const UNREADABLE = 9;
 
 let stack: Stack;

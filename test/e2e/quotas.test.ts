@@ -1,6 +1,7 @@
 /**
- * Goal: no account gets more than its quotas, in any way and through any number of processes; and none can keep others
- * from working. Method: known attacks, as a customer or a stranger would make them.
+ * Goal: no account gets more than its quotas, in any way and through any number of processes; and
+ * none can keep others from working. Method: known attacks, as a customer or a stranger would make
+ * them.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 
@@ -490,7 +491,8 @@ describe("guessing a user's password", () => {
     expect(countStatuses(guesses)).toEqual({ 401: 5, 429: 7 });
     expect((await trySignIn(stack, user, from("203.0.113.51"))).status).toBe(200);
 
-    // Guesses from many networks lock out new browsers, which nothing distinguishes from the attacker's.
+    // Guesses from many networks lock out new browsers, which nothing distinguishes from the
+    // attacker's.
     for (let i = 0; i < 12; i++) await trySignIn(stack, wrong, from(`198.18.7.${i}`));
     expect((await trySignIn(stack, user, from("203.0.113.52"))).status).toBe(429);
     const signedIn = await trySignIn(stack, user, {

@@ -1,6 +1,7 @@
 /**
- * Goal: no window ever accepts more than its limit, and the reported remainder is exact. Method: compares the SQL
- * function with a model over random requests and random intervals, by moving the open windows into the past.
+ * Goal: no window ever accepts more than its limit, and the reported remainder is exact. Method:
+ * compares the SQL function with a model over random requests and random intervals, by moving the
+ * open windows into the past.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 
@@ -82,7 +83,8 @@ test("every window counts exactly, ends its length after it opened, and consumes
         expect(result?.verdict).toBe(granted === 0 ? "limited" : "ok");
         for (const name of names) {
           const state = model.get(name) ?? { used: 0, openedAt: -Infinity };
-          // The plan's windows open with any request, even a rejected one; an endpoint's window with an accepted one.
+          // The plan's windows open with any request, even a rejected one; an endpoint's window
+          // with an accepted one.
           const opens = granted > 0 || name !== RULE.limit;
           if (opens && state.openedAt === -Infinity) state.openedAt = now;
           state.used += granted;
@@ -105,7 +107,8 @@ test("every window counts exactly, ends its length after it opened, and consumes
     {
       numRuns: 200,
       examples: [
-        // Rejected by the endpoint's window after the minute has ended, and accepted within the next one.
+        // Rejected by the endpoint's window after the minute has ended, and accepted within the
+        // next one.
         [
           {
             minute: 20,

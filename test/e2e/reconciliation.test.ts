@@ -11,7 +11,9 @@ import { type Stack, startStack } from "../harness/stack.ts";
 
 const TIMEOUT_MS = 20_000;
 
-/** Old enough for their whole UTC day to be checked, and how far back the check must look for that. */
+/**
+ * Old enough for their whole UTC day to be checked, and how far back the check must look for that.
+ */
 const HOURS_AGO = 50;
 const CHECKED = ["--hours", "100"];
 
@@ -172,7 +174,8 @@ describe("the consistency check", () => {
       expect(await readRollups()).toEqual(wrong);
     }
 
-    // Polls one bucket of a link during the repair: it must show either the old or the repaired value.
+    // Polls one bucket of a link during the repair: it must show either the old or the repaired
+    // value.
     const bucket = `
       SELECT sum(clicks) FROM clicks_1d_places
        WHERE subject_id = '01900000-0000-7000-8000-000000000000'

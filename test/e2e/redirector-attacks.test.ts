@@ -118,7 +118,10 @@ describe("a query of thousands of names", () => {
   });
 });
 
-/** As many rules and conditions as a link may have, which all look at one parameter and lead nowhere else. */
+/**
+ * As many rules and conditions as a link may have, which all look at one parameter and lead nowhere
+ * else.
+ */
 const RULES = Array.from({ length: 20 }, (_, rule) => ({
   url: `https://example.com/${rule}`,
   conditions: Array.from({ length: 10 }, (_, i) => ({
@@ -308,7 +311,8 @@ describe("a flood of connections", () => {
     for (const phase of phases) expect(phase.openMax).toBeLessThanOrEqual(limit);
     for (const phase of [before, afterIdle, slow, afterSlow, fresh, afterFresh])
       expect(phase?.visitors.failures).toBe(0);
-    // A visitor that is slower than all places are taken anew, on a machine without time for it, is kept out.
+    // A visitor that is slower than all places are taken anew, on a machine without time for it, is
+    // kept out.
     const { failures = 0, clicks = 0 } = idle?.visitors ?? {};
     expect(failures).toBeLessThan(clicks / 10);
     expect(redirects).toBeGreaterThan(400);

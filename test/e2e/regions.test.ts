@@ -1,6 +1,7 @@
 /**
- * Goal: a far region redirects from its own mirror, also when it is cut off, and its clicks are counted once. `bun run
- * test:regions` cuts it off for longer, and with other versions of nats-server.
+ * Goal: a far region redirects from its own mirror, also when it is cut off, and its clicks are
+ * counted once. `bun run test:regions` cuts it off for longer, and with other versions of
+ * nats-server.
  */
 import { test } from "bun:test";
 

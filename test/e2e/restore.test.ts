@@ -66,7 +66,10 @@ test("clicks that are dumped by month are the same after their restore, and all 
   removeDataDir(to);
 });
 
-/** The last migration of a version before the log of batches, whose clicks have a page, and no segment and no target. */
+/**
+ * The last migration of a version before the log of batches, whose clicks have a page, and no
+ * segment and no target.
+ */
 const EARLIER_MIGRATION = 3;
 
 /** Clicks of three months, and the rollups of their buckets. */
@@ -117,7 +120,10 @@ test("clicks that an earlier version dumped months ago are the same after their 
   expect(await findDifferences(restored, wholeDays(range))).toEqual([]);
 });
 
-/** Dumps the clicks of a stack that has none yet, and restores them with their rollups into an empty ClickHouse. */
+/**
+ * Dumps the clicks of a stack that has none yet, and restores them with their rollups into an empty
+ * ClickHouse.
+ */
 async function expectSameFromDump(stack: Stack): Promise<void> {
   const { key } = await createAccount(stack, "enterprise");
   const client = connectClient(stack, key);
@@ -150,7 +156,8 @@ async function expectSameFromDump(stack: Stack): Promise<void> {
   );
   expect(await readState(client)).toEqual(before);
 
-  // A month that is over is written again only for clicks that came late; what retention deletes stays in its file.
+  // A month that is over is written again only for clicks that came late; what retention deletes
+  // stays in its file.
   const file = join(dir, `${dumped?.month}.tsv.gz`);
   const setOver = () => utimesSync(file, nowSeconds(), nowSeconds() + 40 * 86_400);
   setOver();
@@ -177,7 +184,9 @@ const nowSeconds = () => Math.floor(Date.now() / 1_000);
 const connectClient = (stack: Stack, apiKey: string) =>
   createClient({ baseUrl: stack.info().api_url, apiKey });
 
-/** Reads everything that a client can see; of short URLs only the path, because the port changes. */
+/**
+ * Reads everything that a client can see; of short URLs only the path, because the port changes.
+ */
 async function readState(client: ReturnType<typeof createClient>): Promise<unknown> {
   const { data } = await client.links.list();
   const summaries = await Promise.all(data.map(({ id }) => client.analytics.summary(id)));

@@ -1,4 +1,7 @@
-/** Goal: old clicks are deleted after their retention, while the rollups stay whatever compares them; schemas are valid. */
+/**
+ * Goal: old clicks are deleted after their retention, while the rollups stay whatever compares
+ * them; schemas are valid.
+ */
 import { expect, test } from "bun:test";
 
 import type { ClickHouseClient } from "@clickhouse/client";
@@ -76,7 +79,8 @@ test("raw clicks are deleted after their retention, rollups stay, the setting is
     data: [{ country: "DE", clicks: 100 }],
   });
   expect(await getCountries("period=7d")).toMatchObject({ data: [{ country: "DE", clicks: 60 }] });
-  // Rollups by dimension count people; breakdowns of other classes read single clicks, and say what is missing.
+  // Rollups by dimension count people; breakdowns of other classes read single clicks, and say what
+  // is missing.
   const getBreakdown = async (path: string): Promise<unknown> =>
     (await call(`${stack.info().api_url}/v1/analytics${path}`, { key })).body;
   const dimensions = [`/${id}/geo`, `/${id}/devices`, `/${id}/referrers`, "/geo", ""];
@@ -142,7 +146,10 @@ const insertClicks = (client: ClickHouseClient, agesSeconds: readonly number[]) 
     query_params: { ages: agesSeconds },
   });
 
-/** Sets the retention of clicks as `migrate` does, and deletes what has expired, as ClickHouse does some time later. */
+/**
+ * Sets the retention of clicks as `migrate` does, and deletes what has expired, as ClickHouse does
+ * some time later.
+ */
 async function retain(client: ClickHouseClient, clicksDays: number): Promise<void> {
   await rememberRetention(client);
   await setRetention(client, { clicksDays, rollupsDays: 0 });
@@ -191,7 +198,8 @@ test("no comparison and no rebuild changes a bucket of which retention may have 
       const compared = ofWholeDays ? wholeDays(range) : range;
       await rebuildBuckets(client, await findDifferences(client, compared));
       expect(await readRollups(client)).toEqual(whole);
-      // Nor when a rebuild is told to: a bucket that was whole when it was compared may not be any more.
+      // Nor when a rebuild is told to: a bucket that was whole when it was compared may not be any
+      // more.
       const old = [...whole.keys()].flatMap((key) => {
         const [table = "", bucket = ""] = key.split(" ");
         const difference = {

@@ -15,12 +15,15 @@ import { type Stack, startStack } from "../harness/stack.ts";
 const REDIRECTORS = 4;
 const CLIENTS = 16;
 
-/** Enough for requests on each connection at any time, and few enough for processes to start beside them. */
+/**
+ * Enough for requests on each connection at any time, and few enough for processes to start beside
+ * them.
+ */
 const PER_SECOND = 2_000;
 
 /**
- * The same for the API, whose requests cost far more. As many as it can take, or as many at once, would leave PostgreSQL no
- * time for the connections of a new process, which may wait 2 s.
+ * The same for the API, whose requests cost far more. As many as it can take, or as many at once,
+ * would leave PostgreSQL no time for the connections of a new process, which may wait 2 s.
  */
 const API_LOAD = { clients: 4, perSecond: 100 };
 
@@ -84,7 +87,10 @@ type SendOptions = {
   perSecond?: number;
 };
 
-/** Sends requests continuously, at a limited total rate, until `work` is done; it is given the results so far. */
+/**
+ * Sends requests continuously, at a limited total rate, until `work` is done; it is given the
+ * results so far.
+ */
 async function sendDuring(
   urls: readonly string[],
   work: (results: Results) => Promise<void>,
@@ -173,7 +179,8 @@ test("API processes behind a proxy are replaced without a failed request", async
   });
   const running = await Promise.all([startApi(stack), startApi(stack)]);
   let turn = 0;
-  // Behaves like a proxy: sends nothing new to a process that is stopping, and retries reads on another one.
+  // Behaves like a proxy: sends nothing new to a process that is stopping, and retries reads on
+  // another one.
   const proxy = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,

@@ -1,6 +1,7 @@
 /**
- * Goal: readers of shared statistics see what the dashboard shows, on any screen, with and without scripts, under the
- * account's brand, and nothing is loaded from elsewhere. Method: a real browser on a real stack, and sites that embed it.
+ * Goal: readers of shared statistics see what the dashboard shows, on any screen, with and without
+ * scripts, under the account's brand, and nothing is loaded from elsewhere. Method: a real browser
+ * on a real stack, and sites that embed it.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
@@ -51,7 +52,10 @@ const PHONE = { width: 390, height: 844 };
 
 let visits = 0;
 
-/** Opens a page in a browser of its own network; collects what it requested, and what its console reported. */
+/**
+ * Opens a page in a browser of its own network; collects what it requested, and what its console
+ * reported.
+ */
 async function visit(url: string, options: BrowserContextOptions = {}) {
   const context = await browser.newContext({
     locale: "en",

@@ -1,6 +1,7 @@
 /**
- * Goal: statistics are shown to their owner and to whom the owner has shared them with, and to nobody else. Method: one
- * account has clicks with values of its own, and everybody else asks every endpoint for them, with every filter.
+ * Goal: statistics are shown to their owner and to whom the owner has shared them with, and to
+ * nobody else. Method: one account has clicks with values of its own, and everybody else asks every
+ * endpoint for them, with every filter.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
@@ -106,7 +107,10 @@ beforeAll(async () => {
 });
 afterAll(async () => await stack[Symbol.asyncDispose]());
 
-/** Every filter, with a value that selects the owner's clicks; those of the link's own are resolved by the test. */
+/**
+ * Every filter, with a value that selects the owner's clicks; those of the link's own are resolved
+ * by the test.
+ */
 const FILTERS: [string, () => string][] = [
   ["none", () => ""],
   ["country", () => "country=US"],

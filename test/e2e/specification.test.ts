@@ -1,6 +1,7 @@
 /**
- * Goal: the specified interface of links, lists, domains and errors holds, sentence by sentence. Each test is named
- * after a statement of the specification, and checks it on a running service through the client.
+ * Goal: the specified interface of links, lists, domains and errors holds, sentence by sentence.
+ * Each test is named after a statement of the specification, and checks it on a running service
+ * through the client.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 

@@ -1,4 +1,7 @@
-/** Goal: the systemd units are valid and confined, and configuration examples and documents are complete. */
+/**
+ * Goal: the systemd units are valid and confined, and configuration examples and documents are
+ * complete.
+ */
 import { expect, test } from "bun:test";
 import {
   cpSync,

@@ -1,4 +1,7 @@
-/** Goal: an account sees all of its tags with their links and clicks, and changes them on all links at once. */
+/**
+ * Goal: an account sees all of its tags with their links and clicks, and changes them on all links
+ * at once.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
 import * as z from "zod";

@@ -1,4 +1,7 @@
-/** Goal: what an operator takes down redirects nobody, on any redirector, until the operator lifts it. */
+/**
+ * Goal: what an operator takes down redirects nobody, on any redirector, until the operator lifts
+ * it.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
 import * as z from "zod";

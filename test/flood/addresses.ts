@@ -1,4 +1,7 @@
-/** Loopback addresses as clients' addresses: floods and visitors come from many, none of which reaches its cap. */
+/**
+ * Loopback addresses as clients' addresses: floods and visitors come from many, none of which
+ * reaches its cap.
+ */
 
 /** Connections of one address; far below `CONNECTIONS_PER_ADDRESS_MAX`. */
 const PER_ADDRESS = 50;
@@ -9,6 +12,9 @@ export function floodAddress(index: number): string {
   return `127.${1 + (n >> 16)}.${(n >> 8) & 255}.${n & 255}`;
 }
 
-/** Returns the address of a visitor's `index`-th click, which no flood uses: one of 127.0.1.1 to 127.0.250.250. */
+/**
+ * Returns the address of a visitor's `index`-th click, which no flood uses: one of 127.0.1.1 to
+ * 127.0.250.250.
+ */
 export const visitorAddress = (index: number): string =>
   `127.0.${1 + (Math.floor(index / 250) % 250)}.${1 + (index % 250)}`;

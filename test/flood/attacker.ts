@@ -1,6 +1,7 @@
 /**
- * A process that floods a server with connections from many addresses until its standard input ends, and then prints
- * an {@link AttackReport}: `bun test/flood/attacker.ts TASK`, where TASK is an {@link AttackTask} as JSON.
+ * A process that floods a server with connections from many addresses until its standard input
+ * ends, and then prints an {@link AttackReport}: `bun test/flood/attacker.ts TASK`, where TASK is
+ * an {@link AttackTask} as JSON.
  */
 import type { Socket } from "bun";
 
@@ -8,8 +9,8 @@ import { floodAddress } from "./addresses.ts";
 
 export type AttackTask = {
   /**
-   * `idle` opens connections and sends nothing; `slow` sends one byte of a request per second; `new` opens as many a
-   * second as it can: of two, one sends a request and the other nothing.
+   * `idle` opens connections and sends nothing; `slow` sends one byte of a request per second;
+   * `new` opens as many a second as it can: of two, one sends a request and the other nothing.
    */
   kind: "idle" | "slow" | "new";
   port: number;

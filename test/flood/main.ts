@@ -1,7 +1,8 @@
 /**
- * `bun run test:flood [--idle N] [--slow N] [--per-second N] [--seconds N]`: floods a redirector of a new stack with
- * connections from many addresses while ordinary visitors click. Writes `bench/results/flood.json`; exits with 1 when
- * a click got no redirect before or after a flood, or stored clicks differ from redirects.
+ * `bun run test:flood [--idle N] [--slow N] [--per-second N] [--seconds N]`: floods a redirector of
+ * a new stack with connections from many addresses while ordinary visitors click. Writes
+ * `bench/results/flood.json`; exits with 1 when a click got no redirect before or after a flood, or
+ * stored clicks differ from redirects.
  */
 import { parseArgs } from "node:util";
 

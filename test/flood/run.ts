@@ -29,7 +29,10 @@ export type Phase = {
   name: string;
   visitors: VisitorReport;
   attack: AttackReport | undefined;
-  /** Of the redirector: open connections at most; those rejected, and evicted, in this phase; memory at its end. */
+  /**
+   * Of the redirector: open connections at most; those rejected, and evicted, in this phase; memory
+   * at its end.
+   */
   openMax: number;
   rejected: number;
   evicted: number;

@@ -1,4 +1,7 @@
-/** Ordinary visitors: each follows a link on a connection of its own, at a fixed rate, whatever the responses. */
+/**
+ * Ordinary visitors: each follows a link on a connection of its own, at a fixed rate, whatever the
+ * responses.
+ */
 import type { Socket } from "bun";
 
 import { visitorAddress } from "./addresses.ts";

@@ -13,7 +13,10 @@ const CONNECT_TIMEOUT_SECONDS = 30;
 
 export type CommandResult = { code: number; stdout: string; stderr: string };
 
-/** Runs a command of the command line, with further variables in `env`; returns its exit code and output. */
+/**
+ * Runs a command of the command line, with further variables in `env`; returns its exit code and
+ * output.
+ */
 export async function runAdmin(
   stack: SharedStack,
   args: readonly string[],
@@ -44,8 +47,8 @@ export type NewAccount = { id: string; plan: Plan; key: string };
 export type NewKey = { id: string; key: string };
 
 /**
- * Creates an account with a key that has every scope, as the command `accounts create --key` does, but within this
- * process: tests create hundreds.
+ * Creates an account with a key that has every scope, as the command `accounts create --key` does,
+ * but within this process: tests create hundreds.
  */
 export const createAccount = (
   stack: SharedStack,

@@ -1,4 +1,7 @@
-/** Stacks with millions of clicks, generated inside ClickHouse; kept on disk, they are measured again without generating. */
+/**
+ * Stacks with millions of clicks, generated inside ClickHouse; kept on disk, they are measured
+ * again without generating.
+ */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { setPriority } from "node:os";
 import { join } from "node:path";
@@ -53,8 +56,8 @@ export async function runQuery({ stack }: Pick<Data, "stack">, query: string): P
 }
 
 /**
- * Starts a stack with that many clicks of the last 90 days. With a directory, what it contains is reused and completed;
- * clicks that end before yesterday are too old for the period of 24 hours.
+ * Starts a stack with that many clicks of the last 90 days. With a directory, what it contains is
+ * reused and completed; clicks that end before yesterday are too old for the period of 24 hours.
  */
 export async function openData(
   clicks: number,
@@ -113,7 +116,10 @@ async function createLink(
   return { id, uuid };
 }
 
-/** Gives the tag `campaign` to the 10,000 links after the first, which have most of the other clicks. */
+/**
+ * Gives the tag `campaign` to the 10,000 links after the first, which have most of the other
+ * clicks.
+ */
 export async function tagLinks({ stack, contents }: Data): Promise<void> {
   const sql = postgres(stack.info().database_url, { max: 1 });
   await sql`
@@ -127,7 +133,9 @@ export async function tagLinks({ stack, contents }: Data): Promise<void> {
   await sql.end();
 }
 
-/** Inserts clicks one day at a time; the views fill the rollups. Then waits until parts are merged. */
+/**
+ * Inserts clicks one day at a time; the views fill the rollups. Then waits until parts are merged.
+ */
 async function generate(data: Data, clicks: number, save: () => void): Promise<void> {
   const { contents, stack } = data;
   const { clickhouse } = stack.info().pids;

@@ -1,6 +1,6 @@
 /**
- * A reference for analytics: random clicks around clock changes and midnights, and what they amount to, counted one by one
- * with another time zone library.
+ * A reference for analytics: random clicks around clock changes and midnights, and what they amount
+ * to, counted one by one with another time zone library.
  */
 import fc from "fast-check";
 import { DateTime } from "luxon";
@@ -78,7 +78,9 @@ export type Click = {
   utm_campaign: string;
 };
 
-/** Clicks of a number of links around clock changes, around midnights of some zone, and recent ones. */
+/**
+ * Clicks of a number of links around clock changes, around midnights of some zone, and recent ones.
+ */
 export const anyClick = (now: number, links: number): fc.Arbitrary<Click> =>
   fc.record({
     at: fc
@@ -121,8 +123,9 @@ export const placeOf = ({ place: [country, region, region_name, city] }: Click) 
 const CONTINENTS = { DE: "EU", FR: "EU", US: "NA", ZZ: "" } as const;
 
 /**
- * Inserts into ClickHouse as a query over HTTP does. Meanwhile the worker repairs nothing: it compares between its own
- * inserts, and would take rows that are in `clicks` and not yet in a rollup for a difference.
+ * Inserts into ClickHouse as a query over HTTP does. Meanwhile the worker repairs nothing: it
+ * compares between its own inserts, and would take rows that are in `clicks` and not yet in a
+ * rollup for a difference.
  */
 export async function insert(stack: SharedStack, query: string, body: string): Promise<void> {
   const { clickhouse_url, database_url } = stack.info();
@@ -183,7 +186,10 @@ type Day = { start: number; label: string };
 /** The days of zones, by luxon: asking it about each click would take most of a test's time. */
 const DAYS = new Map<string, Day[]>();
 
-/** The local days of a zone in which clicks can be or ranges and what they are compared with can end. */
+/**
+ * The local days of a zone in which clicks can be or ranges and what they are compared with can
+ * end.
+ */
 function readDays(zone: string): Day[] {
   const known = DAYS.get(zone);
   if (known !== undefined) return known;
@@ -286,7 +292,10 @@ export const DAY_TEXT = fc
   .integer({ min: 0, max: 800 })
   .map((day) => new Date(Date.parse("2024-09-01") + day * DAY_MS).toISOString().slice(0, 10));
 
-/** Instants near clock changes, in steps of so many quarters of an hour, and up to so many milliseconds later. */
+/**
+ * Instants near clock changes, in steps of so many quarters of an hour, and up to so many
+ * milliseconds later.
+ */
 const instantText = (quarters: number, offMs: number) =>
   fc
     .tuple(
@@ -312,7 +321,10 @@ const CHANGE_DAYS = ZONES.flatMap((timezone) =>
     .map((local) => ({ timezone, day: local.toISODate() ?? "" })),
 );
 
-/** Local days of which the first or the last is one of {@link CHANGE_DAYS}: ends that chance hardly ever finds. */
+/**
+ * Local days of which the first or the last is one of {@link CHANGE_DAYS}: ends that chance hardly
+ * ever finds.
+ */
 export const anyRangeToChange = fc
   .tuple(fc.constantFrom(...CHANGE_DAYS), DAY_TEXT)
   .map(([{ timezone, day }, other]): Query => {

@@ -3,7 +3,9 @@ import * as z from "zod";
 
 export type ApiResponse = { status: number; headers: Headers; body: unknown };
 
-/** How often, and how long apart at most, a request is repeated that gets 503, as API clients do. */
+/**
+ * How often, and how long apart at most, a request is repeated that gets 503, as API clients do.
+ */
 const RETRIES_MAX = 8;
 const RETRY_DELAY_MS_MAX = 1_000;
 
@@ -15,8 +17,8 @@ type CallOptions = {
 };
 
 /**
- * Sends a request, and repeats it while it gets 503 with a `Retry-After`, as API clients do: on a stalled machine a
- * database may not respond in time.
+ * Sends a request, and repeats it while it gets 503 with a `Retry-After`, as API clients do: on a
+ * stalled machine a database may not respond in time.
  */
 export async function call(url: string, options: CallOptions = {}): Promise<ApiResponse> {
   for (let retries = 0; ; retries++) {

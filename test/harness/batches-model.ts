@@ -1,7 +1,8 @@
 /**
- * A model of everything around owners, for tests: a stream, the log of batches and ClickHouse, in which every step of
- * every worker is taken when a scheduler says so. What a worker has sent takes effect even after the worker is killed. Each
- * worker makes other rows of a segment, as with other GeoIP data.
+ * A model of everything around owners, for tests: a stream, the log of batches and ClickHouse, in
+ * which every step of every worker is taken when a scheduler says so. What a worker has sent takes
+ * effect even after the worker is killed. Each worker makes other rows of a segment, as with other
+ * GeoIP data.
  */
 import { formatSegmentId, type SegmentId } from "../../shared/contracts/click-segment.ts";
 import type { Uuid } from "../../shared/ids.ts";
@@ -94,7 +95,10 @@ export function createWorld(random: Random, poison: ReadonlySet<string>) {
     }
   }
 
-  /** Whether `clicks` drops these rows because it has others of the batch, and a view that has none will take them. */
+  /**
+   * Whether `clicks` drops these rows because it has others of the batch, and a view that has none
+   * will take them.
+   */
   const isMixed = (token: string, rows: readonly Row[]): boolean =>
     clicks.tokens.has(token) &&
     tables.some(({ tokens }) => !tokens.has(token)) &&
@@ -188,7 +192,10 @@ export function createWorld(random: Random, poison: ReadonlySet<string>) {
         .map(([sequence, id]) => toBatchSegment(sequence, id, worker)),
     hasWaiting: (): boolean => stream.keys().some((sequence) => !acknowledged.has(sequence)),
     acknowledge: (sequence: number) => void acknowledged.add(sequence),
-    /** The stream loses its last messages; returns their segments, and gives their sequences to the next messages. */
+    /**
+     * The stream loses its last messages; returns their segments, and gives their sequences to the
+     * next messages.
+     */
     setBack(messages: number): SegmentId[] {
       const all = [...stream];
       const lost = all.slice(Math.max(0, all.length - messages));
@@ -198,8 +205,9 @@ export function createWorld(random: Random, poison: ReadonlySet<string>) {
       return lost.map(([, id]) => id);
     },
     /**
-     * The hourly consistency check, if it has something to do: a worker found no row of a batch in doubt in `clicks`, and the
-     * insert that was on its way arrived beside its own, with other rows. Only rollups can be wrong, until the check.
+     * The hourly consistency check, if it has something to do: a worker found no row of a batch in
+     * doubt in `clicks`, and the insert that was on its way arrived beside its own, with other
+     * rows. Only rollups can be wrong, until the check.
      */
     checkConsistency(): void {
       if (raced) for (const table of tables) table.rows = new Map(clicks.rows);

@@ -1,4 +1,7 @@
-/** The machine's Chromium, headless. Installs Debian's package if it is missing and the tests run as root. */
+/**
+ * The machine's Chromium, headless. Installs Debian's package if it is missing and the tests run as
+ * root.
+ */
 import { existsSync } from "node:fs";
 
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
@@ -20,7 +23,10 @@ const PROGRAMS = [
 /** Debian's packages; older releases lack the first. */
 const PACKAGES = ["chromium-headless-shell", "chromium"];
 
-/** Disables Chromium's own network requests, and its sandbox, which does not work as root in a container. */
+/**
+ * Disables Chromium's own network requests, and its sandbox, which does not work as root in a
+ * container.
+ */
 const ARGUMENTS = [
   "--no-sandbox",
   "--disable-gpu",
@@ -69,7 +75,10 @@ export const chromiumPath = await findChromium();
 export const openBrowser = (): Promise<Browser> =>
   chromium.launch({ executablePath: chromiumPath ?? "", args: ARGUMENTS });
 
-/** Opens the dashboard's sign-in page in a browser without cookies; collects console errors of its pages. */
+/**
+ * Opens the dashboard's sign-in page in a browser without cookies; collects console errors of its
+ * pages.
+ */
 export async function openSignIn(
   browser: Browser,
   stack: SharedStack,
@@ -86,7 +95,8 @@ export async function openSignIn(
   const consoleErrors: string[] = [];
   context.on("weberror", (error) => consoleErrors.push(error.error().message));
   context.on("console", (message) => {
-    // Expected: the page requests the session and gets a 401, and it displays rejected requests itself.
+    // Expected: the page requests the session and gets a 401, and it displays rejected requests
+    // itself.
     if (message.type() === "error" && !/status of 4\d\d/.test(message.text())) {
       consoleErrors.push(message.text());
     }
@@ -103,7 +113,10 @@ export async function signInOnPage(page: Page, { email, password }: TestUser): P
   await page.getByRole("heading", { name: "Links", level: 1 }).waitFor();
 }
 
-/** Notes, in every document that a page opens from now on, when an element first matches the selector. */
+/**
+ * Notes, in every document that a page opens from now on, when an element first matches the
+ * selector.
+ */
 export const noteWhenShown = (page: Page, selector: string): Promise<unknown> =>
   page.addInitScript(`
     new MutationObserver((_, observer) => {
@@ -113,7 +126,9 @@ export const noteWhenShown = (page: Page, selector: string): Promise<unknown> =>
     }).observe(document, { childList: true, subtree: true });
   `);
 
-/** Bytes, compressed, of the scripts that a page has requested before the noted element was shown. */
+/**
+ * Bytes, compressed, of the scripts that a page has requested before the noted element was shown.
+ */
 export const readScriptBytes = async (page: Page): Promise<number> =>
   Number(
     await page.evaluate(`
@@ -124,7 +139,10 @@ export const readScriptBytes = async (page: Page): Promise<number> =>
 
 type Visit = { who: TestUser; path: string; steps: (page: Page) => Promise<void> };
 
-/** Opens a path of the dashboard as a signed-in user, and runs the steps. Throws what the page's console reported. */
+/**
+ * Opens a path of the dashboard as a signed-in user, and runs the steps. Throws what the page's
+ * console reported.
+ */
 export async function visitSignedIn(
   browser: Browser,
   stack: SharedStack,

@@ -1,6 +1,6 @@
 /**
- * Links by the thousand beside the faults of a run: made and changed by bulk requests, and followed on every redirector.
- * A handful of links hides what a links feed with many changes does.
+ * Links by the thousand beside the faults of a run: made and changed by bulk requests, and followed
+ * on every redirector. A handful of links hides what a links feed with many changes does.
  */
 import type { NatsConnection } from "nats";
 import * as z from "zod";
@@ -11,8 +11,8 @@ import { eventually } from "./eventually.ts";
 import { findFeedConsumers } from "./feed-consumers.ts";
 
 /**
- * Links before the first fault, and by which they grow while faults run. The smaller number, of short runs, is still more
- * than a new consumer of the feed begins before the cursor.
+ * Links before the first fault, and by which they grow while faults run. The smaller number, of
+ * short runs, is still more than a new consumer of the feed begins before the cursor.
  */
 export const LINKS_BEFORE = 20_000;
 export const LINKS_BEFORE_SHORT = 3_000;
@@ -29,7 +29,10 @@ export const BULK_LIMITS = {
   endpoints: { "POST /v1/links": 1_000_000 },
 };
 
-/** Every redirector has these in memory before they are changed: a link that it looks up is up to date. */
+/**
+ * Every redirector has these in memory before they are changed: a link that it looks up is up to
+ * date.
+ */
 const FOLLOWED_FIRST = 1_000;
 
 /** Links of each age that are followed in a check. */
@@ -40,7 +43,10 @@ const REQUESTS_AT_ONCE = 4;
 /** A store or the API may be away for as long as a fault takes. */
 const REQUEST_TIMEOUT_MS = 60_000;
 
-/** Time until every redirector leads to the newest destination, and until a dead one's consumer is gone. */
+/**
+ * Time until every redirector leads to the newest destination, and until a dead one's consumer is
+ * gone.
+ */
 const CURRENT_TIMEOUT_MS = 15_000;
 const CONSUMERS_TIMEOUT_MS = 40_000;
 
@@ -48,7 +54,9 @@ const CONSUMERS_TIMEOUT_MS = 40_000;
 const CHANGES_PAUSE_MS = 300;
 
 export type BulkLinksOptions = {
-  /** Addresses of API processes, which take turns, and a key of an account with {@link BULK_LIMITS}. */
+  /**
+   * Addresses of API processes, which take turns, and a key of an account with {@link BULK_LIMITS}.
+   */
   apis: () => readonly string[];
   key: string;
   /** Addresses of all redirectors; what one of them has, all must have. */
@@ -131,7 +139,10 @@ export function createBulkLinks({
     lastChanged = changed.filter((link) => link !== undefined);
   }
 
-  /** Follows a link on a redirector; returns what is wrong, undefined if it leads to the destination. */
+  /**
+   * Follows a link on a redirector; returns what is wrong, undefined if it leads to the
+   * destination.
+   */
   async function findWrong(
     redirector: string,
     { alias, isPublished }: BulkLink,
@@ -170,8 +181,8 @@ export function createBulkLinks({
     });
 
   /**
-   * Waits until a sample of old, new and changed links leads on every redirector where the API says. Throws also when
-   * one of them was 404 in the meantime.
+   * Waits until a sample of old, new and changed links leads on every redirector where the API
+   * says. Throws also when one of them was 404 in the meantime.
    */
   async function expectCurrent(after: string): Promise<void> {
     const startedAt = performance.now();
@@ -201,7 +212,9 @@ export function createBulkLinks({
       await eventually(() => expectDestinations(first), CURRENT_TIMEOUT_MS);
     },
 
-    /** Injects a fault, and changes links until it is over, {@link LINKS_CHANGED} of them at least. */
+    /**
+     * Injects a fault, and changes links until it is over, {@link LINKS_CHANGED} of them at least.
+     */
     async changeDuring(fault: () => Promise<unknown>): Promise<void> {
       let isOver = false;
       const changing = (async () => {
@@ -221,7 +234,10 @@ export function createBulkLinks({
       ]);
     },
 
-    /** Waits until the stream has one consumer for each store, which uses it: those of killed redirectors go after a while. */
+    /**
+     * Waits until the stream has one consumer for each store, which uses it: those of killed
+     * redirectors go after a while.
+     */
     async expectConsumers(): Promise<void> {
       const startedAt = performance.now();
       await eventually(async () => {

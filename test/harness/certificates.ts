@@ -1,12 +1,14 @@
-/** Certificates for a test: an authority of its own, and a certificate of this machine's addresses. */
+/**
+ * Certificates for a test: an authority of its own, and a certificate of this machine's addresses.
+ */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 export type Certificates = { ca: string; cert: string; key: string };
 
 /**
- * Writes `ca.crt`, `tls.crt` and `tls.key` into `dir` with the `openssl` program; returns their paths. The certificate
- * is for loopback and for `addresses`.
+ * Writes `ca.crt`, `tls.crt` and `tls.key` into `dir` with the `openssl` program; returns their
+ * paths. The certificate is for loopback and for `addresses`.
  */
 export function createCertificates(dir: string, addresses: readonly string[] = []): Certificates {
   const path = (name: string) => join(dir, name);

@@ -15,7 +15,10 @@ export type TestUser = { email: string; password: string; id: string };
 let createdUsers = 0;
 let sentRequests = 0;
 
-/** Creates a user, as the command `users create` does, but within this process; with `account`, as a member of it. */
+/**
+ * Creates a user, as the command `users create` does, but within this process; with `account`, as a
+ * member of it.
+ */
 export async function createUser(
   stack: SharedStack,
   account?: string,

@@ -13,7 +13,9 @@ export type Disk = {
   fill(): void;
   /** Gives that room back. */
   free(): void;
-  /** Makes every further write fail, also to files that are open, as the kernel does after an error. */
+  /**
+   * Makes every further write fail, also to files that are open, as the kernel does after an error.
+   */
   breakWrites(): void;
   /** Makes a broken disk writable again; nobody may use it meanwhile. */
   mend(): void;
@@ -67,7 +69,8 @@ export function moveToDisk(dir: string, cleanup: (work: () => void) => void): Di
     },
     mend() {
       run(["umount", "--lazy", dir]);
-      // Of another file: the kernel goes on with the broken disk while anybody has it, as a process that is ending.
+      // Of another file: the kernel goes on with the broken disk while anybody has it, as a process
+      // that is ending.
       const mended = `${image}-mended`;
       run(["cp", "--sparse=always", image, mended]);
       // It ends with 1 when it has corrected what the error left.

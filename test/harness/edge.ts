@@ -19,7 +19,9 @@ export type Edge = {
   [Symbol.asyncDispose](): Promise<void>;
 };
 
-/** Starts Caddy. Certificates are its own instead of a public authority's, and ports are free ones. */
+/**
+ * Starts Caddy. Certificates are its own instead of a public authority's, and ports are free ones.
+ */
 export function startCaddy(edits: Edits): Edge {
   const dir = mkdtempSync(join(tmpdir(), "shorthop-caddy-"));
   const [httpPort, httpsPort, askPort] = [freePort(), freePort(), freePort()];

@@ -3,14 +3,14 @@
 const POLL_MS = { first: 20, max: 500 };
 
 /**
- * How many times longer than on a quiet machine anything may take in a test: shared runners stall for seconds. A limit
- * on time ends a test that hangs; it never measures.
+ * How many times longer than on a quiet machine anything may take in a test: shared runners stall
+ * for seconds. A limit on time ends a test that hangs; it never measures.
  */
 export const SLOWDOWN_MAX = 6;
 
 /**
- * Retries `check` until it does not throw, and returns its result; throws its last error after {@link SLOWDOWN_MAX}
- * times `withinMs`, the time it takes at most on a quiet machine.
+ * Retries `check` until it does not throw, and returns its result; throws its last error after
+ * {@link SLOWDOWN_MAX} times `withinMs`, the time it takes at most on a quiet machine.
  */
 export async function eventually<T>(check: () => Promise<T>, withinMs: number): Promise<T> {
   const deadline = Date.now() + withinMs * SLOWDOWN_MAX;

@@ -1,6 +1,6 @@
 /**
- * The processes of the product as one executable, which stacks of tests run: reading and compiling the sources again takes
- * most of a second of a core for each API process.
+ * The processes of the product as one executable, which stacks of tests run: reading and compiling
+ * the sources again takes most of a second of a core for each API process.
  */
 import { join } from "node:path";
 
@@ -14,14 +14,17 @@ const SOURCES = ["{api,worker,redirector,shared,deploy}/**/*", "package-lock.jso
 
 let found: Promise<string> | undefined;
 
-/** Returns the path of the executable. It is built once per state of the sources, which a process reads once. */
+/**
+ * Returns the path of the executable. It is built once per state of the sources, which a process
+ * reads once.
+ */
 export const findExecutable = (): Promise<string> => (found ??= makeExecutable());
 
 const PROCESSES = new Set(["api", "worker", "redirector"]);
 
 /**
- * The command that runs a process, such as `api migrate`, or a command of the operator, such as `links resync`: of this
- * project the executable, of another project folder the sources.
+ * The command that runs a process, such as `api migrate`, or a command of the operator, such as
+ * `links resync`: of this project the executable, of another project folder the sources.
  */
 export async function commandOf(words: readonly string[], root = ROOT): Promise<string[]> {
   if (root === ROOT) return [await findExecutable(), ...words];

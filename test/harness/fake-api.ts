@@ -1,7 +1,7 @@
 /**
- * The API as a function of requests, without a stack: `createApp` with API keys, limits and idempotency records in
- * memory, and with the parts of the services that a test passes in. The real implementations are tested on PostgreSQL
- * (`postgres.ts`) and end to end.
+ * The API as a function of requests, without a stack: `createApp` with API keys, limits and
+ * idempotency records in memory, and with the parts of the services that a test passes in. The real
+ * implementations are tested on PostgreSQL (`postgres.ts`) and end to end.
  */
 import { createApp } from "../../api/app.ts";
 import type { AppDeps } from "../../api/app.ts";

@@ -7,16 +7,22 @@ import { LINKS_STREAM } from "../../shared/contracts/streams.ts";
 const IDLE_MS_MAX = 30_000;
 
 /**
- * Whether no server that runs has a consumer: those of a machine that is lost stay listed until it comes back, as nobody
- * can tell whether they are in use there, and cost nothing meanwhile.
+ * Whether no server that runs has a consumer: those of a machine that is lost stay listed until it
+ * comes back, as nobody can tell whether they are in use there, and cost nothing meanwhile.
  */
 const isLost = ({ leader, replicas = [] }: ClusterInfo): boolean =>
   leader === undefined && replicas.length > 0 && replicas.every(({ offline }) => offline);
 
-/** The names of consumers by whether a redirector waits for changes there, as it does at nearly all times. */
+/**
+ * The names of consumers by whether a redirector waits for changes there, as it does at nearly all
+ * times.
+ */
 export type FeedConsumers = { used: string[]; unused: string[] };
 
-/** Finds the consumers of the feed, and closes the connection. Throws when one would outlive its redirector for long. */
+/**
+ * Finds the consumers of the feed, and closes the connection. Throws when one would outlive its
+ * redirector for long.
+ */
 export async function findFeedConsumers(nats: NatsConnection): Promise<FeedConsumers> {
   try {
     const { consumers } = await nats.jetstreamManager();
@@ -33,7 +39,10 @@ export async function findFeedConsumers(nats: NatsConnection): Promise<FeedConsu
   }
 }
 
-/** Does at once what the server does after half a minute: removes the consumers that no redirector uses. */
+/**
+ * Does at once what the server does after half a minute: removes the consumers that no redirector
+ * uses.
+ */
 export async function removeUnusedConsumers(
   connectNats: () => Promise<NatsConnection>,
 ): Promise<FeedConsumers> {

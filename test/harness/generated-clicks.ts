@@ -1,4 +1,7 @@
-/** Clicks that ClickHouse generates itself: of many links, cities, agents and referrers, a few of which have most of them. */
+/**
+ * Clicks that ClickHouse generates itself: of many links, cities, agents and referrers, a few of
+ * which have most of them.
+ */
 
 /** Links with clicks, by rank. */
 export const LINKS = 100_000;
@@ -21,7 +24,10 @@ type GeneratedClicks = {
   linkId?: string;
 };
 
-/** Returns the statement that inserts the clicks. The table drops none of them as repeated, and neither do its views. */
+/**
+ * Returns the statement that inserts the clicks. The table drops none of them as repeated, and
+ * neither do its views.
+ */
 export const insertClicks = ({
   accountId,
   from,

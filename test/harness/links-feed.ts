@@ -1,4 +1,7 @@
-/** The links feed of a test: PostgreSQL and NATS, and the parts of an API process that keep the feed. */
+/**
+ * The links feed of a test: PostgreSQL and NATS, and the parts of an API process that keep the
+ * feed.
+ */
 import type { NatsConnection } from "nats";
 
 import { startFeedWatches } from "../../api/feed/feed-watches.ts";
@@ -27,7 +30,10 @@ export async function startFeedStores() {
     connection,
     manager: await connection.jetstreamManager(),
     owner,
-    /** Adds links as a process of an earlier version left them: with low versions, and nothing in the outbox. */
+    /**
+     * Adds links as a process of an earlier version left them: with low versions, and nothing in
+     * the outbox.
+     */
     async addLinks(count: number, name = "link", domain: Uuid | null = null): Promise<void> {
       await postgres.sql`
         with added as (

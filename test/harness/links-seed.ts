@@ -1,6 +1,7 @@
 /**
- * Fills an account with links that look like real ones: titles of a few words, destinations on a few thousand hosts,
- * clicks by a power law. Writes only to PostgreSQL: redirectors do not learn of these links.
+ * Fills an account with links that look like real ones: titles of a few words, destinations on a
+ * few thousand hosts, clicks by a power law. Writes only to PostgreSQL: redirectors do not learn of
+ * these links.
  */
 import type postgres from "postgres";
 

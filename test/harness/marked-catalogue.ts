@@ -18,7 +18,9 @@ export const listMessages = (messages: Messages, prefix = ""): [name: string, me
 /** The names of a message's placeholders, each once, sorted. Throws if it is no ICU message. */
 export function listPlaceholders(message: string): string[] {
   const names = new Set<string>();
-  /** Of a list of texts and placeholders; a placeholder is a list of its name, kind and branches. */
+  /**
+   * Of a list of texts and placeholders; a placeholder is a list of its name, kind and branches.
+   */
   function addNames(parts: unknown): void {
     if (!Array.isArray(parts)) return;
     for (const part of parts) {

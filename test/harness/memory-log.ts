@@ -1,4 +1,6 @@
-/** A log of batches in memory, for tests of what uses it; the real one is tested on whole stacks. */
+/**
+ * A log of batches in memory, for tests of what uses it; the real one is tested on whole stacks.
+ */
 import type { BatchEntry, BatchLog, Checkpoint, Claim } from "../../worker/batches/entries.ts";
 
 export function createMemoryLog(): BatchLog {

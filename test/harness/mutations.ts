@@ -1,4 +1,7 @@
-/** Mutations of a copy of the project: a test that passes without a protection would not prove anything about it. */
+/**
+ * Mutations of a copy of the project: a test that passes without a protection would not prove
+ * anything about it.
+ */
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -11,7 +14,10 @@ export type Mutation = {
   replace: readonly (readonly [from: string, to: string])[];
 };
 
-/** Calls `run` with the folder of a copy of the project that is mutated, and deletes the copy afterwards. */
+/**
+ * Calls `run` with the folder of a copy of the project that is mutated, and deletes the copy
+ * afterwards.
+ */
 export async function withMutation<T>(
   mutation: Mutation,
   run: (copy: string) => Promise<T>,

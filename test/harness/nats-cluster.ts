@@ -1,4 +1,7 @@
-/** NATS servers that run from the files of deploy/nats, as on an operator's machines: with TLS, users and routes. */
+/**
+ * NATS servers that run from the files of deploy/nats, as on an operator's machines: with TLS,
+ * users and routes.
+ */
 import {
   cpSync,
   mkdirSync,
@@ -37,7 +40,10 @@ type Ports = { client: number; route: number; monitoring: number; leaf: number }
 type Region =
   /** The hub; its certificate is also for `addresses`, where far servers find it. */
   | { domain: "hub"; addresses: readonly string[] }
-  /** A far region, which finds the hub's servers at `hub`, `host:port` each, and trusts the authority `ca`. */
+  /**
+   * A far region, which finds the hub's servers at `hub`, `host:port` each, and trusts the
+   * authority `ca`.
+   */
   | { domain: string; hub: readonly string[]; ca: string };
 
 type ClusterOptions = {
@@ -79,8 +85,9 @@ export type NatsCluster = {
 };
 
 /**
- * Prepares `count` servers and starts them: one by itself from `nats.conf`, several as a cluster from `cluster.conf`.
- * Resolves when JetStream responds. Without `tls` for a test that connects by itself: it has no certificate of its own.
+ * Prepares `count` servers and starts them: one by itself from `nats.conf`, several as a cluster
+ * from `cluster.conf`. Resolves when JetStream responds. Without `tls` for a test that connects by
+ * itself: it has no certificate of its own.
  */
 export async function startNatsCluster(
   program: NatsProgram,
@@ -163,8 +170,9 @@ export async function startNatsCluster(
 }
 
 /**
- * Waits until all servers are members of the cluster, and restarts one that it has left out, as `shorthop doctor` says
- * (nats-members-check.ts): a new cluster can do that when its first seconds are slow.
+ * Waits until all servers are members of the cluster, and restarts one that it has left out, as
+ * `shorthop doctor` says (nats-members-check.ts): a new cluster can do that when its first seconds
+ * are slow.
  */
 async function waitForMembers(servers: readonly NatsServer[]): Promise<void> {
   let restarted = false;
@@ -187,7 +195,10 @@ async function waitForMembers(servers: readonly NatsServer[]): Promise<void> {
   }, START_TIMEOUT_MS);
 }
 
-/** Copies the shipped files and sets only what an operator sets: names, addresses, paths and passwords. */
+/**
+ * Copies the shipped files and sets only what an operator sets: names, addresses, paths and
+ * passwords.
+ */
 function writeSettings(
   home: string,
   name: string,

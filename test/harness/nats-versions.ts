@@ -7,7 +7,10 @@ import { downloadPackage, findNatsServer } from "../../deploy/local/nats.ts";
 import { makeOnce } from "../../shared/make-once.ts";
 import { PROJECT_DIR } from "./stack.ts";
 
-/** The release after Debian 12; its nats-server is 2.10. The package is only unpacked, never installed. */
+/**
+ * The release after Debian 12; its nats-server is 2.10. The package is only unpacked, never
+ * installed.
+ */
 const LATER_RELEASE =
   "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian trixie main";
 

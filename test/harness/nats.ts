@@ -1,4 +1,6 @@
-/** Only a NATS server with JetStream, for tests of its clients; starts in a fraction of a second. */
+/**
+ * Only a NATS server with JetStream, for tests of its clients; starts in a fraction of a second.
+ */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,6 +1,6 @@
 /**
- * Network namespaces that act as hosts, each connected to this one by two links: one to our services, which can be
- * cut, and one to clients.
+ * Network namespaces that act as hosts, each connected to this one by two links: one to our
+ * services, which can be cut, and one to clients.
  */
 import { existsSync } from "node:fs";
 
@@ -55,7 +55,10 @@ export function createNetworkHost(n: number): NetworkHost {
   };
 }
 
-/** Removes the hosts of test runs that were killed: their addresses would answer instead of the new hosts'. */
+/**
+ * Removes the hosts of test runs that were killed: their addresses would answer instead of the new
+ * hosts'.
+ */
 function removeAbandonedHosts(): void {
   const { stdout } = Bun.spawnSync(["ip", "netns", "list"]);
   for (const [name, pid] of stdout.toString().matchAll(/^shorthop-(\d+)-\d+/gm)) {

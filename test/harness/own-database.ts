@@ -1,4 +1,6 @@
-/** A database of its own beside a stack's: two feeds on different NATS servers cannot follow one. */
+/**
+ * A database of its own beside a stack's: two feeds on different NATS servers cannot follow one.
+ */
 import { withDatabase } from "../../shared/postgres.ts";
 import { runProgram } from "./run-program.ts";
 import type { SharedStack } from "./stack.ts";

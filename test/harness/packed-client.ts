@@ -1,4 +1,7 @@
-/** The TypeScript client as users install it: packed by npm, in the `node_modules` of an empty project. */
+/**
+ * The TypeScript client as users install it: packed by npm, in the `node_modules` of an empty
+ * project.
+ */
 import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

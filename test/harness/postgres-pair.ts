@@ -23,7 +23,10 @@ const USER = "shorthop";
 let watchdog: Watchdog | undefined;
 
 export type PostgresPair = {
-  /** `DATABASE_URL` with both hosts; the standby is first, so that a client must look for the primary. */
+  /**
+   * `DATABASE_URL` with both hosts; the standby is first, so that a client must look for the
+   * primary.
+   */
   url: string;
   /** Kills the primary; the standby stays one. */
   killPrimary(): Promise<void>;
@@ -120,13 +123,17 @@ const connect = ({ port }: Node): postgres.Sql =>
 const urlOf = (ports: readonly number[], database: string): string =>
   `postgres://${USER}:${PASSWORD}@${ports.map((port) => `127.0.0.1:${port}`).join(",")}/${database}`;
 
-/** Copies a running server's data with PostgreSQL's backup functions, as pg_basebackup does, and makes it a standby. */
+/**
+ * Copies a running server's data with PostgreSQL's backup functions, as pg_basebackup does, and
+ * makes it a standby.
+ */
 async function copyData(sql: postgres.Sql, primary: Node, standby: Node): Promise<void> {
   const from = join(primary.installation.home, "data");
   const to = join(standby.installation.home, "data");
   rmSync(to, { recursive: true, force: true });
   await sql`select pg_backup_start('standby', fast => true)`;
-  // Files that the server removes meanwhile are not needed. Asynchronous: this process measures gaps of redirects.
+  // Files that the server removes meanwhile are not needed. Asynchronous: this process measures
+  // gaps of redirects.
   await Bun.spawn(["cp", "--archive", from, to], { stdio: ["ignore", "ignore", "ignore"] }).exited;
   const [{ labelfile }] = await sql<[{ labelfile: string }]>`
     select labelfile from pg_backup_stop(wait_for_archive => false)`;

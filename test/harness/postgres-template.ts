@@ -1,6 +1,6 @@
 /**
- * A database cluster with all migrations applied, made once for each version of what it is made from: copying it takes
- * a tenth of the time of making it.
+ * A database cluster with all migrations applied, made once for each version of what it is made
+ * from: copying it takes a tenth of the time of making it.
  */
 import { join } from "node:path";
 
@@ -24,7 +24,10 @@ const SOURCES = [
 /** Makes the cluster, and calls `keep` with its data directory when its server has ended. */
 export type MakeCluster = (keep: (data: string) => void) => Promise<void>;
 
-/** Copies the cluster to where `installation` has its own; the first caller on this machine makes it. */
+/**
+ * Copies the cluster to where `installation` has its own; the first caller on this machine makes
+ * it.
+ */
 export async function copyTemplate(
   installation: PostgresInstallation,
   makeCluster: MakeCluster,

@@ -1,6 +1,6 @@
 /**
- * Only PostgreSQL, with all migrations applied: for tests of SQL statements and functions. Starts in a fraction of a
- * second, without durability, which such tests do not need.
+ * Only PostgreSQL, with all migrations applied: for tests of SQL statements and functions. Starts
+ * in a fraction of a second, without durability, which such tests do not need.
  */
 import { chmodSync, mkdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -33,7 +33,10 @@ import { createTemporaryDir } from "./templates.ts";
 const START_TIMEOUT_MS = 30_000;
 const CONNECTIONS_MAX = 10;
 
-/** Far more than the API has: how long a statement takes on a busy machine is no matter of these tests. */
+/**
+ * Far more than the API has: how long a statement takes on a busy machine is no matter of these
+ * tests.
+ */
 const STATEMENT_TIMEOUT_MS = 120_000;
 
 /** Tests do not need durability, so they do not pay for it. */

@@ -4,7 +4,10 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 /** `USER_HZ`: 100 on every Linux platform (proc(5)). */
 const TICKS_PER_SECOND = 100;
 
-/** User and system time of each thread of a process so far, in microseconds (proc(5) stat, fields 14 and 15). */
+/**
+ * User and system time of each thread of a process so far, in microseconds (proc(5) stat, fields 14
+ * and 15).
+ */
 export function readThreadCpu(pid: number): Map<string, number> {
   const tasks = `/proc/${pid}/task`;
   return new Map(
@@ -20,13 +23,15 @@ export function readThreadCpu(pid: number): Map<string, number> {
   );
 }
 
-/** User and system time of a process so far, in microseconds; threads that have ended are left out. */
+/**
+ * User and system time of a process so far, in microseconds; threads that have ended are left out.
+ */
 export const readCpu = (pid: number): number =>
   [...readThreadCpu(pid).values()].reduce((sum, micros) => sum + micros, 0);
 
 /**
- * User and system time of a process and all its descendants so far, in milliseconds, with those that have ended
- * (proc(5) stat, fields 4 and 14 to 17).
+ * User and system time of a process and all its descendants so far, in milliseconds, with those
+ * that have ended (proc(5) stat, fields 4 and 14 to 17).
  */
 export function readTreeCpu(root: number): number {
   const stats = new Map(
@@ -44,7 +49,10 @@ export function readTreeCpu(root: number): number {
   return [...stats].reduce((sum, [pid, { cpuMs }]) => sum + (isBelow(pid) ? cpuMs : 0), 0);
 }
 
-/** The parent of a process, and its CPU time with that of its ended children; undefined when it has ended. */
+/**
+ * The parent of a process, and its CPU time with that of its ended children; undefined when it has
+ * ended.
+ */
 function readStat(pid: number): { parent: number; cpuMs: number } | undefined {
   let text: string;
   try {

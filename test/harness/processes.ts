@@ -41,8 +41,8 @@ export async function startApi(
 }
 
 /**
- * Starts an additional redirector on the stack's NATS, with its own journal; `within` is a command prefix that runs
- * it elsewhere.
+ * Starts an additional redirector on the stack's NATS, with its own journal; `within` is a command
+ * prefix that runs it elsewhere.
  */
 export async function startRedirector(
   stack: Services,

@@ -3,7 +3,10 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, symlinkSync } from "node:fs
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
-/** Copies all files that git does not ignore; shares packages and downloaded programs. Returns the folder. */
+/**
+ * Copies all files that git does not ignore; shares packages and downloaded programs. Returns the
+ * folder.
+ */
 export function copyProject(root: string): string {
   const copy = mkdtempSync(join(tmpdir(), "shorthop-copy-"));
   const { stdout } = Bun.spawnSync(

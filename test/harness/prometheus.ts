@@ -41,7 +41,10 @@ export function seriesType(
   return type === "histogram" || type === "summary" ? "counter" : undefined;
 }
 
-/** Units that are not base units, and their abbreviations: https://prometheus.io/docs/practices/naming */
+/**
+ * Units that are not base units, and their abbreviations:
+ * https://prometheus.io/docs/practices/naming
+ */
 const NOT_BASE_UNITS =
   /_(?:ns|us|ms|nanoseconds|microseconds|milliseconds|minutes|hours|days|bits|kb|kib|mb|mib|gb|gib|kilobytes|megabytes|gigabytes|percent)(?:_|$)/;
 

@@ -1,4 +1,7 @@
-/** Prometheus' own checker of rules, `promtool`: one that is installed, or Debian's, which is only unpacked. */
+/**
+ * Prometheus' own checker of rules, `promtool`: one that is installed, or Debian's, which is only
+ * unpacked.
+ */
 import { existsSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 

@@ -4,7 +4,10 @@ import ts from "typescript";
 /** A text that is not in a catalogue. */
 type Found = { place: string; text: string };
 
-/** A use of a text: its key, or the parts around the variable ones of a key; and the names of its values, if they are listed. */
+/**
+ * A use of a text: its key, or the parts around the variable ones of a key; and the names of its
+ * values, if they are listed.
+ */
 type Use = { place: string; key: string | RegExp; values: readonly string[] | undefined };
 
 /** What the sources of a file have. */
@@ -126,7 +129,10 @@ const hasLetters = (text: string): boolean => /\p{L}/u.test(text);
 const looksLikeText = (text: string): boolean =>
   /\p{L}[\p{Po}…]?\s+…?\p{L}/u.test(text) || /^\p{Lu}\p{Ll}/u.test(text.trim());
 
-/** Whether a literal is of code: compared, a name, part of a type, or of an error that only logs show. */
+/**
+ * Whether a literal is of code: compared, a name, part of a type, or of an error that only logs
+ * show.
+ */
 function isCode(node: ts.Node): boolean {
   const { parent } = node;
   if (ts.isBinaryExpression(parent) && parent.operatorToken.kind !== ts.SyntaxKind.PlusToken) {
@@ -141,7 +147,9 @@ function isCode(node: ts.Node): boolean {
 
 const isInTextProperty = (node: ts.Node): boolean => TEXT_PROPERTIES.has(propertyOf(node) ?? "");
 
-/** The name of the attribute or property whose value a literal is, also as a branch of a condition. */
+/**
+ * The name of the attribute or property whose value a literal is, also as a branch of a condition.
+ */
 function propertyOf(node: ts.Node): string | undefined {
   for (let at = node.parent; at !== undefined; at = at.parent) {
     if (ts.isJsxAttribute(at) || ts.isPropertyAssignment(at)) return at.name.getText();

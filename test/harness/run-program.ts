@@ -2,7 +2,10 @@
 import { commandOf } from "./executable.ts";
 import { PROJECT_DIR } from "./stack.ts";
 
-/** Runs a program of a project folder, with further variables; returns what it printed, and throws when it fails. */
+/**
+ * Runs a program of a project folder, with further variables; returns what it printed, and throws
+ * when it fails.
+ */
 export async function runProgram(
   words: readonly string[],
   env: Record<string, string>,

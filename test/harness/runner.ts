@@ -1,6 +1,6 @@
 /**
- * A test runner that a test kills: starts a stack in the given data directory and an additional redirector, prints
- * `running`, and waits.
+ * A test runner that a test kills: starts a stack in the given data directory and an additional
+ * redirector, prints `running`, and waits.
  */
 import { startRedirector } from "./processes.ts";
 import { startStack } from "./stack.ts";

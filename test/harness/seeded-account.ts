@@ -1,4 +1,7 @@
-/** An account with links and clicks, and the dashboard's pages and dialogs that tests and screenshots visit. */
+/**
+ * An account with links and clicks, and the dashboard's pages and dialogs that tests and
+ * screenshots visit.
+ */
 import type { Page } from "playwright-core";
 
 import { type Client, createClient, type NewLink } from "../../clients/typescript/src/index.ts";
@@ -470,7 +473,10 @@ async function openEditor(page: Page): Promise<void> {
   await page.getByRole("dialog").getByLabel("Destination").waitFor();
 }
 
-/** Opens a view and waits until it is loaded. What it cannot load stays away, or it would load it while it is looked at. */
+/**
+ * Opens a view and waits until it is loaded. What it cannot load stays away, or it would load it
+ * while it is looked at.
+ */
 export async function openView(page: Page, { name, path, ready, open }: View): Promise<void> {
   await page.unroute("**/v1/limits");
   await page.unroute("https://images.example.com/**");

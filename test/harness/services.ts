@@ -28,7 +28,9 @@ export const readWarnings = async (metricsUrl: string): Promise<Record<string, s
 
 export type ServiceName = keyof ReturnType<Stack["info"]>["pids"];
 
-/** Ends services by a signal, and has the supervisor start them again when `meanwhile` has ended. */
+/**
+ * Ends services by a signal, and has the supervisor start them again when `meanwhile` has ended.
+ */
 export async function endServices(
   stack: Stack,
   names: readonly ServiceName[],

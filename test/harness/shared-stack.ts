@@ -1,6 +1,7 @@
 /**
- * A stack for tests that leave it undisturbed: they neither end nor reconfigure its processes, and what they create is in
- * accounts, hosts and aliases of their own. The runner starts one for many files.
+ * A stack for tests that leave it undisturbed: they neither end nor reconfigure its processes, and
+ * what they create is in accounts, hosts and aliases of their own. The runner starts one for many
+ * files.
  */
 import type { Dns } from "./dns.ts";
 import { attachStack, type SharedStack, startStack } from "./stack.ts";

@@ -1,4 +1,7 @@
-/** A data directory with all schemas and the demo account: a stack that starts on a copy of it has none to make. */
+/**
+ * A data directory with all schemas and the demo account: a stack that starts on a copy of it has
+ * none to make.
+ */
 import { appendFileSync, existsSync, mkdirSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 
@@ -16,7 +19,9 @@ const SOURCES = [
   "package-lock.json",
 ];
 
-/** Parts of a data directory that are copied: neither programs nor what describes a running stack. */
+/**
+ * Parts of a data directory that are copied: neither programs nor what describes a running stack.
+ */
 const PARTS = ["secrets.json", "nats", "clickhouse", "journal"];
 
 /** Tests kill processes, not machines, and what a process has written survives that. */

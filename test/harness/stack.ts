@@ -1,4 +1,6 @@
-/** A whole stack for one test: real services, free ports, a data directory that is removed with it. */
+/**
+ * A whole stack for one test: real services, free ports, a data directory that is removed with it.
+ */
 import { chmodSync, existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 
@@ -62,9 +64,9 @@ type StackOptions = {
   env?: Record<string, string>;
   dataDir?: string;
   /**
-   * Starts from the sources, without any data, as on a new machine, and with a PostgreSQL that waits for its disk, as
-   * benchmarks need it. Else the executable runs, and a data directory that does not exist yet has all schemas and the demo
-   * account.
+   * Starts from the sources, without any data, as on a new machine, and with a PostgreSQL that
+   * waits for its disk, as benchmarks need it. Else the executable runs, and a data directory that
+   * does not exist yet has all schemas and the demo account.
    */
   empty?: boolean;
   args?: string[];
@@ -87,7 +89,8 @@ const FREE_PORTS = {
 /** Creates a data directory; `removeDataDir` removes it and its PostgreSQL fallback folder. */
 export function createDataDir({ reachable = true } = {}): string {
   const dir = createTemporaryDir("shorthop-test-");
-  // As root, PostgreSQL runs as another user; if that user cannot traverse the folder, it is set up elsewhere.
+  // As root, PostgreSQL runs as another user; if that user cannot traverse the folder, it is set up
+  // elsewhere.
   if (reachable) chmodSync(dir, 0o755);
   return join(dir, "data");
 }
@@ -178,7 +181,10 @@ const makeDataDir: MakeDataDir = async (keep) => {
   keep(stack.dataDir);
 };
 
-/** Finds every process on this machine whose command line or environment contains the directory (Linux). */
+/**
+ * Finds every process on this machine whose command line or environment contains the directory
+ * (Linux).
+ */
 export function findProcesses(dataDir: string): { pid: number; command: string }[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))

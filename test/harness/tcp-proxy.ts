@@ -1,4 +1,7 @@
-/** A TCP proxy that can be cut, and that can delay what passes, to simulate a network between two processes. */
+/**
+ * A TCP proxy that can be cut, and that can delay what passes, to simulate a network between two
+ * processes.
+ */
 import type { Socket } from "bun";
 
 export type TcpProxy = {
@@ -20,8 +23,8 @@ export function replaceHost(url: string, hostname: string, port: number): string
 }
 
 /**
- * Forwards connections from an address of this machine to `port` on loopback. What is sent arrives `delayMs` later, in
- * each direction.
+ * Forwards connections from an address of this machine to `port` on loopback. What is sent arrives
+ * `delayMs` later, in each direction.
  */
 export function startTcpProxy(port: number, hostname = "127.0.0.1", delayMs = 0): TcpProxy {
   const open = new Set<Socket<Peer>>();

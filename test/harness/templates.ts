@@ -8,12 +8,15 @@ import { HOUR_MS } from "../../shared/durations.ts";
 import { makeOnce } from "../../shared/make-once.ts";
 
 /**
- * A file system in memory: a database cluster has 1,400 files, and ext4 takes up to a second of a processor to create so
- * many where others have just been deleted.
+ * A file system in memory: a database cluster has 1,400 files, and ext4 takes up to a second of a
+ * processor to create so many where others have just been deleted.
  */
 const MEMORY_DIR = "/dev/shm";
 
-/** Enough for the stacks and clusters of all files that run at once; in containers there is often less. */
+/**
+ * Enough for the stacks and clusters of all files that run at once; in containers there is often
+ * less.
+ */
 const MEMORY_BYTES_MIN = 4 * 1024 ** 3;
 
 /** Creates a folder for the data of a test, in memory where there is room. */
@@ -22,10 +25,16 @@ export const createTemporaryDir = (prefix: string): string =>
 
 const hasRoom = (dir: string): boolean => existsSync(dir) && readFreeBytes(dir) >= MEMORY_BYTES_MIN;
 
-/** For how long the templates of other states of the sources are kept: tests that began before an edit still use theirs. */
+/**
+ * For how long the templates of other states of the sources are kept: tests that began before an
+ * edit still use theirs.
+ */
 const KEPT_MS = 2 * HOUR_MS;
 
-/** Makes the file or folder `path` unless it exists, as `makeOnce` does, and removes old ones beside it. */
+/**
+ * Makes the file or folder `path` unless it exists, as `makeOnce` does, and removes old ones beside
+ * it.
+ */
 export const makeTemplate = (
   path: string,
   make: (unfinished: string) => Promise<void>,

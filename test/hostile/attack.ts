@@ -5,7 +5,10 @@ import type { Input } from "./inputs.ts";
 /** Quick inputs in flight. */
 const IN_FLIGHT = 64;
 
-/** Inputs in flight beyond those that are slow or may never get a response: they cost next to nothing. */
+/**
+ * Inputs in flight beyond those that are slow or may never get a response: they cost next to
+ * nothing.
+ */
 const SLOW_IN_FLIGHT_MAX = 256;
 
 const isQuick = ({ complete, delivery }: Input): boolean =>
@@ -13,7 +16,10 @@ const isQuick = ({ complete, delivery }: Input): boolean =>
 
 export type AttackOptions = {
   seconds: number;
-  /** Maximum inputs per second: the measurement is about the service, not about a machine without a free core. */
+  /**
+   * Maximum inputs per second: the measurement is about the service, not about a machine without a
+   * free core.
+   */
   rate: number;
   /** Ends the attack early; the report covers what happened until then. */
   signal?: AbortSignal;

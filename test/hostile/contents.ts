@@ -63,7 +63,10 @@ function wide(draft: Draft): HttpRequest {
   return request;
 }
 
-/** Long texts that make regular expressions backtrack, in a body's field, the query, the path or a header. */
+/**
+ * Long texts that make regular expressions backtrack, in a body's field, the query, the path or a
+ * header.
+ */
 function long(draft: Draft): HttpRequest {
   const { random, route } = draft;
   const request = createValidRequest(draft);
@@ -84,7 +87,10 @@ function long(draft: Draft): HttpRequest {
   ])();
 }
 
-/** Values that look valid, or are valid elsewhere: numbers, dates, names that JavaScript itself uses. */
+/**
+ * Values that look valid, or are valid elsewhere: numbers, dates, names that JavaScript itself
+ * uses.
+ */
 function odd(draft: Draft): HttpRequest {
   const { random, route } = draft;
   const request = createValidRequest(draft);
@@ -163,7 +169,9 @@ function foreign(draft: Draft): HttpRequest {
 
 export const CONTENTS = { nested, wide, long, odd, misencoded, headers, foreign } as const;
 
-/** Puts a JSON value into the body, as a whole or in a field; without a body, a name into the query. */
+/**
+ * Puts a JSON value into the body, as a whole or in a field; without a body, a name into the query.
+ */
 function withValue(draft: Draft, value: string, name: string): HttpRequest {
   const request = createValidRequest(draft);
   const field = pickField(draft);

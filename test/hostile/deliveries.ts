@@ -44,8 +44,8 @@ function pipelined(draft: Draft): Payload {
 const FITTING_QUERY_BYTES = 15_000;
 
 /**
- * The longest accepted query, repeated on several connections at once: if a response grows with its request, the total
- * size of all responses is at its maximum.
+ * The longest accepted query, repeated on several connections at once: if a response grows with its
+ * request, the total size of all responses is at its maximum.
  */
 function amplified(draft: Draft): Payload {
   const { random, route } = draft;

@@ -51,7 +51,10 @@ export function createFindings(seed: number, log: (line: string) => void) {
 
 const REPORTED = /"level":"(?:error|fatal)"|"event":"request_failed"/;
 
-/** Returns logged errors and failed requests of all processes; lines that differ only in ids and times count as one. */
+/**
+ * Returns logged errors and failed requests of all processes; lines that differ only in ids and
+ * times count as one.
+ */
 export function readLoggedErrors(dataDir: string): string[] {
   const kinds = new Map<string, string>();
   for (const name of ["api", "redirector", "worker", "clickhouse"]) {

@@ -1,4 +1,7 @@
-/** Creates the attackers' and the legitimate client's data in the stack: accounts, keys, sessions, links. */
+/**
+ * Creates the attackers' and the legitimate client's data in the stack: accounts, keys, sessions,
+ * links.
+ */
 import * as z from "zod";
 
 import { createAccount } from "../harness/admin.ts";

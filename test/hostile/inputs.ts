@@ -43,8 +43,8 @@ const mix = (seed: number, index: number): number =>
 export const createMark = (index: number): string => `hl-${index}-`;
 
 /**
- * The inputs of a seed: each depends only on its index, so that any of them can be replayed. In each round every
- * route meets every generator once, and all routes are attacked from the start.
+ * The inputs of a seed: each depends only on its index, so that any of them can be replayed. In
+ * each round every route meets every generator once, and all routes are attacked from the start.
  */
 export function createInputs(seed: number, routes: readonly Route[], fixtures: Fixtures) {
   const perRound = routes.length * GENERATOR_NAMES.length;

@@ -24,7 +24,8 @@ export function findFault(
     const foreignMark = findForeignMark(input, response.head, position);
     if (foreignMark !== undefined) return { kind: "another request's response", what: foreignMark };
   }
-  // A server may close a connection whose framing it cannot trust, but must respond to a complete request.
+  // A server may close a connection whose framing it cannot trust, but must respond to a complete
+  // request.
   if (
     input.complete &&
     outcome === "gave up" &&

@@ -1,6 +1,6 @@
 /**
- * A legitimate client in its own thread: follows its links and reads them through the API at a fixed rate,
- * regardless of responses, and checks that each response belongs to its request.
+ * A legitimate client in its own thread: follows its links and reads them through the API at a
+ * fixed rate, regardless of responses, and checks that each response belongs to its request.
  */
 import * as z from "zod";
 

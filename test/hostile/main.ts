@@ -1,11 +1,12 @@
 /**
- * `bun run test:hostile [--minutes N] [--seed N] [--only INDEX,INDEX] [--surfaces NAME,NAME]`: attacks every route of a
- * new stack, or the routes of some listeners. Before that, the cost guard measures single inputs; `--cost` runs nothing else,
- * and a repeated run leaves it out. Writes `bench/results/hostile-inputs.json` and `hostile-cost.json`; exits with 1 after a
- * violation.
+ * `bun run test:hostile [--minutes N] [--seed N] [--only INDEX,INDEX] [--surfaces NAME,NAME]`:
+ * attacks every route of a new stack, or the routes of some listeners. Before that, the cost guard
+ * measures single inputs; `--cost` runs nothing else, and a repeated run leaves it out. Writes
+ * `bench/results/hostile-inputs.json` and `hostile-cost.json`; exits with 1 after a violation.
  *
- * `--amplification [--clicks MILLIONS] [--data DIR] [--route TEXT]` measures instead how much CPU time a free key can cause
- * within its limits, by route, and writes `bench/results/amplification.json`.
+ * `--amplification [--clicks MILLIONS] [--data DIR] [--route TEXT]` measures instead how much CPU
+ * time a free key can cause within its limits, by route, and writes
+ * `bench/results/amplification.json`.
  */
 import { parseArgs } from "node:util";
 
@@ -16,7 +17,10 @@ import { SURFACES } from "./routes.ts";
 import { type HostileReport, runHostile } from "./run.ts";
 import { WATCHED_PROCESSES } from "./watch.ts";
 
-/** Inputs per second: slightly more than the target needs, and leaves part of 2 cores to the attacked processes. */
+/**
+ * Inputs per second: slightly more than the target needs, and leaves part of 2 cores to the
+ * attacked processes.
+ */
 const RATE = 185;
 /** Longest acceptable stall of an event loop, in milliseconds. */
 const STALL_MS_MAX = 50;

@@ -18,13 +18,17 @@ export type Delivery =
 
 export type Payload = {
   bytes: Buffer;
-  /** Methods of the contained requests, as far as they are valid: a response to HEAD has no body. */
+  /**
+   * Methods of the contained requests, as far as they are valid: a response to HEAD has no body.
+   */
   methods: readonly string[];
   /** Default: whole. */
   delivery?: Delivery;
   /** Number of concurrent connections that send it. Default: 1. */
   copies?: number;
-  /** Whether the server can be sure that the request is complete, and must respond. Default: true. */
+  /**
+   * Whether the server can be sure that the request is complete, and must respond. Default: true.
+   */
   complete?: boolean;
 };
 

@@ -33,7 +33,9 @@ export function withHeader(request: HttpRequest, name: string, value: string): H
   return { ...request, headers: [...others, [name, value]] };
 }
 
-/** Encodes text for a URL: percent-encoded, or as raw UTF-8 without bytes that end the request line. */
+/**
+ * Encodes text for a URL: percent-encoded, or as raw UTF-8 without bytes that end the request line.
+ */
 export function encodeForUrl(random: Random, text: string): string {
   const wellFormed = text.toWellFormed();
   return random.between(0, 1) === 0

@@ -9,7 +9,10 @@ export type Fixtures = {
   account: string;
   /** Session cookies of signed-in users. */
   cookies: readonly [string, ...string[]];
-  /** The cookie of a signed-out session: used for sign-out, because the other sessions are still needed. */
+  /**
+   * The cookie of a signed-out session: used for sign-out, because the other sessions are still
+   * needed.
+   */
   endedCookie: string;
   dashboardOrigin: string;
   clickhouse: Readonly<Record<string, string>>;
@@ -31,10 +34,15 @@ export type HttpRequest = {
 
 export type Draft = { random: Random; route: Route; fixtures: Fixtures; mark: string };
 
-/** Routes that destroy what the attack still needs; they get identifiers and cookies that do not exist. */
+/**
+ * Routes that destroy what the attack still needs; they get identifiers and cookies that do not
+ * exist.
+ */
 const DESTRUCTIVE = /\/sign-out|\/rotate$/;
 
-/** Creates a request that is valid for the route, from a random kind of caller and a random address. */
+/**
+ * Creates a request that is valid for the route, from a random kind of caller and a random address.
+ */
 export function createValidRequest(draft: Draft): HttpRequest {
   const { random, route, fixtures, mark } = draft;
   const { method, surface } = route;

@@ -1,4 +1,7 @@
-/** A parser of HTTP/1.1 responses that retains heads and the beginnings of bodies, whatever their length. */
+/**
+ * A parser of HTTP/1.1 responses that retains heads and the beginnings of bodies, whatever their
+ * length.
+ */
 
 export type HttpResponse = {
   status: number;
@@ -98,7 +101,8 @@ export function createResponseReader(methods: readonly string[]): ResponseReader
   function readHead(): boolean {
     const at = pending.indexOf(END);
     if (at === -1) {
-      // Bytes after the last response of a connection, such as a body for a HEAD, belong to no response.
+      // Bytes after the last response of a connection, such as a body for a HEAD, belong to no
+      // response.
       if (/\r\nconnection: *close/i.test(responses.at(-1)?.head ?? "")) {
         pending = Buffer.alloc(0);
         return false;

@@ -1,4 +1,7 @@
-/** Lists every route from the applications themselves, so that a new one is attacked from its first day. */
+/**
+ * Lists every route from the applications themselves, so that a new one is attacked from its first
+ * day.
+ */
 import * as z from "zod";
 
 import { createApp } from "../../api/app.ts";
@@ -107,7 +110,10 @@ const get = (surface: Surface, path: string, query: string[] = []): Route => ({
   query,
 });
 
-/** Listeners without a list of routes: the redirector decides on any path, the others have few paths. */
+/**
+ * Listeners without a list of routes: the redirector decides on any path, the others have few
+ * paths.
+ */
 const OTHERS: readonly Route[] = [
   get("redirector", "/"),
   get("redirector", "/robots.txt"),

@@ -1,7 +1,7 @@
 /**
- * Attacks a new stack on every route with inputs generated from a seed, while a legitimate client continues its work.
- * No process may end, and no response may be a 5xx without a reason or belong to another request; measures stalls of
- * event loops and the legitimate client's response times.
+ * Attacks a new stack on every route with inputs generated from a seed, while a legitimate client
+ * continues its work. No process may end, and no response may be a 5xx without a reason or belong
+ * to another request; measures stalls of event loops and the legitimate client's response times.
  */
 import { startDns } from "../harness/dns.ts";
 import { startStack } from "../harness/stack.ts";

@@ -50,8 +50,8 @@ export async function scrape(url: string): Promise<Sample | undefined> {
 }
 
 /**
- * The longest stall between two samples in milliseconds: exact for a single stall; otherwise an upper bound if it is
- * the longest of the last minute.
+ * The longest stall between two samples in milliseconds: exact for a single stall; otherwise an
+ * upper bound if it is the longest of the last minute.
  */
 export function longestStallBetween(before: Sample, after: Sample): number {
   const stalls = after.count - before.count;
@@ -153,7 +153,9 @@ function readPids(stack: Stack): Record<string, number | null> | undefined {
   }
 }
 
-/** Returns resident memory in MiB; undefined if the process does not exist (a zombie has no memory). */
+/**
+ * Returns resident memory in MiB; undefined if the process does not exist (a zombie has no memory).
+ */
 function readMemory(pid: number): number | undefined {
   try {
     const kibibytes = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];

@@ -1,6 +1,6 @@
 /**
- * Goal: each ambiguous request has one decision, and where another widely used parser decides differently, a reason is
- * given. After a change that is meant, edit the line of the request.
+ * Goal: each ambiguous request has one decision, and where another widely used parser decides
+ * differently, a reason is given. After a change that is meant, edit the line of the request.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 

@@ -31,8 +31,8 @@ export async function readCorpus(): Promise<CorpusLine[]> {
 }
 
 /**
- * Sent after each request: its response shows that the server and the author of the request agree where the request
- * ends.
+ * Sent after each request: its response shows that the server and the author of the request agree
+ * where the request ends.
  */
 const LAST = "GET /abc?last HTTP/1.1\r\nHost: sho.rt\r\nConnection: close\r\n\r\n";
 

@@ -34,7 +34,10 @@ const link = (alias: string, password_hash: string | null): ActiveLink => ({
   forward_query: false,
 });
 
-/** Starts a redirector's server with the links `/abc` and `/secret`, which has a password that nobody knows. */
+/**
+ * Starts a redirector's server with the links `/abc` and `/secret`, which has a password that
+ * nobody knows.
+ */
 export function startOurServer(): CorpusServer {
   const cache = createLinkCache(1024 ** 2);
   cache.put(link("abc", null));

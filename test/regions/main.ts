@@ -1,6 +1,6 @@
 /**
- * `bun run test:regions [--cut SECONDS]`: two regions with 80 ms between them, cut off from each other for a minute; on
- * each version of nats-server that there is.
+ * `bun run test:regions [--cut SECONDS]`: two regions with 80 ms between them, cut off from each
+ * other for a minute; on each version of nats-server that there is.
  */
 import { parseArgs } from "node:util";
 

@@ -1,4 +1,6 @@
-/** The test of two regions: what crosses between them when all is well, and what goes on without it. */
+/**
+ * The test of two regions: what crosses between them when all is well, and what goes on without it.
+ */
 import { expect } from "bun:test";
 
 import { createClient } from "../../clients/typescript/src/index.ts";
@@ -30,8 +32,9 @@ const HITS = 100;
 const MISSES = 200;
 
 /**
- * The most bytes that may come from the hub for each request: less than the smallest message about a link. What comes
- * besides, heartbeats of the streams and of the connection, is a few hundred bytes a second.
+ * The most bytes that may come from the hub for each request: less than the smallest message about
+ * a link. What comes besides, heartbeats of the streams and of the connection, is a few hundred
+ * bytes a second.
  */
 const BYTES_PER_REQUEST_MAX = 50;
 const BYTES_PER_SECOND_MAX = 2_000;
@@ -59,7 +62,8 @@ export async function runRegions({
   await calls.expectMirrored();
   // The links have crossed, and were counted.
   expect(system.passed().from).toBeGreaterThan((LINKS + MISSES) * BYTES_PER_REQUEST_MAX);
-  // A redirector has in memory what was published since its start, so this one has none of these links.
+  // A redirector has in memory what was published since its start, so this one has none of these
+  // links.
   const second = await system.startFarRedirector();
   const asked = others.splice(0, MISSES / 2);
   await calls.measure(second, "misses, which the mirror answers", log, asked);
@@ -169,7 +173,9 @@ async function createCalls({ stack, hub, far, passed }: TwoRegions) {
       for (const link of links) expect(await follow(url, link)).toBe(expected(link));
     },
 
-    /** A failed request in the far region is counted in the hub, which says so to the redirector. */
+    /**
+     * A failed request in the far region is counted in the hub, which says so to the redirector.
+     */
     async expectFailuresCounted({ url, metricsUrl }: ExtraProcess): Promise<void> {
       const { id, alias } = await client.links.create({ url: "https://example.com/" });
       await client.links.update(id, { disabled: true });
@@ -260,7 +266,9 @@ async function lastSequence(nats: TwoRegions["hub"]): Promise<number> {
   }
 }
 
-/** A region can neither change what the hub has, nor does either take the other's messages unasked. */
+/**
+ * A region can neither change what the hub has, nor does either take the other's messages unasked.
+ */
 async function expectSeparate({ hub, far, stack }: TwoRegions): Promise<void> {
   const there = await hub.connect("operator");
   const here = await far.connect("operator");

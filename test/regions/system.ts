@@ -1,7 +1,8 @@
 /**
- * Two regions: a whole stack on the hub's NATS server, and a far region in a network namespace, with a NATS server of its
- * own and redirectors. Between them are 80 ms, and a link that can be cut. Everything runs from the shipped files, and
- * the streams are created by the commands of docs/regions.md.
+ * Two regions: a whole stack on the hub's NATS server, and a far region in a network namespace,
+ * with a NATS server of its own and redirectors. Between them are 80 ms, and a link that can be
+ * cut. Everything runs from the shipped files, and the streams are created by the commands of
+ * docs/regions.md.
  */
 import { eventually } from "../harness/eventually.ts";
 import { commandOf } from "../harness/executable.ts";

@@ -1,10 +1,11 @@
 /**
  * Which tests can see a change.
  *
- * A test sees the files that it imports, directly or not. An end-to-end test also sees the processes that its stack
- * starts: which ones is told by what it and the harness it imports speak of, as {@link PROCESSES} says. A file that no
- * module imports, such as a unit file or a page of `docs/`, is seen by the tests that name it. All tests see a changed
- * file of the product that none of them sees by these rules.
+ * A test sees the files that it imports, directly or not. An end-to-end test also sees the
+ * processes that its stack starts: which ones is told by what it and the harness it imports speak
+ * of, as {@link PROCESSES} says. A file that no module imports, such as a unit file or a page of
+ * `docs/`, is seen by the tests that name it. All tests see a changed file of the product that none
+ * of them sees by these rules.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { basename, join, normalize } from "node:path";
@@ -14,7 +15,10 @@ const ROOT = join(import.meta.dir, "../..");
 /** What starts a stack. */
 const STACK = "test/harness/stack.ts";
 
-/** Processes of a stack: the module each starts with, and what the text of a test that can see it contains. */
+/**
+ * Processes of a stack: the module each starts with, and what the text of a test that can see it
+ * contains.
+ */
 const PROCESSES: { main: string; spokenOf: RegExp }[] = [
   { main: "deploy/local/main.ts", spokenOf: /(?:)/ },
   { main: "deploy/local/clickhouse/main.ts", spokenOf: /click|analytics|metrics/ },
@@ -24,7 +28,10 @@ const PROCESSES: { main: string; spokenOf: RegExp }[] = [
   { main: "dashboard/src/main.tsx", spokenOf: /harness\/browser/ },
 ];
 
-/** A resource of the API is seen by the tests that speak of its routes; the other folders of the API by all. */
+/**
+ * A resource of the API is seen by the tests that speak of its routes; the other folders of the API
+ * by all.
+ */
 const RESOURCES = [
   "analytics",
   "branding",
@@ -51,7 +58,10 @@ export type Affected = {
   files: string[];
 };
 
-/** Finds what can see the files that differ from `commit` or are new, among unit tests in these paths and the files. */
+/**
+ * Finds what can see the files that differ from `commit` or are new, among unit tests in these
+ * paths and the files.
+ */
 export function findAffected(
   commit: string,
   unitPaths: readonly string[],

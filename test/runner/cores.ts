@@ -3,7 +3,10 @@ import { existsSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 
-/** Counts cores: those of the machine, or what the quota of this process's control group leaves of them (cgroups(7)). */
+/**
+ * Counts cores: those of the machine, or what the quota of this process's control group leaves of
+ * them (cgroups(7)).
+ */
 export function countCores(root = "/"): number {
   const groups = read(join(root, "proc/self/cgroup"))?.split("\n") ?? [];
   const quotas = groups.flatMap((line) => {

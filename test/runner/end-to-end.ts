@@ -9,7 +9,10 @@ import { type Outcome, runBunTest } from "./bun-test.ts";
 
 const ROOT = join(import.meta.dir, "../..");
 
-/** Timeout of one test, which may start several stacks on a machine that is six times slower than ours. */
+/**
+ * Timeout of one test, which may start several stacks on a machine that is six times slower than
+ * ours.
+ */
 const TEST_TIMEOUT_MS = 900_000;
 
 /** These take longest, so they start first: the last file to end should be a short one. */
@@ -31,8 +34,9 @@ export function findFiles(words: readonly string[]): string[] {
 }
 
 /**
- * Runs each file in a process of its own, so many at a time, and prints what each printed when it has ended. Those that
- * share a stack come last, one stack for each of the files that run at a time.
+ * Runs each file in a process of its own, so many at a time, and prints what each printed when it
+ * has ended. Those that share a stack come last, one stack for each of the files that run at a
+ * time.
  */
 export async function runFiles(files: readonly string[], atOnce: number): Promise<FileOutcome[]> {
   const logs = mkdtempSync(join(tmpdir(), "shorthop-logs-"));
@@ -75,7 +79,10 @@ export async function runFiles(files: readonly string[], atOnce: number): Promis
   return outcomes;
 }
 
-/** Starts a stack for files that share it; each that needs a DNS server starts it at the address the stack asks. */
+/**
+ * Starts a stack for files that share it; each that needs a DNS server starts it at the address the
+ * stack asks.
+ */
 async function startLaneStack(): Promise<LaneStack> {
   const dns = `127.0.0.1:${freePort()}`;
   const stack = await startStack({ env: { DNS_SERVERS: dns } });

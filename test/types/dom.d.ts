@@ -1,4 +1,7 @@
-/** The parts of the DOM that tests use in functions that run in a page. React's types declare `Element` without any. */
+/**
+ * The parts of the DOM that tests use in functions that run in a page. React's types declare
+ * `Element` without any.
+ */
 interface Element {
   readonly textContent: string | null;
   readonly firstChild: Element | null;

@@ -1,7 +1,8 @@
 /**
- * `bun run test:upgrade [--repository PATH]`: runs the program before batches with clicks in flight, kills it, and goes on
- * with this one on the same data. Nothing may be lost or counted twice. The old program is taken from the history of the
- * repository; where it is missing, as in an archive or a shallow clone, nothing is tested.
+ * `bun run test:upgrade [--repository PATH]`: runs the program before batches with clicks in
+ * flight, kills it, and goes on with this one on the same data. Nothing may be lost or counted
+ * twice. The old program is taken from the history of the repository; where it is missing, as in an
+ * archive or a shallow clone, nothing is tested.
  */
 import { parseArgs } from "node:util";
 

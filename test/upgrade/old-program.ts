@@ -4,9 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 /**
- * Extracts the last version without `path` into a temporary folder, which shares packages and downloaded programs with
- * the repository; undefined if the repository does not have it. The packages it needs must not have changed. A version
- * is named by what it lacks, as hashes of commits change when a history is rewritten.
+ * Extracts the last version without `path` into a temporary folder, which shares packages and
+ * downloaded programs with the repository; undefined if the repository does not have it. The
+ * packages it needs must not have changed. A version is named by what it lacks, as hashes of
+ * commits change when a history is rewritten.
  */
 export function extractProgramBefore(
   repository: string,

@@ -94,8 +94,8 @@ export async function runUpgrade(oldRoot: string, log: (line: string) => void): 
 }
 
 /**
- * Ends the old program's workers with one segment that is stored and not acknowledged, one whose insert never arrived,
- * and one that is in `clicks`, but not in the rollups.
+ * Ends the old program's workers with one segment that is stored and not acknowledged, one whose
+ * insert never arrived, and one that is in `clicks`, but not in the rollups.
  */
 async function killOldWorkers(stack: Stack): Promise<void> {
   const lossy = startLossyClickHouse(() => stack.info().clickhouse_url);

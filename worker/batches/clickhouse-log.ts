@@ -56,8 +56,8 @@ const entryRow = z.object({
 const OF_OWNER = "epoch = {epoch: UInt64} AND owner = {owner: String}";
 
 /**
- * Creates the log. A read must see every entry that was appended before it: replicas need settings for that, see
- * docs/batches.md.
+ * Creates the log. A read must see every entry that was appended before it: replicas need settings
+ * for that, see docs/batches.md.
  */
 export function createBatchLog(client: ClickHouseClient): BatchLog {
   async function append(row: Row): Promise<void> {

@@ -11,12 +11,18 @@ import { ROW_COLUMNS } from "../enrich/rows.ts";
 import type { ClickSpan } from "./deps.ts";
 import { createSegmentIndex, type SegmentIndex } from "./segment-index.ts";
 
-/** How far back the first owner reads which segments are stored. Older ones are looked up when they are delivered. */
+/**
+ * How far back the first owner reads which segments are stored. Older ones are looked up when they
+ * are delivered.
+ */
 const HISTORY_DAYS = 4;
 
 const UINT32_MAX = 2 ** 32 - 1;
 
-/** Age of the clicks among which the first owner looks for half-done inserts. The consistency check covers older ones. */
+/**
+ * Age of the clicks among which the first owner looks for half-done inserts. The consistency check
+ * covers older ones.
+ */
 const HALF_DONE_SECONDS = HOUR_SECONDS;
 
 /** The rows of segments, all of whose clicks are in a time span. */
@@ -49,8 +55,8 @@ export async function findStored(
 }
 
 /**
- * Reads the rows of segments as the bytes of an insert (row-insert.ts): at most those of a batch. The clicks of all of them
- * must be in the span.
+ * Reads the rows of segments as the bytes of an insert (row-insert.ts): at most those of a batch.
+ * The clicks of all of them must be in the span.
  */
 export async function readRows(
   client: ClickHouseClient,
@@ -71,9 +77,9 @@ export async function readRows(
 }
 
 /**
- * Reads which segments have rows in the last {@link HISTORY_DAYS}, before there is a log, one day after the other. If there
- * are any, requests a repair of the rollups of today: an earlier version inserted each segment by itself, and its last inserts
- * may be half done.
+ * Reads which segments have rows in the last {@link HISTORY_DAYS}, before there is a log, one day
+ * after the other. If there are any, requests a repair of the rollups of today: an earlier version
+ * inserted each segment by itself, and its last inserts may be half done.
  */
 export async function readHistory(client: ClickHouseClient): Promise<SegmentIndex> {
   const index = createSegmentIndex();
@@ -104,7 +110,10 @@ export async function readHistory(client: ClickHouseClient): Promise<SegmentInde
 
 const startOfDay = (seconds: number): number => Math.floor(seconds / DAY_SECONDS) * DAY_SECONDS;
 
-/** The whole days of the clicks among which half-done inserts are looked for: today, and yesterday just after midnight. */
+/**
+ * The whole days of the clicks among which half-done inserts are looked for: today, and yesterday
+ * just after midnight.
+ */
 function recentDays(): BucketRange {
   const now = Date.now() / 1_000;
   return { from: startOfDay(now - HALF_DONE_SECONDS), to: startOfDay(now) + DAY_SECONDS };

@@ -1,4 +1,6 @@
-/** Goal: a batch keeps its bounds whatever the segments contain, and none is lost or returned twice. */
+/**
+ * Goal: a batch keeps its bounds whatever the segments contain, and none is lost or returned twice.
+ */
 import { expect, test } from "bun:test";
 
 import fc from "fast-check";

@@ -1,6 +1,6 @@
 /**
- * Collects delivered segments into the next batch. While a batch is being inserted the next one is collected, so
- * batches grow with the load instead of getting more frequent.
+ * Collects delivered segments into the next batch. While a batch is being inserted the next one is
+ * collected, so batches grow with the load instead of getting more frequent.
  */
 import type { JsMsg } from "nats";
 
@@ -18,14 +18,22 @@ const ROWS_MAX = 60_000;
 const SEGMENTS_MAX = 2_000;
 const BYTES_MAX = 16 * 1024 ** 2;
 
-/** A batch is closed when its first segment is this old, and the last batch was closed this long ago. */
+/**
+ * A batch is closed when its first segment is this old, and the last batch was closed this long
+ * ago.
+ */
 const AGE_MS = 300;
 const INTERVAL_MS = 1_000;
 
-/** After this time without a segment, `take` returns an empty batch: the insert loop also confirms and repairs. */
+/**
+ * After this time without a segment, `take` returns an empty batch: the insert loop also confirms
+ * and repairs.
+ */
 const IDLE_MS = 5_000;
 
-/** A segment that is collected and not stored yet. Its messages are acknowledged when it is stored. */
+/**
+ * A segment that is collected and not stored yet. Its messages are acknowledged when it is stored.
+ */
 export type HeldSegment = BatchSegment &
   SegmentRows & {
     bytes: number;
@@ -42,8 +50,8 @@ export type Collector = {
   /** A segment that is being collected or inserted. */
   find(id: SegmentId): HeldSegment | undefined;
   /**
-   * Resolves with the batch when it is due, with an empty batch after {@link IDLE_MS}, and with what is collected, which can
-   * be nothing, when the collector is closed.
+   * Resolves with the batch when it is due, with an empty batch after {@link IDLE_MS}, and with
+   * what is collected, which can be nothing, when the collector is closed.
    */
   take(): Promise<HeldSegment[]>;
   /** Forgets segments that {@link Collector.take} returned. */

@@ -23,22 +23,30 @@ export type BatchSegment = SegmentId &
 
 export type OwnerDeps = {
   log: BatchLog;
-  /** Inserts the rows of segments as one block, unless the token was inserted before. It can be repeated. */
+  /**
+   * Inserts the rows of segments as one block, unless the token was inserted before. It can be
+   * repeated.
+   */
   insert: (token: string, rows: readonly Buffer[]) => Promise<void>;
   /** Whether an error of `insert` means that ClickHouse will never accept these rows. */
   isRejected: (error: unknown) => boolean;
-  /** Returns which of these segments have rows in ClickHouse. All their clicks must be in the span. */
+  /**
+   * Returns which of these segments have rows in ClickHouse. All their clicks must be in the span.
+   */
   findStored: (segments: SegmentId[], span: ClickSpan) => Promise<SegmentId[]>;
   /**
-   * Reads the rows of these segments that ClickHouse stores, in the form that `insert` takes; empty if there are none. All
-   * their clicks must be in the span.
+   * Reads the rows of these segments that ClickHouse stores, in the form that `insert` takes; empty
+   * if there are none. All their clicks must be in the span.
    */
   readRows: (segments: SegmentId[], span: ClickSpan) => Promise<Buffer>;
   /** Reads which segments ClickHouse stores, for the first owner, before there is a log. */
   readHistory: () => Promise<SegmentIndex>;
   /** Finds the segments of a manifest that are still in the stream. */
   findInStream: (segments: SegmentIndex, sequences: string) => Promise<BatchSegment[]>;
-  /** Repeats an operation until it succeeds. Throws final errors at once, and any error when the worker stops. */
+  /**
+   * Repeats an operation until it succeeds. Throws final errors at once, and any error when the
+   * worker stops.
+   */
   retry: <T>(operation: () => Promise<T>, isFinal?: (error: unknown) => boolean) => Promise<T>;
   /** Called when a batch in doubt was settled: no worker may have counted its clicks yet. */
   onSettled: () => void;

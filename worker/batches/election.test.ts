@@ -1,4 +1,7 @@
-/** Goal: a worker takes over from one that has ended, and not from one that is at work, whatever clocks say. */
+/**
+ * Goal: a worker takes over from one that has ended, and not from one that is at work, whatever
+ * clocks say.
+ */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 
 import { HOUR_MS } from "../../shared/durations.ts";
@@ -25,8 +28,8 @@ const POLL_MS = 500;
 type Seen = ClaimSight | number | undefined;
 
 /**
- * Waits with these sights of the claim, one a poll, on a clock of its own; returns how many it took, after the log's
- * lines.
+ * Waits with these sights of the claim, one a poll, on a clock of its own; returns how many it
+ * took, after the log's lines.
  */
 async function countSights(sights: readonly Seen[]) {
   let polls = 0;

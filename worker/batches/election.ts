@@ -1,6 +1,7 @@
 /**
- * Decides when a worker may try to take over: when no worker fetches segments or renews a claim. The state of the durable
- * consumer and the claim are only hints. A wrong hint does no harm: the log of batches decides who the owner is.
+ * Decides when a worker may try to take over: when no worker fetches segments or renews a claim.
+ * The state of the durable consumer and the claim are only hints. A wrong hint does no harm: the
+ * log of batches decides who the owner is.
  */
 import type { ConsumerInfo } from "nats";
 
@@ -11,17 +12,21 @@ import { RENEWED_MS } from "./renewal.ts";
 const POLL_MS = 500;
 
 /**
- * Time without a fetch after which a worker may take over. An owner nearly always has a fetch waiting. It has none while its
- * next batch is full and the insert takes long; then it renews its claim instead.
+ * Time without a fetch after which a worker may take over. An owner nearly always has a fetch
+ * waiting. It has none while its next batch is full and the insert takes long; then it renews its
+ * claim instead.
  */
 const QUIET_MS = 3_000;
 
-/** The same for a worker that has seen no fetch since it started: it is probably the only worker. */
+/**
+ * The same for a worker that has seen no fetch since it started: it is probably the only worker.
+ */
 const FIRST_QUIET_MS = 500;
 
 /**
- * The longest such time. A new owner does not fetch while it settles batches in doubt, which takes longer the more clicks a
- * day has. A worker that takes over meanwhile would start this again, so a worker doubles its wait whenever it loses.
+ * The longest such time. A new owner does not fetch while it settles batches in doubt, which takes
+ * longer the more clicks a day has. A worker that takes over meanwhile would start this again, so a
+ * worker doubles its wait whenever it loses.
  */
 const QUIET_MAX_MS = 60_000;
 
@@ -59,10 +64,11 @@ export async function waitUntilQuiet(deps: ElectionDeps): Promise<void> {
 }
 
 /**
- * Creates the function that returns for each sight of the claim whether its owner has been quiet for {@link RENEWED_MS}.
- * This worker's own clock measures that, from the last change it saw: ClickHouse's clock may have been ahead when the claim
- * was written, or may have been turned back since. ClickHouse's clock counts only when the claim is old by it; then a worker
- * that has just started need not wait.
+ * Creates the function that returns for each sight of the claim whether its owner has been quiet
+ * for {@link RENEWED_MS}. This worker's own clock measures that, from the last change it saw:
+ * ClickHouse's clock may have been ahead when the claim was written, or may have been turned back
+ * since. ClickHouse's clock counts only when the claim is old by it; then a worker that has just
+ * started need not wait.
  */
 function createClaimWatch(
   log: Pick<Log, "warn">,

@@ -1,10 +1,13 @@
 /**
- * The entries of the log of batches (docs/batches.md), and the state that they add up to. Entries are only appended, and
- * appending one twice has the same meaning as once.
+ * The entries of the log of batches (docs/batches.md), and the state that they add up to. Entries
+ * are only appended, and appending one twice has the same meaning as once.
  */
 import { addSegments, createSegmentIndex, RANGES_MAX, type SegmentIndex } from "./segment-index.ts";
 
-/** A worker's claim to be the owner: the highest epoch wins; of the same epoch, the greater owner id. */
+/**
+ * A worker's claim to be the owner: the highest epoch wins; of the same epoch, the greater owner
+ * id.
+ */
 export type Claim = {
   epoch: number;
   /** Random, new for each claim. */
@@ -17,7 +20,10 @@ export type Manifest = {
   token: string;
   /** The batch's segments, as `formatSegments` writes them. */
   segments: string;
-  /** Ranges of their sequences in the stream: a hint, because a stream can be rolled back or recreated. */
+  /**
+   * Ranges of their sequences in the stream: a hint, because a stream can be rolled back or
+   * recreated.
+   */
   sequences: string;
   /** Unix milliseconds of the first and the last click. */
   firstClick: number;
@@ -27,19 +33,24 @@ export type Manifest = {
 };
 
 /**
- * A message of the stream, and the time when JetStream stored it in Unix nanoseconds: a message that is published again has
- * another time. As a number the time is rounded, always in the same way.
+ * A message of the stream, and the time when JetStream stored it in Unix nanoseconds: a message
+ * that is published again has another time. As a number the time is rounded, always in the same
+ * way.
  */
 export type Position = { sequence: number; publishedAt: number };
 
 /** Entries of an owner after its last checkpoint. Both entries of a batch have its number. */
 export type BatchEntry =
   | { kind: "manifest"; number: number; manifest: Manifest }
-  /** Which segments of a batch are stored: written if not all are, or if the owner stopped after the batch. */
+  /**
+   * Which segments of a batch are stored: written if not all are, or if the owner stopped after the
+   * batch.
+   */
   | { kind: "settled"; number: number; segments: string };
 
 /**
- * The whole state after the batch `number`. It replaces the owner's earlier entries and all entries of other owners.
+ * The whole state after the batch `number`. It replaces the owner's earlier entries and all entries
+ * of other owners.
  */
 export type Checkpoint = {
   number: number;
@@ -55,7 +66,10 @@ export type Checkpoint = {
 export type ClaimSight = {
   /** Changes whenever the claim is appended again. */
   key: string;
-  /** Milliseconds since it was last appended, by ClickHouse's clock; undefined if all its entries are in the future. */
+  /**
+   * Milliseconds since it was last appended, by ClickHouse's clock; undefined if all its entries
+   * are in the future.
+   */
   ageMs: number | undefined;
   /** Milliseconds by which its newest entry is ahead of ClickHouse's clock; 0 if it is not. */
   aheadMs: number;
@@ -85,8 +99,8 @@ export type LogState = {
 };
 
 /**
- * Derives the state from a checkpoint and the entries after it, in any order. An owner inserts one batch at a time, so
- * only its last one is in doubt: the manifest after it says that it was stored.
+ * Derives the state from a checkpoint and the entries after it, in any order. An owner inserts one
+ * batch at a time, so only its last one is in doubt: the manifest after it says that it was stored.
  */
 export function replayLog(
   { segments, open, number, position: reached }: Checkpoint,

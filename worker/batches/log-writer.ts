@@ -8,7 +8,10 @@ import { formatSegmentIds } from "./segment-index.ts";
 /** Batches after which an owner writes a checkpoint: about eight minutes at full load. */
 const CHECKPOINT_BATCHES = 500;
 
-/** Age of its last checkpoint after which an owner writes one: far below the TTL of the log (0005_batches.sql). */
+/**
+ * Age of its last checkpoint after which an owner writes one: far below the TTL of the log
+ * (0005_batches.sql).
+ */
 const CHECKPOINT_AGE_MS = DAY_MS;
 
 export type Batch = { number: number; manifest: Manifest };

@@ -1,4 +1,7 @@
-/** Goal: every segment is stored once, with the same rows in every table, however owners are killed, paused and continued. */
+/**
+ * Goal: every segment is stored once, with the same rows in every table, however owners are killed,
+ * paused and continued.
+ */
 import { describe, expect, test } from "bun:test";
 
 import { formatSegmentId, type SegmentId } from "../../shared/contracts/click-segment.ts";

@@ -1,39 +1,47 @@
 /**
- * The owner of the clicks: the only worker that inserts them. It stores each click once, even if a worker dies between two
- * steps.
+ * The owner of the clicks: the only worker that inserts them. It stores each click once, even if a
+ * worker dies between two steps.
  *
- * Clicks arrive in segments. A segment has up to 2,000 clicks and an id that never changes. It is one JetStream message, which
- * JetStream delivers again until it is acknowledged. The owner inserts many segments together, as a batch. It records what it
- * does in the batch log, a table in ClickHouse whose entries are appended and never changed. For each batch it takes four steps:
+ * Clicks arrive in segments. A segment has up to 2,000 clicks and an id that never changes. It is
+ * one JetStream message, which JetStream delivers again until it is acknowledged. The owner inserts
+ * many segments together, as a batch. It records what it does in the batch log, a table in
+ * ClickHouse whose entries are appended and never changed. For each batch it takes four steps:
  *
- * 1. The owner writes a manifest to the log: the ids of the batch's segments, and a token. A manifest is called open, or in
- *    doubt, until it is known which of its segments are stored.
+ * 1. The owner writes a manifest to the log: the ids of the batch's segments, and a token. A
+ *    manifest is called open, or in doubt, until it is known which of its segments are stored.
  * 2. It reads the highest claim in the log, and continues only if the claim is its own.
- * 3. It inserts the rows under the token. A ClickHouse table ignores an insert whose token it has already seen, among its last
- *    10,000. Each table decides this for itself: `clicks`, and every rollup (a table of counts) that a view fills from the
- *    insert.
- * 4. It adds the segments to its index of stored segments, which is in memory. Then its caller acknowledges the messages.
+ * 3. It inserts the rows under the token. A ClickHouse table ignores an insert whose token it has
+ *    already seen, among its last 10,000. Each table decides this for itself: `clicks`, and every
+ *    rollup (a table of counts) that a view fills from the insert.
+ * 4. It adds the segments to its index of stored segments, which is in memory. Then its caller
+ *    acknowledges the messages.
  *
  * A segment in the index is acknowledged and not stored again, however often it is delivered.
  *
- * A worker that takes over writes a claim with the next epoch (the highest claim wins; of equal epochs, the greater owner id),
- * and then reads the log, from which it builds its index. What it finds depends on how far the previous owner got:
+ * A worker that takes over writes a claim with the next epoch (the highest claim wins; of equal
+ * epochs, the greater owner id), and then reads the log, from which it builds its index. What it
+ * finds depends on how far the previous owner got:
  *
- * - It died before step 1: nothing is in the log. JetStream delivers the segments to the new owner, which stores them.
- * - It died after step 1: a manifest is in doubt, and its rows may be in all tables, in some, or in none. The new owner settles
- *   it (`settle.ts`). It reads the batch's rows back from `clicks` and inserts them once more under the manifest's token:
- *   `clicks` ignores them, because it has seen the token; a rollup that has not seen it takes them. Then it inserts the batch's
- *   segments from the stream under the same token, which stores them if nothing was stored. Finally it looks up which of the
- *   segments are in `clicks`, and adds these to its index. If none of them is in `clicks` or in the stream, the manifest
- *   stays open until JetStream delivers one, which is then first inserted under the same token.
- * - It died after step 3, before the acknowledgements: the manifest is settled in the same way, which changes nothing.
- *   JetStream delivers the segments again, and the index has them.
- * - It was only paused, and resumes: its late insert is ignored if the settlement has inserted under its token. Otherwise the
- *   manifest is still open, and a segment that is delivered again meets the rows of the late insert.
+ * - It died before step 1: nothing is in the log. JetStream delivers the segments to the new owner,
+ *   which stores them.
+ * - It died after step 1: a manifest is in doubt, and its rows may be in all tables, in some, or in
+ *   none. The new owner settles it (`settle.ts`). It reads the batch's rows back from `clicks` and
+ *   inserts them once more under the manifest's token: `clicks` ignores them, because it has seen
+ *   the token; a rollup that has not seen it takes them. Then it inserts the batch's segments from
+ *   the stream under the same token, which stores them if nothing was stored. Finally it looks up
+ *   which of the segments are in `clicks`, and adds these to its index. If none of them is in
+ *   `clicks` or in the stream, the manifest stays open until JetStream delivers one, which is then
+ *   first inserted under the same token.
+ * - It died after step 3, before the acknowledgements: the manifest is settled in the same way,
+ *   which changes nothing. JetStream delivers the segments again, and the index has them.
+ * - It was only paused, and resumes: its late insert is ignored if the settlement has inserted
+ *   under its token. Otherwise the manifest is still open, and a segment that is delivered again
+ *   meets the rows of the late insert.
  *
- * No insert escapes the new owner: an owner writes its manifest and then reads the claims; a new owner writes its claim and then
- * reads the manifests. So either the old owner sees the claim and stops, or the new owner sees the manifest and settles it.
- * docs/batches.md says what starts a takeover, and what happens when the log or the stream is lost.
+ * No insert escapes the new owner: an owner writes its manifest and then reads the claims; a new
+ * owner writes its claim and then reads the manifests. So either the old owner sees the claim and
+ * stops, or the new owner sees the manifest and settles it. docs/batches.md says what starts a
+ * takeover, and what happens when the log or the stream is lost.
  */
 import type { SegmentId } from "../../shared/contracts/click-segment.ts";
 import { DAY_MS } from "../../shared/durations.ts";
@@ -58,13 +66,17 @@ import {
 } from "./segment-index.ts";
 import { complete, indexStored, settle } from "./settle.ts";
 
-/** Maximum number of open manifests, which bounds the size of a checkpoint. Beyond it, the oldest is dropped. */
+/**
+ * Maximum number of open manifests, which bounds the size of a checkpoint. Beyond it, the oldest is
+ * dropped.
+ */
 const OPEN_MAX = 100;
 
 /**
- * A segment whose clicks are all older is looked up among the stored clicks before it is inserted. A redirector that was
- * offline for long delivers such segments, and the index has only the last four days if the log was lost with ClickHouse. The
- * time here is shorter, because ClickHouse's clock can differ.
+ * A segment whose clicks are all older is looked up among the stored clicks before it is inserted.
+ * A redirector that was offline for long delivers such segments, and the index has only the last
+ * four days if the log was lost with ClickHouse. The time here is shorter, because ClickHouse's
+ * clock can differ.
  */
 const OLD_MS = 3 * DAY_MS;
 
@@ -76,15 +88,21 @@ export type Owner = {
   /** Whether the segment is stored. */
   has(id: SegmentId): boolean;
   /**
-   * Stores segments, and returns those that ClickHouse rejects. Throws {@link LostOwnershipError}, or when the worker stops:
-   * then the segments may be stored or not, and the next owner settles that.
+   * Stores segments, and returns those that ClickHouse rejects. Throws {@link LostOwnershipError},
+   * or when the worker stops: then the segments may be stored or not, and the next owner settles
+   * that.
    */
   store<Segment extends BatchSegment>(
     segments: readonly Segment[],
   ): Promise<RejectedSegment<Segment>[]>;
-  /** Throws {@link LostOwnershipError} when another worker has taken over, or an error of the log. */
+  /**
+   * Throws {@link LostOwnershipError} when another worker has taken over, or an error of the log.
+   */
   confirm(): Promise<void>;
-  /** Does work that may take long, and renews the claim meanwhile, so that no other worker takes over. */
+  /**
+   * Does work that may take long, and renews the claim meanwhile, so that no other worker takes
+   * over.
+   */
   renewWhile<T>(work: () => Promise<T>): Promise<T>;
   /** Writes in the log that the last batch is stored, so that the next owner need not settle it. */
   release(): Promise<void>;
@@ -103,8 +121,8 @@ type Work = OwnerDeps & {
 };
 
 /**
- * Claims the log, and settles the batches that earlier owners left in doubt. Throws {@link LostOwnershipError} when another
- * worker's claim is higher.
+ * Claims the log, and settles the batches that earlier owners left in doubt. Throws {@link
+ * LostOwnershipError} when another worker's claim is higher.
  */
 export async function takeOver(deps: OwnerDeps): Promise<Owner> {
   const { log, retry } = deps;
@@ -112,7 +130,8 @@ export async function takeOver(deps: OwnerDeps): Promise<Owner> {
   const claim: Claim = { epoch: (before?.epoch ?? 0) + 1, owner: newUuid() };
   await log.claim(claim);
   const confirm = () => confirmClaim(log, claim);
-  // Only after the claim: this read sees all that was written before it, and later writers see the claim.
+  // Only after the claim: this read sees all that was written before it, and later writers see the
+  // claim.
   const found = await log.read();
   const { index, inDoubt, ...reached } =
     found === undefined
@@ -126,8 +145,8 @@ export async function takeOver(deps: OwnerDeps): Promise<Owner> {
     position: position.last,
   }));
   const work: Work = { ...deps, confirm, index, open, writer, position };
-  // Before any insert: entries that other workers write from now on have no effect, and the next owner knows which
-  // manifests are open.
+  // Before any insert: entries that other workers write from now on have no effect, and the next
+  // owner knows which manifests are open.
   await writer.writeCheckpoint();
   await retry(confirm, isLost);
   await renewWhile(log, claim, () => settleFromStream(work));
@@ -155,7 +174,10 @@ async function confirmClaim(log: BatchLog, claim: Claim): Promise<void> {
     throw new LostOwnershipError("Another worker has taken over.");
 }
 
-/** Settles the manifests that earlier owners left open, with the segments that are still in the stream. */
+/**
+ * Settles the manifests that earlier owners left open, with the segments that are still in the
+ * stream.
+ */
 async function settleFromStream(work: Work): Promise<void> {
   const { open, retry, findInStream, writer } = work;
   if (open.length === 0) return;

@@ -1,8 +1,9 @@
 /**
- * Checks that the durable consumer's position belongs to the stream. JetStream stores a consumer's position apart from the
- * stream, and one can survive without the other: after a power loss the consumer may be newer than the stream, and a
- * recreated stream may get the old stream's consumer. New messages then get sequences that the consumer regards as
- * acknowledged, and would never be delivered. So the owner remembers its last message.
+ * Checks that the durable consumer's position belongs to the stream. JetStream stores a consumer's
+ * position apart from the stream, and one can survive without the other: after a power loss the
+ * consumer may be newer than the stream, and a recreated stream may get the old stream's consumer.
+ * New messages then get sequences that the consumer regards as acknowledged, and would never be
+ * delivered. So the owner remembers its last message.
  */
 import type { NatsConnection } from "nats";
 
@@ -25,8 +26,9 @@ async function isInStream(
 }
 
 /**
- * Recreates the durable consumer if the stream is not the one of this position, so that the whole stream is delivered: the
- * index of segments knows which of them are stored. Returns whether it did.
+ * Recreates the durable consumer if the stream is not the one of this position, so that the whole
+ * stream is delivered: the index of segments knows which of them are stored. Returns whether it
+ * did.
  */
 export async function resetConsumerIfMoved(
   connection: NatsConnection,

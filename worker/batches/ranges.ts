@@ -1,4 +1,6 @@
-/** Sets of integers as sorted, disjoint, inclusive ranges: numbers with few gaps need few ranges. */
+/**
+ * Sets of integers as sorted, disjoint, inclusive ranges: numbers with few gaps need few ranges.
+ */
 
 /** `[first, last]` of each range, in order; ranges neither overlap nor touch. */
 export type Ranges = [first: number, last: number][];

@@ -1,7 +1,8 @@
 /**
- * Renews an owner's claim during long work, such as an insert into a busy ClickHouse. The next batch is full then, so the
- * owner fetches nothing, and another worker would take over, which would make ClickHouse busier still. To renew a claim is
- * to append it again, which has the same meaning as once.
+ * Renews an owner's claim during long work, such as an insert into a busy ClickHouse. The next
+ * batch is full then, so the owner fetches nothing, and another worker would take over, which would
+ * make ClickHouse busier still. To renew a claim is to append it again, which has the same meaning
+ * as once.
  */
 import type { BatchLog, Claim } from "./entries.ts";
 
@@ -10,7 +11,9 @@ const RENEW_MS = 2_000;
 /** An owner whose claim was appended within this time is at work. */
 export const RENEWED_MS = 6_000;
 
-/** Longest time for which a claim is renewed: another worker may be able to do what this one cannot. */
+/**
+ * Longest time for which a claim is renewed: another worker may be able to do what this one cannot.
+ */
 const BUSY_MAX_MS = 60_000;
 
 /** Does work that may take long, and renews the claim meanwhile. */

@@ -1,4 +1,7 @@
-/** Repairs the differences that a comparison suspected while clicks were stored, by the owner between its inserts. */
+/**
+ * Repairs the differences that a comparison suspected while clicks were stored, by the owner
+ * between its inserts.
+ */
 import type postgres from "postgres";
 
 import {
@@ -15,7 +18,10 @@ import { isLost } from "./deps.ts";
 /** Pause before a repair is retried that could not get PostgreSQL's lock. */
 const RETRY_MS = 10_000;
 
-/** Most lists of suspected differences that wait. Beyond it, the next comparison finds the oldest again. */
+/**
+ * Most lists of suspected differences that wait. Beyond it, the next comparison finds the oldest
+ * again.
+ */
 const SUSPECTED_MAX = 10;
 
 /** Time for suspected differences between two inserts: clicks wait meanwhile. */
@@ -23,15 +29,15 @@ const SLICE_MS = 2_000;
 
 export type Repairs = {
   /**
-   * Works on the suspected differences for a while. They wait while PostgreSQL is down, because two repairs at once would be
-   * wrong. Throws `LostOwnershipError` when `confirm` does: clicks that another owner is inserting would look like
-   * differences.
+   * Works on the suspected differences for a while. They wait while PostgreSQL is down, because two
+   * repairs at once would be wrong. Throws `LostOwnershipError` when `confirm` does: clicks that
+   * another owner is inserting would look like differences.
    */
   repair(confirm: () => Promise<void>): Promise<void>;
   /**
-   * Compares these buckets again between the next inserts, and rebuilds those that still differ: clicks that were being
-   * inserted during the first comparison are no difference. `done` is called with the rebuilt buckets, unless another worker
-   * takes over before.
+   * Compares these buckets again between the next inserts, and rebuilds those that still differ:
+   * clicks that were being inserted during the first comparison are no difference. `done` is called
+   * with the rebuilt buckets, unless another worker takes over before.
    */
   suspect(differences: readonly Difference[], done: (rebuilt: Difference[]) => void): void;
 };
@@ -51,7 +57,10 @@ type Comparison = {
   done: (rebuilt: Difference[]) => void;
 };
 
-/** Creates the repairs. They must run while nothing is inserted: a click on its way looks like a difference. */
+/**
+ * Creates the repairs. They must run while nothing is inserted: a click on its way looks like a
+ * difference.
+ */
 export function createRepairs({ sql, clickhouse, log, onRebuilt }: RepairsDeps): Repairs {
   const suspected: Comparison[] = [];
   let retryAt = 0;

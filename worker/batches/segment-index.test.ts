@@ -1,5 +1,6 @@
 /**
- * Goal: the index knows exactly the segments that were added, and keeps its bound by forgetting the oldest journals.
+ * Goal: the index knows exactly the segments that were added, and keeps its bound by forgetting the
+ * oldest journals.
  */
 import { expect, test } from "bun:test";
 

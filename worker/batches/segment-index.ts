@@ -1,14 +1,14 @@
 /**
- * The index of segments: which ones are stored. The segments of a journal are numbered without gaps, so a journal
- * needs one range, and a few more while segments are on their way.
+ * The index of segments: which ones are stored. The segments of a journal are numbered without
+ * gaps, so a journal needs one range, and a few more while segments are on their way.
  */
 import type { SegmentId } from "../../shared/contracts/click-segment.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { addToRanges, formatRanges, inRanges, parseRanges, type Ranges } from "./ranges.ts";
 
 /**
- * Most ranges of an index: about 20 MB of memory, and 5 MB of a checkpoint. Beyond it, the journal to which nothing was
- * added for the longest time is forgotten.
+ * Most ranges of an index: about 20 MB of memory, and 5 MB of a checkpoint. Beyond it, the journal
+ * to which nothing was added for the longest time is forgotten.
  */
 export const RANGES_MAX = 100_000;
 
@@ -68,7 +68,10 @@ export const formatSegments = (index: SegmentIndex): string =>
     .map(([journalId, ranges]) => `${journalId}:${formatRanges(ranges)}`)
     .join(" ");
 
-/** Adds the segments in a text of {@link formatSegments} to an index. Throws when the text is malformed. */
+/**
+ * Adds the segments in a text of {@link formatSegments} to an index. Throws when the text is
+ * malformed.
+ */
 export function addSegments(index: SegmentIndex, text: string): void {
   if (text === "") return;
   for (const part of text.split(" ")) {

@@ -1,4 +1,7 @@
-/** Goal: a batch in doubt is completed in every table with the rows that `clicks` has, and without a comparison. */
+/**
+ * Goal: a batch in doubt is completed in every table with the rows that `clicks` has, and without a
+ * comparison.
+ */
 import { beforeEach, describe, expect, test } from "bun:test";
 
 import { newUuid } from "../../shared/ids.ts";
@@ -42,7 +45,9 @@ const workerWith = (made: string, stored: string, change: Partial<OwnerDeps> = {
   ...change,
 });
 
-/** An owner stores the segment and ends: whether every table has it is in doubt. Returns the token. */
+/**
+ * An owner stores the segment and ends: whether every table has it is in doubt. Returns the token.
+ */
 async function leaveInDoubt(): Promise<string> {
   const owner = await takeOver(workerWith("rows of the first", ""));
   await owner.store([{ ...SEGMENT, rows: Buffer.from("rows of the first") }]);

@@ -1,4 +1,6 @@
-/** Settles which segments of a batch in doubt are stored, and completes its insert in every rollup. */
+/**
+ * Settles which segments of a batch in doubt are stored, and completes its insert in every rollup.
+ */
 import type { SegmentId } from "../../shared/contracts/click-segment.ts";
 import type { BatchSegment, OwnerDeps } from "./deps.ts";
 import type { Manifest } from "./entries.ts";
@@ -21,9 +23,10 @@ export async function indexStored(
 }
 
 /**
- * Inserts rows under the token of a batch of which a part may be stored: each table drops them if it has the token. Returns
- * false if ClickHouse rejects them. Rows that are in no table are rejected again when they are delivered; those that are in
- * `clicks` are left to the consistency check, which adds them to the rollups.
+ * Inserts rows under the token of a batch of which a part may be stored: each table drops them if
+ * it has the token. Returns false if ClickHouse rejects them. Rows that are in no table are
+ * rejected again when they are delivered; those that are in `clicks` are left to the consistency
+ * check, which adds them to the rollups.
  */
 export async function complete(
   { insert, isRejected, retry }: Pick<SettleDeps, "insert" | "isRejected" | "retry">,
@@ -41,11 +44,12 @@ export async function complete(
 }
 
 /**
- * Settles a batch in doubt. The rows of it that are in `clicks` are inserted again under its token: a rollup that lacks them
- * gets exactly these rows, and not those that another version or other GeoIP data would make of the segments. Then the
- * segments at hand are inserted under its token, which stores them if nothing was stored. After that, a late insert under
- * this token, by a worker that was paused, has no effect. Returns the manifest if it stays open, because no segment of it is
- * at hand or stored.
+ * Settles a batch in doubt. The rows of it that are in `clicks` are inserted again under its token:
+ * a rollup that lacks them gets exactly these rows, and not those that another version or other
+ * GeoIP data would make of the segments. Then the segments at hand are inserted under its token,
+ * which stores them if nothing was stored. After that, a late insert under this token, by a worker
+ * that was paused, has no effect. Returns the manifest if it stays open, because no segment of it
+ * is at hand or stored.
  */
 export async function settle(
   deps: SettleDeps,
@@ -55,7 +59,8 @@ export async function settle(
 ): Promise<Manifest | undefined> {
   const { readRows, retry, onSettled } = deps;
   const ids = listIds(manifest);
-  // In a checkpoint of an earlier version: its segments are settled, and the consistency check compares its rollups.
+  // In a checkpoint of an earlier version: its segments are settled, and the consistency check
+  // compares its rollups.
   if (ids.length === 0) return undefined;
   const inClicks = await retry(() => readRows(ids, manifest));
   const rows = atHand.map((segment) => segment.rows);

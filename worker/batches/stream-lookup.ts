@@ -1,4 +1,7 @@
-/** Reads segments of a batch in doubt from the stream again, so that they can be inserted under its token. */
+/**
+ * Reads segments of a batch in doubt from the stream again, so that they can be inserted under its
+ * token.
+ */
 import type { NatsConnection } from "nats";
 
 import { formatSegmentId, readSegmentId } from "../../shared/contracts/click-segment.ts";
@@ -8,8 +11,8 @@ import type { SegmentIndex } from "./segment-index.ts";
 import { readSequences } from "./stream.ts";
 
 /**
- * Finds which of these segments are still in the stream, each once. The sequences are a hint: messages with them can be of
- * other segments.
+ * Finds which of these segments are still in the stream, each once. The sequences are a hint:
+ * messages with them can be of other segments.
  */
 export async function findInStream(
   connection: NatsConnection,

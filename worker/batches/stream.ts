@@ -21,14 +21,14 @@ import { newUuid } from "../../shared/ids.ts";
 import { parseRanges } from "./ranges.ts";
 
 /**
- * Time after which JetStream redelivers the segments of a killed worker. A worker that needs longer reports progress before
- * that, which restarts the time.
+ * Time after which JetStream redelivers the segments of a killed worker. A worker that needs longer
+ * reports progress before that, which restarts the time.
  */
 const ACK_WAIT_MS = 10_000;
 
 /**
- * Most segments delivered but not acknowledged: those of an owner's two batches (worker/batches/collector.ts), and as many
- * that earlier owners left.
+ * Most segments delivered but not acknowledged: those of an owner's two batches
+ * (worker/batches/collector.ts), and as many that earlier owners left.
  */
 const ACK_PENDING_MAX = 10_000;
 

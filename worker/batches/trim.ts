@@ -1,6 +1,7 @@
 /**
- * Keeps room in the stream for new segments. The stream keeps stored segments for days, in case ClickHouse loses them, and
- * rejects new ones when it is full. So the oldest stored segments are deleted before it is full.
+ * Keeps room in the stream for new segments. The stream keeps stored segments for days, in case
+ * ClickHouse loses them, and rejects new ones when it is full. So the oldest stored segments are
+ * deleted before it is full.
  */
 import type { NatsConnection } from "nats";
 
@@ -11,8 +12,8 @@ import { readConsumer } from "./stream.ts";
 const TRIMMED_TO = 0.5;
 
 /**
- * Deletes the oldest stored segments of a stream that is nearly full. The consumer's position must belong to this stream
- * (worker/batches/position.ts). Returns how many it deleted.
+ * Deletes the oldest stored segments of a stream that is nearly full. The consumer's position must
+ * belong to this stream (worker/batches/position.ts). Returns how many it deleted.
  */
 export async function trimStream(connection: NatsConnection): Promise<number> {
   const { streams } = await connection.jetstreamManager();

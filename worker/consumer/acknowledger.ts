@@ -1,4 +1,7 @@
-/** Ends the delivery of segments: acknowledges them, returns them to JetStream, or moves them to the dead letters. */
+/**
+ * Ends the delivery of segments: acknowledges them, returns them to JetStream, or moves them to the
+ * dead letters.
+ */
 import { headers, type JsMsg, type NatsConnection } from "nats";
 
 import { formatSegmentId, type SegmentId } from "../../shared/contracts/click-segment.ts";
@@ -28,7 +31,10 @@ export type Acknowledger = {
   deadLetter(messages: Messages, segment: DeadSegment): Promise<void>;
   /** Returns messages to JetStream, which delivers them to another worker. */
   returnToStream(messages: Messages): void;
-  /** Informs JetStream that the messages are still being processed, which postpones their redelivery. */
+  /**
+   * Informs JetStream that the messages are still being processed, which postpones their
+   * redelivery.
+   */
   reportProgress(messages: Messages): void;
 };
 

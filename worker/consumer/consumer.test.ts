@@ -1,4 +1,7 @@
-/** Goal: every segment in JetStream is stored and acknowledged once, or dead-lettered with the reason. */
+/**
+ * Goal: every segment in JetStream is stored and acknowledged once, or dead-lettered with the
+ * reason.
+ */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 
 import { ClickHouseError } from "@clickhouse/client";
@@ -39,7 +42,8 @@ import { createEnricher } from "../enrich/rows.ts";
 import { type Consumer, startConsumer } from "./consumer.ts";
 import type { ConsumerDeps } from "./context.ts";
 
-// Each test starts a real server and waits for it, all of them at once, on a machine that may be busy.
+// Each test starts a real server and waits for it, all of them at once, on a machine that may be
+// busy.
 setDefaultTimeout(180_000);
 
 const STREAM_BYTES_MAX = 64 * 1024 ** 2;
@@ -47,10 +51,15 @@ const STREAM_BYTES_MAX = 64 * 1024 ** 2;
 /** Enough for a few retries of the consumer; far less than JetStream takes to redeliver. */
 const SOON_MS = 8_000;
 
-/** A message that a busy machine's fetch gave up on its way is delivered again after ten seconds. */
+/**
+ * A message that a busy machine's fetch gave up on its way is delivered again after ten seconds.
+ */
 const REDELIVERED_MS = 30_000;
 
-/** How often a worker looks at the size of the stream, and how long it takes until it has surely done so. */
+/**
+ * How often a worker looks at the size of the stream, and how long it takes until it has surely
+ * done so.
+ */
 const TRIM_INTERVAL_MS = 200;
 const TRIM_MS = 3_000;
 

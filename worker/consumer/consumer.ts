@@ -1,7 +1,8 @@
 /**
- * Consumes segments from JetStream: stores them in batches and acknowledges them, or dead-letters them with the reason.
- * A segment is acknowledged only after its rows are in ClickHouse; until then JetStream redelivers it. Only one worker at
- * a time consumes, the owner (docs/batches.md); the others stand by.
+ * Consumes segments from JetStream: stores them in batches and acknowledges them, or dead-letters
+ * them with the reason. A segment is acknowledged only after its rows are in ClickHouse; until then
+ * JetStream redelivers it. Only one worker at a time consumes, the owner (docs/batches.md); the
+ * others stand by.
  */
 import type { NatsConnection } from "nats";
 
@@ -29,9 +30,15 @@ export type Consumer = {
   owner(): ({ epoch: number } & ReturnType<Owner["size"]>) | undefined;
   /** Batches of other owners that this worker settled. */
   settled(): number;
-  /** Age in seconds of the first click that this worker holds, 0 if none; undefined while it is not the owner. */
+  /**
+   * Age in seconds of the first click that this worker holds, 0 if none; undefined while it is not
+   * the owner.
+   */
   lagSeconds(): number | undefined;
-  /** Fetches no more segments, and resolves when those in flight are stored or returned to JetStream. */
+  /**
+   * Fetches no more segments, and resolves when those in flight are stored or returned to
+   * JetStream.
+   */
   stop(): Promise<void>;
 };
 
@@ -60,7 +67,10 @@ export function startConsumer(deps: ConsumerDeps): Consumer {
   };
 }
 
-/** Stands by until no worker stores clicks, takes over, and stands by again when another worker has taken over. */
+/**
+ * Stands by until no worker stores clicks, takes over, and stands by again when another worker has
+ * taken over.
+ */
 async function run(context: ConsumerContext): Promise<void> {
   const connection = await context.connection();
   /** How often in a row this worker lost the log. */

@@ -35,7 +35,10 @@ export type ConsumerDeps = {
   repair: Repairs["repair"];
   /** Called with the links of stored segments: they have new clicks. */
   onStored: (links: Iterable<ClickedLink>) => void;
-  /** Called when this worker has taken over: another one may have stored clicks that it did not count. */
+  /**
+   * Called when this worker has taken over: another one may have stored clicks that it did not
+   * count.
+   */
   onTakenOver: () => void;
   /** Called with the age of a batch's first click in seconds, when it is stored. */
   onBatch: (ageSeconds: number) => void;
@@ -57,11 +60,16 @@ export type ConsumerContext = ConsumerDeps & {
   };
   /** The connection to NATS; undefined when the worker stops before it is connected. */
   connection(): Promise<NatsConnection | undefined>;
-  /** How often the client has reconnected: the server may have forgotten what it had acknowledged. */
+  /**
+   * How often the client has reconnected: the server may have forgotten what it had acknowledged.
+   */
   reconnects(): number;
   /** Waits; resolves early when the worker stops. */
   sleep(ms: number): Promise<void>;
-  /** Repeats an operation until it succeeds. Throws final errors at once, and any error when the worker stops. */
+  /**
+   * Repeats an operation until it succeeds. Throws final errors at once, and any error when the
+   * worker stops.
+   */
   retry: OwnerDeps["retry"];
   /** Records why segments are not being stored. */
   interrupt(error: unknown): void;

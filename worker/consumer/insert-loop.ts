@@ -18,7 +18,10 @@ type InsertLoopDeps = {
   onBatch: (ageSeconds: number) => void;
 };
 
-/** Stores the collector's batches until it is closed. Throws when another worker has taken over, or this one stops. */
+/**
+ * Stores the collector's batches until it is closed. Throws when another worker has taken over, or
+ * this one stops.
+ */
 export async function runInsertLoop(deps: InsertLoopDeps): Promise<void> {
   const { owner, collector, repair, retry } = deps;
   for (;;) {

@@ -1,4 +1,7 @@
-/** Handles delivered messages: collects new segments, and acknowledges, returns or dead-letters all others. */
+/**
+ * Handles delivered messages: collects new segments, and acknowledges, returns or dead-letters all
+ * others.
+ */
 import type { JsMsg } from "nats";
 
 import { readSegmentId } from "../../shared/contracts/click-segment.ts";

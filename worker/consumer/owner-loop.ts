@@ -1,4 +1,7 @@
-/** The owner's loop: fetches segments for the insert loop, until another worker takes over or this one stops. */
+/**
+ * The owner's loop: fetches segments for the insert loop, until another worker takes over or this
+ * one stops.
+ */
 import type { NatsConnection } from "nats";
 
 import {
@@ -18,10 +21,15 @@ import { type ConsumerContext, RESTART_DELAY_MS } from "./context.ts";
 import { runInsertLoop } from "./insert-loop.ts";
 import { createMessageHandler, type MessageHandler } from "./message-handler.ts";
 
-/** Time between two progress reports to JetStream; a third of the time after which it redelivers a segment. */
+/**
+ * Time between two progress reports to JetStream; a third of the time after which it redelivers a
+ * segment.
+ */
 const PROGRESS_INTERVAL_MS = 3_000;
 
-/** Time between two checks of the stream's size: by far less than a quarter of it arrives meanwhile. */
+/**
+ * Time between two checks of the stream's size: by far less than a quarter of it arrives meanwhile.
+ */
 const TRIM_INTERVAL_MS = 5_000;
 
 /** Segments of one fetch: 24 MiB at most wait for room in a batch. */
@@ -127,8 +135,9 @@ async function fetchSegments(
 }
 
 /**
- * Creates the function that checks the consumer's position after each reconnect. It must run before any segment is
- * collected: the position in the next manifest would hide that the consumer's is wrong.
+ * Creates the function that checks the consumer's position after each reconnect. It must run before
+ * any segment is collected: the position in the next manifest would hide that the consumer's is
+ * wrong.
  */
 function createPositionCheck(
   { reconnects, log }: ConsumerContext,

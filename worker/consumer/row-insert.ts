@@ -6,9 +6,10 @@ import type { ClickHouseClient } from "@clickhouse/client";
 import { ROW_COLUMNS } from "../enrich/rows.ts";
 
 /**
- * Inserts the rows of segments, each in the format TabSeparated with {@link ROW_COLUMNS}. It is idempotent: the rows are
- * one block with a deduplication token, so ClickHouse stores them once, in `clicks` and in every rollup. The table
- * `incoming_clicks` itself stores nothing: its views write `clicks` and the rollups.
+ * Inserts the rows of segments, each in the format TabSeparated with {@link ROW_COLUMNS}. It is
+ * idempotent: the rows are one block with a deduplication token, so ClickHouse stores them once, in
+ * `clicks` and in every rollup. The table `incoming_clicks` itself stores nothing: its views write
+ * `clicks` and the rollups.
  */
 export async function insertRows(
   client: ClickHouseClient,

@@ -1,4 +1,7 @@
-/** Goal: rows are what enrichment derives from a segment, escaped so that ClickHouse reads exactly that. */
+/**
+ * Goal: rows are what enrichment derives from a segment, escaped so that ClickHouse reads exactly
+ * that.
+ */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 

@@ -1,6 +1,7 @@
 /**
- * Enrichment: converts a segment's bytes to the bytes of an insert into ClickHouse. For each header the encoded fields are
- * cached, so that a row is mostly copied. The rows depend only on the segment and the GeoIP data.
+ * Enrichment: converts a segment's bytes to the bytes of an insert into ClickHouse. For each header
+ * the encoded fields are cached, so that a row is mostly copied. The rows depend only on the
+ * segment and the GeoIP data.
  */
 import { type EncodedClick, readEncodedClick } from "../../shared/contracts/click-record.ts";
 import {
@@ -68,8 +69,8 @@ export type SegmentRows = SegmentId & {
 };
 
 /**
- * Makes a segment's rows; undefined when ClickHouse could never accept them, so that no such segment gets into a batch: its
- * bytes are not a segment, or a record is no click.
+ * Makes a segment's rows; undefined when ClickHouse could never accept them, so that no such
+ * segment gets into a batch: its bytes are not a segment, or a record is no click.
  */
 export type EnrichSegment = (segment: Buffer) => Promise<SegmentRows | undefined>;
 
@@ -83,16 +84,23 @@ type EnricherDeps = {
   ownHosts: ReadonlySet<string>;
 };
 
-/** Cached texts of each kind. A text has up to 1 KiB, so all caches together take some tens of MB at most. */
+/**
+ * Cached texts of each kind. A text has up to 1 KiB, so all caches together take some tens of MB at
+ * most.
+ */
 const CACHE_ENTRIES_MAX = 10_000;
 
 /**
- * After this time, other tasks of the event loop run, such as acknowledgements and health checks. A click whose texts are not
- * cached takes a tenth of a millisecond, and an attacker can fill segments with such clicks.
+ * After this time, other tasks of the event loop run, such as acknowledgements and health checks. A
+ * click whose texts are not cached takes a tenth of a millisecond, and an attacker can fill
+ * segments with such clicks.
  */
 const TURN_MS = 5;
 
-/** The latest time of a click, in Unix milliseconds: 2100-01-01, below the end of ClickHouse's `DateTime`. */
+/**
+ * The latest time of a click, in Unix milliseconds: 2100-01-01, below the end of ClickHouse's
+ * `DateTime`.
+ */
 const TIME_MAX = Date.UTC(2100, 0, 1);
 
 /** Expected bytes of a row, for the buffer's first size. */
@@ -159,7 +167,10 @@ const LINE_FEED = Buffer.from("\n");
 
 const isTime = (time: number): boolean => Number.isInteger(time) && time >= 0 && time < TIME_MAX;
 
-/** Writes the columns of a click before its position in the journal. Returns whether it is the click of a person. */
+/**
+ * Writes the columns of a click before its position in the journal. Returns whether it is the click
+ * of a person.
+ */
 type WriteClick = (
   writer: TextWriter,
   click: EncodedClick,
@@ -215,8 +226,8 @@ function createClickWriter({
     const isOwn =
       referrer.host !== "" && (referrer.host === host.text || ownHosts.has(referrer.host));
     const foreign = click.privacy ? referrer.fieldsWithoutPath : referrer.fields;
-    // With a privacy signal, the visitor is derived from the click's journal position: stable on retry, not linkable to a
-    // person.
+    // With a privacy signal, the visitor is derived from the click's journal position: stable on
+    // retry, not linkable to a person.
     const visitor =
       click.privacy && anonymousVisitors
         ? visitorHash(linkId, segmentId, String(idx))
@@ -248,7 +259,9 @@ const toKind = (name: string, reason: string): Buffer =>
 const HUMAN = toKind("human", "");
 const PREFETCH = toKind("prefetch", "purpose header");
 
-/** Returns a function for the fields of a location. They are cached by the objects of {@link Geo}. */
+/**
+ * Returns a function for the fields of a location. They are cached by the objects of {@link Geo}.
+ */
 function createLocationEncoder(): (location: GeoLocation, privacy: boolean) => Buffer {
   const known = new WeakMap<GeoLocation, { fields: Buffer; fieldsWithoutCity: Buffer }>();
   return (location, privacy) => {
@@ -270,7 +283,10 @@ function toFields(...texts: readonly string[]): Buffer {
 
 const DIRECT_FIELDS = toFields("direct", "");
 
-/** Returns the primary subtag of the first language of `Accept-Language`, e.g. `de` for `de-AT,en;q=0.5`; "" for none. */
+/**
+ * Returns the primary subtag of the first language of `Accept-Language`, e.g. `de` for
+ * `de-AT,en;q=0.5`; "" for none.
+ */
 export const parseLanguage = (header: string): string =>
   /^\s*([a-z]{2,3})(?=[-,;\s]|$)/i.exec(header)?.[1]?.toLowerCase() ?? "";
 

@@ -1,8 +1,11 @@
-/** ClickHouse's format TabSeparated (https://clickhouse.com/docs/interfaces/formats/TabSeparated). */
+/**
+ * ClickHouse's format TabSeparated (https://clickhouse.com/docs/interfaces/formats/TabSeparated).
+ */
 
 /**
- * Escapes a text as one field. Beyond what the format requires (backslash, tab, line feed), it escapes a carriage return,
- * which ClickHouse rejects at the end of a line, and a zero byte, which ends a text in C.
+ * Escapes a text as one field. Beyond what the format requires (backslash, tab, line feed), it
+ * escapes a carriage return, which ClickHouse rejects at the end of a line, and a zero byte, which
+ * ends a text in C.
  */
 export const escapeField = (text: string): string =>
   SPECIAL.test(text)

@@ -5,8 +5,9 @@ import type { Uuid } from "../../shared/ids.ts";
 export type VisitorHash = (linkId: Uuid, address: string, userAgent: string) => string;
 
 /**
- * HMAC-SHA-256 of link, address and user agent, truncated to 64 bits. Without the secret, an address cannot be found by
- * trying all; as the link is part of the input, the hashes of a person on two links are unrelated.
+ * HMAC-SHA-256 of link, address and user agent, truncated to 64 bits. Without the secret, an
+ * address cannot be found by trying all; as the link is part of the input, the hashes of a person
+ * on two links are unrelated.
  */
 export function createVisitorHash(secret: string): VisitorHash {
   // To copy a hasher that has the key is cheaper than to create one.

@@ -1,4 +1,7 @@
-/** Goal: a report is acknowledged exactly when it need not be sent again, and only where reports are acknowledged. */
+/**
+ * Goal: a report is acknowledged exactly when it need not be sent again, and only where reports are
+ * acknowledged.
+ */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 
 import type { NatsConnection } from "nats";

@@ -1,4 +1,7 @@
-/** Takes the redirectors' reports of failed requests from NATS, and acknowledges those that are stored. */
+/**
+ * Takes the redirectors' reports of failed requests from NATS, and acknowledges those that are
+ * stored.
+ */
 import type { Msg, NatsConnection } from "nats";
 
 import {

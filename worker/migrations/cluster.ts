@@ -1,8 +1,9 @@
 /**
- * Converts the schema of a single server to that of a cluster. Each table becomes a replicated table `<name>_local` on
- * every shard, and a distributed table under its own name, which workers and API use. All clicks of a link are on
- * one shard, which can therefore count its distinct visitors. Tables that store nothing (`Null`) are on every server
- * under their own name, and convert inserts on that server.
+ * Converts the schema of a single server to that of a cluster. Each table becomes a replicated
+ * table `<name>_local` on every shard, and a distributed table under its own name, which workers
+ * and API use. All clicks of a link are on one shard, which can therefore count its distinct
+ * visitors. Tables that store nothing (`Null`) are on every server under their own name, and
+ * convert inserts on that server.
  */
 
 export type Cluster = {
@@ -80,8 +81,8 @@ const FORMS: readonly [form: RegExp, convert: Convert][] = [
 ];
 
 /**
- * Returns the statements for an empty cluster, in order. Statements that fill new tables from old ones are left out.
- * Throws when a statement has a form that is not supported.
+ * Returns the statements for an empty cluster, in order. Statements that fill new tables from old
+ * ones are left out. Throws when a statement has a form that is not supported.
  */
 export function clusterSchema(statements: readonly string[], { name }: Cluster): string[] {
   return statements.flatMap((commented) => {

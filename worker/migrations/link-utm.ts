@@ -1,6 +1,7 @@
 /**
- * Adds the UTM parameters of links to clicks that were stored without them, except where the short URL had the parameter. It
- * runs once, while workers are stopped; an interrupted run is repeated. Rollups have no UTM parameters.
+ * Adds the UTM parameters of links to clicks that were stored without them, except where the short
+ * URL had the parameter. It runs once, while workers are stopped; an interrupted run is repeated.
+ * Rollups have no UTM parameters.
  */
 import type { ClickHouseClient } from "@clickhouse/client";
 import type postgres from "postgres";
@@ -8,7 +9,10 @@ import type postgres from "postgres";
 import type { Uuid } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 
-/** Links per mutation, which rewrites five columns of their clicks; 200,000 take some 50 MB of memory. */
+/**
+ * Links per mutation, which rewrites five columns of their clicks; 200,000 take some 50 MB of
+ * memory.
+ */
 const LINKS_PER_MUTATION = 200_000;
 
 const COLUMNS = ["utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content"] as const;
@@ -78,7 +82,10 @@ const readLinks = async (
           or utm_term is not null or utm_content is not null)
    order by id limit ${limit}`;
 
-/** A mutation has no current database, so table names contain it. Returns when all parts are changed. */
+/**
+ * A mutation has no current database, so table names contain it. Returns when all parts are
+ * changed.
+ */
 const fillClicks = (database: string): string => {
   const valueOf = (column: string) => `joinGet('${database}.${TABLE}', '${column}', link_id)`;
   const updates = COLUMNS.map(

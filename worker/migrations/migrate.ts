@@ -6,9 +6,10 @@ import { type AppliedMigration, checksumOf, pendingMigrations } from "../../shar
 import { type Filling, migrations } from "./index.ts";
 
 /**
- * Applies pending migrations. ClickHouse has no transactions for schema changes, so every statement must be
- * idempotent: a migration that was interrupted, or that two processes apply at once, is applied again. `fillings` are what
- * migrations copy from PostgreSQL or to it; without them nothing is copied.
+ * Applies pending migrations. ClickHouse has no transactions for schema changes, so every statement
+ * must be idempotent: a migration that was interrupted, or that two processes apply at once, is
+ * applied again. `fillings` are what migrations copy from PostgreSQL or to it; without them nothing
+ * is copied.
  */
 export async function migrateClickHouse(
   client: ClickHouseClient,
@@ -36,7 +37,9 @@ export async function migrateClickHouse(
   }
 }
 
-/** Reads which migrations are applied. Throws when the table is missing, as before the first one. */
+/**
+ * Reads which migrations are applied. Throws when the table is missing, as before the first one.
+ */
 export async function readApplied(client: ClickHouseClient): Promise<AppliedMigration[]> {
   const result = await client.query({
     query: "SELECT id, checksum FROM schema_migrations FINAL",
@@ -45,7 +48,10 @@ export async function readApplied(client: ClickHouseClient): Promise<AppliedMigr
   return await result.json<AppliedMigration>();
 }
 
-/** Splits a migration, as ClickHouse accepts one statement at a time. Each ends with a semicolon at the end of a line. */
+/**
+ * Splits a migration, as ClickHouse accepts one statement at a time. Each ends with a semicolon at
+ * the end of a line.
+ */
 export const statementsOf = (text: string): string[] =>
   text
     .split(/;[ \t]*$/m)

@@ -1,4 +1,7 @@
-/** Goal: the rollups that are rebuilt and retained are exactly those that the migrations create and fill. */
+/**
+ * Goal: the rollups that are rebuilt and retained are exactly those that the migrations create and
+ * fill.
+ */
 import { describe, expect, test } from "bun:test";
 
 import { ROLLUP_TABLES, selectSums } from "../../shared/clicks/rollup-tables.ts";
@@ -66,8 +69,8 @@ for (const statement of statements) {
 }
 
 /**
- * Tables that are no rollups: raw clicks, those that store nothing, the log of batches, sums of failed requests, and what is
- * known of retention and repairs.
+ * Tables that are no rollups: raw clicks, those that store nothing, the log of batches, sums of
+ * failed requests, and what is known of retention and repairs.
  */
 const NO_ROLLUPS = new Set([
   "clicks",

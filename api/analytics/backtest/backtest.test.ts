@@ -19,7 +19,10 @@ const ATTEMPTS = 3;
 
 const RANGE = { from: Date.UTC(2026, 0, 1), to: Date.UTC(2026, 1, 1) };
 
-/** A server that answers every query with as many rows as a backtest reads at most, none like another. */
+/**
+ * A server that answers every query with as many rows as a backtest reads at most, none like
+ * another.
+ */
 function serveRows() {
   const lines = Array.from({ length: CLICKS_MAX }, (_, i) =>
     JSON.stringify({
@@ -39,13 +42,17 @@ function serveRows() {
   return Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response(body) });
 }
 
-/** The processor time of this thread, in milliseconds: other programs have the processor meanwhile. */
+/**
+ * The processor time of this thread, in milliseconds: other programs have the processor meanwhile.
+ */
 function readCpuMs(): number {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1_000;
 }
 
-/** The longest turn of the event loop while `work` is under way, in milliseconds of processor time. */
+/**
+ * The longest turn of the event loop while `work` is under way, in milliseconds of processor time.
+ */
 async function measureLongestTurn(work: () => Promise<void>): Promise<number> {
   let longestMs = 0;
   let last = readCpuMs();

@@ -1,4 +1,7 @@
-/** Goal: requests for many links judge each row alone, and do with a few statements what single requests do. */
+/**
+ * Goal: requests for many links judge each row alone, and do with a few statements what single
+ * requests do.
+ */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
 import type { LinkRecord } from "../../../shared/contracts/link-record.ts";

@@ -1,6 +1,6 @@
 /**
- * Goal: an explanation costs no more for many conditions than for one, whatever the request, stays short, and lets other
- * requests have their turn.
+ * Goal: an explanation costs no more for many conditions than for one, whatever the request, stays
+ * short, and lets other requests have their turn.
  */
 import { expect, spyOn, test } from "bun:test";
 
@@ -19,7 +19,9 @@ const LINK = linkRow();
 /** A turn that lasts until the work is done, which is then counted as a whole. */
 const WHOLE: Turn = { isOver: () => false, next: () => Promise.resolve() };
 
-/** Explains a request for a link of which no rule matches, and each rule only by its last condition. */
+/**
+ * Explains a request for a link of which no rule matches, and each rule only by its last condition.
+ */
 async function explain(
   body: ExplainBody,
   conditionOf: (i: number) => Condition,

@@ -14,7 +14,10 @@ import { toRecord } from "../record.ts";
 import { statusOf } from "../settings/model.ts";
 import type { ExplainBody, Explanation } from "./model.ts";
 
-/** Explains a request for a link, in turns of the event loop. `ownHosts` are those of the service's own short domain. */
+/**
+ * Explains a request for a link, in turns of the event loop. `ownHosts` are those of the service's
+ * own short domain.
+ */
 export async function explainRequest(
   link: LinkRow,
   body: ExplainBody,

@@ -132,7 +132,10 @@ function isOnDomain(sql: Sql, { domain, accountId, mode }: LinkFilter) {
     select id from domains where account_id = ${accountId} and mode = ${mode} and host = ${domain.host})`;
 }
 
-/** The expression of the index `links_search`. Neither fields nor searches contain the line breaks between them. */
+/**
+ * The expression of the index `links_search`. Neither fields nor searches contain the line breaks
+ * between them.
+ */
 export const searchedText = (sql: Sql) =>
   sql`((coalesce(link.title, '') || E'\\n' || link.alias || E'\\n' || link.original_url) collate "default")`;
 

@@ -80,7 +80,10 @@ export const hasTrigram = (search: string): boolean => TRIGRAM.test(search);
 /** Maximum words of a search that are examined: each is compared with several hundred links. */
 const WORDS_MAX = 8;
 
-/** A word with a character before and after it, which PostgreSQL's trigrams include as the word's start and end. */
+/**
+ * A word with a character before and after it, which PostgreSQL's trigrams include as the word's
+ * start and end.
+ */
 const WORD = /[\p{L}\p{N}]+/gu;
 
 /** The words of a search that the trigram index can find, with their surrounding characters. */

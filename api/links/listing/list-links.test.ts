@@ -1,4 +1,7 @@
-/** Goal: a list by cursor has every link that matches exactly once, whatever happens to the others meanwhile. */
+/**
+ * Goal: a list by cursor has every link that matches exactly once, whatever happens to the others
+ * meanwhile.
+ */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
 import fc from "fast-check";
@@ -36,8 +39,8 @@ const ORDERS = [
 ] as const;
 
 /**
- * Inserts links created in the same few milliseconds, with few different numbers of clicks and times of the last one, so that
- * there are ties; some were never clicked.
+ * Inserts links created in the same few milliseconds, with few different numbers of clicks and
+ * times of the last one, so that there are ties; some were never clicked.
  */
 async function insertLinks({ accountId, mode }: AccountScope, count: number): Promise<void> {
   await postgres.sql`

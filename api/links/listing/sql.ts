@@ -109,7 +109,10 @@ export async function countOwnedLinks(
   return row ?? { links: 0, archived: 0 };
 }
 
-/** Lists ids of the owner's links by the index of the order: `links_by_account`, `link_counters_by_clicks` or `…_by_last_click`. */
+/**
+ * Lists ids of the owner's links by the index of the order: `links_by_account`,
+ * `link_counters_by_clicks` or `…_by_last_click`.
+ */
 export async function listOwnedIds(
   sql: Sql,
   owner: AccountScope,
@@ -171,7 +174,10 @@ export async function scanAfter(
   return { matches, end: rows.find(({ is_end }) => is_end) ?? null };
 }
 
-/** Finds the matches by an index and sorts those after a position. Undefined when there are more than `matchesMax`. */
+/**
+ * Finds the matches by an index and sorts those after a position. Undefined when there are more
+ * than `matchesMax`.
+ */
 export async function findMatchesAfter(
   sql: Sql,
   filter: LinkFilter,

@@ -1,4 +1,6 @@
-/** Goal: codes of every style can be read, from every format, by libraries that did not draw them. */
+/**
+ * Goal: codes of every style can be read, from every format, by libraries that did not draw them.
+ */
 import { beforeAll, describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
@@ -21,7 +23,10 @@ const SHAPES = ["square", "rounded", "dots"] as const;
 const EYES = ["square", "rounded", "circle"] as const;
 const FORMATS = ["svg", "png", "pdf"] as const;
 
-/** Pairs that contrast just enough: grey on white, black on grey, and colours that some scanners see as similar greys. */
+/**
+ * Pairs that contrast just enough: grey on white, black on grey, and colours that some scanners see
+ * as similar greys.
+ */
 const LIMIT_COLORS = [
   ["#b2b2b2", "#ffffff"],
   ["#000000", "#c4c4c4"],
@@ -94,7 +99,8 @@ describe.each(FORMATS)("an image in %s", (format) => {
       ...data.subarray((y * 333 + x) * 4, (y * 333 + x) * 4 + 3),
     ];
     expect(colorAt(2, 2)).toEqual([0xfe, 0xf3, 0xc7]);
-    // The centre of the first finder pattern: 33 modules with the margin, the pattern's centre is the eighth.
+    // The centre of the first finder pattern: 33 modules with the margin, the pattern's centre is
+    // the eighth.
     const centre = Math.round((7.5 * 333) / 33);
     expect(colorAt(centre, centre)).toEqual([0x1d, 0x4e, 0xd8]);
   });

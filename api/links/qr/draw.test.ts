@@ -12,7 +12,9 @@ const TEXT = "https://sho.rt/summer-sale";
 const requestOf = (query: Parameters<typeof qrQuery.parse>[0]) =>
   toQrRequest(qrQuery.parse(query), { qrStyle: null, logo: null });
 
-/** Decodes an image with one bit per pixel and one data chunk; `isDark` returns a pixel's colour. */
+/**
+ * Decodes an image with one bit per pixel and one data chunk; `isDark` returns a pixel's colour.
+ */
 function readPng(bytes: Uint8Array): { edge: number; isDark: (x: number, y: number) => boolean } {
   const png = Buffer.from(bytes);
   expect(png.subarray(1, 4).toString()).toBe("PNG");

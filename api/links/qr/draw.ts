@@ -14,7 +14,10 @@ import { drawSvg } from "./svg.ts";
 /** Pixels per module when the requested size is smaller than one pixel per module. */
 const FALLBACK_SCALE = 4;
 
-/** Images with shapes or a logo drawn at once: each takes up to 15 MB, and a tenth of a second of a core. */
+/**
+ * Images with shapes or a logo drawn at once: each takes up to 15 MB, and a tenth of a second of a
+ * core.
+ */
 const DRAWING = { running: 2, waiting: 64, waitMs: 5_000 };
 
 const limit = createConcurrencyLimit(DRAWING, () =>
@@ -58,8 +61,8 @@ async function drawPlainSvg(
 }
 
 /**
- * Not by the library's encoder, which writes four bytes per pixel and blocked the event loop for 0.8 s at the largest
- * size.
+ * Not by the library's encoder, which writes four bytes per pixel and blocked the event loop for
+ * 0.8 s at the largest size.
  */
 async function drawPlainPng(
   text: string,

@@ -43,12 +43,15 @@ const EYE_ROUNDNESS: Readonly<Record<QrStyle["eyes"], number>> = {
 };
 
 /**
- * Maximum share of the modules that a logo covers. Level H corrects 30 % of the codewords; those that the edges of the
- * logo cut count as a whole, and some must be left for dirt and bad light.
+ * Maximum share of the modules that a logo covers. Level H corrects 30 % of the codewords; those
+ * that the edges of the logo cut count as a whole, and some must be left for dirt and bad light.
  */
 const LOGO_AREA_SHARE = 1 / 16;
 
-/** Maximum width and height of what a logo covers, as a share of the code's: beside it are the finder patterns. */
+/**
+ * Maximum width and height of what a logo covers, as a share of the code's: beside it are the
+ * finder patterns.
+ */
 const LOGO_EDGE_SHARE = 0.4;
 
 /** A logo covers at least so many rows and columns. */
@@ -62,8 +65,8 @@ export const createMatrix = (text: string, level: ErrorCorrection) =>
   QRCode.create(text, { errorCorrectionLevel: level }).modules;
 
 /**
- * Lays out a code of `text` with the shapes of a style. With a logo of the given dimensions, the code has the highest
- * error correction, and its centre is free for the logo.
+ * Lays out a code of `text` with the shapes of a style. With a logo of the given dimensions, the
+ * code has the highest error correction, and its centre is free for the logo.
  */
 export function layOut(
   text: string,
@@ -138,7 +141,9 @@ function drawModules(size: number, shape: QrStyle["shape"], isDark: IsDark): Box
   return boxes;
 }
 
-/** A corner is rounded where neither of its neighbours is dark, so that dark modules stay connected. */
+/**
+ * A corner is rounded where neither of its neighbours is dark, so that dark modules stay connected.
+ */
 function drawRun(x: number, y: number, end: number, shape: QrStyle["shape"], isDark: IsDark): Box {
   const round = (column: number, row: number) =>
     shape === "dots" || (shape === "rounded" && !isDark(column, row)) ? 0.5 : 0;
@@ -152,7 +157,9 @@ function drawRun(x: number, y: number, end: number, shape: QrStyle["shape"], isD
   };
 }
 
-/** Whole modules in the centre for a logo, so many as its shape and the bounds of its area allow. */
+/**
+ * Whole modules in the centre for a logo, so many as its shape and the bounds of its area allow.
+ */
 function coverCentre(size: number, { width, height }: Dimensions): Area {
   const ratio = width / height;
   const area = LOGO_AREA_SHARE * size ** 2;

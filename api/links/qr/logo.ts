@@ -14,7 +14,10 @@ export async function measureLogo(logo: Uint8Array): Promise<Dimensions> {
   return { width, height };
 }
 
-/** A stored logo as PNG, which all programs that read SVG can show. Decodes and encodes on a separate thread. */
+/**
+ * A stored logo as PNG, which all programs that read SVG can show. Decodes and encodes on a
+ * separate thread.
+ */
 export const toPng = (logo: Uint8Array): Promise<Buffer> => new Bun.Image(logo).png().buffer();
 
 /** A stored logo in other dimensions, with at most `colors` colours. */

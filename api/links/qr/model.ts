@@ -71,7 +71,10 @@ type QrQuery = z.output<typeof qrQuery>;
 const toColor = (text: string | undefined): string | undefined =>
   text === undefined ? undefined : `#${text.replace("#", "").toLowerCase()}`;
 
-/** Whether a request says that the logo is drawn, or that it is not; undefined if it leaves that to the account's style. */
+/**
+ * Whether a request says that the logo is drawn, or that it is not; undefined if it leaves that to
+ * the account's style.
+ */
 export const wantsLogo = ({ logo }: QrQuery): boolean | undefined =>
   logo === undefined ? undefined : logo === "true";
 
@@ -79,8 +82,9 @@ export const wantsLogo = ({ logo }: QrQuery): boolean | undefined =>
 export type QrBrand = { qrStyle: QrStyle | null; logo: Buffer | null };
 
 /**
- * Completes a request by the account's style. Throws `invalid_request` for colours that contrast too little, and for a
- * logo where the account has none; a saved style whose logo has been removed since is drawn without.
+ * Completes a request by the account's style. Throws `invalid_request` for colours that contrast
+ * too little, and for a logo where the account has none; a saved style whose logo has been removed
+ * since is drawn without.
  */
 export function toQrRequest(query: QrQuery, { qrStyle, logo }: QrBrand): QrRequest {
   const { format, size, error_correction, ...named } = query;

@@ -13,8 +13,8 @@ export type Pen = {
 export type Point = [x: number, y: number];
 
 /**
- * The outlines of all boxes as one path. It is filled by the even-odd rule, which makes holes. One path, because
- * renderers leave a seam between shapes of their own that touch.
+ * The outlines of all boxes as one path. It is filled by the even-odd rule, which makes holes. One
+ * path, because renderers leave a seam between shapes of their own that touch.
  */
 export const tracePath = (boxes: readonly Box[], pen: Pen): string =>
   boxes.map((box) => traceBox(box, pen)).join("");

@@ -26,7 +26,9 @@ const PEN: Pen = {
   close: "h\n",
 };
 
-/** Draws a page of `size` × `size` points. Compresses on a separate thread, not on the event loop. */
+/**
+ * Draws a page of `size` × `size` points. Compresses on a separate thread, not on the event loop.
+ */
 export async function drawPdf(
   layout: Layout,
   size: number,
@@ -79,7 +81,10 @@ async function stream(entries: string, content: Uint8Array): Promise<Buffer> {
   return Buffer.concat([head, Buffer.from("\nstream\n"), data, Buffer.from("\nendstream")]);
 }
 
-/** A file of objects, numbered from 1, and the table of where each begins. The first is the catalogue. */
+/**
+ * A file of objects, numbered from 1, and the table of where each begins. The first is the
+ * catalogue.
+ */
 function joinObjects(objects: readonly Buffer[]): Uint8Array<ArrayBuffer> {
   // Bytes beyond ASCII tell that the file is binary.
   const parts = [Buffer.from("%PDF-1.4\n%\xe2\xe3\xcf\xd3\n", "latin1")];

@@ -22,8 +22,8 @@ const compress = promisify(deflate);
 export type TwoColors = { foreground: string; background: string };
 
 /**
- * Draws a square image, `edge` pixels wide, of `cells` × `cells` squares with one bit per pixel; calls `isDark` once per
- * square.
+ * Draws a square image, `edge` pixels wide, of `cells` × `cells` squares with one bit per pixel;
+ * calls `isDark` once per square.
  */
 export function drawSquares(
   edge: number,

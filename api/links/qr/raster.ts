@@ -5,10 +5,15 @@ import type { Area, Box, Dimensions, Layout } from "./layout.ts";
 import type { Pixels } from "./logo.ts";
 import { encodeIndexes, type TwoColors } from "./png.ts";
 
-/** A pixel is between 0, the background, and this, the foreground: enough shades for smooth edges. */
+/**
+ * A pixel is between 0, the background, and this, the foreground: enough shades for smooth edges.
+ */
 const FULL = 31;
 
-/** Colours that the palette has left for a logo. With three bytes per pixel instead, the largest image took half a second. */
+/**
+ * Colours that the palette has left for a logo. With three bytes per pixel instead, the largest
+ * image took half a second.
+ */
 export const LOGO_COLORS_MAX = 256 - (FULL + 1);
 
 /** Whole pixels per module, and the pixels that are left, as a wider margin. */
@@ -81,7 +86,9 @@ function createPalette({ foreground, background }: TwoColors): number[][] {
   );
 }
 
-/** How much of each pixel of a corner is covered: `edge` × `edge` of them, from the outer corner on. */
+/**
+ * How much of each pixel of a corner is covered: `edge` × `edge` of them, from the outer corner on.
+ */
 type Corner = { edge: number; covered: Uint8Array };
 
 /** Draws corners by their radius in pixels, each once. */

@@ -1,4 +1,7 @@
-/** Goal: `GET /v1/links/{id}/qr` draws what the request says, else what the account has saved, else as ever. */
+/**
+ * Goal: `GET /v1/links/{id}/qr` draws what the request says, else what the account has saved, else
+ * as ever.
+ */
 import { beforeAll, beforeEach, describe, expect, test } from "bun:test";
 
 import QRCode from "qrcode";

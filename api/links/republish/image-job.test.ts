@@ -1,6 +1,6 @@
 /**
- * Goal: an image has what the feed has, and together with what is published behind its position it is what PostgreSQL
- * has, whatever changes while it is made. Method: real PostgreSQL and NATS.
+ * Goal: an image has what the feed has, and together with what is published behind its position it
+ * is what PostgreSQL has, whatever changes while it is made. Method: real PostgreSQL and NATS.
  */
 import { Database } from "bun:sqlite";
 import {

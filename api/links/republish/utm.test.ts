@@ -1,4 +1,7 @@
-/** Goal: after the upgrade, every link with UTM parameters is published once with them, whatever else happens to it. */
+/**
+ * Goal: after the upgrade, every link with UTM parameters is published once with them, whatever
+ * else happens to it.
+ */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 
 import type { ActiveLink } from "../../../shared/contracts/link-record.ts";

@@ -1,4 +1,7 @@
-/** A macro: runs when the API is bundled, or its source is loaded, and becomes the text that it returns. */
+/**
+ * A macro: runs when the API is bundled, or its source is loaded, and becomes the text that it
+ * returns.
+ */
 import { join } from "node:path";
 
 const ENTRY = join(import.meta.dir, "browser/enhance.ts");

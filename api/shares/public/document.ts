@@ -1,4 +1,6 @@
-/** The HTML document of a shared page, and the policy that allows only what the document contains. */
+/**
+ * The HTML document of a shared page, and the policy that allows only what the document contains.
+ */
 import { createHash } from "node:crypto";
 
 import type { PageLanguage } from "./page-language.ts";
@@ -36,7 +38,10 @@ export type Code = {
 
 const NO_CODE: Code = { styles: [], scripts: [] };
 
-/** The headers of a page in a language that only pages of `embedOrigins` may frame. The origins were checked when they were stored. */
+/**
+ * The headers of a page in a language that only pages of `embedOrigins` may frame. The origins were
+ * checked when they were stored.
+ */
 export function pageHeaders(
   { code }: PageLanguage,
   embedOrigins: readonly string[],

@@ -1,4 +1,7 @@
-/** Goal: the page of shared statistics can be read without scripts, shows texts as texts, and can be framed only where its owner allows. */
+/**
+ * Goal: the page of shared statistics can be read without scripts, shows texts as texts, and can be
+ * framed only where its owner allows.
+ */
 import { describe, expect, test } from "bun:test";
 
 import { createMarkedCatalogue, listWords } from "../../../test/harness/marked-catalogue.ts";

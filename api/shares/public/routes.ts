@@ -1,4 +1,7 @@
-/** Routes of shared statistics, which need no account: `/v1/shared/:token` for programs, `/shared/:token` for people. */
+/**
+ * Routes of shared statistics, which need no account: `/v1/shared/:token` for programs,
+ * `/shared/:token` for people.
+ */
 import { Elysia } from "elysia";
 
 import type { AuthPlugin } from "../../auth/plugin.ts";
@@ -24,7 +27,10 @@ type SharedRoutesDeps = {
   secure: boolean;
 };
 
-/** Bytes of a posted form: a password of 128 characters, each of 12 bytes when it is percent-encoded. */
+/**
+ * Bytes of a posted form: a password of 128 characters, each of 12 bytes when it is
+ * percent-encoded.
+ */
 const FORM_BYTES_MAX = 2_048;
 
 const UNREAD_BODY = Object.freeze({});

@@ -49,8 +49,8 @@ export const createAnalytics = ({ send, json, get, csv }: Calls) => ({
    * Returns the clicks of all links by one dimension or two, and the next page's `next_cursor`.
    *
    * @throws ShorthopError `invalid_request` for an unknown dimension, `unavailable`.
-   * @example
-   * const { data } = await shorthop.analytics.accountBreakdown({ by: "country,device", period: "30d" });
+   * @example const { data } = await shorthop.analytics.accountBreakdown({ by: "country,device",
+   * period: "30d" });
    */
   accountBreakdown: (query: Query<"getAccountBreakdown">, options?: CallOptions) =>
     get<ResponseBody<"getAccountBreakdown">>("/v1/analytics/breakdown", query, options),
@@ -71,7 +71,8 @@ export const createAnalytics = ({ send, json, get, csv }: Calls) => ({
       ),
     ),
   /**
-   * Returns the clicks of all links by weekday and hour: `heatmap[0][8]` are those on Mondays from 8 to 9.
+   * Returns the clicks of all links by weekday and hour: `heatmap[0][8]` are those on Mondays from
+   * 8 to 9.
    *
    * @throws ShorthopError `invalid_request`, `unavailable`.
    * @example
@@ -137,8 +138,8 @@ export const createAnalytics = ({ send, json, get, csv }: Calls) => ({
    * Iterates over every entry of a link's breakdown, most clicks first.
    *
    * @throws ShorthopError From the iteration, as `breakdown` does.
-   * @example
-   * for await (const { values, clicks } of shorthop.analytics.breakdownAll(link.id, { by: "city" }))
+   * @example for await (const { values, clicks } of shorthop.analytics.breakdownAll(link.id, { by:
+   * "city" }))
    *   console.log(values.city, clicks);
    */
   breakdownAll: (link: string, query: Query<"getLinkBreakdown">, options?: CallOptions) =>
@@ -159,7 +160,8 @@ export const createAnalytics = ({ send, json, get, csv }: Calls) => ({
   times: async (link: string, query: Query<"getLinkTimes"> = {}, options?: CallOptions) =>
     get<ResponseBody<"getLinkTimes">>(path`/v1/analytics/${link}/times`, query, options),
   /**
-   * Returns how many requests reached no destination, by reason: unknown aliases, expired links, wrong passwords and others.
+   * Returns how many requests reached no destination, by reason: unknown aliases, expired links,
+   * wrong passwords and others.
    *
    * @throws ShorthopError `not_found`, `invalid_request`, `unavailable`.
    * @example
@@ -168,11 +170,12 @@ export const createAnalytics = ({ send, json, get, csv }: Calls) => ({
   failures: (query: Query<"getFailures"> = {}, options?: CallOptions) =>
     get<ResponseBody<"getFailures">>("/v1/analytics/failures", query, options),
   /**
-   * Returns counts of any number of links, in requests of up to 100. Links that do not exist are listed under `errors`.
+   * Returns counts of any number of links, in requests of up to 100. Links that do not exist are
+   * listed under `errors`.
    *
    * @throws ShorthopError `invalid_request`, `unavailable`.
-   * @example
-   * const { data } = await shorthop.analytics.bulk({ link_ids: [first.id, second.id], period: "7d" });
+   * @example const { data } = await shorthop.analytics.bulk({ link_ids: [first.id, second.id],
+   * period: "7d" });
    */
   bulk: async (
     { link_ids, ...body }: Body<"getBulkAnalytics">,
@@ -194,16 +197,18 @@ export const createAnalytics = ({ send, json, get, csv }: Calls) => ({
     return all;
   },
   /**
-   * Yields the clicks of a link as they happen, and connects again when the connection ends. Ends with `break`, or
-   * with the signal, which rejects.
+   * Yields the clicks of a link as they happen, and connects again when the connection ends. Ends
+   * with `break`, or with the signal, which rejects.
    *
-   * @throws ShorthopError From the iteration: `not_found`, `quota_exceeded` for too many open streams, `aborted`.
-   * @example
-   * for await (const { country, device } of shorthop.analytics.stream(link.id)) console.log(country, device);
+   * @throws ShorthopError From the iteration: `not_found`, `quota_exceeded` for too many open
+   * streams, `aborted`.
+   * @example for await (const { country, device } of shorthop.analytics.stream(link.id))
+   * console.log(country, device);
    */
   stream: (link: string, options: StreamOptions = {}) => followClicks(send, link, options),
   /**
-   * The same reports as CSV, with a header line; cells that a spreadsheet would take for formulas are escaped.
+   * The same reports as CSV, with a header line; cells that a spreadsheet would take for formulas
+   * are escaped.
    *
    * @throws ShorthopError As the functions of the same name.
    * @example

@@ -13,8 +13,9 @@ export type CallOptions = {
   /** Aborts the call and its retries. */
   signal?: AbortSignal;
   /**
-   * For calls that create something: an `Idempotency-Key` of your own (up to 255 printable ASCII characters), which
-   * makes the call safe to repeat after a restart of your program. A random one per call when left out.
+   * For calls that create something: an `Idempotency-Key` of your own (up to 255 printable ASCII
+   * characters), which makes the call safe to repeat after a restart of your program. A random one
+   * per call when left out.
    */
   idempotencyKey?: string;
 };
@@ -28,7 +29,10 @@ export type CallOptions = {
 export type ChangeOptions = {
   /** Aborts the call and its retries. */
   signal?: AbortSignal;
-  /** Rejects with `precondition_failed` if the link has changed since `links.getWithEtag` returned this. */
+  /**
+   * Rejects with `precondition_failed` if the link has changed since `links.getWithEtag` returned
+   * this.
+   */
   ifMatch?: string;
 };
 

@@ -6,7 +6,10 @@ export const LINKS_MAX = 100;
 /** The most links with a password of one request that creates links. */
 export const PASSWORDS_MAX = 10;
 
-/** Splits a list into parts, in order, of at most `max` entries, and at most `costlyMax` for which `isCostly` holds. */
+/**
+ * Splits a list into parts, in order, of at most `max` entries, and at most `costlyMax` for which
+ * `isCostly` holds.
+ */
 export function splitIntoChunks<Item>(
   items: readonly Item[],
   max: number,
@@ -37,8 +40,9 @@ export const hasPassword = (link: { password?: string | null }): boolean =>
 type BulkResponse = { data: { index: number }[] };
 
 /**
- * Sends chunks one after another, and merges their responses: positions are those in the whole list, and counts
- * are added. An empty list is sent as one empty chunk, so that the API says what is wrong with it.
+ * Sends chunks one after another, and merges their responses: positions are those in the whole
+ * list, and counts are added. An empty list is sent as one empty chunk, so that the API says what
+ * is wrong with it.
  */
 export async function inChunks<Item, Result extends BulkResponse>(
   chunks: readonly Item[][],

@@ -21,11 +21,12 @@ export const createClicks = ({ send, get, csv }: Calls) => ({
   list: (query: Query<"listClicks"> = {}, options?: CallOptions) =>
     get<ResponseBody<"listClicks">>("/v1/clicks", query, options),
   /**
-   * Iterates over every single click of a period, newest first: for the latest ones. `export` is cheaper for all.
+   * Iterates over every single click of a period, newest first: for the latest ones. `export` is
+   * cheaper for all.
    *
    * @throws ShorthopError From the iteration, as `list` does.
-   * @example
-   * for await (const { time, country } of shorthop.clicks.all({ period: "24h" })) console.log(time, country);
+   * @example for await (const { time, country } of shorthop.clicks.all({ period: "24h" }))
+   * console.log(time, country);
    */
   all: (query: Omit<Query<"listClicks">, "starting_after"> = {}, options?: CallOptions) =>
     followCursor<Click>((position) =>
@@ -36,12 +37,13 @@ export const createClicks = ({ send, get, csv }: Calls) => ({
       ),
     ),
   /**
-   * Yields every single click of a period as the API sends them, in the order of links and times, for a warehouse of your
-   * own. Nothing is held but what has just arrived.
+   * Yields every single click of a period as the API sends them, in the order of links and times,
+   * for a warehouse of your own. Nothing is held but what has just arrived.
    *
-   * @throws ShorthopError As `list`, and from the iteration `network` if the export breaks off: then clicks are missing.
-   * @example
-   * for await (const click of shorthop.clicks.export({ period: "90d" })) await warehouse.insert(click);
+   * @throws ShorthopError As `list`, and from the iteration `network` if the export breaks off:
+   * then clicks are missing.
+   * @example for await (const click of shorthop.clicks.export({ period: "90d" })) await
+   * warehouse.insert(click);
    */
   async *export(
     query: Query<"exportClicks"> = {},

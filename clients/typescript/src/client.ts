@@ -1,4 +1,7 @@
-/** The API's operations as functions, which reject with a `ShorthopError` after the retries of `ClientOptions`. */
+/**
+ * The API's operations as functions, which reject with a `ShorthopError` after the retries of
+ * `ClientOptions`.
+ */
 import { createAnalytics } from "./analytics.ts";
 import { createBranding } from "./branding.ts";
 import { type CallOptions, createCalls } from "./calls.ts";

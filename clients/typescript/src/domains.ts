@@ -32,7 +32,8 @@ export const createDomains = ({ json, get, create, remove, list }: Calls) => ({
    */
   all: (options?: CallOptions) => list<Domain>("/v1/domains", {}, options),
   /**
-   * Looks up the TXT record now. When it is not found, `status` stays `pending` and `problem` says why.
+   * Looks up the TXT record now. When it is not found, `status` stays `pending` and `problem` says
+   * why.
    *
    * @throws ShorthopError `not_found`, `domain_taken` when another account has verified it.
    * @example
@@ -45,10 +46,11 @@ export const createDomains = ({ json, get, create, remove, list }: Calls) => ({
       signal,
     }),
   /**
-   * Changes settings of a verified domain: fields that are left out stay as they are, null switches one off. A change of
-   * `case_sensitive` is complete when `switching` is gone from the domain.
+   * Changes settings of a verified domain: fields that are left out stay as they are, null switches
+   * one off. A change of `case_sensitive` is complete when `switching` is gone from the domain.
    *
-   * @throws ShorthopError `not_found`, `invalid_url`, `invalid_request`, `aliases_collide`, `conflict`.
+   * @throws ShorthopError `not_found`, `invalid_url`, `invalid_request`, `aliases_collide`,
+   * `conflict`.
    * @example
    * await shorthop.domains.update(domain.id, { root_url: "https://www.example.com/" });
    */

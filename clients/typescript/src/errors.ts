@@ -2,11 +2,14 @@
 import type { KnownErrorCode } from "./schema.ts";
 
 /**
- * What went wrong, for programs: a code of the API, or one of the client's own for a call that got no response.
+ * What went wrong, for programs: a code of the API, or one of the client's own for a call that got
+ * no response.
  *
- * - `network`: no connection, or it broke. `timeout`: no response in `timeoutMs`. `aborted`: by your `signal`.
+ * - `network`: no connection, or it broke. `timeout`: no response in `timeoutMs`. `aborted`: by
+ *   your `signal`.
  * - `invalid_argument`: the client refused to send the request, such as one with an empty id.
- * - `unknown`: an error response without a code, e.g. of a proxy. A newer API may return further codes.
+ * - `unknown`: an error response without a code, e.g. of a proxy. A newer API may return further
+ *   codes.
  *
  * @example
  * const isTransient = (code: ErrorCode) => code === "network" || code === "timeout";
@@ -94,8 +97,8 @@ export async function readError(response: Response): Promise<ShorthopError> {
 }
 
 /**
- * Parses `Retry-After`, which has seconds or a date (RFC 9110 §10.2.3), into seconds from `now` (Unix milliseconds).
- * Undefined for anything else.
+ * Parses `Retry-After`, which has seconds or a date (RFC 9110 §10.2.3), into seconds from `now`
+ * (Unix milliseconds). Undefined for anything else.
  */
 export function parseRetryAfter(value: string | null, now: number): number | undefined {
   if (value === null) return undefined;

@@ -14,7 +14,10 @@ export type ClientOptions = {
   apiKey?: string;
   /** Retries per request; 3 when left out, 0 for none. */
   retriesMax?: number;
-  /** The longest delay before a retry, 30 s when left out. A longer `Retry-After` fails the call at once. */
+  /**
+   * The longest delay before a retry, 30 s when left out. A longer `Retry-After` fails the call at
+   * once.
+   */
   retryDelayMaxMs?: number;
   /** Timeout of a single attempt, 30 s when left out; of a stream, until it begins. */
   timeoutMs?: number;
@@ -48,8 +51,8 @@ const RETRYABLE_STATUSES = new Set([429, 502, 503, 504]);
 const RETRYABLE_CODES = new Set(["network", "timeout"]);
 
 /**
- * Creates the function that sends requests. It returns successful responses and rejects with {@link ShorthopError} after
- * the retries that the options allow.
+ * Creates the function that sends requests. It returns successful responses and rejects with {@link
+ * ShorthopError} after the retries that the options allow.
  */
 export function createSend(options: ClientOptions) {
   const { retriesMax = 3, retryDelayMaxMs = 30_000 } = options;
@@ -157,8 +160,9 @@ function buildUrl(baseUrl: string, { path, query = {} }: ApiRequest): URL {
 }
 
 /**
- * Returns the delay before the next retry, infinite when a retry cannot help. Honours `Retry-After`; otherwise uses
- * exponential backoff with jitter, so that clients that failed together do not retry together.
+ * Returns the delay before the next retry, infinite when a retry cannot help. Honours
+ * `Retry-After`; otherwise uses exponential backoff with jitter, so that clients that failed
+ * together do not retry together.
  */
 export function computeRetryDelayMs(error: unknown, retries: number): number {
   if (!(error instanceof ShorthopError) || !isRetryable(error)) return Number.POSITIVE_INFINITY;

@@ -40,9 +40,11 @@ export const createKeys = ({ get, create, remove, list }: Calls) => ({
    */
   revoke: async (id: string, options?: CallOptions) => remove(path`/v1/keys/${id}`, options),
   /**
-   * Replaces an API key by a new one of the same scopes. The old one works for another `grace_seconds`.
+   * Replaces an API key by a new one of the same scopes. The old one works for another
+   * `grace_seconds`.
    *
-   * @throws ShorthopError `not_found`, `invalid_request` for a key that is revoked or rotated already.
+   * @throws ShorthopError `not_found`, `invalid_request` for a key that is revoked or rotated
+   * already.
    * @example
    * const { key } = await shorthop.keys.rotate(old.id, { grace_seconds: 3600 });
    */

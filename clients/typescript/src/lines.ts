@@ -3,7 +3,10 @@
 /** The most characters of a line; a click has some hundreds. */
 const LINE_LENGTH_MAX = 1_000_000;
 
-/** Yields the lines of a body without their ends. Throws when one is too long, or when the last one has no end. */
+/**
+ * Yields the lines of a body without their ends. Throws when one is too long, or when the last one
+ * has no end.
+ */
 export async function* readLines(
   body: ReadableStream<Uint8Array>,
 ): AsyncGenerator<string, void, undefined> {

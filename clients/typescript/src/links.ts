@@ -15,10 +15,11 @@ export const createLinks = (calls: Calls) => ({
 
 const createLinkCalls = ({ send, json, get, create, remove, list }: Calls) => ({
   /**
-   * Creates a link, which redirects as soon as the call returns. Returns every setting that is on, and with
-   * `include: "settings"` all other fields as well.
+   * Creates a link, which redirects as soon as the call returns. Returns every setting that is on,
+   * and with `include: "settings"` all other fields as well.
    *
-   * @throws ShorthopError `invalid_url`, `invalid_alias`, `alias_taken`, `invalid_request`, `rate_limited`.
+   * @throws ShorthopError `invalid_url`, `invalid_alias`, `alias_taken`, `invalid_request`,
+   * `rate_limited`.
    * @example
    * const link = await shorthop.links.create({ url: "https://example.com/", alias: "hello" });
    */
@@ -36,7 +37,8 @@ const createLinkCalls = ({ send, json, get, create, remove, list }: Calls) => ({
   get: async (id: string, { include, ...options }: CallOptions & Query<"getLink"> = {}) =>
     get<ResponseBody<"getLink">>(path`/v1/links/${id}`, { include }, options),
   /**
-   * Returns one link with the `ETag` of its version, so that a change or deletion can be refused if another came first.
+   * Returns one link with the `ETag` of its version, so that a change or deletion can be refused if
+   * another came first.
    *
    * @throws ShorthopError `not_found`.
    * @example
@@ -68,7 +70,8 @@ const createLinkCalls = ({ send, json, get, create, remove, list }: Calls) => ({
   list: (query: Omit<ListQuery, "starting_after"> = {}, options?: CallOptions) =>
     get<PageBody<"listLinks">>("/v1/links", query, options),
   /**
-   * Iterates over every matching link. None is skipped or repeated while others are created and deleted.
+   * Iterates over every matching link. None is skipped or repeated while others are created and
+   * deleted.
    *
    * @throws ShorthopError From the iteration, as `list` does.
    * @example
@@ -79,7 +82,8 @@ const createLinkCalls = ({ send, json, get, create, remove, list }: Calls) => ({
   /**
    * Changes the given fields of a link; `null` clears one.
    *
-   * @throws ShorthopError `not_found`, `alias_taken`, `invalid_url`, `invalid_request`, `precondition_failed`.
+   * @throws ShorthopError `not_found`, `alias_taken`, `invalid_url`, `invalid_request`,
+   * `precondition_failed`.
    * @example
    * await shorthop.links.update(link.id, { url: "https://example.com/new", expires_at: null });
    */
@@ -118,7 +122,8 @@ const createLinkCalls = ({ send, json, get, create, remove, list }: Calls) => ({
   /**
    * Deletes a link permanently.
    *
-   * @throws ShorthopError `not_found`, also on a retry after the first response was lost; `precondition_failed`.
+   * @throws ShorthopError `not_found`, also on a retry after the first response was lost;
+   * `precondition_failed`.
    * @example
    * await shorthop.links.delete(link.id);
    */
@@ -127,11 +132,12 @@ const createLinkCalls = ({ send, json, get, create, remove, list }: Calls) => ({
 
 const createBulkCalls = ({ json, create }: Calls) => ({
   /**
-   * Creates any number of links, each of which succeeds or fails on its own. Sends them in requests of up to 100 links
-   * (10 with a password), one after another.
+   * Creates any number of links, each of which succeeds or fails on its own. Sends them in requests
+   * of up to 100 links (10 with a password), one after another.
    *
-   * @throws ShorthopError When a request as a whole is rejected; errors of single links are in the result. Links of
-   * earlier requests exist then: call again with the same `idempotencyKey` and links to continue.
+   * @throws ShorthopError When a request as a whole is rejected; errors of single links are in the
+   * result. Links of earlier requests exist then: call again with the same `idempotencyKey` and
+   * links to continue.
    * @example
    * const { data } = await shorthop.links.createMany([{ url: "https://example.com/a" }]);
    * for (const item of data) if ("error" in item) console.error(item.index, item.error.code);
@@ -152,13 +158,15 @@ const createBulkCalls = ({ json, create }: Calls) => ({
     );
   },
   /**
-   * Says for each of any number of links whether creating it would succeed, and creates none. Each request of 100 is
-   * checked on its own: an alias that two of them have is found when the links are created.
+   * Says for each of any number of links whether creating it would succeed, and creates none. Each
+   * request of 100 is checked on its own: an alias that two of them have is found when the links
+   * are created.
    *
-   * @throws ShorthopError When a request as a whole is rejected; what is wrong with single links is in the result.
-   * @example
-   * const { data } = await shorthop.links.checkMany([{ url: "https://example.com/a", alias: "a" }]);
-   * for (const item of data) if ("error" in item) console.error(item.index, item.error.code);
+   * @throws ShorthopError When a request as a whole is rejected; what is wrong with single links is
+   * in the result.
+   * @example const { data } = await shorthop.links.checkMany([{ url: "https://example.com/a",
+   * alias: "a" }]); for (const item of data) if ("error" in item) console.error(item.index,
+   * item.error.code);
    */
   checkMany: (links: Body<"checkLinks">["links"], { signal }: CallOptions = {}) =>
     inChunks(splitIntoChunks(links, LINKS_MAX, hasPassword, PASSWORDS_MAX), (chunk) =>
@@ -170,9 +178,11 @@ const createBulkCalls = ({ json, create }: Calls) => ({
       }),
     ),
   /**
-   * Changes any number of links, each on its own, in requests of up to 100 links (10 with a password).
+   * Changes any number of links, each on its own, in requests of up to 100 links (10 with a
+   * password).
    *
-   * @throws ShorthopError When a request as a whole is rejected; errors of single links are in the result.
+   * @throws ShorthopError When a request as a whole is rejected; errors of single links are in the
+   * result.
    * @example
    * const { failed } = await shorthop.links.updateMany([{ id: link.id, tags: ["spring"] }]);
    */
@@ -192,7 +202,8 @@ const createBulkCalls = ({ json, create }: Calls) => ({
   /**
    * Deletes any number of links permanently, each on its own, in requests of up to 100 links.
    *
-   * @throws ShorthopError When a request as a whole is rejected; errors of single links are in the result.
+   * @throws ShorthopError When a request as a whole is rejected; errors of single links are in the
+   * result.
    * @example
    * const { data } = await shorthop.links.deleteMany([first.id, second.id]);
    */
@@ -242,11 +253,11 @@ const createLinkQueries = ({ send, json }: Calls) => ({
   /**
    * Returns the image of a link's QR code, in the account's style where `query` says nothing else.
    *
-   * @throws ShorthopError `not_found`, or `invalid_request` for a parameter out of range, or colours that contrast too
-   * little.
-   * @example
-   * const pdf = await shorthop.links.qr(link.id, { format: "pdf", foreground: "1d4ed8", logo: "true" });
-   * const svg = await (await shorthop.links.qr(link.id, { format: "svg" })).text();
+   * @throws ShorthopError `not_found`, or `invalid_request` for a parameter out of range, or
+   * colours that contrast too little.
+   * @example const pdf = await shorthop.links.qr(link.id, { format: "pdf", foreground: "1d4ed8",
+   * logo: "true" }); const svg = await (await shorthop.links.qr(link.id, { format: "svg"
+   * })).text();
    */
   qr: async (id: string, query: Query<"getLinkQr"> = {}, { signal }: CallOptions = {}) => {
     const response = await send({ method: "GET", path: path`/v1/links/${id}/qr`, query, signal });

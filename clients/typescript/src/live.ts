@@ -31,7 +31,10 @@ export type StreamOptions = {
 
 type Send = (request: ApiRequest) => Promise<Response>;
 
-/** Yields clicks, and connects again after the last one when the connection ends; rejects when that fails. */
+/**
+ * Yields clicks, and connects again after the last one when the connection ends; rejects when that
+ * fails.
+ */
 export async function* followClicks(
   send: Send,
   link: string,

@@ -17,9 +17,9 @@ export type ListPosition = { starting_after: string } | { page: number };
 const LIMIT_MAX = 100;
 
 /**
- * Yields every entry of a list, by cursor: entries that are created or deleted meanwhile neither repeat nor hide others.
- * Fetches the next part when the iteration reaches it. An API without cursors returns numbered pages, which are then
- * followed.
+ * Yields every entry of a list, by cursor: entries that are created or deleted meanwhile neither
+ * repeat nor hide others. Fetches the next part when the iteration reaches it. An API without
+ * cursors returns numbered pages, which are then followed.
  */
 export async function* iterateList<Item>(
   fetchPart: (query: ListPosition & { limit: number }) => Promise<ListResponse<Item>>,
@@ -36,7 +36,10 @@ export async function* iterateList<Item>(
   }
 }
 
-/** Yields every entry of a list that has only cursors. Fetches the next part when the iteration reaches it. */
+/**
+ * Yields every entry of a list that has only cursors. Fetches the next part when the iteration
+ * reaches it.
+ */
 export async function* followCursor<Item>(
   fetchPart: (query: { starting_after?: string }) => Promise<CursorResponse<Item>>,
 ): AsyncGenerator<Item, void, undefined> {

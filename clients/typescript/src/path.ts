@@ -2,8 +2,8 @@
 import { ShorthopError } from "./errors.ts";
 
 /**
- * A template of a path: encodes each id as one segment. Throws `invalid_argument` for an empty id, and for `.` and `..`,
- * which a URL would resolve to another path.
+ * A template of a path: encodes each id as one segment. Throws `invalid_argument` for an empty id,
+ * and for `.` and `..`, which a URL would resolve to another path.
  */
 export function path(strings: TemplateStringsArray, ...ids: readonly string[]): string {
   return strings.reduce((start, text, i) => start + encodeSegment(ids[i - 1] ?? "") + text);

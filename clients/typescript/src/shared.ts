@@ -6,9 +6,11 @@ import type { Query, ResponseBody } from "./types.ts";
 /** Creates the functions that read shared statistics. */
 export const createShared = ({ json }: Calls) => ({
   /**
-   * Returns shared statistics by the token at the end of their URL; those with a password need the `access` of `unlock`.
+   * Returns shared statistics by the token at the end of their URL; those with a password need the
+   * `access` of `unlock`.
    *
-   * @throws ShorthopError `not_found` for a token that is unknown, expired or revoked, `unauthorized` without access.
+   * @throws ShorthopError `not_found` for a token that is unknown, expired or revoked,
+   * `unauthorized` without access.
    * @example
    * const { summary, breakdowns } = await shorthop.shared.get(token, { period: "7d" });
    */
@@ -27,7 +29,8 @@ export const createShared = ({ json }: Calls) => ({
   /**
    * Exchanges the password of shared statistics for access, which lasts an hour.
    *
-   * @throws ShorthopError `forbidden` for a wrong password, `not_found`, `rate_limited` after too many tries.
+   * @throws ShorthopError `forbidden` for a wrong password, `not_found`, `rate_limited` after too
+   * many tries.
    * @example
    * const { access_token: access } = await shorthop.shared.unlock(token, password);
    * const { summary } = await shorthop.shared.get(token, { access });

@@ -6,7 +6,8 @@ import type { Body, ResponseBody, Share } from "./types.ts";
 /** Creates the functions for shared statistics. */
 export const createShares = ({ get, json, create, remove, list }: Calls) => ({
   /**
-   * Shares the statistics of a link, or of all links. The URL is in this response only: it cannot be read later.
+   * Shares the statistics of a link, or of all links. The URL is in this response only: it cannot
+   * be read later.
    *
    * @throws ShorthopError `not_found` for an unknown link, `invalid_request`, `quota_exceeded`.
    * @example

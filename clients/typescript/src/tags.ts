@@ -7,7 +7,10 @@ import type { Body, Query, ResponseBody, Tag } from "./types.ts";
 type Change = ResponseBody<"updateTag">;
 type Progress = ResponseBody<"mergeTags">;
 
-/** Repeats a request until the API has changed every link; returns the last response and how many links were changed. */
+/**
+ * Repeats a request until the API has changed every link; returns the last response and how many
+ * links were changed.
+ */
 async function finish<Result extends Progress>(
   request: (isRepeated: boolean) => Promise<Result>,
 ): Promise<Result> {
@@ -30,8 +33,8 @@ export const createTags = ({ json, get }: Calls) => {
 
   return {
     /**
-     * Returns a page of the tags of all links, by name, or those with the most links or clicks first. `next_cursor`
-     * continues it as `starting_after`.
+     * Returns a page of the tags of all links, by name, or those with the most links or clicks
+     * first. `next_cursor` continues it as `starting_after`.
      *
      * @throws ShorthopError `invalid_request`, also when there are too many to sort by clicks.
      * @example
@@ -42,16 +45,18 @@ export const createTags = ({ json, get }: Calls) => {
      * Iterates over every tag.
      *
      * @throws ShorthopError From the iteration: `forbidden` without the scope `links:read`.
-     * @example
-     * for await (const { name, links, clicks } of shorthop.tags.all()) console.log(name, links, clicks);
+     * @example for await (const { name, links, clicks } of shorthop.tags.all()) console.log(name,
+     * links, clicks);
      */
     all: (query?: Omit<Query<"listTags">, "starting_after">, options?: CallOptions) =>
       followCursor<Tag>((position) => list({ limit: 100, ...query, ...position }, options)),
     /**
-     * Renames a tag on all links, and sets its colour. The API changes up to 10,000 links in a request; the function
-     * repeats it until none is left, and returns the tag with how many links were changed.
+     * Renames a tag on all links, and sets its colour. The API changes up to 10,000 links in a
+     * request; the function repeats it until none is left, and returns the tag with how many links
+     * were changed.
      *
-     * @throws ShorthopError `not_found`; `tag_taken` when another tag has the name, unless `merge` is true.
+     * @throws ShorthopError `not_found`; `tag_taken` when another tag has the name, unless `merge`
+     * is true.
      * @example
      * await shorthop.tags.update("sprign", { name: "spring", color: "green" });
      */
@@ -89,8 +94,8 @@ export const createTags = ({ json, get }: Calls) => {
      */
     merge,
     /**
-     * Renames a tag on all links, and returns how many were changed. If links have the new name already, the two tags
-     * become one: `update` rejects then.
+     * Renames a tag on all links, and returns how many were changed. If links have the new name
+     * already, the two tags become one: `update` rejects then.
      *
      * @throws ShorthopError `invalid_request`.
      * @example

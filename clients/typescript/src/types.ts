@@ -27,7 +27,8 @@ export type Body<Operation extends OperationId> = Operations[Operation] extends 
   : never;
 
 /**
- * The body of an operation's successful response, by its `operationId`. Errors are `ShorthopError`s.
+ * The body of an operation's successful response, by its `operationId`. Errors are
+ * `ShorthopError`s.
  *
  * @example
  * const summary: ResponseBody<"getLinkAnalytics"> = await shorthop.analytics.summary(link.id);
@@ -120,7 +121,8 @@ export type ApiKey = ResponseBody<"getApiKey">;
  */
 export type Share = components["schemas"]["Share"];
 /**
- * A single click, as `clicks.all` and `clicks.export` yield it; texts are empty where something is unknown.
+ * A single click, as `clicks.all` and `clicks.export` yield it; texts are empty where something is
+ * unknown.
  *
  * @example
  * const isFromMail = ({ utm_medium }: Click) => utm_medium === "email";

@@ -13,7 +13,10 @@ const TOP_LEVEL = /^\p{L}[\p{L}\p{N}-]+$/u;
 
 const IPV4 = /^\d{1,3}(?:\.\d{1,3}){3}$/;
 
-/** Returns a trimmed text, with `https://` before a host without a scheme: `example.com/x` is `https://example.com/x`. */
+/**
+ * Returns a trimmed text, with `https://` before a host without a scheme: `example.com/x` is
+ * `https://example.com/x`.
+ */
 export function completeUrl(text: string): string {
   const url = text.trim();
   const rest = url.startsWith("//") ? url.slice(2) : url;

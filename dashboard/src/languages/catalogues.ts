@@ -14,7 +14,10 @@ type Keys<Node, Prefix extends string = ""> = {
 /** The key of a text, such as `links.title`. */
 export type TextKey = Keys<Catalogue>;
 
-/** Loads the catalogue of each language. English is part of the first script; the others are fetched. */
+/**
+ * Loads the catalogue of each language. English is part of the first script; the others are
+ * fetched.
+ */
 const LOADERS = {
   en: () => Promise.resolve(en),
   de: async (): Promise<typeof de> => (await import("./de.json")).default,

@@ -1,4 +1,7 @@
-/** Goal: texts, numbers and dates are those of the language that is chosen, whatever the browser says. */
+/**
+ * Goal: texts, numbers and dates are those of the language that is chosen, whatever the browser
+ * says.
+ */
 import { afterEach, describe, expect, test } from "bun:test";
 
 import { formatCount, formatDate, formatPercent, formatWeekday, inSentence } from "../ui/format.ts";

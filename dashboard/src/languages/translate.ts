@@ -34,7 +34,10 @@ export function onLanguageChange(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
-/** Changes the language of the page. Rejects, and changes nothing, if its catalogue cannot be loaded. */
+/**
+ * Changes the language of the page. Rejects, and changes nothing, if its catalogue cannot be
+ * loaded.
+ */
 export async function setLanguage(language: Language): Promise<void> {
   translator = createFor(language, await loadCatalogue(language));
   current = language;

@@ -129,7 +129,10 @@ function describeQuota(quota: Quota): string {
   return hint === undefined ? "" : t(hint);
 }
 
-/** Says when a window ends, with the date for those of more than an hour; `start` is the text of one that has not begun. */
+/**
+ * Says when a window ends, with the date for those of more than an hour; `start` is the text of one
+ * that has not begun.
+ */
 function describeWindow(
   { limit, remaining, window, reset }: Usage & { window: number; reset: number },
   start: "usage.startsWithUse" | "usage.startsWithRequest",

@@ -55,7 +55,10 @@ const nows = perLanguage((language) =>
   new Intl.RelativeTimeFormat(language, { numeric: "auto" }).format(0, "second"),
 );
 
-/** `3h ago`, in whole units; `now` in the first minute, and for an instant ahead of this device's clock. */
+/**
+ * `3h ago`, in whole units; `now` in the first minute, and for an instant ahead of this device's
+ * clock.
+ */
 export function formatAge(instant: string, nowMs: number): string {
   const seconds = (nowMs - Date.parse(instant)) / 1_000;
   const unit = AGE_UNITS.find(([, length]) => seconds >= length);

@@ -1,6 +1,12 @@
-/** Converts between instants and the values of `datetime-local` inputs, which are local times without a zone. */
+/**
+ * Converts between instants and the values of `datetime-local` inputs, which are local times
+ * without a zone.
+ */
 
-/** Converts a local time to an ISO 8601 instant. Returns invalid text unchanged, for validation to reject. */
+/**
+ * Converts a local time to an ISO 8601 instant. Returns invalid text unchanged, for validation to
+ * reject.
+ */
 export function toInstant(local: string): string {
   const instant = new Date(local);
   return Number.isNaN(instant.getTime()) ? local : instant.toISOString();

@@ -14,8 +14,8 @@ export const validateWith =
   };
 
 /**
- * An error map for `safeParse`: describes an issue by its code, as text for a form field. A message that the schema
- * itself sets takes precedence; undefined leaves the message to Zod.
+ * An error map for `safeParse`: describes an issue by its code, as text for a form field. A message
+ * that the schema itself sets takes precedence; undefined leaves the message to Zod.
  */
 export function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
   if (issue.code === "invalid_type" && NUMBERS.has(issue.expected)) return t("ui.rule.wholeNumber");

@@ -1,7 +1,8 @@
 /**
- * Access control of the gateway. It listens on loopback, which every program and every web page on this
- * machine can reach: a page with a simple POST, or through its own host name that resolves to 127.0.0.1 (DNS
- * rebinding). So requests from browsers or with foreign host names are rejected; all others need the password.
+ * Access control of the gateway. It listens on loopback, which every program and every web page on
+ * this machine can reach: a page with a simple POST, or through its own host name that resolves to
+ * 127.0.0.1 (DNS rebinding). So requests from browsers or with foreign host names are rejected; all
+ * others need the password.
  */
 import { createHash, timingSafeEqual } from "node:crypto";
 
@@ -22,7 +23,9 @@ export function rejectForeign(request: Request): void {
     throw forbidden("Requests of web pages are not allowed");
 }
 
-/** Throws a 401 unless the request carries user and password in one of the ways ClickHouse supports. */
+/**
+ * Throws a 401 unless the request carries user and password in one of the ways ClickHouse supports.
+ */
 export function authenticate(request: Request, url: URL, expected: Credentials): void {
   const { user, password } = readCredentials(request, url);
   // Compares both, in constant time, so that the duration reveals nothing.

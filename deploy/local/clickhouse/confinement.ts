@@ -1,8 +1,8 @@
 /**
- * Restricts statements to the engine's own tables, without access to this machine or the network. The engine's
- * user has no grant on any source (files, URLs, other servers, programs) and no administrative grant; settings
- * that name files are read-only. `statement-check.ts` rejects what grants do not cover and what chDB does on the
- * client's side.
+ * Restricts statements to the engine's own tables, without access to this machine or the network.
+ * The engine's user has no grant on any source (files, URLs, other servers, programs) and no
+ * administrative grant; settings that name files are read-only. `statement-check.ts` rejects what
+ * grants do not cover and what chDB does on the client's side.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -20,8 +20,8 @@ const GRANTS = [
 ];
 
 /**
- * Settings with which a statement could read or write a file, open a connection, be parsed in another dialect, or
- * evaluate an expression that is not in its text.
+ * Settings with which a statement could read or write a file, open a connection, be parsed in
+ * another dialect, or evaluate an expression that is not in its text.
  */
 const FIXED_SETTINGS = [
   "format_schema",
@@ -41,8 +41,8 @@ const FIXED_SETTINGS = [
 ];
 
 /**
- * Writes the engine's configuration into `dir`, with the grants of its user; returns the connection arguments that load
- * it.
+ * Writes the engine's configuration into `dir`, with the grants of its user; returns the connection
+ * arguments that load it.
  */
 export function confine(dir: string, grants: readonly string[] = GRANTS): string[] {
   mkdirSync(dir, { recursive: true, mode: 0o700 });

@@ -1,7 +1,7 @@
 /**
- * The ClickHouse engine as a library. Each statement gets its own connection: settings and parameters stay
- * on a chDB connection and must not leak into the next statement. Opening one takes about a millisecond,
- * which is acceptable for a local stack.
+ * The ClickHouse engine as a library. Each statement gets its own connection: settings and
+ * parameters stay on a chDB connection and must not leak into the next statement. Opening one takes
+ * about a millisecond, which is acceptable for a local stack.
  */
 import { Session } from "chdb";
 
@@ -33,7 +33,8 @@ export type Engine = {
 };
 
 /**
- * Opens the data directory; throws if another process has it open. `connectionArgs` come from `confine`.
+ * Opens the data directory; throws if another process has it open. `connectionArgs` come from
+ * `confine`.
  */
 export async function openEngine(dataDir: string, connectionArgs: string[]): Promise<Engine> {
   const open = () => new Session(dataDir, { connectionArgs });
@@ -70,7 +71,8 @@ export async function openEngine(dataDir: string, connectionArgs: string[]): Pro
       ];
       await session.queryAsync(`SET ${set.join(", ")}`);
       const insert = data.length === 0 ? undefined : parsePlainInsert(sql);
-      // The rows stay bytes: as part of a statement's text, each of them would be copied four times.
+      // The rows stay bytes: as part of a statement's text, each of them would be copied four
+      // times.
       if (insert !== undefined) {
         const { elapsed } = await session.insert({ ...insert, values: data });
         return { bytes: NO_BYTES, rowsRead: 0, bytesRead: data.length, elapsedSeconds: elapsed };

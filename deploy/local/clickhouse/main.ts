@@ -1,6 +1,6 @@
 /**
- * The ClickHouse gateway: the real engine as a library (chDB) behind ClickHouse's HTTP interface, so that a
- * stack without a ClickHouse server runs the same statements through the same client.
+ * The ClickHouse gateway: the real engine as a library (chDB) behind ClickHouse's HTTP interface,
+ * so that a stack without a ClickHouse server runs the same statements through the same client.
  */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";

@@ -8,7 +8,10 @@ import { BODY_BYTES_MAX, readStatement, type Statement } from "./statement.ts";
 /** Idle connections are closed after this; an accepted statement has no limit here. */
 const IDLE_SECONDS_MAX = 10;
 
-/** Concurrent requests whose bodies are in memory: more than all clients of a stack have connections. */
+/**
+ * Concurrent requests whose bodies are in memory: more than all clients of a stack have
+ * connections.
+ */
 const REQUESTS_MAX = 300;
 
 type GatewayOptions = { host: string; port: number; credentials: Credentials; engine: Engine };

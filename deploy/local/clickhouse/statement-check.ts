@@ -1,22 +1,24 @@
 /**
- * Rejects what the engine's grants do not cover: `INTO OUTFILE` and `FROM INFILE`, which chDB handles on the
- * client's side; the function `file()`, which needs no grant in the library; engines that take a path without a
- * grant, such as `EmbeddedRocksDB`; and table functions that touch a file before their grant is checked.
+ * Rejects what the engine's grants do not cover: `INTO OUTFILE` and `FROM INFILE`, which chDB
+ * handles on the client's side; the function `file()`, which needs no grant in the library; engines
+ * that take a path without a grant, such as `EmbeddedRocksDB`; and table functions that touch a
+ * file before their grant is checked.
  *
- * The statement is not parsed, because any difference between a parser of ours and the engine's could be
- * exploited. The check works on words: keywords and names have to appear literally in the text, quoted or not,
- * whatever comments and spaces surround them. The two ways to name something without writing it, `\x` escapes and
- * parameters of type `Identifier`, are rejected as well. A forbidden word inside a string is rejected too: values
- * belong in parameters.
+ * The statement is not parsed, because any difference between a parser of ours and the engine's
+ * could be exploited. The check works on words: keywords and names have to appear literally in the
+ * text, quoted or not, whatever comments and spaces surround them. The two ways to name something
+ * without writing it, `\x` escapes and parameters of type `Identifier`, are rejected as well. A
+ * forbidden word inside a string is rejected too: values belong in parameters.
  */
 import { GatewayError } from "./errors.ts";
 import type { Statement } from "./statement.ts";
 
 /**
- * Table functions that generate their own rows, or read a subquery given in full. None that takes a structure or
- * data as text, such as `format` and `generateRandom`: an expression there (`DEFAULT`, `Values`) may be assembled at
- * run time, where no check of words finds it. `values` is also the keyword of an insert; each of its columns needs
- * a value, so that no expression of its structure is evaluated.
+ * Table functions that generate their own rows, or read a subquery given in full. None that takes a
+ * structure or data as text, such as `format` and `generateRandom`: an expression there (`DEFAULT`,
+ * `Values`) may be assembled at run time, where no check of words finds it. `values` is also the
+ * keyword of an insert; each of its columns needs a value, so that no expression of its structure
+ * is evaluated.
  */
 const SAFE_TABLE_FUNCTIONS = new Set([
   "generateSeries",
@@ -78,8 +80,9 @@ export function createStatementCheck(tableFunctions: readonly string[]): Stateme
 }
 
 /**
- * A word, and what makes it a call: after a closing quote and anything that is not printable ASCII (ClickHouse
- * accepts Unicode spaces too), a parenthesis, or the start of a comment that may hide one.
+ * A word, and what makes it a call: after a closing quote and anything that is not printable ASCII
+ * (ClickHouse accepts Unicode spaces too), a parenthesis, or the start of a comment that may hide
+ * one.
  */
 const WORD = /(\w+)["`]?[^\x21-\x7e]*([(/#-])?/g;
 

@@ -4,7 +4,9 @@ import { gunzipSync } from "node:zlib";
 
 import { GatewayError } from "./errors.ts";
 
-/** Largest body in bytes, compressed and decompressed: a hundred times a worker's largest insert. */
+/**
+ * Largest body in bytes, compressed and decompressed: a hundred times a worker's largest insert.
+ */
 export const BODY_BYTES_MAX = 64 * 1024 * 1024;
 
 /** Most settings and parameters of a statement; the product uses ten. */
@@ -12,7 +14,10 @@ const FIELDS_MAX = 200;
 
 export type Statement = {
   sql: string;
-  /** What follows the statement, as UTF-8: the rows of an insert, or the rest of the statement. Empty if there is none. */
+  /**
+   * What follows the statement, as UTF-8: the rows of an insert, or the rest of the statement.
+   * Empty if there is none.
+   */
   data: Buffer;
   /** Result format if the statement names none. */
   format: string;

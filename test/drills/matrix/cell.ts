@@ -40,9 +40,15 @@ export type Cell = {
   condition: Condition;
   /** What people are promised, in a sentence of the page. */
   promise: string;
-  /** Whether links may be answered 503, or not at all, meanwhile; those that lead somewhere must lead right. */
+  /**
+   * Whether links may be answered 503, or not at all, meanwhile; those that lead somewhere must
+   * lead right.
+   */
   mayBeUnavailable?: boolean;
-  /** Matches what `/readyz`, `doctor` or an alert must say meanwhile; undefined when there is nothing to be said. */
+  /**
+   * Matches what `/readyz`, `doctor` or an alert must say meanwhile; undefined when there is
+   * nothing to be said.
+   */
   named?: RegExp;
   /** Brings it about, keeps it for a while, and carries out the procedure that ends it. */
   inject(system: System): Promise<Effect | void>;

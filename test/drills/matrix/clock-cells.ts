@@ -5,7 +5,10 @@ import type { System } from "./system.ts";
 
 const HOUR_SECONDS = 3_600;
 
-/** Subjects that have the clock of the machine, with each other: all others are wrong the other way round instead. */
+/**
+ * Subjects that have the clock of the machine, with each other: all others are wrong the other way
+ * round instead.
+ */
 const RIGHT: ReadonlySet<Subject> = new Set(["NATS", "ClickHouse"]);
 
 const WRONG: Partial<Record<Subject, Clocks>> = {

@@ -1,4 +1,6 @@
-/** Clocks that are wrong: libfaketime, which the test sets up in front of the programs of a stack. */
+/**
+ * Clocks that are wrong: libfaketime, which the test sets up in front of the programs of a stack.
+ */
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -12,7 +14,10 @@ const CACHE_SECONDS = "1";
 
 const findLibrary = (): string | undefined => LIBRARIES.find((path) => existsSync(path));
 
-/** Whether clocks can be set here; installs the library where `apt-get` may, and says so where clocks stay right. */
+/**
+ * Whether clocks can be set here; installs the library where `apt-get` may, and says so where
+ * clocks stay right.
+ */
 export function canSetClocks(): boolean {
   if (findLibrary() === undefined)
     Bun.spawnSync(["apt-get", "install", "--yes", "--quiet", "faketime"], { stdout: "ignore" });
@@ -25,20 +30,25 @@ export function canSetClocks(): boolean {
 }
 
 /**
- * Programs that have a clock each. NATS and the engine of ClickHouse ask the kernel themselves, where nothing can be put in
- * between.
+ * Programs that have a clock each. NATS and the engine of ClickHouse ask the kernel themselves,
+ * where nothing can be put in between.
  */
 export const CLOCKED = ["postgres", "api", "redirector", "worker"] as const;
 
 export type Clocked = (typeof CLOCKED)[number];
 
-/** The programs whose clocks a cell sets, and the one on whose host `doctor` runs, if it is one of these. */
+/**
+ * The programs whose clocks a cell sets, and the one on whose host `doctor` runs, if it is one of
+ * these.
+ */
 export type Clocks = { programs: readonly Clocked[]; doctor?: Clocked };
 
 /** The file with the time of a program. */
 export const clockPath = (dir: string, program: string): string => join(dir, `clock-${program}`);
 
-/** The environment of a program with a clock of its own. Programs crash that are told to have none. */
+/**
+ * The environment of a program with a clock of its own. Programs crash that are told to have none.
+ */
 export function clockEnvironment(dir: string, program: Clocked): Record<string, string> {
   const library = findLibrary();
   if (library === undefined) return {};

@@ -11,7 +11,10 @@ import type { Stack } from "../../harness/stack.ts";
 export type Doctor = {
   /** What it finds now and did not find at the start, a line for each problem, with the remedy. */
   examine(): Promise<string[]>;
-  /** Runs another command of the command line, as on a host of the installation. Throws when it fails. */
+  /**
+   * Runs another command of the command line, as on a host of the installation. Throws when it
+   * fails.
+   */
   run(args: readonly string[]): Promise<void>;
 };
 
@@ -25,8 +28,8 @@ const portOf = (url: string): string => new URL(url).port;
 type Files = { JOURNAL_DIR: string; LINKS_DIR: string; GEOIP_DATABASES: string };
 
 /**
- * Writes the files of an installation for the stack's processes; `of` are the folders of the other host's redirector, `further`
- * variables of the command, such as the clock of its host.
+ * Writes the files of an installation for the stack's processes; `of` are the folders of the other
+ * host's redirector, `further` variables of the command, such as the clock of its host.
  */
 export async function openDoctor(
   stack: Stack,

@@ -28,7 +28,9 @@ async function restartReaders(system: System): Promise<void> {
   for (const name of READERS) await system.stopProcess(name, () => Promise.resolve(), "SIGTERM");
 }
 
-/** Gives processes that run another file, then those that start, and in the end the right one again. */
+/**
+ * Gives processes that run another file, then those that start, and in the end the right one again.
+ */
 const withFile =
   (change: (path: string) => void): Cell["inject"] =>
   async (system) => {
@@ -47,7 +49,8 @@ const OLD = Buffer.from("build_epoch");
 function makeOld(path: string): void {
   const bytes = readFileSync(path);
   const at = bytes.lastIndexOf(OLD);
-  // One byte says that an integer of 64 bits follows, and of how many bytes; the first one is that of highest order.
+  // One byte says that an integer of 64 bits follows, and of how many bytes; the first one is that
+  // of highest order.
   bytes[at + OLD.length + 2] = 0x3b;
   writeFileSync(path, bytes);
 }

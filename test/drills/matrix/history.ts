@@ -1,4 +1,7 @@
-/** Clicks of the time before a drill, which exist in rollups only once retention has deleted the raw ones. */
+/**
+ * Clicks of the time before a drill, which exist in rollups only once retention has deleted the raw
+ * ones.
+ */
 import { connect } from "nats";
 import * as z from "zod";
 

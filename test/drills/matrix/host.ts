@@ -57,7 +57,10 @@ async function countUnstored({ stack, otherJournal }: System): Promise<number> {
     .reduce((sum, { clicks }) => sum + clicks, 0);
 }
 
-/** Has clicks wait in the other host's journal, kills it, does something to the journal, and starts it again. */
+/**
+ * Has clicks wait in the other host's journal, kills it, does something to the journal, and starts
+ * it again.
+ */
 async function withWaiting(system: System, work: () => Promise<void> | void): Promise<void> {
   await stopStores(system, ["nats"], async () => {
     await Bun.sleep(GATHER_MS);

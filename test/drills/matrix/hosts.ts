@@ -78,8 +78,9 @@ export async function startHosts(
 export const geoipPath = (dir: string): string => join(dir, "geoip.mmdb");
 
 /**
- * A program that runs the executable under the name of each process, by which it knows what it is, with a clock of its own and
- * GeoIP data that a test may change; waits before while a test holds it.
+ * A program that runs the executable under the name of each process, by which it knows what it is,
+ * with a clock of its own and GeoIP data that a test may change; waits before while a test holds
+ * it.
  */
 function writeWrapper(dir: string, executable: string): string {
   const path = join(dir, "shorthop");

@@ -42,7 +42,10 @@ function forgive(ledger: Ledger, lostClicksMax: number): Ledger {
   return { ...ledger, tallies: new Map(tallies) };
 }
 
-/** Every click that was acknowledged is stored once, in every rollup and on its link, also when it is sent again. */
+/**
+ * Every click that was acknowledged is stored once, in every rollup and on its link, also when it
+ * is sent again.
+ */
 export async function countClicks(system: System, lostClicksMax: number): Promise<Counted> {
   const { stack, ledger, links } = system;
   await waitUntilDelivered(system);

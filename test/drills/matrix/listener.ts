@@ -1,4 +1,6 @@
-/** What processes say of themselves during a drill: `/readyz`, and the metrics that alerts look at. */
+/**
+ * What processes say of themselves during a drill: `/readyz`, and the metrics that alerts look at.
+ */
 import { withTimeout } from "../../../shared/timeout.ts";
 import { type MetricFamily, parseMetrics } from "../../harness/prometheus.ts";
 import { readReadiness } from "../../harness/services.ts";
@@ -37,7 +39,10 @@ const isOlder =
   (metrics: Metrics): boolean =>
     valuesOf(metrics, name).some((at) => at > 0 && Date.now() / 1_000 - at > seconds);
 
-/** Alerts of deploy/monitoring/alerts.yaml by their conditions, without the time for which these must hold. */
+/**
+ * Alerts of deploy/monitoring/alerts.yaml by their conditions, without the time for which these
+ * must hold.
+ */
 export const ALERTS: Readonly<Record<string, (metrics: Metrics) => boolean>> = {
   ShorthopStreamDamaged: isAbove("warning", 0, 'part="streams"'),
   ShorthopFeedStale: isAbove("redirector_feed_age_seconds", 30),
@@ -90,7 +95,10 @@ async function readMetrics(name: string, url: string): Promise<[string, string][
 const format = ([subject, text]: [string, string]): string =>
   text === "" ? subject : `${subject}: ${text}`;
 
-/** Listens to processes, by their names and the addresses of their metrics; what they say already is left out. */
+/**
+ * Listens to processes, by their names and the addresses of their metrics; what they say already is
+ * left out.
+ */
 export async function listen(processes: () => Readonly<Record<string, string>>): Promise<Listener> {
   /** The last text by process and part. */
   const said = new Map<string, string>();

@@ -1,8 +1,9 @@
 /**
- * `bun run test:drills matrix [--links N] [--hold SECONDS] [--without PROTECTION …] [NAME …]`: everything that can come back
- * in every state, one cell after the other, each on a system of its own. Names choose cells by a part of theirs
- * (`NATS: empty`). Results replace those of the same cells in `test/results/drills.json` and docs/drills.md. `--without`
- * removes a protection (`all`: one after the other), and passes if its cell then fails.
+ * `bun run test:drills matrix [--links N] [--hold SECONDS] [--without PROTECTION …] [NAME …]`:
+ * everything that can come back in every state, one cell after the other, each on a system of its
+ * own. Names choose cells by a part of theirs (`NATS: empty`). Results replace those of the same
+ * cells in `test/results/drills.json` and docs/drills.md. `--without` removes a protection (`all`:
+ * one after the other), and passes if its cell then fails.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -65,7 +66,10 @@ export async function runMatrix(args: readonly string[]): Promise<boolean> {
   return results.every(({ outcome }) => outcome === "as promised");
 }
 
-/** Runs the cells of these protections, or of `all`, each without its protection; returns whether all fail. */
+/**
+ * Runs the cells of these protections, or of `all`, each without its protection; returns whether
+ * all fail.
+ */
 async function runMutations(
   protections: readonly string[],
   options: MutationOptions,

@@ -1,6 +1,7 @@
 /**
- * Protections of what comes back, each with a cell of the matrix that fails without it: `bun run test:drills matrix --without
- * PROTECTION` removes it from a copy of the project, and passes if the cell then fails for the reason that is named here.
+ * Protections of what comes back, each with a cell of the matrix that fails without it: `bun run
+ * test:drills matrix --without PROTECTION` removes it from a copy of the project, and passes if the
+ * cell then fails for the reason that is named here.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -186,7 +187,10 @@ export const MUTATIONS: Readonly<Record<string, DrillMutation>> = {
 
 export type MutationOptions = { links: string; hold: string };
 
-/** Runs the cell in a copy of the project without the protection. Returns whether it failed for the expected reason. */
+/**
+ * Runs the cell in a copy of the project without the protection. Returns whether it failed for the
+ * expected reason.
+ */
 export async function runMutation(name: string, options: MutationOptions): Promise<boolean> {
   const mutation = MUTATIONS[name];
   if (mutation === undefined)

@@ -16,7 +16,10 @@ import type { System } from "./system.ts";
 /** Longer than a redirector retains what JetStream has acknowledged (150 s). */
 const AWAY_MS = 160_000;
 
-/** Longer than API processes take to read back what NATS accepts (10 s), and by far less than redirectors retain it. */
+/**
+ * Longer than API processes take to read back what NATS accepts (10 s), and by far less than
+ * redirectors retain it.
+ */
 const NOTICED_MS = 25_000;
 
 const NAMED = /NATS|nats|links_feed|clicks|outbox|stream|disk/;

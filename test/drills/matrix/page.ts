@@ -1,4 +1,7 @@
-/** The matrix as a table of docs/drills.md: what is promised in each cell, and what the last run of it measured. */
+/**
+ * The matrix as a table of docs/drills.md: what is promised in each cell, and what the last run of
+ * it measured.
+ */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 

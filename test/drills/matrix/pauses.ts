@@ -1,4 +1,7 @@
-/** Whatever is paused for a minute accepts connections and does not respond, and then goes on as if nothing had been. */
+/**
+ * Whatever is paused for a minute accepts connections and does not respond, and then goes on as if
+ * nothing had been.
+ */
 import { readdirSync, readFileSync } from "node:fs";
 
 import { pidOf, type ServiceName } from "../../harness/services.ts";
@@ -7,7 +10,10 @@ import type { System } from "./system.ts";
 
 const PAUSED_MS = 60_000;
 
-/** A process and everything that it has started: a server of PostgreSQL has a process for each connection. */
+/**
+ * A process and everything that it has started: a server of PostgreSQL has a process for each
+ * connection.
+ */
 function descendantsOf(pid: number): number[] {
   const children = readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))

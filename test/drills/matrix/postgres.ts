@@ -53,7 +53,10 @@ async function backUp(system: System): Promise<() => Promise<void>> {
 const waitForDisk = (dir: string): void =>
   appendFileSync(join(dir, "postgresql.conf"), "fsync = on\nfull_page_writes = on\n");
 
-/** Changes links until the disk has no room for more. Throws unless the API says then that it is unavailable. */
+/**
+ * Changes links until the disk has no room for more. Throws unless the API says then that it is
+ * unavailable.
+ */
 async function useRoom({ changes, links }: System): Promise<void> {
   const status = await changes.without(() => links.changeUntilRefused(REQUESTS_MAX));
   if (status !== 503) throw new Error(`On a full disk the API answers ${status}.`);

@@ -20,8 +20,8 @@ const AWAY_MS = 45_000;
 const TAKEOVER_MS = 20_000;
 
 /**
- * What 72 hours do to the stream of clicks: all of it expires, or all of it that is stored. Returns how many clicks were
- * stored nowhere.
+ * What 72 hours do to the stream of clicks: all of it expires, or all of it that is stored. Returns
+ * how many clicks were stored nowhere.
  */
 export async function expireStream(system: System, what: "all" | "stored"): Promise<number> {
   const nats = await connect(natsLogin(system.stack.info().nats_url));
@@ -48,7 +48,10 @@ async function expireBatches({ stack }: System): Promise<void> {
   await command(stack, "OPTIMIZE TABLE batches FINAL");
 }
 
-/** What a month does to the log of a worker that runs: there is its daily checkpoint, which it also writes when it takes over. */
+/**
+ * What a month does to the log of a worker that runs: there is its daily checkpoint, which it also
+ * writes when it takes over.
+ */
 async function expireManifests(system: System): Promise<void> {
   await system.stopProcess("worker", () => Promise.resolve());
   await eventually(async () => {

@@ -1,4 +1,7 @@
-/** Ends processes and stores of a stack, and has them start again when a cell has done something to them. */
+/**
+ * Ends processes and stores of a stack, and has them start again when a cell has done something to
+ * them.
+ */
 import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -11,7 +14,10 @@ const STARTED_MS = 60_000;
 /** A process does not start while this file exists. */
 export const heldPath = (dir: string, name: string): string => join(dir, `held-${name}`);
 
-/** Ends a process by a signal, and starts it again when `meanwhile` has ended; `dir` has the stack's wrapper. */
+/**
+ * Ends a process by a signal, and starts it again when `meanwhile` has ended; `dir` has the stack's
+ * wrapper.
+ */
 export async function stopProcess(
   stack: Stack,
   dir: string,
@@ -53,8 +59,8 @@ export async function stopStores(
 }
 
 /**
- * Has a store that may end by itself start again only after `mend`, by which time it has ended: a supervisor gives up when it
- * ends again and again.
+ * Has a store that may end by itself start again only after `mend`, by which time it has ended: a
+ * supervisor gives up when it ends again and again.
  */
 export async function withoutSupervisor(
   { stack }: { stack: Stack },

@@ -28,7 +28,10 @@ type Step = (system: System) => Promise<void>;
 
 const nothing: Step = () => Promise.resolve();
 
-/** A disk that is full until there is room again: `use` writes meanwhile what needs room, `end` is what follows. */
+/**
+ * A disk that is full until there is room again: `use` writes meanwhile what needs room, `end` is
+ * what follows.
+ */
 export const fillDisk =
   (
     store: Store,
@@ -46,7 +49,9 @@ export const fillDisk =
     await system.rest();
   };
 
-/** A disk that refuses writes, until it is mended and the store is started again, by an operator. */
+/**
+ * A disk that refuses writes, until it is mended and the store is started again, by an operator.
+ */
 export const breakDisk =
   (store: Store, prepare?: (dir: string) => void): Cell["inject"] =>
   async (system) => {

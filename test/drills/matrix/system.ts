@@ -1,4 +1,7 @@
-/** What a cell acts on: a stack and another host with links, a history of clicks, visitors, and people who change links. */
+/**
+ * What a cell acts on: a stack and another host with links, a history of clicks, visitors, and
+ * people who change links.
+ */
 import { mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 
@@ -14,7 +17,10 @@ import { geoipPath, startHosts } from "./hosts.ts";
 import { listen, type Listener } from "./listener.ts";
 import { stopProcess } from "./stop.ts";
 
-/** The pause of each of those who follow links: some hundred requests a second, beside those that are counted. */
+/**
+ * The pause of each of those who follow links: some hundred requests a second, beside those that
+ * are counted.
+ */
 const FOLLOW_PAUSE_MS = 40;
 
 export type System = Hosts & {

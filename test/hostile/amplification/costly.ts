@@ -1,6 +1,7 @@
 /**
- * Calls that are expensive because of what an account has: a link with a tenth of a million clicks, 100,000 links with clicks,
- * a tag on 10,000 links. The cost guard's inputs are at the bounds of a request, not of stored data.
+ * Calls that are expensive because of what an account has: a link with a tenth of a million clicks,
+ * 100,000 links with clicks, a tag on 10,000 links. The cost guard's inputs are at the bounds of a
+ * request, not of stored data.
  */
 import { encodeId } from "../../../shared/ids.ts";
 import { call } from "../../harness/api.ts";
@@ -38,7 +39,9 @@ const listRanked = (count: number): string[] =>
     return encodeId("link", uuid);
   });
 
-/** A filter that two thirds of all clicks pass, so that no rollup of one dimension has the answer. */
+/**
+ * A filter that two thirds of all clicks pass, so that no rollup of one dimension has the answer.
+ */
 const FILTER = "period=90d&device=-mobile&browser=-Edge";
 
 /** Analytics of a link or of the account: each count over 90 days, with filters. */

@@ -1,4 +1,7 @@
-/** How often a key may call a route, by the limits of its plan in PostgreSQL and those that routes have besides. */
+/**
+ * How often a key may call a route, by the limits of its plan in PostgreSQL and those that routes
+ * have besides.
+ */
 import { CHANGED_LINKS } from "../../../api/limits/changed-links.ts";
 import { LINK_PASSWORDS } from "../../../api/limits/link-passwords.ts";
 import { withPostgres } from "../../harness/admin.ts";

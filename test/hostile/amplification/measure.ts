@@ -1,7 +1,8 @@
 /**
- * Amplification: how much CPU time a key can cause within its limits, by route and process. Each route is called with inputs
- * at their bounds (those of the cost guard) and with those that stored data makes expensive, one call after another. The CPU
- * time of a call times the calls that a minute allows is a share of a core.
+ * Amplification: how much CPU time a key can cause within its limits, by route and process. Each
+ * route is called with inputs at their bounds (those of the cost guard) and with those that stored
+ * data makes expensive, one call after another. The CPU time of a call times the calls that a
+ * minute allows is a share of a core.
  */
 import type { Data } from "../../harness/analytics-data.ts";
 import { callOnce } from "../../harness/api.ts";
@@ -126,7 +127,10 @@ async function createInputs({ stack, contents }: Data): Promise<Input[]> {
   return [...calls.flatMap(toInputs), ...costly.map(toInput)];
 }
 
-/** Whether keys call a route, rather than visitors of shared statistics and browsers; streams are measured differently. */
+/**
+ * Whether keys call a route, rather than visitors of shared statistics and browsers; streams are
+ * measured differently.
+ */
 const isForKeys = ({ surface, path }: { surface: string; path: string }): boolean =>
   surface === "api" && /^\/v1\/(?!shared\/)/.test(path) && !path.endsWith("/stream");
 

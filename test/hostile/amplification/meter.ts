@@ -1,4 +1,7 @@
-/** Measures the CPU time that work costs each process of a stack: all its threads, with what follows after the response. */
+/**
+ * Measures the CPU time that work costs each process of a stack: all its threads, with what follows
+ * after the response.
+ */
 import { readTreeCpu } from "../../harness/process-usage.ts";
 import type { SharedStack } from "../../harness/stack.ts";
 
@@ -18,11 +21,17 @@ export const mapCpu = (map: (process: Process) => number): CpuMs => ({
   nats: map("nats"),
 });
 
-/** Times over which the CPU time of the idle stack is measured: the least counts, as its start may still have work left. */
+/**
+ * Times over which the CPU time of the idle stack is measured: the least counts, as its start may
+ * still have work left.
+ */
 const IDLE_WINDOWS = 5;
 const IDLE_WINDOW_MS = 3_000;
 
-/** Work has ended when all processes together take less than this beyond what they take idle: two ticks of the clock. */
+/**
+ * Work has ended when all processes together take less than this beyond what they take idle: two
+ * ticks of the clock.
+ */
 const CHECK_MS = 150;
 const ENDED_CPU_MS = 20;
 

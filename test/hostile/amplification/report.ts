@@ -19,8 +19,8 @@ const percentOf = ({ call }: Amplification, process: Process, perMinute: number)
   (100 * call[process] * perMinute) / MINUTE_MS;
 
 /**
- * The percentage of a core that the calls of a plan may take of a store: as much as a free key's for each call that the plan
- * allows. So every call has the same budget of time, whatever the plan.
+ * The percentage of a core that the calls of a plan may take of a store: as much as a free key's
+ * for each call that the plan allows. So every call has the same budget of time, whatever the plan.
  */
 const storeBudget = (free: number, own: number): number => (FREE_PERCENT_MAX * own) / free;
 
@@ -72,8 +72,8 @@ export type ReportOptions = {
 };
 
 /**
- * Measures a new stack, prints the table, and writes `bench/results/amplification.json`. Returns the number of routes by
- * which a free key takes more than {@link FREE_PERCENT_MAX} of a core.
+ * Measures a new stack, prints the table, and writes `bench/results/amplification.json`. Returns
+ * the number of routes by which a free key takes more than {@link FREE_PERCENT_MAX} of a core.
  */
 export async function reportAmplification({ millions, dir, only }: ReportOptions): Promise<number> {
   await using dns = await startDns();

@@ -16,11 +16,16 @@ const KEY_LENGTH_MAX = 255;
 /** Most fields that Bun reads. */
 const FIELDS_MAX = 200;
 
-/** Characters of a text where the number of values counts, and values where the length of texts does. */
+/**
+ * Characters of a text where the number of values counts, and values where the length of texts
+ * does.
+ */
 const SHORT = 12;
 const FEW = 2;
 
-/** Bounds that schemas contain, so that every route with such a member or parameter reaches them. */
+/**
+ * Bounds that schemas contain, so that every route with such a member or parameter reaches them.
+ */
 export const SCHEMA_BOUNDS = [
   "shared/contracts/web-url.ts URL_LENGTH_MAX",
   "shared/contracts/link-schemas.ts TAGS_MAX",
@@ -101,7 +106,10 @@ const form: Part = {
   },
 };
 
-/** Every parameter that the route has: few characters and many values, or few values and many characters. */
+/**
+ * Every parameter that the route has: few characters and many values, or few values and many
+ * characters.
+ */
 const query = (reaches: readonly string[], isLong: boolean): Part => ({
   reaches,
   fill(request, filling) {
@@ -238,7 +246,10 @@ export const CALL_PARTS = {
   },
 } satisfies Parts;
 
-/** Whether a part changes requests of a route: without a body or parameters, its levels are all alike. */
+/**
+ * Whether a part changes requests of a route: without a body or parameters, its levels are all
+ * alike.
+ */
 export const hasPart = (route: Route, group: string): boolean =>
   group === "body"
     ? route.body !== undefined || (route.method === "POST" && route.path.startsWith("/shared/"))

@@ -1,6 +1,6 @@
 /**
- * Which bounds on input have a generator in the cost guard, and why the others have none. A new bound has neither, and fails
- * the test beside this file.
+ * Which bounds on input have a generator in the cost guard, and why the others have none. A new
+ * bound has neither, and fails the test beside this file.
  */
 import { CALL_PARTS, SCHEMA_BOUNDS } from "./calls.ts";
 import type { Parts } from "./part.ts";

@@ -1,12 +1,14 @@
 /**
- * The cost guard: sends each input at its bounds alone to an idle stack, and measures what it costs the event loop that reads
- * it. A visitor's request may take 20 ms, a call of the API 50 ms, and the work may grow no faster than the input. PostgreSQL and
- * ClickHouse may take 50 ms of CPU time each. The bounds are those of docs/input-bounds.md; the routes and their schemas are read from the applications. Messages at their bounds are
- * sent straight to NATS.
+ * The cost guard: sends each input at its bounds alone to an idle stack, and measures what it costs
+ * the event loop that reads it. A visitor's request may take 20 ms, a call of the API 50 ms, and
+ * the work may grow no faster than the input. PostgreSQL and ClickHouse may take 50 ms of CPU time
+ * each. The bounds are those of docs/input-bounds.md; the routes and their schemas are read from
+ * the applications. Messages at their bounds are sent straight to NATS.
  *
- * A short run combines few parts of a request (each once), a long one all pairs of them. An input that takes less than
- * `FLOOR_MS` is sent once; others are measured at three sizes, three times each. One that seems to be at fault is measured
- * again after all others: what a process does beside may outlast three tries, what the input costs is there again.
+ * A short run combines few parts of a request (each once), a long one all pairs of them. An input
+ * that takes less than `FLOOR_MS` is sent once; others are measured at three sizes, three times
+ * each. One that seems to be at fault is measured again after all others: what a process does
+ * beside may outlast three tries, what the input costs is there again.
  */
 import { connect } from "nats";
 
@@ -42,9 +44,10 @@ const BUDGET_MS: Readonly<Record<WatchedProcess, number>> = {
 };
 
 /**
- * Most milliseconds of CPU time of a store. 50 ms are a twentieth of a core with the 60 calls that a free key may make within
- * a minute. In ClickHouse `GET /v1/analytics` takes more, whatever its parameters: it is a dozen queries, each of which costs
- * some milliseconds before it reads a row. Larger plans have more calls, and a call the same budget.
+ * Most milliseconds of CPU time of a store. 50 ms are a twentieth of a core with the 60 calls that
+ * a free key may make within a minute. In ClickHouse `GET /v1/analytics` takes more, whatever its
+ * parameters: it is a dozen queries, each of which costs some milliseconds before it reads a row.
+ * Larger plans have more calls, and a call the same budget.
  */
 const STORE_BUDGET_MS: Readonly<Record<Store, number>> = { postgres: 50, clickhouse: 100 };
 
@@ -56,7 +59,10 @@ export type CostRow = {
   status: number;
   /** At each share; three times the last one when it is small. */
   samples: readonly [Sample, Sample, Sample];
-  /** The longest turn where the CPU time exceeds the budget; else it is at most the CPU time, as for stores. */
+  /**
+   * The longest turn where the CPU time exceeds the budget; else it is at most the CPU time, as for
+   * stores.
+   */
   turnMs: number;
   parts: string;
   fault?: string;
@@ -82,7 +88,10 @@ type Input = {
   send: (share: number) => Promise<Sent>;
 };
 
-/** Attacks the stack, which nothing else may use, and returns a row for each input and process that it makes work. */
+/**
+ * Attacks the stack, which nothing else may use, and returns a row for each input and process that
+ * it makes work.
+ */
 export async function guardCosts(stack: Stack, options: GuardOptions): Promise<CostRow[]> {
   const fixtures = await createFixtures(stack);
   const meter = createMeter(stack);
@@ -178,7 +187,10 @@ async function measureInput(
   return [...rows, ...judgeStores(full, { target, parts }, slowdown)];
 }
 
-/** A row for each store that the input makes work. Its growth is not judged: what a store does beside is too much for that. */
+/**
+ * A row for each store that the input makes work. Its growth is not judged: what a store does
+ * beside is too much for that.
+ */
 function judgeStores(
   { bytes, cpu, status }: Cost,
   input: Pick<Input, "target" | "parts">,
@@ -199,7 +211,10 @@ function judgeStores(
   });
 }
 
-/** Creates the links, one of which has conditions of all kinds (`linkId`), and the requests of their visitors. */
+/**
+ * Creates the links, one of which has conditions of all kinds (`linkId`), and the requests of their
+ * visitors.
+ */
 async function createVisits(
   stack: Stack,
   fixtures: Fixtures,

@@ -1,8 +1,9 @@
 /**
- * Measures what one request costs the processes of an idle stack: CPU time of the threads of their event loops, which is the
- * most that the longest turn can take, and of the stores with all their threads. A busy machine does not change it: time that a thread waits for a CPU does not count
- * (https://docs.kernel.org/scheduler/sched-stats.html). What a process does beside is in it, so the least of several tries
- * counts.
+ * Measures what one request costs the processes of an idle stack: CPU time of the threads of their
+ * event loops, which is the most that the longest turn can take, and of the stores with all their
+ * threads. A busy machine does not change it: time that a thread waits for a CPU does not count
+ * (https://docs.kernel.org/scheduler/sched-stats.html). What a process does beside is in it, so the
+ * least of several tries counts.
  */
 import { readFileSync } from "node:fs";
 
@@ -29,7 +30,10 @@ export type Cost = Sent & { cpu: Cpu };
 
 const TRIES = 3;
 
-/** A thread that takes less CPU within this time is idle: its timers take some tenths of a millisecond. */
+/**
+ * A thread that takes less CPU within this time is idle: its timers take some tenths of a
+ * millisecond.
+ */
 const IDLE_CHECK_MS = 5;
 const IDLE_CPU_MS = 0.5;
 
@@ -38,7 +42,10 @@ const IDLE_CHECKS_MAX = 200;
 
 type Times = { cpuMs: number; waitMs: number };
 
-/** Reads how long the thread has had a CPU, and has waited for one. The event loop runs in the first thread. */
+/**
+ * Reads how long the thread has had a CPU, and has waited for one. The event loop runs in the first
+ * thread.
+ */
 function readThread(pid: number): Times {
   const text = readFileSync(`/proc/${pid}/task/${pid}/schedstat`, "latin1");
   const [cpuNs = 0, waitNs = 0] = text.split(" ").map(Number);
@@ -103,8 +110,9 @@ export function createMeter(stack: SharedStack) {
     },
 
     /**
-     * The longest turn of a process's event loop while it serves the request, in milliseconds: the longest wait of another
-     * client that asks all the time, without the time for which the thread waited for a CPU. The least of several tries.
+     * The longest turn of a process's event loop while it serves the request, in milliseconds: the
+     * longest wait of another client that asks all the time, without the time for which the thread
+     * waited for a CPU. The least of several tries.
      */
     async measureTurn(process: WatchedProcess, send: () => Promise<Sent>): Promise<number> {
       let least = Infinity;

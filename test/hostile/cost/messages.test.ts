@@ -1,4 +1,7 @@
-/** Goal: messages that the cost guard sends are at their bounds, and have the form that processes read. */
+/**
+ * Goal: messages that the cost guard sends are at their bounds, and have the form that processes
+ * read.
+ */
 import { expect, test } from "bun:test";
 
 import {

@@ -1,6 +1,6 @@
 /**
- * Messages at their bounds, sent straight to NATS: what somebody can send who has a process's password, and what a redirector
- * sends whose visitors fill every text of a click.
+ * Messages at their bounds, sent straight to NATS: what somebody can send who has a process's
+ * password, and what a redirector sends whose visitors fill every text of a click.
  */
 import type { NatsConnection } from "nats";
 

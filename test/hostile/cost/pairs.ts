@@ -1,8 +1,9 @@
 /**
- * Combines the levels of several factors. A fault that needs two inputs at their bounds together is found by any set of
- * combinations that contains every pair of levels; such a covering array grows with the logarithm of the number of factors,
- * all combinations grow exponentially with it. The greedy construction is that of D. Cohen, S. Dalal, M. Fredman, G. Patton,
- * "The AETG System: An Approach to Testing Based on Combinatorial Design", IEEE TSE 23(7), 1997, without its random
+ * Combines the levels of several factors. A fault that needs two inputs at their bounds together is
+ * found by any set of combinations that contains every pair of levels; such a covering array grows
+ * with the logarithm of the number of factors, all combinations grow exponentially with it. The
+ * greedy construction is that of D. Cohen, S. Dalal, M. Fredman, G. Patton, "The AETG System: An
+ * Approach to Testing Based on Combinatorial Design", IEEE TSE 23(7), 1997, without its random
  * restarts.
  */
 
@@ -12,7 +13,10 @@ export type Factors = Readonly<Record<string, readonly string[]>>;
 /** One level of each factor. */
 export type Combination = Readonly<Record<string, string>>;
 
-/** Combinations in which each pair of levels of two factors occurs; of each level, when there is one factor. */
+/**
+ * Combinations in which each pair of levels of two factors occurs; of each level, when there is one
+ * factor.
+ */
 export function coverPairs(factors: Factors): Combination[] {
   const names = Object.keys(factors);
   const missing = new Set(

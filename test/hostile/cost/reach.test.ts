@@ -11,8 +11,8 @@ import { sampleConditions } from "./sample-conditions.ts";
 import { LINK_BOUNDS, LINK_PARTS, listLinks, VISITOR_PARTS } from "./visitors.ts";
 
 /**
- * The share of a bound that an input must reach. An input must stay valid, and a head also has the fields that every
- * request has.
+ * The share of a bound that an input must reach. An input must stay valid, and a head also has the
+ * fields that every request has.
  */
 const SHARE = 0.8;
 

@@ -1,6 +1,6 @@
 /**
- * How far an input goes towards each bound that its part says it reaches: the proof that generators do what they say. Each
- * measure counts, in a filled request, what the bound limits.
+ * How far an input goes towards each bound that its part says it reaches: the proof that generators
+ * do what they say. Each measure counts, in a filled request, what the bound limits.
  */
 import { type HttpRequest, toBytes } from "../requests.ts";
 import { nameBound, readBounds } from "./bounds.ts";

@@ -7,8 +7,9 @@ import { guardCosts } from "./guard.ts";
 import { countAccepted, formatRow, listWorst } from "./table.ts";
 
 /**
- * Sends all pairs of parts, prints the table of routes with their worst turn, and writes `bench/results/hostile-cost.json`.
- * Returns the number of inputs that exceed their budget or cost more than in proportion to their size.
+ * Sends all pairs of parts, prints the table of routes with their worst turn, and writes
+ * `bench/results/hostile-cost.json`. Returns the number of inputs that exceed their budget or cost
+ * more than in proportion to their size.
  */
 export async function reportCosts(surfaces?: readonly Surface[]): Promise<number> {
   await using dns = await startDns();

@@ -1,6 +1,6 @@
 /**
- * Values that fill a schema up to its bounds, and are valid: a member, a kind of condition or a filter that is added to the
- * product is filled from its first day.
+ * Values that fill a schema up to its bounds, and are valid: a member, a kind of condition or a
+ * filter that is added to the product is filled from its first day.
  */
 import { LOGO } from "../../../shared/contracts/examples.ts";
 import { createPng } from "../../harness/png.ts";
@@ -30,12 +30,15 @@ const ITEMS_DEFAULT = 100;
 const URL_LENGTH = 8_192;
 const TEXT_LENGTH = 64;
 
-/** Most characters of a value of a condition or a filter; a longer text of the same name is a header that is explained. */
+/**
+ * Most characters of a value of a condition or a filter; a longer text of the same name is a header
+ * that is explained.
+ */
 const VALUE_LENGTH_MAX = 1_024;
 
 /**
- * Elements of lists that share a bound: 20 rules with 10 conditions each have `LINK_VALUES_MAX` together, and so many
- * filters `FILTER_VALUES_MAX`.
+ * Elements of lists that share a bound: 20 rules with 10 conditions each have `LINK_VALUES_MAX`
+ * together, and so many filters `FILTER_VALUES_MAX`.
  */
 const SHARED_ITEMS = 5;
 
@@ -45,12 +48,15 @@ const AMOUNTS = new Set(["limit", "size", "margin"]);
 /** A member that may only be left out when another is there. */
 const EITHER = "from";
 
-/** Members whose values are from a list that their schema does not contain; its example is one of them. */
+/**
+ * Members whose values are from a list that their schema does not contain; its example is one of
+ * them.
+ */
 const LISTED = new Set(["country", "region", "continent", "device", "language", "host", "class"]);
 
 /**
- * Optional members that would make a valid body invalid, or the resource unreachable: names that must exist or be new, and
- * passwords, which are hashed elsewhere and exclude previews.
+ * Optional members that would make a valid body invalid, or the resource unreachable: names that
+ * must exist or be new, and passwords, which are hashed elsewhere and exclude previews.
  */
 const LEFT_OUT = new Set([
   "alias",
@@ -134,7 +140,8 @@ function fill(schema: BodySchema, context: Context): unknown {
   const example = schema.examples?.[0] ?? context.example;
   const choices = schema.oneOf ?? schema.anyOf;
   if (choices !== undefined) {
-    // The kinds of a condition in turn; of a value or a list of them, the list; of a value or null, the value.
+    // The kinds of a condition in turn; of a value or a list of them, the list; of a value or null,
+    // the value.
     const chosen =
       schema.oneOf?.[index % choices.length] ??
       choices.find(({ type }) => type === "array") ??

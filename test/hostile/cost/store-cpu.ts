@@ -1,4 +1,7 @@
-/** The CPU time of the stores: what a call costs PostgreSQL and ClickHouse, in all their processes and threads (Linux). */
+/**
+ * The CPU time of the stores: what a call costs PostgreSQL and ClickHouse, in all their processes
+ * and threads (Linux).
+ */
 import { readdirSync, readFileSync } from "node:fs";
 
 export const STORES = ["postgres", "clickhouse"] as const;
@@ -6,8 +9,8 @@ export const STORES = ["postgres", "clickhouse"] as const;
 export type Store = (typeof STORES)[number];
 
 /**
- * How long the threads of a process and of its children have had a CPU, in milliseconds. What has ended meanwhile is left
- * out: connections to PostgreSQL are kept for longer than a call takes.
+ * How long the threads of a process and of its children have had a CPU, in milliseconds. What has
+ * ended meanwhile is left out: connections to PostgreSQL are kept for longer than a call takes.
  */
 export function readTreeMs(pid: number): number {
   return sum(

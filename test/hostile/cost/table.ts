@@ -35,7 +35,10 @@ export function listWorst(rows: readonly CostRow[]): Row[] {
   return [...worst.values()].toSorted((a, b) => b.turnMs - a.turnMs).map(formatRow);
 }
 
-/** How many of a route's inputs it accepted: those that it rejects early cost nothing, and say nothing. */
+/**
+ * How many of a route's inputs it accepted: those that it rejects early cost nothing, and say
+ * nothing.
+ */
 export const countAccepted = (rows: readonly CostRow[]): Row[] =>
   [...Map.groupBy(rows, ({ target }) => target)].map(([route, own]) => ({
     route,

@@ -62,7 +62,10 @@ export async function sendFilled(
   return { bytes: bytes.length, status: responses[0]?.status ?? 0 };
 }
 
-/** Chooses the first of a choice and the most of a range: the same valid request of a route each time. */
+/**
+ * Chooses the first of a choice and the most of a range: the same valid request of a route each
+ * time.
+ */
 const STEADY = {
   between: (_: number, max: number): number => max,
   pick: <T>([first]: readonly [T, ...T[]]): T => first,

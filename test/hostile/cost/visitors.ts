@@ -148,7 +148,9 @@ function toChunks(bytes: Buffer, framing: number): Buffer {
   return Buffer.concat([...chunks, "0\r\n\r\n"].map((part) => Buffer.from(part)));
 }
 
-/** What leaves a request one for the same link. The first level of each group leaves it as it is. */
+/**
+ * What leaves a request one for the same link. The first level of each group leaves it as it is.
+ */
 export const VISITOR_PARTS = {
   query: {
     plain: PLAIN,
@@ -247,7 +249,10 @@ export const LINK_BOUNDS: readonly string[] = [
 
 type Condition = Record<string, unknown>;
 
-/** 20 rules of which no visitor's request matches the last condition, so that all conditions are looked at. */
+/**
+ * 20 rules of which no visitor's request matches the last condition, so that all conditions are
+ * looked at.
+ */
 export function createRules(conditions: readonly Condition[]): object[] {
   const at = (i: number): Condition => conditions[i % conditions.length] ?? {};
   return Array.from({ length: 20 }, (_, i) => ({
@@ -258,7 +263,10 @@ export function createRules(conditions: readonly Condition[]): object[] {
   }));
 }
 
-/** Rules whose one condition has as many values as a condition may have, and all together as many as a link may have. */
+/**
+ * Rules whose one condition has as many values as a condition may have, and all together as many as
+ * a link may have.
+ */
 const createListRules = (): object[] =>
   Array.from({ length: 19 }, (_, i) => ({
     url: "https://example.com/rule",
@@ -285,7 +293,10 @@ const link = (
 /** The alias of the link with conditions of all kinds. */
 export const LINK_WITH_ALL = "cost-rules-all";
 
-/** One link for each kind of condition, one with all kinds, and the others that have code of their own. */
+/**
+ * One link for each kind of condition, one with all kinds, and the others that have code of their
+ * own.
+ */
 export function listLinks(conditions: readonly Condition[]): VisitedLink[] {
   return [
     link("plain", {}, { plain: PLAIN, "unknown host": host, "unknown alias": longAlias }),

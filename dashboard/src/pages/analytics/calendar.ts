@@ -18,8 +18,8 @@ export const isCalendarPeriod = (text: string | null): text is CalendarPeriod =>
 export type Dates = { start: string; end: string };
 
 /**
- * Returns the first and the last date of a period at `now` (Unix milliseconds). Months and years are whole, so that the API
- * compares them with the months before. Throws for an unknown time zone.
+ * Returns the first and the last date of a period at `now` (Unix milliseconds). Months and years
+ * are whole, so that the API compares them with the months before. Throws for an unknown time zone.
  */
 export function datesOf(period: CalendarPeriod, timezone: string, now: number): Dates {
   const [year, month, day] = dateAt(now, timezone);

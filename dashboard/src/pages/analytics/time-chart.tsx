@@ -1,4 +1,7 @@
-/** Clicks and unique visitors over time, as a chart that can be read by pointer and keys, and as a table. */
+/**
+ * Clicks and unique visitors over time, as a chart that can be read by pointer and keys, and as a
+ * table.
+ */
 import { type KeyboardEvent, type PointerEvent, useState } from "react";
 
 import { findNearest, moveSelection } from "../../../../shared/statistics/chart-selection.ts";

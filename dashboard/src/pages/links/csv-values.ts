@@ -1,4 +1,7 @@
-/** Reads the cells of other services' exports. What cannot be read is returned unchanged, for validation to reject. */
+/**
+ * Reads the cells of other services' exports. What cannot be read is returned unchanged, for
+ * validation to reject.
+ */
 
 const FLAGS: ReadonlyMap<string, boolean> = new Map([
   ...["true", "yes", "y", "1", "on", "archived", "hidden"].map((text) => [text, true] as const),
@@ -28,7 +31,10 @@ const STATUS_BY_WORD: ReadonlyMap<string, LinkStatus> = new Map(
 export const readStatus = (text: string): LinkStatus | undefined =>
   STATUS_BY_WORD.get(text.toLowerCase());
 
-/** A date, with a time of day and a zone or without. The order of `03/04/2026` is anybody's guess, so it is not read. */
+/**
+ * A date, with a time of day and a zone or without. The order of `03/04/2026` is anybody's guess,
+ * so it is not read.
+ */
 const DATE =
   /^(?<day>\d{4}-\d{2}-\d{2})(?:[T ](?<time>\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?) ?(?<zone>Z|UTC|[+-]\d{2}:?\d{2})?)?$/i;
 /** Unix time, in seconds or milliseconds. */
@@ -86,8 +92,8 @@ const SHORT_URL =
   /^(?:https?:\/\/(?<full>[^\s/?#:@]+)(?::\d{1,5})?(?<path>[/?#].*)?|(?<host>[^\s/?#:@.]+(?:\.[^\s/?#:@.]+)+)(?<rest>\/.*))$/is;
 
 /**
- * Reads a short URL (`https://bit.ly/a`, `bit.ly/a`), a path (`/a/`) or a back-half (`a`). The whole path is the alias: a
- * part of it would be another link.
+ * Reads a short URL (`https://bit.ly/a`, `bit.ly/a`), a path (`/a/`) or a back-half (`a`). The
+ * whole path is the alias: a part of it would be another link.
  */
 export function readShortLink(text: string): ShortLink {
   const { full, path = "", host, rest = "" } = SHORT_URL.exec(text)?.groups ?? {};

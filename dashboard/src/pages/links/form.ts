@@ -176,7 +176,9 @@ export function fieldOf(param: string, values: LinkValues): keyof LinkValues | u
   return name in values ? (name as keyof LinkValues) : undefined;
 }
 
-/** Validates the values by the API's rules. An expiry unchanged from `initial` may be in the past. */
+/**
+ * Validates the values by the API's rules. An expiry unchanged from `initial` may be in the past.
+ */
 export function validateLink(values: LinkValues, now: number, initial?: LinkValues): FieldErrors {
   const body = toRequestBody(values);
   const errors: FieldErrors = {};

@@ -17,7 +17,10 @@ const NUMBER: Cell = { write: String, read: Number };
 const FLAG: Cell = { write: (value) => (value === true ? "true" : ""), read: readFlag };
 const JSON_VALUE: Cell = { write: (value) => JSON.stringify(value), read: readJson };
 
-/** Tags separated by commas, or as JSON if one contains a separator. An import asks what separates them. */
+/**
+ * Tags separated by commas, or as JSON if one contains a separator. An import asks what separates
+ * them.
+ */
 const TAGS: Cell = {
   write: (value) =>
     Array.isArray(value) && value.some((tag) => /[,[\]"]/.test(String(tag)))

@@ -1,4 +1,7 @@
-/** How the QR code of a link looks, with a preview, downloads, and a style for all links of the account. */
+/**
+ * How the QR code of a link looks, with a preview, downloads, and a style for all links of the
+ * account.
+ */
 import { useQuery } from "@tanstack/react-query";
 import { Download } from "lucide-react";
 import { useState } from "react";
@@ -189,7 +192,9 @@ const Downloads = ({ path, query, name }: DownloadsProps) =>
     </a>
   ));
 
-/** The style as parameters of the image; a logo that the account does not have cannot be asked for. */
+/**
+ * The style as parameters of the image; a logo that the account does not have cannot be asked for.
+ */
 const toQuery = (
   { logo, margin, ...style }: QrStyle,
   hasLogo: boolean,

@@ -1,4 +1,7 @@
-/** Goal: a field of tags offers the known ones that fit what is being typed, and keeps what is before. */
+/**
+ * Goal: a field of tags offers the known ones that fit what is being typed, and keeps what is
+ * before.
+ */
 import { expect, test } from "bun:test";
 
 import { completeTags } from "./tag-options.ts";

@@ -5,8 +5,8 @@ import { readTags } from "./bulk.ts";
 const OPTIONS_MAX = 20;
 
 /**
- * Returns the texts that a text of tags can become by its last tag: known ones that contain it, those that begin with it
- * first, and none that the text has already.
+ * Returns the texts that a text of tags can become by its last tag: known ones that contain it,
+ * those that begin with it first, and none that the text has already.
  */
 export function completeTags(text: string, known: readonly string[]): string[] {
   const end = text.lastIndexOf(",") + 1;

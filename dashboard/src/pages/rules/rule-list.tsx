@@ -1,4 +1,6 @@
-/** The rules in order: moved by dragging or by buttons, each with its conditions and destination. */
+/**
+ * The rules in order: moved by dragging or by buttons, each with its conditions and destination.
+ */
 import { Plus } from "lucide-react";
 import { type DragEvent, useState } from "react";
 

@@ -72,7 +72,10 @@ export function KeysPage() {
   );
 }
 
-/** Returns the current status of a key. `expiring`: replaced by rotation, and within its grace period. */
+/**
+ * Returns the current status of a key. `expiring`: replaced by rotation, and within its grace
+ * period.
+ */
 function getStatus({
   revoked_at,
   expires_at,

@@ -1,4 +1,7 @@
-/** All tags with their links and clicks; members colour, rename, merge and delete them. Below, clicks of a period by tag. */
+/**
+ * All tags with their links and clicks; members colour, rename, merge and delete them. Below,
+ * clicks of a period by tag.
+ */
 import { useQuery } from "@tanstack/react-query";
 import { Pencil, Trash2 } from "lucide-react";
 import { useState } from "react";

@@ -18,8 +18,8 @@ const KINDS: ReadonlyMap<string, ProblemKind> = new Map([
 export const kindOfCode = (code: string): ProblemKind => KINDS.get(code) ?? "rejected";
 
 /**
- * Returns the links with what the service says of those without a problem. Throws `ShorthopError`; rejects when the
- * signal is aborted.
+ * Returns the links with what the service says of those without a problem. Throws `ShorthopError`;
+ * rejects when the signal is aborted.
  */
 export async function checkItems(
   scope: AccountScope,

@@ -1,4 +1,7 @@
-/** Decodes a text file: UTF-8, and what Excel writes: UTF-16 ("Unicode text") and Windows-1252 ("CSV"). */
+/**
+ * Decodes a text file: UTF-8, and what Excel writes: UTF-16 ("Unicode text") and Windows-1252
+ * ("CSV").
+ */
 import { t } from "../../../languages/translate.ts";
 
 export type DecodedText = { text: string; encoding: "UTF-8" | "UTF-16" | "Windows-1252" };
@@ -18,8 +21,8 @@ const startsWith = (bytes: Uint8Array, start: readonly number[]): boolean =>
   start.every((byte, i) => bytes[i] === byte);
 
 /**
- * Decodes the content of a file, without its byte order mark. Text that is not valid UTF-8 counts as
- * Windows-1252, in which every byte is a character: the caller says so.
+ * Decodes the content of a file, without its byte order mark. Text that is not valid UTF-8 counts
+ * as Windows-1252, in which every byte is a character: the caller says so.
  */
 export function decodeText(bytes: Uint8Array): DecodedText | { problem: string } {
   if (startsWith(bytes, ZIP)) return { problem: t("import.file.workbook") };

@@ -4,7 +4,9 @@ import { SETTING_CELLS } from "../link-csv.ts";
 /** Fields that say where the short link is; they give the alias and the domain. */
 const PLACE_FIELDS = ["short_url", "custom_short_url", "alias", "domain"] as const;
 
-/** Fields that say what a link is; they become several settings, or decide whether it is imported. */
+/**
+ * Fields that say what a link is; they become several settings, or decide whether it is imported.
+ */
 const STATE_FIELDS = ["status", "has_password"] as const;
 
 type PlaceField = (typeof PLACE_FIELDS)[number];
@@ -54,7 +56,10 @@ export type Mapping = readonly ColumnTarget[];
 export const findField = (mapping: Mapping, field: ImportField): number =>
   mapping.findIndex((target) => "field" in target && target.field === field);
 
-/** Assigns another field to a column, or none. Another column that had this field is left without one. */
+/**
+ * Assigns another field to a column, or none. Another column that had this field is left without
+ * one.
+ */
 export const changeTarget = (
   mapping: Mapping,
   column: number,

@@ -1,6 +1,6 @@
 /**
- * Imports links from a CSV file: shows what becomes of each column, checks all rows without creating anything, creates
- * the links, and lists the rows that were not imported.
+ * Imports links from a CSV file: shows what becomes of each column, checks all rows without
+ * creating anything, creates the links, and lists the rows that were not imported.
  */
 import { useQuery } from "@tanstack/react-query";
 import { FileUp } from "lucide-react";

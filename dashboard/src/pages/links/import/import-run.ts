@@ -32,8 +32,8 @@ export const listFailed = (items: readonly ImportItem[]): FailedItem[] =>
   items.flatMap(({ problem, ...item }) => (problem === undefined ? [] : [{ ...item, problem }]));
 
 /**
- * Creates the links that have no problem, in batches. Stops when `isStopped`, or when the daily quota of links is
- * exhausted: the remaining links have failed then, and can be imported later.
+ * Creates the links that have no problem, in batches. Stops when `isStopped`, or when the daily
+ * quota of links is exhausted: the remaining links have failed then, and can be imported later.
  */
 export async function importItems(
   scope: AccountScope,

@@ -3,7 +3,9 @@ import type { NewLink } from "../../../../../clients/typescript/src/index.ts";
 import type { TagSeparator } from "../csv-values.ts";
 import type { ImportField, Mapping } from "./fields.ts";
 
-/** The domain of new links: that of the file, the service's own (`""`), or a domain of the account. */
+/**
+ * The domain of new links: that of the file, the service's own (`""`), or a domain of the account.
+ */
 export type DomainChoice = { from: "file" } | { domain: string };
 
 export type ImportOptions = {

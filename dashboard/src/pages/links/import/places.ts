@@ -3,7 +3,10 @@ import { t } from "../../../languages/translate.ts";
 import { readShortLink } from "../csv-values.ts";
 import type { NoteKind, PlanInput, Problem, ReadCell } from "./model.ts";
 
-/** Where one link will be. Without an alias, one is generated; without a domain, it is the service's own. */
+/**
+ * Where one link will be. Without an alias, one is generated; without a domain, it is the service's
+ * own.
+ */
 export type Place = {
   alias?: string;
   domain?: string;
@@ -11,15 +14,17 @@ export type Place = {
   notes: readonly NoteKind[];
 };
 
-/** A short link as a file has it; the alias is empty if the file has the URL of the domain itself. */
+/**
+ * A short link as a file has it; the alias is empty if the file has the URL of the domain itself.
+ */
 type ShortLink = { alias?: string; host?: string };
 
 /** Separates several custom back-halves of one link. */
 const SEPARATORS = /[\s,;|]+/;
 
 /**
- * Returns the places of a row's links: those of its custom back-halves, and the other one if it is requested or the only
- * one.
+ * Returns the places of a row's links: those of its custom back-halves, and the other one if it is
+ * requested or the only one.
  */
 export function readPlaces(
   read: ReadCell,
@@ -51,7 +56,10 @@ const readCustoms = (read: ReadCell, { host }: ShortLink): ShortLink[] =>
     .filter((text) => text !== "")
     .map((text) => withHost(readShortLink(text), host));
 
-/** Reads the short link of a row, without custom back-halves. The columns of alias and domain take precedence over a short URL. */
+/**
+ * Reads the short link of a row, without custom back-halves. The columns of alias and domain take
+ * precedence over a short URL.
+ */
 function readOther(read: ReadCell): ShortLink {
   const url = read("short_url");
   const path = read("alias");

@@ -1,4 +1,7 @@
-/** Goal: every cell of an imported file becomes what the page says of it, or the row is named with a reason. */
+/**
+ * Goal: every cell of an imported file becomes what the page says of it, or the row is named with a
+ * reason.
+ */
 import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";

@@ -1,4 +1,7 @@
-/** Turns the rows of a file into links, by the mapping and the options, and says what is wrong with each. */
+/**
+ * Turns the rows of a file into links, by the mapping and the options, and says what is wrong with
+ * each.
+ */
 import type { NewLink } from "../../../../../clients/typescript/src/index.ts";
 import { unescapeFormula } from "../../../data/csv.ts";
 import { t } from "../../../languages/translate.ts";
@@ -12,8 +15,8 @@ import { isStateColumn } from "./services.ts";
 import { findInvalid } from "./validate.ts";
 
 /**
- * Returns a function that plans one row after another. It remembers their aliases: of links with the same, the first
- * wins.
+ * Returns a function that plans one row after another. It remembers their aliases: of links with
+ * the same, the first wins.
  */
 export function createPlanner(
   input: PlanInput,

@@ -1,4 +1,7 @@
-/** Goal: a file is read as the program that wrote it meant it, or refused with a reason; never read wrongly in silence. */
+/**
+ * Goal: a file is read as the program that wrote it meant it, or refused with a reason; never read
+ * wrongly in silence.
+ */
 import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";

@@ -1,4 +1,6 @@
-/** What a row says of its link, apart from where it is: destination, settings, state and password. */
+/**
+ * What a row says of its link, apart from where it is: destination, settings, state and password.
+ */
 import type { NewLink } from "../../../../../clients/typescript/src/index.ts";
 import { completeUrl } from "../../../data/destination.ts";
 import { t } from "../../../languages/translate.ts";
@@ -12,7 +14,9 @@ type RowSettings = { link: NewLink; problem?: Problem; notes: readonly NoteKind[
 /** A link whose fields are validated later. */
 type Draft = Record<string, unknown> & { url: string };
 
-/** Reads the settings of a row. Their values are validated with the whole link: see `validate.ts`. */
+/**
+ * Reads the settings of a row. Their values are validated with the whole link: see `validate.ts`.
+ */
 export function readSettings(
   read: ReadCell,
   { options, now }: Pick<PlanInput, "options" | "now">,
@@ -45,7 +49,10 @@ const listNotes = (draft: Draft, isCompleted: boolean): NoteKind[] => [
   ...(isCompleted ? (["scheme"] as const) : []),
 ];
 
-/** Sets whether the link is archived and disabled. A state that is not understood never becomes a live link. */
+/**
+ * Sets whether the link is archived and disabled. A state that is not understood never becomes a
+ * live link.
+ */
 function applyState(
   read: ReadCell,
   draft: Draft,

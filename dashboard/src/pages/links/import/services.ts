@@ -1,6 +1,7 @@
 /**
- * The columns of other services' exports, and what they become. docs/imports.md says where each list of columns is from.
- * Names differ between versions, so they are compared in lower case and without other characters than letters and digits.
+ * The columns of other services' exports, and what they become. docs/imports.md says where each
+ * list of columns is from. Names differ between versions, so they are compared in lower case and
+ * without other characters than letters and digits.
  */
 import type { TagSeparator } from "../csv-values.ts";
 import {
@@ -27,7 +28,10 @@ export type Service = {
 
 type FieldNames = readonly [ImportField, readonly string[]];
 
-/** A file that this dashboard has exported: the columns alias and domain say what the short URL says. */
+/**
+ * A file that this dashboard has exported: the columns alias and domain say what the short URL
+ * says.
+ */
 const OWN: Service = {
   name: "Shorthop",
   signatures: [["shorturl", "originalurl", "alias"]],
@@ -186,7 +190,10 @@ export function recognizeService(columns: readonly string[]): Service | undefine
 export const isEscaped = (columns: readonly string[], service: Service | undefined): boolean =>
   service?.isEscaped === true || columns.some((name) => normalizeName(name) === REPORT_COLUMN);
 
-/** Maps each column: by the service, then by what names mean in general. Columns without a meaning are `unknown`. */
+/**
+ * Maps each column: by the service, then by what names mean in general. Columns without a meaning
+ * are `unknown`.
+ */
 export function suggestMapping(columns: readonly string[], service: Service | undefined): Mapping {
   const names = columns.map(normalizeName);
   const targets = names.map((name): ColumnTarget | undefined => {

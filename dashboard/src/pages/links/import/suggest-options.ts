@@ -21,7 +21,10 @@ export const suggestOptions = (
   separator: service?.separator ?? findSeparator(rows, findField(mapping, "tags")),
 });
 
-/** The domains of the file if one of them is the account's own, because only then can the others be recognized. */
+/**
+ * The domains of the file if one of them is the account's own, because only then can the others be
+ * recognized.
+ */
 function suggestDomain(
   rows: readonly FileRow[],
   mapping: Mapping,
