@@ -153,7 +153,7 @@ withBrowser("in a browser that prefers German, the dashboard", () => {
         await page.getByRole("heading", { level: 1 }).waitFor();
         await eventually(async () => {
           expect(await page.getByRole("status", { name: "Laden" }).count()).toBe(0);
-        });
+        }, TIMEOUT_MS);
         tooWide.push(...(await findOverflow(page, path)));
       }
       expect(tooWide).toEqual([]);
