@@ -159,6 +159,15 @@ describe("the sources", () => {
     expect(found).toEqual([]);
   });
 
+  test("have no words in style sheets either", () => {
+    const styles = readdirSync(join(SOURCES, "styles"));
+    const found = styles.filter((name) =>
+      /content:[^;]*"[^";]*\p{L}[^";]*"/u.test(readFileSync(join(SOURCES, "styles", name), "utf8")),
+    );
+    expect(styles.length).toBeGreaterThan(5);
+    expect(found).toEqual([]);
+  });
+
   test("use every text", () => {
     const literals = new Set(sources.flatMap(({ literals }) => literals));
     const unused = [...english.keys()].filter(

@@ -8,9 +8,11 @@ import type { Browser, Page } from "playwright-core";
 
 import { createClient } from "../../clients/typescript/src/index.ts";
 import { createAccount } from "../harness/admin.ts";
+import { findOverflow } from "../harness/axe.ts";
 import { chromiumPath, openBrowser, openSignIn } from "../harness/browser.ts";
 import { createUser, type TestUser } from "../harness/dashboard.ts";
 import { type Dns, startDns } from "../harness/dns.ts";
+import { eventually } from "../harness/eventually.ts";
 import { useStack } from "../harness/shared-stack.ts";
 import type { SharedStack } from "../harness/stack.ts";
 
@@ -22,6 +24,7 @@ let dns: Dns;
 let stack: SharedStack;
 let browser: Browser;
 let user: TestUser;
+let accountId: string;
 
 beforeAll(async () => {
   if (chromiumPath === undefined) return;
@@ -29,6 +32,7 @@ beforeAll(async () => {
   stack = await useStack({ dns });
   const account = await createAccount(stack, "enterprise");
   user = await createUser(stack, account.id);
+  accountId = account.id;
   const client = createClient({ baseUrl: stack.info().api_url, apiKey: account.key });
   for (let i = 0; i < 2; i++) {
     await client.links.create({ url: `https://example.com/${i}`, alias: `lang-${i}` });
@@ -123,5 +127,38 @@ withBrowser("in a browser that prefers German, the dashboard", () => {
       await page.context().close();
     },
     TIMEOUT_MS,
+  );
+
+  test(
+    "is no wider than a phone, though its words are longer",
+    async () => {
+      const viewport = { width: 390, height: 850 };
+      const { page } = await openSignIn(browser, stack, { locale: "de-DE", viewport });
+      await signInInGerman(page);
+      const tooWide: string[] = [];
+      for (const path of [
+        "links",
+        "links/import",
+        "analytics",
+        "live",
+        "tags",
+        "domains",
+        "usage",
+        "settings/keys",
+        "settings/members",
+        "settings/branding",
+        "settings/profile",
+      ]) {
+        await page.goto(`/${accountId}/live/${path}`);
+        await page.getByRole("heading", { level: 1 }).waitFor();
+        await eventually(async () => {
+          expect(await page.getByRole("status", { name: "Laden" }).count()).toBe(0);
+        }, TIMEOUT_MS);
+        tooWide.push(...(await findOverflow(page, path)));
+      }
+      expect(tooWide).toEqual([]);
+      await page.context().close();
+    },
+    5 * TIMEOUT_MS,
   );
 });

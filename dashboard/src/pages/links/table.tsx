@@ -112,7 +112,7 @@ function LinkRow({ link, isSelected, onSelect, onTag, onDialog, onChange }: Link
           <span className="destination">{withReadableHost(link.original_url)}</span>
         </div>
       </td>
-      <td className="number">
+      <td className="number" data-unit={t("links.table.unit", { count: link.clicks })}>
         <PageLink href={`/links/${link.id}`}>{formatCount(link.clicks)}</PageLink>
       </td>
       <LastClick at={link.last_click_at} />
