@@ -11,7 +11,7 @@ type Messages = { [name: string]: string | Messages };
 type Compiled = ReturnType<typeof compile> | { [name: string]: Compiled };
 
 /** Compiles a catalogue. Throws for a message that is no ICU message. */
-export const compileMessages = (messages: string | Messages): Compiled =>
+const compileMessages = (messages: string | Messages): Compiled =>
   typeof messages === "string"
     ? compile(messages)
     : Object.fromEntries(

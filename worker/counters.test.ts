@@ -19,8 +19,11 @@ import { startCounters } from "./counters.ts";
 // A real server is started and waited for, on a machine that may be busy.
 setDefaultTimeout(60_000);
 
-/** What the rollup and `clicks` hold for a link: clicks of people and of bots, and visitors by either. */
-type Totals = { clicks: number; bots: number; approximate: number; exact: number };
+/**
+ * What the rollup and `clicks` hold for a link: clicks of people and of bots, visitors by either, and the last click of a person
+ * in Unix milliseconds.
+ */
+type Totals = { clicks: number; bots: number; approximate: number; exact: number; last?: number };
 
 /** So that no test waits long for a flush. */
 const FLUSH_INTERVAL_MS = 50;
@@ -36,22 +39,30 @@ let totals: Map<Uuid, Totals>;
 /** Links with recent clicks in the rollup. */
 let recent: Uuid[];
 let clickhouseFails: boolean;
-/** Links whose raw clicks were read. */
+/** Links whose raw clicks were read, for their visitors. */
 let counted: unknown[];
+/** Links whose last clicks were read, and since when. */
+let lookedUp: { links: string[]; since: unknown }[];
 beforeEach(() => {
   counted = [];
+  lookedUp = [];
   totals = new Map();
   recent = [];
   clickhouseFails = false;
 });
 
-/** Returns rows for the three queries of the counters from `totals`. Numbers are text, as ClickHouse sends 64-bit ones. */
+/** Returns rows for the four queries of the counters from `totals`. Numbers are text, as ClickHouse sends 64-bit ones. */
 const clickhouse: Pick<ClickHouse, "query"> = {
   async query({ query, query_params }) {
     if (clickhouseFails) throw new Error("ClickHouse is down.");
     const wanted = new Set([query_params["link_ids"]].flat().map(String));
     const found = [...totals].filter(([id]) => wanted.has(id));
-    if (query.includes("FROM clicks\n")) counted.push(...wanted);
+    if (query.includes("uniqExact")) counted.push(...wanted);
+    if (query.includes("last_click")) {
+      lookedUp.push({ links: [...wanted], since: query_params["since"] });
+      const rows = found.map(([link_id, { last = 0 }]) => ({ link_id, last_click: String(last) }));
+      return { json: async <Row>() => rows as Row[] };
+    }
     const rows = query.includes("DISTINCT")
       ? recent.map((link_id) => ({ link_id }))
       : query.includes("uniqExact")
@@ -76,6 +87,8 @@ const start = () =>
     flushIntervalMs: FLUSH_INTERVAL_MS,
   });
 
+const clicked = (...links: readonly Uuid[]) => links.map((linkId) => ({ linkId, lastClick: 0 }));
+
 async function addLink(): Promise<Uuid> {
   const owner = { accountId: await postgres.addAccount(), mode: "live" as const, plan: "pro" };
   const { link } = await postgres.links.create(owner, newUuid(), { url: "https://example.com/" });
@@ -89,12 +102,19 @@ const stored = async (linkId: Uuid): Promise<number[]> => {
   return row === undefined ? [] : [row.clicks, row.unique, row.bots];
 };
 
+/** The last click of a link in Unix milliseconds; 0 for none. */
+async function lastClickOf(linkId: Uuid): Promise<number | undefined> {
+  const [row] = await postgres.sql<{ at: Date }[]>`
+    select last_click_at as at from link_counters where link_id = ${linkId}`;
+  return row?.at.getTime();
+}
+
 test("a touched link gets its totals; visitors are exact up to a number of clicks", async () => {
   const [few, many] = [await addLink(), await addLink()];
   totals.set(few, { clicks: 9_997, bots: 3, approximate: 950, exact: 900 });
   totals.set(many, { clicks: 9_998, bots: 3, approximate: 950, exact: 900 });
   const counters = start();
-  counters.touch([few, many]);
+  counters.touch(clicked(few, many));
   await eventually(async () => expect(await stored(many)).toEqual([9_998, 950, 3]), WRITTEN_MS);
   expect(await stored(few)).toEqual([9_997, 900, 3]);
   expect([counters.pending(), counters.state()]).toEqual([0, "ok"]);
@@ -109,7 +129,7 @@ test("raw clicks are read only of links with more visitors than a state has exac
   // Those of bots are also read.
   totals.set(many, { clicks: 9_000, bots: 1_001, approximate: 402, exact: 401 });
   const counters = start();
-  counters.touch(links);
+  counters.touch(clicked(...links));
   await counters.stop();
   expect(counted).toEqual([counting]);
   expect(await Promise.all(links.map(stored))).toEqual([
@@ -123,12 +143,73 @@ test("counters never decrease, even when a lagging replica returns less", async 
   const link = await addLink();
   totals.set(link, { clicks: 20, bots: 2, approximate: 9, exact: 9 });
   const counters = start();
-  counters.touch([link]);
+  counters.touch(clicked(link));
   await eventually(async () => expect(await stored(link)).toEqual([20, 9, 2]), WRITTEN_MS);
   totals.set(link, { clicks: 15, bots: 1, approximate: 10, exact: 10 });
-  counters.touch([link]);
+  counters.touch(clicked(link));
   await counters.stop();
   expect(await stored(link)).toEqual([20, 10, 2]);
+});
+
+describe("the last click of a link", () => {
+  const NOON = Date.UTC(2026, 4, 5, 12, 0, 0, 123);
+  const noTotals = { clicks: 1, bots: 0, approximate: 1, exact: 1 };
+
+  test("is the latest that was stored, in whatever order, and not read from ClickHouse", async () => {
+    const [link, ofBots] = [await addLink(), await addLink()];
+    const counters = start();
+    const touch = async (...links: { linkId: Uuid; lastClick: number }[]) => {
+      counters.touch(links);
+      await eventually(async () => expect(counters.pending()).toBe(0), WRITTEN_MS);
+    };
+    await touch({ linkId: link, lastClick: NOON }, { linkId: link, lastClick: NOON - 1 });
+    await touch({ linkId: link, lastClick: NOON - 5_000 }, { linkId: ofBots, lastClick: 0 });
+    await counters.stop();
+    expect([await lastClickOf(link), await lastClickOf(ofBots)]).toEqual([NOON, 0]);
+    expect(lookedUp).toEqual([]);
+  });
+
+  test("is kept while PostgreSQL or ClickHouse is down", async () => {
+    const link = await addLink();
+    const counters = start();
+    await eventually(async () => expect(counters.state()).toBe("ok"), WRITTEN_MS);
+    clickhouseFails = true;
+    counters.touch([{ linkId: link, lastClick: NOON }]);
+    await eventually(async () => expect(counters.state()).toContain("wait"), WRITTEN_MS);
+    counters.touch([{ linkId: link, lastClick: NOON - 1 }]);
+    clickhouseFails = false;
+    await counters.stop();
+    expect(await lastClickOf(link)).toBe(NOON);
+  });
+
+  test("is read from ClickHouse where another worker may have stored it, and never goes back", async () => {
+    const [link, other] = [await addLink(), await addLink()];
+    totals.set(link, { ...noTotals, last: NOON });
+    totals.set(other, { ...noTotals, last: NOON });
+    const counters = start();
+    await eventually(async () => expect(counters.state()).toBe("ok"), WRITTEN_MS);
+    recent = [link];
+    counters.recount();
+    counters.touch([{ linkId: other, lastClick: NOON - 2 }]);
+    await eventually(async () => expect(await lastClickOf(link)).toBe(NOON), WRITTEN_MS);
+    totals.set(link, { ...noTotals, last: NOON - 10 });
+    counters.recount();
+    await eventually(async () => expect(lookedUp.length).toBeGreaterThan(1), WRITTEN_MS);
+    await counters.stop();
+    expect([await lastClickOf(link), await lastClickOf(other)]).toEqual([NOON, NOON - 2]);
+    expect(new Set(lookedUp.flatMap(({ links }) => links))).toEqual(new Set([link]));
+  });
+
+  test("is read again since the day of a rollup that lacked clicks", async () => {
+    const link = await addLink();
+    totals.set(link, { ...noTotals, last: NOON });
+    const counters = start();
+    const bucket = Date.UTC(2026, 4, 5) / 1_000;
+    counters.correct([{ ...takeAway(link, -1), surplus: 0, missing: 1, bucket }]);
+    await counters.stop();
+    expect(await lastClickOf(link)).toBe(NOON);
+    expect(lookedUp).toEqual([{ links: [link], since: bucket }]);
+  });
 });
 
 /** A bucket from which a repair takes clicks away. */
@@ -148,7 +229,7 @@ describe("a repair of rollups", () => {
     const link = await addLink();
     totals.set(link, { clicks: 20, bots: 5, approximate: 18, exact: 18 });
     const counters = start();
-    counters.touch([link]);
+    counters.touch(clicked(link));
     await eventually(async () => expect(await stored(link)).toEqual([20, 18, 5]), WRITTEN_MS);
     totals.set(link, { clicks: 12, bots: 2, approximate: 12, exact: 12 });
     counters.correct([
@@ -165,7 +246,7 @@ describe("a repair of rollups", () => {
     const link = await addLink();
     totals.set(link, { clicks: 100, bots: 0, approximate: 40, exact: 40 });
     const counters = start();
-    counters.touch([link]);
+    counters.touch(clicked(link));
     await eventually(async () => expect(await stored(link)).toEqual([100, 40, 0]), WRITTEN_MS);
     totals.set(link, { clicks: 30, bots: 0, approximate: 10, exact: 10 });
     counters.correct([takeAway(link, 5)]);
@@ -177,7 +258,7 @@ describe("a repair of rollups", () => {
     const link = await addLink();
     totals.set(link, { clicks: 100, bots: 0, approximate: 40, exact: 40 });
     const counters = start();
-    counters.touch([link]);
+    counters.touch(clicked(link));
     await eventually(async () => expect(await stored(link)).toEqual([100, 40, 0]), WRITTEN_MS);
     clickhouseFails = true;
     totals.set(link, { clicks: 30, bots: 0, approximate: 10, exact: 10 });
@@ -185,7 +266,7 @@ describe("a repair of rollups", () => {
     await eventually(async () => expect(counters.state()).toContain("wait"), WRITTEN_MS);
     clickhouseFails = false;
     await eventually(async () => expect(await stored(link)).toEqual([95, 40, 0]), WRITTEN_MS);
-    counters.touch([link]);
+    counters.touch(clicked(link));
     await counters.stop();
     expect(await stored(link)).toEqual([95, 40, 0]);
   });
@@ -205,7 +286,7 @@ test("a link stays pending while ClickHouse is down, and is written when it is u
   totals.set(link, { clicks: 7, bots: 0, approximate: 7, exact: 7 });
   clickhouseFails = true;
   const counters = start();
-  counters.touch([link]);
+  counters.touch(clicked(link));
   await eventually(async () => expect(counters.state()).toContain("wait"), WRITTEN_MS);
   expect(counters.pending()).toBe(1);
   clickhouseFails = false;
@@ -218,7 +299,7 @@ test("a link that was deleted meanwhile does not block others", async () => {
   const [gone, link] = [newUuid(), await addLink()];
   for (const id of [gone, link]) totals.set(id, { clicks: 1, bots: 0, approximate: 1, exact: 1 });
   const counters = start();
-  counters.touch([gone, link]);
+  counters.touch(clicked(gone, link));
   await counters.stop();
   expect(await stored(link)).toEqual([1, 1, 0]);
   expect(await stored(gone)).toEqual([]);
@@ -230,7 +311,7 @@ test("stopping writes pending links", async () => {
   const counters = start();
   await eventually(async () => expect(counters.state()).toBe("ok"), WRITTEN_MS);
   totals.set(link, { clicks: 3, bots: 1, approximate: 2, exact: 2 });
-  counters.touch([link]);
+  counters.touch(clicked(link));
   await counters.stop();
   expect(await stored(link)).toEqual([3, 2, 1]);
 });

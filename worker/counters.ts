@@ -1,13 +1,22 @@
 /**
  * Writes the counters of links to PostgreSQL: the absolute totals of every link with new clicks, so that a repeated or lost
  * write does no harm. A counter never decreases, except by the clicks that a repair of rollups removed. The totals of a link
- * are sums of its days: at most three rows for each day with clicks, however many these are.
+ * are sums of its days: at most three rows for each day with clicks, however many these are. The last click is the latest of
+ * those that this worker has stored; for clicks that another one stored, it is read from ClickHouse.
  */
 import type postgres from "postgres";
 
 import type { ClickHouse, Difference } from "../shared/clicks/rollups.ts";
+import { HOUR_SECONDS } from "../shared/durations.ts";
 import type { Uuid } from "../shared/ids.ts";
 import type { Log } from "../shared/log.ts";
+import { readLastClicks } from "./last-clicks.ts";
+import {
+  type ClickedLink,
+  createPendingLinks,
+  knownByRepair,
+  type PendingLink,
+} from "./pending-links.ts";
 
 /** Time between two writes. */
 const FLUSH_INTERVAL_MS = 1_000;
@@ -29,23 +38,26 @@ const COUNTERS_EXACT_CLICKS_MAX = 10_000;
  */
 const EXACT_STATE_VISITORS_MAX = 400;
 
-/** Links with clicks within this time are counted again when a worker starts or takes over. */
-const RECENT_HOURS = 72;
+/**
+ * Links with clicks within 72 hours are counted again when a worker starts or takes over. Buckets of the rollup begin up to a day
+ * before their clicks.
+ */
+const RECENT_SECONDS = (72 + 24) * HOUR_SECONDS;
 
 /** The rollup that counters are read from. */
 const SOURCE = "clicks_1d";
 
-/** Clicks that a repair removed from the rollups, and that the link's counter may still contain. */
-type Surplus = { clicks: number; bots: number };
+type Totals = { clicks: number; unique_clicks: number; bot_clicks: number };
 
-type Totals = { link_id: Uuid; clicks: number; unique_clicks: number; bot_clicks: number };
+/** Of a link without clicks. */
+const NO_TOTALS: Totals = { clicks: 0, unique_clicks: 0, bot_clicks: 0 };
 
 export type Counters = {
-  /** Marks links whose clicks have changed. */
-  touch(linkIds: Iterable<Uuid>): void;
+  /** Marks links that this worker has stored clicks of. */
+  touch(links: Iterable<ClickedLink>): void;
   /** Marks the links whose rollups were rebuilt, and lowers their counters by the surplus. */
   correct(rebuilt: readonly Difference[]): void;
-  /** Counts every link with recent clicks again, in case a worker ended before it wrote them. */
+  /** Counts every link with recent clicks again, in case another worker stored some and did not write them. */
   recount(): void;
   /** Links whose counters are not written yet. */
   pending(): number;
@@ -73,25 +85,23 @@ export function startCounters({
   log,
   flushIntervalMs = FLUSH_INTERVAL_MS,
 }: CountersDeps): Counters {
-  const touched = new Set<Uuid>();
-  const surplus = createSurplus();
+  const links = createPendingLinks();
   const catchUp = createCatchUp(clickhouse);
   let state = "not written yet";
   let writtenAt: number | undefined;
   let stopped = false;
 
   async function flush(): Promise<void> {
-    for (const linkId of await catchUp.readLinks()) touched.add(linkId);
-    while (touched.size > 0) {
-      const batch = [...touched].slice(0, BATCH);
+    const found = await catchUp.readLinks();
+    const unknownSince = Math.floor(Date.now() / 1_000) - RECENT_SECONDS;
+    for (const linkId of found) links.add(linkId, { unknownSince });
+    while (links.count() > 0) {
       // Before the read: a click that is stored during it adds its link again.
-      for (const linkId of batch) touched.delete(linkId);
-      const taken = surplus.take(batch);
+      const batch = links.take(BATCH);
       try {
-        await writeTotals(sql, await readTotals(clickhouse, batch), taken);
+        await writeBatch(sql, clickhouse, batch);
       } catch (error) {
-        for (const linkId of batch) touched.add(linkId);
-        for (const [linkId, { clicks, bots }] of taken) surplus.add(linkId, clicks, bots);
+        for (const [linkId, known] of batch) links.add(linkId, known);
         throw error;
       }
     }
@@ -104,7 +114,7 @@ export function startCounters({
       await flush();
     } catch (error) {
       state = "counters wait for PostgreSQL or ClickHouse";
-      log.warn({ error, waiting: touched.size }, "counters_not_written");
+      log.warn({ error, waiting: links.count() }, "counters_not_written");
     }
   }
 
@@ -117,46 +127,21 @@ export function startCounters({
 
   const running = run();
   return {
-    touch(linkIds) {
-      for (const linkId of linkIds) touched.add(linkId);
+    touch(clicked) {
+      for (const { linkId, lastClick } of clicked) links.add(linkId, { lastClick });
     },
     correct(rebuilt) {
-      for (const { table, subject, humans, bots } of rebuilt) {
-        if (table !== SOURCE) continue;
-        if (humans < 0 || bots < 0) surplus.add(subject, Math.max(0, -humans), Math.max(0, -bots));
-        touched.add(subject);
-      }
+      for (const difference of rebuilt)
+        if (difference.table === SOURCE) links.add(difference.subject, knownByRepair(difference));
     },
     recount: catchUp.reset,
-    pending: () => touched.size,
+    pending: links.count,
     state: () => state,
     writtenAt: () => writtenAt,
     async stop() {
       stopped = true;
       await running;
       await flushOnce();
-    },
-  };
-}
-
-/** The surplus of links whose counters have not been lowered yet. */
-function createSurplus() {
-  const surplus = new Map<Uuid, Surplus>();
-  return {
-    add(linkId: Uuid, clicks: number, bots: number): void {
-      const before = surplus.get(linkId) ?? { clicks: 0, bots: 0 };
-      surplus.set(linkId, { clicks: before.clicks + clicks, bots: before.bots + bots });
-    },
-    /** Returns the surplus of these links, and forgets it. */
-    take(linkIds: readonly Uuid[]): Map<Uuid, Surplus> {
-      const taken = new Map<Uuid, Surplus>();
-      for (const linkId of linkIds) {
-        const found = surplus.get(linkId);
-        if (found === undefined) continue;
-        taken.set(linkId, found);
-        surplus.delete(linkId);
-      }
-      return taken;
     },
   };
 }
@@ -182,14 +167,46 @@ function createCatchUp(clickhouse: CountersClickHouse) {
 
 async function readRecentLinks(clickhouse: CountersClickHouse): Promise<Uuid[]> {
   const result = await clickhouse.query({
-    query: `SELECT DISTINCT link_id FROM ${SOURCE} WHERE bucket > now() - INTERVAL {hours: UInt32} HOUR - INTERVAL 1 DAY`,
-    query_params: { hours: RECENT_HOURS },
+    query: `SELECT DISTINCT link_id FROM ${SOURCE} WHERE bucket > now() - INTERVAL {seconds: UInt32} SECOND`,
+    query_params: { seconds: RECENT_SECONDS },
     format: "JSONEachRow",
   });
   return (await result.json<{ link_id: Uuid }>()).map((row) => row.link_id);
 }
 
-async function readTotals(clickhouse: CountersClickHouse, linkIds: Uuid[]): Promise<Totals[]> {
+async function writeBatch(
+  sql: postgres.Sql,
+  clickhouse: CountersClickHouse,
+  batch: ReadonlyMap<Uuid, PendingLink>,
+): Promise<void> {
+  const totals = await readTotals(clickhouse, [...batch.keys()]);
+  const found = await readUnknownClicks(clickhouse, batch);
+  const rows = [...batch].map(([linkId, { lastClick, surplusClicks, surplusBots }]) => ({
+    link_id: linkId,
+    ...(totals.get(linkId) ?? NO_TOTALS),
+    last_click: Math.max(lastClick, found.get(linkId) ?? 0),
+    clicks_taken: surplusClicks,
+    bots_taken: surplusBots,
+  }));
+  await write(sql, rows);
+}
+
+/** Reads the last clicks of those links of which another worker may have stored clicks. */
+async function readUnknownClicks(
+  clickhouse: CountersClickHouse,
+  batch: ReadonlyMap<Uuid, PendingLink>,
+): Promise<Map<Uuid, number>> {
+  const unknown = [...batch].filter(([, { unknownSince }]) => unknownSince !== Infinity);
+  if (unknown.length === 0) return new Map();
+  const since = Math.min(...unknown.map(([, { unknownSince }]) => unknownSince));
+  const linkIds = unknown.map(([linkId]) => linkId);
+  return await readLastClicks(clickhouse, linkIds, since);
+}
+
+async function readTotals(
+  clickhouse: CountersClickHouse,
+  linkIds: Uuid[],
+): Promise<Map<Uuid, Totals>> {
   const result = await clickhouse.query({
     query: `
       SELECT link_id,
@@ -213,12 +230,16 @@ async function readTotals(clickhouse: CountersClickHouse, linkIds: Uuid[]): Prom
     clickhouse,
     toCount.map((row) => row.link_id),
   );
-  return rows.map((row) => ({
-    link_id: row.link_id,
-    clicks: Number(row.human_clicks),
-    unique_clicks: exact.get(row.link_id) ?? Number(row.visitors),
-    bot_clicks: Number(row.bot_clicks),
-  }));
+  return new Map(
+    rows.map((row) => [
+      row.link_id,
+      {
+        clicks: Number(row.human_clicks),
+        unique_clicks: exact.get(row.link_id) ?? Number(row.visitors),
+        bot_clicks: Number(row.bot_clicks),
+      },
+    ]),
+  );
 }
 
 type TotalsRow = Record<
@@ -245,18 +266,22 @@ async function countVisitors(
   return new Map(rows.map((row) => [row.link_id, Number(row.visitors)]));
 }
 
+type CountersRow = Totals & {
+  link_id: Uuid;
+  /** Unix milliseconds; 0 if none is known. */
+  last_click: number;
+  /** The surplus of clicks and bots. */
+  clicks_taken: number;
+  bots_taken: number;
+};
+
 /**
  * Skips links that were deleted meanwhile: they have no row to update. A counter decreases by the surplus at most, and never
- * below the totals: if rollups have expired, only the counter still has their clicks.
+ * below the totals: if rollups have expired, only the counter still has their clicks. The last click only moves forward.
  */
-async function writeTotals(
-  sql: postgres.Sql,
-  totals: Totals[],
-  surplus: ReadonlyMap<Uuid, Surplus>,
-): Promise<void> {
-  if (totals.length === 0) return;
-  const clicksTaken = totals.map((row) => surplus.get(row.link_id)?.clicks ?? 0);
-  const botsTaken = totals.map((row) => surplus.get(row.link_id)?.bots ?? 0);
+async function write(sql: postgres.Sql, rows: readonly CountersRow[]): Promise<void> {
+  const column = (name: Exclude<keyof CountersRow, "link_id">) =>
+    sql`${rows.map((row) => row[name])}::bigint[]`;
   await sql`
     update link_counters counters
        set clicks = greatest(counters.clicks - clicks_taken, totals.clicks),
@@ -265,10 +290,10 @@ async function writeTotals(
              else least(greatest(counters.unique_clicks, totals.unique_clicks),
                         greatest(counters.clicks - clicks_taken, totals.clicks))
            end,
-           bot_clicks = greatest(counters.bot_clicks - bots_taken, totals.bot_clicks)
-      from unnest(${totals.map((row) => row.link_id)}::uuid[], ${totals.map((row) => row.clicks)}::bigint[],
-                  ${totals.map((row) => row.unique_clicks)}::bigint[], ${totals.map((row) => row.bot_clicks)}::bigint[],
-                  ${clicksTaken}::bigint[], ${botsTaken}::bigint[])
-           as totals (link_id, clicks, unique_clicks, bot_clicks, clicks_taken, bots_taken)
+           bot_clicks = greatest(counters.bot_clicks - bots_taken, totals.bot_clicks),
+           last_click_at = greatest(counters.last_click_at, to_timestamp(last_click / 1000.0))
+      from unnest(${rows.map((row) => row.link_id)}::uuid[], ${column("clicks")}, ${column("unique_clicks")},
+                  ${column("bot_clicks")}, ${column("last_click")}, ${column("clicks_taken")}, ${column("bots_taken")})
+           as totals (link_id, clicks, unique_clicks, bot_clicks, last_click, clicks_taken, bots_taken)
      where counters.link_id = totals.link_id`;
 }

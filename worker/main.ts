@@ -165,6 +165,7 @@ const startConfiguredConsumer = (
     },
     repair: repairs.repair,
     onStored: counters.touch,
+    onTakenOver: counters.recount,
     onBatch: metrics.observeBatch,
     count: metrics.count,
   });

@@ -7,6 +7,7 @@ import { createLog } from "../shared/log.ts";
 import { openPrimary } from "../shared/postgres.ts";
 import { MIGRATION_TIMEOUT_MS, openClickHouse } from "./clickhouse.ts";
 import { migrateConfigSchema } from "./config.ts";
+import { fillLastClicks } from "./last-clicks.ts";
 import { createDatabaseIfMissing } from "./migrations/create-database.ts";
 import { fillLinkUtm } from "./migrations/link-utm.ts";
 import { migrateClickHouse } from "./migrations/migrate.ts";
@@ -25,7 +26,10 @@ export async function migrate(
   const client = openClickHouse(config.CLICKHOUSE_URL, MIGRATION_TIMEOUT_MS);
   const log = createLog("worker", config.LOG_LEVEL, output);
   const sql = openPrimary(config.DATABASE_URL, { max: 1, onnotice: () => undefined });
-  await migrateClickHouse(client, log, () => fillLinkUtm(client, sql, log));
+  await migrateClickHouse(client, log, {
+    utm: () => fillLinkUtm(client, sql, log),
+    lastClicks: () => fillLastClicks(client, sql, log),
+  });
   await sql.end({ timeout: 2 });
   // A longer retention does not bring back what the earlier one deleted.
   await rememberRetention(client);

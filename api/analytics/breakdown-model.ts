@@ -1,6 +1,7 @@
 /** Schemas of responses that break down clicks: by location, device, referrer, any dimension and time of the week. */
 import * as z from "zod";
 
+import { LAST_CLICK_AT } from "../../shared/contracts/examples.ts";
 import { entriesOf, nextCursor } from "../http/pagination.ts";
 import { linkName } from "./link-names.ts";
 import {
@@ -221,7 +222,7 @@ const times = {
     .nullable()
     .meta({
       description: "The last click of the period; null when there is none.",
-      examples: ["2026-03-07T21:40:11.020Z"],
+      examples: [LAST_CLICK_AT],
     }),
   heatmap: z.array(z.array(z.int())).meta({
     description: "Clicks by weekday, from Monday, and by hour of the time zone.",

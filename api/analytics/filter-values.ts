@@ -3,8 +3,9 @@
  * Rejects a value that no click can have, because it would silently count nothing.
  */
 import { CONTINENTS, DEVICES } from "../../shared/contracts/link-rules.ts";
+import { UNKNOWN_COUNTRY } from "../../shared/countries.ts";
 import { normalizeHost } from "../../shared/hosts.ts";
-import { parseCountry, UNKNOWN, UNKNOWN_COUNTRY } from "./countries.ts";
+import { parseCountry, UNKNOWN } from "./countries.ts";
 import { CLASSES, type FilterName } from "./filter-names.ts";
 
 type Vocabulary = {

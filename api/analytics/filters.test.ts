@@ -69,6 +69,9 @@ describe("a value of a filter", () => {
     ["country", "Germany"],
     ["country", "DE,FR"],
     ["country", "XX"],
+    // CLDR has names for these.
+    ["country", "EU"],
+    ["country", "SU"],
     ["country", "-XX"],
     ["continent", "Europe"],
     ["device", "phone"],

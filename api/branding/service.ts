@@ -3,13 +3,20 @@ import type { AccountScope } from "../http/principal.ts";
 import type { Sql } from "../postgres.ts";
 import { encodeLogo } from "./logo.ts";
 import { type Branding, type ChangeBrandingBody, NO_BRANDING } from "./model.ts";
-import { changeBranding, findBranding } from "./sql.ts";
+import { changeBranding, findBranding, findQrBranding } from "./sql.ts";
 
 export type BrandingService = ReturnType<typeof createBrandingService>;
 
 export const createBrandingService = ({ sql }: { sql: Sql }) => ({
   find: async (owner: AccountScope): Promise<Branding> =>
     (await findBranding(sql, owner)) ?? NO_BRANDING,
+
+  /** What QR codes look like: the saved style, and the logo if it is drawn. */
+  findForQr: async (
+    owner: AccountScope,
+    wantsLogo: boolean | undefined,
+  ): Promise<Pick<Branding, "qrStyle" | "logo">> =>
+    (await findQrBranding(sql, owner, wantsLogo)) ?? NO_BRANDING,
 
   /**
    * Changes the fields that the body has; null removes one. Throws `invalid_request` for a logo that

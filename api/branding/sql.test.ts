@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { DEFAULT_QR_STYLE, type QrStyle } from "../../shared/contracts/qr-style.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import type { AccountScope } from "../http/principal.ts";
-import { changeBranding, findBranding } from "./sql.ts";
+import { changeBranding, findBranding, findQrBranding } from "./sql.ts";
 
 // Starting a real server takes long on a busy machine.
 setDefaultTimeout(60_000);
@@ -48,6 +48,25 @@ test("fields change one by one, null removes one, and every change is counted", 
   expect(after).toEqual({ name: null, color: "#1d4ed8", logo: null, qrStyle });
   expect((await changeBranding(sql, owner, { qrStyle: null })).qrStyle).toBeNull();
   expect(await versionOf(owner)).toBe(4);
+});
+
+test("of a logo nothing is read for a QR code that has none", async () => {
+  const { sql } = postgres;
+  const owner = await newOwner();
+  expect(await findQrBranding(sql, owner, true)).toBeUndefined();
+  const logo = Buffer.from([0, 1, 255]);
+  await changeBranding(sql, owner, { name: "Acme", logo });
+  const find = async (wantsLogo: boolean | undefined) =>
+    await findQrBranding(sql, owner, wantsLogo);
+  expect(await find(undefined)).toEqual({ qrStyle: null, logo: null });
+  expect(await find(true)).toEqual({ qrStyle: null, logo });
+  for (const saved of [false, true]) {
+    const qrStyle = { ...DEFAULT_QR_STYLE, logo: saved };
+    await changeBranding(sql, owner, { qrStyle });
+    expect(await find(undefined)).toEqual({ qrStyle, logo: saved ? logo : null });
+    expect(await find(true)).toEqual({ qrStyle, logo });
+    expect(await find(false)).toEqual({ qrStyle, logo: null });
+  }
 });
 
 test("other accounts and the other mode are untouched", async () => {

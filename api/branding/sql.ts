@@ -13,6 +13,20 @@ export async function findBranding(
   return row;
 }
 
+/** The owner's style of QR codes; and the logo, up to 32 KiB, only if it is wanted, by default by the style. */
+export async function findQrBranding(
+  sql: Sql,
+  { accountId, mode }: AccountScope,
+  wantsLogo: boolean | undefined,
+): Promise<Pick<Branding, "qrStyle" | "logo"> | undefined> {
+  const [row] = await sql<Pick<Branding, "qrStyle" | "logo">[]>`
+    select qr_style as "qrStyle",
+           case when coalesce(${wantsLogo ?? null}::boolean, (qr_style ->> 'logo')::boolean) then logo end as logo
+      from account_branding
+     where account_id = ${accountId} and mode = ${mode}`;
+  return row;
+}
+
 /** Changes fields of the owner's branding, and counts the change. */
 export async function changeBranding(
   sql: Sql,

@@ -59,7 +59,7 @@ const paginationSchema = z
     total_pages: z.int().meta({ description: "The number of pages.", examples: [3] }),
     total_is_estimate: z.literal(true).optional().meta({
       description:
-        "Present when `total` is an estimate: more than 100,000 entries match, or a search that no index supports read only the first 100,000 links (30,000 when sorted by clicks).",
+        "Present when `total` is an estimate: more than 100,000 entries match, or a search that no index supports read only the first 100,000 links (30,000 when sorted by clicks or last click).",
     }),
   })
   .meta({ id: "Pagination", description: "The position of a page in its list." });

@@ -185,7 +185,9 @@ function toEntries(
 ): OutboxEntry[] {
   return insertions.map(({ row, message }, i) => {
     const { version, outboxId } = links.get(row.id) ?? { version: 0, outboxId: 0 };
-    results[named[i]?.index ?? 0] = { link: { ...row, version, clicks: 0, unique_clicks: 0 } };
+    results[named[i]?.index ?? 0] = {
+      link: { ...row, version, clicks: 0, unique_clicks: 0, last_click_at: null },
+    };
     return { message: { ...message, version }, outboxId };
   });
 }

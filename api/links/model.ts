@@ -95,7 +95,8 @@ export const listLinksQuery = listQuery.extend({
     .max(HOST_LENGTH_MAX)
     .optional()
     .meta({
-      description: "Only links on this domain: one of the account's, or the service's own.",
+      description:
+        "Only links on this domain: one of the account's, or the service's own. It may have the port that short URLs have.",
       examples: [CUSTOM_DOMAIN],
     }),
   url: z
@@ -129,14 +130,14 @@ export const listLinksQuery = listQuery.extend({
       description: "Only archived links, or all; without it, only others.",
       examples: ["any"],
     }),
-  sort: z
-    .enum(["created_at", "clicks"])
-    .default("created_at")
-    .meta({ description: "What to sort by; links with the same value by id." }),
+  sort: z.enum(["created_at", "clicks", "last_click_at"]).default("created_at").meta({
+    description:
+      "What to sort by; links with the same value by id. By `last_click_at`, links without a click are the oldest.",
+  }),
   order: z
     .enum(["asc", "desc"])
     .default("desc")
-    .meta({ description: "`desc` for the latest or most clicked first." }),
+    .meta({ description: "`desc` for the latest, or the most clicked, first." }),
 });
 
 export const lookupQuery = includeQuery.extend({
@@ -189,12 +190,17 @@ export type LinkRow = Utm & {
   updated_at: Date;
   clicks: number;
   unique_clicks: number;
+  /** The last click by a person. */
+  last_click_at: Date | null;
   /** Used clicks of the link's click limit, for responses; absent while unknown. */
   used_clicks?: number;
 };
 
 /** A link that has no version yet. */
-export type NewLink = Omit<LinkRow, "version" | "updated_at" | "clicks" | "unique_clicks"> & {
+export type NewLink = Omit<
+  LinkRow,
+  "version" | "updated_at" | "clicks" | "unique_clicks" | "last_click_at"
+> & {
   /** Clicks counted so far; absent for a new link. */
   clicks?: number;
 };

@@ -2,10 +2,11 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
 import { encodeId, newUuid } from "../../shared/ids.ts";
+import { linkRow } from "../../test/harness/link-row.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import type { Writer } from "../http/principal.ts";
 import type { CreateLinkBody, LinkRow, UpdateLinkBody } from "./model.ts";
-import { createdLink, fullLink, toCreatedLink, toFullLink } from "./responses.ts";
+import { createdLink, fullLink, linkEtag, toCreatedLink, toFullLink } from "./responses.ts";
 import type { LinkResults } from "./results.ts";
 
 // Starting a real server takes long on a busy machine.
@@ -94,4 +95,9 @@ describe.each(Object.entries(WRITES))("the answer to %s", (_, write) => {
       expect(full).toMatchObject(createdLink.parse(toCreatedLink(row, SHORT_URL, include)));
     }
   });
+});
+
+test("a link has another ETag after a click that no counter shows", () => {
+  const row = linkRow({ clicks: 5, last_click_at: new Date(1_000) });
+  expect(linkEtag({ ...row, last_click_at: new Date(1_001) })).not.toBe(linkEtag(row));
 });

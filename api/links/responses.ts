@@ -1,7 +1,7 @@
 /** Links in responses: base fields first; further fields if they are set, or on request. */
 import * as z from "zod";
 
-import { LINK_ID, LONG_URL, SHORT_URL } from "../../shared/contracts/examples.ts";
+import { LAST_CLICK_AT, LINK_ID, LONG_URL, SHORT_URL } from "../../shared/contracts/examples.ts";
 import {
   EXTERNAL_ID_EXAMPLE,
   TAGS_EXAMPLE,
@@ -36,6 +36,17 @@ const named = {
 };
 
 const dated = { created_at: createdAt, expires_at: expiresAt };
+
+const lastClick = {
+  last_click_at: z.iso
+    .datetime()
+    .nullable()
+    .meta({
+      description:
+        "The last of the clicks in `clicks`, up to a few seconds old; null without any. It remains when retention deletes the click.",
+      examples: [LAST_CLICK_AT],
+    }),
+};
 
 const labels = {
   domain: z
@@ -88,7 +99,7 @@ const querySettings = {
   utm_content: utmSetting("utm_content"),
 };
 
-const baseLink = z.object({ ...named, ...dated, ...labels });
+const baseLink = z.object({ ...named, ...dated, ...lastClick, ...labels });
 
 /** A created link: with the settings that are set; the others only with `include=settings`. */
 export const createdLink = baseLink
@@ -108,6 +119,7 @@ export const fullLink = z
     updated_at: details.updated_at,
     expires_at: dated.expires_at,
     has_password: details.has_password,
+    ...lastClick,
     ...labels,
     ...querySettings,
     ...settingsResponse,
@@ -146,6 +158,7 @@ const toBaseLink = (row: LinkRow, shortUrl: string): z.output<typeof baseLink> =
   clicks: row.clicks,
   created_at: row.created_at.toISOString(),
   expires_at: row.expires_at?.toISOString() ?? null,
+  last_click_at: row.last_click_at?.toISOString() ?? null,
   domain: row.domain_host,
   tags: row.tags,
   external_id: row.external_id,
@@ -202,7 +215,8 @@ export function linkEtag(row: LinkRow): string {
     ...(status === "active" ? [] : [status]),
     ...(left === undefined ? [] : [String(left)]),
   ];
-  return toEtag(row.version, row.clicks, row.unique_clicks, ...others);
+  const lastClick = row.last_click_at?.getTime() ?? 0;
+  return toEtag(row.version, row.clicks, row.unique_clicks, lastClick, ...others);
 }
 
 /** Marks a response whose change is committed but may not have reached the redirectors yet. */

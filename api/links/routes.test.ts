@@ -124,6 +124,7 @@ describe("POST /v1/links", () => {
       clicks: 0,
       created_at: "2026-01-02T03:04:05.678Z",
       expires_at: null,
+      last_click_at: null,
       external_id: null,
       status: "active",
     });
@@ -242,7 +243,7 @@ describe("GET /v1/links/:id", () => {
   test("has an ETag, and is not sent again to a client that has it", async () => {
     const id = await createdId();
     const etag = (await api.send(`/v1/links/${id}`, { key })).headers.get("etag") ?? "";
-    expect(etag).toBe('"1-0-0"');
+    expect(etag).toBe('"1-0-0-0"');
     const again = await api.send(`/v1/links/${id}`, { key, headers: { "if-none-match": etag } });
     expect([again.status, again.text, again.headers.get("etag")]).toEqual([304, "", etag]);
     const other = await api.send(`/v1/links/${id}`, { key, headers: { "if-none-match": '"2"' } });

@@ -25,7 +25,7 @@ import {
   lookupQuery,
 } from "./model.ts";
 import { drawQr } from "./qr/draw.ts";
-import { qrQuery, toQrRequest } from "./qr/model.ts";
+import { qrQuery, toQrRequest, wantsLogo } from "./qr/model.ts";
 import {
   buildShortUrl,
   createdLink,
@@ -44,7 +44,7 @@ type LinkRoutesDeps = {
   idempotent: Idempotent;
   consumeMany: ConsumeMany;
   links: LinkService;
-  branding: Pick<BrandingService, "find">;
+  branding: Pick<BrandingService, "findForQr">;
   shortUrl: string;
 };
 
@@ -130,7 +130,7 @@ export const linkRoutes = ({
         const owner = principalOf(call);
         const [link, brand] = await Promise.all([
           links.get(owner, decodeId("link", params.id)),
-          branding.find(owner),
+          branding.findForQr(owner, wantsLogo(query)),
         ]);
         const qrRequest = toQrRequest(query, brand);
         const { type, image } = await drawQr(buildShortUrl(link, shortUrl), qrRequest);

@@ -174,7 +174,7 @@ const eachLink = async (
 });
 
 /** The position of a link in a list. */
-const positionOf = ({ id, clicks, created_at }: LinkRow, { sort }: LinkOrder): Position => ({
-  id,
-  key: sort === "clicks" ? clicks : created_at.getTime(),
-});
+function positionOf(row: LinkRow, { sort }: LinkOrder): Position {
+  const { id, clicks } = row;
+  return { id, key: sort === "clicks" ? clicks : (row[sort]?.getTime() ?? 0) };
+}

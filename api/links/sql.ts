@@ -13,7 +13,8 @@ export const selectLinks = (sql: Sql | Transaction) => sql`
            link.taken_down is true as taken_down, link.folded is true as folded,
            (link.domain_id is null or domain.verified_at is not null) as served, link.version::float8 as version,
            link.created_at, link.updated_at,
-           counters.clicks::float8 as clicks, counters.unique_clicks::float8 as unique_clicks
+           counters.clicks::float8 as clicks, counters.unique_clicks::float8 as unique_clicks,
+           nullif(counters.last_click_at, 'epoch') as last_click_at
       from links link
       join link_counters counters on counters.link_id = link.id
       left join domains domain on domain.id = link.domain_id`;

@@ -11,6 +11,7 @@ export const SHARE_ID = `shr_${UUID}`;
 export const KEY_ID = `key_${UUID}`;
 
 export const CREATED_AT = "2026-03-02T09:15:00.000Z";
+export const LAST_CLICK_AT = "2026-03-07T21:40:11.020Z";
 export const EXPIRES_AT = "2030-01-01T00:00:00.000Z";
 export const LONG_URL = "https://example.com/spring/sale?ref=newsletter";
 export const SHORT_URL = "https://short.example.com/spring-sale";

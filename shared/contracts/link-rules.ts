@@ -1,6 +1,7 @@
 /** Schemas of rules, as requests set them and as the API returns them. */
 import * as z from "zod";
 
+import { findCountryProblem } from "../countries.ts";
 import { RULE_ID } from "./examples.ts";
 import { instant } from "./instant.ts";
 import { destination } from "./link-fields.ts";
@@ -190,22 +191,44 @@ const rule = z
     description: "A rule to set: another destination for some visitors.",
   });
 
-/** Rules of a request. Too many values are an error of the condition that exceeds the limit. */
+type Rules = z.output<typeof rule>[];
+
+/** Every condition of the rules, with its path. */
+const listConditions = (rules: Rules) =>
+  rules.flatMap(({ conditions }, i) =>
+    conditions.map((condition, j) => ({ condition, path: [i, "conditions", j] })),
+  );
+
+/** Too many values are an error of the condition that exceeds the limit. */
+function checkNumberOfValues(rules: Rules, context: z.RefinementCtx): void {
+  let values = 0;
+  for (const { condition, path } of listConditions(rules)) {
+    values += "in" in condition ? (condition.in?.length ?? 0) : 0;
+    if (values <= LINK_VALUES_MAX) continue;
+    const message = `the rules have more than ${LINK_VALUES_MAX} values`;
+    context.addIssue({ code: "custom", path, message });
+    return;
+  }
+}
+
+/** A condition on a country that no visitor can have would never match, and its reverse always. */
+function checkCountries(rules: Rules, context: z.RefinementCtx): void {
+  for (const { condition, path } of listConditions(rules)) {
+    if (condition.type !== "country") continue;
+    for (const [k, code] of condition.in.entries()) {
+      const message = findCountryProblem(code);
+      if (message !== undefined)
+        context.addIssue({ code: "custom", path: [...path, "in", k], message });
+    }
+  }
+}
+
+/** Rules of a request. Links that have rules from before these checks keep them until they are set again. */
 export const rulesField = z
   .array(rule)
   .max(RULES_MAX)
-  .superRefine((rules, context) => {
-    let values = 0;
-    for (const [i, { conditions }] of rules.entries()) {
-      for (const [j, condition] of conditions.entries()) {
-        values += "in" in condition ? (condition.in?.length ?? 0) : 0;
-        if (values <= LINK_VALUES_MAX) continue;
-        const message = `the rules have more than ${LINK_VALUES_MAX} values`;
-        context.addIssue({ code: "custom", path: [i, "conditions", j], message });
-        return;
-      }
-    }
-  });
+  .superRefine(checkNumberOfValues)
+  .superRefine(checkCountries);
 
 /** Rules of a response, each with its id. */
 export const rulesResponse = z.array(

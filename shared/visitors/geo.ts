@@ -6,6 +6,7 @@ import { isIPv6 } from "node:net";
 import { Reader, type Response } from "maxmind";
 import * as z from "zod";
 
+import { isCountry, UNKNOWN_COUNTRY } from "../countries.ts";
 import { cached } from "./cache.ts";
 import { createTree, parseIpv4 } from "./mmdb-tree.ts";
 
@@ -21,7 +22,7 @@ export type GeoLocation = {
 
 export const UNKNOWN_LOCATION: GeoLocation = {
   continent: "",
-  country: "ZZ",
+  country: UNKNOWN_COUNTRY,
   region: "",
   region_name: "",
   city: "",
@@ -157,5 +158,8 @@ export function toLocation(record: unknown): GeoLocation | undefined {
   };
 }
 
-const normalizeCountry = (code: string): string =>
-  /^[A-Za-z]{2}$/.test(code) ? code.toUpperCase() : UNKNOWN_LOCATION.country;
+/** Only countries, so that filters and rules can list all that there are. */
+function normalizeCountry(text: string): string {
+  const code = text.toUpperCase();
+  return isCountry(code) ? code : UNKNOWN_COUNTRY;
+}

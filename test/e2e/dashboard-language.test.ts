@@ -14,7 +14,7 @@ import { type Dns, startDns } from "../harness/dns.ts";
 import { useStack } from "../harness/shared-stack.ts";
 import type { SharedStack } from "../harness/stack.ts";
 
-const TIMEOUT_MS = 20_000;
+const TIMEOUT_MS = 60_000;
 
 const withBrowser = describe.skipIf(chromiumPath === undefined);
 
@@ -64,8 +64,8 @@ withBrowser("in a browser that prefers German, the dashboard", () => {
     "is in German, with its numbers and dates",
     async () => {
       const { page, consoleErrors } = await openSignIn(browser, stack, { locale: "de-DE" });
-      expect(await documentLanguage(page)).toEqual(["de", "ltr"]);
       await signInInGerman(page);
+      expect(await documentLanguage(page)).toEqual(["de", "ltr"]);
       await page.getByText("2 Links").waitFor();
       const today = new Intl.DateTimeFormat("de", {
         dateStyle: "medium",

@@ -136,6 +136,34 @@ withBrowser("the search of the list", () => {
   });
 });
 
+withBrowser("the last click in the list", () => {
+  test("says how long ago it was, with its time, and the list sorts by it", async () => {
+    await visitList(plain("last", 3), async (page, client) => {
+      const { data } = await client.links.list({ search: "last-1" });
+      const [clicked] = data;
+      await fetch(clicked?.short_url ?? "", { redirect: "manual" });
+      await eventually(async () => {
+        const { last_click_at } = await client.links.get(clicked?.id ?? "");
+        expect(last_click_at).not.toBeNull();
+      }, TIMEOUT_MS);
+      await page.getByRole("button", { name: "Last click" }).click();
+      await page
+        .getByRole("columnheader", { name: "Last click" })
+        .and(page.locator("[aria-sort=descending]"))
+        .waitFor();
+      expect(paramsOf(page).get("sort")).toBe("last_click_at");
+      await page.reload();
+      await listHas(page, ["last-0", "last-1", "last-2"]);
+      const rows = page.locator("[aria-busy=false] tbody tr");
+      expect(await rows.locator(".short-url").first().textContent()).toEndWith("/last-1");
+      const cells = rows.locator(".last-click");
+      expect(await cells.first().textContent()).toMatch(/^(?:now|\dm ago)$/);
+      expect(await cells.first().getAttribute("title")).toMatch(/\d{4}.*\d:\d\d/);
+      expect((await cells.allTextContents()).slice(1)).toEqual(["Never", "Never"]);
+    });
+  });
+});
+
 withBrowser("the filters of the list", () => {
   test("are by tag, domain and state, in the URL, and go back one by one", async () => {
     const links: NewLink[] = [

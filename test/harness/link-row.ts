@@ -28,6 +28,7 @@ export const linkRow = (change: Partial<LinkRow> = {}): LinkRow => ({
   updated_at: new Date(0),
   clicks: 0,
   unique_clicks: 0,
+  last_click_at: null,
   utm_source: null,
   utm_medium: null,
   utm_campaign: null,

@@ -52,7 +52,7 @@ async function seedBatch(
                              || '?ref=' || i as text) url
       returning id
     )
-    insert into link_counters (link_id, account_id, mode, clicks, unique_clicks)
-    select id, ${accountId}::uuid, 'live', clicks, clicks * 7 / 10
+    insert into link_counters (link_id, account_id, mode, clicks, unique_clicks, last_click_at)
+    select id, ${accountId}::uuid, 'live', clicks, clicks * 7 / 10, now() - make_interval(days => 90) * random()
       from inserted, lateral (select floor(3 * (1 - random()) ^ -0.8)::bigint as clicks where id is not null) power`;
 }

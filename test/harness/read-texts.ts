@@ -2,10 +2,10 @@
 import ts from "typescript";
 
 /** A text that is not in a catalogue. */
-export type Found = { place: string; text: string };
+type Found = { place: string; text: string };
 
 /** A use of a text: its key, or the parts around the variable ones of a key; and the names of its values, if they are listed. */
-export type Use = { place: string; key: string | RegExp; values: readonly string[] | undefined };
+type Use = { place: string; key: string | RegExp; values: readonly string[] | undefined };
 
 /** What the sources of a file have. */
 export type Texts = {

@@ -22,7 +22,7 @@ const createSegment = (segment: number, clicks: number, bytes: number): HeldSegm
   publishedAt: segment,
   firstClick: segment,
   lastClick: segment,
-  links: new Set(),
+  links: [],
   whole: true,
   messages: new Map(),
 });

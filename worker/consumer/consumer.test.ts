@@ -76,6 +76,7 @@ async function openWorld() {
   /** Ids of the segments of each batch that was inserted. */
   const inserted: string[][] = [];
   const touched: Uuid[] = [];
+  const takeovers = { count: 0 };
   const counts: [outcome: string, segments: number, clicks: number][] = [];
   /** What the next inserts that contain a segment do, by its id; later ones succeed. */
   const faults = new Map<string, (() => Promise<void>)[]>();
@@ -109,7 +110,8 @@ async function openWorld() {
         ...change,
       },
       repair,
-      onStored: (linkIds) => touched.push(...linkIds),
+      onStored: (links) => touched.push(...[...links].map(({ linkId }) => linkId)),
+      onTakenOver: () => takeovers.count++,
       onBatch: () => undefined,
       count: (...counted) => counts.push(counted),
     });
@@ -122,6 +124,7 @@ async function openWorld() {
     manager,
     inserted,
     touched,
+    takeovers,
     counts,
     faults,
     log,
@@ -163,13 +166,13 @@ const refuse = () =>
     new ClickHouseError({ message: "Cannot parse\r\nX-Evil: 1", code: CANNOT_PARSE, type: "" }),
   );
 
-/** Encodes a segment with one click of each link. */
+/** Encodes a segment with one click of each link, all of one account. */
 function createSegment(links: Uuid[], time = 1): { id: string; bytes: Buffer } {
-  const journalId = newUuid();
+  const [journalId, accountId] = [newUuid(), newUuid()];
   const clicks = links.map((linkId) => ({
     time,
     linkId,
-    accountId: newUuid(),
+    accountId,
     mode: "live" as const,
     prefetch: false,
     privacy: false,
@@ -198,6 +201,23 @@ test.concurrent(
     expect(counts).toEqual([["stored", 1, 3]]);
     expect(touched).toEqual([first, second]);
     expect(consumer.state()).toBe("ok");
+  },
+);
+
+test.concurrent(
+  "whoever takes over is told to count what the owner before may not have, although its batches are settled",
+  async () => {
+    await using world = await openWorld();
+    const { takeovers, stored, start, publish } = world;
+    const first = start();
+    await publish(createSegment([newUuid()]).bytes);
+    await eventually(async () => expect(stored()).toHaveLength(1), SOON_MS);
+    await first.stop();
+    expect(takeovers.count).toBe(1);
+    start();
+    await publish(createSegment([newUuid()]).bytes);
+    await eventually(async () => expect(stored()).toHaveLength(2), SOON_MS);
+    expect(takeovers.count).toBe(2);
   },
 );
 

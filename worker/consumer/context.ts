@@ -2,7 +2,6 @@
 import { Events, type NatsConnection } from "nats";
 
 import { createBackoff } from "../../shared/backoff.ts";
-import type { Uuid } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import type { Collector } from "../batches/collector.ts";
 import { isLost, type OwnerDeps } from "../batches/deps.ts";
@@ -10,6 +9,7 @@ import type { Owner } from "../batches/owner.ts";
 import type { Repairs } from "../batches/repair.ts";
 import { isDiskFull } from "../clickhouse.ts";
 import type { EnrichSegment } from "../enrich/rows.ts";
+import type { ClickedLink } from "../pending-links.ts";
 import type { CountOutcome } from "./acknowledger.ts";
 
 /** Pause after an interruption, such as a deleted stream. */
@@ -34,7 +34,9 @@ export type ConsumerDeps = {
   /** Repairs rollups for a short time. Nothing may be inserted meanwhile. */
   repair: Repairs["repair"];
   /** Called with the links of stored segments: they have new clicks. */
-  onStored: (linkIds: Iterable<Uuid>) => void;
+  onStored: (links: Iterable<ClickedLink>) => void;
+  /** Called when this worker has taken over: another one may have stored clicks that it did not count. */
+  onTakenOver: () => void;
   /** Called with the age of a batch's first click in seconds, when it is stored. */
   onBatch: (ageSeconds: number) => void;
   count: CountOutcome;

@@ -1,9 +1,9 @@
 /** The owner's insert loop: stores one batch after the other. */
-import type { Uuid } from "../../shared/ids.ts";
 import type { Collector, HeldSegment } from "../batches/collector.ts";
 import { isLost, type OwnerDeps } from "../batches/deps.ts";
 import type { Owner, RejectedSegment } from "../batches/owner.ts";
 import type { Repairs } from "../batches/repair.ts";
+import type { ClickedLink } from "../pending-links.ts";
 import type { Acknowledger } from "./acknowledger.ts";
 
 type InsertLoopDeps = {
@@ -13,7 +13,7 @@ type InsertLoopDeps = {
   repair: Repairs["repair"];
   retry: OwnerDeps["retry"];
   /** Called with the links of stored segments: they have new clicks. */
-  onStored: (linkIds: Iterable<Uuid>) => void;
+  onStored: (links: Iterable<ClickedLink>) => void;
   /** Called with the age of a batch's first click in seconds, when it is stored. */
   onBatch: (ageSeconds: number) => void;
 };

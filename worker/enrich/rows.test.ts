@@ -138,9 +138,12 @@ const anyText = (maxLength: number) =>
       .map((parts) => parts.join("")),
   );
 
-const anyClick: fc.Arbitrary<Click> = fc.record({
+/** Links of which a segment has several clicks; a link has one account. */
+const REPEATED = ["0198f7a0-0000-7000-8000-000000000001", "0198f7a0-0000-7000-8000-000000000002"];
+
+const anyRecord: fc.Arbitrary<Click> = fc.record({
   time: fc.integer({ min: 0, max: 4_000_000_000_000 }),
-  linkId: fc.uuid(),
+  linkId: fc.oneof(fc.constantFrom(...REPEATED), fc.uuid()),
   accountId: fc.uuid(),
   mode: fc.constantFrom("live", "test"),
   prefetch: fc.boolean(),
@@ -175,6 +178,10 @@ const anyClick: fc.Arbitrary<Click> = fc.record({
   ),
 });
 
+const anyClick = anyRecord.map((click) =>
+  REPEATED.includes(click.linkId) ? { ...click, accountId: CLICK.accountId } : click,
+);
+
 test.each([
   ["de-AT,en;q=0.5", "de"],
   ["EN", "en"],
@@ -194,7 +201,15 @@ describe("the rows of a segment", () => {
         const rows = await enrichSegment(segment);
         expect(parseRows(rows?.rows ?? Buffer.alloc(0))).toEqual(decoded.map(enrich));
         expect(rows).toMatchObject({ ...ID, clicks: clicks.length, whole: true });
-        expect([...(rows?.links ?? [])]).toEqual([...new Set(decoded.map(({ linkId }) => linkId))]);
+        const links = [...new Set(decoded.map(({ linkId }) => linkId))];
+        const ofPeople = (link: string) =>
+          decoded.filter((click) => click.linkId === link && enrich(click, 0)["class"] === "human");
+        expect(rows?.links).toEqual(
+          links.map((linkId) => ({
+            linkId,
+            lastClick: Math.max(0, ...ofPeople(linkId).map(({ time }) => time)),
+          })),
+        );
         const times = decoded.map(({ time }) => time);
         expect(rows?.firstClick).toBe(Math.min(...times));
         expect(rows?.lastClick).toBe(Math.max(...times));

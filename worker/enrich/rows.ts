@@ -11,13 +11,13 @@ import {
   type SegmentId,
 } from "../../shared/contracts/click-segment.ts";
 import { decodeText } from "../../shared/contracts/click-text.ts";
-import type { Uuid } from "../../shared/ids.ts";
 import { formatUuid, ID_BYTES } from "../../shared/uuid-bytes.ts";
 import { cached } from "../../shared/visitors/cache.ts";
 import type { Geo, GeoLocation } from "../../shared/visitors/geo.ts";
 import { parseReferrer } from "../../shared/visitors/referrer.ts";
 import { truncateText } from "../../shared/visitors/truncate-text.ts";
 import type { Agent } from "../../shared/visitors/user-agent.ts";
+import type { ClickedLink } from "../pending-links.ts";
 import { escapeField } from "./tab-separated.ts";
 import { createTextWriter, type TextWriter } from "./text-writer.ts";
 import type { VisitorHash } from "./visitor.ts";
@@ -59,7 +59,7 @@ export type SegmentRows = SegmentId & {
   /** In the format TabSeparated, with {@link ROW_COLUMNS}; one line for each click, in order. */
   rows: Buffer;
   clicks: number;
-  links: Iterable<Uuid>;
+  links: readonly ClickedLink[];
   /** Times of the earliest and the latest click, in Unix milliseconds; infinite without clicks. */
   firstClick: number;
   lastClick: number;
@@ -119,7 +119,8 @@ export function createEnricher(deps: EnricherDeps): EnrichSegment {
       if (click.time > lastClick) lastClick = click.time;
       let subject = subjects.get(click.ids);
       if (subject === undefined) subjects.set(click.ids, (subject = toSubject(click.ids)));
-      writeClick(writer, click, subject, segmentId, clicks);
+      const isHuman = writeClick(writer, click, subject, segmentId, clicks);
+      if (isHuman && click.time > subject.lastClick) subject.lastClick = click.time;
       writer.bytes(position);
       writer.integer(clicks++);
       writer.bytes(TAB);
@@ -134,7 +135,7 @@ export function createEnricher(deps: EnricherDeps): EnrichSegment {
       segment: scan.segment,
       rows: writer.finish(),
       clicks,
-      links: new Set([...subjects.values()].map(({ linkId }) => linkId)),
+      links: [...subjects.values()].map(({ linkId, lastClick }) => ({ linkId, lastClick })),
       firstClick,
       lastClick,
       whole: isWhole(scan, segment),
@@ -143,13 +144,14 @@ export function createEnricher(deps: EnricherDeps): EnrichSegment {
 }
 
 /** A link, and the row's fields of link and account, which stand between time and mode. */
-type Subject = { linkId: Uuid; fields: Buffer };
+type Subject = ClickedLink & { fields: Buffer };
 
 /** Converts the bytes of the two UUIDs, as Latin-1. */
 function toSubject(ids: string): Subject {
   const hex = Buffer.from(ids, "latin1").toString("hex");
   const [link, account] = [hex.slice(0, 2 * ID_BYTES), hex.slice(2 * ID_BYTES)];
-  return { linkId: formatUuid(link), fields: Buffer.from(`\t${link}\t${account}\t`) };
+  const fields = Buffer.from(`\t${link}\t${account}\t`);
+  return { linkId: formatUuid(link), lastClick: 0, fields };
 }
 
 const TAB = Buffer.from("\t");
@@ -157,14 +159,14 @@ const LINE_FEED = Buffer.from("\n");
 
 const isTime = (time: number): boolean => Number.isInteger(time) && time >= 0 && time < TIME_MAX;
 
-/** Writes the columns of a click before its position in the journal. */
+/** Writes the columns of a click before its position in the journal. Returns whether it is the click of a person. */
 type WriteClick = (
   writer: TextWriter,
   click: EncodedClick,
   subject: Subject,
   segmentId: string,
   idx: number,
-) => void;
+) => boolean;
 
 /** The fields that a header determines, escaped, each after a tab. */
 type AgentFields = {
@@ -207,6 +209,7 @@ function createClickWriter({
 
   return (writer, click, { linkId, fields }, segmentId, idx) => {
     const agent = agentOf(click.userAgent);
+    const kind = kindOf(agent, click.prefetch);
     const host = hostOf(click.host);
     const referrer = referrerOf(click.referrer);
     const isOwn =
@@ -222,7 +225,7 @@ function createClickWriter({
     writer.integer(click.time);
     writer.bytes(fields);
     writer.ascii(click.mode);
-    writer.bytes(kindOf(agent, click.prefetch));
+    writer.bytes(kind);
     writer.ascii(visitor);
     writer.bytes(locationFields(geo.locate(click.address), click.privacy));
     writer.bytes(agent.fields);
@@ -230,6 +233,7 @@ function createClickWriter({
     writer.bytes(languageOf(click.language));
     writer.bytes(utmOf(click.query));
     writer.bytes(host.fields);
+    return kind === HUMAN;
   };
 }
 

@@ -15,8 +15,10 @@ import dailyVisitors from "./0014_daily_visitors.sql" with { type: "text" };
 import wholeClicks from "./0015_whole_clicks.sql" with { type: "text" };
 import batchesRetention from "./0016_batches_retention.sql" with { type: "text" };
 
-/** `fillsUtm`: after the statements, UTM parameters are copied from PostgreSQL. */
-export type ClickHouseMigration = Migration & { fillsUtm?: true };
+/** What is copied after the statements: UTM parameters from PostgreSQL, or last clicks to it. */
+export type Filling = "utm" | "lastClicks";
+
+export type ClickHouseMigration = Migration & { fills?: Filling };
 
 export const migrations: readonly ClickHouseMigration[] = [
   { id: 1, name: "clicks", text: clicks },
@@ -27,10 +29,12 @@ export const migrations: readonly ClickHouseMigration[] = [
   { id: 6, name: "daily_breakdowns", text: dailyBreakdowns },
   { id: 7, name: "drop_daily_dimensions", text: dropDailyDimensions },
   { id: 8, name: "targets", text: targets },
-  { id: 9, name: "link_utm", text: linkUtm, fillsUtm: true },
+  { id: 9, name: "link_utm", text: linkUtm, fills: "utm" },
   { id: 11, name: "positions", text: positions },
   { id: 13, name: "failures", text: failures },
   { id: 14, name: "daily_visitors", text: dailyVisitors },
   { id: 15, name: "whole_clicks", text: wholeClicks },
   { id: 16, name: "batches_retention", text: batchesRetention },
+  // No table changes.
+  { id: 17, name: "last_clicks", text: "", fills: "lastClicks" },
 ];

@@ -3,17 +3,17 @@ import type { ClickHouseClient } from "@clickhouse/client";
 
 import type { Log } from "../../shared/log.ts";
 import { type AppliedMigration, checksumOf, pendingMigrations } from "../../shared/migrations.ts";
-import { migrations } from "./index.ts";
+import { type Filling, migrations } from "./index.ts";
 
 /**
  * Applies pending migrations. ClickHouse has no transactions for schema changes, so every statement must be
- * idempotent: a migration that was interrupted, or that two processes apply at once, is applied again. `fillUtm` adds the
- * UTM parameters of links, which PostgreSQL has, to their clicks.
+ * idempotent: a migration that was interrupted, or that two processes apply at once, is applied again. `fillings` are what
+ * migrations copy from PostgreSQL or to it; without them nothing is copied.
  */
 export async function migrateClickHouse(
   client: ClickHouseClient,
   log: Log,
-  fillUtm: () => Promise<void> = () => Promise.resolve(),
+  fillings: Partial<Record<Filling, () => Promise<void>>> = {},
 ): Promise<void> {
   await client.command({
     query: `
@@ -24,7 +24,7 @@ export async function migrateClickHouse(
   for (const migration of pendingMigrations(migrations, await readApplied(client))) {
     for (const statement of statementsOf(migration.text))
       await client.command({ query: statement });
-    if (migration.fillsUtm === true) await fillUtm();
+    if (migration.fills !== undefined) await fillings[migration.fills]?.();
     const { id, name } = migration;
     await client.insert({
       table: "schema_migrations",

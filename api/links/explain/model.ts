@@ -5,6 +5,7 @@ import { RULE_ID } from "../../../shared/contracts/examples.ts";
 import { instant } from "../../../shared/contracts/instant.ts";
 import { targetFields } from "../../../shared/contracts/link-fields.ts";
 import { plainText } from "../../../shared/contracts/text.ts";
+import { findCountryProblem } from "../../../shared/countries.ts";
 
 /** Maximum characters of a header and of a query, as in a request head. */
 const HEADER_LENGTH_MAX = 8_192;
@@ -28,6 +29,9 @@ export const explainBody = z
     country: z
       .string()
       .regex(/^[A-Za-z]{2}$/, "expected an ISO 3166-1 code of two letters")
+      .refine((code) => findCountryProblem(code.toUpperCase()) === undefined, {
+        error: ({ input }) => findCountryProblem(String(input).toUpperCase()),
+      })
       .optional()
       .meta({
         description: "The country of the address; when left out, rules by country do not match.",

@@ -14,7 +14,7 @@ export function examine(
   rowsMax: number,
 ) {
   const direction = order.order === "asc" ? sql`asc` : sql`desc`;
-  return order.sort === "clicks"
+  return order.sort !== "created_at"
     ? sql`
         select link.*, owned.key
           from (${ownedInOrder(sql, filter, order, after)} limit ${rowsMax}) owned
@@ -37,12 +37,13 @@ export function ownedInOrder(
 ) {
   const { accountId, mode } = owner;
   const direction = order.order === "asc" ? sql`asc` : sql`desc`;
-  if (order.sort === "clicks") {
+  if (order.sort !== "created_at") {
+    const column = sql`${sql(order.sort)}`;
     return sql`
-      select link_id as id, clicks as key from link_counters
+      select link_id as id, ${column} as key from link_counters
        where account_id = ${accountId} and mode = ${mode}
-             ${isAfter(sql, order, after, sql`clicks`, sql`link_id`)}
-       order by clicks ${direction}, link_id ${direction}`;
+             ${isAfter(sql, order, after, column, sql`link_id`)}
+       order by ${column} ${direction}, link_id ${direction}`;
   }
   return sql`
     select link.id, link.created_at as key from links link
@@ -69,16 +70,16 @@ export function isAfter(
     : sql`and (${key}, ${id}) < (${value}, ${after.id}::uuid)`;
 }
 
-/** The column `key` as a number: clicks, or Unix milliseconds. */
+/** The column `key` as a number: clicks, or a time in Unix milliseconds. */
 export const toNumber = (sql: Sql, { sort }: LinkOrder) =>
   sort === "clicks" ? sql`key::float8` : sql`round(extract(epoch from key) * 1000)::float8`;
 
 /** Joins the tables that the order needs to links `link`, filters by `condition`, and sorts. */
 export function joinAndSort(sql: Sql, { sort, order }: LinkOrder, condition = sql`true`) {
   const direction = order === "asc" ? sql`asc` : sql`desc`;
-  return sort === "clicks"
+  return sort !== "created_at"
     ? sql`join link_counters counters on counters.link_id = link.id
-          where ${condition} order by counters.clicks ${direction}, link.id ${direction}`
+          where ${condition} order by ${sql(`counters.${sort}`)} ${direction}, link.id ${direction}`
     : sql`where ${condition} order by link.created_at ${direction}, link.id ${direction}`;
 }
 

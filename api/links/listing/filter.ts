@@ -29,7 +29,7 @@ export type LinkFilter = AccountScope & {
   archived: boolean | null;
 };
 
-export type LinkOrder = { sort: "created_at" | "clicks"; order: "asc" | "desc" };
+export type LinkOrder = { sort: "created_at" | "clicks" | "last_click_at"; order: "asc" | "desc" };
 
 /** The name of a list in this order, for its cursors. */
 export const listName = ({ sort, order }: LinkOrder): string => `links ${sort} ${order}`;

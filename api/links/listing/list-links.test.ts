@@ -31,9 +31,14 @@ const ORDERS = [
   { sort: "created_at", order: "asc" },
   { sort: "clicks", order: "desc" },
   { sort: "clicks", order: "asc" },
+  { sort: "last_click_at", order: "desc" },
+  { sort: "last_click_at", order: "asc" },
 ] as const;
 
-/** Inserts links created in the same few milliseconds, with few different numbers of clicks, so that there are ties. */
+/**
+ * Inserts links created in the same few milliseconds, with few different numbers of clicks and times of the last one, so that
+ * there are ties; some were never clicked.
+ */
 async function insertLinks({ accountId, mode }: AccountScope, count: number): Promise<void> {
   await postgres.sql`
     with inserted as (
@@ -47,8 +52,11 @@ async function insertLinks({ accountId, mode }: AccountScope, count: number): Pr
         from generate_series(1, ${count}::integer) i, lateral (select 'https://example.com/' || i as url) url
       returning id
     )
-    insert into link_counters (link_id, account_id, mode, clicks)
-    select id, ${accountId}, ${mode}, floor(random() * 5) from inserted`;
+    insert into link_counters (link_id, account_id, mode, clicks, last_click_at)
+    select id, ${accountId}, ${mode}, clicks,
+           case when clicks = 0 then 'epoch'
+                else '2026-02-01'::timestamptz + make_interval(secs => floor(random() * 50) / 1000.0) end
+      from inserted, lateral (select floor(random() * 5)::bigint as clicks where id is not null) random`;
 }
 
 /** As autovacuum does in the end: without it, PostgreSQL reads far more than it needs to. */
@@ -90,9 +98,12 @@ const findPage = async (
   examined: number,
 ) => {
   const owner = await ownerOfMany();
-  const filter = toFilter(owner, query, { ownHosts: new Set() });
+  const filter = toFilter(owner, query, {
+    shortUrl: new URL("https://sho.rt"),
+    ownHosts: new Set(),
+  });
   if (filter === undefined) throw new Error("The filter selects nothing.");
-  const examinedMax = { created_at: examined, clicks: examined };
+  const examinedMax = { created_at: examined, clicks: examined, last_click_at: examined };
   const bounds = { countedMax, examinedMax };
   return await findLinks(postgres.sql, filter, query, { page, limit: 100 }, bounds);
 };
@@ -194,9 +205,7 @@ describe("a list by cursor", () => {
       const expected = await postgres.sql<{ id: Uuid }[]>`
         select id from links where account_id = ${owner.accountId} and title = 'qz'`;
       expect(idsOf(rows).toSorted()).toEqual(idsOf(expected).toSorted());
-      const keys = rows.map((row) =>
-        order.sort === "clicks" ? row.clicks : row.created_at.getTime(),
-      );
+      const keys = rows.map((row) => Number(row[order.sort] ?? 0));
       const sorted = keys.toSorted((a, b) => (order.order === "asc" ? a - b : b - a));
       expect(keys).toEqual(sorted);
     },

@@ -39,7 +39,7 @@ const BY_PAGE = {
   /** Up to this many matches are counted one by one. */
   countedMax: 100_000,
   /** Links examined, in an account that has more, for a filter that no index supports. */
-  examinedMax: { created_at: 100_000, clicks: 30_000 },
+  examinedMax: { created_at: 100_000, clicks: 30_000, last_click_at: 30_000 },
 };
 
 /**
@@ -50,7 +50,7 @@ const SAMPLE = 500;
 const SAMPLE_RARE_MAX = 5;
 
 /** Maximum links that one request by cursor examines, in the order of the list. */
-const EXAMINED_MAX = { created_at: 10_000, clicks: 3_000 };
+const EXAMINED_MAX = { created_at: 10_000, clicks: 3_000, last_click_at: 3_000 };
 
 /** With fewer matches than this in a scan, an index finds all of them faster. */
 const DENSE_MATCHES = 4;

@@ -14,14 +14,20 @@ type Conditions = Omit<ListLinksQuery, "page" | "limit" | "starting_after" | "so
 const toDate = (text: string | undefined): Date | null =>
   text === undefined ? null : new Date(text);
 
+/** A host without the port that short URLs show. */
+function withoutPort(host: string, { port }: URL): string {
+  const shown = `:${port}`;
+  return port !== "" && host.endsWith(shown) ? host.slice(0, -shown.length) : host;
+}
+
 /** The filter of a query, or undefined when no link can match. */
 export function toFilter(
   owner: AccountScope,
   query: Conditions,
-  { ownHosts }: Pick<DestinationRules, "ownHosts">,
+  { shortUrl, ownHosts }: Pick<DestinationRules, "shortUrl" | "ownHosts">,
 ): LinkFilter | undefined {
   const { url, domain } = query;
-  const host = domain?.toLowerCase();
+  const host = domain === undefined ? undefined : withoutPort(domain.toLowerCase(), shortUrl);
   const filter: LinkFilter = {
     accountId: owner.accountId,
     mode: owner.mode,

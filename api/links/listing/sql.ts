@@ -109,7 +109,7 @@ export async function countOwnedLinks(
   return row ?? { links: 0, archived: 0 };
 }
 
-/** Lists ids of the owner's links by the indexes `links_by_account` or `link_counters_by_clicks`. */
+/** Lists ids of the owner's links by the index of the order: `links_by_account`, `link_counters_by_clicks` or `…_by_last_click`. */
 export async function listOwnedIds(
   sql: Sql,
   owner: AccountScope,
@@ -180,14 +180,14 @@ export async function findMatchesAfter(
   matchesMax: number,
 ): Promise<LinkPosition[] | undefined> {
   const direction = order.order === "asc" ? sql`asc` : sql`desc`;
-  const byClicks = order.sort === "clicks";
-  const key = byClicks ? sql`counters.clicks` : sql`matched.created_at`;
+  const byCounter = order.sort !== "created_at";
+  const key = sql`${sql(`${byCounter ? "counters" : "matched"}.${order.sort}`)}`;
   const rows = await sql<{ id: Uuid | null; key: number; total: number }[]>`
     with matched as materialized (
       select link.id, link.created_at from links link where ${whereMatches(sql, filter)} limit ${matchesMax + 1}
     ), part as (
       select matched.id, ${key} as key
-        from matched ${byClicks ? sql`join link_counters counters on counters.link_id = matched.id` : sql``}
+        from matched ${byCounter ? sql`join link_counters counters on counters.link_id = matched.id` : sql``}
        where true ${isAfter(sql, order, after, key, sql`matched.id`)}
        order by ${key} ${direction}, matched.id ${direction} limit ${limit}
     )

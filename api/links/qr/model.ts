@@ -71,7 +71,11 @@ type QrQuery = z.output<typeof qrQuery>;
 const toColor = (text: string | undefined): string | undefined =>
   text === undefined ? undefined : `#${text.replace("#", "").toLowerCase()}`;
 
-/** What the account has chosen. */
+/** Whether a request says that the logo is drawn, or that it is not; undefined if it leaves that to the account's style. */
+export const wantsLogo = ({ logo }: QrQuery): boolean | undefined =>
+  logo === undefined ? undefined : logo === "true";
+
+/** What the account has chosen; the logo is needed only where it is drawn. */
 export type QrBrand = { qrStyle: QrStyle | null; logo: Buffer | null };
 
 /**
@@ -79,7 +83,7 @@ export type QrBrand = { qrStyle: QrStyle | null; logo: Buffer | null };
  * logo where the account has none; a saved style whose logo has been removed since is drawn without.
  */
 export function toQrRequest(query: QrQuery, { qrStyle, logo }: QrBrand): QrRequest {
-  const { format, size, error_correction, logo: wantsLogo, ...named } = query;
+  const { format, size, error_correction, ...named } = query;
   const saved = qrStyle ?? DEFAULT_QR_STYLE;
   const style = {
     foreground: toColor(named.foreground) ?? saved.foreground,
@@ -91,14 +95,14 @@ export function toQrRequest(query: QrQuery, { qrStyle, logo }: QrBrand): QrReque
   const problem = findContrastProblem(style);
   if (problem !== undefined)
     throw invalidField(named.foreground === undefined ? "background" : "foreground", problem);
-  if (wantsLogo === "true" && logo === null)
+  const wanted = wantsLogo(query);
+  if (wanted === true && logo === null)
     throw invalidField("logo", "must be false: the account has no logo; set one by /v1/branding");
-  const hasLogo = wantsLogo === undefined ? saved.logo : wantsLogo === "true";
   return {
     format,
     size,
     errorCorrection: error_correction,
     style,
-    logo: hasLogo && logo !== null ? logo : undefined,
+    logo: (wanted ?? saved.logo) && logo !== null ? logo : undefined,
   };
 }

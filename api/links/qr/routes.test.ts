@@ -36,7 +36,13 @@ beforeAll(async () => {
         return linkRow({ id, account_id: accountId, mode, alias: "sale" });
       },
     },
-    branding: { find: async () => branding },
+    branding: {
+      async findForQr(_, wantsLogo) {
+        const { qrStyle, logo } = branding;
+        // As the statement does.
+        return { qrStyle, logo: (wantsLogo ?? qrStyle?.logo) === true ? logo : null };
+      },
+    },
   });
 });
 

@@ -12,7 +12,8 @@ const selectLinks = (sql: Sql | Transaction, condition: PendingQuery<Row[]>) =>
     select link.*, link.archived is true as archived, link.taken_down is true as taken_down,
            link.folded is true as folded, (link.domain_id is null or domain.verified_at is not null) as served,
            link.version::float8 as version, domain.host as domain_host,
-           counters.clicks::float8 as clicks, counters.unique_clicks::float8 as unique_clicks
+           counters.clicks::float8 as clicks, counters.unique_clicks::float8 as unique_clicks,
+           nullif(counters.last_click_at, 'epoch') as last_click_at
       from links link
       join link_counters counters on counters.link_id = link.id
       left join domains domain on domain.id = link.domain_id

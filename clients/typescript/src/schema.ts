@@ -2719,6 +2719,12 @@ export interface components {
        */
       id: string;
       /**
+       * Format: date-time
+       * @description The last of the clicks in `clicks`, up to a few seconds old; null without any. It remains when retention deletes the click.
+       * @example 2026-03-07T21:40:11.020Z
+       */
+      last_click_at: string | null;
+      /**
        * @description Which requests use up the limit: each that is redirected (`all`), or only people's (`human`): then bots get a page with a button, never the destination.
        * @example human
        * @constant
@@ -2928,6 +2934,12 @@ export interface components {
        * @example link_01k9z3v6x7e8w9r0t1y2n3h4m5
        */
       id: string;
+      /**
+       * Format: date-time
+       * @description The last of the clicks in `clicks`, up to a few seconds old; null without any. It remains when retention deletes the click.
+       * @example 2026-03-07T21:40:11.020Z
+       */
+      last_click_at: string | null;
       /**
        * @description Which requests use up the limit: each that is redirected (`all`), or only people's (`human`): then bots get a page with a button, never the destination.
        * @example human
@@ -4549,6 +4561,12 @@ export interface components {
        */
       id: string;
       /**
+       * Format: date-time
+       * @description The last of the clicks in `clicks`, up to a few seconds old; null without any. It remains when retention deletes the click.
+       * @example 2026-03-07T21:40:11.020Z
+       */
+      last_click_at: string | null;
+      /**
        * @description Which requests use up the limit: each that is redirected (`all`), or only people's (`human`): then bots get a page with a button, never the destination.
        * @example human
        * @constant
@@ -5040,7 +5058,7 @@ export interface components {
        */
       total: number;
       /**
-       * @description Present when `total` is an estimate: more than 100,000 entries match, or a search that no index supports read only the first 100,000 links (30,000 when sorted by clicks).
+       * @description Present when `total` is an estimate: more than 100,000 entries match, or a search that no index supports read only the first 100,000 links (30,000 when sorted by clicks or last click).
        * @example true
        * @constant
        */
@@ -7284,7 +7302,7 @@ export interface operations {
         created_after?: string;
         /** @description Created before this instant. */
         created_before?: string;
-        /** @description Only links on this domain: one of the account's, or the service's own. */
+        /** @description Only links on this domain: one of the account's, or the service's own. It may have the port that short URLs have. */
         domain?: string;
         /** @description Only links that have expired, or only others. */
         expired?: "true" | "false";
@@ -7294,14 +7312,14 @@ export interface operations {
         include?: "settings";
         /** @description The maximum number of entries to return. */
         limit?: number;
-        /** @description `desc` for the latest or most clicked first. */
+        /** @description `desc` for the latest, or the most clicked, first. */
         order?: "asc" | "desc";
         /** @description 1 when left out; not with `starting_after`. */
         page?: number;
         /** @description Text that title, alias or URL contains, ignoring case. */
         search?: string;
-        /** @description What to sort by; links with the same value by id. */
-        sort?: "created_at" | "clicks";
+        /** @description What to sort by; links with the same value by id. By `last_click_at`, links without a click are the oldest. */
+        sort?: "created_at" | "clicks" | "last_click_at";
         /** @description The `next_cursor` of the previous response; empty for the start of the list. The response then has no `pagination`. */
         starting_after?: string;
         /** @description Only links with this tag; repeated, with all of these tags. */

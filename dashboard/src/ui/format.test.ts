@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 
-import { describeChange } from "./format.ts";
+import { describeChange, formatAge } from "./format.ts";
 
 test.each([
   [100, 125, { direction: "up", text: "25 %" }],
@@ -12,4 +12,24 @@ test.each([
   [0, 10, undefined],
 ] as const)("the change from %d to %d is short enough to be read", (before, now, change) => {
   expect(describeChange(before, now)).toEqual(change);
+});
+
+test.each([
+  [0, "now"],
+  [59, "now"],
+  // Of a click whose redirector's clock is ahead of this device's.
+  [-3_600, "now"],
+  [60, "1m ago"],
+  [3_599, "59m ago"],
+  [3 * 3_600 + 1_799, "3h ago"],
+  [86_399, "23h ago"],
+  [86_400, "1d ago"],
+  [29 * 86_400, "29d ago"],
+  [30 * 86_400, "1mo ago"],
+  [364 * 86_400, "12mo ago"],
+  [365 * 86_400, "1y ago"],
+  [800 * 86_400, "2y ago"],
+])("what was %d seconds ago is shown as %p", (seconds, text) => {
+  const now = Date.UTC(2026, 5, 1);
+  expect(formatAge(new Date(now - seconds * 1_000).toISOString(), now)).toBe(text);
 });

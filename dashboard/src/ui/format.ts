@@ -41,6 +41,27 @@ export const countryName = (code: string): string => format.countryName(code, ge
 export const inSentence = (noun: string): string =>
   getLanguage() === "de" ? noun : noun.toLocaleLowerCase(getLanguage());
 
+/** Units of an age, from the largest, in seconds. A month has 30 days. */
+const AGE_UNITS = [
+  ["year", 365 * 86_400],
+  ["month", 30 * 86_400],
+  ["day", 86_400],
+  ["hour", 3_600],
+  ["minute", 60],
+] as const;
+
+const ages = perLanguage((language) => new Intl.RelativeTimeFormat(language, { style: "narrow" }));
+const nows = perLanguage((language) =>
+  new Intl.RelativeTimeFormat(language, { numeric: "auto" }).format(0, "second"),
+);
+
+/** `3h ago`, in whole units; `now` in the first minute, and for an instant ahead of this device's clock. */
+export function formatAge(instant: string, nowMs: number): string {
+  const seconds = (nowMs - Date.parse(instant)) / 1_000;
+  const unit = AGE_UNITS.find(([, length]) => seconds >= length);
+  return unit === undefined ? nows() : ages().format(-Math.floor(seconds / unit[1]), unit[0]);
+}
+
 export type Direction = "up" | "down" | "none";
 
 type Change = { direction: Direction; text: string };

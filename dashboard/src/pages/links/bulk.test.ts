@@ -10,6 +10,7 @@ const newLink = (id: string, settings: Partial<ListedLink> = {}): ListedLink => 
   alias: id,
   title: null,
   clicks: 0,
+  last_click_at: null,
   created_at: "2026-01-01T00:00:00.000Z",
   expires_at: null,
   domain: null,

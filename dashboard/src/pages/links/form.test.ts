@@ -46,6 +46,7 @@ const LINK: FullLink = {
   short_url: "https://go.example.com/spring",
   original_url: "https://example.com/",
   clicks: 3,
+  last_click_at: "2026-01-02T00:00:00.000Z",
   unique_clicks: 2,
   created_at: "2026-01-01T00:00:00.000Z",
   updated_at: "2026-01-01T00:00:00.000Z",

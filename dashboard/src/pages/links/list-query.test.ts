@@ -59,7 +59,7 @@ describe("the list of links", () => {
     fc.assert(
       fc.property(fc.string(), (text) => {
         const { sort, order } = read(`sort=${text}&order=${text}`);
-        expect(["created_at", "clicks"]).toContain(sort);
+        expect(["created_at", "clicks", "last_click_at"]).toContain(sort);
         expect(["asc", "desc"]).toContain(order);
       }),
     );

@@ -3,7 +3,9 @@ import type { Query } from "../../../../clients/typescript/src/index.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
 import type { SearchUpdate } from "../../ui/search-state.ts";
 
-export type Sort = "created_at" | "clicks";
+const SORTS = ["created_at", "clicks", "last_click_at"] as const;
+
+export type Sort = (typeof SORTS)[number];
 export type Order = "asc" | "desc";
 
 /** The possible numbers of links per page; the maximum is that of one bulk request. */
@@ -38,7 +40,7 @@ export function readListQuery(params: URLSearchParams): ListQuery {
   const archived = params.get("archived");
   const expired = params.get("expired");
   return {
-    sort: params.get("sort") === "clicks" ? "clicks" : "created_at",
+    sort: SORTS.find((sort) => sort === params.get("sort")) ?? "created_at",
     order: params.get("order") === "asc" ? "asc" : "desc",
     tags: [...new Set(tags.filter(Boolean))].slice(0, TAGS_MAX),
     limit: PAGE_SIZES.find((size) => String(size) === params.get("limit")) ?? PAGE_SIZE_DEFAULT,

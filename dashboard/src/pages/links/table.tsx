@@ -6,7 +6,7 @@ import { readableUrl } from "../../../../shared/contracts/readable-host.ts";
 import { useTagClass } from "../../data/tags.ts";
 import { t } from "../../languages/translate.ts";
 import { CopyButton } from "../../ui/button.tsx";
-import { formatCount, formatDate, formatDateTime } from "../../ui/format.ts";
+import { formatAge, formatCount, formatDate, formatDateTime } from "../../ui/format.ts";
 import { Table } from "../../ui/table.tsx";
 import type { Order, Sort } from "./list-query.ts";
 import { withReadableHost } from "./readable-destination.ts";
@@ -42,6 +42,7 @@ export function LinkTable({ links, selected, sort, order, onSort, ...rest }: Lin
           </th>
           <th scope="col">{t("links.table.link")}</th>
           {heading("clicks", t("links.table.clicks"))}
+          {heading("last_click_at", t("links.table.lastClick"))}
           {heading("created_at", t("links.table.created"))}
           <th scope="col">
             <span className="visually-hidden">{t("ui.actions")}</span>
@@ -114,6 +115,7 @@ function LinkRow({ link, isSelected, onSelect, onTag, onDialog, onChange }: Link
       <td className="number">
         <PageLink href={`/links/${link.id}`}>{formatCount(link.clicks)}</PageLink>
       </td>
+      <LastClick at={link.last_click_at} />
       <td className="when" title={formatDateTime(link.created_at)}>
         {formatDate(link.created_at)}
       </td>
@@ -128,6 +130,15 @@ function LinkRow({ link, isSelected, onSelect, onTag, onDialog, onChange }: Link
     </tr>
   );
 }
+
+const LastClick = ({ at }: { at: string | null }) =>
+  at === null ? (
+    <td className="last-click never">{t("links.table.never")}</td>
+  ) : (
+    <td className="last-click" title={formatDateTime(at)}>
+      {formatAge(at, Date.now())}
+    </td>
+  );
 
 /** Maximum tags in a row; the tooltip of their count lists the others. */
 const TAGS_SHOWN_MAX = 3;

@@ -12,6 +12,7 @@ const FIELDS = {
   title: null,
   tags: [],
   clicks: 0,
+  last_click_at: null,
   unique_clicks: 0,
   created_at: "2030-01-01T00:00:00.000Z",
   updated_at: "2030-01-01T00:00:00.000Z",

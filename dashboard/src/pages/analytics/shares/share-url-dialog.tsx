@@ -1,5 +1,5 @@
-import { t } from "../../../languages/translate.ts";
 /** Shows the URL of a new share, and the code that embeds its page. */
+import { t } from "../../../languages/translate.ts";
 import { Secret, SecretDialog } from "../../../ui/secret-dialog.tsx";
 import type { NewShare } from "./new-share-dialog.tsx";
 

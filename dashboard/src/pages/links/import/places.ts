@@ -1,5 +1,5 @@
-import { t } from "../../../languages/translate.ts";
 /** Where the short links of a row are: aliases and domains. */
+import { t } from "../../../languages/translate.ts";
 import { readShortLink } from "../csv-values.ts";
 import type { NoteKind, PlanInput, Problem, ReadCell } from "./model.ts";
 

@@ -1,5 +1,5 @@
-import { t } from "../../../languages/translate.ts";
 /** The progress of an import, and in the end what was not imported. */
+import { t } from "../../../languages/translate.ts";
 import { Button } from "../../../ui/button.tsx";
 import { Card } from "../../../ui/page.tsx";
 import { Alert } from "../../../ui/states.tsx";

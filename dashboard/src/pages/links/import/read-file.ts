@@ -1,5 +1,5 @@
-import { t } from "../../../languages/translate.ts";
 /** Reads the file of an import. */
+import { t } from "../../../languages/translate.ts";
 import { type DecodedText, decodeText } from "./decode-text.ts";
 import { type FileTable, parseRows } from "./parse-rows.ts";
 import { isEscaped, recognizeService, type Service } from "./services.ts";

@@ -1,0 +1,27 @@
+/** Goal: the domain of a filter is understood as short URLs show it. */
+import { expect, test } from "bun:test";
+
+import { newUuid } from "../../../shared/ids.ts";
+import { toFilter } from "./query.ts";
+
+const owner = { accountId: newUuid(), mode: "live" as const };
+
+const domainOf = (domain: string, shortUrl: string) =>
+  toFilter(owner, { domain }, { shortUrl: new URL(shortUrl), ownHosts: new Set(["sho.rt"]) })
+    ?.domain;
+
+test.each([
+  ["sho.rt", "http://sho.rt:8080", "own"],
+  ["sho.rt:8080", "http://sho.rt:8080", "own"],
+  ["SHO.RT:8080", "http://sho.rt:8080", "own"],
+  // Custom domains have the same port.
+  ["go.example.com:8080", "http://sho.rt:8080", { host: "go.example.com" }],
+  ["go.example.com", "http://sho.rt:8080", { host: "go.example.com" }],
+  // No short URL has these ports.
+  ["sho.rt:80", "http://sho.rt:8080", { host: "sho.rt:80" }],
+  ["sho.rt:18080", "http://sho.rt:8080", { host: "sho.rt:18080" }],
+  ["sho.rt:8080", "https://sho.rt", { host: "sho.rt:8080" }],
+  ["sho.rt:", "https://sho.rt", { host: "sho.rt:" }],
+] as const)("%s is on a service at %s the domain %p", (domain, shortUrl, expected) => {
+  expect(domainOf(domain, shortUrl)).toEqual(expected);
+});
