@@ -76,8 +76,8 @@ try {
       await measure(
         () =>
           writeFileSync(
-            join(root, "dashboard/src/styles/base.css"),
-            `${readFileSync(join(root, "dashboard/src/styles/base.css"), "utf8")}\nbody { outline: 7px solid; }\n`,
+            join(root, "dashboard/src/styles/layout.css"),
+            `${readFileSync(join(root, "dashboard/src/styles/layout.css"), "utf8")}\nbody { outline: 7px solid; }\n`,
           ),
         async () =>
           // As a string: it runs in the page, and this file has no DOM types.
