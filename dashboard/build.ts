@@ -9,6 +9,7 @@ import { brotliCompressSync, gzipSync } from "node:zlib";
 
 import { makeOnce } from "../shared/make-once.ts";
 import { cachedFolder } from "./cache.ts";
+import { compiledMessages } from "./messages.ts";
 
 const ROOT = join(import.meta.dir, "..");
 
@@ -35,6 +36,7 @@ async function build(outdir: string): Promise<string> {
     minify: true,
     publicPath: "/",
     define: { "process.env.NODE_ENV": '"production"' },
+    plugins: [compiledMessages],
   });
   // Compresses at build time, so that the API process need not do it at every start.
   for (const { path } of outputs) {

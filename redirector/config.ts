@@ -19,7 +19,8 @@ import { imageVariables } from "../shared/links-store/images.ts";
 import { envNatsReplicas, envNatsUrl } from "../shared/nats.ts";
 import { CACHE_BYTES_LIMIT } from "./cache/blocks.ts";
 import { PAGE_BYTES_MAX } from "./http/response.ts";
-import { createErrorPages, type ErrorPages, TemplateError } from "./pages/error-pages.ts";
+import { createErrorPages, type ErrorPages } from "./pages/error-pages.ts";
+import { TemplateError } from "./pages/template.ts";
 
 /** The metrics port of a single redirector, and the base to which instances add their numbers. */
 export const METRICS_PORTS = { single: 9102, instances: 9110 };
@@ -81,7 +82,10 @@ const settings = z.object({
   CREDENTIALS_DIRECTORY: z.string().optional(),
   /** Whether a proxy sends the client's address by the PROXY protocol. */
   PROXY_PROTOCOL: envBoolean(false),
-  /** HTML template of the error pages, with `{{title}}` and `{{content}}`. */
+  /**
+   * HTML template of the error pages, with `{{title}}` and `{{content}}`, and `{{lang}}` if they may
+   * be in the visitor's language.
+   */
   PAGE_TEMPLATE_FILE: z.string().optional(),
   /** City databases in MMDB format, for rules by country and continent; without one, such rules never match. */
   GEOIP_DATABASES: envList(),

@@ -50,7 +50,7 @@ try {
     await measure(
       () =>
         replaceText(
-          "redirector/pages/error-pages.ts",
+          "shared/languages/en.json",
           "There is no link at this address.",
           "Visible at once.",
         ),

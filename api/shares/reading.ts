@@ -43,7 +43,7 @@ const COUNTRIES_MAX = 100;
  */
 const FRESH_MS = 60_000;
 
-/** Maximum cached statistics, about 15 KB each, and 30 KB with their page. */
+/** Maximum cached statistics, about 15 KB each, and 15 KB more for their page in each language. */
 const FIGURES_MAX = 500;
 
 /**

@@ -3,6 +3,7 @@ import { lazy, Suspense } from "react";
 import { Redirect, Route, Switch, useLocation } from "wouter";
 
 import { AccountReactContext, type Session, useSession } from "./data/session.ts";
+import { t } from "./languages/translate.ts";
 import { LinksPage } from "./pages/links/page.tsx";
 import { NotFoundPage } from "./pages/not-found.tsx";
 import { SignInPage } from "./pages/sign-in.tsx";
@@ -82,7 +83,7 @@ export function App() {
   }
   const { data } = session;
   return (
-    <Suspense fallback={<Loading label="the page" />}>
+    <Suspense fallback={<Loading label={t("shell.loadingPage")} />}>
       <Switch>
         <Route path="/invite/:token">
           {({ token }) => <Invitation token={token} session={data} />}
@@ -100,8 +101,8 @@ function SignedInRoutes({ session }: { session: Session }) {
   if (first === undefined) {
     return (
       <main className="auth-page">
-        <Empty title="You are not a member of any account">
-          <p>Ask an account owner to invite {session.user.email}.</p>
+        <Empty title={t("shell.noAccount")}>
+          <p>{t("shell.noAccountHint", { email: session.user.email })}</p>
         </Empty>
       </main>
     );
@@ -126,7 +127,7 @@ function AccountRoutes({ session, id, mode }: { session: Session; id: string; mo
     <AccountReactContext value={{ session, account, mode, scope }}>
       {/* The key resets all state when the account or the mode changes. */}
       <Shell key={`${id}/${mode}`}>
-        <Suspense fallback={<Loading label="the page" lines={8} />}>
+        <Suspense fallback={<Loading label={t("shell.loadingPage")} lines={8} />}>
           <Switch>
             <Route path="/">
               <Redirect to="/links" replace />

@@ -1,11 +1,15 @@
 /** Entry point of the page. */
 import { QueryCache, QueryClient, QueryClientProvider } from "@tanstack/react-query";
-import { StrictMode } from "react";
+import { StrictMode, useSyncExternalStore } from "react";
 import { createRoot } from "react-dom/client";
 
+import { StatisticsLanguageContext } from "../../shared/statistics/language.ts";
 import { App } from "./app.tsx";
 import { isSignedOut } from "./data/errors.ts";
 import { SESSION_KEY } from "./data/session.ts";
+import { preferredLanguage } from "./languages/preference.ts";
+import { statisticsLanguage } from "./languages/statistics.ts";
+import { getLanguage, onLanguageChange, setLanguage } from "./languages/translate.ts";
 import { applyTheme, readTheme } from "./ui/theme.ts";
 import { ToastRegion } from "./ui/toast.tsx";
 
@@ -21,15 +25,31 @@ const queryClient = new QueryClient({
   },
 });
 
-applyTheme(readTheme());
-const root = document.getElementById("root");
-if (root !== null) {
-  createRoot(root).render(
-    <StrictMode>
+/** The whole page, which is rendered again when its language changes. */
+function Root() {
+  useSyncExternalStore(onLanguageChange, getLanguage);
+  return (
+    <StatisticsLanguageContext value={statisticsLanguage()}>
       <QueryClientProvider client={queryClient}>
         <App />
         <ToastRegion />
       </QueryClientProvider>
+    </StatisticsLanguageContext>
+  );
+}
+
+/** Renders the page, in its language from the beginning. */
+async function start(): Promise<void> {
+  applyTheme(readTheme());
+  // Without its catalogue the page is in English.
+  await setLanguage(preferredLanguage()).catch(() => undefined);
+  const root = document.getElementById("root");
+  if (root === null) return;
+  createRoot(root).render(
+    <StrictMode>
+      <Root />
     </StrictMode>,
   );
 }
+
+void start();

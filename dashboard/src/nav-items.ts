@@ -14,23 +14,36 @@ import {
 import type { ComponentType } from "react";
 
 import type { Role } from "../../shared/contracts/users.ts";
+import type { TextKey } from "./languages/catalogues.ts";
 
 /** `path` is relative to the account and mode. */
-export type NavItem = { path: string; name: string; icon: ComponentType<{ "aria-hidden": true }> };
+export type NavItem = { path: string; name: TextKey; icon: ComponentType<{ "aria-hidden": true }> };
 
 export const MAIN_ITEMS: readonly NavItem[] = [
-  { path: "/links", name: "Links", icon: Link2 },
-  { path: "/analytics", name: "Analytics", icon: ChartSpline },
-  { path: "/live", name: "Live", icon: Radio },
-  { path: "/tags", name: "Tags", icon: Tags },
-  { path: "/domains", name: "Domains", icon: Globe },
-  { path: "/usage", name: "Usage", icon: Gauge },
+  { path: "/links", name: "shell.pages.links", icon: Link2 },
+  { path: "/analytics", name: "shell.pages.analytics", icon: ChartSpline },
+  { path: "/live", name: "shell.pages.live", icon: Radio },
+  { path: "/tags", name: "shell.pages.tags", icon: Tags },
+  { path: "/domains", name: "shell.pages.domains", icon: Globe },
+  { path: "/usage", name: "shell.pages.usage", icon: Gauge },
 ];
 
-const KEYS: NavItem = { path: "/settings/keys", name: "API keys", icon: KeyRound };
-const MEMBERS: NavItem = { path: "/settings/members", name: "Members", icon: UsersRound };
-const BRANDING: NavItem = { path: "/settings/branding", name: "Branding", icon: Palette };
-const PROFILE: NavItem = { path: "/settings/profile", name: "Profile", icon: UserRound };
+const KEYS: NavItem = { path: "/settings/keys", name: "shell.pages.keys", icon: KeyRound };
+const MEMBERS: NavItem = {
+  path: "/settings/members",
+  name: "shell.pages.members",
+  icon: UsersRound,
+};
+const BRANDING: NavItem = {
+  path: "/settings/branding",
+  name: "shell.pages.branding",
+  icon: Palette,
+};
+const PROFILE: NavItem = {
+  path: "/settings/profile",
+  name: "shell.pages.profile",
+  icon: UserRound,
+};
 
 /** The pages of settings that a role may see. */
 export const settingsItems = (role: Role): NavItem[] => [

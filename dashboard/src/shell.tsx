@@ -7,6 +7,7 @@ import { CommandsProvider } from "./commands/commands.tsx";
 import { useCommands } from "./data/commands.ts";
 import { getErrorMessage } from "./data/errors.ts";
 import { useAccountContext, useSignOut } from "./data/session.ts";
+import { t } from "./languages/translate.ts";
 import { MAIN_ITEMS, type NavItem, settingsItems } from "./nav-items.ts";
 import { Button, IconButton } from "./ui/button.tsx";
 import { keepFocus } from "./ui/focus-keeper.ts";
@@ -38,12 +39,12 @@ function Frame({ children }: { children: ReactNode }) {
   return (
     <div className="shell">
       <a className="skip" href="#main">
-        Skip to main content
+        {t("shell.skip")}
       </a>
       <header className="topbar">
         <Logo />
         <IconButton
-          label={open ? "Close menu" : "Open menu"}
+          label={open ? t("shell.closeMenu") : t("shell.openMenu")}
           aria-expanded={open}
           aria-controls="sidebar"
           onClick={() => setOpen(!open)}
@@ -57,11 +58,11 @@ function Frame({ children }: { children: ReactNode }) {
         </div>
         <AccountSwitcher />
         <PaletteButton />
-        <nav aria-label="Main">
+        <nav aria-label={t("shell.navigation")}>
           {MAIN_ITEMS.map((item) => (
             <NavLink key={item.path} {...item} />
           ))}
-          <h2 className="nav-heading">Settings</h2>
+          <h2 className="nav-heading">{t("shell.settings")}</h2>
           {settingsItems(account.role).map((item) => (
             <NavLink key={item.path} {...item} />
           ))}
@@ -71,8 +72,7 @@ function Frame({ children }: { children: ReactNode }) {
       <main id="main" ref={main} tabIndex={-1}>
         {mode === "test" && (
           <p className="test-banner">
-            <FlaskConical aria-hidden /> Test mode: these links and keys are separate from your live
-            ones.
+            <FlaskConical aria-hidden /> {t("shell.testBanner")}
           </p>
         )}
         {children}
@@ -86,8 +86,8 @@ function PaletteButton() {
   return (
     <Button className="palette-button" aria-keyshortcuts="Control+K" onClick={openPalette}>
       <Search aria-hidden />
-      Commands
-      <kbd aria-hidden>Ctrl K</kbd>
+      {t("shell.commands")}
+      <kbd aria-hidden>{t("shell.paletteKeys")}</kbd>
     </Button>
   );
 }
@@ -98,7 +98,7 @@ function NavLink({ path, name, icon: Icon }: NavItem) {
   return (
     <Link href={path} className="nav-link" {...(active ? { "aria-current": "page" } : {})}>
       <Icon aria-hidden />
-      {name}
+      {t(name)}
     </Link>
   );
 }
@@ -111,7 +111,7 @@ function AccountSwitcher() {
   return (
     <div className="account-choice">
       <select
-        aria-label="Account"
+        aria-label={t("shell.account")}
         value={account.id}
         onChange={(event) => goTo(event.target.value, mode)}
       >
@@ -121,7 +121,7 @@ function AccountSwitcher() {
           </option>
         ))}
       </select>
-      <div className="segmented" role="group" aria-label="Mode">
+      <div className="segmented" role="group" aria-label={t("shell.mode")}>
         {(["live", "test"] as const).map((option) => (
           <button
             key={option}
@@ -129,7 +129,7 @@ function AccountSwitcher() {
             aria-pressed={mode === option}
             onClick={() => goTo(account.id, option)}
           >
-            {option === "live" ? "Live" : "Test"}
+            {option === "live" ? t("shell.live") : t("shell.test")}
           </button>
         ))}
       </div>
@@ -144,7 +144,7 @@ function SidebarFooter() {
   return (
     <footer className="sidebar-foot">
       <select
-        aria-label="Theme"
+        aria-label={t("shell.theme")}
         value={theme}
         onChange={(event) => {
           const selected = THEMES.find((candidate) => candidate === event.target.value) ?? "system";
@@ -152,9 +152,9 @@ function SidebarFooter() {
           setTheme(selected);
         }}
       >
-        <option value="system">System theme</option>
-        <option value="light">Light</option>
-        <option value="dark">Dark</option>
+        <option value="system">{t("shell.themes.system")}</option>
+        <option value="light">{t("shell.themes.light")}</option>
+        <option value="dark">{t("shell.themes.dark")}</option>
       </select>
       <div className="user">
         <span title={session.user.email}>{session.user.email}</span>
@@ -165,7 +165,7 @@ function SidebarFooter() {
           }
         >
           <LogOut aria-hidden />
-          Sign out
+          {t("shell.signOut")}
         </Button>
       </div>
     </footer>

@@ -19,8 +19,8 @@ const PROCESSES_OF: Record<string, readonly string[]> = {
   shared: ["api", "redirector", "worker"],
 };
 
-/** Source files except tests. */
-const CODE = /(?<!\.test)\.(tsx?|css|sql|html)$/;
+/** Source files except tests, and catalogues of languages. */
+const CODE = /(?<!\.test)\.(tsx?|css|sql|html|json)$/;
 
 /** Debounce: editors write a file in several steps, and a checkout writes many files. */
 const DEBOUNCE_MS = 50;

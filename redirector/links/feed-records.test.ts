@@ -24,7 +24,8 @@ import { ID_BYTES, readUuid, writeUuid } from "../../shared/uuid-bytes.ts";
 import { createDomainSettingsCache } from "../cache/domain-settings.ts";
 import { createLinkCache } from "../cache/link-cache.ts";
 import { createTakedowns } from "../cache/takedowns.ts";
-import { aboutContent, creationTimeOf } from "../pages/about-page.ts";
+import { creationTimeOf } from "../pages/about-page.ts";
+import { createErrorPages } from "../pages/error-pages.ts";
 import { previewPage } from "../pages/preview-page.ts";
 import { forwardPath } from "../redirect/forward-path.ts";
 import { forwardQuery } from "../redirect/forward-query.ts";
@@ -207,6 +208,8 @@ const FACTS: RequestFacts = {
   parameter: () => ["1"],
 };
 
+const PAGES = createErrorPages().of({ bytes: Buffer.alloc(0), language: { start: 0, end: 0 } });
+
 /** Does with a link what requests for it do. */
 function use(record: LinkRecord): void {
   if (record.state === "deleted") return;
@@ -222,7 +225,7 @@ function use(record: LinkRecord): void {
   if (preview !== undefined) previewPage(preview, "https://example.com/a");
   if (limit !== undefined) expect(limitSubject(limit.id)).toMatch(/^limits\.[0-9a-f-]{36}$/i);
   const about = { destination, varies: false, title, hostChangedAt, path: "/a" };
-  aboutContent({ ...about, createdAt: creationTimeOf(record.link_id) }, Date.now());
+  PAGES.about({ ...about, createdAt: creationTimeOf(record.link_id) }, Date.now());
   expect(destination).not.toMatch(/[\r\n]/);
 }
 

@@ -2,15 +2,19 @@ import { expect, test } from "bun:test";
 
 import { DAY_MS } from "../../shared/durations.ts";
 import { newUuid } from "../../shared/ids.ts";
-import { aboutContent, type AboutLink, creationTimeOf } from "./about-page.ts";
+import { CATALOGUES, FALLBACK } from "../../shared/languages/catalogues.ts";
+import { createTexts } from "../../shared/languages/messages.ts";
+import { type AboutLink, createAboutContent, creationTimeOf } from "./about-page.ts";
 
 const NOW = Date.UTC(2030, 5, 15, 12);
 
-const about = (change: Partial<AboutLink> = {}): string =>
-  aboutContent(
-    { destination: "https://example.com/a?b=1&c", varies: false, path: "/abc", ...change },
-    NOW,
-  );
+function about(change: Partial<AboutLink> = {}, code = FALLBACK): string {
+  const catalogue = CATALOGUES[code];
+  if (catalogue === undefined) throw new Error(`There is no language ${code}.`);
+  const texts = createTexts(code, catalogue.redirector.about);
+  const link = { destination: "https://example.com/a?b=1&c", varies: false, path: "/abc" };
+  return createAboutContent(code, texts)({ ...link, ...change }, NOW);
+}
 
 test("the page names site and address, and follows nothing by itself", () => {
   const content = about();
@@ -29,12 +33,14 @@ test("title, age and the last change of the site are shown where they are known"
     varies: true,
   });
   expect(content).toContain("<dd>Sale</dd>");
-  expect(content).toContain("2030-06-12</time>, 3 days ago");
-  expect(content).toContain("2030-06-14</time>, 1 day ago");
+  expect(content).toContain("June 12, 2030</time> (3 days ago)");
+  expect(content).toContain("June 14, 2030</time> (1 day ago)");
   expect(content).toContain("other addresses");
   expect(content).toContain("Sites last changed");
   expect(about({ hostChangedAt: NOW })).toContain("Leads to this site since");
   expect(about({ createdAt: NOW + 1 })).toContain("less than a day ago");
+  const german = about({ createdAt: NOW - 3 * DAY_MS }, "de");
+  expect(german).toContain('<time datetime="2030-06-12">12. Juni 2030</time> (vor 3 Tagen)');
 });
 
 test("everything is escaped, and bounded", () => {

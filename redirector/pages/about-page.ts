@@ -3,6 +3,8 @@
  * before they follow the link.
  */
 import { DAY_MS } from "../../shared/durations.ts";
+import type { Catalogue } from "../../shared/languages/catalogues.ts";
+import type { Text, Texts } from "../../shared/languages/messages.ts";
 
 /**
  * Maximum displayed characters of a destination: those of a destination without its UTM parameters.
@@ -23,36 +25,56 @@ export type AboutLink = {
   path: string;
 };
 
-/** Renders the content at an instant `now`. */
-export function aboutContent(link: AboutLink, now: number): string {
-  const { destination, varies, title, createdAt, hostChangedAt, path } = link;
-  const facts = [
-    ["Site", `<strong>${Bun.escapeHTML(URL.parse(destination)?.host ?? "")}</strong>`],
-    ["Address", `<code>${Bun.escapeHTML(shorten(destination))}</code>`],
-    ...(title === undefined ? [] : [["Title", Bun.escapeHTML(title)]]),
-    ...(createdAt === undefined ? [] : [["Link created", dateOf(createdAt, now)]]),
-    ...(hostChangedAt === undefined
-      ? []
-      : [[varies ? "Sites last changed" : "Leads to this site since", dateOf(hostChangedAt, now)]]),
-  ];
-  const rows = facts.map(([name = "", value = ""]) => `<dt>${name}</dt>\n<dd>${value}</dd>`);
-  return `<p>This short link leads to:</p>
+/** Creates the content of about pages in a language, by its code, at an instant `now`. */
+export function createAboutContent(
+  code: string,
+  texts: Texts<Catalogue["redirector"]["about"]>,
+): (link: AboutLink, now: number) => string {
+  const labels = mapTexts(texts);
+  const dates = new Intl.DateTimeFormat(code, { dateStyle: "long", timeZone: "UTC" });
+  const spans = new Intl.RelativeTimeFormat(code);
+
+  /** A date (UTC), and how long ago it was. */
+  function formatDate(instant: number, now: number): string {
+    const days = Math.max(0, Math.floor((now - instant) / DAY_MS));
+    const ago = days === 0 ? labels.today : Bun.escapeHTML(spans.format(-days, "day"));
+    const day = new Date(instant).toISOString().slice(0, 10);
+    return `<time datetime="${day}">${Bun.escapeHTML(dates.format(instant))}</time> (${ago})`;
+  }
+
+  return ({ destination, varies, title, createdAt, hostChangedAt, path }, now) => {
+    const facts = [
+      [labels.site, `<strong>${Bun.escapeHTML(URL.parse(destination)?.host ?? "")}</strong>`],
+      [labels.address, `<code>${Bun.escapeHTML(shorten(destination))}</code>`],
+      ...(title === undefined ? [] : [[labels.name, Bun.escapeHTML(title)]]),
+      ...(createdAt === undefined ? [] : [[labels.created, formatDate(createdAt, now)]]),
+      ...(hostChangedAt === undefined
+        ? []
+        : [
+            [
+              varies ? labels.sites_changed : labels.same_site_since,
+              formatDate(hostChangedAt, now),
+            ],
+          ]),
+    ];
+    const rows = facts.map(([name = "", value = ""]) => `<dt>${name}</dt>\n<dd>${value}</dd>`);
+    return `<p>${labels.leads_to}</p>
 <dl>
 ${rows.join("\n")}
 </dl>
-${varies ? "<p>It may lead other visitors, or you at another time, to other addresses.</p>\n" : ""}<p><a href="${Bun.escapeHTML(path)}" rel="nofollow noreferrer">Follow the link</a></p>`;
+${varies ? `<p>${labels.varies}</p>\n` : ""}<p><a href="${Bun.escapeHTML(path)}" rel="nofollow noreferrer">${labels.follow}</a></p>`;
+  };
 }
+
+/** Texts without placeholders as HTML. */
+const mapTexts = <Name extends string>(texts: Readonly<Record<Name, Text>>): Record<Name, string> =>
+  // The type of Object.fromEntries loses the names of `texts`.
+  Object.fromEntries(
+    Object.entries<Text>(texts).map(([name, text]) => [name, Bun.escapeHTML(text())]),
+  ) as Record<Name, string>;
 
 const shorten = (text: string): string =>
   text.length > SHOWN_LENGTH_MAX ? `${text.slice(0, SHOWN_LENGTH_MAX)}…` : text;
-
-/** A date (UTC), and how long ago it was. */
-function dateOf(instant: number, now: number): string {
-  const day = new Date(instant).toISOString().slice(0, 10);
-  const days = Math.max(0, Math.floor((now - instant) / DAY_MS));
-  const ago = days === 0 ? "less than a day ago" : days === 1 ? "1 day ago" : `${days} days ago`;
-  return `<time datetime="${day}">${day}</time>, ${ago}`;
-}
 
 /**
  * The creation time of a link, from its id (RFC 9562 §5.7); undefined for an id of another version.

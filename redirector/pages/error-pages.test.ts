@@ -1,13 +1,56 @@
 import { describe, expect, test } from "bun:test";
 
+import { CATALOGUES } from "../../shared/languages/catalogues.ts";
+import { createMarkedCatalogue, listWords } from "../../test/harness/marked-catalogue.ts";
 import { PAGE_BYTES_MAX } from "../http/response.ts";
-import { createErrorPages, TemplateError } from "./error-pages.ts";
+import { createErrorPages, type LanguagePages } from "./error-pages.ts";
+import { TEMPLATE, TemplateError } from "./template.ts";
+
+/** The language of a request with this `Accept-Language`. */
+const headOf = (accepted = "") => ({
+  bytes: Buffer.from(accepted),
+  language: { start: 0, end: accepted.length },
+});
+
+const pagesOf = (accepted?: string, template?: string): LanguagePages =>
+  createErrorPages(template).of(headOf(accepted));
+
+const MESSAGES = Object.keys(CATALOGUES["en"]?.redirector.messages ?? {}) as Parameters<
+  LanguagePages["message"]
+>[0][];
+
+/** Every page, and the data in it that is the link's or formatted by `Intl`. */
+function renderAll(pages: LanguagePages) {
+  const now = Date.UTC(2030, 5, 15);
+  const link = {
+    destination: "https://example.com/",
+    title: "Sale",
+    createdAt: now - 3 * 86_400_000,
+    hostChangedAt: now,
+    path: "/abc",
+  };
+  const responses = [
+    ...MESSAGES.map((name) => pages.message(name)),
+    ...(["required", "wrong", "limited", "busy"] as const).map((state) => pages.password(state)),
+    pages.confirmation(),
+    ...[true, false].map((varies) => pages.about({ ...link, varies }, now)),
+  ];
+  const data = [
+    link.destination,
+    "example.com",
+    "Sale",
+    "June 12, 2030",
+    "June 15, 2030",
+    "3 days ago",
+  ];
+  return { responses, bodies: responses.map(({ body }) => body.toString()), data };
+}
 
 const styleOf = (body: string): string => /<style>(.*)<\/style>/s.exec(body)?.[1] ?? "";
 
 describe("error pages", () => {
   test("allow only their own style, by its hash", () => {
-    const { headers, body: bytes } = createErrorPages().message("not_found");
+    const { headers, body: bytes } = pagesOf().message("not_found");
     const body = bytes.toString();
     const hash = new Bun.CryptoHasher("sha256").update(styleOf(body)).digest("base64");
     expect(headers["content-security-policy"]).toContain(`style-src 'sha256-${hash}'`);
@@ -17,7 +60,8 @@ describe("error pages", () => {
   });
 
   test("use the operator's template, with the same policy", () => {
-    const pages = createErrorPages(
+    const pages = pagesOf(
+      "de",
       "<style>p{color:red}</style><style>b{color:$&}</style><title>{{title}}</title><b>Acme</b>{{content}}",
     );
     const { status, headers, body: bytes } = pages.password("wrong", { "retry-after": "1" });
@@ -32,22 +76,23 @@ describe("error pages", () => {
       expect(headers["content-security-policy"]).toContain(hash);
     }
     expect(
-      createErrorPages("{{title}}{{content}}").message("home").headers["content-security-policy"],
+      pagesOf("", "{{title}}{{content}}").message("home").headers["content-security-policy"],
     ).toContain("style-src 'none'");
   });
 
   test("are rendered once, however often they are sent", () => {
     const pages = createErrorPages();
     const [first, second] = [1, 2].map((wait) =>
-      pages.message("not_found", { "retry-after": `${wait}` }),
+      pages.of(headOf("de")).message("not_found", { "retry-after": `${wait}` }),
     );
     expect(second?.body).toBe(first?.body as Buffer);
-    expect(pages.password("required").body).toBe(pages.password("required").body);
+    const form = pages.of(headOf()).password("required");
+    expect(pages.of(headOf("en")).password("required").body).toBe(form.body);
   });
 
   test("may be large, and a template that makes them too large is rejected", () => {
     const padding = "x".repeat(200 * 1024);
-    const { body } = createErrorPages(`{{title}}{{content}}${padding}`).message("expired");
+    const { body } = pagesOf("", `{{title}}{{content}}${padding}`).message("expired");
     expect(body.length).toBeGreaterThan(200 * 1024);
     expect(() => createErrorPages(`{{title}}{{content}}${"x".repeat(PAGE_BYTES_MAX)}`)).toThrow(
       TemplateError,
@@ -56,5 +101,47 @@ describe("error pages", () => {
     expect(() => createErrorPages(`{{title}}{{content}}${"<style></style>".repeat(33)}`)).toThrow(
       TemplateError,
     );
+  });
+});
+
+describe("the language of pages", () => {
+  test("is the visitor's, and pages say that they depend on it", () => {
+    for (const [accepted, code] of [
+      ["de-AT,en;q=0.5", "de"],
+      ["fr", "en"],
+      ["", "en"],
+    ] as const) {
+      const { responses, bodies } = renderAll(pagesOf(accepted));
+      for (const { headers } of responses)
+        expect([headers["content-language"], headers["vary"]]).toEqual([code, "Accept-Language"]);
+      for (const body of bodies) expect(body).toContain(`<html lang="${code}" dir="ltr">`);
+    }
+    const german = pagesOf("de").password("wrong").body.toString();
+    expect(german).toContain("<title>Dieser Link ist mit einem Passwort geschützt</title>");
+    expect(german).toContain('<p role="alert">Das Passwort ist falsch.</p>');
+  });
+
+  test("is also that of an operator's template that has a place for it", () => {
+    const html = '<html lang="{{lang}}" dir="{{dir}}"><title>{{title}}</title>{{content}}';
+    const body = pagesOf("de", html).message("expired").body.toString();
+    expect(body).toStartWith('<html lang="de" dir="ltr"><title>Link abgelaufen</title>');
+  });
+
+  test("is English in an operator's template of one language, without a header that says so", () => {
+    const { headers, body } = pagesOf("de", "<p>Ciao</p>{{title}}{{content}}").message("expired");
+    expect(body.toString()).toStartWith("<p>Ciao</p>Link expired");
+    expect([headers["content-language"], headers["vary"]]).toEqual([undefined, undefined]);
+  });
+
+  test("has all texts in its catalogue, and every text of the catalogue is on a page", () => {
+    const { catalogue, listUnused } = createMarkedCatalogue();
+    const pages = createErrorPages(TEMPLATE, { en: catalogue }).of(headOf());
+    const { bodies, data } = renderAll(pages);
+    for (const body of bodies) {
+      expect(listWords(body, data)).toEqual([]);
+      expect(body).toMatch(/<title>\[\d+\]<\/title>/);
+    }
+    const today = pages.about({ destination: "", varies: false, createdAt: 0, path: "" }, 0);
+    expect(listUnused("redirector", [...bodies, today.body.toString()])).toEqual([]);
   });
 });

@@ -8,7 +8,7 @@ import { copyRequest, type IncomingRequest, readFormField } from "../http/reques
 import { copyResponse, type RedirectorResponse, redirectResponse } from "../http/response.ts";
 import type { ClickLimits } from "../limits/click-limits.ts";
 import type { ClickOutcome } from "../limits/holdings.ts";
-import type { ErrorPages } from "../pages/error-pages.ts";
+import type { ErrorPages, LanguagePages } from "../pages/error-pages.ts";
 import { type Destinations, toText } from "./destination.ts";
 import type { FailureCounter } from "./failure-counter.ts";
 import type { Redirects } from "./redirects.ts";
@@ -20,7 +20,7 @@ type GuardsDeps = {
   redirects: Redirects;
   reader: Pick<RequestReader, "factsOf">;
   failures: Pick<FailureCounter, "onLimitReached">;
-  pages: Pick<ErrorPages, "message" | "confirmation">;
+  pages: ErrorPages;
   onResponse: (kind: "confirm" | "busy" | "limit_reached") => void;
 };
 
@@ -40,42 +40,54 @@ export type Guards = {
     incoming: IncomingRequest,
     link: CachedLink,
     settings: RedirectSettings,
-    page: () => RedirectorResponse,
+    page: (pages: LanguagePages) => RedirectorResponse,
   ): RedirectorResponse | Promise<RedirectorResponse>;
 };
+
+/** The outcome for a request that gets no click of a limit. */
+type Refusal = Exclude<ClickOutcome, "taken">;
 
 export function createGuards(deps: GuardsDeps): Guards {
   const { limits, destinations, redirects, reader, failures, pages, onResponse } = deps;
 
   /** Responds to a request that got no click of the limit; calls `onReached` when none is left. */
   function refuse(
-    taken: Exclude<ClickOutcome, "taken">,
+    languagePages: LanguagePages,
+    taken: Refusal,
     { expired_url }: RedirectSettings,
     onReached: () => void,
   ): RedirectorResponse {
     if (taken === "busy") {
       onResponse("busy");
-      return pages.message("busy", { "retry-after": "2" });
+      return languagePages.message("busy", { "retry-after": "2" });
     }
     onResponse("limit_reached");
     onReached();
     return expired_url === undefined
-      ? pages.message("limit_reached")
+      ? languagePages.message("limit_reached")
       : redirectResponse(expired_url);
   }
 
+  const refuseClick = (
+    taken: Refusal,
+    { head }: IncomingRequest,
+    link: CachedLink,
+    settings: RedirectSettings,
+  ) => refuse(pages.of(head), taken, settings, failures.onLimitReached(head, link));
+
   const unlessExhausted: Guards["unlessExhausted"] = ({ head }, link, settings, page) => {
-    if (settings.limit === undefined) return page();
+    const languagePages = pages.of(head);
+    if (settings.limit === undefined) return page(languagePages);
     const onReached = failures.onLimitReached(head, link);
     const respond = (exhausted: boolean) =>
-      exhausted ? refuse("spent", settings, onReached) : page();
+      exhausted ? refuse(languagePages, "spent", settings, onReached) : page(languagePages);
     const exhausted = limits.look(settings.limit);
     return exhausted instanceof Promise ? exhausted.then(respond) : respond(exhausted);
   };
 
-  function confirmationPage(): RedirectorResponse {
+  function confirmationPage(languagePages: LanguagePages): RedirectorResponse {
     onResponse("confirm");
-    return pages.confirmation();
+    return languagePages.confirmation();
   }
 
   /**
@@ -84,12 +96,8 @@ export function createGuards(deps: GuardsDeps): Guards {
   function mustConfirm(incoming: IncomingRequest, { confirm, limit }: RedirectSettings): boolean {
     // HEAD consumes no click, so its response must not contain the destination.
     if (confirm === true || incoming.head.method !== "GET") return true;
-    return limit?.humans === true && isAutomated(incoming);
+    return limit?.humans === true && isAutomated(incoming, reader);
   }
-
-  /** Whether the request comes from a program, or nothing shows that a person sends it. */
-  const isAutomated = (incoming: IncomingRequest): boolean =>
-    incoming.head.prefetch || reader.factsOf(incoming).isAutomated();
 
   return {
     respond(incoming, link, settings, confirmed = hasConfirmed(incoming)) {
@@ -98,24 +106,27 @@ export function createGuards(deps: GuardsDeps): Guards {
       const target = destinations.targetOf(incoming, link);
       const location = destinations.locationOf(incoming, link, target);
       // No click is consumed for a response that cannot be sent.
-      if (location === undefined) return redirects.tooLong();
+      if (location === undefined) return redirects.tooLong(incoming);
       const taken = settings.limit === undefined ? "taken" : limits.take(settings.limit);
       if (taken === "taken")
         return redirects.redirectTo(location, incoming, link, target, "redirect");
-      if (!(taken instanceof Promise))
-        return refuse(taken, settings, failures.onLimitReached(incoming.head, link));
+      if (!(taken instanceof Promise)) return refuseClick(taken, incoming, link, settings);
       const [request, copy, url] = [copyRequest(incoming), copyLink(link), toText(location)];
       return taken.then((outcome) =>
         copyResponse(
           outcome === "taken"
             ? redirects.redirectTo(url, request, copy, target, "redirect")
-            : refuse(outcome, settings, failures.onLimitReached(request.head, copy)),
+            : refuseClick(outcome, request, copy, settings),
         ),
       );
     },
     unlessExhausted,
   };
 }
+
+/** Whether the request comes from a program, or nothing shows that a person sends it. */
+const isAutomated = (incoming: IncomingRequest, reader: Pick<RequestReader, "factsOf">): boolean =>
+  incoming.head.prefetch || reader.factsOf(incoming).isAutomated();
 
 /** The limit and the confirmation of settings; undefined when there is neither. */
 export const guardsIn = (settings: RedirectSettings | undefined): RedirectSettings | undefined =>

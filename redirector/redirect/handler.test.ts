@@ -56,6 +56,9 @@ let takeClick: (limit: string) => ClickOutcome | Promise<ClickOutcome> = () => "
 let cache: ReturnType<typeof createLinkCache>;
 let settingsInStream: Map<string, DomainSettings>;
 let takedowns: ReturnType<typeof createTakedowns>;
+/** How often the language of a visitor was asked for. */
+let languagesAsked = 0;
+const pages = createErrorPages();
 
 /** What the store has, links and notices. */
 function recordOf(domain: string, alias: string): LinkRecord | undefined {
@@ -104,7 +107,12 @@ function createTestHandler() {
       countLink: ({ reason, mode, domain }) => void failures.push([reason, mode, domain]),
       countUnknownAlias: (domain, alias) => void failures.push(["unknown_alias", domain, alias]),
     },
-    pages: createErrorPages(),
+    pages: {
+      of(head) {
+        languagesAsked++;
+        return pages.of(head);
+      },
+    },
     hosts: new Set(["sho.rt"]),
     rootRedirectUrl: undefined,
     scheme: "https:",
@@ -397,6 +405,37 @@ describe("the handler", () => {
       headers: { "retry-after": "2" },
     });
     expect(clicks).toHaveLength(3);
+  });
+
+  test("a redirect does not ask for the visitor's language, and every page is in it", async () => {
+    const request = createTestHandler();
+    const language = { "accept-language": "de-AT" };
+    const protectedLink = { ...link, alias: "locked", password_hash: "hash" };
+    inStream = [link, { ...limited, alias: "limited" }, protectedLink];
+    const agent = { ...language, "user-agent": "curl/8.0" };
+    const form = { ...language, ...FORM };
+    languagesAsked = 0;
+    await request("/abc", { fields: language });
+    await request("/limited", { fields: agent });
+    takeClick = async () => Promise.resolve("taken");
+    await request("/limited", { fields: agent });
+    await request("/locked", { method: "POST", body: "password=right", fields: form });
+    expect([clicks.length, languagesAsked]).toEqual([4, 0]);
+    takeClick = async () => Promise.resolve("busy");
+    for (const [path, options] of [
+      ["/nothing", { fields: language }],
+      ["/", { fields: language }],
+      ["/%zz", { fields: language }],
+      ["/abc+", { fields: language }],
+      ["/abc", { method: "PUT", fields: language }],
+      ["/limited", { fields: agent }],
+      ["/locked", { fields: language }],
+      ["/locked", { method: "POST", body: "password=wrong", fields: form }],
+    ] as const) {
+      const response = await request(path, options);
+      const headers = "headers" in response ? response.headers : {};
+      expect([path, headers["content-language"]]).toEqual([path, "de"]);
+    }
   });
 
   test("HEAD, programs and unpressed buttons take no click of a limit for people", async () => {

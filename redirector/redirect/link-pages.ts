@@ -4,7 +4,7 @@ import type { Preview } from "../../shared/contracts/redirect-settings.ts";
 import type { CachedLink } from "../../shared/links-store/record.ts";
 import type { IncomingRequest } from "../http/request.ts";
 import type { PageResponse } from "../http/response.ts";
-import { aboutContent, creationTimeOf } from "../pages/about-page.ts";
+import { creationTimeOf } from "../pages/about-page.ts";
 import type { ErrorPages } from "../pages/error-pages.ts";
 import { previewPage } from "../pages/preview-page.ts";
 import { aliasPathOf } from "./beyond-alias.ts";
@@ -14,7 +14,7 @@ import type { RequestReader } from "./request-reader.ts";
 type PagesDeps = {
   destinations: Pick<Destinations, "targetOf">;
   reader: Pick<RequestReader, "settingsOf">;
-  pages: Pick<ErrorPages, "page">;
+  pages: ErrorPages;
   /** The scheme of short URLs. */
   scheme: "http:" | "https:";
 };
@@ -32,7 +32,7 @@ export const createLinkPages = ({ destinations, reader, pages, scheme }: PagesDe
       hostChangedAt: active?.host_changed_at,
       path: aliasPathOf(incoming.head),
     };
-    return pages.page("About this link", aboutContent(about, incoming.now));
+    return pages.of(incoming.head).about(about, incoming.now);
   },
   /** Renders a link's card, with its short URL. */
   preview: ({ head }: IncomingRequest, preview: Preview): PageResponse =>

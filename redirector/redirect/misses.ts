@@ -25,7 +25,7 @@ type MissesDeps = {
   lookups: Lookups;
   isBehind: () => boolean;
   reader: Pick<RequestReader, "addressOf">;
-  pages: Pick<ErrorPages, "message">;
+  pages: ErrorPages;
   onResponse: (kind: "rate_limited" | "unavailable") => void;
 };
 
@@ -33,9 +33,13 @@ export function createMisses(deps: MissesDeps) {
   const { decideMiss, finder, respond, resolveHost, lookups, reader, pages } = deps;
   const { isBehind, onResponse } = deps;
 
-  function refuse(kind: "rate_limited" | "unavailable", retryAfter: string): RedirectorResponse {
+  function refuse(
+    { head }: IncomingRequest,
+    kind: "rate_limited" | "unavailable",
+    retryAfter: string,
+  ): RedirectorResponse {
     onResponse(kind);
-    return pages.message(kind, { "retry-after": retryAfter });
+    return pages.of(head).message(kind, { "retry-after": retryAfter });
   }
 
   /**
@@ -46,7 +50,7 @@ export function createMisses(deps: MissesDeps) {
     incoming: IncomingRequest,
     miss: Miss,
   ): RedirectorResponse | Promise<RedirectorResponse> {
-    if (isBehind()) return refuse("unavailable", "2");
+    if (isBehind()) return refuse(incoming, "unavailable", "2");
     const record = finder.findStored(miss.domain, miss.alias);
     const decision = record === undefined ? miss : decideMiss(incoming, miss, incoming.now);
     return decision.kind === "miss"
@@ -59,15 +63,15 @@ export function createMisses(deps: MissesDeps) {
     miss: Miss,
   ): Promise<RedirectorResponse> {
     const release = lookups.acquire(reader.addressOf(incoming));
-    if (release === "rate_limited") return refuse("rate_limited", "10");
-    if (release === "overloaded") return refuse("unavailable", "2");
+    if (release === "rate_limited") return refuse(incoming, "rate_limited", "10");
+    if (release === "overloaded") return refuse(incoming, "unavailable", "2");
     let found: boolean | undefined;
     let record: LinkRecord | undefined;
     try {
       record = await finder.fetch(miss.domain, miss.alias);
       found = record !== undefined;
     } catch {
-      return refuse("unavailable", "2");
+      return refuse(incoming, "unavailable", "2");
     } finally {
       release(found);
     }

@@ -5,6 +5,7 @@
 import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
 import type { DomainResponses } from "../cache/domain-settings.ts";
 import type { Takedowns } from "../cache/takedowns.ts";
+import type { RequestHead } from "../http/request-head.ts";
 import { copyRequest, type Handler, type IncomingRequest, toLatin1 } from "../http/request.ts";
 import { type RedirectorResponse, settle } from "../http/response.ts";
 import type { ErrorPages } from "../pages/error-pages.ts";
@@ -31,7 +32,7 @@ type MissingDeps = {
   lookups: Lookups;
   reader: Pick<RequestReader, "addressOf">;
   failures: Pick<FailureCounter, "count">;
-  pages: Pick<ErrorPages, "message">;
+  pages: ErrorPages;
   onResponse: (kind: MissingKind | "taken_down" | "domain_url" | "app_file") => void;
 };
 
@@ -39,9 +40,9 @@ export function createMissingLinks(deps: MissingDeps) {
   const { handle, resolveHost, domains, takedowns, lookups, reader, failures, pages } = deps;
   const { onResponse } = deps;
 
-  function respondPage(kind: MissingKind | "taken_down"): RedirectorResponse {
+  function respondPage(head: RequestHead, kind: MissingKind | "taken_down"): RedirectorResponse {
     onResponse(kind);
-    return pages.message(kind);
+    return pages.of(head).message(kind);
   }
 
   /** Responds with a file of the domain, or redirects to the URL that it has for such requests. */
@@ -55,13 +56,13 @@ export function createMissingLinks(deps: MissingDeps) {
     const fallback = path === "/" ? (responses.root ?? responses.not_found) : responses[kind];
     // Programs that request files there follow no redirect, or should not.
     const redirect = path.startsWith(WELL_KNOWN) ? undefined : fallback;
-    if (file === undefined && redirect === undefined) return respondPage(kind);
+    if (file === undefined && redirect === undefined) return respondPage(head, kind);
     // A domain's responses are taken down with its account and with the hosts that it redirects to,
     // as links are.
     const facts = { account_id: responses.accountId, destination: redirect?.url ?? "" };
-    if (takedowns.covers(facts)) return respondPage("taken_down");
+    if (takedowns.covers(facts)) return respondPage(head, "taken_down");
     onResponse(file === undefined ? "domain_url" : "app_file");
-    return file ?? redirect?.response ?? respondPage(kind);
+    return file ?? redirect?.response ?? respondPage(head, kind);
   }
 
   /**
@@ -73,13 +74,14 @@ export function createMissingLinks(deps: MissingDeps) {
     domain: string,
     kind: MissingKind,
   ): Promise<RedirectorResponse> {
+    const { head } = incoming;
     const release = lookups.acquire(reader.addressOf(incoming));
-    if (typeof release === "string") return respondPage(kind);
+    if (typeof release === "string") return respondPage(head, kind);
     let found: boolean | undefined;
     try {
       found = await domains.fetch(domain);
     } catch {
-      return respondPage(kind);
+      return respondPage(head, kind);
     } finally {
       release(found);
     }
@@ -96,13 +98,13 @@ export function createMissingLinks(deps: MissingDeps) {
       const { domain } = resolveHost(head.host);
       if (domain === undefined || domain === DEFAULT_DOMAIN) {
         failures.count(head, failure);
-        return respondPage(kind);
+        return respondPage(head, kind);
       }
       const responses = domains.isKnown(domain) ? domains.get(domain) : undefined;
       if (responses === undefined) return respondOnceKnown(copyRequest(incoming), domain, kind);
       failures.count(head, failure);
       return responses === null || (head.method !== "GET" && head.method !== "HEAD")
-        ? respondPage(kind)
+        ? respondPage(head, kind)
         : respondAsDomain(incoming, responses, kind);
     },
   };

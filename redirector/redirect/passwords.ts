@@ -11,7 +11,7 @@ import {
   redirectResponse,
   settle,
 } from "../http/response.ts";
-import type { ErrorPages } from "../pages/error-pages.ts";
+import type { ErrorPages, LanguagePages } from "../pages/error-pages.ts";
 import type { PasswordCheck } from "../passwords/password.ts";
 import type { UnlockCookies } from "../passwords/unlock-cookie.ts";
 import { aliasPathOf } from "./beyond-alias.ts";
@@ -28,7 +28,7 @@ type PasswordDeps = {
   redirects: Pick<Redirects, "respond">;
   reader: Pick<RequestReader, "addressOf" | "settingsOf">;
   failures: Pick<FailureCounter, "count">;
-  pages: Pick<ErrorPages, "password">;
+  pages: ErrorPages;
   onResponse: (kind: "password") => void;
 };
 
@@ -44,12 +44,12 @@ export type RespondToPassword = (
 export function createPasswords(deps: PasswordDeps): RespondToPassword {
   const { checkPassword, unlockCookies, guards, redirects, reader, failures, pages } = deps;
 
-  function page(...args: Parameters<ErrorPages["password"]>): RedirectorResponse {
+  function form(languagePages: LanguagePages, ...args: FormArguments): RedirectorResponse {
     deps.onResponse("password");
-    return pages.password(...args);
+    return languagePages.password(...args);
   }
 
-  const emptyForm = (): RedirectorResponse => page("required");
+  const emptyForm = (languagePages: LanguagePages) => form(languagePages, "required");
 
   const guardsOf = (link: CachedLink): RedirectSettings | undefined =>
     guardsIn(reader.settingsOf(link)?.settings);
@@ -65,7 +65,7 @@ export function createPasswords(deps: PasswordDeps): RespondToPassword {
         ? redirects.respond(incoming, link, "password")
         : guards.respond(incoming, link, settings);
     return settings === undefined
-      ? emptyForm()
+      ? emptyForm(pages.of(incoming.head))
       : guards.unlessExhausted(incoming, link, settings, emptyForm);
   };
 
@@ -74,22 +74,23 @@ export function createPasswords(deps: PasswordDeps): RespondToPassword {
     incoming: IncomingRequest,
     link: CachedLink,
   ): Promise<RedirectorResponse> {
+    const formAgain = (...args: FormArguments) => form(pages.of(incoming.head), ...args);
     const password = readFormField(incoming, "password");
     const settings = guardsOf(link);
     if (password === undefined)
       return settings !== undefined && isUnlocked(incoming, link)
         ? await settle(guards.respond(incoming, link, settings))
-        : page("wrong");
+        : formAgain("wrong");
     const result = await checkPassword(link, {
       address: reader.addressOf(incoming),
       password,
       knownVisitor: isUnlocked(incoming, link),
     });
-    if (result === "limited") return page("limited", { "retry-after": "60" });
-    if (result === "busy") return page("busy", { "retry-after": "2" });
+    if (result === "limited") return formAgain("limited", { "retry-after": "60" });
+    if (result === "busy") return formAgain("busy", { "retry-after": "2" });
     if (result === "wrong") {
       failures.count(incoming.head, { reason: "wrong_password", link });
-      return page("wrong");
+      return formAgain("wrong");
     }
     const cookie = unlockCookies.issue(link, aliasPathOf(incoming.head));
     if (settings === undefined) {
@@ -105,6 +106,8 @@ export function createPasswords(deps: PasswordDeps): RespondToPassword {
       ? respondToForm(copyRequest(incoming), copyLink(link))
       : respondToVisit(incoming, link);
 }
+
+type FormArguments = Parameters<LanguagePages["password"]>;
 
 /** Adds a cookie to a response. */
 function withCookie(response: RedirectorResponse, cookie: string): PageResponse {

@@ -16,7 +16,7 @@ type RedirectKind = "redirect" | "password";
 type RedirectsDeps = {
   destinations: Destinations;
   recordClick: RecordClick;
-  pages: Pick<ErrorPages, "message">;
+  pages: ErrorPages;
   onResponse: (kind: RedirectKind | "uri_too_long") => void;
 };
 
@@ -32,7 +32,7 @@ export type Redirects = {
     kind: RedirectKind,
   ): RedirectorResponse;
   /** Responds that a destination is too long with the forwarded path or query. */
-  tooLong(): RedirectorResponse;
+  tooLong(incoming: IncomingRequest): RedirectorResponse;
 };
 
 export function createRedirects({
@@ -58,9 +58,9 @@ export function createRedirects({
     return redirect;
   }
 
-  function tooLong(): RedirectorResponse {
+  function tooLong({ head }: IncomingRequest): RedirectorResponse {
     onResponse("uri_too_long");
-    return pages.message("uri_too_long");
+    return pages.of(head).message("uri_too_long");
   }
 
   return {
@@ -68,7 +68,7 @@ export function createRedirects({
       const target = targetOf(incoming, link);
       const location = locationOf(incoming, link, target);
       return location === undefined
-        ? tooLong()
+        ? tooLong(incoming)
         : redirectTo(location, incoming, link, target, kind);
     },
     redirectTo,

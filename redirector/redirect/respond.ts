@@ -19,7 +19,7 @@ type RespondDeps = {
   missingLinks: ReturnType<typeof createMissingLinks>;
   linkPages: ReturnType<typeof createLinkPages>;
   failures: Pick<FailureCounter, "count">;
-  pages: Pick<ErrorPages, "message">;
+  pages: ErrorPages;
   rootRedirectUrl: string | undefined;
   onResponse: (kind: PageDecision["kind"]) => void;
 };
@@ -42,7 +42,7 @@ export function createRespond(deps: RespondDeps): Respond {
   const redirect = redirects.respond;
   const root =
     deps.rootRedirectUrl === undefined
-      ? pages.message("home")
+      ? undefined
       : redirectResponse(new URL(deps.rootRedirectUrl).href);
 
   function respondPage(
@@ -61,7 +61,7 @@ export function createRespond(deps: RespondDeps): Respond {
       case "expired_url":
         return redirectResponse(decision.url);
       case "root":
-        return root;
+        return root ?? pages.of(incoming.head).message("home");
       case "robots":
         return ROBOTS;
       case "favicon":
@@ -69,9 +69,9 @@ export function createRespond(deps: RespondDeps): Respond {
       case "healthy":
         return HEALTHY;
       case "method_not_allowed":
-        return pages.message("method_not_allowed", { allow: decision.allow });
+        return pages.of(incoming.head).message("method_not_allowed", { allow: decision.allow });
       default:
-        return pages.message(decision.kind);
+        return pages.of(incoming.head).message(decision.kind);
     }
   }
 

@@ -1,11 +1,14 @@
 /** Names of languages, by Unicode CLDR. */
 
-const names = new Intl.DisplayNames(["en"], { type: "language" });
+/** By the language of the names: those that have texts are few. */
+const names = new Map<string, Intl.DisplayNames>();
 
-/** The English name of a language by its code, such as `de`; other text unchanged. */
-export function languageName(code: string): string {
+/** The name of a language by its code, such as `de`, in another language; other text unchanged. */
+export function languageName(code: string, language = "en"): string {
+  const known = names.get(language) ?? new Intl.DisplayNames([language], { type: "language" });
+  names.set(language, known);
   try {
-    return names.of(code) ?? code;
+    return known.of(code) ?? code;
   } catch {
     return code;
   }

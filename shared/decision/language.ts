@@ -1,4 +1,4 @@
-/** The language that a visitor prefers. */
+/** The languages that a visitor accepts, and the one that the visitor prefers. */
 
 /** Most entries of a header that are read, and most parameters of an entry. Browsers send a dozen, with one parameter at most. */
 const ENTRIES_MAX = 64;
@@ -15,14 +15,27 @@ const WEIGHT = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/;
 export function preferredLanguage(header: string): string {
   let preferred = "";
   let highest = 0;
+  visitLanguages(header, (language, weight) => {
+    if (weight <= highest) return;
+    highest = weight;
+    preferred = language;
+  });
+  return preferred === "*" ? "" : preferred;
+}
+
+/**
+ * Calls `visit` for each of the first 64 entries of `Accept-Language` (`ENTRIES_MAX`), in order:
+ * with the language, in lower case, and its weight. A weight of 0 means that the language is not
+ * acceptable; an entry may have the language "".
+ */
+export function visitLanguages(
+  header: string,
+  visit: (language: string, weight: number) => void,
+): void {
   for (const entry of header.split(",", ENTRIES_MAX)) {
     const [tag = "", ...parameters] = entry.split(";", 1 + PARAMETERS_MAX);
-    const weight = weightOf(parameters);
-    if (weight <= highest) continue;
-    highest = weight;
-    preferred = tag.trim().toLowerCase();
+    visit(tag.trim().toLowerCase(), weightOf(parameters));
   }
-  return preferred === "*" ? "" : preferred;
 }
 
 /** Parses a weight. Returns 0, which makes a language not acceptable, also for an invalid weight. */

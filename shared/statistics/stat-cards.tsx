@@ -1,21 +1,22 @@
 /** Totals of a period. */
-import type { ReactNode } from "react";
+import { type ReactNode, useContext } from "react";
 
 import { formatCount } from "./format.ts";
+import { StatisticsLanguageContext } from "./language.ts";
 
-/** The totals that are displayed, in this order. */
+/** The totals that are displayed, in this order, and their texts. */
 const LABELS = {
-  total_clicks: "Clicks",
-  unique_clicks: "Unique visitors",
-  clicks_per_day: "Clicks per day",
-  bot_clicks: "Bots (not counted)",
+  total_clicks: "clicks",
+  unique_clicks: "unique",
+  clicks_per_day: "perDay",
+  bot_clicks: "bots",
 } as const;
 
 export type StatName = keyof typeof LABELS;
 
 const NAMES = Object.keys(LABELS) as StatName[];
 
-export const StatCards = ({
+export function StatCards({
   totals,
   names = NAMES,
   renderChange,
@@ -25,16 +26,19 @@ export const StatCards = ({
   names?: readonly StatName[];
   /** Renders the change of a total since another period. */
   renderChange?: ((name: StatName) => ReactNode) | undefined;
-}) => (
-  <dl className="stats">
-    {NAMES.filter((name) => names.includes(name)).map((name) => (
-      <div key={name} className="stat" data-stat={name}>
-        <dt>{LABELS[name]}</dt>
-        <dd>
-          <span className="stat-value">{formatCount(totals[name])}</span>
-          {renderChange?.(name)}
-        </dd>
-      </div>
-    ))}
-  </dl>
-);
+}) {
+  const { tag, translate } = useContext(StatisticsLanguageContext);
+  return (
+    <dl className="stats">
+      {NAMES.filter((name) => names.includes(name)).map((name) => (
+        <div key={name} className="stat" data-stat={name}>
+          <dt>{translate(LABELS[name])}</dt>
+          <dd>
+            <span className="stat-value">{formatCount(totals[name], tag)}</span>
+            {renderChange?.(name)}
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}

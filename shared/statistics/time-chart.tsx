@@ -4,11 +4,12 @@
  */
 import { scaleLinear } from "d3-scale";
 import { area, curveMonotoneX, line } from "d3-shape";
-import type { SVGProps } from "react";
+import { type SVGProps, useContext } from "react";
 
 import { positionOf } from "./chart-selection.ts";
 import { anchorOf, finishedOf, type Point, unfinishedOf } from "./chart-series.ts";
 import { formatCompact, formatCount, formatPointDate } from "./format.ts";
+import { ENGLISH, StatisticsLanguageContext } from "./language.ts";
 
 /** Heights in pixels; widths are shares of the container's. */
 const HEIGHT = 260;
@@ -29,39 +30,51 @@ export type Series = {
   earlier: readonly Point[] | undefined;
 };
 
-export const Legend = ({ earlier }: Pick<Series, "earlier">) => (
-  <ul className="legend">
-    <li className="legend-clicks">Clicks</li>
-    <li className="legend-unique">Unique visitors</li>
-    {earlier !== undefined && <li className="legend-earlier">Clicks before</li>}
-  </ul>
-);
+export function Legend({ earlier }: Pick<Series, "earlier">) {
+  const { translate } = useContext(StatisticsLanguageContext);
+  return (
+    <ul className="legend">
+      <li className="legend-clicks">{translate("clicks")}</li>
+      <li className="legend-unique">{translate("unique")}</li>
+      {earlier !== undefined && <li className="legend-earlier">{translate("clicksBefore")}</li>}
+    </ul>
+  );
+}
 
 /** The text of a point; of its date, `so far` if it is not over. */
-export const describePoint = ({ date, clicks, unique, unfinished }: Point): string =>
-  `${formatPointDate(date)}${unfinished ? " so far" : ""}: ${formatCount(clicks)} clicks, ${formatCount(unique)} unique`;
+export const describePoint = (
+  { date, clicks, unique, unfinished }: Point,
+  { tag, translate } = ENGLISH,
+): string =>
+  translate(unfinished ? "pointSoFar" : "point", {
+    date: formatPointDate(date, tag),
+    clicks: formatCount(clicks, tag),
+    unique: formatCount(unique, tag),
+  });
 
 /** The head and rows of a table of the points. */
-export const pointColumns = (earlier: Series["earlier"]): string[] => [
-  "Date",
-  "Clicks",
-  "Unique visitors",
-  ...(earlier === undefined ? [] : ["Before"]),
+export const pointColumns = (earlier: Series["earlier"], { translate } = ENGLISH): string[] => [
+  translate("date"),
+  translate("clicks"),
+  translate("unique"),
+  ...(earlier === undefined ? [] : [translate("before")]),
 ];
 
-export const PointRows = ({ points, earlier }: Series) =>
-  points.map(({ date, clicks, unique, unfinished }, i) => (
-    // When clocks are set back, an hour's label occurs twice.
-    <tr key={`${date} ${i}`}>
-      <th scope="row">
-        {formatPointDate(date)}
-        {unfinished && " (so far)"}
-      </th>
-      <td>{formatCount(clicks)}</td>
-      <td>{formatCount(unique)}</td>
-      {earlier !== undefined && <td>{formatCount(earlier[i]?.clicks ?? 0)}</td>}
-    </tr>
-  ));
+export function PointRows({ points, earlier }: Series) {
+  const { tag, translate } = useContext(StatisticsLanguageContext);
+  return points.map(({ date, clicks, unique, unfinished }, i) => {
+    const day = formatPointDate(date, tag);
+    return (
+      // When clocks are set back, an hour's label occurs twice.
+      <tr key={`${date} ${i}`}>
+        <th scope="row">{unfinished ? translate("soFar", { date: day }) : day}</th>
+        <td>{formatCount(clicks, tag)}</td>
+        <td>{formatCount(unique, tag)}</td>
+        {earlier !== undefined && <td>{formatCount(earlier[i]?.clicks ?? 0, tag)}</td>}
+      </tr>
+    );
+  });
+}
 
 type ChartDrawingProps = Series & {
   /** The index of the point that is marked. */
@@ -79,6 +92,7 @@ export function ChartDrawing({
   hasTitles = false,
   plot = {},
 }: ChartDrawingProps) {
+  const { tag } = useContext(StatisticsLanguageContext);
   const compared = earlier.slice(0, points.length);
   const y = createScale([...points, ...compared]);
   // A line needs two points.
@@ -89,7 +103,7 @@ export function ChartDrawing({
       <svg className="chart-axis" width={AXIS_WIDTH} height={HEIGHT} aria-hidden="true">
         {y.ticks(TICKS).map((tick) => (
           <text key={tick} className="axis" x={AXIS_WIDTH - 8} y={y(tick)} dy="0.32em">
-            {formatCompact(tick)}
+            {formatCompact(tick, tag)}
           </text>
         ))}
       </svg>
@@ -122,6 +136,7 @@ const createScale = (points: readonly Point[]) =>
     .range([HEIGHT - MARGIN.bottom, MARGIN.top]);
 
 function DateLabels({ points }: Pick<Series, "points">) {
+  const { tag } = useContext(StatisticsLanguageContext);
   const interval = Math.ceil(points.length / LABELS_MAX);
   return points.map(({ date }, i) => {
     if (i % interval !== 0) return null;
@@ -134,7 +149,7 @@ function DateLabels({ points }: Pick<Series, "points">) {
         y={HEIGHT - 8}
         textAnchor={anchorOf(position)}
       >
-        {formatPointDate(date)}
+        {formatPointDate(date, tag)}
       </text>
     );
   });
@@ -181,8 +196,9 @@ const Cursor = ({ x, point, y }: { x: string; point: Point; y: Scale }) => (
 );
 
 /** Invisible bars with the texts of the points. */
-const Titles = ({ points }: Pick<Series, "points">) =>
-  points.map((point, i) => {
+function Titles({ points }: Pick<Series, "points">) {
+  const language = useContext(StatisticsLanguageContext);
+  return points.map((point, i) => {
     const center = positionOf(i, points.length);
     const half = 0.5 / Math.max(1, points.length - 1);
     const left = Math.max(0, center - half);
@@ -194,7 +210,8 @@ const Titles = ({ points }: Pick<Series, "points">) =>
         width={percent(Math.min(1, center + half) - left)}
         height={HEIGHT - MARGIN.bottom}
       >
-        <title>{describePoint(point)}</title>
+        <title>{describePoint(point, language)}</title>
       </rect>
     );
   });
+}

@@ -1,7 +1,8 @@
 /** A list of values with clicks and share. */
-import type { ReactNode } from "react";
+import { type ReactNode, useContext } from "react";
 
-import { formatCount, formatPercent } from "./format.ts";
+import { formatCount, formatTenths } from "./format.ts";
+import { StatisticsLanguageContext } from "./language.ts";
 import { describePlace, describeValue, type Values } from "./values.ts";
 
 type Row = { values: Values; clicks: number; percentage: number };
@@ -16,7 +17,8 @@ export function ValueList<ValueRow extends Row>({
   label: string;
   renderName: (row: ValueRow) => ReactNode;
 }) {
-  if (rows.length === 0) return <p className="no-data">No clicks in this period.</p>;
+  const { tag, translate } = useContext(StatisticsLanguageContext);
+  if (rows.length === 0) return <p className="no-data">{translate("noClicks")}</p>;
   const mostClicks = rows[0]?.clicks ?? 1;
   return (
     <ol className="breakdown" aria-label={label}>
@@ -27,8 +29,10 @@ export function ValueList<ValueRow extends Row>({
             <rect width={`${((row.clicks / mostClicks) * 100).toFixed(2)}%`} height="100%" rx="6" />
           </svg>
           <span className="breakdown-name">{renderName(row)}</span>
-          <span className="breakdown-clicks">{formatCount(row.clicks)}</span>
-          <span className="breakdown-share">{formatPercent(row.percentage)}</span>
+          <span className="breakdown-clicks">{formatCount(row.clicks, tag)}</span>
+          <span className="breakdown-share">
+            {translate("percent", { value: formatTenths(row.percentage, tag) })}
+          </span>
         </li>
       ))}
     </ol>
@@ -39,17 +43,18 @@ export function ValueList<ValueRow extends Row>({
 export function ValueText({
   values,
   dimension,
-  name = describeValue(dimension, values[dimension] ?? ""),
+  name,
 }: {
   values: Values;
   dimension: string;
   /** Shown instead of the value. */
   name?: string | undefined;
 }) {
-  const place = describePlace(values);
+  const language = useContext(StatisticsLanguageContext);
+  const place = describePlace(values, language);
   return (
     <>
-      {name}
+      {name ?? describeValue(dimension, values[dimension] ?? "", language)}
       {place !== "" && <small className="hint"> {place}</small>}
     </>
   );

@@ -2,35 +2,45 @@
 import { languageName } from "../contracts/language-name.ts";
 import { readableHost } from "../contracts/readable-host.ts";
 import { countryName } from "./format.ts";
+import { ENGLISH, type StatisticsText } from "./language.ts";
 
-export const CONTINENTS: Readonly<Record<string, string>> = {
-  AF: "Africa",
-  AN: "Antarctica",
-  AS: "Asia",
-  EU: "Europe",
-  NA: "North America",
-  OC: "Oceania",
-  SA: "South America",
-};
+type Names = Readonly<Record<string, StatisticsText>>;
 
-const CLASSES: Readonly<Record<string, string>> = {
-  human: "people",
-  bot: "bots",
-  prefetch: "prefetches",
+/** The names of continents, as texts. */
+export const CONTINENTS = {
+  AF: "africa",
+  AN: "antarctica",
+  AS: "asia",
+  EU: "europe",
+  NA: "northAmerica",
+  OC: "oceania",
+  SA: "southAmerica",
+} as const satisfies Names;
+
+/** The names of other values, as texts, by dimension or filter. */
+const NAMES: Readonly<Record<string, Names>> = {
+  continent: CONTINENTS,
+  class: { human: "people", bot: "botClass", prefetch: "prefetches" },
+  device: { mobile: "mobile", desktop: "desktop", tablet: "tablet", other: "other" },
+  referrer: { direct: "direct" },
 };
 
 /** Dimensions whose values are host names. */
 const HOSTS: ReadonlySet<string> = new Set(["referrer", "host", "domain"]);
 
 /** Returns the displayed text of a value; `name` is that of its dimension or filter. */
-export function describeValue(name: string, value: string): string {
-  if (name === "class") return CLASSES[value] ?? value;
-  if (value === "") return name.startsWith("utm_") || name === "referrer_path" ? "None" : "Unknown";
-  if (name === "country") return value === "ZZ" ? "Unknown" : countryName(value);
-  if (name === "continent") return CONTINENTS[value] ?? value;
+export function describeValue(name: string, value: string, { tag, translate } = ENGLISH): string {
+  const named = NAMES[name];
+  // A visitor sends the value: it may be the name of a method of every object.
+  const text = named !== undefined && Object.hasOwn(named, value) ? named[value] : undefined;
+  if (text !== undefined) return translate(text);
+  if (name === "class") return value;
+  if (value === "") {
+    return translate(name.startsWith("utm_") || name === "referrer_path" ? "none" : "unknown");
+  }
+  if (name === "country") return value === "ZZ" ? translate("unknown") : countryName(value, tag);
   if (name === "device") return value.charAt(0).toUpperCase() + value.slice(1);
-  if (name === "language") return languageName(value);
-  if (name === "referrer" && value === "direct") return "Direct";
+  if (name === "language") return languageName(value, tag);
   return HOSTS.has(name) ? readableHost(value) : value;
 }
 
@@ -41,10 +51,10 @@ export function describeValue(name: string, value: string): string {
 export type Values = Readonly<Record<string, string>>;
 
 /** The enclosing region and country of a region or city. */
-export function describePlace(values: Values): string {
+export function describePlace(values: Values, language = ENGLISH): string {
   const { country, region, city } = values;
   if (country === undefined || (region === undefined && city === undefined)) return "";
-  return [city === undefined ? "" : (region ?? ""), describeValue("country", country)]
+  return [city === undefined ? "" : (region ?? ""), describeValue("country", country, language)]
     .filter(Boolean)
     .join(", ");
 }

@@ -2,12 +2,13 @@
 import { type GeoContext, geoNaturalEarth1, geoPath } from "d3-geo";
 import { scaleQuantile } from "d3-scale";
 import codes from "i18n-iso-countries/codes.json";
-import type { ReactNode } from "react";
+import { type ReactNode, useContext } from "react";
 import { feature } from "topojson-client";
 import type { GeometryCollection, Topology } from "topojson-specification";
 import world from "world-atlas/countries-110m.json";
 
 import { countryName, formatCount } from "./format.ts";
+import { StatisticsLanguageContext } from "./language.ts";
 
 /** The units of the coordinates, which are whole numbers: a map is drawn about this wide. */
 const WIDTH = 1_000;
@@ -98,6 +99,7 @@ export function WorldMap({
   onHover?: (country: string | undefined) => void;
   caption?: ReactNode;
 }) {
+  const { tag, translate } = useContext(StatisticsLanguageContext);
   const clicks = new Map(countries.map(({ country, clicks }) => [country, clicks]));
   const shadeOf = scaleQuantile().domain(clicks.values()).range(SHADES);
   const getShade = (code: string): number => {
@@ -110,7 +112,7 @@ export function WorldMap({
       <svg
         viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
         role="img"
-        aria-label="Map of clicks by country; the list next to it has the numbers."
+        aria-label={translate("map")}
         onPointerLeave={onHover && (() => onHover(undefined))}
       >
         {onHover === undefined && <path d={joinShapes(isEmpty)} className="country shade-0" />}
@@ -127,7 +129,12 @@ export function WorldMap({
                 : {})}
             >
               {onHover === undefined && (
-                <title>{`${countryName(code)}: ${formatCount(clicks.get(code) ?? 0)} clicks`}</title>
+                <title>
+                  {translate("clicksOf", {
+                    name: countryName(code, tag),
+                    clicks: formatCount(clicks.get(code) ?? 0, tag),
+                  })}
+                </title>
               )}
             </path>
           ),
@@ -140,12 +147,17 @@ export function WorldMap({
 }
 
 /** The minimum number of clicks for each shade. */
-const Scale = ({ limits }: { limits: readonly number[] }) => (
-  <ul className="map-scale" aria-label="Clicks by shade">
-    {SHADES.map((shade) => (
-      <li key={shade} className={`shade-${shade}`}>
-        {shade === 1 ? "fewer" : `≥ ${formatCount(Math.ceil(limits[shade - 2] ?? 0))}`}
-      </li>
-    ))}
-  </ul>
-);
+function Scale({ limits }: { limits: readonly number[] }) {
+  const { tag, translate } = useContext(StatisticsLanguageContext);
+  return (
+    <ul className="map-scale" aria-label={translate("mapScale")}>
+      {SHADES.map((shade) => (
+        <li key={shade} className={`shade-${shade}`}>
+          {shade === 1
+            ? translate("fewer")
+            : `≥ ${formatCount(Math.ceil(limits[shade - 2] ?? 0), tag)}`}
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -47,6 +47,8 @@ afterAll(async () => {
   await dns[Symbol.asyncDispose]();
 });
 
+const PHONE = { width: 390, height: 844 };
+
 let visits = 0;
 
 /** Opens a page in a browser of its own network; collects what it requested, and what its console reported. */
@@ -87,7 +89,7 @@ const sharedClient = () => createClient({ baseUrl: stack.info().api_url }).share
 
 /** The text of a point, of the cells of its row. */
 const textOf = ([date = "", clicks = "", unique = ""]: string[]): string =>
-  `${date}: ${clicks} clicks, ${unique} unique`;
+  `${date} · Clicks: ${clicks} · Unique visitors: ${unique}`;
 
 /** Starts another site. */
 const serve = (html: () => string) =>
@@ -189,6 +191,33 @@ describe.skipIf(chromiumPath === undefined)("the page of shared statistics", () 
     expect(await page.locator("#zones option").count()).toBeGreaterThan(300);
     expect(requests.filter((url) => !url.startsWith("data:"))).toEqual([seeded.share]);
     // What the policy blocks is reported there.
+    expect(errors).toEqual([]);
+  });
+
+  test("is in the reader's language, and so is what its script says", async () => {
+    await using visited = await visit(seeded.share, { locale: "de-AT", bypassCSP: true });
+    const { page, errors } = visited;
+    expect(await page.locator("html").getAttribute("lang")).toBe("de");
+    await page.getByRole("heading", { name: "Länder" }).waitFor();
+    await page.getByRole("link", { name: "7 Tage" }).click();
+    const { summary } = await readAsProgram({ period: "7d" });
+    expect((await readStats(page))[0]).toBe(summary.total_clicks.toLocaleString("de"));
+    const chart = page.getByRole("group", {
+      name: "Klicks im Zeitverlauf, 7 Punkte. Mit den Pfeiltasten lesen Sie die einzelnen Werte.",
+    });
+    await chart.focus();
+    await page.keyboard.press("ArrowRight");
+    const row = page.locator(".points tbody tr").first();
+    const [date, clicks, unique] = await row.locator("th, td").allTextContents();
+    expect(await chart.getByRole("status").textContent()).toBe(
+      `${date} · Klicks: ${clicks} · Eindeutige Besucher: ${unique}`,
+    );
+    await page.addScriptTag({ path: AXE });
+    expect(await runAxe(page, "German")).toEqual([]);
+    for (const viewport of [page.viewportSize(), PHONE]) {
+      if (viewport !== null) await page.setViewportSize(viewport);
+      expect(await findOverflow(page, "German")).toEqual([]);
+    }
     expect(errors).toEqual([]);
   });
 

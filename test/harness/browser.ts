@@ -103,6 +103,25 @@ export async function signInOnPage(page: Page, { email, password }: TestUser): P
   await page.getByRole("heading", { name: "Links", level: 1 }).waitFor();
 }
 
+/** Notes, in every document that a page opens from now on, when an element first matches the selector. */
+export const noteWhenShown = (page: Page, selector: string): Promise<unknown> =>
+  page.addInitScript(`
+    new MutationObserver((_, observer) => {
+      if (document.querySelector(${JSON.stringify(selector)}) === null) return;
+      window.shownAt = performance.now();
+      observer.disconnect();
+    }).observe(document, { childList: true, subtree: true });
+  `);
+
+/** Bytes, compressed, of the scripts that a page has requested before the noted element was shown. */
+export const readScriptBytes = async (page: Page): Promise<number> =>
+  Number(
+    await page.evaluate(`
+      performance.getEntriesByType("resource")
+        .filter(({ name, startTime }) => name.endsWith(".js") && startTime < window.shownAt)
+        .reduce((sum, { encodedBodySize }) => sum + encodedBodySize, 0)`),
+  );
+
 type Visit = { who: TestUser; path: string; steps: (page: Page) => Promise<void> };
 
 /** Opens a path of the dashboard as a signed-in user, and runs the steps. Throws what the page's console reported. */

@@ -1,6 +1,8 @@
 /** The HTML document of a shared page, and the policy that allows only what the document contains. */
 import { createHash } from "node:crypto";
 
+import type { PageLanguage } from "./page-language.ts";
+
 import base from "../../../shared/statistics/base.css" with { type: "text" };
 import cards from "../../../shared/statistics/cards.css" with { type: "text" };
 import controls from "../../../shared/statistics/controls.css" with { type: "text" };
@@ -34,8 +36,9 @@ export type Code = {
 
 const NO_CODE: Code = { styles: [], scripts: [] };
 
-/** The headers of a page that only pages of `embedOrigins` may frame. The origins were checked when they were stored. */
+/** The headers of a page in a language that only pages of `embedOrigins` may frame. The origins were checked when they were stored. */
 export function pageHeaders(
+  { code }: PageLanguage,
   embedOrigins: readonly string[],
   { styles, scripts }: Code = NO_CODE,
 ): Record<string, string> {
@@ -51,6 +54,7 @@ export function pageHeaders(
   ];
   return {
     "content-type": "text/html; charset=utf-8",
+    "content-language": code,
     "content-security-policy": policy.join("; "),
     "cache-control": "private, no-store",
     // Not `no-referrer`: browsers would send the form without its origin.
@@ -72,13 +76,14 @@ const escapes: Readonly<Record<string, string>> = {
 const escapeHtml = (text: string): string =>
   text.replaceAll(/[&<>"']/g, (character) => escapes[character] ?? "");
 
-/** A document; `content` is HTML. Scripts run when the content is there. */
+/** A document in a language; `content` is HTML. Scripts run when the content is there. */
 export const renderDocument = (
+  { code, direction }: PageLanguage,
   title: string,
   content: string,
   { styles, scripts }: Code = NO_CODE,
 ): string => `<!doctype html>
-<html lang="en">
+<html lang="${code}" dir="${direction}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -96,27 +101,37 @@ ${scripts.map(({ text }) => `<script>${text}</script>`).join("\n")}
 `;
 
 /** A page that explains why there are no statistics. `back` links to those that there are. */
-export const renderMessage = (text: string, { back = false } = {}): string =>
-  renderDocument(
-    "Statistics",
+export const renderMessage = (
+  language: PageLanguage,
+  text: string,
+  { back = false } = {},
+): string => {
+  const title = language.texts.title();
+  return renderDocument(
+    language,
+    title,
     `<main class="message card">
-<h1>Statistics</h1>
+<h1>${escapeHtml(title)}</h1>
 <p role="alert">${escapeHtml(text)}</p>
-${back ? '<p><a href="?">Show the last 30 days</a></p>' : ""}
+${back ? `<p><a href="?">${escapeHtml(language.texts.back())}</a></p>` : ""}
 </main>`,
   );
+};
 
 /** The form for the password; `alert` explains why the last attempt failed. */
-export const renderPasswordForm = (alert: string): string =>
-  renderDocument(
-    "These statistics need a password",
+export const renderPasswordForm = (language: PageLanguage, alert: string): string => {
+  const { title, label, submit } = language.texts.password;
+  return renderDocument(
+    language,
+    title(),
     `<main class="message card">
-<h1>These statistics need a password</h1>
+<h1>${escapeHtml(title())}</h1>
 ${alert === "" ? "" : `<p role="alert">${escapeHtml(alert)}</p>`}
 <form method="post" class="field">
-<label for="password">Password</label>
+<label for="password">${escapeHtml(label())}</label>
 <input id="password" name="password" type="password" maxlength="128" autocomplete="off" required autofocus>
-<button type="submit" class="button button-plain">Continue</button>
+<button type="submit" class="button button-plain">${escapeHtml(submit())}</button>
 </form>
 </main>`,
   );
+};

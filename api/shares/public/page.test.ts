@@ -1,10 +1,18 @@
 /** Goal: the page of shared statistics can be read without scripts, shows texts as texts, and can be framed only where its owner allows. */
 import { describe, expect, test } from "bun:test";
 
+import { createMarkedCatalogue, listWords } from "../../../test/harness/marked-catalogue.ts";
+import { COLUMN_FILTERS } from "../../analytics/filter-names.ts";
 import type { Brand } from "../../branding/model.ts";
+import { ApiError, type ErrorCode, invalidField, notFound } from "../../http/errors.ts";
 import type { SharedStatistics, SharedView } from "../model.ts";
 import { pageHeaders, renderMessage, renderPasswordForm } from "./document.ts";
+import { createPageLanguage, pageLanguageOf } from "./page-language.ts";
 import { renderStatistics } from "./page.tsx";
+import { createSharedPages } from "./pages.ts";
+
+const ENGLISH = pageLanguageOf("en");
+const GERMAN = pageLanguageOf("de-AT");
 
 const HOSTILE = `"><script>alert(1)</script>&'`;
 
@@ -46,8 +54,8 @@ const toView = (
   ...rest,
 });
 
-const htmlOf = (view: SharedView): string =>
-  new TextDecoder().decode(Bun.gunzipSync(renderStatistics(view).gzip));
+const htmlOf = (view: SharedView, language = ENGLISH): string =>
+  new TextDecoder().decode(Bun.gunzipSync(renderStatistics(view, language).gzip));
 
 /** What is between the tags of elements of a name, such as the code of scripts. */
 const contentsOf = (html: string, name: string): string[] =>
@@ -66,8 +74,8 @@ describe("texts of owners and visitors", () => {
     // The title twice with the brand, the short URL, the brand, the time zone twice, the value.
     const escaped = /&quot;&gt;&lt;script&gt;alert\(1\)&lt;\/script&gt;&amp;&#(?:39|x27);/g;
     expect(html.match(escaped)?.length).toBeGreaterThanOrEqual(7);
-    expect(renderMessage(HOSTILE)).not.toContain("<script");
-    expect(renderPasswordForm(HOSTILE)).not.toContain("<script");
+    expect(renderMessage(ENGLISH, HOSTILE)).not.toContain("<script");
+    expect(renderPasswordForm(ENGLISH, HOSTILE)).not.toContain("<script");
   });
 
   test("are not secret: the page does not contain its own address, whose length compression could tell", () => {
@@ -113,7 +121,7 @@ test("a share of countries has a map of all of them, and the list of the first o
   ];
   const html = htmlOf(toView({ breakdowns: [{ by: "country", data }] }, { countries }));
   expect(html).toContain("<title>Germany: 9 clicks</title>");
-  expect(html).toContain("<title>France: 1 clicks</title>");
+  expect(html).toContain("<title>France: 1 click</title>");
   expect(html.match(/class="breakdown-name"/g)).toHaveLength(1);
   expect(htmlOf(toView())).not.toContain("<figure");
 });
@@ -161,7 +169,7 @@ describe("the policy", () => {
 
   test("allows the code of the page by its hashes, and nothing else", () => {
     const html = htmlOf(view);
-    const policy = policyOf(pageHeaders([], renderStatistics(view).code));
+    const policy = policyOf(pageHeaders(ENGLISH, [], renderStatistics(view, ENGLISH).code));
     const [styles, scripts] = [contentsOf(html, "style"), contentsOf(html, "script")];
     expect([styles.length, scripts.length]).toEqual([3, 1]);
     expect(policy).toStartWith("default-src 'none'; ");
@@ -173,8 +181,11 @@ describe("the policy", () => {
   });
 
   test("of messages and the password's form allows no script", () => {
-    for (const html of [renderMessage("", { back: true }), renderPasswordForm("")]) {
-      const policy = policyOf(pageHeaders([]));
+    for (const html of [
+      renderMessage(ENGLISH, "", { back: true }),
+      renderPasswordForm(ENGLISH, ""),
+    ]) {
+      const policy = policyOf(pageHeaders(ENGLISH, []));
       expect(contentsOf(html, "style").map(toHash)).toEqual([
         /style-src (\S+);/.exec(policy)?.[1] ?? "",
       ]);
@@ -184,8 +195,8 @@ describe("the policy", () => {
   });
 
   test("allows only the chosen frames", () => {
-    expect(policyOf(pageHeaders([]))).toContain("frame-ancestors 'none'");
-    const embedded = pageHeaders(["https://a.example", "https://b.example:8443"]);
+    expect(policyOf(pageHeaders(ENGLISH, []))).toContain("frame-ancestors 'none'");
+    const embedded = pageHeaders(ENGLISH, ["https://a.example", "https://b.example:8443"]);
     expect(policyOf(embedded)).toContain(
       "frame-ancestors https://a.example https://b.example:8443;",
     );
@@ -193,14 +204,140 @@ describe("the policy", () => {
   });
 });
 
-test("a page is rendered once as long as its statistics are kept", () => {
+test("a page is rendered once in each language as long as its statistics are kept", () => {
   const view = toView();
-  expect(renderStatistics(view)).toBe(renderStatistics(view));
+  const [english, german] = [renderStatistics(view, ENGLISH), renderStatistics(view, GERMAN)];
+  expect(renderStatistics(view, pageLanguageOf("en-GB,de"))).toBe(english);
+  expect(renderStatistics(view, pageLanguageOf("fr,de;q=0.5"))).toBe(german);
+  expect(german).not.toBe(english);
+});
+
+test("a German page has German texts, numbers, dates and names", () => {
+  const breakdowns = [
+    { by: "country", data: [{ values: { country: "DE" }, clicks: 1_234, percentage: 33.3 }] },
+    { by: "os", data: [{ values: { os: "Unknown" }, clicks: 1, percentage: 1 }] },
+    { by: "utm_source", data: [{ values: { utm_source: "Unknown" }, clicks: 1, percentage: 1 }] },
+  ];
+  const countries = [
+    { country: "DE", clicks: 1_234 },
+    { country: "FR", clicks: 1 },
+  ];
+  const change = { breakdowns, complete_from: "2026-01-02T00:00:00Z", timezone: "UTC" };
+  const html = htmlOf(toView(change, { countries }), GERMAN);
+  for (const text of [
+    '<html lang="de" dir="ltr">',
+    "<h2>Klicks im Zeitverlauf</h2>",
+    '<span class="stat-value">12.345</span>',
+    '<span class="stat-value">1,4</span>',
+    "<title>1. Jan.: 5 Klicks, 2 eindeutige Besucher</title>",
+    '<span class="breakdown-name">Deutschland</span>',
+    '<span class="breakdown-share">33,3 %</span>',
+    "<title>Frankreich: 1 Klick</title>",
+    "<h2>Betriebssysteme</h2>",
+    '<span class="breakdown-name">Unbekannt</span>',
+    '<span class="breakdown-name">Unknown</span>',
+    'aria-current="page">7 Tage</a>',
+    "Die Aufschlüsselungen zählen Klicks ab 02.01.2026.",
+  ])
+    expect(html).toContain(text);
+});
+
+/** Opens a page of shared statistics whose reading fails. */
+async function openFailing(language: typeof ENGLISH, error: ApiError) {
+  const fail = () => Promise.reject(error);
+  const share = { embed_origins: [] } as never;
+  const shared = { find: () => Promise.resolve(share), read: fail, unlock: fail };
+  const pages = createSharedPages(shared, true);
+  const visit = { token: "x", language };
+  return await Promise.all([pages.show(visit, "", {}), pages.unlock(visit, "", "")]);
+}
+
+const FAILURES: readonly ApiError[] = [
+  notFound("share"),
+  invalidField("timezone", "must be an IANA time zone"),
+  invalidField("start_date", "must be a date"),
+  invalidField("end_date", "must be a date"),
+  invalidField("period", "must be one of these"),
+  ...(["unauthorized", "forbidden", "unavailable", "rate_limited"] satisfies ErrorCode[]).map(
+    (reason) => new ApiError(reason, "The message of the API.", { retryAfterSeconds: 7 }),
+  ),
+];
+
+test("why there are no statistics is said in the language of the page", async () => {
+  for (const error of FAILURES) {
+    const [shown, unlocked] = await openFailing(GERMAN, error);
+    for (const { status, headers, body } of [shown, unlocked]) {
+      expect(status).toBe(error.status);
+      expect(headers["content-language"]).toBe("de");
+      expect(body).toContain('<html lang="de" dir="ltr">');
+      expect(body).not.toContain(error.message);
+    }
+  }
+  const limited = new ApiError("rate_limited", "", { retryAfterSeconds: 1 });
+  const [shown, unlocked] = await openFailing(GERMAN, limited);
+  expect(shown.body).toContain("Der nächste kann in 1 Sekunde abgerufen werden.");
+  expect(unlocked.body).toContain("Bitte versuchen Sie es in 1 Sekunde noch einmal.");
+});
+
+/** A breakdown with these values. */
+const breakdownOf = (by: string, ...values: string[]) => ({
+  by,
+  data: values.map((value) => ({ values: { [by]: value }, clicks: 1, percentage: 1 })),
+});
+
+test("all texts of the pages are in the catalogue, and every text of the catalogue is on one", async () => {
+  const { catalogue, listUnused } = createMarkedCatalogue();
+  const language = createPageLanguage("en", catalogue);
+  const data = [{ values: {}, clicks: 4, percentage: 80 }];
+  const clicks_over_time = [
+    { date: "2026-01-01T10:00", clicks: 5, unique: 2 },
+    { date: "2026-01-01T11:00", clicks: 1, unique: 1, unfinished: true as const },
+  ];
+  const common = { name: null, short_url: null, timezone: "7", clicks_over_time };
+  const countries = ["DE", "FR", "US", "GB", "IN", "BR"].map((country) => ({ country, clicks: 1 }));
+  const views = [
+    toView({ ...common, breakdowns: COLUMN_FILTERS.map((by) => ({ by, data })) }),
+    toView({ ...common, breakdowns: COLUMN_FILTERS.map((by) => ({ by, data: [] })) }),
+    toView(
+      {
+        ...common,
+        complete_from: "2026-01-02T00:00:00Z",
+        breakdowns: [
+          breakdownOf("device", "mobile", "desktop", "tablet", "other", ""),
+          breakdownOf("continent", "AF", "AN", "AS", "EU", "NA", "OC", "SA", ""),
+          breakdownOf("browser", "Unknown"),
+          breakdownOf("referrer", "direct"),
+          breakdownOf("country", "ZZ"),
+        ],
+      },
+      { countries, brand: { name: null, color: null, logo: Buffer.from("image") } },
+    ),
+  ];
+  const pages = views.map((view) => htmlOf(view, language));
+  for (const error of FAILURES)
+    for (const { body } of await openFailing(language, error))
+      if (typeof body === "string") pages.push(body);
+  const named = ["Germany", "France", "United States", "United Kingdom", "India", "Brazil"];
+  for (const html of pages) {
+    expect(listWords(html, ["Jan 2, 2026", ...named])).toEqual([]);
+    expect(html).toMatch(/<title>\[\d+\]<\/title>/);
+  }
+  // The dashboard alone compares periods, and shows bots.
+  const dashboard = /\.(?:bots|clicksBefore|before|people|botClass|prefetches)$/;
+  const unused = [...listUnused("shares", pages), ...listUnused("statistics", pages)];
+  expect(unused.filter((name) => !dashboard.test(name))).toEqual([]);
+});
+
+test("the script has no text of its own", () => {
+  const [script = ""] = contentsOf(htmlOf(toView()), "script");
+  const strings = [...script.matchAll(/"([^"]*)"|`([^`]*)`/g)].map(([, a, b]) => a ?? b ?? "");
+  expect(strings).toContain("aria-label");
+  expect(strings.filter((each) => /\p{L}\p{L} +\p{L}|\p{L}[.:,!?]( |$)/u.test(each))).toEqual([]);
 });
 
 test("a page with a map takes less than 30 KB", () => {
   const data = [{ values: { country: "DE" }, clicks: 9, percentage: 90 }];
   const countries = ["DE", "FR", "US", "GB", "IN", "BR"].map((country) => ({ country, clicks: 1 }));
   const view = toView({ breakdowns: [{ by: "country", data }] }, { countries });
-  expect(renderStatistics(view).gzip.length).toBeLessThan(30_000);
+  expect(renderStatistics(view, ENGLISH).gzip.length).toBeLessThan(30_000);
 });

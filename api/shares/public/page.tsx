@@ -5,9 +5,11 @@
 import { renderToStaticMarkup } from "react-dom/server";
 
 import { toBrandColors } from "../../../shared/statistics/brand-colors.ts";
+import { StatisticsLanguageContext } from "../../../shared/statistics/language.ts";
 import type { SharedView } from "../model.ts";
 import { buildScript } from "./build-script.ts" with { type: "macro" };
 import { type Code, type Inline, renderDocument, toInline, toStyle } from "./document.ts";
+import type { PageLanguage } from "./page-language.ts";
 import { StatisticsView, titleOf } from "./statistics-view.tsx";
 
 import charts from "../../../shared/statistics/charts.css" with { type: "text" };
@@ -24,18 +26,26 @@ export type RenderedPage = {
   code: Pick<Code, "styles" | "scripts">;
 };
 
-const rendered = new WeakMap<SharedView, RenderedPage>();
+/** By the language: of a page in use there is one for each of the few languages at most. */
+const rendered = new WeakMap<SharedView, Map<PageLanguage, RenderedPage>>();
 
-/** Renders a view, once as long as the view is cached. */
-export function renderStatistics(view: SharedView): RenderedPage {
-  const known = rendered.get(view);
+/** Renders a view, once in each language as long as the view is cached. */
+export function renderStatistics(view: SharedView, language: PageLanguage): RenderedPage {
+  const pages = rendered.get(view) ?? new Map<PageLanguage, RenderedPage>();
+  rendered.set(view, pages);
+  const known = pages.get(language);
   if (known !== undefined) return known;
   const { statistics, brand } = view;
   const code = { styles: [STYLE, ...brandStyles(brand?.color ?? null)], scripts: [SCRIPT] };
-  const title = [titleOf(statistics), brand?.name ?? ""].filter(Boolean).join(" · ");
-  const html = renderDocument(title, renderToStaticMarkup(<StatisticsView view={view} />), code);
+  const title = [titleOf(statistics, language), brand?.name ?? ""].filter(Boolean).join(" · ");
+  const content = renderToStaticMarkup(
+    <StatisticsLanguageContext value={language.statistics}>
+      <StatisticsView view={view} language={language} />
+    </StatisticsLanguageContext>,
+  );
+  const html = renderDocument(language, title, content, code);
   const page = { gzip: Bun.gzipSync(html), code };
-  rendered.set(view, page);
+  pages.set(language, page);
   return page;
 }
 

@@ -5,6 +5,7 @@ import { ApiError, invalidField } from "../../http/errors.ts";
 import { type SharedPageQuery, type SharedQuery, sharedQuery } from "../model.ts";
 import type { SharedService } from "../reading.ts";
 import { pageHeaders, renderMessage, renderPasswordForm } from "./document.ts";
+import type { PageLanguage } from "./page-language.ts";
 
 export type Page = {
   status: number;
@@ -13,15 +14,22 @@ export type Page = {
   body: string | { gzip: Uint8Array<ArrayBuffer> };
 };
 
+/** A visit of a share's page, in the language of its reader. */
+export type Visit = { token: string; language: PageLanguage };
+
+/** Says in a language why statistics cannot be read. */
+type Explain = (language: PageLanguage, error: ApiError) => string;
+
 const COOKIE = "shorthop_shared";
 
 const ACCESS = /(?:^|;\s*)shorthop_shared=([\w.-]{1,64})(?:;|$)/;
 
 /** `secure` means that the site is reached by https. */
 export function createSharedPages(shared: SharedService, secure: boolean) {
-  /** Renders what a share permits, or the reason why it cannot be read. */
+  /** Renders what a share permits, or the reason why it cannot be read, as `explain` says it. */
   async function respond(
-    token: string,
+    { token, language }: Visit,
+    explain: Explain,
     render: (embedOrigins: readonly string[]) => Promise<Page>,
   ) {
     try {
@@ -29,33 +37,38 @@ export function createSharedPages(shared: SharedService, secure: boolean) {
       return await render(embed_origins);
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      const headers = { ...pageHeaders([]), ...error.headers };
-      return { status: error.status, headers, body: renderProblem(error) };
+      return renderProblem(language, [], error, explain);
     }
   }
 
   return {
     /** The statistics, or the form for their password. `cookies` is the header. */
-    show: (token: string, cookies: string, query: SharedPageQuery): Promise<Page> =>
-      respond(token, async (embedOrigins) => {
+    show: (visit: Visit, cookies: string, query: SharedPageQuery): Promise<Page> =>
+      respond(visit, explainReading, async (embedOrigins) => {
+        const { token, language } = visit;
         try {
           const view = await shared.read(token, ACCESS.exec(cookies)?.[1], parseQuery(query));
           // The components are loaded with the first page, not at the start of the process.
           const { renderStatistics } = await import("./page.tsx");
-          const { gzip, code } = renderStatistics(view);
-          return { status: 200, headers: pageHeaders(embedOrigins, code), body: { gzip } };
+          const { gzip, code } = renderStatistics(view, language);
+          return {
+            status: 200,
+            headers: pageHeaders(language, embedOrigins, code),
+            body: { gzip },
+          };
         } catch (error) {
           if (!(error instanceof ApiError)) throw error;
-          const headers = { ...pageHeaders(embedOrigins), ...error.headers };
-          return error.reason === "unauthorized"
-            ? { status: 401, headers, body: renderPasswordForm("") }
-            : { status: error.status, headers, body: renderProblem(error) };
+          if (error.reason !== "unauthorized")
+            return renderProblem(language, embedOrigins, error, explainReading);
+          const headers = { ...pageHeaders(language, embedOrigins), ...error.headers };
+          return { status: 401, headers, body: renderPasswordForm(language, "") };
         }
       }),
     /** Redirects to the statistics with a cookie that grants access, or back to the form. */
-    unlock: (token: string, password: string, address: string): Promise<Page> =>
-      respond(token, async (embedOrigins) => {
-        const headers = pageHeaders(embedOrigins);
+    unlock: (visit: Visit, password: string, address: string): Promise<Page> =>
+      respond(visit, explainUnlocking, async (embedOrigins) => {
+        const { token, language } = visit;
+        const headers = pageHeaders(language, embedOrigins);
         try {
           const granted = await shared.unlock(token, password, address);
           const cookie = writeCookie(token, granted, secure);
@@ -66,7 +79,7 @@ export function createSharedPages(shared: SharedService, secure: boolean) {
           return {
             status: 403,
             headers,
-            body: renderPasswordForm("That is not the right password."),
+            body: renderPasswordForm(language, language.texts.password.wrong()),
           };
         }
       }),
@@ -74,12 +87,41 @@ export function createSharedPages(shared: SharedService, secure: boolean) {
 }
 
 /** Explains an error, with a way back if the reader has chosen something else than is possible. */
-function renderProblem({ reason, status, message }: ApiError): string {
-  const isMissing = reason === "not_found";
-  return renderMessage(isMissing ? "There are no statistics at this address." : message, {
-    back: status === 400 || status === 429,
-  });
+function renderProblem(
+  language: PageLanguage,
+  embedOrigins: readonly string[],
+  error: ApiError,
+  explain: Explain,
+): Page {
+  const { status } = error;
+  return {
+    status,
+    headers: { ...pageHeaders(language, embedOrigins), ...error.headers },
+    body: renderMessage(language, explain(language, error), {
+      back: status === 400 || status === 429,
+    }),
+  };
 }
+
+const explainReading: Explain = (language, error) =>
+  error.reason === "rate_limited"
+    ? language.texts.problems.many_ranges({ seconds: secondsOf(error) })
+    : explainProblem(language, error);
+
+const explainUnlocking: Explain = (language, error) =>
+  error.reason === "rate_limited"
+    ? language.texts.problems.many_tries({ seconds: secondsOf(error) })
+    : explainProblem(language, error);
+
+function explainProblem({ texts: { problems } }: PageLanguage, { reason, param }: ApiError) {
+  if (reason === "not_found") return problems.not_found();
+  if (reason !== "invalid_request") return problems.unavailable();
+  if (param === "timezone") return problems.timezone();
+  return param === "start_date" || param === "end_date" ? problems.dates() : problems.invalid();
+}
+
+/** The seconds after which a reader may try again. */
+const secondsOf = ({ headers }: ApiError): number => Number(headers["retry-after"] ?? 1);
 
 /** Validates what a form sent, where an empty field means nothing; throws `invalid_request`. */
 function parseQuery(query: SharedPageQuery): SharedQuery {

@@ -14,7 +14,8 @@ import {
   sharedResponse,
 } from "../model.ts";
 import type { SharedService } from "../reading.ts";
-import { createSharedPages, type Page } from "./pages.ts";
+import { pageLanguageOf } from "./page-language.ts";
+import { createSharedPages, type Page, type Visit } from "./pages.ts";
 
 type SharedRoutesDeps = {
   auth: AuthPlugin;
@@ -80,12 +81,11 @@ export const sharedRoutes = ({ auth, shared, secure }: SharedRoutesDeps) => {
     )
     .get(
       "/shared/:token",
-      async ({ params, query, request, set }) =>
-        send(
-          await pages.show(params.token, request.headers.get("cookie") ?? "", query),
-          request,
-          set,
-        ),
+      async ({ params, query, request, set }) => {
+        const visit = visitOf(params, request);
+        const cookies = request.headers.get("cookie") ?? "";
+        return send(await pages.show(visit, cookies, query), request, set);
+      },
       { access: "public", params: sharedParams, query: sharedPageQuery, detail: { hide: true } },
     )
     .post(
@@ -93,7 +93,8 @@ export const sharedRoutes = ({ auth, shared, secure }: SharedRoutesDeps) => {
       async ({ call, params, request, set }) => {
         const bytes = await readBody(request, FORM_BYTES_MAX);
         const password = new URLSearchParams(new TextDecoder().decode(bytes)).get("password");
-        const page = await pages.unlock(params.token, password ?? "", call?.address ?? "");
+        const visit = visitOf(params, request);
+        const page = await pages.unlock(visit, password ?? "", call?.address ?? "");
         return send(page, request, set);
       },
       {
@@ -106,6 +107,11 @@ export const sharedRoutes = ({ auth, shared, secure }: SharedRoutesDeps) => {
     );
 };
 
+const visitOf = ({ token }: { token: string }, { headers }: Request): Visit => ({
+  token,
+  language: pageLanguageOf(headers.get("accept-language") ?? ""),
+});
+
 type ResponseSettings = { status?: number | string; headers: Record<string, string | number> };
 
 /** Sends a page with its own headers instead of the site's. */
@@ -113,6 +119,7 @@ function send({ status, headers, body }: Page, request: Request, set: ResponseSe
   // The page's policy decides who may frame it.
   delete set.headers["x-frame-options"];
   Object.assign(set.headers, headers);
+  addVary(set.headers, "Accept-Language");
   set.status = status;
   if (typeof body === "string") return new Response(body, { status });
   addVary(set.headers, "Accept-Encoding");

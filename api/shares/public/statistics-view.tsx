@@ -1,6 +1,7 @@
 /** What the page of shared statistics contains. */
 import { PERIODS } from "../../../shared/contracts/periods.ts";
 import { readableUrl } from "../../../shared/contracts/readable-host.ts";
+import type { Text } from "../../../shared/languages/messages.ts";
 import { Card } from "../../../shared/statistics/card.tsx";
 import { type Point, untilNow } from "../../../shared/statistics/chart-series.ts";
 import { StatCards } from "../../../shared/statistics/stat-cards.tsx";
@@ -14,73 +15,73 @@ import { ValueList, ValueText } from "../../../shared/statistics/value-list.tsx"
 import { WorldMap } from "../../../shared/statistics/world-map.tsx";
 import { type Brand, toLogoUrl } from "../../branding/model.ts";
 import type { SharedStatistics, SharedView } from "../model.ts";
+import type { PageLanguage } from "./page-language.ts";
 
-const PERIOD_NAMES: Readonly<Record<string, string>> = {
-  "24h": "24 hours",
-  "7d": "7 days",
-  "30d": "30 days",
-  "90d": "90 days",
-  all: "All time",
-};
-
-/** Titles of lists of values; of others, the dimension's name. */
-const TITLES: Readonly<Record<string, string>> = {
-  country: "Countries",
-  region: "Regions",
-  city: "Cities",
-  continent: "Continents",
-  device: "Devices",
-  browser: "Browsers",
-  os: "Systems",
-  language: "Languages",
-  referrer: "Referrers",
-  referrer_path: "Referring pages",
-  host: "Visited hosts",
-  utm_source: "UTM sources",
-  utm_medium: "UTM mediums",
-  utm_campaign: "UTM campaigns",
-  utm_term: "UTM terms",
-  utm_content: "UTM contents",
-};
+/** What is unknown of a visit, as the API names it in values of these dimensions. */
+const UNKNOWN = { text: "Unknown", dimensions: ["browser", "os", "region", "city"] };
 
 /** Maximum points with a tooltip each; the table has all of them. */
 const TITLED_POINTS_MAX = 100;
 
-export const titleOf = ({ name, short_url }: SharedStatistics): string =>
-  name ?? (short_url === null ? "All links" : readableUrl(short_url));
+export const titleOf = ({ name, short_url }: SharedStatistics, { texts }: PageLanguage): string =>
+  name ?? (short_url === null ? texts.all_links() : readableUrl(short_url));
 
-export function StatisticsView({ view: { statistics, countries, brand } }: { view: SharedView }) {
-  const { name, short_url, summary, timezone, breakdowns, complete_from } = statistics;
+/** A part of the page, in its language. */
+type Translated = { language: PageLanguage };
+
+export function StatisticsView({
+  view: { statistics, countries, brand },
+  language,
+}: { view: SharedView } & Translated) {
+  const { name, short_url, summary, breakdowns } = statistics;
   return (
     <main className="page">
       <header>
-        {brand !== undefined && <BrandLine brand={brand} />}
-        <h1>{titleOf(statistics)}</h1>
+        {brand !== undefined && <BrandLine brand={brand} language={language} />}
+        <h1>{titleOf(statistics, language)}</h1>
         {name !== null && short_url !== null && <p className="intro">{readableUrl(short_url)}</p>}
       </header>
-      <RangeBar statistics={statistics} />
-      <Card title="Clicks over time">
+      <RangeBar statistics={statistics} language={language} />
+      <Card title={language.texts.chart()}>
         <StatCards totals={summary} names={["total_clicks", "unique_clicks", "clicks_per_day"]} />
-        <Times points={untilNow(statistics.clicks_over_time)} />
+        <Times points={untilNow(statistics.clicks_over_time)} language={language} />
       </Card>
       <div className="grid-cards">
         {breakdowns.map((breakdown) => (
-          <Breakdown key={breakdown.by} breakdown={breakdown} countries={countries} />
+          <Breakdown
+            key={breakdown.by}
+            breakdown={breakdown}
+            countries={countries}
+            language={language}
+          />
         ))}
       </div>
-      <footer className="hint">
-        Times in {timezone}. Bots and prefetches are not counted. Counts are up to a minute old.
-        {complete_from !== undefined &&
-          ` Breakdowns count clicks from ${complete_from.slice(0, 10)} on.`}
-      </footer>
+      <footer className="hint">{describeCounting(statistics, language)}</footer>
     </main>
   );
 }
 
-const BrandLine = ({ brand: { name, logo } }: { brand: Brand }) =>
+/** Says what the counts are of. */
+function describeCounting(
+  { timezone, complete_from }: SharedStatistics,
+  { code, texts }: PageLanguage,
+): string {
+  const sentences = [texts.times({ timezone }), texts.counting()];
+  if (complete_from !== undefined) {
+    const days = new Intl.DateTimeFormat(code, { dateStyle: "medium", timeZone: "UTC" });
+    const day = new Date(`${complete_from.slice(0, 10)}T00:00:00Z`);
+    sentences.push(texts.complete_from({ date: days.format(day) }));
+  }
+  return sentences.join(" ");
+}
+
+const BrandLine = ({
+  brand: { name, logo },
+  language: { texts },
+}: { brand: Brand } & Translated) =>
   name === null && logo === null ? null : (
     <div className="brand">
-      {logo !== null && <img src={toLogoUrl(logo)} alt={name === null ? "Logo" : ""} />}
+      {logo !== null && <img src={toLogoUrl(logo)} alt={name === null ? texts.logo() : ""} />}
       {name !== null && <span>{name}</span>}
     </div>
   );
@@ -89,28 +90,31 @@ const BrandLine = ({ brand: { name, logo } }: { brand: Brand }) =>
  * Links and a form that choose the range. Their addresses are relative, so that the page, which is
  * compressed, does not contain its secret address.
  */
-function RangeBar({ statistics }: { statistics: SharedStatistics }) {
+function RangeBar({
+  statistics,
+  language: { texts },
+}: { statistics: SharedStatistics } & Translated) {
   const { period, timezone, clicks_over_time: points } = statistics;
   return (
     <div className="range">
-      <nav className="segmented" aria-label="Period">
+      <nav className="segmented" aria-label={texts.period()}>
         {PERIODS.map((each) => (
           <a
             key={each}
             href={`?${new URLSearchParams({ period: each, timezone }).toString()}`}
             aria-current={each === period ? "page" : undefined}
           >
-            {PERIOD_NAMES[each]}
+            {texts.periods[each]()}
           </a>
         ))}
       </nav>
-      <form className="range" aria-label="Dates">
-        <Field name="start_date" label="From" type="date" value={dateOf(points[0])} />
-        <Field name="end_date" label="To" type="date" value={dateOf(points.at(-1))} />
-        <Field name="timezone" label="Time zone" list="zones" value={timezone} />
+      <form className="range" aria-label={texts.dates()}>
+        <Field name="start_date" label={texts.from()} type="date" value={dateOf(points[0])} />
+        <Field name="end_date" label={texts.to()} type="date" value={dateOf(points.at(-1))} />
+        <Field name="timezone" label={texts.timezone()} list="zones" value={timezone} />
         <datalist id="zones" />
         <button type="submit" className="button button-plain">
-          Show
+          {texts.show()}
         </button>
       </form>
     </div>
@@ -129,59 +133,75 @@ const Field = ({ name, label, value, ...input }: FieldProps) => (
   </div>
 );
 
-const Times = ({ points }: { points: readonly Point[] }) => (
-  <>
-    <div className="chart-head">
-      <Legend earlier={undefined} />
-    </div>
-    <div className="chart">
-      <ChartDrawing
-        points={points}
-        earlier={undefined}
-        hasTitles={points.length <= TITLED_POINTS_MAX}
-      />
-      <div className="tooltip" role="status" />
-    </div>
-    <details>
-      <summary>As a table</summary>
-      <div
-        className="table-scroll table-tall"
-        tabIndex={0}
-        role="region"
-        aria-label="Clicks over time"
-      >
-        <table className="points">
-          <thead>
-            <tr>
-              {pointColumns(undefined).map((name) => (
-                <th key={name} scope="col">
-                  {name}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            <PointRows points={points} earlier={undefined} />
-          </tbody>
-        </table>
+function Times({
+  points,
+  language: { texts, statistics },
+}: { points: readonly Point[] } & Translated) {
+  return (
+    <>
+      <div className="chart-head">
+        <Legend earlier={undefined} />
       </div>
-    </details>
-  </>
-);
+      {/* The script gives the chart this label, once it can be read by keys. */}
+      <div className="chart" data-label={texts.chart_label({ points: points.length })}>
+        <ChartDrawing
+          points={points}
+          earlier={undefined}
+          hasTitles={points.length <= TITLED_POINTS_MAX}
+        />
+        <div className="tooltip" role="status" />
+      </div>
+      <details>
+        <summary>{texts.as_table()}</summary>
+        <div
+          className="table-scroll table-tall"
+          tabIndex={0}
+          role="region"
+          aria-label={texts.chart()}
+        >
+          <table className="points">
+            <thead>
+              <tr>
+                {pointColumns(undefined, statistics).map((name) => (
+                  <th key={name} scope="col">
+                    {name}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              <PointRows points={points} earlier={undefined} />
+            </tbody>
+          </table>
+        </div>
+      </details>
+    </>
+  );
+}
 
 function Breakdown({
   breakdown: { by, data },
   countries,
+  language: { texts, statistics },
 }: {
   breakdown: SharedStatistics["breakdowns"][number];
   countries: SharedView["countries"];
-}) {
-  const title = TITLES[by] ?? by;
+} & Translated) {
+  const titles: Readonly<Record<string, Text>> = texts.dimensions;
+  const title = titles[by]?.() ?? by;
+  const isUnknown = (value: string | undefined) =>
+    UNKNOWN.dimensions.includes(by) && value === UNKNOWN.text;
   const list = (
     <ValueList
       rows={data}
       label={title}
-      renderName={({ values }) => <ValueText values={values} dimension={by} />}
+      renderName={({ values }) => (
+        <ValueText
+          values={values}
+          dimension={by}
+          name={isUnknown(values[by]) ? statistics.translate("unknown") : undefined}
+        />
+      )}
     />
   );
   return by === "country" && countries !== undefined ? (

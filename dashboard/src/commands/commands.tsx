@@ -2,6 +2,7 @@
  * Commands available on every page, by keys and from buttons: a new link, the palette and the list
  * of shortcuts.
  */
+import { useIsFetching } from "@tanstack/react-query";
 import { lazy, type ReactNode, Suspense, useEffect, useState } from "react";
 import { useLocation } from "wouter";
 
@@ -12,6 +13,7 @@ import {
   type NewLinkStart,
 } from "../data/commands.ts";
 import { useCanWrite } from "../data/session.ts";
+import { t } from "../languages/translate.ts";
 import { Dialog } from "../ui/dialog.tsx";
 import { Loading } from "../ui/states.tsx";
 import { CreatedLinkPanel } from "./created-link.tsx";
@@ -52,13 +54,13 @@ export function CommandsProvider({ children }: { children: ReactNode }) {
     search: () => focusSearch() || commands.openPalette(),
   };
   useShortcuts((command) => run[command]());
-  useIdlePreload(canWrite);
   // Closes the panel when another page opens.
   useEffect(() => setCreated(undefined), [location]);
 
   return (
     <CommandsContext value={commands}>
       {children}
+      <IdlePreload canWrite={canWrite} />
       <Suspense fallback={<LoadingDialog onClose={close} />}>
         {open?.kind === "create" && (
           <EditDialog
@@ -85,8 +87,8 @@ export function CommandsProvider({ children }: { children: ReactNode }) {
 }
 
 const LoadingDialog = ({ onClose }: { onClose: () => void }) => (
-  <Dialog title="Loading" onClose={onClose}>
-    <Loading label="the form" />
+  <Dialog title={t("commands.loading")} onClose={onClose}>
+    <Loading label={t("commands.loadingForm")} />
   </Dialog>
 );
 
@@ -126,9 +128,14 @@ function focusSearch(): boolean {
   return field !== null;
 }
 
-/** Loads what most visits need next, after the page has rendered and the browser is idle. */
-function useIdlePreload(canWrite: boolean): void {
+/**
+ * Loads what most visits need next, when the browser is idle and the page has its data: scripts
+ * would delay that.
+ */
+function IdlePreload({ canWrite }: { canWrite: boolean }) {
+  const isFetching = useIsFetching() > 0;
   useEffect(() => {
+    if (isFetching) return undefined;
     const load = () =>
       void Promise.all([canWrite && loadEditor(), loadPalette()]).catch(() => undefined);
     // Safari does not support idle callbacks.
@@ -138,7 +145,8 @@ function useIdlePreload(canWrite: boolean): void {
     }
     const handle = requestIdleCallback(load);
     return () => cancelIdleCallback(handle);
-  }, [canWrite]);
+  }, [canWrite, isFetching]);
+  return null;
 }
 
 const PRELOAD_DELAY_MS = 1_000;

@@ -5,6 +5,7 @@ import { useEffect, useId, useLayoutEffect, useRef, useState } from "react";
 import type { CreatedLink } from "../data/commands.ts";
 import { getBasePath } from "../data/http.ts";
 import { useAccountContext } from "../data/session.ts";
+import { t } from "../languages/translate.ts";
 import { CopyButton, IconButton } from "../ui/button.tsx";
 
 type PanelProps = { created: CreatedLink; onClose: () => void };
@@ -30,14 +31,14 @@ export function CreatedLinkPanel({ created: { link, copied }, onClose }: PanelPr
   }, []);
   useEffect(() => {
     void copied.then((done) =>
-      setOutcome(done ? "Copied to the clipboard." : "Press Ctrl C or ⌘ C to copy it."),
+      setOutcome(done ? t("commands.created.copied") : t("commands.created.press")),
     );
   }, [copied]);
   return (
     <section
       ref={panel}
       className="created"
-      aria-label="New short URL"
+      aria-label={t("commands.created.label")}
       onKeyDown={(event) => {
         if (event.key === "Escape") onClose();
       }}
@@ -45,14 +46,14 @@ export function CreatedLinkPanel({ created: { link, copied }, onClose }: PanelPr
       <img
         className="created-qr"
         src={`${getBasePath(scope)}/v1/links/${link.id}/qr?format=svg&size=256`}
-        alt={`QR code of ${link.short_url}`}
+        alt={t("commands.created.qr", { url: link.short_url })}
       />
       <div className="created-text">
-        <strong>The link is ready</strong>
+        <strong>{t("commands.created.ready")}</strong>
         <input
           ref={field}
           readOnly
-          aria-label="Short URL"
+          aria-label={t("commands.created.url")}
           aria-describedby={statusId}
           value={link.short_url}
           onFocus={({ currentTarget }) => {
@@ -62,15 +63,15 @@ export function CreatedLinkPanel({ created: { link, copied }, onClose }: PanelPr
           }}
         />
         <div className="created-foot">
-          <CopyButton text={link.short_url} label="Copy">
-            Copy
+          <CopyButton text={link.short_url} label={t("ui.copy")}>
+            {t("ui.copy")}
           </CopyButton>
           <span id={statusId} role="status" className="hint">
             {outcome}
           </span>
         </div>
       </div>
-      <IconButton label="Dismiss" onClick={onClose}>
+      <IconButton label={t("commands.created.dismiss")} onClick={onClose}>
         <X aria-hidden />
       </IconButton>
     </section>

@@ -4,7 +4,6 @@ import { matchItems, moveActive, type PaletteItem, readDestination } from "./pal
 
 const newItem = (name: string, detail: string): PaletteItem => ({
   id: name,
-  group: "Actions",
   name,
   detail,
   onSelect: () => undefined,

@@ -4,10 +4,9 @@ import { completeUrl, isWebUrl } from "../data/destination.ts";
 export type PaletteItem = {
   /** Identifies it in the list. */
   id: string;
-  group: "Links" | "Actions" | "Pages";
   name: string;
   /** Further words that find it, or other information about it. */
-  detail?: string;
+  detail: string;
   onSelect: () => void;
 };
 
@@ -17,7 +16,7 @@ export type PaletteItem = {
  */
 export function matchItems(items: readonly PaletteItem[], text: string): PaletteItem[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-  return items.filter(({ name, detail = "" }) => {
+  return items.filter(({ name, detail }) => {
     const own = `${name} ${detail}`.toLowerCase();
     return words.every((word) => own.includes(word));
   });

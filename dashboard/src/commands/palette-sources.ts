@@ -4,28 +4,37 @@ import { useLocation } from "wouter";
 import { useCommands } from "../data/commands.ts";
 import { getErrorMessage } from "../data/errors.ts";
 import { useAccountContext, useCanWrite, useSignOut } from "../data/session.ts";
+import { t } from "../languages/translate.ts";
 import { MAIN_ITEMS, settingsItems } from "../nav-items.ts";
 import { applyTheme, THEMES } from "../ui/theme.ts";
 import { toast } from "../ui/toast.tsx";
 import { type PaletteItem, readDestination } from "./palette-items.ts";
 
-const THEME_NAMES = { system: "System theme", light: "Light theme", dark: "Dark theme" } as const;
+const THEME_NAMES = {
+  system: "commands.themes.system",
+  light: "commands.themes.light",
+  dark: "commands.themes.dark",
+} as const;
+
+const SWITCHES = { live: "commands.switchToLive", test: "commands.switchToTest" } as const;
 
 export function usePages(): PaletteItem[] {
   const { account } = useAccountContext();
   const [, navigate] = useLocation();
   return [...MAIN_ITEMS, ...settingsItems(account.role)].map(({ path, name }) => ({
     id: path,
-    group: "Pages",
-    name,
-    detail: "Page",
+    name: t(name),
+    detail: t("commands.page"),
     onSelect: () => navigate(path),
   }));
 }
 
-const action = (name: string, onSelect: () => void, detail = "Action"): PaletteItem => ({
+const action = (
+  name: string,
+  onSelect: () => void,
+  detail = t("commands.action"),
+): PaletteItem => ({
   id: `${name} ${detail}`,
-  group: "Actions",
   name,
   detail,
   onSelect,
@@ -42,22 +51,24 @@ export function useActions(text: string): PaletteItem[] {
   const otherMode = mode === "live" ? "test" : "live";
   return [
     ...(canWrite && url !== undefined
-      ? [action("New link to", () => createLink({ url }), text.trim())]
+      ? [action(t("commands.newLinkTo"), () => createLink({ url }), text.trim())]
       : []),
     ...(canWrite
       ? [
-          action("New link", () => createLink()),
-          action("Import links", () => navigate("/links/import")),
+          action(t("commands.newLink"), () => createLink()),
+          action(t("commands.importLinks"), () => navigate("/links/import")),
         ]
       : []),
-    action("Keyboard shortcuts", openShortcuts),
-    action(`Switch to ${otherMode} mode`, () => navigate(`~/${account.id}/${otherMode}/links`)),
+    action(t("commands.shortcuts"), openShortcuts),
+    action(t(SWITCHES[otherMode]), () => navigate(`~/${account.id}/${otherMode}/links`)),
     ...session.accounts
       .filter(({ id }) => id !== account.id)
-      .map(({ id, name }) => action(name, () => navigate(`~/${id}/${mode}/links`), "Account")),
-    ...THEMES.map((theme) => action(THEME_NAMES[theme], () => applyTheme(theme))),
+      .map(({ id, name }) =>
+        action(name, () => navigate(`~/${id}/${mode}/links`), t("commands.account")),
+      ),
+    ...THEMES.map((theme) => action(t(THEME_NAMES[theme]), () => applyTheme(theme))),
     action(
-      "Sign out",
+      t("shell.signOut"),
       () => void signOut().catch((error: unknown) => toast(getErrorMessage(error), "error")),
     ),
   ];

@@ -8,6 +8,7 @@ import { readableUrl } from "../../../shared/contracts/readable-host.ts";
 import { getErrorMessage } from "../data/errors.ts";
 import { getBasePath, getJson } from "../data/http.ts";
 import { useAccountContext } from "../data/session.ts";
+import { t } from "../languages/translate.ts";
 import { useDebounced } from "../ui/debounced.ts";
 import { Dialog } from "../ui/dialog.tsx";
 import { matchItems, moveActive, type PaletteItem } from "./palette-items.ts";
@@ -51,11 +52,11 @@ export function Palette({ onClose }: { onClose: () => void }) {
   }, [current, items.length]);
 
   return (
-    <Dialog title="Commands" onClose={onClose}>
+    <Dialog title={t("shell.commands")} onClose={onClose}>
       <form role="search" onSubmit={(event) => event.preventDefault()}>
         <input
           role="combobox"
-          aria-label="Pages, actions and links"
+          aria-label={t("commands.palette.label")}
           aria-expanded
           aria-controls={listId}
           aria-autocomplete="list"
@@ -63,7 +64,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
           autoComplete="off"
           spellCheck={false}
           maxLength={SEARCH_LENGTH_MAX}
-          placeholder="Find pages, actions and links"
+          placeholder={t("commands.palette.placeholder")}
           value={text}
           onChange={(event) => {
             setText(event.target.value);
@@ -98,7 +99,13 @@ type ItemListProps = {
 };
 
 const ItemList = ({ ref, id, items, current, onActive, onSelect }: ItemListProps) => (
-  <ul ref={ref} id={id} role="listbox" aria-label="Found" className="palette-list">
+  <ul
+    ref={ref}
+    id={id}
+    role="listbox"
+    aria-label={t("commands.palette.found")}
+    className="palette-list"
+  >
     {items.map((item, i) => (
       <li
         key={item.id}
@@ -109,7 +116,7 @@ const ItemList = ({ ref, id, items, current, onActive, onSelect }: ItemListProps
         onClick={() => onSelect(item)}
       >
         <span className="palette-name">{item.name}</span>
-        <span className="palette-detail">{item.detail ?? item.group}</span>
+        <span className="palette-detail">{item.detail}</span>
       </li>
     ))}
   </ul>
@@ -119,8 +126,8 @@ type LinkItems = { items: PaletteItem[]; loading: boolean; error: unknown };
 
 const describeState = (count: number, { loading, error }: LinkItems): string => {
   if (error !== null) return getErrorMessage(error);
-  if (loading) return "Searching links …";
-  return count === 0 ? "Nothing found." : "";
+  if (loading) return t("commands.palette.searching");
+  return count === 0 ? t("commands.palette.nothing") : "";
 };
 
 /**
@@ -152,7 +159,6 @@ function useLinkItems(text: string): LinkItems {
     const short = readableUrl(link.short_url);
     return {
       id: link.id,
-      group: "Links",
       name: short,
       detail: link.title ?? link.original_url,
       onSelect: () => navigate(`/links/${link.id}`),

@@ -1,5 +1,6 @@
 import { useState } from "react";
 
+import { t } from "../languages/translate.ts";
 import { Dialog } from "../ui/dialog.tsx";
 import { CheckField } from "../ui/field.tsx";
 import { readSingleKeys, saveSingleKeys, SHORTCUTS } from "./shortcuts.ts";
@@ -7,22 +8,22 @@ import { readSingleKeys, saveSingleKeys, SHORTCUTS } from "./shortcuts.ts";
 export function ShortcutsDialog({ onClose }: { onClose: () => void }) {
   const [singleKeys, setSingleKeys] = useState(readSingleKeys);
   return (
-    <Dialog title="Keyboard shortcuts" onClose={onClose}>
+    <Dialog title={t("commands.shortcuts")} onClose={onClose}>
       <dl className="shortcuts">
         {SHORTCUTS.map(({ keys, meaning }) => (
           <div key={meaning}>
             <dt>
               {keys.map((key) => (
-                <kbd key={key}>{key}</kbd>
+                <kbd key={key}>{key === "Ctrl" ? t("commands.ctrl") : key}</kbd>
               ))}
             </dt>
-            <dd>{meaning}</dd>
+            <dd>{t(meaning)}</dd>
           </div>
         ))}
       </dl>
       <CheckField
-        label="Single keys are shortcuts"
-        hint="Switch this off if you dictate, or press keys by accident."
+        label={t("commands.singleKeys")}
+        hint={t("commands.singleKeysHint")}
         checked={singleKeys}
         onChange={({ target: { checked } }) => {
           saveSingleKeys(checked);

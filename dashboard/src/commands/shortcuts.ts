@@ -1,14 +1,15 @@
 /** Keyboard shortcuts: the command of each key, and where keys are typed text instead. */
+import type { TextKey } from "../languages/catalogues.ts";
 
 export type Command = "create" | "palette" | "search" | "shortcuts";
 
 /** All shortcuts, in the order of the list. */
-export const SHORTCUTS: readonly { keys: readonly string[]; meaning: string }[] = [
-  { keys: ["c"], meaning: "New link" },
-  { keys: ["/"], meaning: "Search links" },
-  { keys: ["Ctrl", "K"], meaning: "Commands: pages, actions and links; ⌘ K on a Mac" },
-  { keys: ["?"], meaning: "These shortcuts" },
-  { keys: ["Esc"], meaning: "Close a dialog; asks before what you have entered is lost" },
+export const SHORTCUTS: readonly { keys: readonly string[]; meaning: TextKey }[] = [
+  { keys: ["c"], meaning: "commands.meanings.create" },
+  { keys: ["/"], meaning: "commands.meanings.search" },
+  { keys: ["Ctrl", "K"], meaning: "commands.meanings.palette" },
+  { keys: ["?"], meaning: "commands.meanings.shortcuts" },
+  { keys: ["Esc"], meaning: "commands.meanings.close" },
 ];
 
 const SINGLE_KEYS: Readonly<Record<string, Command>> = {

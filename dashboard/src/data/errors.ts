@@ -1,5 +1,7 @@
 /** Classifies errors and turns them into messages for users. */
 import { ShorthopError } from "../../../clients/typescript/src/index.ts";
+import { translateService } from "../languages/service.ts";
+import { t } from "../languages/translate.ts";
 
 export const isSignedOut = (error: unknown): boolean =>
   error instanceof ShorthopError && error.status === 401;
@@ -12,6 +14,6 @@ export const isRateLimited = (error: unknown): boolean =>
 
 /** Returns the API's message for an error response, or a generic one when there was no response. */
 export function getErrorMessage(error: unknown): string {
-  if (error instanceof ShorthopError && error.status > 0) return error.message;
-  return "The service cannot be reached. Check your connection and try again.";
+  if (error instanceof ShorthopError && error.status > 0) return translateService(error.message);
+  return t("data.unreachable");
 }

@@ -8,6 +8,8 @@ import { newPassword, type Role, userName } from "../../../shared/contracts/user
 import { getErrorMessage } from "../data/errors.ts";
 import { getJson, send } from "../data/http.ts";
 import { type Session, SESSION_KEY, useSignOut } from "../data/session.ts";
+import { strong } from "../languages/tags.tsx";
+import { rich, t } from "../languages/translate.ts";
 import { Button } from "../ui/button.tsx";
 import { TextField } from "../ui/field.tsx";
 import { Logo } from "../ui/logo.tsx";
@@ -33,8 +35,8 @@ export function InvitationPage({ token, session }: { token: string; session: Ses
     <main className="auth-page">
       <div className="auth-card">
         <Logo />
-        <h1>Invitation</h1>
-        <QueryBoundary query={invitation} label="the invitation" lines={2}>
+        <h1>{t("invitation.title")}</h1>
+        <QueryBoundary query={invitation} label={t("invitation.loading")} lines={2}>
           {(data) => (
             <AcceptForm
               path={path}
@@ -61,7 +63,11 @@ function AcceptForm({ path, invitation, session, onSignIn }: AcceptFormProps) {
   const accept = useAccept(path, invitation.email);
   const intro = (
     <p>
-      You have been invited to <strong>{invitation.account_name}</strong> as {invitation.role}.
+      {rich("invitation.intro", {
+        account: invitation.account_name,
+        role: t(`settings.members.role.${invitation.role}`),
+        strong,
+      })}
     </p>
   );
   const alert = accept.error !== null && <Alert>{getErrorMessage(accept.error)}</Alert>;
@@ -125,16 +131,14 @@ function SignedInChoice({ email, session, loading, onJoin }: SignedInChoiceProps
   if (session.user.email === email) {
     return (
       <Button variant="primary" loading={loading} onClick={onJoin}>
-        Join as {session.user.email}
+        {t("invitation.joinAs", { email: session.user.email })}
       </Button>
     );
   }
   return (
     <>
-      <p>
-        This invitation is for {email}, but you are signed in as {session.user.email}.
-      </p>
-      <Button onClick={() => void signOut()}>Sign out</Button>
+      <p>{t("invitation.otherUser", { invited: email, email: session.user.email })}</p>
+      <Button onClick={() => void signOut()}>{t("shell.signOut")}</Button>
     </>
   );
 }
@@ -158,15 +162,15 @@ function NewUserForm({ email, loading, intro, alert, onSubmit, onSignIn }: NewUs
       onSubmit={(event) => void form.handleSubmit((values) => onSubmit(values))(event)}
     >
       {intro}
-      <TextField label="E-mail address" value={email} readOnly autoComplete="username" />
+      <TextField label={t("signIn.email")} value={email} readOnly autoComplete="username" />
       <TextField
-        label="Your name"
+        label={t("invitation.name")}
         autoComplete="name"
         error={errors.name?.message}
         {...form.register("name", { validate: validateWith(userName) })}
       />
       <TextField
-        label="Choose a password"
+        label={t("invitation.password")}
         type="password"
         autoComplete="new-password"
         error={errors.password?.message}
@@ -174,9 +178,9 @@ function NewUserForm({ email, loading, intro, alert, onSubmit, onSignIn }: NewUs
       />
       {alert}
       <Button type="submit" variant="primary" loading={loading}>
-        Join
+        {t("invitation.join")}
       </Button>
-      <Button onClick={onSignIn}>I have a password already</Button>
+      <Button onClick={onSignIn}>{t("invitation.known")}</Button>
     </form>
   );
 }

@@ -1,11 +1,12 @@
 import { Link } from "wouter";
 
+import { t } from "../languages/translate.ts";
 import { Empty } from "../ui/states.tsx";
 
 export const NotFoundPage = () => (
-  <Empty title="Page not found">
+  <Empty title={t("shell.notFound")}>
     <p>
-      <Link href="~/">Go to your links</Link>
+      <Link href="~/">{t("shell.goToLinks")}</Link>
     </p>
   </Empty>
 );

@@ -6,6 +6,7 @@ import { useLocation } from "wouter";
 import { getErrorMessage } from "../data/errors.ts";
 import { send } from "../data/http.ts";
 import { SESSION_KEY } from "../data/session.ts";
+import { t } from "../languages/translate.ts";
 import { Button } from "../ui/button.tsx";
 import { TextField } from "../ui/field.tsx";
 import { Logo } from "../ui/logo.tsx";
@@ -34,9 +35,9 @@ export function SignInPage({ email: initialEmail = "" }: { email?: string }) {
     <main className="auth-page">
       <form className="auth-card" onSubmit={submit}>
         <Logo />
-        <h1>Sign in</h1>
+        <h1>{t("signIn.title")}</h1>
         <TextField
-          label="E-mail address"
+          label={t("signIn.email")}
           type="email"
           autoComplete="username"
           required
@@ -45,7 +46,7 @@ export function SignInPage({ email: initialEmail = "" }: { email?: string }) {
           onChange={(event) => setEmail(event.target.value)}
         />
         <TextField
-          label="Password"
+          label={t("signIn.password")}
           type="password"
           autoComplete="current-password"
           required
@@ -54,12 +55,9 @@ export function SignInPage({ email: initialEmail = "" }: { email?: string }) {
         />
         {signIn.error !== null && <Alert>{getErrorMessage(signIn.error)}</Alert>}
         <Button type="submit" variant="primary" loading={signIn.isPending}>
-          Sign in
+          {t("signIn.title")}
         </Button>
-        <p className="hint">
-          No account yet? Ask an account owner for an invitation. Forgot your password? Ask the
-          operator of this service.
-        </p>
+        <p className="hint">{t("signIn.hint")}</p>
       </form>
     </main>
   );

@@ -5,7 +5,9 @@ import type { ReactNode } from "react";
 import type { ResponseBody } from "../../../clients/typescript/src/index.ts";
 import { getClient } from "../data/http.ts";
 import { useAccountContext } from "../data/session.ts";
-import { formatCount, formatDateTime } from "../ui/format.ts";
+import type { TextKey } from "../languages/catalogues.ts";
+import { t } from "../languages/translate.ts";
+import { formatDateTime, formatTime } from "../ui/format.ts";
 import { Card, Page } from "../ui/page.tsx";
 import { QueryBoundary } from "../ui/states.tsx";
 
@@ -14,62 +16,63 @@ type Quota = Limits["quotas"][number];
 
 const POLL_MS = 5_000;
 
-const LIMIT_NAMES: Readonly<Record<string, string>> = {
-  burst: "Requests per second",
-  minute: "Requests per minute",
-  day: "Requests per day",
+const HOUR_SECONDS = 3_600;
+
+const LIMIT_NAMES: Readonly<Record<string, TextKey>> = {
+  burst: "usage.limits.burst",
+  minute: "usage.limits.minute",
+  day: "usage.limits.day",
 };
 
-const QUOTA_NAMES: Readonly<Record<Quota["name"], string>> = {
-  links_per_day: "Links created per day",
-  invitations_per_day: "Invitations per day",
-  domains: "Domains",
-  api_keys: "API keys",
-  live_streams: "Concurrent live views",
+const QUOTA_NAMES: Readonly<Record<Quota["name"], TextKey>> = {
+  links_per_day: "usage.quotas.links",
+  invitations_per_day: "usage.quotas.invitations",
+  domains: "shell.pages.domains",
+  api_keys: "shell.pages.keys",
+  live_streams: "usage.quotas.live",
 };
 
 /** Hints for quotas without a window: how to free up capacity. */
-const QUOTA_HINTS: Readonly<Partial<Record<Quota["name"], string>>> = {
-  domains: "Remove a domain to add another.",
-  api_keys: "Revoked and expired keys do not count.",
-  live_streams: "Close a page with live clicks to open another.",
+const QUOTA_HINTS: Readonly<Partial<Record<Quota["name"], TextKey>>> = {
+  domains: "usage.hints.domains",
+  api_keys: "usage.hints.keys",
+  live_streams: "usage.hints.live",
 };
 
 export function UsagePage() {
   const { scope, account, mode } = useAccountContext();
   const limits = useQuery({
-    queryKey: ["limits", scope],
+    queryKey: [t("usage.loading"), scope],
     queryFn: () => getClient(scope).limits(),
     refetchInterval: POLL_MS,
   });
   return (
     <Page
-      title="Usage"
-      intro={`Quotas and API rate limits of ${account.name} in ${mode} mode, on the ${account.plan} plan.`}
+      title={t("shell.pages.usage")}
+      intro={t(mode === "live" ? "usage.introLive" : "usage.introTest", {
+        account: account.name,
+        plan: account.plan,
+      })}
     >
-      <QueryBoundary query={limits} label="limits" lines={7}>
+      <QueryBoundary query={limits} label={t("usage.loading")} lines={7}>
         {(data) => (
           <div className="usage">
-            <Card title="Quotas">
-              <p className="hint">Shared by the dashboard and the API.</p>
-              <ul className="limits">
+            <Card title={t("usage.quotasTitle")}>
+              <p className="hint">{t("usage.quotasHint")}</p>
+              <ul className={t("usage.loading")}>
                 {data.quotas.map((quota) => (
-                  <UsageRow key={quota.name} name={QUOTA_NAMES[quota.name]} usage={quota}>
+                  <UsageRow key={quota.name} name={t(QUOTA_NAMES[quota.name])} usage={quota}>
                     {describeQuota(quota)}
                   </UsageRow>
                 ))}
               </ul>
             </Card>
-            <Card title="API requests">
-              <p className="hint">Requests with API keys. The dashboard does not count.</p>
-              <ul className="limits">
+            <Card title={t("usage.requestsTitle")}>
+              <p className="hint">{t("usage.requestsHint")}</p>
+              <ul className={t("usage.loading")}>
                 {data.limits.map((limit) => (
-                  <UsageRow
-                    key={limit.name}
-                    name={LIMIT_NAMES[limit.name] ?? limit.name}
-                    usage={limit}
-                  >
-                    {describeWindow(limit, "request")}
+                  <UsageRow key={limit.name} name={limitName(limit.name)} usage={limit}>
+                    {describeWindow(limit, "usage.startsWithRequest")}
                   </UsageRow>
                 ))}
               </ul>
@@ -97,12 +100,10 @@ function UsageRow({
     <li>
       <div className="limit-line">
         <span>{name}</span>
-        <span>
-          {formatCount(used)} of {formatCount(limit)}
-        </span>
+        <span>{t("usage.of", { used, limit })}</span>
       </div>
       <meter
-        aria-label={`${name}: ${formatCount(used)} of ${formatCount(limit)} used`}
+        aria-label={t("usage.meter", { name, used, limit })}
         min={0}
         max={limit}
         value={used}
@@ -114,28 +115,32 @@ function UsageRow({
   );
 }
 
-const describeQuota = (quota: Quota): string =>
-  quota.window === null || quota.reset === null
-    ? (QUOTA_HINTS[quota.name] ?? "")
-    : describeWindow({ ...quota, window: quota.window, reset: quota.reset }, "use");
-
-const describeWindow = (
-  { limit, remaining, window, reset }: Usage & { window: number; reset: number },
-  trigger: string,
-): string =>
-  limit === remaining
-    ? `The ${formatWindow(window)} window starts with the next ${trigger}.`
-    : `Resets ${formatReset(reset, window)}.`;
-
-function formatWindow(seconds: number): string {
-  if (seconds % 3_600 === 0) return `${seconds / 3_600}-hour`;
-  return `${seconds}-second`;
+function limitName(name: string): string {
+  const key = LIMIT_NAMES[name];
+  return key === undefined ? name : t(key);
 }
 
-/** Formats the time of a reset, with the date for windows of more than an hour. */
-function formatReset(reset: number, window: number): string {
+function describeQuota(quota: Quota): string {
+  const { window, reset } = quota;
+  if (window !== null && reset !== null) {
+    return describeWindow({ ...quota, window, reset }, "usage.startsWithUse");
+  }
+  const hint = QUOTA_HINTS[quota.name];
+  return hint === undefined ? "" : t(hint);
+}
+
+/** Says when a window ends, with the date for those of more than an hour; `start` is the text of one that has not begun. */
+function describeWindow(
+  { limit, remaining, window, reset }: Usage & { window: number; reset: number },
+  start: "usage.startsWithUse" | "usage.startsWithRequest",
+): string {
+  if (limit === remaining) {
+    return window % HOUR_SECONDS === 0
+      ? t(`${start}.hours`, { count: window / HOUR_SECONDS })
+      : t(`${start}.seconds`, { count: window });
+  }
   const time = new Date(reset * 1_000);
-  return window > 3_600
-    ? formatDateTime(time.toISOString())
-    : `at ${time.toLocaleTimeString("en")}`;
+  return window > HOUR_SECONDS
+    ? t("usage.resets", { time: formatDateTime(time.toISOString()) })
+    : t("usage.resetsAt", { time: formatTime(time) });
 }

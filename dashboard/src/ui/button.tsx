@@ -2,6 +2,7 @@
 import { Check, Copy } from "lucide-react";
 import { type ButtonHTMLAttributes, type ReactNode, useState } from "react";
 
+import { t } from "../languages/translate.ts";
 import { toast } from "./toast.tsx";
 
 type ButtonProps = ButtonHTMLAttributes<HTMLButtonElement> & {
@@ -54,11 +55,11 @@ export function CopyButton({
     try {
       await navigator.clipboard.writeText(text);
     } catch {
-      toast("The browser does not allow copying.", "error");
+      toast(t("ui.copyBlocked"), "error");
       return;
     }
     setCopied(true);
-    toast("Copied.");
+    toast(t("ui.copied"));
     setTimeout(() => setCopied(false), COPIED_ICON_MS);
   }
   return (

@@ -3,6 +3,7 @@ import { X } from "lucide-react";
 import { type FormEvent, type ReactNode, useId, useLayoutEffect, useRef } from "react";
 
 import { getErrorMessage } from "../data/errors.ts";
+import { t } from "../languages/translate.ts";
 import { Button, IconButton } from "./button.tsx";
 import { Alert } from "./states.tsx";
 
@@ -55,7 +56,7 @@ export function Dialog({ title, onClose, children, locked = false, wide = false 
       <header>
         <h2 id={titleId}>{title}</h2>
         {!locked && (
-          <IconButton label="Close" onClick={onClose}>
+          <IconButton label={t("ui.close")} onClick={onClose}>
             <X aria-hidden />
           </IconButton>
         )}
@@ -95,7 +96,7 @@ export const DialogForm = ({
     {children}
     {error !== null && <Alert>{getErrorMessage(error)}</Alert>}
     <footer>
-      <Button onClick={onCancel}>Cancel</Button>
+      <Button onClick={onCancel}>{t("ui.cancel")}</Button>
       <Button type="submit" variant="primary" loading={loading}>
         {action}
       </Button>
@@ -118,7 +119,7 @@ type ConfirmDialogProps = {
 
 /** Asks for confirmation of an action that cannot be undone. */
 export function ConfirmDialog(props: ConfirmDialogProps) {
-  const { title, action, cancel = "Cancel", children, onClose, onConfirm } = props;
+  const { title, action, cancel = t("ui.cancel"), children, onClose, onConfirm } = props;
   const { loading = false, error = null } = props;
   return (
     <Dialog title={title} onClose={onClose}>

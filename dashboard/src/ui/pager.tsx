@@ -1,5 +1,6 @@
 import { ChevronLeft, ChevronRight } from "lucide-react";
 
+import { t } from "../languages/translate.ts";
 import { IconButton } from "./button.tsx";
 import type { CursorPages } from "./cursor-pages.ts";
 
@@ -8,16 +9,20 @@ export function Pager({ pages, next }: { pages: CursorPages; next: string | null
   const { after, page, goForward, goBack } = pages;
   if (after === "" && next === null) return null;
   return (
-    <nav className="pager" aria-label="Pages">
+    <nav className="pager" aria-label={t("ui.pager.label")}>
       <IconButton
-        label={page === undefined ? "First page" : "Previous page"}
+        label={page === undefined ? t("ui.pager.first") : t("ui.pager.previous")}
         disabled={after === ""}
         onClick={goBack}
       >
         <ChevronLeft aria-hidden />
       </IconButton>
-      {page !== undefined && <span>Page {page}</span>}
-      <IconButton label="Next page" disabled={next === null} onClick={() => goForward(next ?? "")}>
+      {page !== undefined && <span>{t("ui.pager.page", { page })}</span>}
+      <IconButton
+        label={t("ui.pager.next")}
+        disabled={next === null}
+        onClick={() => goForward(next ?? "")}
+      >
         <ChevronRight aria-hidden />
       </IconButton>
     </nav>

@@ -1,6 +1,7 @@
 /** Shows values that are displayed only once, such as a new key. */
 import type { ReactNode } from "react";
 
+import { t } from "../languages/translate.ts";
 import { Button, CopyButton } from "./button.tsx";
 import { Dialog } from "./dialog.tsx";
 
@@ -33,7 +34,7 @@ export const Secret = ({ text, copyLabel, testId }: SecretProps) => (
   <div className="secret">
     <code data-testid={testId}>{text}</code>
     <CopyButton text={text} label={copyLabel}>
-      Copy
+      {t("ui.copy")}
     </CopyButton>
   </div>
 );

@@ -3,10 +3,11 @@ import { TriangleAlert } from "lucide-react";
 import type { ReactNode } from "react";
 
 import { getErrorMessage } from "../data/errors.ts";
+import { t } from "../languages/translate.ts";
 import { Button } from "./button.tsx";
 
 export const Loading = ({ label, lines = 4 }: { label: string; lines?: number }) => (
-  <div className="loading" role="status" aria-label={`Loading ${label}`}>
+  <div className="loading" role="status" aria-label={t("ui.loading", { what: label })}>
     {Array.from({ length: lines }, (_, i) => (
       <span key={i} className="skeleton" />
     ))}
@@ -24,7 +25,7 @@ export const ErrorState = ({ error, onRetry }: { error: unknown; onRetry?: () =>
   <div className="error-state" role="alert">
     <TriangleAlert aria-hidden />
     <p>{getErrorMessage(error)}</p>
-    {onRetry !== undefined && <Button onClick={onRetry}>Try again</Button>}
+    {onRetry !== undefined && <Button onClick={onRetry}>{t("ui.tryAgain")}</Button>}
   </div>
 );
 
@@ -49,7 +50,7 @@ export function QueryBoundary<Data>({
   children,
 }: {
   query: QueryState<Data>;
-  /** The name of the loading content, for screen readers: `Loading ${label}`. */
+  /** The name of the loading content, for screen readers: of the text `ui.loading`. */
   label: string;
   lines?: number;
   children: (data: Data) => ReactNode;

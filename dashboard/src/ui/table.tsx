@@ -1,6 +1,8 @@
 /** A table that scrolls within its container, also by keyboard. */
 import type { ReactNode } from "react";
 
+import { t } from "../languages/translate.ts";
+
 type Column = { name: string; hidden?: true };
 
 export function Table({
@@ -28,7 +30,7 @@ export function Table({
       className={tall ? "table-scroll table-tall" : "table-scroll"}
       tabIndex={0}
       role="region"
-      aria-label={`${label}, scrollable`}
+      aria-label={t("ui.scrollable", { table: label })}
     >
       <table className={className}>
         <caption className="visually-hidden">{label}</caption>
@@ -53,4 +55,4 @@ const HeadRow = ({ columns }: { columns: readonly (string | Column)[] }) => (
 );
 
 /** The heading of a column of actions, visible only to screen readers. */
-export const ACTIONS: Column = { name: "Actions", hidden: true };
+export const actionsColumn = (): Column => ({ name: t("ui.actions"), hidden: true });

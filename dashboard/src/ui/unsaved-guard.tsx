@@ -5,6 +5,7 @@
 import { type ReactNode, useEffect, useEffectEvent, useRef, useState } from "react";
 import { flushSync } from "react-dom";
 
+import { t } from "../languages/translate.ts";
 import { ConfirmDialog } from "./dialog.tsx";
 
 /**
@@ -44,9 +45,9 @@ export function useUnsavedGuard(isDirty: () => boolean): {
     guard: (discard) => (isDirty() ? setPending({ discard }) : discard()),
     confirmation: pending !== undefined && (
       <ConfirmDialog
-        title="Discard your changes?"
-        action="Discard"
-        cancel="Keep editing"
+        title={t("ui.unsaved.title")}
+        action={t("ui.unsaved.discard")}
+        cancel={t("ui.unsaved.keep")}
         onClose={() => setPending(undefined)}
         onConfirm={() => {
           agreed.current = true;
@@ -56,7 +57,7 @@ export function useUnsavedGuard(isDirty: () => boolean): {
           pending.discard();
         }}
       >
-        <p>What you have entered is not saved.</p>
+        <p>{t("ui.unsaved.text")}</p>
       </ConfirmDialog>
     ),
   };

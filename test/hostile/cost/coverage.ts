@@ -113,6 +113,7 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
     redirector/visitors/request-facts.ts SOURCES_MAX
     redirector/visitors/request-facts.ts LANGUAGES_MAX
     redirector/visitors/request-facts.ts KEPT_LANGUAGE_LENGTH_MAX
+    redirector/pages/error-pages.ts LANGUAGES_MAX
     redirector/cache/compiled-settings.ts COMPILED_BYTES_MAX
     redirector/cache/domain-settings.ts DOMAINS_MAX
     redirector/cache/domain-settings.ts SETTINGS_BYTES_MAX
@@ -168,7 +169,7 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
   "is about what the operator sets or the product itself sends": lines(`
     redirector/http/response.ts PAGE_BYTES_MAX
     redirector/http/response-writer.ts RESPONSE_BYTES_MAX
-    redirector/pages/error-pages.ts STYLES_MAX
+    redirector/pages/template.ts STYLES_MAX
     redirector/http/proxy-protocol.ts LINE_BYTES_MAX
     redirector/http/proxy-protocol.ts REST_BYTES_MAX
     shared/limited-log.ts FRAMES_MAX

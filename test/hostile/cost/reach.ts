@@ -184,6 +184,7 @@ export const MEASURES: Readonly<Record<string, Measure>> = {
         .split(",")
         .map((entry) => entry.split(";").length - 1),
     ),
+  "shared/languages/choose-language.ts HEADER_LENGTH_MAX": lengthOf("accept-language"),
   "shared/client-address.ts PROXIES_MAX": entries("x-forwarded-for", ","),
   "shared/client-address.ts ENTRY_LENGTH_MAX": (request) =>
     most(

@@ -79,7 +79,11 @@ const referrer = (host: string, path: string, most?: number): Part =>
 const language = (unit: string): Part =>
   header(
     "Accept-Language",
-    ["shared/decision/language.ts ENTRIES_MAX", "shared/decision/language.ts PARAMETERS_MAX"],
+    [
+      "shared/decision/language.ts ENTRIES_MAX",
+      "shared/decision/language.ts PARAMETERS_MAX",
+      "shared/languages/choose-language.ts HEADER_LENGTH_MAX",
+    ],
     (length, nonce) => `de-${nonce},${repeat(unit, length)}`,
   );
 

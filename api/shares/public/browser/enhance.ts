@@ -10,14 +10,27 @@ import {
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** Reads the points from their table, as they are displayed: date, clicks, unique visitors. */
-const readPoints = (): string[][] =>
-  [...document.querySelectorAll<HTMLTableRowElement>(".points tbody tr")].map((row) =>
-    [...row.cells].map((cell) => cell.textContent),
-  );
+const readRow = (row: HTMLTableRowElement): string[] =>
+  [...row.cells].map((cell) => cell.textContent);
 
-function enhanceChart(chart: HTMLElement, plot: SVGSVGElement, tooltip: Element): void {
-  const points = readPoints();
+/**
+ * Reads the texts of the points from their table, as it is in the language of the page: the date,
+ * then the name and the value of each number.
+ */
+function readPoints(table: HTMLTableElement): string[] {
+  const [, ...names] = [...(table.tHead?.rows ?? [])].flatMap(readRow);
+  return [...(table.tBodies[0]?.rows ?? [])].map((row) => {
+    const [date = "", ...values] = readRow(row);
+    return [date, ...values.map((value, i) => `${names[i]}: ${value}`)].join(" · ");
+  });
+}
+
+function enhanceChart(
+  chart: HTMLElement,
+  plot: SVGSVGElement,
+  tooltip: Element,
+  points: readonly string[],
+): void {
   const cursor = document.createElementNS(SVG, "line");
   cursor.setAttribute("class", "cursor");
   cursor.setAttribute("y2", "90%");
@@ -25,8 +38,7 @@ function enhanceChart(chart: HTMLElement, plot: SVGSVGElement, tooltip: Element)
 
   function select(point: number | undefined): void {
     selected = point;
-    const [date = "", clicks = "", unique = ""] = points[point ?? -1] ?? [];
-    tooltip.textContent = point === undefined ? "" : `${date}: ${clicks} clicks, ${unique} unique`;
+    tooltip.textContent = points[point ?? -1] ?? "";
     if (point === undefined) {
       cursor.remove();
       return;
@@ -41,10 +53,7 @@ function enhanceChart(chart: HTMLElement, plot: SVGSVGElement, tooltip: Element)
   for (const hit of plot.querySelectorAll(".hit")) hit.remove();
   chart.tabIndex = 0;
   chart.setAttribute("role", "group");
-  chart.setAttribute(
-    "aria-label",
-    `Clicks over time, ${points.length} points. Use the arrow keys to read them.`,
-  );
+  chart.setAttribute("aria-label", chart.dataset["label"] ?? "");
   plot.addEventListener("pointermove", ({ clientX }) => {
     const { left, width } = plot.getBoundingClientRect();
     select(findNearest((clientX - left) / width, points.length));
@@ -70,6 +79,8 @@ function suggestZones(list: Element): void {
 const chart = document.querySelector<HTMLElement>(".chart");
 const plot = chart?.querySelector<SVGSVGElement>(".chart-plot");
 const tooltip = chart?.querySelector(".tooltip");
-if (chart !== null && plot && tooltip) enhanceChart(chart, plot, tooltip);
+const table = document.querySelector<HTMLTableElement>("table.points");
+if (chart !== null && plot && tooltip && table !== null)
+  enhanceChart(chart, plot, tooltip, readPoints(table));
 const zones = document.querySelector("#zones");
 if (zones !== null) suggestZones(zones);

@@ -2,6 +2,8 @@
 import { Link as PageLink } from "wouter";
 
 import { describeValue } from "../../../../shared/statistics/values.ts";
+import { statisticsLanguage } from "../../languages/statistics.ts";
+import { t } from "../../languages/translate.ts";
 import { Page } from "../../ui/page.tsx";
 import { useLastSegment } from "../../ui/search-state.ts";
 import { AnalyticsCards } from "./analytics-cards.tsx";
@@ -14,8 +16,8 @@ export function AccountAnalyticsPage() {
   const analyticsQuery = useReadAnalyticsQuery();
   return (
     <Page
-      title="Analytics"
-      intro="All links of this account, including deleted ones."
+      title={t("shell.pages.analytics")}
+      intro={t("analytics.allLinks")}
       actions={<ShareButton link={null} />}
     >
       <AnalyticsCards analyticsQuery={analyticsQuery}>
@@ -35,11 +37,11 @@ export function PropertyAnalyticsPage({ name }: { name: "tag" | "domain" }) {
   const list = `/links?${new URLSearchParams({ [name]: value }).toString()}`;
   return (
     <Page
-      title={describeValue(name, value)}
-      intro={name === "tag" ? "All links that have this tag now." : "All links on this domain."}
+      title={describeValue(name, value, statisticsLanguage())}
+      intro={name === "tag" ? t("analytics.ofTag") : t("analytics.ofDomain")}
       actions={
         <PageLink href={list} className="button button-plain">
-          Show its links
+          {t("analytics.showLinks")}
         </PageLink>
       }
     >

@@ -13,9 +13,9 @@ import { type Range, readRange, toRangeQuery } from "./range.ts";
 
 /** The options for the comparison. */
 export const COMPARISONS = {
-  previous: "Previous period",
-  year: "Year before",
-  none: "No comparison",
+  previous: "analytics.period.previous",
+  year: "analytics.period.yearBefore",
+  none: "analytics.period.noComparison",
 } as const;
 
 type Comparison = keyof typeof COMPARISONS;

@@ -2,11 +2,11 @@
 
 /** The periods, by their names in the page's URL. */
 export const CALENDAR_NAMES = {
-  today: "Today",
-  yesterday: "Yesterday",
-  "this-month": "This month",
-  "last-month": "Last month",
-  "this-year": "This year",
+  today: "analytics.period.today",
+  yesterday: "analytics.period.yesterday",
+  "this-month": "analytics.period.thisMonth",
+  "last-month": "analytics.period.lastMonth",
+  "this-year": "analytics.period.thisYear",
 } as const;
 
 export type CalendarPeriod = keyof typeof CALENDAR_NAMES;

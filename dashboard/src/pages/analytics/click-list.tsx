@@ -2,8 +2,9 @@
 import type { ReactNode } from "react";
 
 import { describeValue } from "../../../../shared/statistics/values.ts";
-import { countryName } from "../../ui/format.ts";
-import { capitalize } from "../../ui/validation.ts";
+import { statisticsLanguage } from "../../languages/statistics.ts";
+import { t } from "../../languages/translate.ts";
+import { countryName, formatTime } from "../../ui/format.ts";
 
 export type Click = {
   time: string;
@@ -35,20 +36,30 @@ export function ClickList<Item extends Click>({
             {nameOf !== undefined && <span className="live-link">{nameOf(click)}</span>}
             {describePlace(click)}
             <span className="hint">
-              {[click.browser, click.os, describeValue("referrer", click.referrer)]
+              {[
+                click.browser,
+                click.os,
+                describeValue("referrer", click.referrer, statisticsLanguage()),
+                describeClass(click.class),
+              ]
                 .filter(Boolean)
                 .join(" · ")}
-              {click.class !== "human" && ` · ${capitalize(click.class)}, not counted`}
             </span>
           </span>
-          <time dateTime={click.time}>{new Date(click.time).toLocaleTimeString("en")}</time>
+          <time dateTime={click.time}>{formatTime(new Date(click.time))}</time>
         </li>
       ))}
     </ul>
   );
 }
 
+/** Says that a click is not counted; nothing for one that is. */
+function describeClass(name: string): string {
+  if (name === "human") return "";
+  return t(name === "bot" ? "analytics.notCounted.bot" : "analytics.notCounted.prefetch");
+}
+
 const describePlace = ({ city, country }: Click): string =>
   [city, country === "ZZ" ? "" : countryName(country)]
     .filter((name) => name !== "" && name !== "Unknown")
-    .join(", ") || "Unknown location";
+    .join(", ") || t("analytics.unknownLocation");

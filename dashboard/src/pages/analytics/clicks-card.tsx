@@ -1,5 +1,6 @@
 /** Clicks over time, with totals, compared to an earlier period. */
 import type { ResponseBody } from "../../../../clients/typescript/src/index.ts";
+import { t } from "../../languages/translate.ts";
 import { formatDate } from "../../ui/format.ts";
 import { Card } from "../../ui/page.tsx";
 import { QueryBoundary } from "../../ui/states.tsx";
@@ -15,16 +16,18 @@ export function ClicksCard() {
     summaryParams(analyticsQuery),
   );
   return (
-    <Card title="Clicks" actions={<CsvButton path={csvPath} name="clicks" />}>
-      <QueryBoundary query={query} label="clicks" lines={8}>
+    <Card
+      title={t("statistics.clicks")}
+      actions={<CsvButton path={csvPath} name={t("analytics.names.clicks")} file="clicks" />}
+    >
+      <QueryBoundary query={query} label={t("analytics.names.clicks")} lines={8}>
         {({ summary, clicks_over_time, comparison, complete_from }) => (
           <div aria-busy={query.isPlaceholderData}>
             <ComparedStatCards totals={summary} previous={comparison?.summary} />
             <TimeChart points={clicks_over_time} earlier={comparison?.clicks_over_time} />
             {complete_from !== undefined && (
               <p className="hint">
-                Single clicks are no longer stored from before {formatDate(complete_from)}: with
-                filters, counts begin there.
+                {t("analytics.completeFrom", { date: formatDate(complete_from) })}
               </p>
             )}
           </div>

@@ -6,6 +6,8 @@ import type { ResponseBody } from "../../../../clients/typescript/src/index.ts";
 import { FAILURE_REASONS } from "../../../../shared/contracts/failure-reasons.ts";
 import { getBasePath, getJson } from "../../data/http.ts";
 import { useAccountContext } from "../../data/session.ts";
+import type { TextKey } from "../../languages/catalogues.ts";
+import { t } from "../../languages/translate.ts";
 import { formatCount } from "../../ui/format.ts";
 import { Card } from "../../ui/page.tsx";
 import { QueryBoundary } from "../../ui/states.tsx";
@@ -18,18 +20,28 @@ import { toRangeQuery } from "./range.ts";
 
 type Failures = ResponseBody<"getFailures">;
 
-const REASON_NAMES: Readonly<Record<(typeof FAILURE_REASONS)[number], string>> = {
-  unknown_alias: "Unknown alias",
-  expired: "Expired link",
-  limit_reached: "Click limit reached",
-  wrong_password: "Wrong password",
-  disabled: "Disabled link",
-  not_started: "Before the link's start",
+const REASON_NAMES: Readonly<Record<(typeof FAILURE_REASONS)[number], TextKey>> = {
+  unknown_alias: "analytics.failures.unknownAlias",
+  expired: "analytics.failures.expired",
+  limit_reached: "analytics.failures.limitReached",
+  wrong_password: "analytics.failures.wrongPassword",
+  disabled: "analytics.failures.disabled",
+  not_started: "analytics.failures.notStarted",
 };
 
-const TABS = { reasons: "Reasons", links: "Links", aliases: "Unknown aliases", days: "Over time" };
+type Tab = "reasons" | "links" | "aliases" | "days";
 
-type Tab = keyof typeof TABS;
+/** The labels of the tabs; of a single link only some have more than one row. */
+const tabsOf = (isOneLink: boolean): Partial<Record<Tab, string>> => ({
+  reasons: t("analytics.failures.reasons"),
+  days: t("analytics.failures.overTime"),
+  ...(isOneLink
+    ? {}
+    : {
+        links: t("analytics.failures.links"),
+        aliases: t("analytics.failures.unknownAliases"),
+      }),
+});
 
 /** The page's range, link and subject. The other filters apply to clicks only. */
 const toQuery = ({ range, link, subject }: AnalyticsQuery) => ({
@@ -44,32 +56,31 @@ export function FailuresCard() {
   const [tab, setTab] = useState<Tab>("reasons");
   const path = `${getBasePath(scope)}/v1/analytics/failures?${toSearch(toQuery(analyticsQuery))}`;
   const query = useQuery({
-    queryKey: ["failures", scope, path],
+    queryKey: [t("analytics.names.failures"), scope, path],
     queryFn: ({ signal }) => getJson<Failures>(path, { signal }),
   });
-  const { aliases, links, ...common } = TABS;
-  const tabs = analyticsQuery.link === undefined ? { ...common, links, aliases } : common;
+
   return (
     <Card
-      title="What did not work"
+      title={t("analytics.failures.title")}
       className="span-2"
       actions={
         <>
           <SegmentedControl
-            label="What did not work by"
-            options={tabs}
+            label={t("analytics.failures.by")}
+            options={tabsOf(analyticsQuery.link !== undefined)}
             selected={tab}
             onSelect={setTab}
           />
-          <CsvButton path={path} name="failures" />
+          <CsvButton path={path} name={t("analytics.names.failures")} file="failures" />
         </>
       }
     >
-      <QueryBoundary query={query} label="what did not work" lines={4}>
+      <QueryBoundary query={query} label={t("analytics.failures.loading")} lines={4}>
         {(failures) => <FailureList failures={failures} tab={tab} />}
       </QueryBoundary>
       {analyticsQuery.filters.length > 0 && (
-        <p className="hint">Filters are of clicks, and do not apply to what did not work.</p>
+        <p className="hint">{t("analytics.failures.noFilters")}</p>
       )}
     </Card>
   );
@@ -77,7 +88,7 @@ export function FailuresCard() {
 
 function FailureList({ failures, tab }: { failures: Failures; tab: Tab }) {
   const { summary, top_links, unknown_aliases, failures_over_time } = failures;
-  if (summary.total === 0) return <p className="no-data">Every request reached a destination.</p>;
+  if (summary.total === 0) return <p className="no-data">{t("analytics.failures.noneAtAll")}</p>;
   if (tab === "days") return <DayTable days={failures_over_time} />;
   if (tab === "links") {
     const rows = top_links.map(({ link_id, total }) => ({
@@ -85,7 +96,7 @@ function FailureList({ failures, tab }: { failures: Failures; tab: Tab }) {
       name: <LinkName id={link_id} />,
       count: total,
     }));
-    return <CountList label="Links that failed" rows={rows} />;
+    return <CountList label={t("analytics.failures.failedLinks")} rows={rows} />;
   }
   if (tab === "aliases") {
     const rows = unknown_aliases.map(({ domain, alias, requests }) => ({
@@ -93,20 +104,20 @@ function FailureList({ failures, tab }: { failures: Failures; tab: Tab }) {
       name: `${domain}/${alias}`,
       count: requests,
     }));
-    return <CountList label="Unknown aliases" rows={rows} />;
+    return <CountList label={t("analytics.failures.unknownAliases")} rows={rows} />;
   }
   const rows = FAILURE_REASONS.map((reason) => ({
     key: reason,
-    name: REASON_NAMES[reason],
+    name: t(REASON_NAMES[reason]),
     count: summary[reason],
   })).toSorted((a, b) => b.count - a.count);
-  return <CountList label="Reasons" rows={rows} />;
+  return <CountList label={t("analytics.failures.reasons")} rows={rows} />;
 }
 
 const DayTable = ({ days }: { days: Failures["failures_over_time"] }) => (
   <Table
-    label="What did not work over time"
-    head={["Date", ...FAILURE_REASONS.map((reason) => REASON_NAMES[reason])]}
+    label={t("analytics.failures.table")}
+    head={[t("statistics.date"), ...FAILURE_REASONS.map((reason) => t(REASON_NAMES[reason]))]}
     tall
   >
     {days
@@ -126,7 +137,7 @@ type CountRow = { key: string; name: ReactNode; count: number };
 
 function CountList({ label, rows }: { label: string; rows: readonly CountRow[] }) {
   const shown = rows.filter(({ count }) => count > 0);
-  if (shown.length === 0) return <p className="no-data">None in this period.</p>;
+  if (shown.length === 0) return <p className="no-data">{t("analytics.failures.none")}</p>;
   const most = Math.max(...shown.map(({ count }) => count));
   return (
     <ol className="breakdown" aria-label={label}>

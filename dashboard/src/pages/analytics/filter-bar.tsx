@@ -2,6 +2,8 @@
 import { X } from "lucide-react";
 
 import { describeValue } from "../../../../shared/statistics/values.ts";
+import { statisticsLanguage } from "../../languages/statistics.ts";
+import { t } from "../../languages/translate.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
 import { useAnalyticsQuery, useFilterActions } from "./analytics-query.ts";
 import { type Filter, FILTER_LABELS } from "./filters.ts";
@@ -13,24 +15,26 @@ export function FilterBar() {
   const replace = (old: Filter, ...next: Filter[]) =>
     set(filters.flatMap((filter) => (filter === old ? next : [filter])));
   return (
-    <div className="filter-bar" role="group" aria-label="Filters">
+    <div className="filter-bar" role="group" aria-label={t("analytics.filters.title")}>
       {filters.map((filter) => {
         const { name, negated } = filter;
-        const value = describeValue(name, filter.value);
+        const label = t(FILTER_LABELS[name]);
+        const operator = negated ? t("analytics.filters.isNot") : t("analytics.filters.is");
+        const value = describeValue(name, filter.value, statisticsLanguage());
         return (
           <span key={`${name} ${negated} ${filter.value}`} className="chip">
-            {FILTER_LABELS[name]}
+            {label}
             <button
               type="button"
               className="chip-operator"
-              aria-label={`${FILTER_LABELS[name]} ${negated ? "is not" : "is"} ${value}: reverse`}
+              aria-label={t("analytics.filters.reverse", { name: label, operator, value })}
               onClick={() => replace(filter, { ...filter, negated: !negated })}
             >
-              {negated ? "is not" : "is"}
+              {operator}
             </button>
             <strong>{value}</strong>
             <IconButton
-              label={`Remove filter ${FILTER_LABELS[name]} ${value}`}
+              label={t("analytics.filters.remove", { name: label, value })}
               onClick={() => replace(filter)}
             >
               <X aria-hidden />
@@ -40,7 +44,7 @@ export function FilterBar() {
       })}
       {filters.length > 1 && (
         <Button variant="quiet" onClick={() => set([])}>
-          Clear filters
+          {t("analytics.filters.clear")}
         </Button>
       )}
     </div>

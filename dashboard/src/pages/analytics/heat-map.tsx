@@ -2,13 +2,13 @@
 import { scaleQuantile } from "d3-scale";
 
 import type { ResponseBody } from "../../../../clients/typescript/src/index.ts";
-import { formatCount, formatDateTime } from "../../ui/format.ts";
+import { t } from "../../languages/translate.ts";
+import { formatCount, formatDateTime, formatWeekday } from "../../ui/format.ts";
 import { Card } from "../../ui/page.tsx";
 import { QueryBoundary } from "../../ui/states.tsx";
 import { useAnalytics } from "./analytics-query.ts";
 import { CsvButton } from "./csv-button.tsx";
 
-const WEEKDAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 const SHADES = [1, 2, 3, 4, 5];
 /** Interval of the hours that have a label. */
 const LABELLED_EVERY = 6;
@@ -19,18 +19,22 @@ export function HeatMap() {
   const { query, csvPath } = useAnalytics<Times>("/times");
   return (
     <Card
-      title="Weekdays and hours"
+      title={t("analytics.heatMap.title")}
       className="span-2"
-      actions={<CsvButton path={csvPath} name="weekdays and hours" />}
+      actions={
+        <CsvButton path={csvPath} name={t("analytics.heatMap.name")} file="weekdays and hours" />
+      }
     >
-      <QueryBoundary query={query} label="weekdays and hours" lines={6}>
+      <QueryBoundary query={query} label={t("analytics.heatMap.name")} lines={6}>
         {({ heatmap, first_click_at, last_click_at }) => (
           <>
             <Grid heatmap={heatmap} />
             {first_click_at !== null && last_click_at !== null && (
               <p className="hint centred">
-                First click {formatDateTime(first_click_at)}, last click{" "}
-                {formatDateTime(last_click_at)}
+                {t("analytics.heatMap.firstAndLast", {
+                  first: formatDateTime(first_click_at),
+                  last: formatDateTime(last_click_at),
+                })}
               </p>
             )}
           </>
@@ -40,13 +44,37 @@ export function HeatMap() {
   );
 }
 
+type DayProps = {
+  name: string;
+  /** Clicks of each hour. */
+  hours: readonly number[];
+  shadeOf: (clicks: number) => number;
+};
+
+const Day = ({ name, hours, shadeOf }: DayProps) => (
+  <tr>
+    <th scope="row">
+      <abbr title={name}>{name.slice(0, 2)}</abbr>
+    </th>
+    {hours.map((clicks, hour) => (
+      <td
+        key={hour}
+        className={`heat shade-${clicks === 0 ? 0 : shadeOf(clicks)}`}
+        title={t("analytics.heatMap.cell", { weekday: name, hour, clicks: formatCount(clicks) })}
+      >
+        <span className="visually-hidden">{formatCount(clicks)}</span>
+      </td>
+    ))}
+  </tr>
+);
+
 function Grid({ heatmap }: Pick<Times, "heatmap">) {
   const shadeOf = scaleQuantile()
     .domain(heatmap.flat().filter((clicks) => clicks > 0))
     .range(SHADES);
   return (
     <table className="heat-map">
-      <caption className="visually-hidden">Clicks by weekday and hour</caption>
+      <caption className="visually-hidden">{t("analytics.heatMap.caption")}</caption>
       <thead>
         <tr>
           <td />
@@ -59,20 +87,7 @@ function Grid({ heatmap }: Pick<Times, "heatmap">) {
       </thead>
       <tbody>
         {heatmap.map((hours, day) => (
-          <tr key={WEEKDAYS[day]}>
-            <th scope="row">
-              <abbr title={WEEKDAYS[day]}>{WEEKDAYS[day]?.slice(0, 2)}</abbr>
-            </th>
-            {hours.map((clicks, hour) => (
-              <td
-                key={hour}
-                className={`heat shade-${clicks === 0 ? 0 : shadeOf(clicks)}`}
-                title={`${WEEKDAYS[day]} ${hour}:00: ${formatCount(clicks)} clicks`}
-              >
-                <span className="visually-hidden">{formatCount(clicks)}</span>
-              </td>
-            ))}
-          </tr>
+          <Day key={day} name={formatWeekday(day, "long")} hours={hours} shadeOf={shadeOf} />
         ))}
       </tbody>
     </table>

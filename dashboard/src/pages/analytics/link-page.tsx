@@ -10,6 +10,7 @@ import { isNotFound } from "../../data/errors.ts";
 import { getClient } from "../../data/http.ts";
 import { useAccountContext, useCanWrite } from "../../data/session.ts";
 import { useTagClass } from "../../data/tags.ts";
+import { t } from "../../languages/translate.ts";
 import { Button, CopyButton } from "../../ui/button.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Empty, QueryBoundary } from "../../ui/states.tsx";
@@ -31,15 +32,15 @@ export function LinkAnalyticsPage({ id }: { id: string }) {
   });
   if (isNotFound(link.error)) {
     return (
-      <Empty title="Link not found">
+      <Empty title={t("analytics.linkNotFound")}>
         <p>
-          <PageLink href="/links">Back to links</PageLink>
+          <PageLink href="/links">{t("analytics.backToLinks")}</PageLink>
         </p>
       </Empty>
     );
   }
   return (
-    <QueryBoundary query={link} label="the link" lines={8}>
+    <QueryBoundary query={link} label={t("links.theLink")} lines={8}>
       {(data) => (
         <Page
           title={data.title ?? readableUrl(data.short_url)}
@@ -62,7 +63,7 @@ const LinkIntro = ({ link }: { link: FullLink }) => (
       <a href={link.short_url} target="_blank" rel="noreferrer">
         {withReadableHost(link.short_url)} <ExternalLink aria-hidden />
       </a>
-      <CopyButton text={link.short_url} label="Copy short URL" />
+      <CopyButton text={link.short_url} label={t("analytics.copyUrl")} />
       <span className="destination" title={link.original_url}>
         {withReadableHost(link.original_url)}
       </span>
@@ -92,18 +93,18 @@ function LinkActions({ link }: { link: FullLink }) {
       <StateBadges link={link} />
       {canWrite && (
         <Button onClick={() => setDialog("edit")}>
-          <Pencil aria-hidden /> Edit
+          <Pencil aria-hidden /> {t("links.actions.edit")}
         </Button>
       )}
       <Button onClick={() => setDialog("qr")}>
-        <QrCode aria-hidden /> QR code
+        <QrCode aria-hidden /> {t("links.qr.title")}
       </Button>
       <ShareButton link={link.id} />
       <PageLink href={`/links/${link.id}/rules`} className="button button-plain">
-        <Split aria-hidden /> Rules
+        <Split aria-hidden /> {t("analytics.rules")}
       </PageLink>
       <PageLink href="/links" className="button button-plain">
-        <ArrowLeft aria-hidden /> Links
+        <ArrowLeft aria-hidden /> {t("shell.pages.links")}
       </PageLink>
       {dialog !== undefined && (
         <LinkDialog kind={dialog} link={link} onClose={() => setDialog(undefined)} />

@@ -8,6 +8,7 @@ import type { ResponseBody } from "../../../../clients/typescript/src/index.ts";
 import { StatCards } from "../../../../shared/statistics/stat-cards.tsx";
 import { getBasePath, getJson } from "../../data/http.ts";
 import { useAccountContext } from "../../data/session.ts";
+import { t } from "../../languages/translate.ts";
 import { Card, Page } from "../../ui/page.tsx";
 import { QueryBoundary } from "../../ui/states.tsx";
 import {
@@ -27,7 +28,7 @@ const LATEST_MAX = 30;
 export function LivePage() {
   const analyticsQuery = useReadAnalyticsQuery();
   return (
-    <Page title="Live" intro="All links of this account in the last 30 minutes.">
+    <Page title={t("shell.pages.live")} intro={t("analytics.live.intro")}>
       <AnalyticsQueryContext value={analyticsQuery}>
         <FilterBar />
         <Totals analyticsQuery={analyticsQuery} />
@@ -40,8 +41,8 @@ export function LivePage() {
 function Totals({ analyticsQuery }: { analyticsQuery: AnalyticsQuery }) {
   const query = useLive<ResponseBody<"getAccountAnalytics">>("/analytics", analyticsQuery, {});
   return (
-    <Card title="Last 30 minutes">
-      <QueryBoundary query={query} label="counts" lines={2}>
+    <Card title={t("analytics.live.window")}>
+      <QueryBoundary query={query} label={t("analytics.live.counts")} lines={2}>
         {({ summary }) => (
           <StatCards totals={summary} names={["total_clicks", "unique_clicks", "bot_clicks"]} />
         )}
@@ -55,12 +56,12 @@ function Latest({ analyticsQuery }: { analyticsQuery: AnalyticsQuery }) {
     limit: LATEST_MAX,
   });
   return (
-    <Card title="Latest clicks">
-      <QueryBoundary query={query} label="clicks" lines={8}>
+    <Card title={t("analytics.live.latest")}>
+      <QueryBoundary query={query} label={t("analytics.names.clicks")} lines={8}>
         {({ data }) => (
           <ClickList
             clicks={data}
-            empty="No clicks in the last 30 minutes. New ones appear here within seconds."
+            empty={t("analytics.live.empty")}
             nameOf={({ link_id }) => <LinkName id={link_id} />}
           />
         )}

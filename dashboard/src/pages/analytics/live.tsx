@@ -3,7 +3,7 @@ import { useEffect, useState } from "react";
 
 import { getBasePath } from "../../data/http.ts";
 import { useAccountContext } from "../../data/session.ts";
-import { formatCount } from "../../ui/format.ts";
+import { rich, t } from "../../languages/translate.ts";
 import { Card } from "../../ui/page.tsx";
 import { toSearch, useAnalyticsQuery } from "./analytics-query.ts";
 import { type Click, ClickList } from "./click-list.tsx";
@@ -20,15 +20,18 @@ const LATEST_MAX = 8;
 export function LiveClicks({ link }: { link: string }) {
   const { state, clicks, latest } = useLiveClicks(link);
   return (
-    <Card title="Live">
+    <Card title={t("shell.pages.live")}>
       <p className="live-count">
         <span className={`pulse pulse-${state}`} aria-hidden />
         <span role="status">
-          <strong data-testid="live-count">{formatCount(clicks)}</strong> since you opened this page
-          {state === "lost" && " (connection lost, reconnecting …)"}
+          {rich("analytics.live.sinceOpened", {
+            count: clicks,
+            strong: (count) => <strong data-testid="live-count">{count}</strong>,
+          })}
+          {state === "lost" && ` ${t("analytics.live.lost")}`}
         </span>
       </p>
-      <ClickList clicks={latest} empty="New clicks appear here within a second or two." />
+      <ClickList clicks={latest} empty={t("analytics.live.emptyLink")} />
     </Card>
   );
 }

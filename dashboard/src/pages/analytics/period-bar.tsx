@@ -2,6 +2,7 @@
 import { type FormEvent, type ReactNode, useMemo, useState } from "react";
 
 import { PERIODS } from "../../../../shared/contracts/periods.ts";
+import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { TextField } from "../../ui/field.tsx";
 import { useSearchState } from "../../ui/search-state.ts";
@@ -27,7 +28,7 @@ export function PeriodBar({
   };
   return (
     <div className="period-bar">
-      <div className="segmented" role="group" aria-label="Period">
+      <div className="segmented" role="group" aria-label={t("analytics.period.title")}>
         {PERIODS.map((period) => (
           <button
             key={period}
@@ -35,24 +36,24 @@ export function PeriodBar({
             aria-pressed={!custom && range.period === period}
             onClick={() => show(period)}
           >
-            {PERIOD_NAMES[period]}
+            {t(PERIOD_NAMES[period])}
           </button>
         ))}
         <button type="button" aria-pressed={custom} onClick={() => setOpened(true)}>
-          Custom
+          {t("analytics.period.custom")}
         </button>
       </div>
       <CalendarSelect value={custom ? "" : range.period} onChange={show} />
       <TimeZoneSelect value={range.timezone} onChange={(timezone) => setParams({ timezone })} />
       {comparable && range.period !== "all" && (
         <select
-          aria-label="Compare with"
+          aria-label={t("analytics.period.compareWith")}
           value={compare}
           onChange={(event) => setParams({ compare: event.target.value })}
         >
           {Object.entries(COMPARISONS).map(([name, label]) => (
             <option key={name} value={name}>
-              {label}
+              {t(label)}
             </option>
           ))}
         </select>
@@ -68,16 +69,16 @@ type SelectProps = { value: string; onChange: (value: string) => void };
 /** Selects a period of the calendar; shows none for another period. */
 const CalendarSelect = ({ value, onChange }: SelectProps) => (
   <select
-    aria-label="Calendar period"
+    aria-label={t("analytics.period.calendarLabel")}
     value={isCalendarPeriod(value) ? value : ""}
     onChange={(event) => onChange(event.target.value)}
   >
     <option value="" disabled>
-      Calendar
+      {t("analytics.period.calendar")}
     </option>
     {Object.entries(CALENDAR_NAMES).map(([name, label]) => (
       <option key={name} value={name}>
-        {label}
+        {t(label)}
       </option>
     ))}
   </select>
@@ -89,7 +90,11 @@ function TimeZoneSelect({ value, onChange }: SelectProps) {
     return [...new Set(["UTC", value, ...supported])];
   }, [value]);
   return (
-    <select aria-label="Time zone" value={value} onChange={(event) => onChange(event.target.value)}>
+    <select
+      aria-label={t("analytics.period.timeZone")}
+      value={value}
+      onChange={(event) => onChange(event.target.value)}
+    >
       {zones.map((zone) => (
         <option key={zone}>{zone}</option>
       ))}
@@ -109,22 +114,22 @@ function CustomDates({ range }: { range: Range }) {
   return (
     <form className="custom-dates" onSubmit={submit}>
       <TextField
-        label="From"
+        label={t("analytics.period.from")}
         type="date"
         required
         value={start}
         onChange={(event) => setStart(event.target.value)}
-        error={invalid ? "Must not be after the end date" : undefined}
+        error={invalid ? t("analytics.period.wrongOrder") : undefined}
       />
       <TextField
-        label="To"
+        label={t("analytics.period.to")}
         type="date"
         required
         value={end}
         onChange={(event) => setEnd(event.target.value)}
       />
       <Button type="submit" variant="primary">
-        Show
+        {t("analytics.period.show")}
       </Button>
     </form>
   );

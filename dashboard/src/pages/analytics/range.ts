@@ -1,13 +1,14 @@
 /** The time range of a view, read from the URL. */
 import { DEFAULT_PERIOD, type Period, PERIODS } from "../../../../shared/contracts/periods.ts";
+import type { TextKey } from "../../languages/catalogues.ts";
 import { type CalendarPeriod, datesOf, isCalendarPeriod } from "./calendar.ts";
 
-export const PERIOD_NAMES: Readonly<Record<Period, string>> = {
-  "24h": "24 hours",
-  "7d": "7 days",
-  "30d": "30 days",
-  "90d": "90 days",
-  all: "All time",
+export const PERIOD_NAMES: Readonly<Record<Period, TextKey>> = {
+  "24h": "analytics.period.hours24",
+  "7d": "analytics.period.days7",
+  "30d": "analytics.period.days30",
+  "90d": "analytics.period.days90",
+  all: "analytics.period.all",
 };
 
 export type Range = {

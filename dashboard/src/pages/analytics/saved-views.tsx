@@ -11,6 +11,7 @@ import { viewName } from "../../../../shared/contracts/view-schemas.ts";
 import { getErrorMessage } from "../../data/errors.ts";
 import { getClient } from "../../data/http.ts";
 import { useAccountContext, useCanWrite } from "../../data/session.ts";
+import { t } from "../../languages/translate.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
 import { Dialog, DialogForm } from "../../ui/dialog.tsx";
 import { TextField } from "../../ui/field.tsx";
@@ -25,7 +26,7 @@ export function SavedViews() {
   return (
     <>
       <Button onClick={() => setOpen(true)}>
-        <Bookmark aria-hidden /> Views
+        <Bookmark aria-hidden /> {t("analytics.views.open")}
       </Button>
       {open && <ViewsDialog onClose={() => setOpen(false)} />}
     </>
@@ -43,8 +44,8 @@ function ViewsDialog({ onClose }: { onClose: () => void }) {
     queryFn: async ({ signal }) => (await getClient(scope).views.list({ signal })).data,
   });
   return (
-    <Dialog title="Saved views" onClose={onClose}>
-      <QueryBoundary query={views} label="saved views" lines={2}>
+    <Dialog title={t("analytics.views.title")} onClose={onClose}>
+      <QueryBoundary query={views} label={t("analytics.views.loading")} lines={2}>
         {(data) => <ViewList views={data} canWrite={canWrite} onClose={onClose} />}
       </QueryBoundary>
       {canWrite && <SaveViewForm onClose={onClose} />}
@@ -71,8 +72,8 @@ function ViewList({ views, canWrite, onClose }: ViewListProps) {
     {
       invalidate,
       onSuccess: (view) =>
-        toast(`The view ${view.name} has been deleted.`, "success", {
-          label: "Undo",
+        toast(t("analytics.views.deleted", { name: view.name }), "success", {
+          label: t("links.bulk.undo"),
           onSelect: () => save.mutate(view),
         }),
     },
@@ -89,15 +90,15 @@ function ViewList({ views, canWrite, onClose }: ViewListProps) {
 
   if (views.length === 0 && !canWrite) {
     return (
-      <Empty title="No saved views">
-        <p>Members of the account can save some.</p>
+      <Empty title={t("analytics.views.empty")}>
+        <p>{t("analytics.views.emptyHint")}</p>
       </Empty>
     );
   }
   return (
     <>
       {views.length > 0 && (
-        <ul className="view-list" aria-label="Saved views">
+        <ul className="view-list" aria-label={t("analytics.views.title")}>
           {views.map((view) => (
             <li key={view.name}>
               <button type="button" className="value-button" onClick={() => openView(view)}>
@@ -105,7 +106,7 @@ function ViewList({ views, canWrite, onClose }: ViewListProps) {
               </button>
               {canWrite && (
                 <IconButton
-                  label={`Delete the view ${view.name}`}
+                  label={t("analytics.views.delete", { name: view.name })}
                   onClick={() => remove.mutate(view)}
                 >
                   <Trash2 aria-hidden />
@@ -130,21 +131,21 @@ function SaveViewForm({ onClose }: { onClose: () => void }) {
       getClient(scope).views.save(name, { query: new URLSearchParams(search).toString() }),
     {
       invalidate: [useViewsKey()],
-      successMessage: "The view has been saved.",
+      successMessage: t("analytics.views.saved"),
       onSuccess: () => form.reset(),
     },
   );
   return (
     <DialogForm
-      action="Save view"
+      action={t("analytics.views.save")}
       onSubmit={(event) => void form.handleSubmit(({ name }) => save.mutate(name.trim()))(event)}
       onCancel={onClose}
       loading={save.isPending}
       error={save.error}
     >
       <TextField
-        label="Name"
-        hint="Saves filters, period and comparison for everyone in the account. A view with this name is replaced."
+        label={t("analytics.views.name")}
+        hint={t("analytics.views.hint")}
         error={form.formState.errors.name?.message}
         {...form.register("name", { validate: validateWith(viewName) })}
       />

@@ -2,8 +2,8 @@
 import { ArrowDownRight, ArrowUpRight } from "lucide-react";
 
 import type { ResponseBody } from "../../../../clients/typescript/src/index.ts";
-import { formatCount } from "../../../../shared/statistics/format.ts";
 import { StatCards, type StatName } from "../../../../shared/statistics/stat-cards.tsx";
+import { t } from "../../languages/translate.ts";
 import { describeChange, type Direction } from "../../ui/format.ts";
 
 type Totals = ResponseBody<"getLinkAnalytics">["summary"];
@@ -37,11 +37,13 @@ function Change({ from, to, isNeutral }: { from: number; to: number; isNeutral: 
   const { direction, text } = change;
   const tone = toneOf(direction, isNeutral);
   return (
-    <span className={`change change-${tone}`} title={`${formatCount(from)} before`}>
+    <span className={`change change-${tone}`} title={t("analytics.before", { count: from })}>
       {direction === "up" && <ArrowUpRight aria-hidden />}
       {direction === "down" && <ArrowDownRight aria-hidden />}
       {direction !== "none" && (
-        <span className="visually-hidden">{direction === "up" ? "Up by" : "Down by"}</span>
+        <span className="visually-hidden">
+          {direction === "up" ? t("analytics.upBy") : t("analytics.downBy")}
+        </span>
       )}
       {text}
     </span>

@@ -3,7 +3,6 @@ import { type KeyboardEvent, type PointerEvent, useState } from "react";
 
 import { findNearest, moveSelection } from "../../../../shared/statistics/chart-selection.ts";
 import { type Point, untilNow } from "../../../../shared/statistics/chart-series.ts";
-import { formatCount, formatPointDate } from "../../../../shared/statistics/format.ts";
 import {
   ChartDrawing,
   describePoint,
@@ -12,7 +11,10 @@ import {
   PointRows,
   type Series,
 } from "../../../../shared/statistics/time-chart.tsx";
+import { statisticsLanguage } from "../../languages/statistics.ts";
+import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
+import { formatCount, formatPointDate } from "../../ui/format.ts";
 import { useSearchState } from "../../ui/search-state.ts";
 import { Table } from "../../ui/table.tsx";
 
@@ -24,11 +26,15 @@ export function TimeChart({ points: all, earlier }: Series) {
       <div className="chart-head">
         <Legend earlier={earlier} />
         <Button variant="quiet" aria-pressed={asTable} onClick={() => setAsTable(!asTable)}>
-          {asTable ? "Show as chart" : "Show as table"}
+          {asTable ? t("analytics.chart.asChart") : t("analytics.chart.asTable")}
         </Button>
       </div>
       {asTable ? (
-        <Table label="Clicks over time" tall head={pointColumns(earlier)}>
+        <Table
+          label={t("analytics.chart.title")}
+          tall
+          head={pointColumns(earlier, statisticsLanguage())}
+        >
           <PointRows points={points} earlier={earlier} />
         </Table>
       ) : (
@@ -47,7 +53,7 @@ function Chart({ points, earlier }: Series) {
       // Focusable, for the arrow keys.
       tabIndex={0}
       role="group"
-      aria-label={`Clicks over time, ${points.length} points. Use the arrow keys to read them, and Enter to show one day.`}
+      aria-label={t("analytics.chart.label", { points: points.length })}
       onKeyDown={onKeyDown}
       onBlur={clear}
     >
@@ -60,7 +66,7 @@ function Chart({ points, earlier }: Series) {
       <div className="tooltip" role="status">
         {shown !== undefined && selected !== undefined && (
           <>
-            {describePoint(shown)}
+            {describePoint(shown, statisticsLanguage())}
             {describeEarlier(earlier?.[selected])}
           </>
         )}
@@ -70,7 +76,12 @@ function Chart({ points, earlier }: Series) {
 }
 
 const describeEarlier = (point: Point | undefined): string =>
-  point === undefined ? "" : `; ${formatCount(point.clicks)} on ${formatPointDate(point.date)}`;
+  point === undefined
+    ? ""
+    : t("analytics.chart.earlier", {
+        clicks: formatCount(point.clicks),
+        date: formatPointDate(point.date),
+      });
 
 /** The selected point, which the pointer and the arrow keys change. */
 function useSelection(points: readonly Point[]) {

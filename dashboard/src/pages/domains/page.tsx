@@ -9,6 +9,9 @@ import { readableHost } from "../../../../shared/contracts/readable-host.ts";
 import { getErrorMessage } from "../../data/errors.ts";
 import { getClient } from "../../data/http.ts";
 import { useAccountContext, useCanWrite } from "../../data/session.ts";
+import type { TextKey } from "../../languages/catalogues.ts";
+import { translateService } from "../../languages/service.ts";
+import { rich, t } from "../../languages/translate.ts";
 import { Button, CopyButton, IconButton } from "../../ui/button.tsx";
 import { ConfirmDialog, Dialog, DialogForm } from "../../ui/dialog.tsx";
 import { TextField } from "../../ui/field.tsx";
@@ -26,27 +29,27 @@ export function DomainsPage() {
   const [removing, setRemoving] = useState<Domain>();
   const [changing, setChanging] = useState<Domain>();
   const domains = useQuery({
-    queryKey: ["domains", scope],
+    queryKey: [t("domains.loading"), scope],
     queryFn: () => Array.fromAsync(getClient(scope).domains.all()),
   });
   return (
     <Page
-      title="Domains"
-      intro="Use your own domains for short links."
+      title={t("shell.pages.domains")}
+      intro={t("domains.intro")}
       actions={
         canWrite && (
           <Button variant="primary" onClick={() => setAdding(true)}>
-            <Plus aria-hidden /> Add domain
+            <Plus aria-hidden /> {t("domains.addDomain")}
           </Button>
         )
       }
     >
-      <QueryBoundary query={domains} label="domains">
+      <QueryBoundary query={domains} label={t("domains.loading")}>
         {(data) =>
           data.length === 0 ? (
             <Card>
-              <Empty title="No domains yet">
-                <p>Links use the service’s domain until you add your own.</p>
+              <Empty title={t("domains.empty")}>
+                <p>{t("domains.emptyHint")}</p>
               </Empty>
             </Card>
           ) : (
@@ -78,9 +81,9 @@ function DomainCard({ domain, onChange, onRemove }: DomainCardProps) {
   const { scope } = useAccountContext();
   const canWrite = useCanWrite();
   const verify = useApiMutation(() => getClient(scope).domains.verify(domain.id), {
-    invalidate: [["domains", scope]],
+    invalidate: [[t("domains.loading"), scope]],
     onSuccess: ({ status }) => {
-      if (status === "verified") toast(`${domain.domain} is verified.`);
+      if (status === "verified") toast(t("domains.isVerified", { domain: domain.domain }));
     },
   });
   const verified = domain.status === "verified";
@@ -90,15 +93,18 @@ function DomainCard({ domain, onChange, onRemove }: DomainCardProps) {
       actions={
         <span className="actions">
           <span className={verified ? "badge badge-good" : "badge"}>
-            {verified ? "Verified" : "Pending"}
+            {verified ? t("domains.verified") : t("domains.pending")}
           </span>
           {canWrite && verified && (
-            <IconButton label={`Settings of ${domain.domain}`} onClick={onChange}>
+            <IconButton
+              label={t("domains.settingsOf", { domain: domain.domain })}
+              onClick={onChange}
+            >
               <Settings aria-hidden />
             </IconButton>
           )}
           {canWrite && (
-            <IconButton label={`Remove ${domain.domain}`} onClick={onRemove}>
+            <IconButton label={t("domains.remove", { domain: domain.domain })} onClick={onRemove}>
               <Trash2 aria-hidden />
             </IconButton>
           )}
@@ -109,17 +115,17 @@ function DomainCard({ domain, onChange, onRemove }: DomainCardProps) {
         <VerifiedDomain domain={domain} />
       ) : (
         <div className="stack">
-          <p>Create these two records at your DNS provider, then verify:</p>
+          <p>{t("domains.createRecords")}</p>
           <DnsRecord {...domain.verification} />
           <DnsRecord {...domain.routing} />
           {verify.data?.problem !== undefined && verify.data.problem !== null && (
-            <Alert>{verify.data.problem}</Alert>
+            <Alert>{translateService(verify.data.problem)}</Alert>
           )}
           {verify.error !== null && <Alert>{getErrorMessage(verify.error)}</Alert>}
           {canWrite && (
             <div>
               <Button variant="primary" loading={verify.isPending} onClick={() => verify.mutate()}>
-                <RefreshCw aria-hidden /> Verify now
+                <RefreshCw aria-hidden /> {t("domains.verify")}
               </Button>
             </div>
           )}
@@ -130,13 +136,13 @@ function DomainCard({ domain, onChange, onRemove }: DomainCardProps) {
 }
 
 /** Names of settings that are on, in the order of the dialog. */
-const SETTINGS: readonly (readonly [keyof Domain, string])[] = [
-  ["root_url", "The domain itself redirects to"],
-  ["not_found_url", "Unknown short links redirect to"],
-  ["expired_url", "Expired links redirect to"],
-  ["case_sensitive", "Aliases"],
-  ["apple_app_site_association", "File for iOS apps"],
-  ["assetlinks", "File for Android apps"],
+const SETTINGS: readonly (readonly [keyof Domain, TextKey])[] = [
+  ["root_url", "domains.rootUrl"],
+  ["not_found_url", "domains.notFoundUrl"],
+  ["expired_url", "domains.expiredUrl"],
+  ["case_sensitive", "domains.aliases"],
+  ["apple_app_site_association", "domains.iosFile"],
+  ["assetlinks", "domains.androidFile"],
 ];
 
 function VerifiedDomain({ domain }: { domain: Domain }) {
@@ -145,26 +151,22 @@ function VerifiedDomain({ domain }: { domain: Domain }) {
     <div className="stack">
       {domain.proof_missing_since !== undefined && (
         <div className="stack warning">
-          <p>
-            The TXT record has been missing since {formatDateTime(domain.proof_missing_since)}.
-            Links work on, but after seven days another account can take the domain over. Publish it
-            again:
-          </p>
+          <p>{t("domains.proofMissing", { time: formatDateTime(domain.proof_missing_since) })}</p>
           <DnsRecord {...domain.verification} />
         </div>
       )}
       <p className="hint">
-        Verified {domain.verified_at === null ? "" : formatDateTime(domain.verified_at)}. You can
-        create links on it. <PageLink href={`/domains/${domain.domain}`}>Analytics</PageLink>
+        {rich("domains.verifiedAt", {
+          time: domain.verified_at === null ? "" : formatDateTime(domain.verified_at),
+          page: (name) => <PageLink href={`/domains/${domain.domain}`}>{name}</PageLink>,
+        })}
       </p>
-      {domain.switching === true && (
-        <p role="status">Links are being published under aliases of the other case …</p>
-      )}
+      {domain.switching === true && <p role="status">{t("domains.switching")}</p>}
       {settings.length > 0 && (
         <dl className="facts">
           {settings.map(([field, label]) => (
             <Fragment key={field}>
-              <dt>{label}</dt>
+              <dt>{t(label)}</dt>
               <dd>{describeSetting(field, domain)}</dd>
             </Fragment>
           ))}
@@ -176,23 +178,23 @@ function VerifiedDomain({ domain }: { domain: Domain }) {
 
 function describeSetting(field: keyof Domain, domain: Domain): string {
   const value = domain[field];
-  if (field === "case_sensitive") return "are found in any case";
-  return typeof value === "string" ? value : "is served";
+  if (field === "case_sensitive") return t("domains.anyCase");
+  return typeof value === "string" ? value : t("domains.served");
 }
 
 const DnsRecord = ({ type, name, value }: { type: string; name: string; value: string }) => (
   <dl className="dns">
-    <dt>Type</dt>
+    <dt>{t("domains.type")}</dt>
     <dd>{type}</dd>
-    <dt>Name</dt>
+    <dt>{t("domains.name")}</dt>
     <dd>
       <code>{name}</code>
-      <CopyButton text={name} label={`Copy name of the ${type} record`} />
+      <CopyButton text={name} label={t("domains.copyName", { type })} />
     </dd>
-    <dt>Value</dt>
+    <dt>{t("domains.value")}</dt>
     <dd>
       <code>{value}</code>
-      <CopyButton text={value} label={`Copy value of the ${type} record`} />
+      <CopyButton text={value} label={t("domains.copyValue", { type })} />
     </dd>
   </dl>
 );
@@ -201,20 +203,20 @@ function AddDialog({ onClose }: { onClose: () => void }) {
   const { scope } = useAccountContext();
   const [name, setName] = useState("");
   const add = useApiMutation(() => getClient(scope).domains.create(name.trim()), {
-    invalidate: [["domains", scope]],
+    invalidate: [[t("domains.loading"), scope]],
     onSuccess: onClose,
   });
   return (
-    <Dialog title="Add a domain" onClose={onClose}>
+    <Dialog title={t("domains.addTitle")} onClose={onClose}>
       <DialogForm
-        action="Add"
+        action={t("domains.add")}
         onSubmit={() => add.mutate()}
         onCancel={onClose}
         loading={add.isPending}
         error={add.error}
       >
         <TextField
-          label="Domain"
+          label={t("domains.domain")}
           placeholder="go.example.com"
           autoCapitalize="none"
           spellCheck={false}
@@ -230,20 +232,20 @@ function AddDialog({ onClose }: { onClose: () => void }) {
 function RemoveDialog({ domain, onClose }: { domain: Domain; onClose: () => void }) {
   const { scope } = useAccountContext();
   const remove = useApiMutation(() => getClient(scope).domains.delete(domain.id), {
-    invalidate: [["domains", scope]],
-    successMessage: "The domain has been removed.",
+    invalidate: [[t("domains.loading"), scope]],
+    successMessage: t("domains.removed"),
     onSuccess: onClose,
   });
   return (
     <ConfirmDialog
-      title={`Remove ${domain.domain}?`}
-      action="Remove"
+      title={t("domains.removeTitle", { domain: domain.domain })}
+      action={t("domains.removeAction")}
       onClose={onClose}
       onConfirm={() => remove.mutate()}
       loading={remove.isPending}
       error={remove.error}
     >
-      <p>You can no longer create links on it. A domain that still has links cannot be removed.</p>
+      <p>{t("domains.removeText")}</p>
     </ConfirmDialog>
   );
 }

@@ -6,6 +6,7 @@ import type { ChangeDomainBody } from "../../../../shared/contracts/domain-setti
 import { getErrorMessage } from "../../data/errors.ts";
 import { getBasePath, getJson } from "../../data/http.ts";
 import { useAccountContext } from "../../data/session.ts";
+import { t } from "../../languages/translate.ts";
 import { Dialog, DialogForm } from "../../ui/dialog.tsx";
 import { Disclosure } from "../../ui/disclosure.tsx";
 import { CheckField, TextAreaField, TextField } from "../../ui/field.tsx";
@@ -21,27 +22,26 @@ import {
 
 const URL_TEXTS = {
   root_url: {
-    label: "The domain itself redirects to",
-    hint: (host: string) =>
-      `The destination of ${host}/. Without one, visitors see that there is nothing.`,
+    label: "domains.rootUrl",
+    hint: (host: string) => t("domains.rootUrlHint", { domain: host }),
   },
   not_found_url: {
-    label: "Unknown short links redirect to",
-    hint: () => "So do links that are disabled or have not started.",
+    label: "domains.notFoundUrl",
+    hint: () => t("domains.notFoundUrlHint"),
   },
   expired_url: {
-    label: "Expired links redirect to",
-    hint: () => "Unless a link has its own destination for that.",
+    label: "domains.expiredUrl",
+    hint: () => t("domains.expiredUrlHint"),
   },
 } as const;
 
 const FILE_TEXTS = {
   apple_app_site_association: {
-    label: "For iOS: apple-app-site-association",
+    label: "domains.iosLabel",
     placeholder: '{ "applinks": { "details": [] } }',
   },
   assetlinks: {
-    label: "For Android: assetlinks.json",
+    label: "domains.androidLabel",
     placeholder: '[{ "relation": ["delegate_permission/common.handle_all_urls"] }]',
   },
 } as const;
@@ -57,7 +57,7 @@ export function SettingsDialog({ domain, onClose }: { domain: Domain; onClose: (
       getJson<Domain>(`${getBasePath(scope)}/v1/domains/${domain.id}`, { method: "PATCH", body }),
     {
       invalidate: [["domains", scope]],
-      successMessage: "The settings have been saved.",
+      successMessage: t("domains.settingsSaved"),
       onSuccess: onClose,
     },
   );
@@ -68,9 +68,9 @@ export function SettingsDialog({ domain, onClose }: { domain: Domain; onClose: (
     setValues((before) => ({ ...before, ...part }));
   };
   return (
-    <Dialog title={`Settings of ${domain.domain}`} onClose={onClose} wide>
+    <Dialog title={t("domains.settingsOf", { domain: domain.domain })} onClose={onClose} wide>
       <DialogForm
-        action="Save"
+        action={t("links.form.save")}
         onSubmit={() => {
           setTried(true);
           if ("change" in read) save.mutate(read.change);
@@ -82,7 +82,7 @@ export function SettingsDialog({ domain, onClose }: { domain: Domain; onClose: (
         {URL_FIELDS.map((field) => (
           <TextField
             key={field}
-            label={URL_TEXTS[field].label}
+            label={t(URL_TEXTS[field].label)}
             type="url"
             inputMode="url"
             hint={URL_TEXTS[field].hint(domain.domain)}
@@ -92,8 +92,8 @@ export function SettingsDialog({ domain, onClose }: { domain: Domain; onClose: (
           />
         ))}
         <CheckField
-          label="Ignore the case of aliases"
-          hint="/SummerSale and /summersale are the same link then."
+          label={t("domains.ignoreCase")}
+          hint={t("domains.ignoreCaseHint")}
           checked={values.ignoresCase}
           onChange={(event) => change({ ignoresCase: event.target.checked })}
         />
@@ -120,17 +120,15 @@ const FileFields = ({
   onChange: (part: Partial<DomainValues>) => void;
 }) => (
   <Disclosure
-    title="Files for apps"
+    title={t("domains.files")}
     hasError={FILE_FIELDS.some((field) => errors[field] !== undefined)}
   >
     <div className="stack">
-      <p className="hint">
-        They let your apps open links of this domain. Each is served under /.well-known/.
-      </p>
+      <p className="hint">{t("domains.filesHint")}</p>
       {FILE_FIELDS.map((field) => (
         <TextAreaField
           key={field}
-          label={FILE_TEXTS[field].label}
+          label={t(FILE_TEXTS[field].label)}
           placeholder={FILE_TEXTS[field].placeholder}
           className="code"
           rows={6}

@@ -6,8 +6,8 @@ import {
   changeDomainBody,
 } from "../../../../shared/contracts/domain-settings.ts";
 import { parseWebUrl } from "../../../../shared/contracts/web-url.ts";
-import { formatCount } from "../../ui/format.ts";
-import { capitalize, describeIssue } from "../../ui/validation.ts";
+import { t } from "../../languages/translate.ts";
+import { describeIssue, describeRule } from "../../ui/validation.ts";
 
 export const URL_FIELDS = ["root_url", "not_found_url", "expired_url"] as const;
 export const FILE_FIELDS = ["apple_app_site_association", "assetlinks"] as const;
@@ -46,7 +46,7 @@ export function readDomainValues(
     if (text === before[field]) continue;
     body[field] = text === "" ? null : text;
     const parsed = text === "" ? undefined : parseWebUrl(text);
-    if (parsed !== undefined && "problem" in parsed) errors[field] = parsed.problem;
+    if (parsed !== undefined && "problem" in parsed) errors[field] = describeRule(parsed.problem);
   }
   for (const field of FILE_FIELDS) {
     if (after[field] === before[field]) continue;
@@ -58,7 +58,7 @@ export function readDomainValues(
   const parsed = changeDomainBody.safeParse(body, { error: describeIssue });
   for (const { path, message } of parsed.error?.issues ?? []) {
     const field = FILE_FIELDS.find((name) => name === path[0]);
-    if (field !== undefined) errors[field] ??= capitalize(message);
+    if (field !== undefined) errors[field] ??= describeRule(message);
   }
   return parsed.data === undefined || Object.keys(errors).length > 0
     ? { errors }
@@ -73,9 +73,9 @@ function readFile(text: string): { file: unknown } | { problem: string } {
     // Counted as the API does: compact, in UTF-8.
     const bytes = new TextEncoder().encode(JSON.stringify(file)).length;
     return bytes > APP_FILE_BYTES_MAX
-      ? { problem: `At most ${formatCount(APP_FILE_BYTES_MAX)} bytes` }
+      ? { problem: t("domains.bytesMax", { max: APP_FILE_BYTES_MAX }) }
       : { file };
   } catch {
-    return { problem: "This is not JSON." };
+    return { problem: t("domains.notJson") };
   }
 }

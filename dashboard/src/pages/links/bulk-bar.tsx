@@ -5,8 +5,8 @@ import { useEffect, useRef } from "react";
 import type { ListedLink } from "../../../../clients/typescript/src/index.ts";
 import { getErrorMessage } from "../../data/errors.ts";
 import { useCanWrite } from "../../data/session.ts";
+import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
-import { pluralize } from "../../ui/format.ts";
 import { toast } from "../../ui/toast.tsx";
 import type { BulkDialogKind } from "./bulk-dialogs.tsx";
 
@@ -28,17 +28,19 @@ export function BulkBar(props: BulkBarProps) {
   }, [selected.length, all]);
   return (
     // The focus stays here when the actions disappear with the selection.
-    <div className="bulk-bar" role="group" aria-label="Selected links" tabIndex={-1}>
+    <div className="bulk-bar" role="group" aria-label={t("links.bulk.bar")} tabIndex={-1}>
       <label className="check">
         <input
           ref={box}
           type="checkbox"
-          aria-label="Select all links on this page"
+          aria-label={t("links.bulk.selectPage")}
           checked={all}
           onChange={({ target }) => onSelectAll(target.checked)}
         />
         <span aria-live="polite">
-          {selected.length === 0 ? "Select all" : `${selected.length} selected`}
+          {selected.length === 0
+            ? t("links.bulk.selectAll")
+            : t("links.bulk.selected", { count: selected.length })}
         </span>
       </label>
       {selected.length > 0 && <BulkActions {...props} />}
@@ -54,21 +56,21 @@ function BulkActions({ selected, onSelectAll, onDialog, onArchive }: BulkBarProp
       import("../../data/csv.ts"),
       import("./link-csv.ts"),
     ]);
-    saveCsv(selected.map(toCsvRow), `${pluralize(selected.length, "link")}.csv`);
+    saveCsv(selected.map(toCsvRow), t("links.bulk.fileName", { count: selected.length }));
   }
   return (
     <div className="bulk-actions">
       {canWrite && (
         <>
           <Button variant="quiet" onClick={() => onDialog("tags")}>
-            <Tags aria-hidden /> Tags
+            <Tags aria-hidden /> {t("links.bulk.tags")}
           </Button>
           <Button variant="quiet" onClick={() => onDialog("expiry")}>
-            <CalendarClock aria-hidden /> Expiry
+            <CalendarClock aria-hidden /> {t("links.bulk.expiry")}
           </Button>
           <Button variant="quiet" onClick={() => onArchive(!areArchived)}>
             {areArchived ? <ArchiveRestore aria-hidden /> : <Archive aria-hidden />}
-            {areArchived ? "Unarchive" : "Archive"}
+            {areArchived ? t("links.actions.unarchive") : t("links.actions.archive")}
           </Button>
         </>
       )}
@@ -78,15 +80,15 @@ function BulkActions({ selected, onSelectAll, onDialog, onArchive }: BulkBarProp
           void exportCsv().catch((error: unknown) => toast(getErrorMessage(error), "error"))
         }
       >
-        <Download aria-hidden /> CSV
+        <Download aria-hidden /> {t("links.bulk.csv")}
       </Button>
       {canWrite && (
         <Button variant="quiet" className="bulk-delete" onClick={() => onDialog("delete")}>
-          <Trash2 aria-hidden /> Delete
+          <Trash2 aria-hidden /> {t("links.actions.delete")}
         </Button>
       )}
       <Button variant="quiet" onClick={() => onSelectAll(false)}>
-        <X aria-hidden /> Clear
+        <X aria-hidden /> {t("links.bulk.clear")}
       </Button>
     </div>
   );

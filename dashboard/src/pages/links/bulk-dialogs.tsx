@@ -4,10 +4,10 @@ import { useState } from "react";
 import type { ListedLink } from "../../../../clients/typescript/src/index.ts";
 import { tag as tagRule } from "../../../../shared/contracts/link-schemas.ts";
 import { readableUrl } from "../../../../shared/contracts/readable-host.ts";
+import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { ConfirmDialog, Dialog, DialogForm } from "../../ui/dialog.tsx";
 import { CheckField, SelectField, TextField } from "../../ui/field.tsx";
-import { pluralize } from "../../ui/format.ts";
 import { toInstant } from "../../ui/local-time.ts";
 import { validateWith } from "../../ui/validation.ts";
 import { type BulkOutcome, changeTags, readTags } from "./bulk.ts";
@@ -61,16 +61,16 @@ function TagsDialog({ links, refresh, onClose, onReport }: BulkDialogProps) {
     );
   }
   return (
-    <Dialog title={`Tags of ${pluralize(links.length, "link")}`} onClose={onClose}>
+    <Dialog title={t("links.bulk.tagsTitle", { count: links.length })} onClose={onClose}>
       <DialogForm
-        action="Change tags"
+        action={t("links.bulk.changeTags")}
         onSubmit={submit}
         onCancel={onClose}
         loading={task.isPending}
         error={task.error}
       >
         <TagsField
-          label="Add"
+          label={t("links.bulk.add")}
           text={text}
           value={text}
           error={problem}
@@ -78,7 +78,7 @@ function TagsDialog({ links, refresh, onClose, onReport }: BulkDialogProps) {
         />
         {present.length > 0 && (
           <fieldset>
-            <legend>Remove</legend>
+            <legend>{t("links.bulk.remove")}</legend>
             <div className="columns">
               {present.slice(0, NAMED_TAGS_MAX).map((tag) => (
                 <CheckField
@@ -93,7 +93,7 @@ function TagsDialog({ links, refresh, onClose, onReport }: BulkDialogProps) {
             </div>
             {present.length > NAMED_TAGS_MAX && (
               <p className="hint">
-                The first {NAMED_TAGS_MAX} of {present.length}; select fewer links for the others.
+                {t("links.bulk.firstTags", { max: NAMED_TAGS_MAX, total: present.length })}
               </p>
             )}
           </fieldset>
@@ -119,28 +119,28 @@ function ExpiryDialog({ links, onClose, onReport }: BulkDialogProps) {
     );
   }
   return (
-    <Dialog title={`Expiry of ${pluralize(links.length, "link")}`} onClose={onClose}>
+    <Dialog title={t("links.bulk.expiryTitle", { count: links.length })} onClose={onClose}>
       <DialogForm
-        action="Set expiry"
+        action={t("links.bulk.setExpiry")}
         onSubmit={submit}
         onCancel={onClose}
         loading={task.isPending}
         error={task.error}
       >
         <SelectField
-          label="They expire"
+          label={t("links.bulk.theyExpire")}
           options={[
-            { value: "at", label: "At a time" },
-            { value: "never", label: "Never" },
+            { value: "at", label: t("links.bulk.atTime") },
+            { value: "never", label: t("links.bulk.never") },
           ]}
           value={choice}
           onChange={(event) => setChoice(event.target.value === "never" ? "never" : "at")}
         />
         {choice === "at" && (
           <TextField
-            label="Expires"
+            label={t("links.form.expires")}
             type="datetime-local"
-            hint="In your local time."
+            hint={t("links.form.localTime")}
             value={at}
             error={tried ? problem : undefined}
             onChange={(event) => setAt(event.target.value)}
@@ -152,10 +152,10 @@ function ExpiryDialog({ links, onClose, onReport }: BulkDialogProps) {
 }
 
 function expiryProblem(local: string, now: number): string | undefined {
-  if (local === "") return "Required";
+  if (local === "") return t("ui.required");
   const at = Date.parse(toInstant(local));
   // Comparisons with an invalid date are false.
-  return at > now ? undefined : "Must be in the future";
+  return at > now ? undefined : t("links.form.future");
 }
 
 function DeleteManyDialog({ links, onClose, onReport }: BulkDialogProps) {
@@ -163,8 +163,8 @@ function DeleteManyDialog({ links, onClose, onReport }: BulkDialogProps) {
   const others = links.length - NAMED_LINKS_MAX;
   return (
     <ConfirmDialog
-      title={`Delete ${pluralize(links.length, "link")}?`}
-      action={`Delete ${pluralize(links.length, "link")}`}
+      title={t("links.bulk.deleteTitle", { count: links.length })}
+      action={t("links.bulk.deleteAction", { count: links.length })}
       onClose={onClose}
       onConfirm={() =>
         task.mutate({ links, verb: "deleted" }, { onSuccess: closeUnlessFailed(onClose) })
@@ -176,12 +176,9 @@ function DeleteManyDialog({ links, onClose, onReport }: BulkDialogProps) {
         {links.slice(0, NAMED_LINKS_MAX).map((link) => (
           <li key={link.id}>{readableUrl(link.short_url)}</li>
         ))}
-        {others > 0 && <li>and {pluralize(others, "other")}</li>}
+        {others > 0 && <li>{t("links.bulk.others", { count: others })}</li>}
       </ul>
-      <p>
-        They stop redirecting immediately, and others can take their aliases. This cannot be undone.
-        Archive links to keep them out of the list.
-      </p>
+      <p>{t("links.bulk.deleteText")}</p>
     </ConfirmDialog>
   );
 }
@@ -191,12 +188,14 @@ export function ReportDialog({ report, onClose }: { report: BulkReport; onClose:
   const { done, failed, verb } = report;
   return (
     <Dialog
-      title={`${done.length} of ${done.length + failed.length} links ${verb}`}
+      title={t(`links.bulk.partly.${verb}`, {
+        done: done.length,
+        total: done.length + failed.length,
+      })}
       onClose={onClose}
     >
       <p className="alert" role="alert">
-        {failed.length === 1 ? "One link is" : `${failed.length} links are`} as before, and still
-        selected:
+        {t("links.bulk.asBefore", { count: failed.length })}
       </p>
       <ul className="rows report">
         {failed.map(({ link, reason }) => (
@@ -208,7 +207,7 @@ export function ReportDialog({ report, onClose }: { report: BulkReport; onClose:
       </ul>
       <footer>
         <Button variant="primary" onClick={onClose}>
-          Close
+          {t("ui.close")}
         </Button>
       </footer>
     </Dialog>

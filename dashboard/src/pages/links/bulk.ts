@@ -2,6 +2,19 @@
  * Changes of several links at once. Each succeeds or fails separately, and its outcome is reported.
  */
 import type { LinkChange, ListedLink } from "../../../../clients/typescript/src/index.ts";
+import { translateService } from "../../languages/service.ts";
+import { t } from "../../languages/translate.ts";
+
+/** What an action has done with links; the texts of its report have these names. */
+export type BulkVerb =
+  | "tagged"
+  | "changed"
+  | "deleted"
+  | "archived"
+  | "unarchived"
+  | "enabled"
+  | "disabled"
+  | "restored";
 
 /** An action on links; without `changeOf` they are deleted. */
 export type BulkTask = {
@@ -9,8 +22,8 @@ export type BulkTask = {
   /** Fetches the links again, if the change depends on their current state. */
   refresh?: (links: readonly ListedLink[]) => Promise<readonly ListedLink[]>;
   changeOf?: (link: ListedLink) => LinkChange;
-  /** The verb of the report: `3 links archived`. */
-  verb: string;
+  /** For the report: `3 links archived`. */
+  verb: BulkVerb;
 };
 
 type BulkFailure = { link: ListedLink; reason: string };
@@ -29,7 +42,9 @@ export function toOutcome(links: readonly ListedLink[], entries: readonly Entry[
     const entry = byIndex.get(index);
     if (entry !== undefined && entry.error === undefined) outcome.done.push(link);
     else {
-      const reason = entry?.error?.message ?? "The service did not say what became of it.";
+      const message = entry?.error?.message;
+      const reason =
+        message === undefined ? t("links.bulk.unknownOutcome") : translateService(message);
       outcome.failed.push({ link, reason });
     }
   }
@@ -52,7 +67,7 @@ export function undoOf({ changeOf }: BulkTask, done: readonly ListedLink[]): Bul
   if (changeOf === undefined) return undefined;
   return {
     links: done,
-    verb: "put back",
+    verb: "restored",
     changeOf: (link) =>
       Object.fromEntries(
         Object.keys(changeOf(link)).map((name) => [name, Reflect.get(link, name) ?? OFF[name]]),

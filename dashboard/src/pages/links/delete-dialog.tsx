@@ -2,6 +2,8 @@ import type { ListedLink } from "../../../../clients/typescript/src/index.ts";
 import { readableUrl } from "../../../../shared/contracts/readable-host.ts";
 import { getClient } from "../../data/http.ts";
 import { useAccountContext } from "../../data/session.ts";
+import { strong } from "../../languages/tags.tsx";
+import { rich, t } from "../../languages/translate.ts";
 import { ConfirmDialog } from "../../ui/dialog.tsx";
 import { useApiMutation } from "../../ui/mutation.ts";
 
@@ -14,22 +16,19 @@ export function DeleteDialog({ link, onClose }: DeleteDialogProps) {
       ["links", scope],
       ["tags", scope],
     ],
-    successMessage: "The link has been deleted.",
+    successMessage: t("links.delete.done"),
     onSuccess: onClose,
   });
   return (
     <ConfirmDialog
-      title="Delete this link?"
-      action="Delete"
+      title={t("links.delete.title")}
+      action={t("links.actions.delete")}
       onClose={onClose}
       onConfirm={() => remove.mutate()}
       loading={remove.isPending}
       error={remove.error}
     >
-      <p>
-        <strong>{readableUrl(link.short_url)}</strong> stops redirecting immediately, and others can
-        take its alias. This cannot be undone. Archive the link to keep it out of the list.
-      </p>
+      <p>{rich("links.delete.text", { url: readableUrl(link.short_url), strong })}</p>
     </ConfirmDialog>
   );
 }

@@ -6,6 +6,7 @@ import type { FullLink } from "../../../../clients/typescript/src/index.ts";
 import type { CreatedLink, NewLinkStart } from "../../data/commands.ts";
 import { getBasePath, getJson } from "../../data/http.ts";
 import { useAccountContext } from "../../data/session.ts";
+import { t } from "../../languages/translate.ts";
 import { Dialog } from "../../ui/dialog.tsx";
 import { QueryBoundary } from "../../ui/states.tsx";
 import { useUnsavedGuard } from "../../ui/unsaved-guard.tsx";
@@ -25,7 +26,7 @@ export function EditDialog(props: EditDialogProps) {
   const common = { readDirty, onCancel: close };
   const current = useSavedLink(id);
   return (
-    <Dialog title={isNew ? "New link" : "Edit link"} onClose={close} wide>
+    <Dialog title={isNew ? t("commands.newLink") : t("links.form.editTitle")} onClose={close} wide>
       {id === undefined && isNew && (
         <LinkForm
           {...common}
@@ -34,7 +35,7 @@ export function EditDialog(props: EditDialogProps) {
         />
       )}
       {id !== undefined && (
-        <QueryBoundary query={current} label="the link" lines={6}>
+        <QueryBoundary query={current} label={t("links.theLink")} lines={6}>
           {(link) =>
             isNew ? (
               <LinkForm

@@ -5,9 +5,9 @@ import { useRef, useState } from "react";
 import { getErrorMessage } from "../../data/errors.ts";
 import { getClient } from "../../data/http.ts";
 import { useAccountContext } from "../../data/session.ts";
+import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
-import { pluralize } from "../../ui/format.ts";
 import { Alert } from "../../ui/states.tsx";
 import type { CsvRow } from "./link-csv.ts";
 
@@ -43,27 +43,22 @@ export function ExportDialog({ onClose }: { onClose: () => void }) {
   });
   return (
     <Dialog
-      title="Export links"
+      title={t("links.export.title")}
       onClose={() => {
         controller.current.abort();
         onClose();
       }}
     >
       <div className="stack" role="status">
-        {exporting.isIdle && (
-          <p>
-            All links of this account, archived ones too, with all of their settings and their
-            clicks, without passwords. The file can be imported again.
-          </p>
-        )}
-        {exporting.isPending && <p>{pluralize(readCount, "link")} read …</p>}
-        {exporting.isSuccess && <p>{pluralize(exporting.data, "link")} exported.</p>}
+        {exporting.isIdle && <p>{t("links.export.text")}</p>}
+        {exporting.isPending && <p>{t("links.export.read", { count: readCount })}</p>}
+        {exporting.isSuccess && <p>{t("links.export.done", { count: exporting.data })}</p>}
         {exporting.error !== null && <Alert>{getErrorMessage(exporting.error)}</Alert>}
       </div>
       <footer>
         {exporting.isSuccess ? (
           <Button variant="primary" onClick={onClose}>
-            Done
+            {t("links.export.close")}
           </Button>
         ) : (
           <Button
@@ -71,7 +66,7 @@ export function ExportDialog({ onClose }: { onClose: () => void }) {
             loading={exporting.isPending}
             onClick={() => exporting.mutate()}
           >
-            Export as CSV
+            {t("links.export.start")}
           </Button>
         )}
       </footer>

@@ -7,6 +7,7 @@ import { readableHost } from "../../../../shared/contracts/readable-host.ts";
 import { getClient } from "../../data/http.ts";
 import { useAccountContext } from "../../data/session.ts";
 import { useTags } from "../../data/tags.ts";
+import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { SelectField, TextField } from "../../ui/field.tsx";
 import type { SearchUpdate } from "../../ui/search-state.ts";
@@ -41,14 +42,14 @@ export function FilterButton(props: FilterProps) {
         aria-expanded={open}
         popoverTarget={id}
       >
-        <ListFilter aria-hidden /> Filter
+        <ListFilter aria-hidden /> {t("links.filter.title")}
       </button>
       <div
         ref={panel}
         id={id}
         className="menu filter-panel"
         role="group"
-        aria-label="Filter"
+        aria-label={t("links.filter.title")}
         popover="auto"
         onToggle={(event) => setOpen(event.newState === "open")}
       >
@@ -72,7 +73,7 @@ function Fields({ query, shownTags, onChange, onDone }: FilterProps & { onDone: 
   return (
     <form className="stack" onSubmit={submit}>
       <TextField
-        label="Tag"
+        label={t("links.filter.tag")}
         list={listId}
         autoComplete="off"
         maxLength={50}
@@ -85,12 +86,12 @@ function Fields({ query, shownTags, onChange, onDone }: FilterProps & { onDone: 
         ))}
       </datalist>
       <Button type="submit" disabled={tag.trim() === ""}>
-        Add tag
+        {t("links.filter.addTag")}
       </Button>
       <SelectField
-        label="Domain"
+        label={t("links.filter.domain")}
         options={[
-          { value: "", label: "Any" },
+          { value: "", label: t("links.filter.any") },
           ...hosts.map((host) => ({ value: host, label: readableHost(host) })),
         ]}
         value={query.domain ?? ""}

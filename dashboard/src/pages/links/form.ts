@@ -4,16 +4,18 @@ import { aliasProblem } from "../../../../shared/contracts/alias.ts";
 import { createLinkBody } from "../../../../shared/contracts/link-schemas.ts";
 import { parseWebUrl } from "../../../../shared/contracts/web-url.ts";
 import { completeUrl } from "../../data/destination.ts";
+import type { TextKey } from "../../languages/catalogues.ts";
+import { t } from "../../languages/translate.ts";
 import { toInstant, toLocalTime } from "../../ui/local-time.ts";
-import { capitalize, describeIssue } from "../../ui/validation.ts";
+import { describeIssue, describeRule } from "../../ui/validation.ts";
 
 export const UTM_FIELDS = [
-  ["utm_source", "Source", "newsletter"],
-  ["utm_medium", "Medium", "email"],
-  ["utm_campaign", "Campaign", "spring-sale"],
-  ["utm_term", "Term", "running shoes"],
-  ["utm_content", "Content", "button"],
-] as const;
+  ["utm_source", "links.utm.source", "newsletter"],
+  ["utm_medium", "links.utm.medium", "email"],
+  ["utm_campaign", "links.utm.campaign", "spring-sale"],
+  ["utm_term", "links.utm.term", "running shoes"],
+  ["utm_content", "links.utm.content", "button"],
+] as const satisfies readonly (readonly [string, TextKey, string])[];
 
 type UtmName = (typeof UTM_FIELDS)[number][0];
 
@@ -181,27 +183,28 @@ export function validateLink(values: LinkValues, now: number, initial?: LinkValu
   const parsed = createLinkBody.safeParse(body, { error: describeIssue });
   for (const { path, message } of parsed.error?.issues ?? []) {
     const field = fieldOf(path.join("."), values) ?? fieldOf(String(path[0]), values);
-    if (field !== undefined) errors[field] ??= capitalize(message);
+    if (field !== undefined) errors[field] ??= describeRule(message);
   }
   const url = parseWebUrl(completeUrl(values.url));
-  if ("problem" in url) errors.url = values.url.trim() === "" ? "Required" : url.problem;
+  if ("problem" in url)
+    errors.url = values.url.trim() === "" ? t("ui.required") : describeRule(url.problem);
   for (const field of ["expired_url", "preview_image"] as const) {
     const problem = values[field].trim() === "" ? undefined : urlProblem(values[field], field);
     if (problem !== undefined) errors[field] = problem;
   }
   const alias = values.alias.trim() === "" ? undefined : aliasProblem(values.alias.trim());
-  if (alias !== undefined) errors.alias = alias;
+  if (alias !== undefined) errors.alias = describeRule(alias);
   const unchanged = initial?.expires_at === values.expires_at;
   if (typeof body.expires_at === "string" && !unchanged && Date.parse(body.expires_at) <= now) {
-    errors.expires_at = "Must be in the future";
+    errors.expires_at = t("links.form.future");
   }
   return errors;
 }
 
 function urlProblem(text: string, field: "expired_url" | "preview_image"): string | undefined {
   const parsed = parseWebUrl(text);
-  if ("problem" in parsed) return parsed.problem;
+  if ("problem" in parsed) return describeRule(parsed.problem);
   return field === "preview_image" && parsed.url.protocol !== "https:"
-    ? "The URL must be an https URL."
+    ? t("links.form.httpsOnly")
     : undefined;
 }

@@ -11,6 +11,7 @@ import { completeUrl } from "../../data/destination.ts";
 import { getErrorMessage } from "../../data/errors.ts";
 import { getClient } from "../../data/http.ts";
 import { useAccountContext } from "../../data/session.ts";
+import { t } from "../../languages/translate.ts";
 import { DialogForm } from "../../ui/dialog.tsx";
 import { SelectField, TextField } from "../../ui/field.tsx";
 import { useApiMutation } from "../../ui/mutation.ts";
@@ -63,17 +64,14 @@ export function LinkForm(props: LinkFormProps) {
   }, [form, field, save.error]);
   return (
     <DialogForm
-      action={link === undefined ? "Create link" : "Save"}
+      action={link === undefined ? t("links.form.create") : t("links.form.save")}
       onSubmit={(event) => void form.handleSubmit((values) => save.mutate(values))(event)}
       onCancel={onCancel}
       loading={save.isPending}
       error={field === undefined ? save.error : null}
     >
       {original !== undefined && (
-        <p className="hint">
-          A copy of {original.alias}, with its rules and split, but without its password and its
-          external id.
-        </p>
+        <p className="hint">{t("links.form.copyOf", { alias: original.alias })}</p>
       )}
       <MainFields form={form} isNew={link === undefined} fillUrl={fillUrl} />
       <OptionalFields form={form} link={link} />
@@ -116,7 +114,7 @@ function useSave({ link, original, onSaved, onCreated }: LinkFormProps, initial:
         ["link", scope],
         ["tags", scope],
       ],
-      ...(link === undefined ? {} : { successMessage: "The link has been updated." }),
+      ...(link === undefined ? {} : { successMessage: t("links.form.updated") }),
       ...(onSaved === undefined ? {} : { onSuccess: onSaved }),
     },
   );
@@ -139,7 +137,7 @@ function MainFields({ form, isNew, fillUrl }: MainFieldsProps) {
     <>
       <div className="with-button">
         <TextField
-          label="Destination"
+          label={t("links.form.destination")}
           type="url"
           inputMode="url"
           placeholder="https://example.com/a/long/path"
@@ -153,16 +151,25 @@ function MainFields({ form, isNew, fillUrl }: MainFieldsProps) {
       <div className="columns">
         {isNew && <DomainField form={form} />}
         <TextField
-          label="Alias"
-          hint={isNew ? "Leave empty to generate one." : "The old alias stops working."}
+          label={t("links.form.alias")}
+          hint={isNew ? t("links.form.aliasHintNew") : t("links.form.aliasHint")}
           autoCapitalize="none"
           spellCheck={false}
           error={errors.alias?.message}
           {...register("alias")}
         />
       </div>
-      <TextField label="Title" error={errors.title?.message} {...register("title")} />
-      <TagsField label="Tags" text={tags} error={errors.tags?.message} {...register("tags")} />
+      <TextField
+        label={t("links.form.title")}
+        error={errors.title?.message}
+        {...register("title")}
+      />
+      <TagsField
+        label={t("links.form.tags")}
+        text={tags}
+        error={errors.tags?.message}
+        {...register("tags")}
+      />
     </>
   );
 }
@@ -183,7 +190,7 @@ function DomainField({ form }: FieldsProps) {
   const verified = (domains.data ?? []).filter(({ status }) => status === "verified");
   return (
     <SelectField
-      label="Domain"
+      label={t("links.form.domain")}
       options={[
         { value: "", label: new URL(session.short_url).host },
         ...verified.map(({ domain }) => ({ value: domain, label: readableHost(domain) })),

@@ -1,5 +1,6 @@
 /** The query of the list of links, in the form of the page's URL and of the API. */
 import type { Query } from "../../../../clients/typescript/src/index.ts";
+import type { TextKey } from "../../languages/catalogues.ts";
 import type { SearchUpdate } from "../../ui/search-state.ts";
 
 const SORTS = ["created_at", "clicks", "last_click_at"] as const;
@@ -63,12 +64,12 @@ export const isFiltered = ({ search, tags, domain, archived, expired }: ListQuer
 type Status = Pick<ListQuery, "archived" | "expired">;
 
 /** The states that links can be filtered by. */
-export const STATUSES: readonly (Status & { value: string; label: string })[] = [
-  { value: "", label: "Without archived" },
-  { value: "unexpired", label: "Not expired", expired: "false" },
-  { value: "expired", label: "Only expired", expired: "true" },
-  { value: "archived", label: "Only archived", archived: "true" },
-  { value: "any", label: "All links", archived: "any" },
+export const STATUSES: readonly (Status & { value: string; label: TextKey })[] = [
+  { value: "", label: "links.status.unarchived" },
+  { value: "unexpired", label: "links.status.unexpired", expired: "false" },
+  { value: "expired", label: "links.status.expired", expired: "true" },
+  { value: "archived", label: "links.status.archived", archived: "true" },
+  { value: "any", label: "links.status.any", archived: "any" },
 ];
 
 /** The state that a query filters by; undefined for a combination that has none. */

@@ -3,9 +3,9 @@ import type { UseFormReturn } from "react-hook-form";
 import { Link as PageLink } from "wouter";
 
 import type { FullLink } from "../../../../clients/typescript/src/index.ts";
+import { rich, t } from "../../languages/translate.ts";
 import { Disclosure } from "../../ui/disclosure.tsx";
 import { CheckField, SelectField, TextField } from "../../ui/field.tsx";
-import { formatCount } from "../../ui/format.ts";
 import { type LinkValues, UTM_FIELDS } from "./form.ts";
 import { PreviewFields } from "./preview-fields.tsx";
 
@@ -21,8 +21,9 @@ export const OptionalFields = ({ form, link }: FieldsProps) => (
     <IdFields form={form} />
     {link !== undefined && (
       <p className="hint">
-        Destinations by device, country or time, and A/B tests, are on the page{" "}
-        <PageLink href={`/links/${link.id}/rules`}>Rules and split</PageLink>.
+        {rich("links.form.rulesElsewhere", {
+          page: (name) => <PageLink href={`/links/${link.id}/rules`}>{name}</PageLink>,
+        })}
       </p>
     )}
   </>
@@ -32,42 +33,42 @@ function ScheduleFields({ form: { register, formState } }: Pick<FieldsProps, "fo
   const { starts_at, expires_at, expired_url } = formState.errors;
   return (
     <Disclosure
-      title="Schedule and state"
+      title={t("links.form.schedule")}
       hasError={[starts_at, expires_at, expired_url].some(Boolean)}
     >
       <div className="stack">
         <div className="columns">
           <TextField
-            label="Starts"
+            label={t("links.form.starts")}
             type="datetime-local"
-            hint="In your local time. Until then the link does not exist for visitors."
+            hint={t("links.form.startsHint")}
             error={starts_at?.message}
             {...register("starts_at")}
           />
           <TextField
-            label="Expires"
+            label={t("links.form.expires")}
             type="datetime-local"
-            hint="In your local time."
+            hint={t("links.form.localTime")}
             error={expires_at?.message}
             {...register("expires_at")}
           />
         </div>
         <TextField
-          label="Once expired, redirect to"
+          label={t("links.form.expiredUrl")}
           type="url"
           inputMode="url"
-          hint="Also once the click limit is reached. Without one, visitors see that the link has ended."
+          hint={t("links.form.expiredUrlHint")}
           error={expired_url?.message}
           {...register("expired_url")}
         />
         <CheckField
-          label="Disabled"
-          hint="The link does not exist for visitors."
+          label={t("links.form.disabled")}
+          hint={t("links.form.disabledHint")}
           {...register("disabled")}
         />
         <CheckField
-          label="Archived"
-          hint="Lists leave the link out. It redirects as before."
+          label={t("links.form.archived")}
+          hint={t("links.form.archivedHint")}
           {...register("archived")}
         />
       </div>
@@ -78,34 +79,34 @@ function ScheduleFields({ form: { register, formState } }: Pick<FieldsProps, "fo
 function LimitFields({ form: { register, watch, formState }, link }: FieldsProps) {
   const { max_clicks: error } = formState.errors;
   return (
-    <Disclosure title="Limit and confirmation" hasError={error !== undefined}>
+    <Disclosure title={t("links.form.limits")} hasError={error !== undefined}>
       <div className="stack">
         <div className="columns">
           <TextField
-            label="Click limit"
+            label={t("links.form.clickLimit")}
             type="number"
             inputMode="numeric"
             min={1}
             step={1}
-            placeholder="No limit"
+            placeholder={t("links.form.noLimit")}
             hint={describeLimit(link)}
             error={error?.message}
             {...register("max_clicks")}
           />
           <SelectField
-            label="What consumes a click"
+            label={t("links.form.consumes")}
             options={[
-              { value: "all", label: "Every request" },
-              { value: "human", label: "Only people" },
+              { value: "all", label: t("links.form.everyRequest") },
+              { value: "human", label: t("links.form.onlyPeople") },
             ]}
-            hint="If only people, bots get a page with a button, never the destination."
+            hint={t("links.form.consumesHint")}
             disabled={watch("max_clicks") === ""}
             {...register("limit_counts")}
           />
         </div>
         <CheckField
-          label="Ask before redirecting"
-          hint="A page with a button comes first. Mail scanners and chat apps do not press it, so they consume no click."
+          label={t("links.form.confirm")}
+          hint={t("links.form.confirmHint")}
           {...register("confirm")}
         />
       </div>
@@ -116,41 +117,42 @@ function LimitFields({ form: { register, watch, formState }, link }: FieldsProps
 /** Describes the remaining clicks of the saved limit. */
 const describeLimit = (link: FullLink | undefined): string =>
   link?.max_clicks === undefined || link.clicks_left === undefined
-    ? "How often the link redirects, and never more often."
-    : `${formatCount(link.clicks_left)} of ${formatCount(link.max_clicks)} clicks are left.${link.clicks_left === 0 ? " A higher limit reopens the link." : ""}`;
+    ? t("links.form.limitHint")
+    : t(link.clicks_left === 0 ? "links.form.limitReopen" : "links.form.limitLeft", {
+        left: link.clicks_left,
+        max: link.max_clicks,
+      });
 
 function RequestFields({ form: { register, watch, formState }, link }: FieldsProps) {
   const { password: error } = formState.errors;
   const hasPassword = link?.has_password ?? false;
   return (
-    <Disclosure title="Password, query and path" hasError={error !== undefined}>
+    <Disclosure title={t("links.form.request")} hasError={error !== undefined}>
       <div className="stack">
         <TextField
-          label={hasPassword ? "New password" : "Password"}
+          label={hasPassword ? t("links.form.newPassword") : t("links.form.password")}
           type="password"
           autoComplete="new-password"
-          hint={
-            hasPassword
-              ? "Leave empty to keep the current password."
-              : "Visitors must enter it to open the link."
-          }
+          hint={hasPassword ? t("links.form.keepPassword") : t("links.form.passwordHint")}
           disabled={watch("removePassword")}
           error={error?.message}
           {...register("password")}
         />
-        {hasPassword && <CheckField label="Remove password" {...register("removePassword")} />}
+        {hasPassword && (
+          <CheckField label={t("links.form.removePassword")} {...register("removePassword")} />
+        )}
         <CheckField
-          label="Forward query parameters"
-          hint="Adds the query parameters of the short URL to the destination."
+          label={t("links.form.forwardQuery")}
+          hint={t("links.form.forwardQueryHint")}
           {...register("forward_query")}
         />
         <SelectField
-          label="Longer paths"
-          hint="Such as /spring-sale/shoes, where the link is /spring-sale."
+          label={t("links.form.longerPaths")}
+          hint={t("links.form.longerPathsHint")}
           options={[
-            { value: "", label: "Show an error page (404)" },
-            { value: "append", label: "Are added to the destination’s path" },
-            { value: "ignore", label: "Redirect to the destination itself" },
+            { value: "", label: t("links.form.pathError") },
+            { value: "append", label: t("links.form.pathAppend") },
+            { value: "ignore", label: t("links.form.pathIgnore") },
           ]}
           {...register("forward_path")}
         />
@@ -163,14 +165,14 @@ function UtmFields({ form: { register, formState } }: Pick<FieldsProps, "form">)
   const { errors } = formState;
   return (
     <Disclosure
-      title="UTM parameters"
+      title={t("links.form.utm")}
       hasError={UTM_FIELDS.some(([name]) => errors[name] !== undefined)}
     >
       <div className="columns">
         {UTM_FIELDS.map(([name, label, example]) => (
           <TextField
             key={name}
-            label={label}
+            label={t(label)}
             placeholder={example}
             error={errors[name]?.message}
             {...register(name)}
@@ -182,10 +184,10 @@ function UtmFields({ form: { register, formState } }: Pick<FieldsProps, "form">)
 }
 
 const IdFields = ({ form: { register, formState } }: Pick<FieldsProps, "form">) => (
-  <Disclosure title="Your own id" hasError={formState.errors.external_id !== undefined}>
+  <Disclosure title={t("links.form.ownId")} hasError={formState.errors.external_id !== undefined}>
     <TextField
-      label="External id"
-      hint="What the link is called in your systems, such as a number of an order. Each id is of one link."
+      label={t("links.form.externalId")}
+      hint={t("links.form.externalIdHint")}
       autoCapitalize="none"
       spellCheck={false}
       error={formState.errors.external_id?.message}

@@ -6,9 +6,9 @@ import { Link as PageLink } from "wouter";
 
 import { useCommands } from "../../data/commands.ts";
 import { useAccountContext, useCanWrite } from "../../data/session.ts";
+import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { type CursorPages, useCursorPages } from "../../ui/cursor-pages.ts";
-import { pluralize } from "../../ui/format.ts";
 import { Card, Page } from "../../ui/page.tsx";
 import { Pager } from "../../ui/pager.tsx";
 import { type SearchUpdate, useSearchState } from "../../ui/search-state.ts";
@@ -30,7 +30,7 @@ export function LinksPage() {
   const query = readListQuery(params);
   const pages = useCursorPages();
   const links = useQuery({
-    queryKey: ["links", scope, query, pages.after],
+    queryKey: [t("links.loading"), scope, query, pages.after],
     queryFn: ({ signal }) => fetchLinkPage(scope, query, pages.after, signal),
     placeholderData: keepPreviousData,
   });
@@ -40,14 +40,17 @@ export function LinksPage() {
   const shown = links.data?.links ?? [];
 
   return (
-    <Page title="Links" actions={<PageActions onExport={() => setExporting(true)} />}>
+    <Page
+      title={t("shell.pages.links")}
+      actions={<PageActions onExport={() => setExporting(true)} />}
+    >
       <Card>
         <Toolbar
           query={query}
           shownTags={[...new Set(shown.flatMap(({ tags }) => tags))]}
           onChange={change}
         />
-        <QueryBoundary query={links} label="links" lines={8}>
+        <QueryBoundary query={links} label={t("links.loading")} lines={8}>
           {(page) => (
             <div aria-busy={links.isPlaceholderData}>
               {page.links.length === 0 ? (
@@ -84,15 +87,15 @@ function PageActions({ onExport }: { onExport: () => void }) {
   return (
     <>
       <Button onClick={onExport}>
-        <Download aria-hidden /> Export
+        <Download aria-hidden /> {t("links.list.export")}
       </Button>
       {canWrite && (
         <>
           <PageLink href="/links/import" className="button button-plain">
-            <Upload aria-hidden /> Import
+            <Upload aria-hidden /> {t("links.list.import")}
           </PageLink>
           <Button variant="primary" aria-keyshortcuts="c" onClick={() => createLink()}>
-            <Plus aria-hidden /> New link
+            <Plus aria-hidden /> {t("commands.newLink")}
           </Button>
         </>
       )}
@@ -113,13 +116,13 @@ const ListFoot = ({ page, pages, limit, onLimit }: ListFootProps) => (
     <div className="pager">
       <select
         className="narrow"
-        aria-label="Links per page"
+        aria-label={t("links.list.perPage")}
         value={limit}
         onChange={(event) => onLimit(event.target.value)}
       >
         {PAGE_SIZES.map((size) => (
           <option key={size} value={size}>
-            {size} per page
+            {t("links.list.pageSize", { size })}
           </option>
         ))}
       </select>
@@ -130,21 +133,21 @@ const ListFoot = ({ page, pages, limit, onLimit }: ListFootProps) => (
 
 /** The total number of links if the page has them all, otherwise the number on the page. */
 const describeLinks = ({ links, next }: LinkPage, after: string): string =>
-  pluralize(links.length, "link") + (after === "" && next === null ? "" : " on this page");
+  t(after === "" && next === null ? "ui.links" : "links.list.onPage", { count: links.length });
 
 function NoLinks({ filtered }: { filtered: boolean }) {
   const canWrite = useCanWrite();
   const { createLink } = useCommands();
   return filtered ? (
-    <Empty title="No matching links">
-      <p>Try a different search.</p>
+    <Empty title={t("links.list.noMatch")}>
+      <p>{t("links.list.noMatchHint")}</p>
     </Empty>
   ) : (
-    <Empty title="No links yet">
-      <p>A short link works as soon as you create it, and counts every click.</p>
+    <Empty title={t("links.list.empty")}>
+      <p>{t("links.list.emptyHint")}</p>
       {canWrite && (
         <Button variant="primary" onClick={() => createLink()}>
-          Create your first link
+          {t("links.list.createFirst")}
         </Button>
       )}
     </Empty>

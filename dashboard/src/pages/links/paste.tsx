@@ -10,6 +10,7 @@ import type { Domain } from "../../../../clients/typescript/src/index.ts";
 import { readClipboard, readPermission } from "../../data/clipboard.ts";
 import { readCopiedUrl } from "../../data/destination.ts";
 import { useAccountContext } from "../../data/session.ts";
+import { t } from "../../languages/translate.ts";
 import { IconButton } from "../../ui/button.tsx";
 import { toast } from "../../ui/toast.tsx";
 
@@ -51,12 +52,12 @@ export function PasteButton({ onPaste }: { onPaste: (url: string) => void }) {
   }, []);
   async function paste(): Promise<void> {
     const url = await readUrl();
-    if (url === undefined) toast("There is no URL in the clipboard.", "error");
+    if (url === undefined) toast(t("links.form.noUrlCopied"), "error");
     else onPaste(url);
   }
   return (
     prompts && (
-      <IconButton label="Paste from the clipboard" onClick={() => void paste()}>
+      <IconButton label={t("links.form.paste")} onClick={() => void paste()}>
         <ClipboardPaste aria-hidden />
       </IconButton>
     )

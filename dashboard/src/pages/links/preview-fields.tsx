@@ -5,6 +5,7 @@ import type { UseFormReturn } from "react-hook-form";
 
 import { parseWebUrl } from "../../../../shared/contracts/web-url.ts";
 import { useAccountContext } from "../../data/session.ts";
+import { t } from "../../languages/translate.ts";
 import { Disclosure } from "../../ui/disclosure.tsx";
 import { TextField } from "../../ui/field.tsx";
 import type { LinkValues } from "./form.ts";
@@ -38,33 +39,32 @@ export function PreviewFields({
   const isProtected = password !== "" || (hasPassword && !removed);
   return (
     <Disclosure
-      title="Preview"
+      title={t("links.preview.title")}
       hasError={[preview_title, preview_description, preview_image].some(Boolean)}
     >
       <div className="stack">
         <p className="hint">
-          The card that chats and social networks show of the link. Without one, they show the
-          destination’s own.
-          {isProtected && " Links with a password show no card."}
+          {t("links.preview.text")}
+          {isProtected && ` ${t("links.preview.protected")}`}
         </p>
         <TextField
-          label="Card title"
-          placeholder="Spring sale"
+          label={t("links.preview.cardTitle")}
+          placeholder={t("links.preview.cardTitleExample")}
           error={preview_title?.message}
           {...register("preview_title")}
         />
         <TextField
-          label="Card description"
-          placeholder="Everything must go."
+          label={t("links.preview.cardDescription")}
+          placeholder={t("links.preview.cardDescriptionExample")}
           error={preview_description?.message}
           {...register("preview_description", NEEDS_TITLE)}
         />
         <TextField
-          label="Card image"
+          label={t("links.preview.cardImage")}
           type="url"
           inputMode="url"
           placeholder="https://example.com/spring.png"
-          hint="Its URL, by https. 1200 × 630 pixels suit most networks."
+          hint={t("links.preview.cardImageHint")}
           error={preview_image?.message}
           {...register("preview_image", NEEDS_TITLE)}
         />
@@ -93,7 +93,7 @@ const SocialCard = ({ host, title, description, image }: SocialCardProps) => (
         {description.trim() !== "" && <span className="social-description">{description}</span>}
       </div>
     </div>
-    <figcaption className="hint">About as the card will look; each network has its own.</figcaption>
+    <figcaption className="hint">{t("links.preview.caption")}</figcaption>
   </figure>
 );
 
@@ -110,7 +110,7 @@ function CardImage({ url }: { url: string }) {
       <img
         className="social-image"
         src={parsed.url.href}
-        alt="The card’s image"
+        alt={t("links.preview.imageAlt")}
         // Not fetched before the section is open.
         loading="lazy"
         onError={() => setState("failed")}
@@ -120,7 +120,9 @@ function CardImage({ url }: { url: string }) {
   return (
     <div className="social-image social-empty">
       <ImageIcon aria-hidden />
-      <span>{state === "failed" ? "The image cannot be loaded." : "No image"}</span>
+      <span>
+        {state === "failed" ? t("links.preview.imageFailed") : t("links.preview.noImage")}
+      </span>
     </div>
   );
 }

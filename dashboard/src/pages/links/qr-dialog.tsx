@@ -14,6 +14,8 @@ import { readableUrl } from "../../../../shared/contracts/readable-host.ts";
 import { getErrorMessage } from "../../data/errors.ts";
 import { getBasePath, getClient } from "../../data/http.ts";
 import { useAccountContext, useCanWrite } from "../../data/session.ts";
+import type { TextKey } from "../../languages/catalogues.ts";
+import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { ColorField, isColor } from "../../ui/color-field.tsx";
 import { useDebounced } from "../../ui/debounced.ts";
@@ -21,37 +23,48 @@ import { Dialog } from "../../ui/dialog.tsx";
 import { CheckField, SelectField } from "../../ui/field.tsx";
 import { useApiMutation } from "../../ui/mutation.ts";
 import { Alert, QueryBoundary } from "../../ui/states.tsx";
+import { describeRule } from "../../ui/validation.ts";
 
 const FORMATS = ["svg", "png", "pdf"] as const;
 
-const SIZES = ["256", "512", "1024", "2048"].map((value) => ({
-  value,
-  label: `${value} × ${value} pixels`,
-}));
+/** An option of a select, with the key of its label. */
+type Choice<Value extends string> = { value: Value; label: TextKey };
 
-const CORRECTIONS = [
-  { value: "L", label: "Low: 7 % can be covered" },
-  { value: "M", label: "Medium: 15 %" },
-  { value: "Q", label: "High: 25 %" },
-  { value: "H", label: "Highest: 30 %" },
+const SIZES = ["256", "512", "1024", "2048"];
+
+const CORRECTIONS: readonly Choice<string>[] = [
+  { value: "L", label: "links.qr.corrections.low" },
+  { value: "M", label: "links.qr.corrections.medium" },
+  { value: "Q", label: "links.qr.corrections.high" },
+  { value: "H", label: "links.qr.corrections.highest" },
 ];
 
-const SHAPES: readonly { value: QrStyle["shape"]; label: string }[] = [
-  { value: "square", label: "Squares" },
-  { value: "rounded", label: "Rounded" },
-  { value: "dots", label: "Dots" },
+const SHAPES: readonly Choice<QrStyle["shape"]>[] = [
+  { value: "square", label: "links.qr.shapes.squares" },
+  { value: "rounded", label: "links.qr.shapes.rounded" },
+  { value: "dots", label: "links.qr.shapes.dots" },
 ];
 
-const EYES: readonly { value: QrStyle["eyes"]; label: string }[] = [
-  { value: "square", label: "Square" },
-  { value: "rounded", label: "Rounded" },
-  { value: "circle", label: "Circles" },
+const EYES: readonly Choice<QrStyle["eyes"]>[] = [
+  { value: "square", label: "links.qr.eyes.square" },
+  { value: "rounded", label: "links.qr.shapes.rounded" },
+  { value: "circle", label: "links.qr.eyes.circles" },
 ];
 
-const MARGINS = Array.from({ length: MARGIN_MAX + 1 }, (_, modules) => ({
-  value: `${modules}`,
-  label: modules === DEFAULT_QR_STYLE.margin ? `${modules}, as the standard says` : `${modules}`,
-}));
+const toOptions = (choices: readonly Choice<string>[]) =>
+  choices.map(({ value, label }) => ({ value, label: t(label) }));
+
+const sizeOptions = () =>
+  SIZES.map((size) => ({ value: size, label: t("links.qr.pixels", { size }) }));
+
+const marginOptions = () =>
+  Array.from({ length: MARGIN_MAX + 1 }, (_, modules) => ({
+    value: `${modules}`,
+    label:
+      modules === DEFAULT_QR_STYLE.margin
+        ? t("links.qr.standardMargin", { modules })
+        : `${modules}`,
+  }));
 
 type QrDialogProps = {
   link: Pick<ListedLink, "id" | "short_url" | "alias">;
@@ -65,8 +78,8 @@ export function QrDialog({ link, onClose }: QrDialogProps) {
     queryFn: () => getClient(scope).branding.get(),
   });
   return (
-    <Dialog title="QR code" onClose={onClose} wide>
-      <QueryBoundary query={branding} label="QR code">
+    <Dialog title={t("links.qr.title")} onClose={onClose} wide>
+      <QueryBoundary query={branding} label={t("links.qr.title")}>
         {(saved) => <QrEditor link={link} saved={saved} />}
       </QueryBoundary>
     </Dialog>
@@ -82,7 +95,7 @@ function QrEditor({ link, saved }: EditorProps) {
   const [image, setImage] = useState<ImageOptions>({ size: "512", error_correction: "M" });
   const save = useApiMutation(() => getClient(scope).branding.update({ qr_style: style }), {
     invalidate: [["branding", scope]],
-    successMessage: "QR codes of the account look like this from now on.",
+    successMessage: t("links.qr.saved"),
   });
   const hasLogo = style.logo && saved.logo !== null;
   const problems = findProblems(style);
@@ -103,7 +116,11 @@ function QrEditor({ link, saved }: EditorProps) {
       }}
     >
       <figure>
-        <img className="qr" src={`${path}?${preview}`} alt={`QR code of ${link.short_url}`} />
+        <img
+          className="qr"
+          src={`${path}?${preview}`}
+          alt={t("commands.created.qr", { url: link.short_url })}
+        />
         <figcaption className="centred">{readableUrl(link.short_url)}</figcaption>
       </figure>
       <div className="stack">
@@ -122,7 +139,7 @@ function QrEditor({ link, saved }: EditorProps) {
       <footer>
         {canWrite && (
           <Button type="submit" loading={save.isPending} disabled={!isValid}>
-            Save as the account's style
+            {t("links.qr.saveStyle")}
           </Button>
         )}
         {isValid && <Downloads path={path} query={query} name={link.alias} />}
@@ -143,14 +160,14 @@ type ImageFieldsProps = {
 const ImageFields = ({ image, hasLogo, onChange }: ImageFieldsProps) => (
   <div className="columns">
     <SelectField
-      label="Size"
-      options={SIZES}
+      label={t("links.qr.size")}
+      options={sizeOptions()}
       value={image.size}
       onChange={({ target }) => onChange({ ...image, size: target.value })}
     />
     <SelectField
-      label="Error correction"
-      options={CORRECTIONS}
+      label={t("links.qr.correction")}
+      options={toOptions(CORRECTIONS)}
       disabled={hasLogo}
       value={hasLogo ? "H" : image.error_correction}
       onChange={({ target }) => onChange({ ...image, error_correction: target.value })}
@@ -185,13 +202,11 @@ const toQuery = (
 type Problems = Partial<Record<"foreground" | "background", string>>;
 
 function findProblems({ foreground, background }: QrStyle): Problems {
-  const notAColor = "Must be a colour such as #1d4ed8.";
+  const notAColor = t("links.qr.notAColor");
   if (!isColor(foreground)) return { foreground: notAColor };
   if (!isColor(background)) return { background: notAColor };
   const problem = findContrastProblem({ foreground, background });
-  return problem === undefined
-    ? {}
-    : { foreground: `${problem.charAt(0).toUpperCase()}${problem.slice(1)}.` };
+  return problem === undefined ? {} : { foreground: `${describeRule(problem)}.` };
 }
 
 type StyleFieldsProps = {
@@ -205,16 +220,16 @@ const StyleFields = ({ style, problems, hasLogo, onChange }: StyleFieldsProps) =
   <>
     <div className="columns">
       <ColorField
-        label="Code"
-        pickerLabel="Choose the colour of the code"
+        label={t("links.qr.code")}
+        pickerLabel={t("links.qr.chooseCodeColor")}
         fallback={DEFAULT_QR_STYLE.foreground}
         value={style.foreground}
         error={problems.foreground}
         onChange={(foreground) => onChange({ foreground })}
       />
       <ColorField
-        label="Background"
-        pickerLabel="Choose the colour of the background"
+        label={t("links.qr.background")}
+        pickerLabel={t("links.qr.chooseBackground")}
         fallback={DEFAULT_QR_STYLE.background}
         value={style.background}
         error={problems.background}
@@ -223,27 +238,27 @@ const StyleFields = ({ style, problems, hasLogo, onChange }: StyleFieldsProps) =
     </div>
     <div className="columns">
       <SelectField
-        label="Shape"
-        options={SHAPES}
+        label={t("links.qr.shape")}
+        options={toOptions(SHAPES)}
         value={style.shape}
         onChange={({ target }) => onChange({ shape: choose(SHAPES, target.value) ?? style.shape })}
       />
       <SelectField
-        label="Corners"
-        options={EYES}
+        label={t("links.qr.corners")}
+        options={toOptions(EYES)}
         value={style.eyes}
         onChange={({ target }) => onChange({ eyes: choose(EYES, target.value) ?? style.eyes })}
       />
       <SelectField
-        label="Margin"
-        options={MARGINS}
+        label={t("links.qr.margin")}
+        options={marginOptions()}
         value={`${style.margin}`}
         onChange={({ target }) => onChange({ margin: Number(target.value) })}
       />
     </div>
     <CheckField
-      label="Logo"
-      hint={hasLogo ? undefined : "Upload one under Branding, in the settings."}
+      label={t("links.qr.logo")}
+      hint={hasLogo ? undefined : t("links.qr.logoHint")}
       disabled={!hasLogo}
       checked={style.logo && hasLogo}
       onChange={({ target }) => onChange({ logo: target.checked })}

@@ -15,12 +15,14 @@ import { useLocation } from "wouter";
 import type { LinkChange, ListedLink } from "../../../../clients/typescript/src/index.ts";
 import { useCommands } from "../../data/commands.ts";
 import { useCanWrite } from "../../data/session.ts";
+import { t } from "../../languages/translate.ts";
 import { ActionMenu } from "../../ui/menu.tsx";
+import type { BulkVerb } from "./bulk.ts";
 import type { LinkDialogKind } from "./link-dialog.tsx";
 
 export type RowActions = {
   onDialog: (kind: LinkDialogKind, link: ListedLink) => void;
-  onChange: (link: ListedLink, change: LinkChange, verb: string) => void;
+  onChange: (link: ListedLink, change: LinkChange, verb: BulkVerb) => void;
 };
 
 type RowMenuProps = RowActions & { link: ListedLink; label: string };
@@ -33,36 +35,44 @@ export function RowMenu({ link, label, onDialog, onChange }: RowMenuProps) {
   const { id, archived = false, disabled = false } = link;
   const reading = [
     {
-      label: "Analytics",
+      label: t("shell.pages.analytics"),
       icon: <ChartSpline aria-hidden />,
       onSelect: () => navigate(`/links/${id}`),
     },
     {
-      label: "Rules and split",
+      label: t("links.actions.rules"),
       icon: <Split aria-hidden />,
       onSelect: () => navigate(`/links/${id}/rules`),
     },
-    { label: "QR code", icon: <QrCode aria-hidden />, onSelect: () => onDialog("qr", link) },
+    {
+      label: t("links.qr.title"),
+      icon: <QrCode aria-hidden />,
+      onSelect: () => onDialog("qr", link),
+    },
   ];
   const writing = [
-    { label: "Edit", icon: <Pencil aria-hidden />, onSelect: () => onDialog("edit", link) },
     {
-      label: "Duplicate",
+      label: t("links.actions.edit"),
+      icon: <Pencil aria-hidden />,
+      onSelect: () => onDialog("edit", link),
+    },
+    {
+      label: t("links.actions.duplicate"),
       icon: <Copy aria-hidden />,
       onSelect: () => createLink({ copyOf: id }),
     },
     {
-      label: archived ? "Unarchive" : "Archive",
+      label: archived ? t("links.actions.unarchive") : t("links.actions.archive"),
       icon: archived ? <ArchiveRestore aria-hidden /> : <Archive aria-hidden />,
       onSelect: () => onChange(link, { archived: !archived }, archived ? "unarchived" : "archived"),
     },
     {
-      label: disabled ? "Enable" : "Disable",
+      label: disabled ? t("links.actions.enable") : t("links.actions.disable"),
       icon: disabled ? <CircleCheck aria-hidden /> : <CircleOff aria-hidden />,
       onSelect: () => onChange(link, { disabled: !disabled }, disabled ? "enabled" : "disabled"),
     },
     {
-      label: "Delete",
+      label: t("links.actions.delete"),
       icon: <Trash2 aria-hidden />,
       danger: true,
       onSelect: () => onDialog("delete", link),

@@ -1,6 +1,7 @@
 import { Search } from "lucide-react";
 import { useEffect, useRef, useState } from "react";
 
+import { t } from "../../languages/translate.ts";
 import { DEBOUNCE_MS } from "../../ui/debounced.ts";
 
 /** Maximum characters of the API's search. */
@@ -54,9 +55,9 @@ export function SearchForm({ search, onSearch }: SearchFormProps) {
       <Search aria-hidden />
       <input
         type="search"
-        aria-label="Search links"
+        aria-label={t("commands.meanings.search")}
         aria-keyshortcuts="/"
-        placeholder="Search by title, alias or URL"
+        placeholder={t("links.list.searchHint")}
         maxLength={SEARCH_LENGTH_MAX}
         value={text}
         onChange={(event) => setText(event.target.value)}

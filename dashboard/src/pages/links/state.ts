@@ -1,6 +1,7 @@
 /** Describes the current state of a link for its visitors, in plain words. */
 import type { ListedLink } from "../../../../clients/typescript/src/index.ts";
-import { formatDate, formatDateTime, pluralize } from "../../ui/format.ts";
+import { t } from "../../languages/translate.ts";
+import { formatDate, formatDateTime } from "../../ui/format.ts";
 
 export type LinkState = {
   /** One or two words. */
@@ -21,38 +22,39 @@ const STATES: Readonly<
   Record<NonNullable<State["status"]>, (link: State) => LinkState | undefined>
 > = {
   taken_down: () => ({
-    label: "Taken down",
-    meaning:
-      "The operator of this service has taken down this link, or a site that it redirects to. Visitors see a page that says so. Only the operator can lift this.",
+    label: t("links.state.takenDown"),
+    meaning: t("links.state.takenDownMeaning"),
     bad: true,
   }),
   disabled: () => ({
-    label: "Disabled",
-    meaning: "For visitors, the link does not exist.",
+    label: t("links.state.disabled"),
+    meaning: t("links.state.disabledMeaning"),
     bad: true,
   }),
   scheduled: ({ starts_at = "" }) => ({
-    label: `From ${formatDate(starts_at)}`,
-    meaning: `Until ${formatDateTime(starts_at)} the link does not exist for visitors.`,
+    label: t("links.state.from", { date: formatDate(starts_at) }),
+    meaning: t("links.state.fromMeaning", { time: formatDateTime(starts_at) }),
   }),
   expired: ({ expired_url }) => ({
-    label: "Expired",
+    label: t("links.state.expired"),
     meaning:
       expired_url === undefined
-        ? "Visitors see a page that says so, or get to where the domain’s settings say."
-        : `Visitors are redirected to ${expired_url}.`,
+        ? t("links.state.expiredMeaning")
+        : t("links.state.redirected", { url: expired_url }),
     bad: true,
   }),
   limit_reached: ({ expired_url }) => ({
-    label: "Limit reached",
+    label: t("links.state.limitReached"),
     meaning:
       expired_url === undefined
-        ? "Visitors see a page that says so."
-        : `Visitors are redirected to ${expired_url}.`,
+        ? t("links.state.limitReachedMeaning")
+        : t("links.state.redirected", { url: expired_url }),
     bad: true,
   }),
   active: ({ expires_at }) =>
-    expires_at === null ? undefined : { label: `Until ${formatDate(expires_at)}` },
+    expires_at === null
+      ? undefined
+      : { label: t("links.state.until", { date: formatDate(expires_at) }) },
 };
 
 /** Describes the state of a link, the most important first; nothing for an active link. */
@@ -64,9 +66,9 @@ export function describeState(link: State, now = Date.now()): LinkState[] {
   const isLimited = status === "active" && clicks_left !== undefined;
   return [
     ...(state === undefined ? [] : [state]),
-    ...(isLimited ? [{ label: `${pluralize(clicks_left, "click")} left` }] : []),
+    ...(isLimited ? [{ label: t("links.state.clicksLeft", { count: clicks_left }) }] : []),
     ...(archived === true
-      ? [{ label: "Archived", meaning: "Lists leave it out. It redirects as before." }]
+      ? [{ label: t("links.state.archived"), meaning: t("links.state.archivedMeaning") }]
       : []),
   ];
 }
@@ -78,22 +80,21 @@ export function describeFeatures(link: Features): LinkState[] {
   const { has_password, rules = [], split, confirm } = link;
   return [
     ...(has_password === true
-      ? [{ label: "Password", meaning: "Visitors must enter a password." }]
+      ? [{ label: t("links.state.password"), meaning: t("links.state.passwordMeaning") }]
       : []),
     ...(rules.length > 0
       ? [
           {
-            label: pluralize(rules.length, "rule"),
-            meaning:
-              "Some visitors are redirected elsewhere, by their device, country or the time.",
+            label: t("links.state.rules", { count: rules.length }),
+            meaning: t("links.state.rulesMeaning"),
           },
         ]
       : []),
     ...(split === undefined
       ? []
-      : [{ label: "Split", meaning: "Shares of the visitors are redirected elsewhere." }]),
+      : [{ label: t("links.state.split"), meaning: t("links.state.splitMeaning") }]),
     ...(confirm === true
-      ? [{ label: "Asks first", meaning: "A page with a button comes first." }]
+      ? [{ label: t("links.state.asksFirst"), meaning: t("links.state.asksFirstMeaning") }]
       : []),
   ];
 }

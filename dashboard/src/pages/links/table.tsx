@@ -4,6 +4,7 @@ import { Link as PageLink } from "wouter";
 import type { ListedLink } from "../../../../clients/typescript/src/index.ts";
 import { readableUrl } from "../../../../shared/contracts/readable-host.ts";
 import { useTagClass } from "../../data/tags.ts";
+import { t } from "../../languages/translate.ts";
 import { CopyButton } from "../../ui/button.tsx";
 import { formatAge, formatCount, formatDate, formatDateTime } from "../../ui/format.ts";
 import { Table } from "../../ui/table.tsx";
@@ -32,19 +33,19 @@ export function LinkTable({ links, selected, sort, order, onSort, ...rest }: Lin
   );
   return (
     <Table
-      label="Links"
+      label={t("shell.pages.links")}
       className="links"
       headRow={
         <tr>
           <th scope="col">
-            <span className="visually-hidden">Selection</span>
+            <span className="visually-hidden">{t("links.table.selection")}</span>
           </th>
-          <th scope="col">Link</th>
-          {heading("clicks", "Clicks")}
-          {heading("last_click_at", "Last click")}
-          {heading("created_at", "Created")}
+          <th scope="col">{t("links.table.link")}</th>
+          {heading("clicks", t("links.table.clicks"))}
+          {heading("last_click_at", t("links.table.lastClick"))}
+          {heading("created_at", t("links.table.created"))}
           <th scope="col">
-            <span className="visually-hidden">Actions</span>
+            <span className="visually-hidden">{t("ui.actions")}</span>
           </th>
         </tr>
       }
@@ -90,7 +91,7 @@ function LinkRow({ link, isSelected, onSelect, onTag, onDialog, onChange }: Link
         <label className="check">
           <input
             type="checkbox"
-            aria-label={`Select ${short}`}
+            aria-label={t("links.table.select", { url: short })}
             checked={isSelected}
             onChange={({ target }) => onSelect(link, target.checked)}
           />
@@ -101,15 +102,11 @@ function LinkRow({ link, isSelected, onSelect, onTag, onDialog, onChange }: Link
           <PageLink href={`/links/${link.id}`} className="short-url">
             {short}
           </PageLink>
-          <CopyButton text={link.short_url} label={`Copy ${short}`} />
+          <CopyButton text={link.short_url} label={t("links.table.copy", { url: short })} />
           <StateBadges link={link} />
           <RowTags tags={link.tags} onTag={onTag} />
         </div>
-        {link.status === "taken_down" && (
-          <p className="taken-down">
-            Taken down by the operator of this service: visitors see a page that says so.
-          </p>
-        )}
+        {link.status === "taken_down" && <p className="taken-down">{t("links.table.takenDown")}</p>}
         <div className="link-about" title={link.original_url}>
           {link.title !== null && <span className="link-title">{link.title}</span>}
           <span className="destination">{withReadableHost(link.original_url)}</span>
@@ -125,7 +122,7 @@ function LinkRow({ link, isSelected, onSelect, onTag, onDialog, onChange }: Link
       <td className="row-actions">
         <RowMenu
           link={link}
-          label={`Actions for ${short}`}
+          label={t("links.table.actions", { url: short })}
           onDialog={onDialog}
           onChange={onChange}
         />
@@ -136,7 +133,7 @@ function LinkRow({ link, isSelected, onSelect, onTag, onDialog, onChange }: Link
 
 const LastClick = ({ at }: { at: string | null }) =>
   at === null ? (
-    <td className="last-click never">Never</td>
+    <td className="last-click never">{t("links.table.never")}</td>
   ) : (
     <td className="last-click" title={formatDateTime(at)}>
       {formatAge(at, Date.now())}

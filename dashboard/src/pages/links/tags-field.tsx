@@ -2,6 +2,7 @@
 import { type ComponentProps, useId } from "react";
 
 import { useTags } from "../../data/tags.ts";
+import { t } from "../../languages/translate.ts";
 import { TextField } from "../../ui/field.tsx";
 import { completeTags } from "./tag-options.ts";
 
@@ -15,7 +16,7 @@ export function TagsField({ text, ...field }: TagsFieldProps) {
   const known = useTags().map(({ name }) => name);
   return (
     <>
-      <TextField {...field} hint="Separated by commas." list={listId} autoComplete="off" />
+      <TextField {...field} hint={t("links.form.tagsHint")} list={listId} autoComplete="off" />
       <datalist id={listId}>
         {completeTags(text, known).map((value) => (
           <option key={value} value={value} />

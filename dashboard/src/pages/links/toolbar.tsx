@@ -2,6 +2,7 @@
 import { X } from "lucide-react";
 
 import { readableHost } from "../../../../shared/contracts/readable-host.ts";
+import { t } from "../../languages/translate.ts";
 import { IconButton } from "../../ui/button.tsx";
 import type { SearchUpdate } from "../../ui/search-state.ts";
 import { FilterButton } from "./filter-button.tsx";
@@ -24,30 +25,30 @@ export function Toolbar({ query, shownTags, onChange }: ToolbarProps) {
       />
       <select
         className="narrow"
-        aria-label="Show"
+        aria-label={t("links.list.show")}
         value={status ?? "combined"}
         onChange={(event) => onChange(chooseStatus(event.target.value))}
       >
         {STATUSES.map(({ value, label }) => (
           <option key={value} value={value}>
-            {label}
+            {t(label)}
           </option>
         ))}
-        {status === undefined && <option value="combined">As in the URL</option>}
+        {status === undefined && <option value="combined">{t("links.list.asInUrl")}</option>}
       </select>
       <FilterButton query={query} shownTags={shownTags} onChange={onChange} />
       {query.tags.map((tag) => (
         <Chip
           key={tag}
           text={tag}
-          label={`Clear tag filter ${tag}`}
+          label={t("links.list.clearTag", { tag })}
           onClear={() => onChange(removeTag(query, tag))}
         />
       ))}
       {query.domain !== undefined && (
         <Chip
           text={readableHost(query.domain)}
-          label="Clear domain filter"
+          label={t("links.list.clearDomain")}
           onClear={() => onChange({ domain: undefined })}
         />
       )}

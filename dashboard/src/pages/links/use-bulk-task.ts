@@ -3,11 +3,11 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { getErrorMessage } from "../../data/errors.ts";
 import { type AccountScope, getClient } from "../../data/http.ts";
 import { useAccountContext } from "../../data/session.ts";
-import { pluralize } from "../../ui/format.ts";
+import { t } from "../../languages/translate.ts";
 import { toast } from "../../ui/toast.tsx";
-import { type BulkOutcome, type BulkTask, toOutcome, undoOf } from "./bulk.ts";
+import { type BulkOutcome, type BulkTask, type BulkVerb, toOutcome, undoOf } from "./bulk.ts";
 
-export type BulkReport = BulkOutcome & { verb: string };
+export type BulkReport = BulkOutcome & { verb: BulkVerb };
 
 /**
  * Returns a mutation that runs a task on several links, fetches the links again, and reports the
@@ -37,13 +37,15 @@ export function useBulkTask(
         return;
       }
       const undo = undoOf(task, outcome.done);
-      const text = `${pluralize(outcome.done.length, "link")} ${task.verb}.`;
+      const text = t(`links.bulk.done.${task.verb}`, { count: outcome.done.length });
       // An undo is not offered for an undo.
       const offersUndo = undo !== undefined && task.verb !== undo.verb;
       toast(
         text,
         "success",
-        offersUndo ? { label: "Undo", onSelect: () => mutation.mutate(undo) } : undefined,
+        offersUndo
+          ? { label: t("links.bulk.undo"), onSelect: () => mutation.mutate(undo) }
+          : undefined,
       );
     },
     onError(error) {

@@ -1,10 +1,12 @@
 /** The fields of one condition. */
 import { Trash2 } from "lucide-react";
 
+import type { TextKey } from "../../languages/catalogues.ts";
+import { t } from "../../languages/translate.ts";
 import { IconButton } from "../../ui/button.tsx";
 import { SelectField, TextField } from "../../ui/field.tsx";
-import { countryName } from "../../ui/format.ts";
-import { CONDITION_TYPES, WEEKDAYS } from "./condition-types.ts";
+import { countryName, formatWeekday } from "../../ui/format.ts";
+import { CONDITION_TYPES } from "./condition-types.ts";
 import { type ConditionDraft, type ConditionType, newCondition } from "./draft.ts";
 
 type ConditionFieldsProps = {
@@ -15,38 +17,36 @@ type ConditionFieldsProps = {
   onRemove?: () => void;
 };
 
-const TYPE_OPTIONS = Object.entries(CONDITION_TYPES).map(([value, { label }]) => ({
-  value,
-  label,
-}));
+const typeOptions = () =>
+  Object.entries(CONDITION_TYPES).map(([value, { label }]) => ({ value, label: t(label) }));
 
 export function ConditionFields({ condition, error, onChange, onRemove }: ConditionFieldsProps) {
   const { type, not, key } = condition;
-  const { label } = CONDITION_TYPES[type];
+  const name = t(CONDITION_TYPES[type].label);
   return (
     <fieldset className="condition">
-      <legend className="visually-hidden">Condition {label}</legend>
+      <legend className="visually-hidden">{t("rules.condition.title", { name })}</legend>
       <div className="condition-line">
         <SelectField
-          label="When"
+          label={t("rules.condition.when")}
           value={type}
-          options={TYPE_OPTIONS}
+          options={typeOptions()}
           onChange={(event) =>
             // The options are exactly the types.
             onChange({ ...newCondition(event.target.value as ConditionType), key })
           }
         />
         <SelectField
-          label="matches"
-          value={not ? "not" : "is"}
+          label={t("rules.condition.matches")}
+          value={not ? "not" : t("analytics.filters.is")}
           options={[
-            { value: "is", label: "is" },
-            { value: "not", label: "is not" },
+            { value: t("analytics.filters.is"), label: t("analytics.filters.is") },
+            { value: "not", label: t("analytics.filters.isNot") },
           ]}
           onChange={(event) => onChange({ ...condition, not: event.target.value === "not" })}
         />
         {onRemove !== undefined && (
-          <IconButton label={`Remove condition ${label}`} onClick={onRemove}>
+          <IconButton label={t("rules.condition.remove", { name })} onClick={onRemove}>
             <Trash2 aria-hidden />
           </IconButton>
         )}
@@ -66,14 +66,15 @@ type ValuesProps = Pick<ConditionFieldsProps, "condition" | "onChange">;
 function ConditionValues({ condition, onChange }: ValuesProps) {
   const { type, values, name } = condition;
   const { options, label, example } = CONDITION_TYPES[type];
+  const typeName = t(label);
   if (type === "time") return <Dates condition={condition} onChange={onChange} />;
   if (type === "schedule") return <Schedule condition={condition} onChange={onChange} />;
   if (options !== undefined) {
     const chosen = values.split(", ").filter(Boolean);
     return (
       <Choices
-        label={label}
-        options={options}
+        label={typeName}
+        options={labelsOf(options)}
         chosen={chosen}
         onChange={(next) => onChange({ ...condition, values: next.join(", ") })}
       />
@@ -81,7 +82,11 @@ function ConditionValues({ condition, onChange }: ValuesProps) {
   }
   const list = (
     <TextField
-      label={type === "query" ? "Values" : `${label}: one of`}
+      label={
+        type === "query"
+          ? t("rules.condition.values")
+          : t("rules.condition.oneOf", { name: typeName })
+      }
       hint={hintOf(condition, example)}
       autoCapitalize="none"
       spellCheck={false}
@@ -93,7 +98,7 @@ function ConditionValues({ condition, onChange }: ValuesProps) {
   return (
     <div className="columns">
       <TextField
-        label="Name"
+        label={t("rules.condition.name")}
         autoCapitalize="none"
         spellCheck={false}
         value={name}
@@ -106,11 +111,20 @@ function ConditionValues({ condition, onChange }: ValuesProps) {
 
 /** The hint for the input; for countries, the names of the entered codes. */
 function hintOf({ type, values }: ConditionDraft, example = ""): string {
-  if (type === "query") return "Separated by commas; empty for any.";
+  if (type === "query") return t("rules.condition.valuesHint");
   const codes = values.toUpperCase().match(/\b[A-Z]{2}\b/g);
   if (type === "country" && codes !== null) return codes.map(countryName).join(", ");
-  return `For example: ${example}`;
+  return t("rules.condition.example", { example });
 }
+
+const labelsOf = (options: Readonly<Record<string, TextKey>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(options).map(([value, label]) => [value, t(label)]));
+
+/** The weekdays by their numbers, from 1 for Monday. */
+const weekdays = (): Record<string, string> =>
+  Object.fromEntries(
+    Array.from({ length: 7 }, (_, day) => [String(day + 1), formatWeekday(day, "short")]),
+  );
 
 function Choices({
   label,
@@ -148,13 +162,13 @@ function Choices({
 const Dates = ({ condition, onChange }: ValuesProps) => (
   <div className="columns">
     <TextField
-      label="From"
+      label={t("rules.condition.from")}
       type="datetime-local"
       value={condition.from}
       onChange={(event) => onChange({ ...condition, from: event.target.value })}
     />
     <TextField
-      label="Until"
+      label={t("rules.condition.until")}
       type="datetime-local"
       value={condition.until}
       onChange={(event) => onChange({ ...condition, until: event.target.value })}
@@ -165,27 +179,27 @@ const Dates = ({ condition, onChange }: ValuesProps) => (
 const Schedule = ({ condition, onChange }: ValuesProps) => (
   <>
     <Choices
-      label="Weekdays"
-      options={WEEKDAYS}
+      label={t("rules.condition.weekdays")}
+      options={weekdays()}
       chosen={condition.days.map(String)}
       onChange={(days) => onChange({ ...condition, days: days.map(Number) })}
     />
     <div className="columns">
       <TextField
-        label="From"
+        label={t("rules.condition.from")}
         placeholder="09:00"
         value={condition.from}
         onChange={(event) => onChange({ ...condition, from: event.target.value })}
       />
       <TextField
-        label="To"
+        label={t("rules.condition.to")}
         placeholder="17:30"
-        hint="Before From, to run over midnight."
+        hint={t("rules.condition.toHint")}
         value={condition.until}
         onChange={(event) => onChange({ ...condition, until: event.target.value })}
       />
       <TextField
-        label="Time zone"
+        label={t("rules.condition.timeZone")}
         value={condition.timeZone}
         onChange={(event) => onChange({ ...condition, timeZone: event.target.value })}
       />

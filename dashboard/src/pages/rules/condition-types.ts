@@ -1,38 +1,38 @@
 /** The types of conditions: their names, and the form of their values. */
 import { CONTINENTS } from "../../../../shared/statistics/values.ts";
+import type { TextKey } from "../../languages/catalogues.ts";
 import type { ConditionType } from "./draft.ts";
 
 type TypeInfo = {
-  label: string;
-  /** The possible values, if there are few. */
-  options?: Readonly<Record<string, string>>;
+  label: TextKey;
+  /** The possible values, if there are few, with their labels. */
+  options?: Readonly<Record<string, TextKey>>;
   /** An example of the values, separated by commas. */
   example?: string;
 };
 
+const CONTINENT_LABELS: Readonly<Record<string, TextKey>> = Object.fromEntries(
+  Object.entries(CONTINENTS).map(([code, text]) => [code, `statistics.${text}` as const]),
+);
+
 export const CONDITION_TYPES: Readonly<Record<ConditionType, TypeInfo>> = {
   device: {
-    label: "Device",
-    options: { mobile: "Mobile", desktop: "Desktop", tablet: "Tablet", other: "Other" },
+    label: "analytics.dimensions.device",
+    options: {
+      mobile: "statistics.mobile",
+      desktop: "statistics.desktop",
+      tablet: "statistics.tablet",
+      other: "statistics.other",
+    },
   },
-  os: { label: "System", example: "iOS, Android" },
-  browser: { label: "Browser", example: "Firefox, Safari" },
-  country: { label: "Country", example: "DE, AT" },
-  continent: { label: "Continent", options: CONTINENTS },
-  language: { label: "Language", example: "de, pt-BR" },
-  referrer: { label: "Referrer", example: "example.com, direct" },
-  query: { label: "Query parameter" },
-  ip: { label: "IP address", example: "203.0.113.0/24" },
-  time: { label: "Date" },
-  schedule: { label: "Weekdays and hours" },
-};
-
-export const WEEKDAYS: Readonly<Record<string, string>> = {
-  1: "Mon",
-  2: "Tue",
-  3: "Wed",
-  4: "Thu",
-  5: "Fri",
-  6: "Sat",
-  7: "Sun",
+  os: { label: "analytics.dimensions.system", example: "iOS, Android" },
+  browser: { label: "analytics.dimensions.browser", example: "Firefox, Safari" },
+  country: { label: "analytics.dimensions.country", example: "DE, AT" },
+  continent: { label: "analytics.dimensions.continent", options: CONTINENT_LABELS },
+  language: { label: "analytics.dimensions.language", example: "de, pt-BR" },
+  referrer: { label: "analytics.dimensions.referrer", example: "example.com, direct" },
+  query: { label: "rules.types.query" },
+  ip: { label: "rules.types.ip", example: "203.0.113.0/24" },
+  time: { label: "rules.types.time" },
+  schedule: { label: "rules.types.schedule" },
 };

@@ -5,8 +5,9 @@ import type { FullLink } from "../../../../clients/typescript/src/index.ts";
 import { rulesField } from "../../../../shared/contracts/link-rules.ts";
 import { splitField } from "../../../../shared/contracts/link-split.ts";
 import { parseWebUrl } from "../../../../shared/contracts/web-url.ts";
+import { t } from "../../languages/translate.ts";
 import { toInstant, toLocalTime } from "../../ui/local-time.ts";
-import { capitalize, describeIssue } from "../../ui/validation.ts";
+import { describeIssue, describeRule } from "../../ui/validation.ts";
 
 type ApiRule = NonNullable<FullLink["rules"]>[number];
 type ApiCondition = ApiRule["conditions"][number];
@@ -152,12 +153,13 @@ export function readDraft({
 }: Draft): { change: RulesChange } | { errors: DraftErrors } {
   const errors: Record<string, string> = {};
   const note = (place: string, message: string) => {
-    errors[place] ??= capitalize(message);
+    errors[place] ??= describeRule(message);
   };
   for (const [list, entries] of Object.entries({ rules, arms })) {
     for (const [i, { url }] of entries.entries()) {
       const parsed = parseWebUrl(url);
-      if ("problem" in parsed) note(`${list}.${i}.url`, url === "" ? "Required" : parsed.problem);
+      if ("problem" in parsed)
+        note(`${list}.${i}.url`, url === "" ? t("ui.required") : parsed.problem);
     }
   }
   const parsedRules = rulesField.safeParse(

@@ -3,6 +3,7 @@ import { ArrowDown, ArrowUp, GripVertical, Trash2 } from "lucide-react";
 import type { DragEvent, MouseEvent, ReactNode } from "react";
 
 import { useCanWrite } from "../../data/session.ts";
+import { t } from "../../languages/translate.ts";
 import { IconButton } from "../../ui/button.tsx";
 
 type RuleHeadProps = {
@@ -22,7 +23,7 @@ export function RuleHead(props: RuleHeadProps) {
   const canWrite = useCanWrite();
   function startDrag({ dataTransfer }: DragEvent): void {
     // Firefox does not start a drag without data.
-    dataTransfer.setData("text/plain", `Rule ${number}`);
+    dataTransfer.setData("text/plain", t("rules.rule", { number }));
     dataTransfer.effectAllowed = "move";
     onDragStart();
   }
@@ -38,31 +39,31 @@ export function RuleHead(props: RuleHeadProps) {
     <header className="rule-head">
       <span
         className="rule-handle"
-        title="Drag to reorder"
+        title={t("rules.drag")}
         draggable={canWrite}
         onDragStart={startDrag}
         onDragEnd={onDragEnd}
       >
         <GripVertical aria-hidden />
-        <strong>Rule {number}</strong>
+        <strong>{t("rules.rule", { number })}</strong>
       </span>
       {counts}
       <span>
         <IconButton
-          label={`Move rule ${number} up`}
+          label={t("rules.moveUp", { number })}
           disabled={number === 1}
           onClick={(event) => move(event, -1)}
         >
           <ArrowUp aria-hidden />
         </IconButton>
         <IconButton
-          label={`Move rule ${number} down`}
+          label={t("rules.moveDown", { number })}
           disabled={isLast}
           onClick={(event) => move(event, 1)}
         >
           <ArrowDown aria-hidden />
         </IconButton>
-        <IconButton label={`Remove rule ${number}`} onClick={onRemove}>
+        <IconButton label={t("rules.removeRule", { number })} onClick={onRemove}>
           <Trash2 aria-hidden />
         </IconButton>
       </span>

@@ -2,6 +2,7 @@
 import { Plus } from "lucide-react";
 import { type DragEvent, useState } from "react";
 
+import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { TextField } from "../../ui/field.tsx";
 import { ConditionFields } from "./condition-fields.tsx";
@@ -25,7 +26,7 @@ export function RuleList({ rules, errors, countsOf, onChange }: RuleListProps) {
   const [announcement, setAnnouncement] = useState("");
   function move(from: number, to: number): void {
     onChange(moveEntry(rules, from, to));
-    setAnnouncement(`Rule ${from + 1} is now rule ${to + 1}.`);
+    setAnnouncement(t("rules.moved", { from: from + 1, to: to + 1 }));
   }
   const acceptDrop = (event: DragEvent): void => {
     if (dragged !== undefined) event.preventDefault();
@@ -37,7 +38,7 @@ export function RuleList({ rules, errors, countsOf, onChange }: RuleListProps) {
           <li
             key={rule.key}
             className={dragged === i ? "rule rule-dragged" : "rule"}
-            aria-label={`Rule ${i + 1}`}
+            aria-label={t("rules.rule", { number: i + 1 })}
             onDragEnter={acceptDrop}
             onDragOver={acceptDrop}
             onDrop={(event) => {
@@ -71,7 +72,7 @@ export function RuleList({ rules, errors, countsOf, onChange }: RuleListProps) {
       {rules.length < RULES_MAX && (
         <div>
           <Button onClick={() => onChange([...rules, newRule()])}>
-            <Plus aria-hidden /> Add rule
+            <Plus aria-hidden /> {t("rules.add")}
           </Button>
         </div>
       )}
@@ -119,12 +120,12 @@ const RuleFields = ({ rule, errorOf, onChange }: RuleFieldsProps) => {
               onChange({ ...rule, conditions: [...conditions, newCondition("country")] })
             }
           >
-            <Plus aria-hidden /> And another condition
+            <Plus aria-hidden /> {t("rules.addCondition")}
           </Button>
         </div>
       )}
       <TextField
-        label="Redirect to"
+        label={t("rules.redirectTo")}
         type="url"
         inputMode="url"
         placeholder="https://example.com/app"

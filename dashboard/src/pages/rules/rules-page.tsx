@@ -9,6 +9,7 @@ import { readableUrl } from "../../../../shared/contracts/readable-host.ts";
 import { getErrorMessage } from "../../data/errors.ts";
 import { getBasePath, getClient, getJson } from "../../data/http.ts";
 import { useAccountContext, useCanWrite } from "../../data/session.ts";
+import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { useApiMutation } from "../../ui/mutation.ts";
 import { Card, Page } from "../../ui/page.tsx";
@@ -30,14 +31,14 @@ export function RulesPage({ id }: { id: string }) {
     queryFn: ({ signal }) => getClient(scope).links.get(id, { signal }),
   });
   return (
-    <QueryBoundary query={link} label="the link" lines={8}>
+    <QueryBoundary query={link} label={t("links.theLink")} lines={8}>
       {(data) => (
         <Page
-          title={`Rules of ${readableUrl(data.short_url)}`}
-          intro="The first rule that matches decides. Without one, the split does; then the link’s own destination."
+          title={t("rules.title", { url: readableUrl(data.short_url) })}
+          intro={t("rules.intro")}
           actions={
             <PageLink href={`/links/${id}`} className="button button-plain">
-              <ChartSpline aria-hidden /> Analytics
+              <ChartSpline aria-hidden /> {t("shell.pages.analytics")}
             </PageLink>
           }
         >
@@ -57,8 +58,8 @@ function RulesEditor({ link }: { link: FullLink }) {
     <div className="rules-page">
       {/* A disabled fieldset disables all of its fields. */}
       <fieldset className="stack" disabled={!canWrite}>
-        <legend className="visually-hidden">Rules and split</legend>
-        <Card title="Rules">
+        <legend className="visually-hidden">{t("links.actions.rules")}</legend>
+        <Card title={t("analytics.rules")}>
           <RuleList
             rules={draft.rules}
             errors={errors}
@@ -66,7 +67,7 @@ function RulesEditor({ link }: { link: FullLink }) {
             onChange={(rules) => change({ rules })}
           />
         </Card>
-        <Card title="Split">
+        <Card title={t("rules.split")}>
           <SplitEditor
             draft={draft}
             destination={link.original_url}
@@ -79,7 +80,7 @@ function RulesEditor({ link }: { link: FullLink }) {
           <SaveBar
             problem={
               Object.keys(errors).length > 0
-                ? "Some fields are not valid."
+                ? t("rules.someInvalid")
                 : save.error !== null && getErrorMessage(save.error)
             }
             saving={save.isPending}
@@ -109,7 +110,7 @@ function useRulesDraft(link: FullLink) {
         ["link", scope],
         ["targets", scope],
       ],
-      successMessage: "The rules have been saved.",
+      successMessage: t("rules.saved"),
       onSuccess: (saved) => restart(toDraft(saved)),
     },
   );
@@ -153,9 +154,9 @@ type SaveBarProps = {
 const SaveBar = ({ problem, saving, onDiscard, onSave }: SaveBarProps) => (
   <footer className="save-bar">
     {problem !== false && <Alert>{problem}</Alert>}
-    <Button onClick={onDiscard}>Discard</Button>
+    <Button onClick={onDiscard}>{t("ui.unsaved.discard")}</Button>
     <Button variant="primary" loading={saving} onClick={onSave}>
-      Save
+      {t("links.form.save")}
     </Button>
   </footer>
 );

@@ -1,8 +1,10 @@
 /** The split of the visitors that no rule matches: a bar of the shares, and the arms. */
 import { Plus, Trash2 } from "lucide-react";
 
+import { t } from "../../languages/translate.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
 import { TextField } from "../../ui/field.tsx";
+import { formatCount } from "../../ui/format.ts";
 import { Alert } from "../../ui/states.tsx";
 import { type ArmDraft, type Draft, type DraftErrors, newArm } from "./draft.ts";
 import { type FindTargetCounts, TargetCounts } from "./target-counts.tsx";
@@ -32,7 +34,7 @@ export function SplitEditor({ draft, destination, errors, countsOf, onChange }: 
       {errors["arms"] !== undefined && <Alert>{errors["arms"]}</Alert>}
       <ul className="arms">
         <li className="arm-own">
-          <span className="share share-own">{Math.max(0, rest)} %</span>
+          <span className="share share-own">{percent(Math.max(0, rest))}</span>
           <span className="destination" title={destination}>
             {destination}
           </span>
@@ -42,7 +44,7 @@ export function SplitEditor({ draft, destination, errors, countsOf, onChange }: 
           <li key={arm.key}>
             <div className="arm-fields">
               <TextField
-                label={`Share of arm ${i + 1} in %`}
+                label={t("rules.armShare", { number: i + 1 })}
                 type="number"
                 min={1}
                 max={99}
@@ -51,14 +53,17 @@ export function SplitEditor({ draft, destination, errors, countsOf, onChange }: 
                 onChange={(event) => replace(arm, { ...arm, weight: event.target.value })}
               />
               <TextField
-                label={`Destination of arm ${i + 1}`}
+                label={t("rules.armDestination", { number: i + 1 })}
                 type="url"
                 inputMode="url"
                 value={arm.url}
                 error={errors[`arms.${i}.url`]}
                 onChange={(event) => replace(arm, { ...arm, url: event.target.value })}
               />
-              <IconButton label={`Remove arm ${i + 1}`} onClick={() => replace(arm)}>
+              <IconButton
+                label={t("rules.removeArm", { number: i + 1 })}
+                onClick={() => replace(arm)}
+              >
                 <Trash2 aria-hidden />
               </IconButton>
             </div>
@@ -68,9 +73,9 @@ export function SplitEditor({ draft, destination, errors, countsOf, onChange }: 
       </ul>
       {arms.length > 0 && (
         <TextField
-          label="Until"
+          label={t("rules.condition.until")}
           type="datetime-local"
-          hint="In your local time. From then on everybody gets the link’s own destination."
+          hint={t("rules.untilHint")}
           value={until}
           error={errors["until"]}
           onChange={(event) => onChange({ until: event.target.value })}
@@ -79,7 +84,7 @@ export function SplitEditor({ draft, destination, errors, countsOf, onChange }: 
       {arms.length < ARMS_MAX && (
         <div>
           <Button onClick={() => onChange({ arms: [...arms, newArm()] })}>
-            <Plus aria-hidden /> Add arm
+            <Plus aria-hidden /> {t("rules.addArm")}
           </Button>
         </div>
       )}
@@ -91,10 +96,13 @@ export function SplitEditor({ draft, destination, errors, countsOf, onChange }: 
 const toWeight = (text: string): number =>
   Math.max(0, Math.min(100, Math.floor(Number(text)) || 0));
 
+/** A whole number of percent. */
+const percent = (value: number): string => t("statistics.percent", { value: formatCount(value) });
+
 const ShareBar = ({ arms, rest }: { arms: readonly ArmDraft[]; rest: number }) => (
   <div className="share-bar" aria-hidden>
     <span className="share-own" style={{ flexGrow: Math.max(0, rest) }}>
-      {rest > 0 && `${rest} %`}
+      {rest > 0 && percent(rest)}
     </span>
     {arms.map(({ key, weight }, i) => (
       <span
@@ -102,7 +110,7 @@ const ShareBar = ({ arms, rest }: { arms: readonly ArmDraft[]; rest: number }) =
         className={`shade-${(i % COLOURS) + 1}`}
         style={{ flexGrow: toWeight(weight) }}
       >
-        {toWeight(weight)} %
+        {percent(toWeight(weight))}
       </span>
     ))}
   </div>

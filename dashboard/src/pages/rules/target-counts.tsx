@@ -1,6 +1,7 @@
 /** Clicks and visitors of a rule, an arm, or the link's own destination, in the last 30 days. */
 import type { ResponseBody } from "../../../../clients/typescript/src/index.ts";
-import { formatCount, formatPercent, pluralize } from "../../ui/format.ts";
+import { t } from "../../languages/translate.ts";
+import { formatPercent } from "../../ui/format.ts";
 
 type Counts = ResponseBody<"getLinkTargets">["data"][number];
 
@@ -15,7 +16,10 @@ export const findTargetCounts =
 export const TargetCounts = ({ counts }: { counts: Counts | undefined }) =>
   counts !== undefined && (
     <span className="target-counts">
-      {pluralize(counts.clicks, "click")} ({formatPercent(counts.percentage)}),{" "}
-      {formatCount(counts.unique_clicks)} unique
+      {t("rules.counts", {
+        clicks: counts.clicks,
+        percent: formatPercent(counts.percentage),
+        unique: counts.unique_clicks,
+      })}
     </span>
   );

@@ -10,6 +10,9 @@ import { useState } from "react";
 import type { Body, ResponseBody } from "../../../../clients/typescript/src/index.ts";
 import { getClient } from "../../data/http.ts";
 import { useAccountContext } from "../../data/session.ts";
+import type { TextKey } from "../../languages/catalogues.ts";
+import { strong } from "../../languages/tags.tsx";
+import { perLanguage, rich, t } from "../../languages/translate.ts";
 import { SelectField, TextField } from "../../ui/field.tsx";
 import { countryName } from "../../ui/format.ts";
 import { toInstant } from "../../ui/local-time.ts";
@@ -20,7 +23,7 @@ import { CONDITION_TYPES } from "./condition-types.ts";
 type Visitor = Body<"explainLink">;
 type Explanation = ResponseBody<"explainLink">;
 
-/** User agents of common devices. */
+/** User agents of common devices, by name. */
 const DEVICES: Readonly<Record<string, string>> = {
   iPhone:
     "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Mobile/15E148 Safari/604.1",
@@ -33,9 +36,33 @@ const DEVICES: Readonly<Record<string, string>> = {
   "Linux PC": "Mozilla/5.0 (X11; Linux x86_64; rv:139.0) Gecko/20100101 Firefox/139.0",
 };
 
-const COUNTRIES = codes
-  .map(([code = ""]) => ({ value: code, label: countryName(code) }))
-  .toSorted((a, b) => a.label.localeCompare(b.label, "en"));
+/** Names of devices that differ between languages. */
+const DEVICE_NAMES: Readonly<Record<string, TextKey>> = {
+  "Android phone": "rules.try.devices.android",
+  "Windows PC": "rules.try.devices.windows",
+  "Linux PC": "rules.try.devices.linux",
+};
+
+function deviceLabel(name: string): string {
+  const key = DEVICE_NAMES[name];
+  return key === undefined ? name : t(key);
+}
+
+/** All countries, by name, in the language of the page. */
+const countryOptions = perLanguage((language) =>
+  codes
+    .map(([code = ""]) => ({ value: code, label: countryName(code) }))
+    .toSorted((a, b) => a.label.localeCompare(b.label, language)),
+);
+
+const STATUSES = [
+  "active",
+  "scheduled",
+  "disabled",
+  "expired",
+  "limit_reached",
+  "taken_down",
+] as const;
 
 const CONTINENTS = ["AF", "AN", "AS", "EU", "NA", "OC", "SA"] as const;
 
@@ -49,11 +76,11 @@ export function TryAs({ link, version, dirty }: { link: string; version: string;
     placeholderData: keepPreviousData,
   });
   return (
-    <Card title="Try as" className="try-as">
+    <Card title={t("rules.try.title")} className="try-as">
       <div className="stack">
         <VisitorFields visitor={visitor} onChange={setVisitor} />
-        {dirty && <p className="warning">Save to try your changes.</p>}
-        <QueryBoundary query={explanation} label="the destination" lines={3}>
+        {dirty && <p className="warning">{t("rules.try.save")}</p>}
+        <QueryBoundary query={explanation} label={t("rules.try.destination")} lines={3}>
           {(data) => <Outcome explanation={data} />}
         </QueryBoundary>
       </div>
@@ -78,47 +105,50 @@ function VisitorFields({
     <>
       <div className="columns">
         <SelectField
-          label="Device"
+          label={t("analytics.dimensions.device")}
           value={device ?? ""}
-          options={Object.keys(DEVICES).map((name) => ({ value: name, label: name }))}
+          options={Object.keys(DEVICES).map((name) => ({ value: name, label: deviceLabel(name) }))}
           onChange={(event) => set("user_agent", DEVICES[event.target.value] ?? "")}
         />
         <SelectField
-          label="Country"
+          label={t("analytics.dimensions.country")}
           value={visitor.country ?? ""}
-          options={[{ value: "", label: "unknown" }, ...COUNTRIES]}
+          options={[{ value: "", label: t("rules.try.unknown") }, ...countryOptions()]}
           onChange={(event) => set("country", event.target.value)}
         />
       </div>
       <TextField
-        label="Time"
+        label={t("rules.try.time")}
         type="datetime-local"
-        hint="Now when empty."
+        hint={t("rules.try.timeHint")}
         onChange={(event) => set("at", event.target.value && toInstant(event.target.value))}
       />
       <details>
-        <summary>More about the visitor</summary>
+        <summary>{t("rules.try.more")}</summary>
         <div className="stack">
           <SelectField
-            label="Continent"
+            label={t("analytics.dimensions.continent")}
             value={visitor.continent ?? ""}
-            options={["", ...CONTINENTS].map((value) => ({ value, label: value || "unknown" }))}
+            options={["", ...CONTINENTS].map((value) => ({
+              value,
+              label: value || t("rules.try.unknown"),
+            }))}
             onChange={(event) => set("continent", event.target.value)}
           />
           <TextField
-            label="Language"
+            label={t("analytics.dimensions.language")}
             placeholder="de-AT,de;q=0.9"
             value={visitor.language ?? ""}
             onChange={(event) => set("language", event.target.value)}
           />
           <TextField
-            label="Referrer"
+            label={t("analytics.dimensions.referrer")}
             placeholder="https://news.example.com/"
             value={visitor.referrer ?? ""}
             onChange={(event) => set("referrer", event.target.value)}
           />
           <TextField
-            label="Query"
+            label={t("rules.try.query")}
             placeholder="utm_source=mail"
             value={visitor.query ?? ""}
             onChange={(event) => set("query", event.target.value)}
@@ -134,26 +164,28 @@ const Outcome = ({ explanation }: { explanation: Explanation }) => {
   return (
     <div className="stack">
       <p className="outcome" role="status">
-        {target === null ? (
-          <>
-            No redirect: the link is <strong>{status}</strong>.
-          </>
-        ) : (
-          <>
-            {describeTarget(explanation)}: redirects to <strong>{target.url}</strong>
-            {requires_password && ", after the password"}
-          </>
-        )}
+        {target === null
+          ? rich("rules.try.noRedirect", { status: describeStatus(status), strong })
+          : rich(requires_password ? "rules.try.redirectsAfterPassword" : "rules.try.redirects", {
+              reason: describeTarget(explanation),
+              url: target.url,
+              strong,
+            })}
       </p>
-      <ol className="explanation" aria-label="Why">
+      <ol className="explanation" aria-label={t("rules.try.why")}>
         {rules.map(({ id, conditions }, i) => (
           <li key={id}>
-            Rule {i + 1}
+            {t("rules.rule", { number: i + 1 })}
             <ul>
               {conditions.map(({ type, matched, actual }, j) => (
                 <li key={j} className={matched ? "met" : "unmet"}>
-                  {matched ? <Check aria-label="met:" /> : <X aria-label="not met:" />}
-                  {labelOf(type)}: {actual === "" ? "none" : (actual ?? "unknown")}
+                  {matched ? (
+                    <Check aria-label={t("rules.try.met")} />
+                  ) : (
+                    <X aria-label={t("rules.try.notMet")} />
+                  )}
+                  {labelOf(type)}:{" "}
+                  {actual === "" ? t("rules.try.none") : (actual ?? t("rules.try.unknown"))}
                 </li>
               ))}
             </ul>
@@ -164,10 +196,20 @@ const Outcome = ({ explanation }: { explanation: Explanation }) => {
   );
 };
 
-const labelOf = (type: string): string =>
-  Object.entries(CONDITION_TYPES).find(([name]) => name === type)?.[1].label ?? type;
+/** The API's document has the status as text. */
+function describeStatus(status: string): string {
+  const known = STATUSES.find((name) => name === status);
+  return known === undefined ? status : t(`rules.try.status.${known}`);
+}
+
+function labelOf(type: string): string {
+  const label = Object.entries(CONDITION_TYPES).find(([name]) => name === type)?.[1].label;
+  return label === undefined ? type : t(label);
+}
 
 function describeTarget({ target, rules }: Explanation): string {
-  if (target?.kind === "rule") return `Rule ${rules.findIndex(({ id }) => id === target.id) + 1}`;
-  return target?.kind === "arm" ? "The split" : "No rule matches";
+  if (target?.kind === "rule") {
+    return t("rules.rule", { number: rules.findIndex(({ id }) => id === target.id) + 1 });
+  }
+  return target?.kind === "arm" ? t("rules.try.split") : t("rules.try.noRule");
 }

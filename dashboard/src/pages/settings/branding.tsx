@@ -9,6 +9,7 @@ import { toBrandColors } from "../../../../shared/statistics/brand-colors.ts";
 import { getErrorMessage } from "../../data/errors.ts";
 import { getClient } from "../../data/http.ts";
 import { useAccountContext } from "../../data/session.ts";
+import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { ColorField, isColor } from "../../ui/color-field.tsx";
 import { TextField } from "../../ui/field.tsx";
@@ -26,15 +27,12 @@ type Values = { name: string; color: string; logo: string | null };
 export function BrandingPage() {
   const { scope } = useAccountContext();
   const branding = useQuery({
-    queryKey: ["branding", scope],
+    queryKey: [t("settings.branding.loading"), scope],
     queryFn: () => getClient(scope).branding.get(),
   });
   return (
-    <Page
-      title="Branding"
-      intro="What readers of shared statistics see of this account. They see nothing of it by default."
-    >
-      <QueryBoundary query={branding} label="branding">
+    <Page title={t("shell.pages.branding")} intro={t("settings.branding.intro")}>
+      <QueryBoundary query={branding} label={t("settings.branding.loading")}>
         {(data) => <BrandingForm key={JSON.stringify(data)} saved={data} />}
       </QueryBoundary>
     </Page>
@@ -49,8 +47,8 @@ function BrandingForm({ saved }: { saved: Branding }) {
     logo: saved.logo,
   });
   const save = useApiMutation(() => getClient(scope).branding.update(toChange(values, saved)), {
-    invalidate: [["branding", scope]],
-    successMessage: "The branding has been saved.",
+    invalidate: [[t("settings.branding.loading"), scope]],
+    successMessage: t("settings.branding.saved"),
   });
   const change = (part: Partial<Values>) => {
     save.reset();
@@ -70,16 +68,16 @@ function BrandingForm({ saved }: { saved: Branding }) {
       >
         <div className="columns">
           <TextField
-            label="Name"
+            label={t("settings.branding.name")}
             value={values.name}
             error={errors.name}
             onChange={({ target }) => change({ name: target.value })}
           />
           <ColorField
-            label="Colour"
-            pickerLabel="Choose a colour"
+            label={t("settings.branding.color")}
+            pickerLabel={t("settings.branding.chooseColor")}
             placeholder="#1d4ed8"
-            hint="Of chart, map and links. Leave empty for Shorthop's own."
+            hint={t("settings.branding.colorHint")}
             fallback="#4f46e5"
             value={values.color}
             error={errors.color}
@@ -91,7 +89,7 @@ function BrandingForm({ saved }: { saved: Branding }) {
         {save.error !== null && <Alert>{getErrorMessage(save.error)}</Alert>}
         <div>
           <Button type="submit" variant="primary" loading={save.isPending}>
-            Save
+            {t("links.form.save")}
           </Button>
         </div>
       </form>
@@ -128,7 +126,7 @@ function LogoField({
   async function choose(file: File | undefined): Promise<void> {
     if (file === undefined) return;
     if (file.size > LOGO_BYTES_MAX) {
-      toast(`The file may have ${LOGO_BYTES_MAX / 1024} KB at most.`, "error");
+      toast(t("settings.branding.tooLarge", { max: LOGO_BYTES_MAX / 1024 }), "error");
       return;
     }
     onChange(await readDataUrl(file));
@@ -136,13 +134,15 @@ function LogoField({
   return (
     <div className="logo-field">
       <TextField
-        label="Logo"
+        label={t("settings.branding.logo")}
         type="file"
         accept="image/png,image/jpeg,image/webp"
-        hint="PNG, JPEG or WebP, up to 512 KB. Shown on white, up to 56 pixels high."
+        hint={t("settings.branding.logoHint")}
         onChange={({ target }) => void choose(target.files?.[0])}
       />
-      {logo !== null && <Button onClick={() => onChange(null)}>Remove the logo</Button>}
+      {logo !== null && (
+        <Button onClick={() => onChange(null)}>{t("settings.branding.removeLogo")}</Button>
+      )}
     </div>
   );
 }
@@ -162,7 +162,7 @@ const readDataUrl = (file: File): Promise<string> =>
 function Preview({ values: { name, color, logo } }: { values: Values }) {
   const colors = isColor(color) ? toBrandColors(color) : undefined;
   return (
-    <div className="columns" role="group" aria-label="Preview">
+    <div className="columns" role="group" aria-label={t("settings.branding.preview")}>
       {(["light", "dark"] as const).map((scheme) => (
         <div
           key={scheme}
@@ -174,7 +174,7 @@ function Preview({ values: { name, color, logo } }: { values: Values }) {
           {name.trim() !== "" && <strong>{name}</strong>}
           <span className="brand-preview-bar" />
           <span className="brand-preview-text">
-            {scheme === "light" ? "On light pages" : "On dark pages"}
+            {scheme === "light" ? t("settings.branding.onLight") : t("settings.branding.onDark")}
             {colors !== undefined && `: ${colors[scheme]}`}
           </span>
         </div>

@@ -8,6 +8,9 @@ import type { ApiKey } from "../../../../clients/typescript/src/index.ts";
 import { createKeyBody, type Scope, SCOPES } from "../../../../shared/contracts/key-schemas.ts";
 import { getClient } from "../../data/http.ts";
 import { useAccountContext } from "../../data/session.ts";
+import type { TextKey } from "../../languages/catalogues.ts";
+import { code, strong } from "../../languages/tags.tsx";
+import { rich, t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { ConfirmDialog, Dialog, DialogForm } from "../../ui/dialog.tsx";
 import { CheckField, SelectField, TextField } from "../../ui/field.tsx";
@@ -17,7 +20,7 @@ import { useApiMutation } from "../../ui/mutation.ts";
 import { Card, Page } from "../../ui/page.tsx";
 import { Secret, SecretDialog } from "../../ui/secret-dialog.tsx";
 import { Empty, QueryBoundary } from "../../ui/states.tsx";
-import { ACTIONS, Table } from "../../ui/table.tsx";
+import { actionsColumn, Table } from "../../ui/table.tsx";
 import { validateWith } from "../../ui/validation.ts";
 
 /** The open dialog, with its key. */
@@ -32,29 +35,25 @@ export function KeysPage() {
     queryFn: () => Array.fromAsync(getClient(scope).keys.all()),
   });
   if (account.role !== "owner") {
-    return <Empty title="API keys are for owners of the account" />;
+    return <Empty title={t("settings.keys.forOwners")} />;
   }
   const close = () => setDialog(undefined);
   return (
     <Page
-      title="API keys"
-      intro={
-        mode === "live"
-          ? "Programs use API keys to call the API. Create test keys in test mode."
-          : "Test keys can access only test links."
-      }
+      title={t("shell.pages.keys")}
+      intro={mode === "live" ? t("settings.keys.introLive") : t("settings.keys.introTest")}
       actions={
         <Button variant="primary" onClick={() => setDialog({ kind: "create" })}>
-          <Plus aria-hidden /> New API key
+          <Plus aria-hidden /> {t("settings.keys.new")}
         </Button>
       }
     >
       <Card>
-        <QueryBoundary query={keys} label="API keys">
+        <QueryBoundary query={keys} label={t("shell.pages.keys")}>
           {(data) =>
             data.length === 0 ? (
-              <Empty title="No API keys yet">
-                <p>Create one to call the API from a program.</p>
+              <Empty title={t("settings.keys.empty")}>
+                <p>{t("settings.keys.emptyHint")}</p>
               </Empty>
             ) : (
               <KeyTable
@@ -73,14 +72,14 @@ export function KeysPage() {
   );
 }
 
-/** Returns the current status of a key. `Expiring`: replaced by rotation, and within its grace period. */
+/** Returns the current status of a key. `expiring`: replaced by rotation, and within its grace period. */
 function getStatus({
   revoked_at,
   expires_at,
-}: ApiKey): "Active" | "Revoked" | "Expired" | "Expiring" {
+}: ApiKey): "active" | "revoked" | "expired" | "expiring" {
   const now = Date.now();
-  if (revoked_at !== null) return Date.parse(revoked_at) > now ? "Expiring" : "Revoked";
-  return expires_at !== null && Date.parse(expires_at) <= now ? "Expired" : "Active";
+  if (revoked_at !== null) return Date.parse(revoked_at) > now ? "expiring" : "revoked";
+  return expires_at !== null && Date.parse(expires_at) <= now ? "expired" : "active";
 }
 
 function KeyTable({
@@ -93,35 +92,51 @@ function KeyTable({
   onRotate: (key: ApiKey) => void;
 }) {
   return (
-    <Table label="API keys" head={["Name", "Key", "Scopes", "Last used", "Status", ACTIONS]}>
+    <Table
+      label={t("shell.pages.keys")}
+      head={[
+        t("settings.keys.name"),
+        t("settings.keys.key"),
+        t("settings.keys.scopes"),
+        t("settings.keys.lastUsed"),
+        t("settings.keys.statusHead"),
+        actionsColumn(),
+      ]}
+    >
       {keys.map((key) => (
         <tr key={key.id}>
           <td>
             <strong>{key.name}</strong>
-            <div className="hint">Created {formatDateTime(key.created_at)}</div>
+            <div className="hint">
+              {t("settings.keys.created", { time: formatDateTime(key.created_at) })}
+            </div>
           </td>
           <td>
             <code>{key.prefix}…</code>
           </td>
           <td className="scopes">{key.scopes.join(", ")}</td>
-          <td>{key.last_used_at === null ? "Never" : formatDateTime(key.last_used_at)}</td>
           <td>
-            <span className={getStatus(key) === "Active" ? "badge badge-good" : "badge badge-bad"}>
-              {getStatus(key)}
+            {key.last_used_at === null
+              ? t("settings.keys.never")
+              : formatDateTime(key.last_used_at)}
+          </td>
+          <td>
+            <span className={getStatus(key) === "active" ? "badge badge-good" : "badge badge-bad"}>
+              {t(`settings.keys.status.${getStatus(key)}`)}
             </span>
           </td>
           <td className="row-actions">
-            {getStatus(key) === "Active" && (
+            {getStatus(key) === "active" && (
               <ActionMenu
-                label={`Actions for ${key.name}`}
+                label={t("settings.keys.actions", { name: key.name })}
                 actions={[
                   {
-                    label: "Rotate",
+                    label: t("settings.keys.rotate"),
                     icon: <RotateCw aria-hidden />,
                     onSelect: () => onRotate(key),
                   },
                   {
-                    label: "Revoke",
+                    label: t("settings.keys.revoke"),
                     icon: <Trash2 aria-hidden />,
                     danger: true,
                     onSelect: () => onRevoke(key),
@@ -157,25 +172,23 @@ function CreateDialog({ onClose }: { onClose: () => void }) {
   );
   if (create.data !== undefined) return <NewKey value={create.data.key} onClose={onClose} />;
   return (
-    <Dialog title="New API key" onClose={onClose}>
+    <Dialog title={t("settings.keys.new")} onClose={onClose}>
       <DialogForm
-        action="Create key"
+        action={t("settings.keys.createKey")}
         onSubmit={(event) => void form.handleSubmit((values) => create.mutate(values))(event)}
         onCancel={onClose}
         loading={create.isPending}
         error={create.error}
       >
         <TextField
-          label="Name"
-          hint="What the key is used for, such as the name of a program."
+          label={t("settings.keys.name")}
+          hint={t("settings.keys.nameHint")}
           error={errors.name?.message}
           {...form.register("name", { validate: validateWith(createKeyBody.shape.name) })}
         />
-        <p>
-          Type: <strong>{mode}</strong>
-        </p>
+        <p>{rich(`settings.keys.type.${mode}`, { strong })}</p>
         <fieldset>
-          <legend>Scopes</legend>
+          <legend>{t("settings.keys.scopes")}</legend>
           <div className="columns">
             {SCOPES.map((scope) => (
               <CheckField
@@ -188,14 +201,14 @@ function CreateDialog({ onClose }: { onClose: () => void }) {
           </div>
           {errors.scopes !== undefined && (
             <small className="field-error" role="alert">
-              Choose at least one
+              {t("settings.keys.chooseOne")}
             </small>
           )}
         </fieldset>
         <TextField
-          label="Expires"
+          label={t("settings.keys.expires")}
           type="datetime-local"
-          hint="Leave empty for a key that does not expire."
+          hint={t("settings.keys.expiresHint")}
           {...form.register("expires_at")}
         />
       </DialogForm>
@@ -205,20 +218,20 @@ function CreateDialog({ onClose }: { onClose: () => void }) {
 
 const NewKey = ({ value, onClose }: { value: string; onClose: () => void }) => (
   <SecretDialog
-    title="Your new API key"
-    warning="Copy the key now and store it safely. It is shown only once."
-    done="I have saved it"
+    title={t("settings.keys.newTitle")}
+    warning={t("settings.keys.newWarning")}
+    done={t("ui.saved")}
     onClose={onClose}
   >
-    <Secret text={value} copyLabel="Copy key" testId="new-key" />
+    <Secret text={value} copyLabel={t("settings.keys.copy")} testId="new-key" />
   </SecretDialog>
 );
 
-const GRACE_PERIODS = [
-  { value: "0", label: "stops working immediately" },
-  { value: "3600", label: "works for another hour" },
-  { value: "86400", label: "works for another day" },
-  { value: "604800", label: "works for another week" },
+const GRACE_PERIODS: readonly { value: string; label: TextKey }[] = [
+  { value: "0", label: "settings.keys.grace.none" },
+  { value: "3600", label: "settings.keys.grace.hour" },
+  { value: "86400", label: "settings.keys.grace.day" },
+  { value: "604800", label: "settings.keys.grace.week" },
 ];
 
 function RotateDialog({ apiKey, onClose }: { apiKey: ApiKey; onClose: () => void }) {
@@ -230,18 +243,18 @@ function RotateDialog({ apiKey, onClose }: { apiKey: ApiKey; onClose: () => void
   );
   if (rotate.data !== undefined) return <NewKey value={rotate.data.key} onClose={onClose} />;
   return (
-    <Dialog title={`Rotate ${apiKey.name}`} onClose={onClose}>
+    <Dialog title={t("settings.keys.rotateTitle", { name: apiKey.name })} onClose={onClose}>
       <DialogForm
-        action="Rotate"
+        action={t("settings.keys.rotate")}
         onSubmit={() => rotate.mutate()}
         onCancel={onClose}
         loading={rotate.isPending}
         error={rotate.error}
       >
-        <p>Creates a new key with the same name and scopes.</p>
+        <p>{t("settings.keys.rotateText")}</p>
         <SelectField
-          label="The old key"
-          options={GRACE_PERIODS}
+          label={t("settings.keys.oldKey")}
+          options={GRACE_PERIODS.map(({ value, label }) => ({ value, label: t(label) }))}
           value={grace}
           onChange={(event) => setGrace(event.target.value)}
         />
@@ -254,21 +267,25 @@ function RevokeDialog({ apiKey, onClose }: { apiKey: ApiKey; onClose: () => void
   const { scope } = useAccountContext();
   const revoke = useApiMutation(() => getClient(scope).keys.revoke(apiKey.id), {
     invalidate: [["keys", scope]],
-    successMessage: "The key has been revoked.",
+    successMessage: t("settings.keys.revoked"),
     onSuccess: onClose,
   });
   return (
     <ConfirmDialog
-      title="Revoke this key?"
-      action="Revoke"
+      title={t("settings.keys.revokeTitle")}
+      action={t("settings.keys.revoke")}
       onClose={onClose}
       onConfirm={() => revoke.mutate()}
       loading={revoke.isPending}
       error={revoke.error}
     >
       <p>
-        Programs that use <strong>{apiKey.name}</strong> (<code>{apiKey.prefix}…</code>) lose access
-        with their next request. This cannot be undone.
+        {rich("settings.keys.revokeText", {
+          name: apiKey.name,
+          prefix: apiKey.prefix,
+          strong,
+          code,
+        })}
       </p>
     </ConfirmDialog>
   );

@@ -8,6 +8,9 @@ import { email as emailRule, type Role, ROLES } from "../../../../shared/contrac
 import { getErrorMessage } from "../../data/errors.ts";
 import { getJson, send } from "../../data/http.ts";
 import { SESSION_KEY, useAccountContext } from "../../data/session.ts";
+import type { TextKey } from "../../languages/catalogues.ts";
+import { strong } from "../../languages/tags.tsx";
+import { rich, t } from "../../languages/translate.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
 import { ConfirmDialog, Dialog, DialogForm } from "../../ui/dialog.tsx";
 import { SelectField, TextField } from "../../ui/field.tsx";
@@ -16,18 +19,20 @@ import { useApiMutation } from "../../ui/mutation.ts";
 import { Card, Page } from "../../ui/page.tsx";
 import { Secret, SecretDialog } from "../../ui/secret-dialog.tsx";
 import { Alert, QueryBoundary } from "../../ui/states.tsx";
-import { ACTIONS, Table } from "../../ui/table.tsx";
+import { actionsColumn, Table } from "../../ui/table.tsx";
 import { validateWith } from "../../ui/validation.ts";
 
 type Member = { user_id: string; email: string; name: string; role: Role; created_at: string };
 type Invitation = { id: string; email: string; role: Role; created_at: string; expires_at: string };
 type MemberList = { members: Member[]; invitations: Invitation[] };
 
-const ROLE_OPTIONS: readonly { value: Role; label: string }[] = [
-  { value: "owner", label: "Owner: full access, including API keys and members" },
-  { value: "member", label: "Member: manages links and domains" },
-  { value: "viewer", label: "Viewer: read-only" },
+const ROLE_OPTIONS: readonly { value: Role; label: TextKey }[] = [
+  { value: "owner", label: "settings.members.roles.owner" },
+  { value: "member", label: "settings.members.roles.member" },
+  { value: "viewer", label: "settings.members.roles.viewer" },
 ];
+
+const roleName = (role: Role): string => t(`settings.members.role.${role}`);
 
 export function MembersPage() {
   const { account, session } = useAccountContext();
@@ -35,38 +40,46 @@ export function MembersPage() {
   const [removing, setRemoving] = useState<Member>();
   const isOwner = account.role === "owner";
   const list = useQuery({
-    queryKey: ["members", account.id],
+    queryKey: [t("settings.members.loading"), account.id],
     queryFn: () => getJson<MemberList>(`/api/${account.id}/members`),
   });
   return (
     <Page
-      title="Members"
-      intro={`People with access to ${account.name}.`}
+      title={t("shell.pages.members")}
+      intro={t("settings.members.intro", { account: account.name })}
       actions={
         isOwner && (
           <Button variant="primary" onClick={() => setInviting(true)}>
-            <Plus aria-hidden /> Invite
+            <Plus aria-hidden /> {t("settings.members.invite")}
           </Button>
         )
       }
     >
       <Card>
-        <QueryBoundary query={list} label="members">
+        <QueryBoundary query={list} label={t("settings.members.loading")}>
           {({ members }) => (
-            <Table label="Members" head={["Name", "Role", "Joined", ACTIONS]}>
+            <Table
+              label={t("shell.pages.members")}
+              head={[
+                t("settings.members.name"),
+                t("settings.members.roleLabel"),
+                t("settings.members.joined"),
+                actionsColumn(),
+              ]}
+            >
               {members.map((member) => (
                 <tr key={member.user_id}>
                   <td>
                     <strong>{member.name}</strong>
-                    {member.user_id === session.user.id && " (you)"}
+                    {member.user_id === session.user.id && ` ${t("settings.members.you")}`}
                     <div className="hint">{member.email}</div>
                   </td>
-                  <td>{isOwner ? <RoleSelect member={member} /> : member.role}</td>
+                  <td>{isOwner ? <RoleSelect member={member} /> : roleName(member.role)}</td>
                   <td>{formatDateTime(member.created_at)}</td>
                   <td className="row-actions">
                     {isOwner && (
                       <IconButton
-                        label={`Remove ${member.name}`}
+                        label={t("settings.members.remove", { name: member.name })}
                         onClick={() => setRemoving(member)}
                       >
                         <Trash2 aria-hidden />
@@ -94,19 +107,22 @@ export function MembersPage() {
  * Queries to refetch when members change. Includes the session, because the change may affect the
  * current user.
  */
-const useMemberQueries = () => [["members", useAccountContext().account.id], SESSION_KEY];
+const useMemberQueries = () => [
+  [t("settings.members.loading"), useAccountContext().account.id],
+  SESSION_KEY,
+];
 
 function RoleSelect({ member }: { member: Member }) {
   const { account } = useAccountContext();
   const change = useApiMutation(
     (role: Role) =>
       send(`/api/${account.id}/members/${member.user_id}`, { method: "PATCH", body: { role } }),
-    { invalidate: useMemberQueries(), successMessage: "The role has been changed." },
+    { invalidate: useMemberQueries(), successMessage: t("settings.members.roleChanged") },
   );
   return (
     <>
       <select
-        aria-label={`Role of ${member.name}`}
+        aria-label={t("settings.members.roleOf", { name: member.name })}
         value={member.role}
         disabled={change.isPending}
         onChange={(event) => {
@@ -115,7 +131,9 @@ function RoleSelect({ member }: { member: Member }) {
         }}
       >
         {ROLES.map((role) => (
-          <option key={role}>{role}</option>
+          <option key={role} value={role}>
+            {roleName(role)}
+          </option>
         ))}
       </select>
       {change.error !== null && <Alert>{getErrorMessage(change.error)}</Alert>}
@@ -133,20 +151,25 @@ function Invitations({
   const { account } = useAccountContext();
   const withdraw = useApiMutation(
     (id: string) => send(`/api/${account.id}/invitations/${id}`, { method: "DELETE" }),
-    { invalidate: useMemberQueries(), successMessage: "The invitation has been withdrawn." },
+    { invalidate: useMemberQueries(), successMessage: t("settings.members.withdrawn") },
   );
   return (
-    <Card title="Invitations">
+    <Card title={t("settings.members.invitations")}>
       {withdraw.error !== null && <Alert>{getErrorMessage(withdraw.error)}</Alert>}
       <ul className="rows">
         {invitations.map(({ id, email, role, expires_at }) => (
           <li key={id}>
             <span>
-              <strong>{email}</strong> as {role}, until {formatDateTime(expires_at)}
+              {rich("settings.members.invitedAs", {
+                email,
+                role: roleName(role),
+                time: formatDateTime(expires_at),
+                strong,
+              })}
             </span>
             {isOwner && (
               <Button variant="quiet" onClick={() => withdraw.mutate(id)}>
-                Withdraw
+                {t("settings.members.withdraw")}
               </Button>
             )}
           </li>
@@ -173,31 +196,35 @@ function InviteDialog({ onClose }: { onClose: () => void }) {
     const url = `${location.origin}/invite/${invite.data.token}`;
     return (
       <SecretDialog
-        title="Invitation"
-        warning="Send this link only to the person you invite: anyone who opens it can join. It is shown only once and expires after a week."
-        done="Done"
+        title={t("settings.members.invitation")}
+        warning={t("settings.members.invitationWarning")}
+        done={t("links.export.close")}
         onClose={onClose}
       >
-        <Secret text={url} copyLabel="Copy link" testId="invitation" />
+        <Secret text={url} copyLabel={t("settings.members.copyLink")} testId="invitation" />
       </SecretDialog>
     );
   }
   return (
-    <Dialog title="Invite a member" onClose={onClose}>
+    <Dialog title={t("settings.members.inviteTitle")} onClose={onClose}>
       <DialogForm
-        action="Create invitation"
+        action={t("settings.members.createInvitation")}
         onSubmit={(event) => void form.handleSubmit((values) => invite.mutate(values))(event)}
         onCancel={onClose}
         loading={invite.isPending}
         error={invite.error}
       >
         <TextField
-          label="E-mail address"
+          label={t("signIn.email")}
           type="email"
           error={form.formState.errors.email?.message}
           {...form.register("email", { validate: validateWith(emailRule) })}
         />
-        <SelectField label="Role" options={ROLE_OPTIONS} {...form.register("role")} />
+        <SelectField
+          label={t("settings.members.roleLabel")}
+          options={ROLE_OPTIONS.map(({ value, label }) => ({ value, label: t(label) }))}
+          {...form.register("role")}
+        />
       </DialogForm>
     </Dialog>
   );
@@ -209,22 +236,20 @@ function RemoveDialog({ member, onClose }: { member: Member; onClose: () => void
     () => send(`/api/${account.id}/members/${member.user_id}`, { method: "DELETE" }),
     {
       invalidate: useMemberQueries(),
-      successMessage: "The member has been removed.",
+      successMessage: t("settings.members.removed"),
       onSuccess: onClose,
     },
   );
   return (
     <ConfirmDialog
-      title={`Remove ${member.name}?`}
-      action="Remove"
+      title={t("settings.members.removeTitle", { name: member.name })}
+      action={t("settings.members.removeAction")}
       onClose={onClose}
       onConfirm={() => remove.mutate()}
       loading={remove.isPending}
       error={remove.error}
     >
-      <p>
-        {member.email} loses access to {account.name}. Links and keys they created remain.
-      </p>
+      <p>{t("settings.members.removeText", { email: member.email, account: account.name })}</p>
     </ConfirmDialog>
   );
 }

@@ -1,13 +1,22 @@
 /** The user's password and sessions. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
 import { useForm } from "react-hook-form";
 
 import { newPassword } from "../../../../shared/contracts/users.ts";
 import { getErrorMessage } from "../../data/errors.ts";
 import { getJson, send } from "../../data/http.ts";
 import { useAccountContext, useSignOut } from "../../data/session.ts";
+import { LANGUAGES, nameOf } from "../../languages/catalogues.ts";
+import {
+  matchLanguage,
+  preferredLanguage,
+  readChoice,
+  saveChoice,
+} from "../../languages/preference.ts";
+import { setLanguage, t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
-import { TextField } from "../../ui/field.tsx";
+import { SelectField, TextField } from "../../ui/field.tsx";
 import { formatDateTime } from "../../ui/format.ts";
 import { Card, Page } from "../../ui/page.tsx";
 import { Alert, QueryBoundary } from "../../ui/states.tsx";
@@ -24,14 +33,45 @@ type UserSession = {
 export function ProfilePage() {
   const { session } = useAccountContext();
   return (
-    <Page title="Profile" intro={`${session.user.name}, ${session.user.email}`}>
-      <Card title="Password">
+    <Page title={t("settings.profile.title")} intro={`${session.user.name}, ${session.user.email}`}>
+      <Card title={t("settings.profile.password")}>
         <PasswordForm />
       </Card>
-      <Card title="Sessions">
+      <Card title={t("settings.profile.language")}>
+        <LanguageField />
+      </Card>
+      <Card title={t("settings.profile.sessions")}>
         <Sessions />
       </Card>
     </Page>
+  );
+}
+
+/** Chooses the language of the dashboard. */
+function LanguageField() {
+  const [choice, setChoice] = useState(readChoice);
+  const ofBrowser = nameOf(matchLanguage(navigator.languages));
+  function choose(value: string): void {
+    const selected = LANGUAGES.find((language) => language === value);
+    saveChoice(selected);
+    setChoice(selected);
+    setLanguage(preferredLanguage()).catch((error: unknown) =>
+      toast(getErrorMessage(error), "error"),
+    );
+  }
+  return (
+    <div className="stack narrow">
+      <SelectField
+        label={t("settings.profile.displayLanguage")}
+        hint={t("settings.profile.languageHint")}
+        options={[
+          { value: "", label: t("settings.profile.languageOfBrowser", { language: ofBrowser }) },
+          ...LANGUAGES.map((language) => ({ value: language, label: nameOf(language) })),
+        ]}
+        value={choice ?? ""}
+        onChange={(event) => choose(event.target.value)}
+      />
+    </div>
   );
 }
 
@@ -49,8 +89,8 @@ function PasswordForm() {
       send("/auth/password", { method: "POST", body: { current_password, new_password } }),
     async onSuccess() {
       form.reset(EMPTY);
-      await queryClient.invalidateQueries({ queryKey: ["sessions"] });
-      toast("The password has been changed. Your other sessions have been signed out.");
+      await queryClient.invalidateQueries({ queryKey: [t("settings.profile.loadingSessions")] });
+      toast(t("settings.profile.passwordChanged"));
     },
   });
   return (
@@ -61,33 +101,33 @@ function PasswordForm() {
     >
       <input type="hidden" autoComplete="username" value={session.user.email} readOnly />
       <TextField
-        label="Current password"
+        label={t("settings.profile.currentPassword")}
         type="password"
         autoComplete="current-password"
         error={errors.current_password?.message}
-        {...form.register("current_password", { required: "Required" })}
+        {...form.register("current_password", { required: t("ui.required") })}
       />
       <TextField
-        label="New password"
+        label={t("settings.profile.newPassword")}
         type="password"
         autoComplete="new-password"
         error={errors.new_password?.message}
         {...form.register("new_password", { validate: validateWith(newPassword) })}
       />
       <TextField
-        label="Confirm new password"
+        label={t("settings.profile.confirmPassword")}
         type="password"
         autoComplete="new-password"
         error={errors.confirmation?.message}
         {...form.register("confirmation", {
           validate: (confirmation, { new_password }) =>
-            confirmation === new_password || "The passwords do not match",
+            confirmation === new_password || t("settings.profile.mismatch"),
         })}
       />
       {change.error !== null && <Alert>{getErrorMessage(change.error)}</Alert>}
       <div>
         <Button type="submit" variant="primary" loading={change.isPending}>
-          Change password
+          {t("settings.profile.changePassword")}
         </Button>
       </div>
     </form>
@@ -97,22 +137,28 @@ function PasswordForm() {
 function Sessions() {
   const signOut = useSignOut();
   const sessions = useQuery({
-    queryKey: ["sessions"],
+    queryKey: [t("settings.profile.loadingSessions")],
     queryFn: async () => (await getJson<{ data: UserSession[] }>("/auth/devices")).data,
   });
   const signOutEverywhere = useMutation({ mutationFn: () => signOut(true) });
   return (
-    <QueryBoundary query={sessions} label="sessions" lines={2}>
+    <QueryBoundary query={sessions} label={t("settings.profile.loadingSessions")} lines={2}>
       {(data) => (
         <>
           <ul className="rows">
             {data.map(({ user_agent, created_at, last_seen_at, current }) => (
               <li key={`${created_at} ${user_agent}`}>
                 <span>
-                  <strong>{current ? "This browser" : (user_agent ?? "Unknown browser")}</strong>
+                  <strong>
+                    {current
+                      ? t("settings.profile.thisBrowser")
+                      : (user_agent ?? t("settings.profile.unknownBrowser"))}
+                  </strong>
                   <span className="hint">
-                    Signed in {formatDateTime(created_at)}, last active{" "}
-                    {formatDateTime(last_seen_at)}
+                    {t("settings.profile.sessionTimes", {
+                      signedIn: formatDateTime(created_at),
+                      lastActive: formatDateTime(last_seen_at),
+                    })}
                   </span>
                 </span>
               </li>
@@ -126,7 +172,7 @@ function Sessions() {
             loading={signOutEverywhere.isPending}
             onClick={() => signOutEverywhere.mutate()}
           >
-            Sign out everywhere
+            {t("settings.profile.signOutEverywhere")}
           </Button>
         </>
       )}

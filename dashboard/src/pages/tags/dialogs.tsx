@@ -7,23 +7,18 @@ import { TAG_COLORS } from "../../../../shared/contracts/tag-schemas.ts";
 import { getClient } from "../../data/http.ts";
 import { useAccountContext } from "../../data/session.ts";
 import { useTags } from "../../data/tags.ts";
+import { t } from "../../languages/translate.ts";
 import { ConfirmDialog, Dialog, DialogForm } from "../../ui/dialog.tsx";
 import { CheckField, SelectField, TextField } from "../../ui/field.tsx";
-import { pluralize } from "../../ui/format.ts";
 import { useApiMutation } from "../../ui/mutation.ts";
 import { validateWith } from "../../ui/validation.ts";
 
 type TagDialogProps = { tag: Tag; onClose: () => void };
 
-const COLOR_OPTIONS = [
-  { value: "", label: "None" },
-  ...TAG_COLORS.map((color) => ({
-    value: color,
-    label: `${color.slice(0, 1).toUpperCase()}${color.slice(1)}`,
-  })),
+const colorOptions = () => [
+  { value: "", label: t("tags.noColor") },
+  ...TAG_COLORS.map((color) => ({ value: color, label: t(`tags.colors.${color}`) })),
 ];
-
-const MERGE_FIRST = "Another tag has this name: merge the two, or choose another.";
 
 /** The queries that a change of a tag affects. */
 function useAffectedQueries() {
@@ -47,7 +42,7 @@ export function EditTagDialog({ tag, onClose }: TagDialogProps) {
     {
       invalidate: useAffectedQueries(),
       successMessage: ({ changed }) =>
-        changed === 0 ? "The tag has been changed." : `${pluralize(changed, "link")} changed.`,
+        changed === 0 ? t("tags.changed") : t("tags.linksChanged", { count: changed }),
       onSuccess: onClose,
     },
   );
@@ -55,19 +50,19 @@ export function EditTagDialog({ tag, onClose }: TagDialogProps) {
   const wasTaken = save.error instanceof ShorthopError && save.error.code === "tag_taken";
   const isTaken = typed !== tag.name && (wasTaken || known.some((each) => each.name === typed));
   const rule = validateWith(tagRule)(name);
-  const problem = rule === true && isTaken && !merge ? MERGE_FIRST : rule;
+  const problem = rule === true && isTaken && !merge ? t("tags.mergeFirst") : rule;
   return (
-    <Dialog title={`Edit ${tag.name}`} onClose={onClose}>
+    <Dialog title={t("tags.editTitle", { tag: tag.name })} onClose={onClose}>
       <DialogForm
-        action="Save"
+        action={t("links.form.save")}
         onSubmit={() => problem === true && save.mutate()}
         onCancel={onClose}
         loading={save.isPending}
         error={wasTaken ? null : save.error}
       >
         <TextField
-          label="Name"
-          hint="On all links that have the tag."
+          label={t("tags.name")}
+          hint={t("tags.nameHint")}
           value={name}
           error={problem === true ? undefined : problem}
           onChange={(event) => {
@@ -79,14 +74,14 @@ export function EditTagDialog({ tag, onClose }: TagDialogProps) {
         />
         {isTaken && (
           <CheckField
-            label={`Merge with ${typed}`}
+            label={t("tags.merge", { tag: typed })}
             checked={merge}
             onChange={(event) => setMerge(event.target.checked)}
           />
         )}
         <SelectField
-          label="Colour"
-          options={COLOR_OPTIONS}
+          label={t("tags.color")}
+          options={colorOptions()}
           value={color ?? ""}
           onChange={(event) =>
             setColor(TAG_COLORS.find((each) => each === event.target.value) ?? null)
@@ -101,22 +96,19 @@ export function DeleteTagDialog({ tag, onClose }: TagDialogProps) {
   const { scope } = useAccountContext();
   const remove = useApiMutation(() => getClient(scope).tags.delete(tag.name), {
     invalidate: useAffectedQueries(),
-    successMessage: (changed) => `Removed from ${pluralize(changed, "link")}.`,
+    successMessage: (changed) => t("tags.removed", { count: changed }),
     onSuccess: onClose,
   });
   return (
     <ConfirmDialog
-      title={`Delete ${tag.name}?`}
-      action="Delete tag"
+      title={t("tags.deleteTitle", { tag: tag.name })}
+      action={t("tags.delete")}
       onClose={onClose}
       onConfirm={() => remove.mutate()}
       loading={remove.isPending}
       error={remove.error}
     >
-      <p>
-        The tag is removed from {pluralize(tag.links, "link")}. The links stay. This cannot be
-        undone.
-      </p>
+      <p>{t("tags.deleteText", { count: tag.links })}</p>
     </ConfirmDialog>
   );
 }

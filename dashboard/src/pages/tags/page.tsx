@@ -8,6 +8,8 @@ import type { Query, Tag } from "../../../../clients/typescript/src/index.ts";
 import { getClient } from "../../data/http.ts";
 import { useAccountContext, useCanWrite } from "../../data/session.ts";
 import { tagClass } from "../../data/tags.ts";
+import type { TextKey } from "../../languages/catalogues.ts";
+import { t } from "../../languages/translate.ts";
 import { IconButton } from "../../ui/button.tsx";
 import { useCursorPages } from "../../ui/cursor-pages.ts";
 import { useDebounced } from "../../ui/debounced.ts";
@@ -17,17 +19,17 @@ import { Card, Page } from "../../ui/page.tsx";
 import { Pager } from "../../ui/pager.tsx";
 import { useSearchState } from "../../ui/search-state.ts";
 import { Empty, QueryBoundary } from "../../ui/states.tsx";
-import { ACTIONS, Table } from "../../ui/table.tsx";
+import { actionsColumn, Table } from "../../ui/table.tsx";
 import { toSearch } from "../analytics/analytics-query.ts";
 import { DeleteTagDialog, EditTagDialog } from "./dialogs.tsx";
 import { PeriodCard } from "./period-card.tsx";
 
 type Sort = NonNullable<Query<"listTags">["sort"]>;
 
-const SORTS: readonly { value: Sort; label: string }[] = [
-  { value: "links", label: "Most links" },
-  { value: "clicks", label: "Most clicks" },
-  { value: "name", label: "Name" },
+const SORTS: readonly { value: Sort; label: TextKey }[] = [
+  { value: "links", label: "tags.sort.links" },
+  { value: "clicks", label: "tags.sort.clicks" },
+  { value: "name", label: "tags.sort.name" },
 ];
 
 /** Tags of a page of the list. */
@@ -35,7 +37,7 @@ const PAGE_TAGS = 50;
 
 export function TagsPage() {
   return (
-    <Page title="Tags" intro="Labels of links that belong together.">
+    <Page title={t("shell.pages.tags")} intro={t("tags.intro")}>
       <AllTagsCard />
       <PeriodCard />
     </Page>
@@ -54,7 +56,7 @@ function AllTagsCard() {
   // A search starts at the beginning of its own list.
   const after = search === "" ? pages.after : "";
   const query = useQuery({
-    queryKey: ["tags", scope, sort, search, after],
+    queryKey: [t("tags.loading"), scope, sort, search, after],
     queryFn: ({ signal }) =>
       getClient(scope).tags.list(
         { sort, search, limit: PAGE_TAGS, ...(after === "" ? {} : { starting_after: after }) },
@@ -62,24 +64,24 @@ function AllTagsCard() {
       ),
   });
   return (
-    <Card title="All tags">
+    <Card title={t("tags.all")}>
       <div className="stack">
         <div className="columns">
           <TextField
-            label="Search tags"
+            label={t("tags.search")}
             type="search"
             maxLength={50}
             value={text}
             onChange={(event) => setText(event.target.value)}
           />
           <SelectField
-            label="Order"
-            options={SORTS}
+            label={t("tags.order")}
+            options={SORTS.map(({ value, label }) => ({ value, label: t(label) }))}
             value={sort}
             onChange={(event) => setParams({ sort: event.target.value, after: undefined })}
           />
         </div>
-        <QueryBoundary query={query} label="tags" lines={6}>
+        <QueryBoundary query={query} label={t("tags.loading")} lines={6}>
           {({ data, next_cursor }) => (
             <>
               {data.length === 0 ? (
@@ -103,8 +105,8 @@ function AllTagsCard() {
 }
 
 const NoTags = ({ isSearch }: { isSearch: boolean }) => (
-  <Empty title={isSearch ? "No tag contains this" : "No tags yet"}>
-    <p>Give links tags to find those that belong together, and to see their clicks.</p>
+  <Empty title={isSearch ? t("tags.noMatch") : t("tags.empty")}>
+    <p>{t("tags.emptyHint")}</p>
   </Empty>
 );
 
@@ -117,7 +119,15 @@ type TagTableProps = {
 function TagTable({ tags, onEdit, onDelete }: TagTableProps) {
   const canWrite = useCanWrite();
   return (
-    <Table label="Tags" head={["Tag", "Links", "Clicks", ACTIONS]}>
+    <Table
+      label={t("shell.pages.tags")}
+      head={[
+        t("links.filter.tag"),
+        t("shell.pages.links"),
+        t("statistics.clicks"),
+        actionsColumn(),
+      ]}
+    >
       {tags.map((tag) => (
         <tr key={tag.name}>
           <td>
@@ -137,10 +147,13 @@ function TagTable({ tags, onEdit, onDelete }: TagTableProps) {
           <td className="row-actions">
             {canWrite && (
               <>
-                <IconButton label={`Edit ${tag.name}`} onClick={() => onEdit(tag)}>
+                <IconButton label={t("tags.edit", { tag: tag.name })} onClick={() => onEdit(tag)}>
                   <Pencil aria-hidden />
                 </IconButton>
-                <IconButton label={`Delete ${tag.name}`} onClick={() => onDelete(tag)}>
+                <IconButton
+                  label={t("tags.deleteOne", { tag: tag.name })}
+                  onClick={() => onDelete(tag)}
+                >
                   <Trash2 aria-hidden />
                 </IconButton>
               </>

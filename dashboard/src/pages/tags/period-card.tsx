@@ -3,6 +3,7 @@ import { Link as PageLink } from "wouter";
 
 import type { ResponseBody } from "../../../../clients/typescript/src/index.ts";
 import { useTagClass } from "../../data/tags.ts";
+import { t } from "../../languages/translate.ts";
 import { formatCount, formatPercent } from "../../ui/format.ts";
 import { Card } from "../../ui/page.tsx";
 import { Empty, QueryBoundary } from "../../ui/states.tsx";
@@ -36,14 +37,13 @@ export function PeriodCard() {
 function ClicksByTag() {
   const { query, csvPath } = useAnalytics<Tags>("/breakdown", { by: "tag", limit: TAGS_MAX });
   return (
-    <Card title="Clicks in this period" actions={<CsvButton path={csvPath} name="tags" />}>
-      <QueryBoundary query={query} label="clicks by tag" lines={6}>
+    <Card
+      title={t("tags.periodTitle")}
+      actions={<CsvButton path={csvPath} name={t("tags.loading")} file="tags" />}
+    >
+      <QueryBoundary query={query} label={t("tags.loadingClicks")} lines={6}>
         {({ data }) =>
-          data.length === 0 ? (
-            <Empty title="No clicks in this period" />
-          ) : (
-            <PeriodTable rows={data} />
-          )
+          data.length === 0 ? <Empty title={t("tags.noClicks")} /> : <PeriodTable rows={data} />
         }
       </QueryBoundary>
     </Card>
@@ -54,7 +54,15 @@ function PeriodTable({ rows }: { rows: Tags["data"] }) {
   const search = useViewSearch();
   const tagClass = useTagClass();
   return (
-    <Table label="Clicks by tag" head={["Tag", "Clicks", "Visitors", "Share"]}>
+    <Table
+      label={t("tags.byTag")}
+      head={[
+        t("links.filter.tag"),
+        t("statistics.clicks"),
+        t("analytics.dimensions.visitors"),
+        t("analytics.values.share"),
+      ]}
+    >
       {rows.map(({ values: { tag = "" }, clicks, unique_clicks, percentage }) => (
         <tr key={tag}>
           <td>

@@ -6,10 +6,12 @@ import { Download } from "lucide-react";
 import { useState } from "react";
 
 import { describePlace, describeValue } from "../../../../../shared/statistics/values.ts";
+import { statisticsLanguage } from "../../../languages/statistics.ts";
+import { t } from "../../../languages/translate.ts";
 import { Button } from "../../../ui/button.tsx";
 import { Dialog } from "../../../ui/dialog.tsx";
 import { SelectField, TextField } from "../../../ui/field.tsx";
-import { formatCount, formatPercent, pluralize } from "../../../ui/format.ts";
+import { formatCount, formatPercent } from "../../../ui/format.ts";
 import { QueryBoundary } from "../../../ui/states.tsx";
 import { Table } from "../../../ui/table.tsx";
 import { type Dimension, dimensionLabel } from "../dimensions.ts";
@@ -46,24 +48,24 @@ export function AllValuesDialog({
   const loaded = values.data?.pages.flatMap(({ data }) => data);
   const rows = (loaded ?? []).filter((row) => matches(row, text));
   return (
-    <Dialog title={dimensions.map(dimensionLabel).join(" and ")} onClose={onClose} wide>
+    <Dialog title={titleOf(dimension, second)} onClose={onClose} wide>
       <div className="stack">
         <div className="columns">
           <TextField
-            label="Search"
+            label={t("analytics.values.search")}
             type="search"
             value={text}
             onChange={(event) => setText(event.target.value)}
           />
           {!ALONE.has(dimension) && (
             <SelectField
-              label="And by"
+              label={t("analytics.values.andBy")}
               value={second ?? ""}
               onChange={(event) =>
                 setSecond(SECOND.find((candidate) => candidate === event.target.value))
               }
               options={[
-                { value: "", label: "nothing else" },
+                { value: "", label: t("analytics.values.nothingElse") },
                 ...SECOND.filter((name) => name !== dimension).map((name) => ({
                   value: name,
                   label: dimensionLabel(name),
@@ -74,7 +76,7 @@ export function AllValuesDialog({
         </div>
         <QueryBoundary
           query={{ data: loaded, error: values.error, refetch: values.refetch }}
-          label="values"
+          label={t("analytics.values.loading")}
           lines={8}
         >
           {() => <ValueTable rows={rows} dimensions={dimensions} />}
@@ -82,21 +84,30 @@ export function AllValuesDialog({
       </div>
       <footer>
         <span className="dialog-note" role="status">
-          {pluralize(rows.length, "value")}
-          {values.hasNextPage && " so far"}
+          {t(values.hasNextPage ? "analytics.values.countSoFar" : "analytics.values.count", {
+            count: rows.length,
+          })}
         </span>
         {values.hasNextPage && (
           <Button loading={values.isFetchingNextPage} onClick={() => void values.fetchNextPage()}>
-            Load more
+            {t("analytics.values.more")}
           </Button>
         )}
         <Button onClick={() => void saveRows(rows, dimensions)}>
-          <Download aria-hidden /> Save as CSV
+          <Download aria-hidden /> {t("analytics.values.save")}
         </Button>
       </footer>
     </Dialog>
   );
 }
+
+const titleOf = (dimension: Dimension, second: Dimension | undefined): string =>
+  second === undefined
+    ? dimensionLabel(dimension)
+    : t("analytics.values.and", {
+        first: dimensionLabel(dimension),
+        second: dimensionLabel(second),
+      });
 
 function ValueTable({
   rows,
@@ -105,13 +116,18 @@ function ValueTable({
   rows: readonly CountedValues[];
   dimensions: readonly Dimension[];
 }) {
-  if (rows.length === 0) return <p className="no-data">No values.</p>;
+  if (rows.length === 0) return <p className="no-data">{t("analytics.values.none")}</p>;
   return (
     <Table
-      label="Values"
+      label={t("analytics.values.title")}
       tall
-      className="values"
-      head={[...dimensions.map(dimensionLabel), "Clicks", "Visitors", "Share"]}
+      className={t("analytics.values.loading")}
+      head={[
+        ...dimensions.map(dimensionLabel),
+        t("statistics.clicks"),
+        t("analytics.dimensions.visitors"),
+        t("analytics.values.share"),
+      ]}
     >
       {rows.map(({ values, link, clicks, unique_clicks, percentage }) => (
         <tr key={JSON.stringify(values)}>
@@ -147,12 +163,15 @@ function valuesOf(values: CountedValues["values"], dimension: Dimension): Counte
 function matches({ values, link }: CountedValues, text: string): boolean {
   const searchText = text.trim().toLowerCase();
   const shown = Object.entries(values).map(([name, value]) =>
-    describeValue(name as Dimension, value),
+    describeValue(name, value, statisticsLanguage()),
   );
   const names = [link?.short_url ?? "", link?.title ?? ""];
-  return [...shown, ...Object.values(values), describePlace(values), ...names].some((candidate) =>
-    candidate.toLowerCase().includes(searchText),
-  );
+  return [
+    ...shown,
+    ...Object.values(values),
+    describePlace(values, statisticsLanguage()),
+    ...names,
+  ].some((candidate) => candidate.toLowerCase().includes(searchText));
 }
 
 async function saveRows(

@@ -6,7 +6,9 @@ import { List } from "lucide-react";
 import { type ReactNode, useState } from "react";
 
 import { ValueList } from "../../../../../shared/statistics/value-list.tsx";
+import { t } from "../../../languages/translate.ts";
 import { IconButton } from "../../../ui/button.tsx";
+import { inSentence } from "../../../ui/format.ts";
 import { Card } from "../../../ui/page.tsx";
 import { QueryBoundary } from "../../../ui/states.tsx";
 import { CsvButton } from "../csv-button.tsx";
@@ -35,7 +37,7 @@ export function BreakdownCard({ title, tabs, initial, className, aside }: Breakd
   const label = tabs[dimension] ?? "";
   const { query, csvPath } = useTopValues(dimension);
   const list = (
-    <QueryBoundary query={query} label={title.toLowerCase()} lines={6}>
+    <QueryBoundary query={query} label={inSentence(title)} lines={6}>
       {(rows) => (
         <ValueList
           rows={rows}
@@ -53,16 +55,19 @@ export function BreakdownCard({ title, tabs, initial, className, aside }: Breakd
         <>
           {names.length > 1 && (
             <SegmentedControl
-              label={`${title} by`}
+              label={t("analytics.cards.by", { title })}
               options={tabs}
               selected={dimension}
               onSelect={setSelected}
             />
           )}
-          <IconButton label={`All ${label.toLowerCase()}`} onClick={() => setShowAll(true)}>
+          <IconButton
+            label={t("analytics.cards.all", { label: inSentence(label) })}
+            onClick={() => setShowAll(true)}
+          >
             <List aria-hidden />
           </IconButton>
-          <CsvButton path={csvPath} name={label.toLowerCase()} />
+          <CsvButton path={csvPath} name={inSentence(label)} file={inSentence(label)} />
         </>
       }
     >

@@ -1,7 +1,9 @@
 /** The cards of an analytics page that break its clicks down. */
 import { lazy, Suspense, useState } from "react";
 
-import { countryName, formatCount } from "../../../../../shared/statistics/format.ts";
+import { strong } from "../../../languages/tags.tsx";
+import { rich, t } from "../../../languages/translate.ts";
+import { countryName, formatCount } from "../../../ui/format.ts";
 import { Loading } from "../../../ui/states.tsx";
 import { useAnalyticsQuery, useFilterActions } from "../analytics-query.ts";
 import { only } from "../filters.ts";
@@ -24,9 +26,13 @@ export function Places() {
   const initial = has("region") ? "city" : has("country") ? "region" : "country";
   return (
     <BreakdownCard
-      title="Locations"
+      title={t("analytics.cards.locations")}
       className="span-2"
-      tabs={{ country: "Countries", region: "Regions", city: "Cities" }}
+      tabs={{
+        country: t("analytics.cards.countries"),
+        region: t("analytics.cards.regions"),
+        city: t("analytics.cards.cities"),
+      }}
       initial={initial}
       aside={<CountryMap />}
     />
@@ -42,7 +48,7 @@ function CountryMap() {
     clicks,
   }));
   return (
-    <Suspense fallback={<Loading label="the map" />}>
+    <Suspense fallback={<Loading label={t("analytics.cards.map")} />}>
       <WorldMap
         countries={countries}
         onSelect={(country) => toggle([only("country", country)])}
@@ -51,9 +57,13 @@ function CountryMap() {
           hovered !== undefined &&
           hovered !== "" && (
             <>
-              <strong>{countryName(hovered)}</strong>{" "}
-              {formatCount(countries.find(({ country }) => country === hovered)?.clicks ?? 0)}{" "}
-              clicks
+              {rich("analytics.cards.countryClicks", {
+                country: countryName(hovered),
+                clicks: formatCount(
+                  countries.find(({ country }) => country === hovered)?.clicks ?? 0,
+                ),
+                strong,
+              })}
             </>
           )
         }
@@ -63,38 +73,54 @@ function CountryMap() {
 }
 
 export const Devices = () => (
-  <BreakdownCard title="Devices" tabs={{ device: "Devices", browser: "Browsers", os: "Systems" }} />
-);
-
-export const Referrers = () => (
-  <BreakdownCard title="Referrers" tabs={{ referrer: "Referrers", referrer_path: "Pages" }} />
-);
-
-export const Languages = () => (
-  <BreakdownCard title="Languages" tabs={{ language: "Languages", host: "Hosts" }} />
-);
-
-export const Campaigns = () => (
   <BreakdownCard
-    title="Campaigns"
-    className="span-2"
+    title={t("analytics.cards.devices")}
     tabs={{
-      utm_source: "Sources",
-      utm_medium: "Mediums",
-      utm_campaign: "Campaigns",
-      utm_term: "Terms",
-      utm_content: "Contents",
+      device: t("analytics.cards.devices"),
+      browser: t("analytics.cards.browsers"),
+      os: t("analytics.cards.systems"),
     }}
   />
 );
 
-const OF_ACCOUNT = { link: "Links", tag: "Tags", domain: "Domains" };
+export const Referrers = () => (
+  <BreakdownCard
+    title={t("analytics.cards.referrers")}
+    tabs={{ referrer: t("analytics.cards.referrers"), referrer_path: t("analytics.cards.pages") }}
+  />
+);
+
+export const Languages = () => (
+  <BreakdownCard
+    title={t("analytics.cards.languages")}
+    tabs={{ language: t("analytics.cards.languages"), host: t("analytics.cards.hosts") }}
+  />
+);
+
+export const Campaigns = () => (
+  <BreakdownCard
+    title={t("analytics.cards.campaigns")}
+    className="span-2"
+    tabs={{
+      utm_source: t("analytics.cards.sources"),
+      utm_medium: t("analytics.cards.mediums"),
+      utm_campaign: t("analytics.cards.campaigns"),
+      utm_term: t("analytics.cards.terms"),
+      utm_content: t("analytics.cards.contents"),
+    }}
+  />
+);
 
 /**
  * The account's most clicked links, tags and domains, without the dimension that the page is about.
  */
 export function TopLinks() {
   const { subject } = useAnalyticsQuery();
-  const shown = Object.entries(OF_ACCOUNT).filter(([name]) => name !== subject?.name);
-  return <BreakdownCard title="Top links" tabs={Object.fromEntries(shown)} />;
+  const tabs = {
+    link: t("shell.pages.links"),
+    tag: t("shell.pages.tags"),
+    domain: t("shell.pages.domains"),
+  };
+  const shown = Object.entries(tabs).filter(([name]) => name !== subject?.name);
+  return <BreakdownCard title={t("analytics.cards.topLinks")} tabs={Object.fromEntries(shown)} />;
 }

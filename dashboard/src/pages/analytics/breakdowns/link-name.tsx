@@ -5,6 +5,7 @@ import { Link as PageLink } from "wouter";
 import { readableUrl } from "../../../../../shared/contracts/readable-host.ts";
 import { getClient } from "../../../data/http.ts";
 import { useAccountContext } from "../../../data/session.ts";
+import { t } from "../../../languages/translate.ts";
 import { useViewSearch } from "../analytics-query.ts";
 
 /** The short URL and title of a link; null when it is deleted. */
@@ -22,7 +23,7 @@ export function LinkName({ id, name }: { id: string; name?: Name | undefined }) 
   const link = name ?? data;
   const isDeleted = name?.short_url === null || error !== null;
   if (link === undefined || link.short_url === null) {
-    return <span className="hint">{isDeleted ? `${id} (deleted)` : id}</span>;
+    return <span className="hint">{isDeleted ? t("analytics.deletedLink", { id }) : id}</span>;
   }
   return (
     <>

@@ -4,6 +4,8 @@
  */
 import { ValueText } from "../../../../../shared/statistics/value-list.tsx";
 import { describeValue } from "../../../../../shared/statistics/values.ts";
+import { statisticsLanguage } from "../../../languages/statistics.ts";
+import { t } from "../../../languages/translate.ts";
 import { useAnalyticsQuery, useFilterActions } from "../analytics-query.ts";
 import { type Dimension, filtersOf } from "../dimensions.ts";
 import { isSameFilter } from "../filters.ts";
@@ -21,7 +23,7 @@ export function ValueName({
   const { toggle } = useFilterActions();
   const { link } = values;
   if (link !== undefined) return <LinkName id={link} name={linkName} />;
-  const text = name ?? describeValue(dimension, values[dimension] ?? "");
+  const text = name ?? describeValue(dimension, values[dimension] ?? "", statisticsLanguage());
   const own = filtersOf(values);
   const content = <ValueText values={values} dimension={dimension} name={text} />;
   // The page is about this value.
@@ -32,7 +34,9 @@ export function ValueName({
       type="button"
       className="value-button"
       aria-pressed={isActive}
-      title={isActive ? `Remove the filter ${text}` : `Show only ${text}`}
+      title={t(isActive ? "analytics.filters.removeValue" : "analytics.filters.showOnly", {
+        value: text,
+      })}
       onClick={() => toggle(own)}
     >
       {content}

@@ -10,6 +10,7 @@ import {
 } from "../../../../../shared/contracts/share-schemas.ts";
 import { getClient } from "../../../data/http.ts";
 import { useAccountContext } from "../../../data/session.ts";
+import { t } from "../../../languages/translate.ts";
 import { Dialog, DialogForm } from "../../../ui/dialog.tsx";
 import { Disclosure } from "../../../ui/disclosure.tsx";
 import { CheckField, TextField } from "../../../ui/field.tsx";
@@ -76,9 +77,9 @@ export function NewShareDialog({
     { invalidate: [["shares", scope]], onSuccess: onCreated },
   );
   return (
-    <Dialog title="New share" onClose={onClose} wide>
+    <Dialog title={t("shares.new")} onClose={onClose} wide>
       <DialogForm
-        action="Create share"
+        action={t("shares.create")}
         onSubmit={(event) => void form.handleSubmit((values) => create.mutate(values))(event)}
         onCancel={onClose}
         loading={create.isPending}
@@ -98,18 +99,18 @@ function ContentFields({ form: { register, formState } }: FieldsProps) {
   return (
     <>
       <TextField
-        label="Name"
-        hint="The title of the page that readers see; may be left empty."
+        label={t("shares.name")}
+        hint={t("shares.nameHint")}
         error={errors.name?.message}
         {...register("name", { validate: optional(validateWith(shareName)) })}
       />
       <fieldset>
-        <legend>Readers see clicks, and clicks by</legend>
+        <legend>{t("shares.breakdowns")}</legend>
         <div className="columns">
           {BREAKDOWNS.map((name) => (
             <CheckField
               key={name}
-              label={FILTER_LABELS[name]}
+              label={t(FILTER_LABELS[name])}
               value={name}
               {...register("breakdowns", { validate: validateWith(shareBreakdowns) })}
             />
@@ -117,7 +118,7 @@ function ContentFields({ form: { register, formState } }: FieldsProps) {
         </div>
         {errors.breakdowns !== undefined && (
           <small className="field-error" role="alert">
-            Choose up to eight
+            {t("shares.upToEight")}
           </small>
         )}
       </fieldset>
@@ -130,24 +131,24 @@ function AccessFields({ form: { register, formState } }: FieldsProps) {
   return (
     <>
       <TextField
-        label="Password"
+        label={t("shares.password")}
         type="password"
         autoComplete="new-password"
-        hint="Leave empty for everybody who has the URL."
+        hint={t("shares.passwordHint")}
         error={errors.password?.message}
         {...register("password", { validate: optional(validateWith(sharePassword)) })}
       />
       <TextField
-        label="Expires"
+        label={t("shares.expires")}
         type="datetime-local"
-        hint="Leave empty for a share that works until it is revoked."
+        hint={t("shares.expiresHint")}
         {...register("expires_at")}
       />
-      <Disclosure title="Embedding" hasError={errors.embed_origins !== undefined}>
+      <Disclosure title={t("shares.embedding")} hasError={errors.embed_origins !== undefined}>
         <TextField
-          label="Sites that may embed the page"
+          label={t("shares.sites")}
           placeholder="https://www.example.com"
-          hint="Origins, separated by spaces. Other sites cannot show the page in a frame."
+          hint={t("shares.sitesHint")}
           error={errors.embed_origins?.message}
           {...register("embed_origins", {
             validate: (text) =>

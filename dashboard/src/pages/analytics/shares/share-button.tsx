@@ -2,6 +2,7 @@
 import { Share2 } from "lucide-react";
 import { useState } from "react";
 
+import { t } from "../../../languages/translate.ts";
 import { Button } from "../../../ui/button.tsx";
 import { type NewShare, NewShareDialog } from "./new-share-dialog.tsx";
 import { ShareListDialog } from "./share-list-dialog.tsx";
@@ -17,7 +18,7 @@ export function ShareButton({ link }: { link: string | null }) {
   return (
     <>
       <Button onClick={() => setView({ kind: "list" })}>
-        <Share2 aria-hidden /> Share
+        <Share2 aria-hidden /> {t("shares.share")}
       </Button>
       {view?.kind === "list" && (
         <ShareListDialog link={link} onNew={() => setView({ kind: "new" })} onClose={close} />

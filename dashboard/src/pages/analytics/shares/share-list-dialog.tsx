@@ -9,12 +9,13 @@ import { useState } from "react";
 import type { Share } from "../../../../../clients/typescript/src/index.ts";
 import { getClient } from "../../../data/http.ts";
 import { useAccountContext, useCanWrite } from "../../../data/session.ts";
+import { t } from "../../../languages/translate.ts";
 import { Button } from "../../../ui/button.tsx";
 import { ConfirmDialog, Dialog } from "../../../ui/dialog.tsx";
 import { formatDate, formatDateTime } from "../../../ui/format.ts";
 import { useApiMutation } from "../../../ui/mutation.ts";
 import { Empty, QueryBoundary } from "../../../ui/states.tsx";
-import { ACTIONS, Table } from "../../../ui/table.tsx";
+import { actionsColumn, Table } from "../../../ui/table.tsx";
 import { isFilterName } from "../dimensions.ts";
 import { FILTER_LABELS } from "../filters.ts";
 
@@ -36,8 +37,8 @@ export function ShareListDialog({ link, onNew, onClose }: ShareListProps) {
   if (revoking !== undefined)
     return <RevokeDialog share={revoking} onClose={() => setRevoking(undefined)} />;
   return (
-    <Dialog title="Shared statistics" onClose={onClose} wide>
-      <QueryBoundary query={shares} label="shared statistics">
+    <Dialog title={t("shares.title")} onClose={onClose} wide>
+      <QueryBoundary query={shares} label={t("shares.loading")}>
         {(data) => (
           <ShareTable
             shares={data.filter(({ link_id }) => link_id === link)}
@@ -46,10 +47,10 @@ export function ShareListDialog({ link, onNew, onClose }: ShareListProps) {
         )}
       </QueryBoundary>
       <footer>
-        <Button onClick={onClose}>Close</Button>
+        <Button onClick={onClose}>{t("ui.close")}</Button>
         {canWrite && (
           <Button variant="primary" onClick={onNew}>
-            <Plus aria-hidden /> New share
+            <Plus aria-hidden /> {t("shares.new")}
           </Button>
         )}
       </footer>
@@ -57,18 +58,17 @@ export function ShareListDialog({ link, onNew, onClose }: ShareListProps) {
   );
 }
 
-const describeAccess = ({ has_password, expires_at }: Share): string =>
-  [
-    has_password ? "With a password" : "Without a password",
-    expires_at === null
-      ? undefined
-      : `${Date.parse(expires_at) > Date.now() ? "until" : "expired"} ${formatDateTime(expires_at)}`,
-  ]
-    .filter(Boolean)
-    .join(", ");
+function describeAccess({ has_password, expires_at }: Share): string {
+  const access = t(has_password ? "shares.withPassword" : "shares.withoutPassword");
+  if (expires_at === null) return access;
+  return t(Date.parse(expires_at) > Date.now() ? "shares.until" : "shares.expired", {
+    access,
+    time: formatDateTime(expires_at),
+  });
+}
 
 const nameOf = ({ name, created_at }: Share): string =>
-  name ?? `Shared on ${formatDate(created_at)}`;
+  name ?? t("shares.unnamed", { date: formatDate(created_at) });
 
 function ShareTable({
   shares,
@@ -79,23 +79,29 @@ function ShareTable({
 }) {
   if (shares.length === 0) {
     return (
-      <Empty title="Not shared yet">
-        <p>A share has a secret URL that shows these statistics to people without an account.</p>
+      <Empty title={t("shares.empty")}>
+        <p>{t("shares.emptyHint")}</p>
       </Empty>
     );
   }
   return (
-    <Table className="shares" label="Shared statistics" head={["Name", "Shows", "Access", ACTIONS]}>
+    <Table
+      className="shares"
+      label={t("shares.title")}
+      head={[t("shares.name"), t("shares.shows"), t("shares.access"), actionsColumn()]}
+    >
       {shares.map((share) => (
         <tr key={share.id}>
           <td>
             <strong>{nameOf(share)}</strong>
-            <div className="hint">Created {formatDateTime(share.created_at)}</div>
+            <div className="hint">
+              {t("shares.created", { time: formatDateTime(share.created_at) })}
+            </div>
           </td>
           <td>
             {[
-              "Clicks",
-              ...share.breakdowns.filter(isFilterName).map((name) => FILTER_LABELS[name]),
+              t("statistics.clicks"),
+              ...share.breakdowns.filter(isFilterName).map((name) => t(FILTER_LABELS[name])),
             ].join(", ")}
           </td>
           <td>{describeAccess(share)}</td>
@@ -103,10 +109,10 @@ function ShareTable({
             {onRevoke !== undefined && (
               <Button
                 variant="quiet"
-                aria-label={`Revoke ${nameOf(share)}`}
+                aria-label={t("shares.revokeOne", { name: nameOf(share) })}
                 onClick={() => onRevoke(share)}
               >
-                Revoke
+                {t("shares.revoke")}
               </Button>
             )}
           </td>
@@ -120,19 +126,19 @@ function RevokeDialog({ share, onClose }: { share: Share; onClose: () => void })
   const { scope } = useAccountContext();
   const revoke = useApiMutation(() => getClient(scope).shares.revoke(share.id), {
     invalidate: [["shares", scope]],
-    successMessage: "The share has been revoked.",
+    successMessage: t("shares.revoked"),
     onSuccess: onClose,
   });
   return (
     <ConfirmDialog
-      title="Revoke this share?"
-      action="Revoke"
+      title={t("shares.revokeTitle")}
+      action={t("shares.revoke")}
       onClose={onClose}
       onConfirm={() => revoke.mutate()}
       loading={revoke.isPending}
       error={revoke.error}
     >
-      <p>Its URL stops working at once, also where it is embedded. A new share has another URL.</p>
+      <p>{t("shares.revokeText")}</p>
     </ConfirmDialog>
   );
 }

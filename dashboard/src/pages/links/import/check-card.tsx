@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 
 import { getClient } from "../../../data/http.ts";
 import { useAccountContext } from "../../../data/session.ts";
+import { t } from "../../../languages/translate.ts";
 import { Button } from "../../../ui/button.tsx";
 import { formatCount } from "../../../ui/format.ts";
 import { Card } from "../../../ui/page.tsx";
@@ -12,33 +13,26 @@ import { findField } from "./fields.ts";
 import { listFailed } from "./import-run.ts";
 import type { ImportItem } from "./model.ts";
 import { countNotes, countProblems } from "./summary.ts";
-import {
-  describeCheck,
-  describeQuota,
-  IMPORT_TEXTS,
-  NOTE_LABELS,
-  PROBLEM_LABELS,
-  RUN_TEXTS,
-} from "./texts.ts";
+import { describeCheck } from "./texts.ts";
 import type { ChosenFile, Import } from "./use-import.ts";
 
 export function CheckCard({ chosen, steps }: { chosen: ChosenFile; steps: Import }) {
   const { stage } = steps;
   const { rows } = chosen.file;
   return (
-    <Card title={IMPORT_TEXTS.check}>
+    <Card title={t("import.check")}>
       <div className="stack">
         {stage.name === "map" && (
           <>
             {stage.error !== undefined && <Alert>{stage.error}</Alert>}
-            <p>{IMPORT_TEXTS.checkHint}</p>
+            <p>{t("import.checkHint")}</p>
             <div>
               <Button
                 variant="primary"
                 disabled={findField(chosen.mapping, "url") < 0}
                 onClick={() => void steps.check(chosen)}
               >
-                {RUN_TEXTS.check(rows.length)}
+                {t("import.run.check", { count: rows.length })}
               </Button>
             </div>
           </>
@@ -46,11 +40,11 @@ export function CheckCard({ chosen, steps }: { chosen: ChosenFile; steps: Import
         {stage.name === "checking" && (
           <>
             <label className="progress">
-              {RUN_TEXTS.checking(stage.done, stage.total)}
+              {t("import.run.checking", { done: stage.done, total: stage.total })}
               <progress value={stage.done} max={stage.total} />
             </label>
             <div>
-              <Button onClick={steps.cancelCheck}>{RUN_TEXTS.cancel}</Button>
+              <Button onClick={steps.cancelCheck}>{t("ui.cancel")}</Button>
             </div>
           </>
         )}
@@ -80,7 +74,7 @@ function Checked({
   return (
     <>
       <p role="status">
-        {describeCheck(possible, items.length)} {IMPORT_TEXTS.nothingYet}
+        {describeCheck(possible, items.length)} {t("import.nothingYet")}
       </p>
       <Counts items={items} />
       <QuotaWarning needed={possible} />
@@ -88,7 +82,7 @@ function Checked({
       {possible > 0 && (
         <div>
           <Button variant="primary" onClick={onStart}>
-            {RUN_TEXTS.start(possible)}
+            {t("import.run.start", { count: possible })}
           </Button>
         </div>
       )}
@@ -104,11 +98,11 @@ function Counts({ items }: { items: readonly ImportItem[] }) {
     <div className="columns">
       {problems.length > 0 && (
         <section>
-          <h3>{RUN_TEXTS.notImported}</h3>
-          <ul className="import-counts" aria-label={RUN_TEXTS.notImported}>
+          <h3>{t("import.run.notImported")}</h3>
+          <ul className="import-counts" aria-label={t("import.run.notImported")}>
             {problems.map(({ kind, count }) => (
               <li key={kind}>
-                <b>{formatCount(count)}</b> {PROBLEM_LABELS[kind]}
+                <b>{formatCount(count)}</b> {t(`import.problems.${kind}`)}
               </li>
             ))}
           </ul>
@@ -116,11 +110,11 @@ function Counts({ items }: { items: readonly ImportItem[] }) {
       )}
       {notes.length > 0 && (
         <section>
-          <h3>{RUN_TEXTS.notes}</h3>
-          <ul className="import-counts" aria-label={RUN_TEXTS.notes}>
+          <h3>{t("import.run.notes")}</h3>
+          <ul className="import-counts" aria-label={t("import.run.notes")}>
             {notes.map(({ kind, count }) => (
               <li key={kind} {...(kind === "left_archived" ? { className: "warning" } : {})}>
-                <b>{formatCount(count)}</b> {NOTE_LABELS[kind]}
+                <b>{formatCount(count)}</b> {t(`import.notes.${kind}`)}
               </li>
             ))}
           </ul>
@@ -139,5 +133,5 @@ function QuotaWarning({ needed }: { needed: number }) {
   });
   const quota = limits.data?.quotas.find(({ name }) => name === "links_per_day");
   if (quota === undefined || quota.remaining >= needed) return null;
-  return <p className="warning">{describeQuota(quota.remaining)}</p>;
+  return <p className="warning">{t("import.quota", { count: quota.remaining })}</p>;
 }

@@ -1,6 +1,7 @@
 /** Checks the links of an import with the service, which creates none. */
 import type { AccountScope } from "../../../data/http.ts";
 import { getClient } from "../../../data/http.ts";
+import { translateService } from "../../../languages/service.ts";
 import { splitIntoBatches } from "./batches.ts";
 import type { ImportItem, ProblemKind } from "./model.ts";
 
@@ -38,7 +39,10 @@ export async function checkItems(
       const item = batch[entry.index];
       if (item === undefined || !("error" in entry)) continue;
       const { code, message } = entry.error;
-      checked.set(item, { ...item, problem: { kind: kindOfCode(code), message } });
+      checked.set(item, {
+        ...item,
+        problem: { kind: kindOfCode(code), message: translateService(message) },
+      });
     }
     onProgress(batch.length);
   }

@@ -2,6 +2,7 @@
 import { type ReactNode, useId } from "react";
 
 import { readableHost } from "../../../../../shared/contracts/readable-host.ts";
+import { t } from "../../../languages/translate.ts";
 import { SelectField } from "../../../ui/field.tsx";
 import { Card } from "../../../ui/page.tsx";
 import { Alert } from "../../../ui/states.tsx";
@@ -9,15 +10,7 @@ import { Table } from "../../../ui/table.tsx";
 import { TAG_SEPARATORS } from "../csv-values.ts";
 import { changeTarget, findField, IMPORT_FIELDS, type ImportField } from "./fields.ts";
 import type { DomainChoice, ImportOptions, PlanInput } from "./model.ts";
-import {
-  COLUMN_HEADS,
-  describeColumn,
-  describeSeparator,
-  FIELD_LABELS,
-  IGNORED_TEXTS,
-  IMPORT_TEXTS,
-  OPTION_TEXTS,
-} from "./texts.ts";
+import { describeColumn, describeSeparator } from "./texts.ts";
 import type { ChosenFile } from "./use-import.ts";
 
 /** Different cells of a column shown as examples. */
@@ -36,9 +29,17 @@ type ColumnsProps = {
 export function ColumnsCard({ chosen, hosts, onChange }: ColumnsProps) {
   const { file, mapping } = chosen;
   return (
-    <Card title={IMPORT_TEXTS.columns}>
+    <Card title={t("import.columns")}>
       <div className="stack">
-        <Table label={IMPORT_TEXTS.columns} head={COLUMN_HEADS} className="import-columns">
+        <Table
+          label={t("import.columns")}
+          head={[
+            t("import.heads.column"),
+            t("import.heads.firstValues"),
+            t("import.heads.importedAs"),
+          ]}
+          className="import-columns"
+        >
           {file.columns.map((name, column) => (
             <ColumnRow
               // Names may repeat.
@@ -51,7 +52,7 @@ export function ColumnsCard({ chosen, hosts, onChange }: ColumnsProps) {
             />
           ))}
         </Table>
-        {findField(mapping, "url") < 0 && <Alert>{IMPORT_TEXTS.noUrl}</Alert>}
+        {findField(mapping, "url") < 0 && <Alert>{t("import.noUrl")}</Alert>}
         <OptionFields chosen={chosen} hosts={hosts} onChange={onChange} />
       </div>
     </Card>
@@ -96,23 +97,23 @@ function ColumnRow({
       </td>
       <td>
         <select
-          aria-label={OPTION_TEXTS.importedAs(name)}
+          aria-label={t("import.options.importedAs", { column: name })}
           {...(reason === undefined ? {} : { "aria-describedby": id })}
           value={"field" in target ? target.field : ""}
           onChange={({ target: { value } }) =>
             onSelect(IMPORT_FIELDS.find((field) => field === value))
           }
         >
-          <option value="">{IMPORT_TEXTS.notImported}</option>
+          <option value="">{t("import.notImported")}</option>
           {IMPORT_FIELDS.map((field) => (
             <option key={field} value={field}>
-              {FIELD_LABELS[field]}
+              {t(`import.fields.${field}`)}
             </option>
           ))}
         </select>
         {reason !== undefined && (
           <small id={id} className={reason === "unknown" ? "hint hint-strong" : "hint"}>
-            {IGNORED_TEXTS[reason]}
+            {t(`import.ignored.${reason}`)}
           </small>
         )}
       </td>
@@ -137,9 +138,12 @@ function OptionFields({ chosen: { mapping, options }, hosts, onChange }: Columns
     fields.push(
       <SelectField
         key="archived"
-        label={OPTION_TEXTS.archived}
+        label={t("import.options.archived")}
         value={options.archived}
-        options={OPTION_TEXTS.archivedChoices}
+        options={[
+          { value: "keep", label: t("import.options.keepArchived") },
+          { value: "leave", label: t("import.options.leaveArchived") },
+        ]}
         onChange={({ target }) => change({ archived: target.value === "keep" ? "keep" : "leave" })}
       />,
     );
@@ -148,9 +152,12 @@ function OptionFields({ chosen: { mapping, options }, hosts, onChange }: Columns
     fields.push(
       <SelectField
         key="back-halves"
-        label={OPTION_TEXTS.backHalves}
+        label={t("import.options.backHalves")}
         value={options.backHalves}
-        options={OPTION_TEXTS.backHalfChoices}
+        options={[
+          { value: "custom", label: t("import.options.customBackHalf") },
+          { value: "both", label: t("import.options.bothBackHalves") },
+        ]}
         onChange={({ target }) =>
           change({ backHalves: target.value === "both" ? "both" : "custom" })
         }
@@ -161,7 +168,7 @@ function OptionFields({ chosen: { mapping, options }, hosts, onChange }: Columns
     fields.push(
       <SelectField
         key="separator"
-        label={OPTION_TEXTS.separator}
+        label={t("import.options.separator")}
         value={options.separator}
         options={TAG_SEPARATORS.map((value) => ({ value, label: describeSeparator(value) }))}
         onChange={({ target }) =>
@@ -186,11 +193,11 @@ function DomainField({
 }) {
   return (
     <SelectField
-      label={OPTION_TEXTS.domain}
-      hint={OPTION_TEXTS.domainHint}
+      label={t("import.options.domain")}
+      hint={t("import.options.domainHint")}
       value={"from" in choice ? FROM_FILE : choice.domain}
       options={[
-        { value: FROM_FILE, label: IMPORT_TEXTS.fromFile },
+        { value: FROM_FILE, label: t("import.fromFile") },
         { value: "", label: hosts.own },
         ...[...hosts.domains].map((domain) => ({ value: domain, label: readableHost(domain) })),
       ]}

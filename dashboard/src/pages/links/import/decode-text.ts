@@ -1,5 +1,5 @@
 /** Decodes a text file: UTF-8, and what Excel writes: UTF-16 ("Unicode text") and Windows-1252 ("CSV"). */
-import { FILE_PROBLEMS } from "./texts.ts";
+import { t } from "../../../languages/translate.ts";
 
 export type DecodedText = { text: string; encoding: "UTF-8" | "UTF-16" | "Windows-1252" };
 
@@ -22,13 +22,13 @@ const startsWith = (bytes: Uint8Array, start: readonly number[]): boolean =>
  * Windows-1252, in which every byte is a character: the caller says so.
  */
 export function decodeText(bytes: Uint8Array): DecodedText | { problem: string } {
-  if (startsWith(bytes, ZIP)) return { problem: FILE_PROBLEMS.workbook };
+  if (startsWith(bytes, ZIP)) return { problem: t("import.file.workbook") };
   const utf16 = UTF16_MARKS.find(({ mark }) => startsWith(bytes, mark));
   if (utf16 !== undefined) {
     const text = decode(bytes, utf16.label);
-    return text === undefined ? { problem: FILE_PROBLEMS.binary } : { text, encoding: "UTF-16" };
+    return text === undefined ? { problem: t("import.file.binary") } : { text, encoding: "UTF-16" };
   }
-  if (bytes.subarray(0, SNIFFED_BYTES).includes(0)) return { problem: FILE_PROBLEMS.binary };
+  if (bytes.subarray(0, SNIFFED_BYTES).includes(0)) return { problem: t("import.file.binary") };
   const text = decode(bytes, "utf-8");
   if (text !== undefined) return { text, encoding: "UTF-8" };
   return { text: new TextDecoder("windows-1252").decode(bytes), encoding: "Windows-1252" };

@@ -2,12 +2,12 @@
 import { Download } from "lucide-react";
 
 import { saveFile } from "../../../data/save-file.ts";
+import { t } from "../../../languages/translate.ts";
 import { Button } from "../../../ui/button.tsx";
 import { Table } from "../../../ui/table.tsx";
 import type { FailedItem } from "./import-run.ts";
 import type { ImportFile } from "./read-file.ts";
 import { printReport } from "./report.ts";
-import { FAILED_HEADS, RUN_TEXTS } from "./texts.ts";
 
 /** Maximum links displayed; the CSV file has all. */
 const FAILED_MAX = 100;
@@ -18,7 +18,16 @@ export function FailedTable({ file, failed }: { file: ImportFile; failed: readon
   }
   return (
     <>
-      <Table label={RUN_TEXTS.failedTable} head={FAILED_HEADS} tall>
+      <Table
+        label={t("import.run.failedTable")}
+        head={[
+          t("import.heads.row"),
+          t("import.heads.alias"),
+          t("import.heads.reason"),
+          t("import.heads.destination"),
+        ]}
+        tall
+      >
         {failed.slice(0, FAILED_MAX).map(({ row, link, problem }, i) => (
           <tr key={i}>
             <td>{row}</td>
@@ -30,10 +39,12 @@ export function FailedTable({ file, failed }: { file: ImportFile; failed: readon
           </tr>
         ))}
       </Table>
-      {failed.length > FAILED_MAX && <p className="hint">{RUN_TEXTS.firstFailed(FAILED_MAX)}</p>}
+      {failed.length > FAILED_MAX && (
+        <p className="hint">{t("import.run.firstFailed", { max: FAILED_MAX })}</p>
+      )}
       <div>
         <Button onClick={download}>
-          <Download aria-hidden /> {RUN_TEXTS.download}
+          <Download aria-hidden /> {t("import.run.download")}
         </Button>
       </div>
     </>

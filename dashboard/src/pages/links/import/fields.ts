@@ -31,7 +31,7 @@ export const IMPORT_FIELDS: readonly ImportField[] = [
   ...SETTING_FIELDS.filter((field) => !["title", "tags", "archived", "expires_at"].includes(field)),
 ];
 
-/** Why a column is not imported; `texts.ts` has the sentences. */
+/** Why a column is not imported; the catalogues have the sentences. */
 export type IgnoredReason =
   | "clicks"
   | "created"

@@ -8,6 +8,7 @@ import { Link as PageLink } from "wouter";
 
 import { getClient } from "../../../data/http.ts";
 import { useAccountContext, useCanWrite } from "../../../data/session.ts";
+import { t } from "../../../languages/translate.ts";
 import { Card, Page } from "../../../ui/page.tsx";
 import { Alert, Empty, QueryBoundary } from "../../../ui/states.tsx";
 import { CheckCard } from "./check-card.tsx";
@@ -15,27 +16,27 @@ import { ColumnsCard } from "./columns-card.tsx";
 import type { PlanInput } from "./model.ts";
 import { PreviewCard } from "./preview-card.tsx";
 import { ProgressCard } from "./progress-card.tsx";
-import { describeFile, ENCODING_WARNING, IMPORT_TEXTS, SERVICE_WARNINGS } from "./texts.ts";
+import { describeFile, serviceWarning } from "./texts.ts";
 import { type ChosenFile, type Import, useImport } from "./use-import.ts";
 
 export function ImportPage() {
   const { scope, session } = useAccountContext();
   const domains = useQuery({
-    queryKey: ["domains", scope],
+    queryKey: [t("domains.loading"), scope],
     queryFn: () => Array.fromAsync(getClient(scope).domains.all()),
   });
-  if (!useCanWrite()) return <Empty title="Your role does not allow changes" />;
+  if (!useCanWrite()) return <Empty title={t("import.noRole")} />;
   return (
     <Page
-      title={IMPORT_TEXTS.title}
-      intro={IMPORT_TEXTS.intro}
+      title={t("import.title")}
+      intro={t("import.intro")}
       actions={
         <PageLink href="/links" className="button button-plain">
-          Back to links
+          {t("analytics.backToLinks")}
         </PageLink>
       }
     >
-      <QueryBoundary query={domains} label="domains">
+      <QueryBoundary query={domains} label={t("domains.loading")}>
         {(data) => {
           const verified = data.filter(({ status }) => status === "verified");
           return (
@@ -83,7 +84,7 @@ function FileCard({ steps: { chosen, error, stage, selectFile } }: { steps: Impo
     <Card>
       <label className={chosen === undefined ? "file-picker" : "file-picker file-picker-small"}>
         <FileUp aria-hidden />
-        <span>{IMPORT_TEXTS.choose}</span>
+        <span>{t("import.choose")}</span>
         <input
           type="file"
           accept=".csv,.tsv,.txt,text/csv,text/tab-separated-values"
@@ -98,11 +99,11 @@ function FileCard({ steps: { chosen, error, stage, selectFile } }: { steps: Impo
 }
 
 function FileSummary({ chosen: { file } }: { chosen: ChosenFile }) {
-  const warning = SERVICE_WARNINGS.get(file.service?.name ?? "");
+  const warning = serviceWarning(file.service?.name);
   return (
     <div className="stack">
       <p role="status">{describeFile(file.service?.name, file.rows.length, file)}</p>
-      {file.encoding === "Windows-1252" && <p className="warning">{ENCODING_WARNING}</p>}
+      {file.encoding === "Windows-1252" && <p className="warning">{t("import.file.encoding")}</p>}
       {warning !== undefined && <p className="warning">{warning}</p>}
     </div>
   );

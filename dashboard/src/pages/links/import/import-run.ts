@@ -1,10 +1,11 @@
 /** Runs an import: creates the links in bulk, and reports which were not created, and why. */
 import { getErrorMessage, isRateLimited } from "../../../data/errors.ts";
 import { type AccountScope, getClient } from "../../../data/http.ts";
+import { translateService } from "../../../languages/service.ts";
+import { t } from "../../../languages/translate.ts";
 import { splitIntoBatches } from "./batches.ts";
 import { kindOfCode } from "./check-run.ts";
 import type { ImportItem, Problem } from "./model.ts";
-import { PROBLEM_TEXTS } from "./texts.ts";
 
 /**
  * Waits for a session's request limit, which resets within a minute, but not for the daily quota of
@@ -61,7 +62,7 @@ export async function importItems(
 
   report(false);
   for (const batch of splitIntoBatches(items.filter(({ problem }) => problem === undefined))) {
-    if (stopReason === undefined && isStopped()) stopReason = PROBLEM_TEXTS.stopped;
+    if (stopReason === undefined && isStopped()) stopReason = t("import.reasons.stopped");
     if (stopReason !== undefined) {
       fail(batch, { kind: "not_sent", message: stopReason });
       continue;
@@ -71,7 +72,8 @@ export async function importItems(
       for (const entry of response.data) {
         const item = batch[entry.index];
         if (item === undefined || !("error" in entry)) continue;
-        const { code, message } = entry.error;
+        const { code } = entry.error;
+        const message = translateService(entry.error.message);
         if (code === "rate_limited") stopReason = message;
         fail([item], { kind: code === "rate_limited" ? "not_sent" : kindOfCode(code), message });
       }

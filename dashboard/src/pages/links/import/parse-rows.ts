@@ -1,7 +1,7 @@
 /** Parses the rows of a CSV file, with papaparse, within bounds. */
 import Papa from "papaparse";
 
-import { describeBound, FILE_PROBLEMS } from "./texts.ts";
+import { t } from "../../../languages/translate.ts";
 
 /** Rows of a file: twice the links of a large account. */
 const ROWS_MAX = 200_000;
@@ -39,7 +39,7 @@ export function parseRows(source: string): FileTable | { problem: string } {
   const skipped = named === null ? 0 : 1;
   const [error] = errors;
   if (error !== undefined) {
-    return { problem: FILE_PROBLEMS.quote((error.row ?? 0) + 1 + skipped) };
+    return { problem: t("import.file.quote", { row: (error.row ?? 0) + 1 + skipped }) };
   }
   const columns = (data[0] ?? []).map((name) => name.trim());
   const rows = data
@@ -55,13 +55,15 @@ function findProblem(
   rows: readonly FileRow[],
   rowCount: number,
 ): string | undefined {
-  if (columns.every((name) => name === "")) return FILE_PROBLEMS.empty;
-  if (columns.some((name) => /^https?:\/\//i.test(name))) return FILE_PROBLEMS.noHeader;
-  if (rowCount > ROWS_MAX) return describeBound("rows", ROWS_MAX);
-  if (columns.length > COLUMNS_MAX) return describeBound("columns", COLUMNS_MAX);
-  if (rows.length === 0) return FILE_PROBLEMS.noRows;
+  if (columns.every((name) => name === "")) return t("import.file.empty");
+  if (columns.some((name) => /^https?:\/\//i.test(name))) return t("import.file.noHeader");
+  if (rowCount > ROWS_MAX) return t("import.file.tooMany.rows", { max: ROWS_MAX });
+  if (columns.length > COLUMNS_MAX) return t("import.file.tooMany.columns", { max: COLUMNS_MAX });
+  if (rows.length === 0) return t("import.file.noRows");
   const long = rows.find(({ cells }) => cells.some((cell) => cell.length > CELL_LENGTH_MAX));
-  return long === undefined ? undefined : FILE_PROBLEMS.longCell(long.row, CELL_LENGTH_MAX);
+  return long === undefined
+    ? undefined
+    : t("import.file.longCell", { row: long.row, max: CELL_LENGTH_MAX });
 }
 
 const parse = (text: string, delimiter: Delimiter, preview: number) =>

@@ -1,7 +1,7 @@
 /** Where the short links of a row are: aliases and domains. */
+import { t } from "../../../languages/translate.ts";
 import { readShortLink } from "../csv-values.ts";
 import type { NoteKind, PlanInput, Problem, ReadCell } from "./model.ts";
-import { PROBLEM_TEXTS } from "./texts.ts";
 
 /** Where one link will be. Without an alias, one is generated; without a domain, it is the service's own. */
 export type Place = {
@@ -74,7 +74,7 @@ function findPlace(
   { alias, host }: ShortLink,
   { options: { domain: choice }, hosts }: Pick<PlanInput, "options" | "hosts">,
 ): Place {
-  if (alias === "") return fail("no_alias", PROBLEM_TEXTS.noAlias);
+  if (alias === "") return fail("no_alias", t("import.reasons.noAlias"));
   const named = alias === undefined ? {} : { alias };
   const notes: NoteKind[] = alias === undefined ? ["generated_alias"] : [];
   if ("domain" in choice) {
@@ -85,7 +85,7 @@ function findPlace(
   }
   if (host === undefined || host === hosts.own) return { ...named, notes };
   if (hosts.domains.has(host)) return { ...named, domain: host, notes };
-  return { ...named, ...fail("foreign_domain", PROBLEM_TEXTS.foreignDomain(host)) };
+  return { ...named, ...fail("foreign_domain", t("import.reasons.foreignDomain", { host })) };
 }
 
 const fail = (kind: Problem["kind"], message: string): Place => ({

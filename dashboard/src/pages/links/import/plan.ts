@@ -1,6 +1,7 @@
 /** Turns the rows of a file into links, by the mapping and the options, and says what is wrong with each. */
 import type { NewLink } from "../../../../../clients/typescript/src/index.ts";
 import { unescapeFormula } from "../../../data/csv.ts";
+import { t } from "../../../languages/translate.ts";
 import { readFlag, readStatus } from "../csv-values.ts";
 import type { ImportField } from "./fields.ts";
 import type { ImportItem, NoteKind, PlanInput, Problem, ReadCell } from "./model.ts";
@@ -8,7 +9,6 @@ import type { FileRow } from "./parse-rows.ts";
 import { type Place, readPlaces } from "./places.ts";
 import { readSettings } from "./read-settings.ts";
 import { isStateColumn } from "./services.ts";
-import { PROBLEM_TEXTS } from "./texts.ts";
 import { findInvalid } from "./validate.ts";
 
 /**
@@ -32,7 +32,7 @@ export function createPlanner(
     return places.map((place, nth) => {
       const link = toLink(settings.link, place, nth);
       const problem =
-        (isCut ? TOO_MANY_CELLS : undefined) ??
+        (isCut ? tooManyCells() : undefined) ??
         settings.problem ??
         place.problem ??
         findInvalid(link) ??
@@ -48,10 +48,10 @@ export function createPlanner(
   };
 }
 
-const TOO_MANY_CELLS: Problem = {
+const tooManyCells = (): Problem => ({
   kind: "too_many_cells",
-  message: PROBLEM_TEXTS.tooManyCells,
-};
+  message: t("import.reasons.tooManyCells"),
+});
 
 type ReadRow = {
   read: ReadCell;
@@ -96,7 +96,10 @@ function createAliasRegister(): (link: NewLink, row: number) => Problem | undefi
     const first = rows.get(name);
     if (first === undefined) rows.set(name, row);
     if (first === undefined) return undefined;
-    return { kind: "repeated_alias", message: PROBLEM_TEXTS.repeatedAlias(alias, first) };
+    return {
+      kind: "repeated_alias",
+      message: t("import.reasons.repeatedAlias", { alias, row: first }),
+    };
   };
 }
 

@@ -1,10 +1,10 @@
 /** The first rows of an imported file as they would be imported. */
 import { readableHost } from "../../../../../shared/contracts/readable-host.ts";
+import { t } from "../../../languages/translate.ts";
 import { Card } from "../../../ui/page.tsx";
 import { Table } from "../../../ui/table.tsx";
 import type { ImportItem, PlanInput } from "./model.ts";
 import { createPlanner } from "./plan.ts";
-import { IMPORT_TEXTS, PREVIEW_HEADS } from "./texts.ts";
 import { type ChosenFile, toPlanInput } from "./use-import.ts";
 
 /** Rows of the preview. */
@@ -14,8 +14,19 @@ export function PreviewCard({ chosen, hosts }: { chosen: ChosenFile; hosts: Plan
   const planRow = createPlanner(toPlanInput(chosen, hosts));
   const items = chosen.file.rows.slice(0, PREVIEW_MAX).flatMap((row, index) => planRow(row, index));
   return (
-    <Card title={IMPORT_TEXTS.preview}>
-      <Table label={IMPORT_TEXTS.preview} head={PREVIEW_HEADS} className="import-preview">
+    <Card title={t("import.preview")}>
+      <Table
+        label={t("import.preview")}
+        head={[
+          t("import.heads.row"),
+          t("import.heads.shortUrl"),
+          t("import.heads.state"),
+          t("import.heads.destination"),
+          t("import.heads.title"),
+          t("import.heads.tags"),
+        ]}
+        className="import-preview"
+      >
         {items.map((item, i) => (
           <PreviewRow key={i} item={item} own={hosts.own} />
         ))}
@@ -29,7 +40,7 @@ function PreviewRow({ item: { row, link, problem }, own }: { item: ImportItem; o
     <tr>
       <td>{row}</td>
       <td>
-        {readableHost(link.domain ?? own)}/{link.alias ?? <em>{IMPORT_TEXTS.generated}</em>}
+        {readableHost(link.domain ?? own)}/{link.alias ?? <em>{t("import.generated")}</em>}
       </td>
       <td>
         {problem === undefined ? (
@@ -51,11 +62,11 @@ const States = ({
   link: { archived, disabled, password, expires_at },
 }: Pick<ImportItem, "link">) => (
   <>
-    {archived === true && <span className="badge">{IMPORT_TEXTS.archived}</span>}{" "}
-    {disabled === true && <span className="badge">{IMPORT_TEXTS.disabled}</span>}{" "}
-    {password !== undefined && <span className="badge">{IMPORT_TEXTS.password}</span>}{" "}
+    {archived === true && <span className="badge">{t("import.archived")}</span>}{" "}
+    {disabled === true && <span className="badge">{t("import.disabled")}</span>}{" "}
+    {password !== undefined && <span className="badge">{t("import.password")}</span>}{" "}
     {typeof expires_at === "string" && (
-      <span className="badge">{IMPORT_TEXTS.expires(expires_at)}</span>
+      <span className="badge">{t("import.expires", { date: expires_at.slice(0, 10) })}</span>
     )}
   </>
 );

@@ -1,11 +1,12 @@
 /** The progress of an import, and in the end what was not imported. */
+import { t } from "../../../languages/translate.ts";
 import { Button } from "../../../ui/button.tsx";
 import { Card } from "../../../ui/page.tsx";
 import { Alert } from "../../../ui/states.tsx";
 import { FailedTable } from "./failed-table.tsx";
 import type { ImportProgress } from "./import-run.ts";
 import type { ImportFile } from "./read-file.ts";
-import { RUN_TEXTS } from "./texts.ts";
+import { describeProgress } from "./texts.ts";
 
 export function ProgressCard({
   file,
@@ -20,20 +21,20 @@ export function ProgressCard({
 }) {
   const restMs = done === 0 ? undefined : ((Date.now() - startedAt) / done) * (total - done);
   return (
-    <Card title={RUN_TEXTS.progress}>
+    <Card title={t("import.run.progress")}>
       <div className="stack">
         {!ended && (
           <>
             <label className="progress">
-              {RUN_TEXTS.importing(done, total, restMs)}
+              {describeProgress(done, total, restMs)}
               <progress value={done} max={total} />
             </label>
             <div>
-              <Button onClick={onStop}>{RUN_TEXTS.stop}</Button>
+              <Button onClick={onStop}>{t("import.run.stop")}</Button>
             </div>
           </>
         )}
-        <p role="status">{RUN_TEXTS.result(created, failed.length)}</p>
+        <p role="status">{t("import.run.result", { created, failed: failed.length })}</p>
         {stopReason !== undefined && <Alert>{stopReason}</Alert>}
         {ended && failed.length > 0 && <FailedTable file={file} failed={failed} />}
       </div>

@@ -1,8 +1,8 @@
 /** Reads the file of an import. */
+import { t } from "../../../languages/translate.ts";
 import { type DecodedText, decodeText } from "./decode-text.ts";
 import { type FileTable, parseRows } from "./parse-rows.ts";
 import { isEscaped, recognizeService, type Service } from "./services.ts";
-import { describeBound, FILE_PROBLEMS } from "./texts.ts";
 
 const MB = 1024 ** 2;
 /** A link with all of its settings takes some 500 bytes. */
@@ -19,9 +19,10 @@ export type ImportFile = FileTable & {
 
 /** Reads a file. Returns a problem as a sentence. */
 export async function readImportFile(file: File): Promise<ImportFile | { problem: string }> {
-  if (file.size > FILE_BYTES_MAX) return { problem: describeBound("MB", FILE_BYTES_MAX / MB) };
+  if (file.size > FILE_BYTES_MAX)
+    return { problem: t("import.file.tooMany.MB", { max: FILE_BYTES_MAX / MB }) };
   const bytes = await file.arrayBuffer().catch(() => undefined);
-  if (bytes === undefined) return { problem: FILE_PROBLEMS.unreadable };
+  if (bytes === undefined) return { problem: t("import.file.unreadable") };
   return parseImportFile(file.name, new Uint8Array(bytes));
 }
 

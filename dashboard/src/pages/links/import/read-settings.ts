@@ -1,11 +1,11 @@
 /** What a row says of its link, apart from where it is: destination, settings, state and password. */
 import type { NewLink } from "../../../../../clients/typescript/src/index.ts";
 import { completeUrl } from "../../../data/destination.ts";
+import { t } from "../../../languages/translate.ts";
 import { isMaskedPassword, readFlag, readStatus, readTags } from "../csv-values.ts";
 import { SETTING_CELLS } from "../link-csv.ts";
 import { type ImportField, SETTING_FIELDS } from "./fields.ts";
 import type { NoteKind, PlanInput, Problem, ReadCell } from "./model.ts";
-import { PROBLEM_TEXTS } from "./texts.ts";
 
 type RowSettings = { link: NewLink; problem?: Problem; notes: readonly NoteKind[] };
 
@@ -54,7 +54,7 @@ function applyState(
   const text = read("status");
   const status = text === "" ? "live" : readStatus(text);
   if (status === undefined) return unknownState(text);
-  if (status === "deleted") return { kind: "deleted", message: PROBLEM_TEXTS.deleted };
+  if (status === "deleted") return { kind: "deleted", message: t("import.reasons.deleted") };
   if (status !== "live") draft[status] = true;
   for (const field of ["archived", "disabled"] as const) {
     const value = draft[field];
@@ -62,13 +62,13 @@ function applyState(
     if (value === false) delete draft[field];
   }
   return draft["archived"] === true && archived === "leave"
-    ? { kind: "archived", message: PROBLEM_TEXTS.archived }
+    ? { kind: "archived", message: t("import.reasons.archived") }
     : undefined;
 }
 
 const unknownState = (text: string): Problem => ({
   kind: "unknown_state",
-  message: PROBLEM_TEXTS.unknownState(text),
+  message: t("import.reasons.unknownState", { text }),
 });
 
 const DATE_FIELDS: readonly ImportField[] = ["expires_at", "starts_at"];
@@ -76,10 +76,10 @@ const DATE_FIELDS: readonly ImportField[] = ["expires_at", "starts_at"];
 function findDateProblem(read: ReadCell, draft: Draft, now: number): Problem | undefined {
   const wrong = DATE_FIELDS.find((field) => draft[field] !== undefined && !isInstant(draft[field]));
   if (wrong !== undefined)
-    return { kind: "invalid_date", message: PROBLEM_TEXTS.date(read(wrong)) };
+    return { kind: "invalid_date", message: t("import.reasons.date", { text: read(wrong) }) };
   const expiry = draft["expires_at"];
   return typeof expiry === "string" && Date.parse(expiry) <= now
-    ? { kind: "expired", message: PROBLEM_TEXTS.expired(expiry) }
+    ? { kind: "expired", message: t("import.reasons.expired", { date: expiry.slice(0, 10) }) }
     : undefined;
 }
 
@@ -96,12 +96,12 @@ const NOTHING = new Set(["null", "none", "-"]);
 function applyPassword(read: ReadCell, draft: Draft): Problem | undefined {
   const password = read("password");
   if (isMaskedPassword(password))
-    return { kind: "masked_password", message: PROBLEM_TEXTS.maskedPassword };
+    return { kind: "masked_password", message: t("import.reasons.maskedPassword") };
   if (password !== "") {
     draft["password"] = password;
     return undefined;
   }
   const said = read("has_password");
   if (said === "" || readFlag(said) === false || NOTHING.has(said.toLowerCase())) return undefined;
-  return { kind: "missing_password", message: PROBLEM_TEXTS.missingPassword };
+  return { kind: "missing_password", message: t("import.reasons.missingPassword") };
 }

@@ -3,17 +3,21 @@ import type { NewLink } from "../../../../../clients/typescript/src/index.ts";
 import { aliasProblem } from "../../../../../shared/contracts/alias.ts";
 import { createLinkBody } from "../../../../../shared/contracts/link-schemas.ts";
 import { parseWebUrl } from "../../../../../shared/contracts/web-url.ts";
+import { translateService } from "../../../languages/service.ts";
 import { describeIssue } from "../../../ui/validation.ts";
 import type { Problem } from "./model.ts";
 
 /** Returns why a link cannot be created; undefined if only the service can know. */
 export function findInvalid(link: NewLink): Problem | undefined {
   const url = parseWebUrl(link.url);
-  if ("problem" in url) return { kind: "invalid_url", message: url.problem };
+  if ("problem" in url) return { kind: "invalid_url", message: translateService(url.problem) };
   const alias = typeof link.alias === "string" ? aliasProblem(link.alias) : undefined;
-  if (alias !== undefined) return { kind: "invalid_alias", message: alias };
+  if (alias !== undefined) return { kind: "invalid_alias", message: translateService(alias) };
   const [issue] = createLinkBody.safeParse(link, { error: describeIssue }).error?.issues ?? [];
   return issue === undefined
     ? undefined
-    : { kind: "invalid_value", message: `${issue.path.join(".")}: ${issue.message}` };
+    : {
+        kind: "invalid_value",
+        message: `${issue.path.join(".")}: ${translateService(issue.message)}`,
+      };
 }

@@ -1,0 +1,46 @@
+/** The languages of the pages of shared statistics, and which of them a reader gets. */
+import {
+  type Catalogue,
+  CATALOGUES,
+  directionOf,
+  FALLBACK,
+} from "../../../shared/languages/catalogues.ts";
+import { createLanguageChoice } from "../../../shared/languages/choose-language.ts";
+import { createTexts, type Texts } from "../../../shared/languages/messages.ts";
+import type { StatisticsLanguage } from "../../../shared/statistics/language.ts";
+
+export type PageLanguage = {
+  /** Such as `de`. */
+  code: string;
+  direction: "ltr" | "rtl";
+  texts: Texts<Catalogue["shares"]>;
+  /** The language of the components that the dashboard has as well. */
+  statistics: StatisticsLanguage;
+};
+
+/** Creates a language from its catalogue. */
+export function createPageLanguage(code: string, { shares, statistics }: Catalogue): PageLanguage {
+  const texts = createTexts(code, statistics);
+  return {
+    code,
+    direction: directionOf(code),
+    texts: createTexts(code, shares),
+    statistics: { tag: code, translate: (text, values) => texts[text](values) },
+  };
+}
+
+const languages = new Map(
+  Object.entries(CATALOGUES).map(([code, catalogue]) => [
+    code,
+    createPageLanguage(code, catalogue),
+  ]),
+);
+
+const chooseLanguage = createLanguageChoice([...languages.keys()]);
+
+/** Returns the language of the page for a reader, by the header `Accept-Language`; "" for none. */
+export function pageLanguageOf(header: string): PageLanguage {
+  const language = languages.get(chooseLanguage(header)) ?? languages.get(FALLBACK);
+  if (language === undefined) throw new Error("There is no English catalogue.");
+  return language;
+}

@@ -1,0 +1,43 @@
+/** The languages of the dashboard. Each has a catalogue: the texts by key, as ICU messages. */
+import type de from "./de.json";
+import en from "./en.json";
+
+/** The texts by key. Every catalogue has those of English. */
+export type Catalogue = typeof en;
+
+type Keys<Node, Prefix extends string = ""> = {
+  [Name in keyof Node & string]: Node[Name] extends string
+    ? `${Prefix}${Name}`
+    : Keys<Node[Name], `${Prefix}${Name}.`>;
+}[keyof Node & string];
+
+/** The key of a text, such as `links.title`. */
+export type TextKey = Keys<Catalogue>;
+
+/** Loads the catalogue of each language. English is part of the first script; the others are fetched. */
+const LOADERS = {
+  en: () => Promise.resolve(en),
+  de: async (): Promise<typeof de> => (await import("./de.json")).default,
+} satisfies Record<string, () => Promise<Catalogue>>;
+
+export type Language = keyof typeof LOADERS;
+
+// Object.keys loses the type of the keys; the table has no others.
+export const LANGUAGES = Object.keys(LOADERS) as Language[];
+
+export const FALLBACK: Language = "en";
+
+export const fallbackCatalogue: Catalogue = en;
+
+export const loadCatalogue = (language: Language): Promise<Catalogue> => LOADERS[language]();
+
+/** What a language calls itself, such as `Deutsch`. */
+export const nameOf = (language: Language): string =>
+  new Intl.DisplayNames(language, { type: "language" }).of(language) ?? language;
+
+/** Scripts that are written from right to left. */
+const RTL_SCRIPTS: ReadonlySet<string> = new Set(["Arab", "Hebr", "Thaa", "Syrc", "Nkoo", "Adlm"]);
+
+/** The direction in which a language is written. */
+export const directionOf = (language: string): "ltr" | "rtl" =>
+  RTL_SCRIPTS.has(new Intl.Locale(language).maximize().script ?? "") ? "rtl" : "ltr";

@@ -1,0 +1,87 @@
+/** Goal: texts, numbers and dates are those of the language that is chosen, whatever the browser says. */
+import { afterEach, describe, expect, test } from "bun:test";
+
+import { formatCount, formatDate, formatPercent, formatWeekday, inSentence } from "../ui/format.ts";
+import { directionOf, nameOf } from "./catalogues.ts";
+import { matchLanguage } from "./preference.ts";
+import { translateService } from "./service.ts";
+import { getLanguage, onLanguageChange, setLanguage, t } from "./translate.ts";
+
+// All that a language changes of the page itself.
+Object.assign(globalThis, { document: { documentElement: {} } });
+
+afterEach(() => setLanguage("en"));
+
+const formatted = () => [
+  formatCount(1_234_567),
+  formatPercent(12.34),
+  formatDate("2026-01-31T12:00:00Z"),
+  formatWeekday(0, "long"),
+  inSentence("Links"),
+];
+
+describe("the language of the page", () => {
+  test("is English until another one is loaded", async () => {
+    expect([getLanguage(), t("ui.links", { count: 1 })]).toEqual(["en", "1 link"]);
+    expect(t("ui.links", { count: 1_234 })).toBe("1,234 links");
+    await setLanguage("de");
+    expect(getLanguage()).toBe("de");
+    expect(t("ui.links", { count: 1 })).toBe("1 Link");
+    expect(t("ui.links", { count: 1_234 })).toBe("1.234 Links");
+  });
+
+  test("formats numbers, dates and weekdays", async () => {
+    expect(formatted()).toEqual(["1,234,567", "12.3 %", "Jan 31, 2026", "Monday", "links"]);
+    await setLanguage("de");
+    expect(formatted()).toEqual(["1.234.567", "12,3 %", "31.01.2026", "Montag", "Links"]);
+  });
+
+  test("is told to the document and to those who listen", async () => {
+    const seen: string[] = [];
+    const stop = onLanguageChange(() => seen.push(getLanguage()));
+    await setLanguage("de");
+    expect(document.documentElement).toMatchObject({ lang: "de", dir: "ltr" });
+    stop();
+    await setLanguage("en");
+    expect(seen).toEqual(["de"]);
+  });
+
+  test("translates what the API says, and keeps what it does not know", async () => {
+    const wrong = "The e-mail address or the password is wrong.";
+    expect(translateService(wrong)).toBe(wrong);
+    await setLanguage("de");
+    expect(translateService(wrong)).toBe("Die E-Mail-Adresse oder das Passwort ist falsch.");
+    expect(translateService('The alias "x" is already in use.')).toBe(
+      "Der Alias „x“ ist schon vergeben.",
+    );
+    expect(translateService('Invalid value for "color": must be a colour such as #1d4ed8.')).toBe(
+      "Ungültiger Wert für „color“: muss eine Farbe wie #1d4ed8 sein",
+    );
+    expect(translateService("Something new.")).toBe("Something new.");
+  });
+});
+
+test.each([
+  [["de-AT", "en"], "de"],
+  [["DE"], "de"],
+  [["fr", "de", "en"], "de"],
+  [["en-GB", "de"], "en"],
+  [["fr"], "en"],
+  [[], "en"],
+] as const)(
+  "of the browser's languages %j, the first that there is is chosen",
+  (tags, language) => {
+    expect(matchLanguage(tags)).toBe(language);
+  },
+);
+
+test("a language has its own name, and its direction", () => {
+  expect([nameOf("en"), nameOf("de")]).toEqual(["English", "Deutsch"]);
+  expect(["de", "ar", "he", "fa", "ja"].map(directionOf)).toEqual([
+    "ltr",
+    "rtl",
+    "rtl",
+    "rtl",
+    "ltr",
+  ]);
+});

@@ -1,0 +1,64 @@
+/** Texts in the current language of the page. */
+import type { ReactNode } from "react";
+import { createTranslator } from "use-intl/core";
+
+import {
+  type Catalogue,
+  directionOf,
+  FALLBACK,
+  fallbackCatalogue,
+  type Language,
+  loadCatalogue,
+  type TextKey,
+} from "./catalogues.ts";
+
+/** Values of a message's placeholders. */
+type Values = Readonly<Record<string, string | number>>;
+
+/** Values of placeholders, and functions that render the content of tags. */
+type RichValues = Readonly<Record<string, string | number | ((content: ReactNode) => ReactNode)>>;
+
+const createFor = (locale: Language, catalogue: Catalogue) =>
+  createTranslator({ locale, messages: catalogue });
+
+let current: Language = FALLBACK;
+let translator = createFor(FALLBACK, fallbackCatalogue);
+const listeners = new Set<() => void>();
+
+/** The language of the page. */
+export const getLanguage = (): Language => current;
+
+/** Calls a function whenever the language changes; returns a function that ends that. */
+export function onLanguageChange(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+/** Changes the language of the page. Rejects, and changes nothing, if its catalogue cannot be loaded. */
+export async function setLanguage(language: Language): Promise<void> {
+  translator = createFor(language, await loadCatalogue(language));
+  current = language;
+  const { documentElement } = document;
+  documentElement.lang = language;
+  documentElement.dir = directionOf(language);
+  for (const notify of listeners) notify();
+}
+
+/**
+ * Returns a text. Call it while rendering or handling an event, not when a module is loaded: the
+ * language may change.
+ */
+export const t = (key: TextKey, values?: Values): string => translator(key, values);
+
+/** Returns a text with elements, which functions of `values` render for its tags. */
+export const rich = (key: TextKey, values: RichValues): ReactNode => translator.rich(key, values);
+
+/** Returns a function that creates a formatter of `Intl` once for each language. */
+export function perLanguage<Formatter>(create: (language: Language) => Formatter): () => Formatter {
+  const created = new Map<Language, Formatter>();
+  return () => {
+    const formatter = created.get(current) ?? create(current);
+    created.set(current, formatter);
+    return formatter;
+  };
+}

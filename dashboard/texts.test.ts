@@ -1,0 +1,209 @@
+/**
+ * Goal: everything that the dashboard says is in every language. Method: read the catalogues, and the sources with
+ * TypeScript's own parser.
+ */
+import { describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+
+import compile from "icu-minify/compile";
+import { _createCache, _createIntlFormatters } from "use-intl/core";
+import parseAndFormat from "use-intl/format-message";
+import format from "use-intl/format-message/format-only";
+
+import { ENGLISH_TEXTS } from "../shared/statistics/language.ts";
+import { readTexts, type Texts } from "../test/harness/read-texts.ts";
+import en from "./src/languages/en.json";
+
+const SOURCES = join(import.meta.dir, "src");
+const CATALOGUES = join(SOURCES, "languages");
+
+/** What may stay in the sources: a text of code, by its file, and why. */
+const EXCEPTIONS: readonly (readonly [file: string, text: RegExp, reason: string])[] = [
+  ["app.tsx", /^Shorthop$/, "the product's name"],
+  ["ui/logo.tsx", /^Shorthop$/, "the product's name"],
+  ["pages/links/import/services.ts", /^[A-Z][\w.]+$/, "names of services"],
+  ["commands/shortcuts.ts", /^(Ctrl|Esc)$/, "keys, as keyboards name them"],
+  ["commands/commands.tsx", /^main input/, "a selector"],
+  ["ui/dialog.tsx", /^form :is/, "a selector"],
+  ["data/tags.ts", /^tag tag-/, "classes"],
+  ["languages/catalogues.ts", /^[A-Z][a-z]{3}$/, "codes of scripts"],
+  ["pages/links/import/decode-text.ts", /^(utf-16|Windows-1252)/, "names of encodings"],
+  ["pages/analytics/heat-map.tsx", /^weekdays and hours$/, "the name of a file"],
+  ["pages/analytics/shares/share-url-dialog.tsx", /^<iframe /, "HTML"],
+  ["pages/domains/settings-dialog.tsx", /^(\{|\[\{) "/, "JSON"],
+  ["pages/links/form.ts", /^running shoes$/, "a value of a parameter"],
+  ["pages/rules/condition-types.ts", /, /, "values of conditions"],
+  ["pages/rules/try-as.tsx", /^(Mozilla|de-AT|utm_source)/, "values of a request"],
+];
+
+/** Examples of input that are the same in every language: URLs, hosts and colours. */
+const EXAMPLE = /^(https?:\/\/|#[\da-f]{6}$|[a-z]+(\.[a-z]+)+$)/;
+
+type Messages = { [name: string]: string | Messages };
+
+const flatten = (messages: Messages, prefix = ""): [string, string][] =>
+  Object.entries(messages).flatMap(([name, message]) =>
+    typeof message === "string"
+      ? [[prefix + name, message] as [string, string]]
+      : flatten(message, `${prefix}${name}.`),
+  );
+
+const languages = readdirSync(CATALOGUES)
+  .filter((name) => name.endsWith(".json"))
+  .map((name) => {
+    const messages: Messages = JSON.parse(readFileSync(join(CATALOGUES, name), "utf8"));
+    return { language: name.replace(".json", ""), texts: new Map(flatten(messages)) };
+  });
+
+const english = new Map(flatten(en));
+
+/** The names of the placeholders and tags of a message. */
+function placeholdersOf(message: string): string[] {
+  const names = new Set<string>();
+  const visit = (node: unknown): void => {
+    if (Array.isArray(node)) {
+      // A message is a list of texts and nodes; a node is a list that begins with its name.
+      const [name, ...rest] = node;
+      if (typeof name === "string") names.add(name);
+      for (const part of rest) visit(part);
+    } else if (typeof node === "object" && node !== null) {
+      for (const option of Object.values(node)) visitMessage(option);
+    }
+  };
+  const visitMessage = (compiled: unknown): void => {
+    if (Array.isArray(compiled)) for (const node of compiled) visit(node);
+  };
+  visitMessage(compile(message));
+  return [...names].toSorted();
+}
+
+/** The categories of every plural of a message. */
+function pluralsOf(message: string): string[][] {
+  const plurals: string[][] = [];
+  const visit = (node: unknown): void => {
+    if (Array.isArray(node)) node.forEach(visit);
+    else if (typeof node === "object" && node !== null) {
+      plurals.push(Object.keys(node));
+      Object.values(node).forEach(visit);
+    }
+  };
+  visit(compile(message));
+  return plurals;
+}
+
+/** The text of a message with tags, which is formatted to a list of parts. */
+const joined = (parts: unknown): string => (Array.isArray(parts) ? parts.join("") : String(parts));
+
+const sources: Texts[] = readdirSync(SOURCES, { recursive: true, encoding: "utf8" })
+  .filter((name) => /\.tsx?$/.test(name) && !name.endsWith(".test.ts"))
+  .map((name) => readTexts(name, readFileSync(join(SOURCES, name), "utf8")));
+
+const uses = sources.flatMap(({ uses }) => uses);
+
+describe.each(languages)("the catalogue of $language", ({ language, texts }) => {
+  test("has every text", () => {
+    expect([...texts.keys()].toSorted()).toEqual([...english.keys()].toSorted());
+    expect([...texts].filter(([, text]) => text.trim() === "")).toEqual([]);
+  });
+
+  test("has the placeholders of English", () => {
+    const other = [...texts].filter(
+      ([key, text]) =>
+        placeholdersOf(text).join() !== placeholdersOf(english.get(key) ?? "").join(),
+    );
+    expect(other).toEqual([]);
+  });
+
+  test("has every form of its plurals", () => {
+    const { pluralCategories } = new Intl.PluralRules(language).resolvedOptions();
+    const incomplete = [...texts].filter(([, text]) =>
+      pluralsOf(text).some((forms) => pluralCategories.some((form) => !forms.includes(form))),
+    );
+    expect(incomplete).toEqual([]);
+  });
+
+  test("says the same compiled, as in the build, and parsed, as in development", () => {
+    const options = {
+      locale: language,
+      cache: _createCache(),
+      formatters: _createIntlFormatters(_createCache()),
+    };
+    for (const [key, text] of texts) {
+      for (const count of [0, 1, 2, 1_234]) {
+        // Tags render their content, and every placeholder takes a number.
+        const values = Object.fromEntries(
+          placeholdersOf(text).map((name) => [
+            name,
+            text.includes(`<${name}>`) ? (content: unknown) => `[${String(content)}]` : count,
+          ]),
+        );
+        // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+        expect(joined(format(key, compile(text), values as never, options))).toBe(
+          joined(parseAndFormat(key, text, values as never, options)),
+        );
+      }
+    }
+  });
+});
+
+describe("the sources", () => {
+  test("have no text that people read outside of the catalogues", () => {
+    const found = sources
+      .flatMap(({ hardCoded }) => hardCoded)
+      .filter(({ text }) => !english.has(text) && !EXAMPLE.test(text))
+      .filter(
+        ({ place, text }) =>
+          !EXCEPTIONS.some(([file, pattern]) => place.startsWith(`${file}:`) && pattern.test(text)),
+      );
+    expect(found).toEqual([]);
+  });
+
+  test("use every text", () => {
+    const literals = new Set(sources.flatMap(({ literals }) => literals));
+    const unused = [...english.keys()].filter(
+      (key) =>
+        !literals.has(key) &&
+        !uses.some((use) => (typeof use.key === "string" ? use.key === key : use.key.test(key))) &&
+        !key.startsWith("statistics.") &&
+        !key.startsWith("service."),
+    );
+    expect(unused).toEqual([]);
+  });
+
+  test("pass the values that a text has", () => {
+    const wrong = uses.filter(({ key, values }) => {
+      const keys =
+        typeof key === "string" ? [key] : [...english.keys()].filter((each) => key.test(each));
+      return keys.some((each) => {
+        const text = english.get(each);
+        return (
+          text !== undefined &&
+          values !== undefined &&
+          values.toSorted().join() !== placeholdersOf(text).join()
+        );
+      });
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  test("look texts up when they are shown: the language may change", () => {
+    expect(sources.flatMap(({ early }) => early)).toEqual([]);
+  });
+});
+
+test("the components that the dashboard shares say what its English catalogue says", () => {
+  expect({ ...ENGLISH_TEXTS } as Record<string, string>).toEqual(en.statistics);
+});
+
+test("the sentences that are translated are those of the API and its schemas", () => {
+  const said = ["api", "shared/contracts"]
+    .flatMap((folder) =>
+      readdirSync(join(import.meta.dir, "..", folder), { recursive: true, encoding: "utf8" })
+        .filter((name) => name.endsWith(".ts") && !name.endsWith(".test.ts"))
+        .map((name) => readFileSync(join(import.meta.dir, "..", folder, name), "utf8")),
+    )
+    .join("\n");
+  const unsaid = Object.values(en.service).filter((sentence) => !said.includes(`"${sentence}"`));
+  expect(unsaid).toEqual([]);
+});

@@ -1,0 +1,70 @@
+/**
+ * A catalogue whose every message is a number in brackets, without letters: a page rendered with it
+ * shows which texts are from the catalogue, and which are not.
+ */
+import compile from "icu-minify/compile";
+
+import { CATALOGUES } from "../../shared/languages/catalogues.ts";
+import type { Messages } from "../../shared/languages/messages.ts";
+
+/** Every message of a catalogue, with its name such as `shares.title`. */
+export const listMessages = (messages: Messages, prefix = ""): [name: string, message: string][] =>
+  Object.entries(messages).flatMap(([name, entry]) =>
+    typeof entry === "string"
+      ? [[prefix + name, entry] satisfies [string, string]]
+      : listMessages(entry, `${prefix}${name}.`),
+  );
+
+/** The names of a message's placeholders, each once, sorted. Throws if it is no ICU message. */
+export function listPlaceholders(message: string): string[] {
+  const names = new Set<string>();
+  /** Of a list of texts and placeholders; a placeholder is a list of its name, kind and branches. */
+  function addNames(parts: unknown): void {
+    if (!Array.isArray(parts)) return;
+    for (const part of parts) {
+      if (!Array.isArray(part)) continue;
+      names.add(String(part[0]));
+      for (const branch of Object.values(Object(part[2]))) addNames(branch);
+    }
+  }
+  addNames(compile(message));
+  return [...names].toSorted();
+}
+
+/** English, each message replaced by its marker and its placeholders. */
+export function createMarkedCatalogue() {
+  const names: string[] = [];
+  const mark = (messages: Messages, prefix: string): Messages =>
+    Object.fromEntries(
+      Object.entries(messages).map(([name, entry]) => {
+        if (typeof entry !== "string") return [name, mark(entry, `${prefix}${name}.`)];
+        const placeholders = listPlaceholders(entry).map((each) => `{${each}}`);
+        return [name, `[${names.push(prefix + name)}]${placeholders.join(" ")}`];
+      }),
+    );
+  const english = CATALOGUES["en"];
+  if (english === undefined) throw new Error("There is no English catalogue.");
+  return {
+    // It has the names of English.
+    catalogue: mark(english, "") as typeof english,
+    /** The names of the messages of a group that none of the pages shows. */
+    listUnused: (group: keyof typeof english, pages: readonly string[]): string[] => {
+      const html = pages.join("\n");
+      return names.filter(
+        (name, i) => name.startsWith(`${group}.`) && !html.includes(`[${i + 1}]`),
+      );
+    },
+  };
+}
+
+const UNSEEN = /<(?:style|script)>.*?<\/(?:style|script)>/gs;
+const TEXT_ATTRIBUTE = /\s(?:aria-label|data-label|title|alt|placeholder|label)="([^"]*)"/g;
+
+/** The words of a page: what people see, or hear from a screen reader, less `data`. */
+export function listWords(html: string, data: readonly string[] = []): string[] {
+  const seen = html.replaceAll(UNSEEN, "");
+  const attributes = [...seen.matchAll(TEXT_ATTRIBUTE)].map(([, text = ""]) => text);
+  const texts = [seen.replaceAll(/<[^>]*>/g, "\n"), ...attributes].join("\n");
+  const own = data.reduce((rest, each) => rest.replaceAll(each, ""), texts);
+  return own.replaceAll(/&#?\w+;/g, "").match(/\p{L}+/gu) ?? [];
+}
