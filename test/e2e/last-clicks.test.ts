@@ -98,6 +98,13 @@ async function readTruth({ uuid }: Link): Promise<{ clicks: number; last_click_a
   return { clicks: Number(row?.clicks), last_click_at: toText(Number(row?.last)) };
 }
 
+/** Clicks of a link of every class. */
+async function countAll({ uuid }: Link): Promise<number> {
+  const query = "SELECT count() AS clicks FROM clicks WHERE link_id = {link: UUID}";
+  const [row] = await queryRows<{ clicks: string }>(clickhouse, query, { link: uuid });
+  return Number(row?.clicks);
+}
+
 /** Publishes clicks of a link that are so old, and waits until ClickHouse has `total` of them. */
 async function publish(link: Link, ageMs: number, clicks: number, total: number): Promise<void> {
   await publishSegments(nats, [createJournal(link.uuid, ageMs).next(clicks)]);
@@ -170,6 +177,9 @@ describe("a worker that stored clicks and did not write their counters", () => {
       await expectTruth(link);
       const permit = await keepFromWriting();
       await publish(link, 0, 2, 3);
+      // Later, and not by a person.
+      await call(link.short_url, { headers: { "user-agent": "Googlebot/2.1" } });
+      await eventually(async () => expect(await countAll(link)).toBe(4), TIMEOUT_MS);
       if (signal === "SIGTERM") await owner.stop();
       else process.kill(owner.pid, signal);
       await isOwner(standby);
