@@ -63,7 +63,7 @@ test("a link is read while the process is behind", async () => {
 test("an expensive call is served while the process is not behind", async () => {
   const api = createFakeApi({
     links: { get: () => Promise.resolve(linkRow()) },
-    branding: { find: () => Promise.resolve(NO_BRANDING) },
+    branding: { findForQr: () => Promise.resolve(NO_BRANDING) },
   });
   expect((await api.send(`/v1/links/${id}/qr`, { key: api.addKey() })).status).toBe(200);
 });
