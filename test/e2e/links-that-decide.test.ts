@@ -77,7 +77,7 @@ const inMs = (ms: number) => new Date(Date.now() + ms).toISOString();
 
 /** The names of the fields that a link has in a list. */
 const BASE =
-  "id short_url original_url alias title clicks created_at expires_at domain tags external_id".split(
+  "id short_url original_url alias title clicks last_click_at created_at expires_at domain tags external_id".split(
     " ",
   );
 
