@@ -2,11 +2,11 @@
  * The error pages, the password form, the confirmation and about pages: small, accessible, without
  * external assets, and in the languages of the catalogues.
  */
+import { directionOf } from "../../shared/contracts/text-direction.ts";
 import {
   type Catalogue,
   CATALOGUES,
   type Catalogues,
-  directionOf,
   FALLBACK,
 } from "../../shared/languages/catalogues.ts";
 import { createLanguageChoice, HEADER_LENGTH_MAX } from "../../shared/languages/choose-language.ts";

@@ -3,8 +3,9 @@ import { describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 
 import { listMessages, listPlaceholders } from "../../test/harness/marked-catalogue.ts";
+import { directionOf } from "../contracts/text-direction.ts";
 import { ENGLISH_TEXTS } from "../statistics/language.ts";
-import { CATALOGUES, directionOf, FALLBACK } from "./catalogues.ts";
+import { CATALOGUES, FALLBACK } from "./catalogues.ts";
 import { createTexts } from "./messages.ts";
 
 const english = new Map(listMessages(CATALOGUES[FALLBACK] ?? {}));

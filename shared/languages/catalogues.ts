@@ -14,17 +14,3 @@ export const CATALOGUES: Catalogues = { en, de };
 
 /** The language of visitors who accept none of the others; every set of catalogues has it. */
 export const FALLBACK = "en";
-
-/** Scripts that are written from right to left. */
-const RIGHT_TO_LEFT: ReadonlySet<string> = new Set([
-  "Arab",
-  "Hebr",
-  "Thaa",
-  "Syrc",
-  "Nkoo",
-  "Adlm",
-]);
-
-/** The direction in which a language is written. */
-export const directionOf = (code: string): "ltr" | "rtl" =>
-  RIGHT_TO_LEFT.has(new Intl.Locale(code).maximize().script ?? "") ? "rtl" : "ltr";

@@ -1,10 +1,6 @@
 /** The languages of the pages of shared statistics, and which of them a reader gets. */
-import {
-  type Catalogue,
-  CATALOGUES,
-  directionOf,
-  FALLBACK,
-} from "../../../shared/languages/catalogues.ts";
+import { directionOf } from "../../../shared/contracts/text-direction.ts";
+import { type Catalogue, CATALOGUES, FALLBACK } from "../../../shared/languages/catalogues.ts";
 import { createLanguageChoice } from "../../../shared/languages/choose-language.ts";
 import { createTexts, type Texts } from "../../../shared/languages/messages.ts";
 import type { StatisticsLanguage } from "../../../shared/statistics/language.ts";

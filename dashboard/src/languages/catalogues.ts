@@ -1,4 +1,5 @@
 /** The languages of the dashboard. Each has a catalogue: the texts by key, as ICU messages. */
+import { languageName } from "../../../shared/contracts/language-name.ts";
 import type de from "./de.json";
 import en from "./en.json";
 
@@ -35,12 +36,4 @@ export const fallbackCatalogue: Catalogue = en;
 export const loadCatalogue = (language: Language): Promise<Catalogue> => LOADERS[language]();
 
 /** What a language calls itself, such as `Deutsch`. */
-export const nameOf = (language: Language): string =>
-  new Intl.DisplayNames(language, { type: "language" }).of(language) ?? language;
-
-/** Scripts that are written from right to left. */
-const RTL_SCRIPTS: ReadonlySet<string> = new Set(["Arab", "Hebr", "Thaa", "Syrc", "Nkoo", "Adlm"]);
-
-/** The direction in which a language is written. */
-export const directionOf = (language: string): "ltr" | "rtl" =>
-  RTL_SCRIPTS.has(new Intl.Locale(language).maximize().script ?? "") ? "rtl" : "ltr";
+export const nameOf = (language: Language): string => languageName(language, language);

@@ -4,8 +4,9 @@
  */
 import { afterEach, describe, expect, test } from "bun:test";
 
+import { directionOf } from "../../../shared/contracts/text-direction.ts";
 import { formatCount, formatDate, formatPercent, formatWeekday, inSentence } from "../ui/format.ts";
-import { directionOf, nameOf } from "./catalogues.ts";
+import { nameOf } from "./catalogues.ts";
 import { matchLanguage } from "./preference.ts";
 import { translateService } from "./service.ts";
 import { getLanguage, onLanguageChange, setLanguage, t } from "./translate.ts";

@@ -2,9 +2,9 @@
 import type { ReactNode } from "react";
 import { createTranslator } from "use-intl/core";
 
+import { directionOf } from "../../../shared/contracts/text-direction.ts";
 import {
   type Catalogue,
-  directionOf,
   FALLBACK,
   fallbackCatalogue,
   type Language,
