@@ -16,6 +16,8 @@ import { clicksRoutes } from "./clicks/routes.ts";
 import type { ClicksService } from "./clicks/service.ts";
 import { domainRoutes } from "./domains/routes.ts";
 import type { DomainService } from "./domains/service.ts";
+import { eventRoutes } from "./events/routes.ts";
+import type { EventService } from "./events/service.ts";
 import { createIdempotent } from "./idempotency/idempotent.ts";
 import { keyRoutes } from "./keys/routes.ts";
 import type { KeyService } from "./keys/service.ts";
@@ -44,6 +46,7 @@ export type ResourceServices = {
   tags: TagService;
   branding: BrandingService;
   views: ViewService;
+  events: EventService;
 };
 
 type ResourceRoutesDeps = ResourceServices & {
@@ -64,7 +67,7 @@ type Site = {
 
 export function resourceRoutes(deps: ResourceRoutesDeps, { auth, consumeMany, originOf }: Site) {
   const { stores, shortUrl, links, analytics, failures, clicks, domains, keys } = deps;
-  const { shares, tags, branding, views } = deps;
+  const { shares, tags, branding, views, events } = deps;
   const { listWindows, listQuotas } = stores;
   const idempotent = createIdempotent(stores.requests);
   return new Elysia()
@@ -81,5 +84,6 @@ export function resourceRoutes(deps: ResourceRoutesDeps, { auth, consumeMany, or
     .use(shareRoutes({ auth, idempotent, shares, originOf }))
     .use(brandingRoutes({ auth, branding }))
     .use(viewRoutes({ auth, views }))
+    .use(eventRoutes({ auth, events }))
     .use(limitRoutes({ auth, listWindows, listQuotas }));
 }

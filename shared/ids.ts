@@ -4,7 +4,8 @@
  */
 import { TypeID } from "typeid-js";
 
-export type IdKind = "acct" | "key" | "link" | "dom" | "user" | "inv" | "rule" | "arm" | "shr";
+export type IdKind =
+  "acct" | "key" | "link" | "dom" | "user" | "inv" | "rule" | "arm" | "shr" | "event";
 
 /** A UUID in canonical lower-case text. */
 export type Uuid = string;

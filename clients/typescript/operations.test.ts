@@ -37,6 +37,7 @@ const CALLS: Record<keyof operations, Call[]> = {
   listViews: [({ views }) => views.list()],
   saveView: [({ views }) => views.save("Phones", { query: "device=mobile" })],
   deleteView: [({ views }) => views.delete("Phones")],
+  listEvents: [({ events }) => events.list(), ({ events }) => events.follow()],
   explainLink: [({ links }) => links.explain(LINK)],
   backtestLink: [({ links }) => links.backtest(LINK, { rules: [], period: "7d" })],
   getLinkAnalytics: [

@@ -9,8 +9,16 @@ grant usage on all sequences in schema public to shorthop_api;
 -- Only migrations write these: which are applied, and the limits of plans.
 revoke insert, update, delete on schema_migrations, plans, endpoint_limits, suspension_rule, quotas, plan_quotas
   from shorthop_api;
--- The worker writes the totals of links, and reads nothing else.
+-- The worker writes the totals of links.
 grant select, update on link_counters to shorthop_worker;
+-- Events are added and read; only functions of the owner number them and delete old ones.
+revoke update, delete on events, event_floors from shorthop_api;
+revoke insert on event_floors from shorthop_api;
+grant select, insert on events to shorthop_worker;
+grant select on event_readers to shorthop_worker;
+grant select, update on event_progress to shorthop_worker;
+grant execute on function number_events(uuid, text) to shorthop_api, shorthop_worker;
+grant execute on function delete_old_events(integer, integer) to shorthop_api;
 -- Versions of links are drawn by functions, which only the API may call.
 grant execute on function next_link_version(), skip_link_versions(bigint) to shorthop_api;
 commit;

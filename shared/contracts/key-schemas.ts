@@ -17,6 +17,7 @@ export const SCOPES = [
   "keys:write",
   "shares:read",
   "shares:write",
+  "events:read",
 ] as const;
 
 export type Scope = (typeof SCOPES)[number];

@@ -25,7 +25,7 @@ import { type ExtraProcess, startApi } from "../harness/processes.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
 
 const ALL_SCOPES =
-  "links:read,links:write,links:delete,analytics:read,domains:read,domains:write,keys:read,keys:write,shares:read,shares:write";
+  "links:read,links:write,links:delete,analytics:read,domains:read,domains:write,keys:read,keys:write,shares:read,shares:write,events:read";
 
 /** Latest response of a service whose database is unreachable. */
 const UNAVAILABLE_WITHIN_MS = 2_000;
@@ -139,6 +139,7 @@ const ENDPOINTS: [string, string, string | null, unknown?][] = [
   ["GET", "/v1/views", "analytics:read"],
   ["PUT", "/v1/views/phones", "links:write", { query: "period=7d" }],
   ["DELETE", "/v1/views/:view", "links:write"],
+  ["GET", "/v1/events", "events:read"],
   ["GET", "/v1/keys", "keys:read"],
   ["POST", "/v1/keys", "keys:write", { name: "n", scopes: ["links:read"] }],
   ["GET", "/v1/keys/:key", "keys:read"],

@@ -59,6 +59,7 @@ const ALL_SCOPES = [
   "keys:write",
   "shares:read",
   "shares:write",
+  "events:read",
 ];
 
 const MINUTE_LIMIT = 1_000;
@@ -77,6 +78,7 @@ type Services = Partial<{
       | "tags"
       | "branding"
       | "views"
+      | "events"
   ]: Partial<AppDeps[Name]>;
 }>;
 
@@ -111,7 +113,14 @@ export function createFakeApi(
     return {
       verdict,
       granted,
-      principal: { callerId, accountId, mode, scopes, plan: "pro" },
+      principal: {
+        callerId,
+        actor: { type: "api_key", id: callerId },
+        accountId,
+        mode,
+        scopes,
+        plan: "pro",
+      },
       now: Date.now(),
       suspendedUntil: null,
       windows: [toWindow(known)],
@@ -143,6 +152,7 @@ export function createFakeApi(
     tags: completeService("tags", services.tags),
     branding: completeService("branding", services.branding),
     views: completeService("views", services.views),
+    events: completeService("events", services.events),
     shared: completeService("shared", services.shared),
     shortUrl: SHORT_URL,
     isBehind: () => false,
