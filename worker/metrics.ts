@@ -6,6 +6,7 @@ import type { ConsistencyCheck } from "./consistency-check.ts";
 import type { CountOutcome } from "./consumer/acknowledger.ts";
 import type { Consumer } from "./consumer/consumer.ts";
 import type { Counters } from "./counters.ts";
+import type { ClickRecorder } from "./events/recorder.ts";
 
 const INSERT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
@@ -14,6 +15,7 @@ const AGE_BUCKETS = [0.25, 0.5, 1, 2, 3, 5, 10, 30, 60, 300, 3_600];
 type MetricSources = {
   consumer: Consumer;
   counters: Counters;
+  recorder: ClickRecorder;
   audit: ConsistencyCheck;
   geo: Geo;
   failureReports: () => Record<string, number>;
@@ -29,6 +31,7 @@ export function createMetrics() {
     /** Registers the metrics of the worker's parts. */
     watch(sources: MetricSources): void {
       watchOwner(metrics, sources);
+      watchRecorder(metrics, sources);
       watchConsistency(metrics, sources);
       watchFailureReports(metrics, sources);
       watchGeo(metrics, sources);
@@ -54,6 +57,13 @@ function countOutcomes({ counter, counterBy }: ProcessMetrics) {
       if (outcome !== "duplicate") clicks[outcome] += clickCount;
     }) satisfies CountOutcome,
   };
+}
+
+function watchRecorder({ gauge, counter }: ProcessMetrics, { recorder }: MetricSources): void {
+  const help = "Events of clicks that were written, some of them again after a takeover";
+  counter("click_events_total", help, recorder.written);
+  const waitingHelp = "Batches of clicks whose events are not written yet";
+  gauge("click_event_batches_pending", waitingHelp, recorder.waiting);
 }
 
 function measureBatches({ histogram }: ProcessMetrics) {
