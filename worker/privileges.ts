@@ -2,8 +2,8 @@
 import type postgres from "postgres";
 
 /**
- * Throws an error that names each privilege that the worker lacks to write the counters of links and
- * events.
+ * Throws an error that names each privilege that the worker lacks to write the counters of links
+ * and events.
  */
 export async function requirePrivileges(sql: postgres.Sql): Promise<void> {
   const [row] = await sql<[{ exists: boolean; counts: boolean | null; records: boolean | null }]>`
