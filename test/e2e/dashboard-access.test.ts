@@ -72,6 +72,7 @@ const SCOPES_OF_ROLE: Record<string, readonly string[]> = {
     "links:delete",
     "domains:write",
     "keys:read",
+    "events:read",
     "keys:write",
     "members:read",
     "members:write",
