@@ -30,6 +30,8 @@ const QUERIES: [string, string][] = [
   ["sort by clicks", "sort=clicks"],
   ["sort by clicks, ascending", "sort=clicks&order=asc"],
   ["sort by clicks, in the middle", "sort=clicks&page={deep}"],
+  ["sort by last click", "sort=last_click_at"],
+  ["sort by last click, in the middle", "sort=last_click_at&page={deep}"],
   ["search: one link", "search=ref%3D4242"],
   ["search: a host, 1 in 4,096", "search=shop-77.example"],
   ["search: the same, by clicks", "search=shop-77.example&sort=clicks"],
