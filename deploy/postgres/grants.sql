@@ -9,8 +9,17 @@ grant usage on all sequences in schema public to shorthop_api;
 -- Only migrations write these: which are applied, and the limits of plans.
 revoke insert, update, delete on schema_migrations, plans, endpoint_limits, suspension_rule, quotas, plan_quotas
   from shorthop_api;
--- The worker writes the totals of links, and reads nothing else.
+-- The worker writes the totals of links.
 grant select, update on link_counters to shorthop_worker;
+-- It delivers events to webhooks: it makes and writes deliveries, and says where it is. Secrets are not in the database.
+grant select on webhooks to shorthop_worker;
+grant update (status, disabled_reason, position, failing_since, wake_at, is_full, leased_by, leased_until, updated_at)
+  on webhooks to shorthop_worker;
+grant select, insert, update on webhook_deliveries to shorthop_worker;
+grant execute on function webhook_links(uuid[]) to shorthop_worker;
+-- Events are recorded and read; only functions of the owner number and delete them.
+grant select, insert on events to shorthop_worker;
+grant execute on function number_events(uuid, text) to shorthop_worker;
 -- Versions of links are drawn by functions, which only the API may call.
 grant execute on function next_link_version(), skip_link_versions(bigint) to shorthop_api;
 commit;

@@ -25,6 +25,8 @@ const TABLE_GROUPS = {
   plans: ["plans", "endpoint_limits", "suspension_rule", "quotas", "plan_quotas"],
   migrations: ["schema_migrations"],
   counters: ["link_counters"],
+  webhooks: ["webhooks"],
+  deliveries: ["webhook_deliveries"],
 } as const;
 
 type TableGroup = keyof typeof TABLE_GROUPS | "rest";
@@ -84,6 +86,40 @@ export const POSTGRES_RIGHTS: readonly PostgresRight[] = [
     privileges: ["insert", "delete"],
     may: [OWNER, API],
     why: "with the link",
+  },
+  {
+    what: "read webhooks",
+    tables: "webhooks",
+    privileges: ["select"],
+    may: [OWNER, API, WORKER],
+    why: "workers deliver to them; what their secrets are derived from is not in the database",
+  },
+  {
+    what: "add, change and delete webhooks",
+    tables: "webhooks",
+    privileges: ["insert", "update", "delete"],
+    may: [OWNER, API],
+    why: "the API's own; workers change only how far they are and whether they are disabled",
+  },
+  {
+    what: "read, add and change deliveries to webhooks",
+    tables: "deliveries",
+    privileges: ["select", "insert", "update"],
+    may: [OWNER, API, WORKER],
+    why: "workers make them; the API lists and retries them",
+  },
+  {
+    what: "delete deliveries to webhooks",
+    tables: "deliveries",
+    privileges: ["delete"],
+    may: [OWNER, API],
+    why: "with their webhook, and after 30 days",
+  },
+  {
+    what: "read tags and host of links whose ids one knows",
+    statements: select("* from webhook_links('{}')"),
+    may: [OWNER, WORKER],
+    why: "a webhook can be for some tags or domains",
   },
   {
     what: "read the limits and quotas of plans",

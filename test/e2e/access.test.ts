@@ -25,7 +25,7 @@ import { type ExtraProcess, startApi } from "../harness/processes.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
 
 const ALL_SCOPES =
-  "links:read,links:write,links:delete,analytics:read,domains:read,domains:write,keys:read,keys:write,shares:read,shares:write";
+  "links:read,links:write,links:delete,analytics:read,domains:read,domains:write,keys:read,keys:write,shares:read,shares:write,webhooks:read,webhooks:write";
 
 /** Latest response of a service whose database is unreachable. */
 const UNAVAILABLE_WITHIN_MS = 2_000;
@@ -139,6 +139,16 @@ const ENDPOINTS: [string, string, string | null, unknown?][] = [
   ["GET", "/v1/views", "analytics:read"],
   ["PUT", "/v1/views/phones", "links:write", { query: "period=7d" }],
   ["DELETE", "/v1/views/:view", "links:write"],
+  ["GET", "/v1/webhooks", "webhooks:read"],
+  ["POST", "/v1/webhooks", "webhooks:write", { url: "https://example.com/", events: ["*"] }],
+  ["GET", "/v1/webhooks/:webhook", "webhooks:read"],
+  ["PATCH", "/v1/webhooks/:webhook", "webhooks:write", { description: "changed" }],
+  ["POST", "/v1/webhooks/:webhook/rotate", "webhooks:write"],
+  ["POST", "/v1/webhooks/:webhook/test", "webhooks:write"],
+  ["GET", "/v1/webhooks/:webhook/deliveries", "webhooks:read"],
+  ["POST", "/v1/webhooks/:webhook/deliveries/:delivery/retry", "webhooks:write"],
+  ["POST", "/v1/webhooks/:webhook/replay", "webhooks:write", {}],
+  ["DELETE", "/v1/webhooks/:webhook", "webhooks:write"],
   ["GET", "/v1/keys", "keys:read"],
   ["POST", "/v1/keys", "keys:write", { name: "n", scopes: ["links:read"] }],
   ["GET", "/v1/keys/:key", "keys:read"],
@@ -167,10 +177,35 @@ async function createResources(owner: string, type: "live" | "test" = "live") {
   const { body: shared } = await call(api("/v1/shares"), { key: owner, body: {} });
   const share = z.object({ id: z.string(), token: z.string() }).parse(shared);
   secrets.push(share.token);
+  const { webhook, delivery, event } = await createWebhook(owner);
   const link = linkSchema.parse(body);
   const view = `view-${tag}`;
   await call(api(`/v1/views/${view}`), { key: owner, method: "PUT", body: { query: "" } });
-  return { link: link.id, alias: link.alias, tag, domain, share: share.id, view, key: key.id };
+  return {
+    link: link.id,
+    alias: link.alias,
+    webhook,
+    delivery,
+    event,
+    tag,
+    domain,
+    share: share.id,
+    view,
+    key: key.id,
+  };
+}
+
+/** Creates a webhook with a delivery. */
+async function createWebhook(owner: string) {
+  const hook = { url: "https://hooks.example.com/", events: ["link.created"] };
+  const { body } = await call(api("/v1/webhooks"), { key: owner, body: hook });
+  const { id: webhook, secret } = z.object({ id: z.string(), secret: z.string() }).parse(body);
+  secrets.push(secret);
+  const tested = await call(api(`/v1/webhooks/${webhook}/test`), { key: owner, method: "POST" });
+  const { id: delivery, event_id: event } = z
+    .object({ id: z.string(), event_id: z.string() })
+    .parse(tested.body);
+  return { webhook, delivery, event };
 }
 
 /** Creates keys that every endpoint refuses, and resources that none shows to strangers. */
@@ -231,6 +266,9 @@ const NO_RESOURCES = {
   share: "shr_none",
   view: "none",
   key: "key_none",
+  webhook: "wh_none",
+  delivery: "dlv_none",
+  event: "event_none",
 };
 
 describe.each(ENDPOINTS)("%s %s", (method, path, scope, body) => {
@@ -246,8 +284,11 @@ describe.each(ENDPOINTS)("%s %s", (method, path, scope, body) => {
       .replace(":domain", resources.domain)
       .replace(":share", resources.share)
       .replace(":view", resources.view)
+      .replace(":webhook", resources.webhook)
+      .replace(":delivery", resources.delivery)
       .replace(":key", resources.key);
-    return call(api(target), { method, key, body, headers });
+    const sent = path.endsWith("/replay") ? { after: resources.event } : body;
+    return call(api(target), { method, key, body: sent, headers });
   };
 
   test("rejects missing, malformed and unknown keys", async () => {

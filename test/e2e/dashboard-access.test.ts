@@ -60,6 +60,7 @@ const SCOPES_OF_ROLE: Record<string, readonly string[]> = {
     "links:write",
     "links:delete",
     "domains:write",
+    "webhooks:read",
     "members:read",
   ],
   owner: [
@@ -73,6 +74,8 @@ const SCOPES_OF_ROLE: Record<string, readonly string[]> = {
     "domains:write",
     "keys:read",
     "keys:write",
+    "webhooks:read",
+    "webhooks:write",
     "members:read",
     "members:write",
   ],

@@ -59,6 +59,8 @@ const ALL_SCOPES = [
   "keys:write",
   "shares:read",
   "shares:write",
+  "webhooks:read",
+  "webhooks:write",
 ];
 
 const MINUTE_LIMIT = 1_000;
@@ -77,6 +79,7 @@ type Services = Partial<{
       | "tags"
       | "branding"
       | "views"
+      | "webhooks"
   ]: Partial<AppDeps[Name]>;
 }>;
 
@@ -143,6 +146,7 @@ export function createFakeApi(
     tags: completeService("tags", services.tags),
     branding: completeService("branding", services.branding),
     views: completeService("views", services.views),
+    webhooks: completeService("webhooks", services.webhooks),
     shared: completeService("shared", services.shared),
     shortUrl: SHORT_URL,
     isBehind: () => false,

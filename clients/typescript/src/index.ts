@@ -20,4 +20,13 @@ export type {
   SavedView,
   Share,
   Tag,
+  Webhook,
+  WebhookDelivery,
 } from "./types.ts";
+export {
+  type VerifyOptions,
+  verifyWebhook,
+  type WebhookEvent,
+  type WebhookHeaders,
+  WebhookVerificationError,
+} from "./verify-webhook.ts";

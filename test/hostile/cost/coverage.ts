@@ -19,6 +19,8 @@ export const REACHED_BOUNDS: ReadonlySet<string> = new Set([
 /** Sections of the page whose programs read no stranger's requests. */
 export const OTHER_SECTIONS: Readonly<Record<string, string>> = {
   "Dashboard and client": "They run on the machine of the user who chose the input.",
+  "Worker: receivers of webhooks":
+    "Only the receiver of a webhook reaches them: worker/webhooks/post.test.ts does.",
   "Local stack": "Only the product's own processes reach it.",
 };
 
@@ -89,6 +91,7 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
     api/passwords/hashing.ts fairWaitingPerKeyMax
     api/shares/service.ts SHARES_MAX
     api/views/service.ts VIEWS_MAX
+    api/webhooks/service.ts WEBHOOKS_MAX
     api/shares/reading.ts READS
     api/shares/read-budget.ts SAVED_MAX
     api/shares/read-budget.ts EARNED_PER_MINUTE
