@@ -47,6 +47,8 @@ const variables = z.object({
   CLICKHOUSE_URL: envUrl(["http", "https"]),
   /** Retention of single clicks in days, as configured for the worker's `migrate`; 0 for ever. */
   CLICKS_RETENTION_DAYS: envInteger(0, 0, 36_500),
+  /** Retention of events in days. */
+  EVENTS_RETENTION_DAYS: envInteger(30, 1, 3_650),
   /**
    * The URL that short links are served at, e.g. https://short.example.com; `short_url` is built
    * from it.

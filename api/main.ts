@@ -124,7 +124,7 @@ type SitesDeps = {
 /** Starts /v1 and, if it is configured, the dashboard. Returns their URLs. */
 function startSites(
   config: Config,
-  { common, analytics, live }: ReturnType<typeof createServices>,
+  { common, analytics, live, waits }: ReturnType<typeof createServices>,
   { sql, lifecycle, log, onFailure, isBehind, observe }: SitesDeps,
 ) {
   const deps = {
@@ -145,6 +145,7 @@ function startSites(
   if (dashboard !== undefined) lifecycle.onStop("dashboard", dashboard.stop);
   // Stops before the servers, which wait for their open connections.
   lifecycle.onStop("live streams", live.stop);
+  lifecycle.onStop("waits for events", waits.stop);
   return { url: app.server?.url.origin, dashboard_url: dashboard?.url };
 }
 

@@ -15,6 +15,7 @@ type Load = {
   passwords: { waiting(): number };
   poller: { links(): number };
   live: { count(): number };
+  waits: { count(): number };
 };
 
 type MetricsDeps = {
@@ -65,9 +66,10 @@ export function createMetrics({ feed, watch, images, replies }: MetricsDeps) {
     registry,
     observe,
     /** Registers the metrics of work other than requests. */
-    watchLoad({ passwords, poller, live }: Load): void {
+    watchLoad({ passwords, poller, live, waits }: Load): void {
       gauge("live_streams", "Open live streams of clicks", live.count);
       gauge("live_links", "Links that live streams follow; each is polled once", poller.links);
+      gauge("event_waits", "Requests that wait for events", waits.count);
       gauge("password_hashes_pending", "Passwords that wait to be hashed", passwords.waiting);
     },
   };

@@ -72,7 +72,11 @@ const READ_ONLY_TABLES = [
   "suspension_rule",
   "quotas",
   "plan_quotas",
+  "event_floors",
 ];
+
+/** Tables that processes add to, but do not change. */
+const APPENDED_TABLES = ["events"];
 
 /**
  * Throws an error that names the missing rights when the API lacks a right on one of its tables or
@@ -85,6 +89,7 @@ export async function requirePrivileges(sql: Sql): Promise<void> {
              when 'S' then has_sequence_privilege(oid, 'USAGE')
              else has_table_privilege(oid, 'SELECT')
               and (relname = any (${READ_ONLY_TABLES}::text[])
+                   or relname = any (${APPENDED_TABLES}::text[]) and has_table_privilege(oid, 'INSERT')
                    or has_table_privilege(oid, 'INSERT') and has_table_privilege(oid, 'UPDATE')
                       and has_table_privilege(oid, 'DELETE'))
            end as permitted

@@ -16,6 +16,8 @@ import { clicksRoutes } from "./clicks/routes.ts";
 import type { ClicksService } from "./clicks/service.ts";
 import { domainRoutes } from "./domains/routes.ts";
 import type { DomainService } from "./domains/service.ts";
+import { eventRoutes } from "./events/routes.ts";
+import type { EventService } from "./events/service.ts";
 import { createIdempotent } from "./idempotency/idempotent.ts";
 import { keyRoutes } from "./keys/routes.ts";
 import type { KeyService } from "./keys/service.ts";
@@ -47,6 +49,7 @@ export type ResourceServices = {
   branding: BrandingService;
   views: ViewService;
   webhooks: WebhookService;
+  events: EventService;
 };
 
 type ResourceRoutesDeps = ResourceServices & {
@@ -67,7 +70,7 @@ type Site = {
 
 export function resourceRoutes(deps: ResourceRoutesDeps, { auth, consumeMany, originOf }: Site) {
   const { stores, shortUrl, links, analytics, failures, clicks, domains, keys } = deps;
-  const { shares, tags, branding, views, webhooks } = deps;
+  const { shares, tags, branding, views, events, webhooks } = deps;
   const { listWindows, listQuotas } = stores;
   const idempotent = createIdempotent(stores.requests);
   return new Elysia()
@@ -85,5 +88,6 @@ export function resourceRoutes(deps: ResourceRoutesDeps, { auth, consumeMany, or
     .use(brandingRoutes({ auth, branding }))
     .use(viewRoutes({ auth, views }))
     .use(webhookRoutes({ auth, idempotent, webhooks }))
+    .use(eventRoutes({ auth, events }))
     .use(limitRoutes({ auth, listWindows, listQuotas }));
 }

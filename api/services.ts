@@ -16,6 +16,8 @@ import type { Config } from "./config.ts";
 import { createTxtReader } from "./domains/dns.ts";
 import { startProofChecks } from "./domains/proof-checks.ts";
 import { createDomainService } from "./domains/service.ts";
+import { createEventService } from "./events/service.ts";
+import { createEventWaits } from "./events/waits.ts";
 import type { LinkPublisher } from "./feed/link-publisher.ts";
 import { createUsedClicksReader } from "./feed/used-clicks.ts";
 import { createKeyService } from "./keys/service.ts";
@@ -25,6 +27,7 @@ import type { WorkBudget } from "./limits/work-budget.ts";
 import { startRepublishing } from "./links/republish/job.ts";
 import { createLinkService } from "./links/service.ts";
 import { requireDestination } from "./links/validation.ts";
+import { startEventMaintenance } from "./maintenance/events.ts";
 import { createPasswordHashing } from "./passwords/hashing.ts";
 import type { Sql } from "./postgres.ts";
 import { createSharedService } from "./shares/reading.ts";
@@ -66,11 +69,14 @@ export function createServices(deps: ServicesDeps) {
     });
   const analytics = analyticsFor(keys.isAlive);
   const branding = createBrandingService({ sql });
+  const waits = createEventWaits({ sql, log });
   return {
     /** Host names of the service's own short domain. */
     hosts,
     poller,
     live,
+    /** Requests that wait for events. */
+    waits,
     /** The analytics of callers with an API key. */
     analytics,
     /** What the API and the dashboard have in common. */
@@ -83,7 +89,7 @@ export function createServices(deps: ServicesDeps) {
       failures: createFailureService({ clickhouse, links, domains }),
       clicks: createClicksService({ clickhouse, analytics }),
       shares: createShareService({ sql, links, passwords }),
-      tags: createTagService({ sql, changedLinks }),
+      tags: createTagService({ sql, changedLinks, shortUrl: shortUrl.origin }),
       branding,
       views: createViewService({ sql }),
       webhooks: createWebhookService({
@@ -91,6 +97,7 @@ export function createServices(deps: ServicesDeps) {
         ownSecret: config.WEBHOOKS_SECRET,
         rules: createReceiverRules(config),
       }),
+      events: createEventService({ sql, waits }),
       shared: createSharedService({
         sql,
         analytics,
@@ -128,14 +135,23 @@ function createLinkServices(
     checkDestination: async (url) =>
       (await requireDestination(url, { destinationRules, domains })).original,
   });
+  const readUsedClicks = createUsedClicksReader(nats, log);
   const links = createLinkService({
     sql,
     feed,
     domains,
     destinationRules,
     passwords,
-    readUsedClicks: createUsedClicksReader(nats, log),
+    readUsedClicks,
   });
+  const stopMaintenance = startEventMaintenance({
+    sql,
+    readUsedClicks,
+    shortUrl: shortUrl.origin,
+    retentionDays: config.EVENTS_RETENTION_DAYS,
+    log,
+  });
+  lifecycle.onStop("events", stopMaintenance);
   lifecycle.onStop("proof checks", startProofChecks(domains, log));
   lifecycle.onStop("republishing", startRepublishing({ sql, feed, domains, log }));
   return { links, domains, hosts };

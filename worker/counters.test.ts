@@ -12,6 +12,7 @@ import {
   test,
 } from "bun:test";
 
+import { SYSTEM } from "../api/http/principal.ts";
 import type { ClickHouse } from "../shared/clicks/rollups.ts";
 import { newUuid, type Uuid } from "../shared/ids.ts";
 import { createLog } from "../shared/log.ts";
@@ -96,7 +97,12 @@ const start = () =>
 const clicked = (...links: readonly Uuid[]) => links.map((linkId) => ({ linkId, lastClick: 0 }));
 
 async function addLink(): Promise<Uuid> {
-  const owner = { accountId: await postgres.addAccount(), mode: "live" as const, plan: "pro" };
+  const owner = {
+    accountId: await postgres.addAccount(),
+    mode: "live" as const,
+    plan: "pro",
+    actor: SYSTEM,
+  };
   const { link } = await postgres.links.create(owner, newUuid(), { url: "https://example.com/" });
   return link.id;
 }

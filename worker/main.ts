@@ -19,7 +19,7 @@ import { answerStatus } from "../shared/status-responder.ts";
 import { watchReplicas } from "../shared/stream-replicas.ts";
 import { type Geo, openGeo } from "../shared/visitors/geo.ts";
 import { parseAgent } from "../shared/visitors/user-agent.ts";
-import { createBatchLog } from "./batches/clickhouse-log.ts";
+import { createBatchLog, createManifestReader } from "./batches/clickhouse-log.ts";
 import { findStored, readHistory, readRows } from "./batches/clicks-table.ts";
 import { createRepairs, type Repairs } from "./batches/repair.ts";
 import { checks, migrateChecks } from "./checks.ts";
@@ -32,6 +32,7 @@ import { type Counters, startCounters } from "./counters.ts";
 import { watchDiskRoom } from "./disk-room.ts";
 import { createEnricher } from "./enrich/rows.ts";
 import { createVisitorHash } from "./enrich/visitor.ts";
+import { type ClickRecorder, startClickRecorder } from "./events/recorder.ts";
 import { startFailureIntake } from "./failures/intake.ts";
 import { insertReport } from "./failures/store.ts";
 import { updateDatabase } from "./geoip-update.ts";
@@ -54,7 +55,8 @@ async function runWorker(): Promise<void> {
   const counters = startCounters({ sql, clickhouse, log });
   lifecycle.onStop("counters", () => counters.stop());
   const repairs = createRepairs({ sql, clickhouse, log, onRebuilt: counters.correct });
-  const parts = { clickhouse, nats, geo, counters, repairs, metrics, log };
+  const recorder = startRecorder(config, clickhouse, lifecycle, log);
+  const parts = { clickhouse, nats, geo, counters, recorder, repairs, metrics, log };
   const consumer = startConfiguredConsumer(config, parts);
   lifecycle.onStop("consumer", () => consumer.stop());
   const comparing = openClickHouse(config.CLICKHOUSE_URL, COMPARISON_TIMEOUT_MS);
@@ -86,8 +88,7 @@ async function runWorker(): Promise<void> {
   lifecycle.onStop("disk watch", room.stop);
 
   const webhooks = startWebhooks({ config, lifecycle, metrics, log });
-
-  metrics.watch({ consumer, counters, audit, geo, failureReports, replies });
+  metrics.watch({ consumer, counters, recorder, audit, geo, failureReports, replies });
   const health = {
     readiness: () => ({
       process: lifecycle.stopping() ? "stopping" : "ok",
@@ -133,11 +134,40 @@ function openConnections(config: Config, lifecycle: Lifecycle, log: Log) {
   return { clickhouse, sql, nats };
 }
 
+/** Starts recording clicks as events, on a connection of its own. */
+function startRecorder(
+  config: Config,
+  clickhouse: ReturnType<typeof openClickHouse>,
+  lifecycle: Lifecycle,
+  log: Log,
+): ClickRecorder {
+  const sql = openLedger(config);
+  lifecycle.onStop("postgres of the ledger", () => sql.end({ timeout: 2 }));
+  const recorder = startClickRecorder({
+    sql,
+    readManifests: createManifestReader(clickhouse),
+    readRows: (segments, span) => readRows(clickhouse, segments, span),
+    log,
+  });
+  lifecycle.onStop("click events", recorder.stop);
+  return recorder;
+}
+
+const openLedger = (config: Config) =>
+  openPrimary(config.DATABASE_URL, {
+    max: 1,
+    connect_timeout: 2,
+    backoff: () => 1,
+    onnotice: () => undefined,
+    connection: { application_name: "shorthop-worker-events" },
+  });
+
 type ConsumerParts = {
   clickhouse: ReturnType<typeof openClickHouse>;
   nats: Nats;
   geo: Geo;
   counters: Counters;
+  recorder: ClickRecorder;
   repairs: Repairs;
   metrics: ReturnType<typeof createMetrics>;
   log: Log;
@@ -146,7 +176,7 @@ type ConsumerParts = {
 /** Starts the consumer, which stores clicks while this worker is their owner. */
 const startConfiguredConsumer = (
   config: Config,
-  { clickhouse, nats, geo, counters, repairs, metrics, log }: ConsumerParts,
+  { clickhouse, nats, geo, counters, recorder, repairs, metrics, log }: ConsumerParts,
 ): Consumer =>
   startConsumer({
     nats: nats.connection,
@@ -171,7 +201,11 @@ const startConfiguredConsumer = (
     },
     repair: repairs.repair,
     onStored: counters.touch,
-    onTakenOver: counters.recount,
+    onRows: recorder.add,
+    onTakenOver(place) {
+      counters.recount();
+      recorder.takeOver(place);
+    },
     onBatch: metrics.observeBatch,
     count: metrics.count,
   });

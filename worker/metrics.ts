@@ -6,6 +6,7 @@ import type { ConsistencyCheck } from "./consistency-check.ts";
 import type { CountOutcome } from "./consumer/acknowledger.ts";
 import type { Consumer } from "./consumer/consumer.ts";
 import type { Counters } from "./counters.ts";
+import type { ClickRecorder } from "./events/recorder.ts";
 import type { Deliverer } from "./webhooks/deliverer.ts";
 import type { Outcome } from "./webhooks/results.ts";
 
@@ -16,6 +17,7 @@ const AGE_BUCKETS = [0.25, 0.5, 1, 2, 3, 5, 10, 30, 60, 300, 3_600];
 type MetricSources = {
   consumer: Consumer;
   counters: Counters;
+  recorder: ClickRecorder;
   audit: ConsistencyCheck;
   geo: Geo;
   failureReports: () => Record<string, number>;
@@ -32,6 +34,7 @@ export function createMetrics() {
     /** Registers the metrics of the worker's parts. */
     watch(sources: MetricSources): void {
       watchOwner(metrics, sources);
+      watchRecorder(metrics, sources);
       watchConsistency(metrics, sources);
       watchFailureReports(metrics, sources);
       watchGeo(metrics, sources);
@@ -57,6 +60,13 @@ function countOutcomes({ counter, counterBy }: ProcessMetrics) {
       if (outcome !== "duplicate") clicks[outcome] += clickCount;
     }) satisfies CountOutcome,
   };
+}
+
+function watchRecorder({ gauge, counter }: ProcessMetrics, { recorder }: MetricSources): void {
+  const help = "Events of clicks that were written, some of them again after a takeover";
+  counter("click_events_total", help, recorder.written);
+  const waitingHelp = "Batches of clicks whose events are not written yet";
+  gauge("click_event_batches_pending", waitingHelp, recorder.waiting);
 }
 
 function measureBatches({ histogram }: ProcessMetrics) {

@@ -5,6 +5,8 @@ import type postgres from "postgres";
 const PRIVILEGES = {
   link_counters: ["SELECT", "UPDATE"],
   events: ["SELECT", "INSERT"],
+  event_readers: ["SELECT"],
+  event_progress: ["SELECT", "UPDATE"],
   webhooks: ["SELECT"],
   webhook_deliveries: ["SELECT", "INSERT", "UPDATE"],
 };

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, setSystemTime, test } from "bun:test";
 
+import { SYSTEM } from "../http/principal.ts";
 import type { Call } from "../http/request-context.ts";
 import {
   createAnonymousLimit,
@@ -27,7 +28,14 @@ const NETWORK_REFUSALS_MAX = 1_000;
 
 const GRANTED: AuthorizationResult = {
   verdict: "ok",
-  principal: { callerId: "k", accountId: "a", mode: "live", scopes: [], plan: "free" },
+  principal: {
+    callerId: "k",
+    actor: SYSTEM,
+    accountId: "a",
+    mode: "live",
+    scopes: [],
+    plan: "free",
+  },
   now: 0,
   suspendedUntil: null,
   windows: [{ name: "minute", limit: 60, seconds: 60, used: 1, resetsAt: 60_000 }],

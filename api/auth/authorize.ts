@@ -63,6 +63,7 @@ function toBatchResult(row: AuthorizationRow, verdict: Verdict, rule: AccessRule
     granted: row.granted,
     principal: {
       callerId: row.key_id,
+      actor: { type: "api_key", id: row.key_id },
       accountId: row.account_id,
       mode: row.mode,
       scopes: row.scopes,

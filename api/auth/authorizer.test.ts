@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
+import { SYSTEM } from "../http/principal.ts";
 import type { AccessRule } from "./access-rules.ts";
 import { generateKey } from "./api-key.ts";
 import type { BatchResult } from "./authorize.ts";
@@ -21,7 +22,14 @@ function createWindow(limit: number) {
     return {
       verdict: granted === 0 && cost > 0 ? "limited" : "ok",
       granted,
-      principal: { callerId: "k", accountId: "a", mode: "live", scopes: [], plan: "free" },
+      principal: {
+        callerId: "k",
+        actor: SYSTEM,
+        accountId: "a",
+        mode: "live",
+        scopes: [],
+        plan: "free",
+      },
       now: 0,
       suspendedUntil: null,
       windows: [{ name: "minute", limit, seconds: 60, used, resetsAt: 60_000 }],

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 
+import { SYSTEM } from "../http/principal.ts";
 import type { AccessRule } from "./access-rules.ts";
 import type { AuthorizationResult } from "./authorize.ts";
 import { createRejectionCache, type RejectionCache } from "./rejection-cache.ts";
@@ -15,6 +16,7 @@ const limited = (name: string, resetsInMs: number, now: number): AuthorizationRe
   verdict: "limited",
   principal: {
     callerId: "k",
+    actor: SYSTEM,
     accountId: "a",
     mode: "live",
     scopes: ["links:write", "links:read"],

@@ -24,7 +24,7 @@ const MEMBER: readonly Permission[] = [
 const PERMISSIONS: Readonly<Record<Role, readonly Permission[]>> = {
   viewer: VIEWER,
   member: MEMBER,
-  owner: [...MEMBER, "keys:read", "keys:write", "webhooks:write", "members:write"],
+  owner: [...MEMBER, "keys:read", "keys:write", "webhooks:write", "members:write", "events:read"],
 };
 
 export const permissionsOf = (role: Role): readonly Permission[] => PERMISSIONS[role];

@@ -137,7 +137,8 @@ function addRemoval(users: Command, withDatabase: WithDatabase): void {
     .option("--json", "print JSON", false)
     .action((options: { email: string; json: boolean }) =>
       withDatabase(async (sql) => {
-        mustExist(await openUsers(sql).remove(options.email), "user");
+        const members = createMemberService({ sql, users: openUsers(sql) });
+        mustExist(await members.removeUsers(options.email), "user");
         print(options.json, { email: options.email, removed: true });
       }),
     );

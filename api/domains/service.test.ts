@@ -9,7 +9,7 @@ import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { createLog } from "../../shared/log.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
-import type { AccountScope, Writer } from "../http/principal.ts";
+import { type AccountScope, SYSTEM, type Writer } from "../http/principal.ts";
 import { createChangedLinks } from "../limits/changed-links.ts";
 import { startRepublishing } from "../links/republish/job.ts";
 import { createLinkService, type LinkService } from "../links/service.ts";
@@ -75,6 +75,7 @@ async function addDomain() {
     accountId: await postgres.addAccount(),
     mode: "live",
     plan: "free",
+    actor: SYSTEM,
   };
   const host = `d${++added}.example.com`;
   const { id } = await domains.create(owner, newUuid(), host);
@@ -229,6 +230,7 @@ async function prove(host: string) {
     accountId: await postgres.addAccount(),
     mode: "live",
     plan: "free",
+    actor: SYSTEM,
   };
   const { id, verification_value } = await domains.create(owner, newUuid(), host);
   txt.set(`_shorthop.${host}`, [verification_value]);
@@ -281,6 +283,7 @@ describe("a proof", () => {
       accountId: await postgres.addAccount(),
       mode: "live",
       plan: "pro",
+      actor: SYSTEM,
     };
     const early = await domains.create(next, newUuid(), old.host).catch((error: unknown) => error);
     expect(early).toMatchObject({ reason: "domain_taken" });

@@ -3,11 +3,14 @@ import { randomBytes } from "node:crypto";
 
 import type { ChangeDomainBody } from "../../shared/contracts/domain-settings.ts";
 import type { Uuid } from "../../shared/ids.ts";
+import { changesBetween } from "../events/changes.ts";
+import { recordEvents } from "../events/record.ts";
 import { ApiError, invalidField, notFound } from "../http/errors.ts";
 import { type ListPart, type ListRequest, readPart } from "../http/pagination.ts";
-import type { AccountScope, Writer } from "../http/principal.ts";
+import type { AccountScope, Author, Writer } from "../http/principal.ts";
 import type { WorkBudget } from "../limits/work-budget.ts";
 import { isForeignKeyViolation, isUniqueViolation, type Sql } from "../postgres.ts";
+import { domainEvent, domainFields } from "./events.ts";
 import { parseDomain } from "./host.ts";
 import type { DomainRow } from "./model.ts";
 import { enqueueNotice, enqueueRemoval, hasNotice } from "./notices.ts";
@@ -63,14 +66,14 @@ export const createDomainService = (deps: DomainServiceDeps) => ({
 
 /** What an owner does with a domain. */
 const createOwnerOperations = (deps: DomainServiceDeps) => ({
-  create: (owner: AccountScope, id: Uuid, text: string) => createDomain(deps, owner, id, text),
+  create: (owner: Author, id: Uuid, text: string) => createDomain(deps, owner, id, text),
   get: (owner: AccountScope, id: Uuid | undefined) => getDomain(deps.sql, owner, id),
   /** Verifies one of the owner's domains: see `verification.ts`. Throws also `not_found`. */
-  verify: async (owner: AccountScope, id: Uuid | undefined) =>
-    await verifyDomain(deps, await getDomain(deps.sql, owner, id)),
+  verify: async (owner: Author, id: Uuid | undefined) =>
+    await verifyDomain(deps, owner, await getDomain(deps.sql, owner, id)),
   update: (owner: Writer, id: Uuid | undefined, body: ChangeDomainBody) =>
     changeDomain(deps, owner, id, body),
-  remove: (owner: AccountScope, id: Uuid | undefined) => removeDomain(deps, owner, id),
+  remove: (owner: Author, id: Uuid | undefined) => removeDomain(deps, owner, id),
   requireVerified: (owner: AccountScope, text: string) => requireVerified(deps.sql, owner, text),
 });
 
@@ -115,7 +118,7 @@ const createHostLookups = (sql: Sql) => ({
  */
 async function createDomain(
   { sql, ownHosts }: DomainServiceDeps,
-  owner: AccountScope,
+  owner: Author,
   id: Uuid,
   text: string,
 ): Promise<DomainRow> {
@@ -127,7 +130,11 @@ async function createDomain(
   if (holder !== undefined && !isStale(holder.missingSince)) throw domainTaken(host);
   const verificationValue = `shorthop-verification=${randomBytes(20).toString("hex")}`;
   try {
-    return await insertDomain(sql, { ...owner, id, host, verificationValue });
+    return await sql.begin(async (transaction) => {
+      const row = await insertDomain(transaction, { ...owner, id, host, verificationValue });
+      await recordEvents(transaction, owner, [domainEvent("domain.created", row)]);
+      return row;
+    });
   } catch (error) {
     // An earlier attempt of the same request may have committed the domain.
     const existing = await findDomain(sql, owner, id);
@@ -176,6 +183,8 @@ async function changeDomain(
       changed.switching = true;
     }
     await updateDomain(transaction, changed);
+    const changes = changesBetween(domainFields(old), domainFields(changed));
+    await recordEvents(transaction, owner, [domainEvent("domain.updated", changed, changes)]);
     return { row: changed, entries: await enqueueNotice(transaction, changed) };
   });
   return { row, propagated: await feed.publish(entries) };
@@ -199,7 +208,7 @@ async function checkUrl(
 /** Removes a domain; throws `not_found`, and `domain_in_use` while it has links. */
 async function removeDomain(
   { sql, feed }: DomainServiceDeps,
-  owner: AccountScope,
+  owner: Author,
   id: Uuid | undefined,
 ): Promise<void> {
   const row = await getDomain(sql, owner, id);
@@ -209,6 +218,8 @@ async function removeDomain(
       const removal =
         locked !== undefined && hasNotice(locked) ? await enqueueRemoval(transaction, locked) : [];
       await deleteDomain(transaction, row.id);
+      if (locked !== undefined)
+        await recordEvents(transaction, owner, [domainEvent("domain.deleted", locked)]);
       return removal;
     });
     await feed.publish(entries);

@@ -28,7 +28,7 @@ export type NewDomain = AccountScope & { id: Uuid; host: string; verificationVal
  * Inserts a pending domain. A domain that the owner already has violates `domains_by_account`.
  * Throws `quota_exceeded` when the account has reached its maximum.
  */
-export async function insertDomain(sql: Sql, domain: NewDomain): Promise<DomainRow> {
+export async function insertDomain(sql: Transaction, domain: NewDomain): Promise<DomainRow> {
   const [{ granted, allowed, ...row }] = await sql<[Claim & DomainRow]>`
     with quota as materialized (
       select granted, allowed from claim_quota(${domain.accountId}, ${domain.mode}, 'domains')
@@ -146,9 +146,9 @@ export async function markVerified(
 export async function lockVerified(
   transaction: Transaction,
   host: string,
-): Promise<DomainRow | undefined> {
-  const [row] = await transaction<DomainRow[]>`
-    select ${transaction(COLUMNS)} from domains where host = ${host} and verified_at is not null for update`;
+): Promise<(DomainRow & Pick<AccountScope, "mode">) | undefined> {
+  const [row] = await transaction<(DomainRow & Pick<AccountScope, "mode">)[]>`
+    select mode, ${transaction(COLUMNS)} from domains where host = ${host} and verified_at is not null for update`;
   return row;
 }
 

@@ -2,14 +2,18 @@
  * Proofs that an account owns a domain: the TXT records of verified domains and of those to verify.
  */
 import { DAY_MS } from "../../shared/durations.ts";
+import { recordEvents } from "../events/record.ts";
 import type { LinkPublisher } from "../feed/link-publisher.ts";
 import { ApiError } from "../http/errors.ts";
+import { type Actor, type Author, OPERATOR, SYSTEM } from "../http/principal.ts";
 import { isUniqueViolation, type Sql, type Transaction } from "../postgres.ts";
 import type { ReadTxt } from "./dns.ts";
+import { domainEvent } from "./events.ts";
 import { type DomainRow, verificationName } from "./model.ts";
 import { enqueueNotice, enqueueRemoval, hasNotice } from "./notices.ts";
 import {
   claimDueProofs,
+  lockDomain,
   lockVerified,
   markReleased,
   markVerified,
@@ -35,6 +39,7 @@ export type VerificationDeps = {
  */
 export async function verifyDomain(
   { sql, readTxt, feed }: VerificationDeps,
+  owner: Author,
   row: DomainRow,
 ): Promise<{ row: DomainRow; problem: string | null }> {
   if (row.verified_at !== null) return { row, problem: null };
@@ -48,7 +53,9 @@ export async function verifyDomain(
     return { row, problem };
   }
   try {
-    const { verified, entries } = await sql.begin((transaction) => take(transaction, row, records));
+    const { verified, entries } = await sql.begin((transaction) =>
+      take(transaction, owner, row, records),
+    );
     await feed.publish(entries);
     return { row: verified, problem: null };
   } catch (error) {
@@ -60,18 +67,39 @@ export async function verifyDomain(
  * Marks a domain as verified. Takes it from an account whose proof is stale and missing from the
  * records.
  */
-async function take(transaction: Transaction, row: DomainRow, records: readonly string[]) {
+async function take(
+  transaction: Transaction,
+  owner: Author,
+  row: DomainRow,
+  records: readonly string[],
+) {
   const holder = await lockVerified(transaction, row.host);
   const isDisplaced =
     holder !== undefined &&
     holder.id !== row.id &&
     isStale(holder.missing_since) &&
     !records.includes(holder.verification_value);
-  if (isDisplaced) await markReleased(transaction, holder.id);
+  if (isDisplaced) await displace(transaction, holder, SYSTEM);
+  // Another request may have verified it just now.
+  const before = await lockDomain(transaction, owner, row.id);
   const verified = (await markVerified(transaction, row.id)) ?? row;
+  if (before?.verified_at === null)
+    await recordEvents(transaction, owner, [domainEvent("domain.verified", verified)]);
   // Publishes a notice if the previous account had settings, or this account has earlier ones.
   const isChanged = isDisplaced || hasNotice(verified);
   return { verified, entries: isChanged ? await enqueueNotice(transaction, verified) : [] };
+}
+
+/** Takes a domain from the account that has verified it, and tells the account so. */
+async function displace(
+  transaction: Transaction,
+  holder: NonNullable<Awaited<ReturnType<typeof lockVerified>>>,
+  actor: Actor,
+): Promise<void> {
+  await markReleased(transaction, holder.id);
+  const released = { ...holder, verified_at: null, missing_since: null, switching: false };
+  const author = { accountId: holder.account_id, mode: holder.mode, actor };
+  await recordEvents(transaction, author, [domainEvent("domain.displaced", released)]);
 }
 
 /**
@@ -82,7 +110,7 @@ export async function releaseHost({ sql, feed }: VerificationDeps, host: string)
   const entries = await sql.begin(async (transaction) => {
     const holder = await lockVerified(transaction, host);
     if (holder === undefined) return undefined;
-    await markReleased(transaction, holder.id);
+    await displace(transaction, holder, OPERATOR);
     return await enqueueRemoval(transaction, holder);
   });
   if (entries === undefined) return false;

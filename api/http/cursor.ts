@@ -19,15 +19,19 @@ export const cursorParameter = (description = "The `next_cursor` of the previous
 export const writeCursor = (position: unknown): string =>
   Buffer.from(JSON.stringify(position)).toString("base64url");
 
-/** Decodes a cursor; undefined without one. Throws `invalid_request` for an invalid cursor. */
+/**
+ * Decodes the cursor of a parameter; undefined without one. Throws `invalid_request` for an invalid
+ * cursor.
+ */
 export function readCursor<Position>(
   schema: z.ZodType<Position>,
   text: string | undefined,
+  parameter = "starting_after",
 ): Position | undefined {
   if (text === undefined) return undefined;
   try {
     return schema.parse(JSON.parse(Buffer.from(text, "base64url").toString()));
   } catch {
-    throw invalidField("starting_after", "must be the next_cursor of this list in the same order");
+    throw invalidField(parameter, "must be the next_cursor of this list in the same order");
   }
 }

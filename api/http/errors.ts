@@ -32,6 +32,7 @@ export const ERRORS = {
   aliases_collide: [409, "Aliases of the domain differ only in case; the message names some."],
   link_taken_down: [409, "An operator has taken the link down: it keeps its alias."],
   conflict: [409, "A concurrent request changed the same resource."],
+  cursor_expired: [410, "Events after the cursor have been deleted."],
   precondition_failed: [412, "The link is no longer at the version in `If-Match`."],
   payload_too_large: [413, "The body is larger than 1 MiB."],
   unsupported_media_type: [415, "The body is not declared as JSON in UTF-8."],

@@ -5,11 +5,24 @@ import type { Uuid } from "../../shared/ids.ts";
 /** The account and mode that data belongs to. An account's live and test data are separate. */
 export type AccountScope = { accountId: Uuid; mode: Mode };
 
-/** The owner of data who changes it. The plan says how much work the account may cause. */
-export type Writer = AccountScope & Pick<Principal, "plan">;
+/** Who causes a change, as events of the ledger say. */
+export type Actor =
+  | { type: "api_key" | "user"; id: Uuid }
+  /** The operator's command line, or Shorthop itself as time passes. */
+  | { type: "operator" | "system" };
+
+export const OPERATOR = { type: "operator" } as const satisfies Actor;
+
+export const SYSTEM = { type: "system" } as const satisfies Actor;
+
+/** The owner of data, and who changes it. */
+export type Author = AccountScope & { actor: Actor };
+
+/** As {@link Author}. The plan says how much work the account may cause. */
+export type Writer = Author & Pick<Principal, "plan">;
 
 /** An authenticated caller. */
-export type Principal = AccountScope & {
+export type Principal = Author & {
   /** The id of the API key, or of the dashboard session. */
   callerId: Uuid;
   scopes: readonly string[];

@@ -3,12 +3,13 @@ import { SCOPES } from "../../shared/contracts/key-schemas.ts";
 import type { Mode } from "../../shared/contracts/link-record.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { generateKey } from "../auth/api-key.ts";
+import { type NewEvent, recordEvents, toJson } from "../events/record.ts";
 import { futureInstant } from "../http/common-schemas.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import { type ListPart, type ListRequest, readPart } from "../http/pagination.ts";
-import type { Principal } from "../http/principal.ts";
+import { type Actor, OPERATOR, type Principal } from "../http/principal.ts";
 import type { Sql, Transaction } from "../postgres.ts";
-import type { CreateKeyBody, KeyRow } from "./model.ts";
+import { type CreateKeyBody, type KeyRow, toKeyResponse } from "./model.ts";
 import {
   claimKey,
   countKeys,
@@ -62,8 +63,8 @@ const createCallerOperations = (sql: Sql) => ({
 
   /** Revokes a key permanently, from the next request on. */
   async revoke(grantor: Grantor, id: Uuid | undefined): Promise<void> {
-    const { id: found } = await getKey(sql, grantor, id);
-    await revokeKey(sql, found, 0);
+    const key = await getKey(sql, grantor, id);
+    await revoke(sql, key, grantor.actor);
   },
 
   /**
@@ -74,7 +75,7 @@ const createCallerOperations = (sql: Sql) => ({
   async rotate(grantor: Grantor, id: Uuid | undefined, graceSeconds: number): Promise<CreatedKey> {
     const old = await getKey(sql, grantor, id);
     requireScopes(grantor, old.scopes);
-    return await replaceKey(sql, old, graceSeconds, grantor.callerId);
+    return await replaceKey(sql, old, graceSeconds, grantor);
   },
 });
 
@@ -84,7 +85,12 @@ function createOperatorOperations(sql: Sql) {
    * Creates a key for an account, without a quota; throws `not_found` when there is no such
    * account.
    */
-  const createAny = (key: NewApiKey): Promise<CreatedKey> => add(sql, key, null);
+  const createAny = (key: NewApiKey): Promise<CreatedKey> =>
+    sql.begin(async (sql) => {
+      const created = await add(sql, key, null);
+      await recordKey(sql, OPERATOR, created.row, "key.created");
+      return created;
+    });
 
   return {
     createAny,
@@ -100,12 +106,16 @@ function createOperatorOperations(sql: Sql) {
       return lists.flat();
     },
     /** Revokes a key of any account. Returns false when there is no such key. */
-    revokeAny: (id: Uuid): Promise<boolean> => revokeKey(sql, id, 0),
+    async revokeAny(id: Uuid): Promise<boolean> {
+      const key = await findKey(sql, id);
+      if (key !== undefined) await revoke(sql, key, OPERATOR);
+      return key !== undefined;
+    },
     /** Rotates a key of any account. Throws `not_found`. */
     async rotateAny(id: Uuid, graceSeconds: number): Promise<CreatedKey> {
       const old = await findKey(sql, id);
       if (old === undefined) throw notFound("key");
-      return await replaceKey(sql, old, graceSeconds, null);
+      return await replaceKey(sql, old, graceSeconds, { callerId: null, actor: OPERATOR });
     },
   };
 }
@@ -128,8 +138,41 @@ async function createKey(sql: Sql, grantor: Grantor, body: CreateKeyBody): Promi
   };
   return await sql.begin(async (sql) => {
     await claimKey(sql, grantor);
-    return await add(sql, key, grantor.callerId);
+    const created = await add(sql, key, grantor.callerId);
+    await recordKey(sql, grantor.actor, created.row, "key.created");
+    return created;
   });
+}
+
+/** Revokes a key, and records it unless it has been revoked already. */
+async function revoke(sql: Sql, { id }: KeyRow, actor: Actor): Promise<void> {
+  await sql.begin(async (sql) => {
+    const before = await lockKey(sql, id);
+    const after = await revokeKey(sql, id, 0);
+    if (before === undefined || after === undefined) return;
+    const isRevoked = before.revoked_at !== null && before.revoked_at <= new Date();
+    if (!isRevoked) await recordKey(sql, actor, after, "key.revoked");
+  });
+}
+
+/** Records what happened to a key; of a rotation, the new key and the one it replaces. */
+async function recordKey(
+  sql: Transaction,
+  actor: Actor,
+  row: KeyRow,
+  type: "key.created" | "key.rotated" | "key.revoked",
+  replaced?: KeyRow,
+): Promise<void> {
+  const { last_used_at: _, ...key } = toKeyResponse(row);
+  const event: NewEvent = {
+    type,
+    objectId: row.id,
+    data: toJson({
+      key,
+      ...(replaced === undefined ? {} : { replaces: toKeyResponse(replaced).id }),
+    }),
+  };
+  await recordEvents(sql, { accountId: row.account_id, mode: row.mode, actor }, [event]);
 }
 
 /** Finds a key of the caller's account and mode; throws `not_found`. */
@@ -143,7 +186,7 @@ async function replaceKey(
   sql: Sql,
   old: KeyRow,
   graceSeconds: number,
-  grantorId: Uuid | null,
+  grantor: { callerId: Uuid | null; actor: Actor },
 ): Promise<CreatedKey> {
   if (old.revoked_at !== null) {
     throw new ApiError("invalid_request", "The key has been revoked or rotated already.");
@@ -161,8 +204,9 @@ async function replaceKey(
       throw new ApiError("conflict", "The key was revoked or rotated by another request just now.");
     }
     // Before the old key is revoked: it may be the caller, which must still be valid to grant.
-    const created = await add(sql, key, grantorId);
+    const created = await add(sql, key, grantor.callerId);
     await revokeKey(sql, old.id, graceSeconds);
+    await recordKey(sql, grantor.actor, created.row, "key.rotated", old);
     return created;
   });
 }

@@ -88,18 +88,19 @@ export async function countKeys(sql: Sql, { accountId, mode }: AccountScope): Pr
 
 /**
  * Revokes a key `graceSeconds` from now, by the database's clock. Never postpones an earlier
- * revocation. Returns false when there is no such key.
+ * revocation. Returns undefined when there is no such key.
  */
 export async function revokeKey(
-  sql: Sql | Transaction,
+  sql: Transaction,
   id: Uuid,
   graceSeconds: number,
-): Promise<boolean> {
-  const rows = await sql`
+): Promise<KeyRow | undefined> {
+  const [row] = await sql<KeyRow[]>`
     update api_keys
        set revoked_at = least(revoked_at, clock_timestamp() + make_interval(secs => ${graceSeconds}))
-     where id = ${id} returning id`;
-  return rows.length === 1;
+     where id = ${id}
+    returning id, account_id, name, mode, prefix, scopes, created_at, last_used_at, expires_at, revoked_at`;
+  return row;
 }
 
 /** Whether a key is neither revoked nor expired, and its account is not suspended. */

@@ -1,14 +1,16 @@
 /** Updates and deletes links, one or many, in one transaction. */
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
 import type { Uuid } from "../../shared/ids.ts";
+import { recordEvents } from "../events/record.ts";
 import { addToOutbox, type OutboxEntry } from "../feed/outbox.ts";
 import { notFound, unavailable } from "../http/errors.ts";
 import type { RequireVersion } from "../http/etag.ts";
-import type { AccountScope, Writer } from "../http/principal.ts";
+import type { AccountScope, Author, Writer } from "../http/principal.ts";
 import type { Transaction } from "../postgres.ts";
 import { lockAliasesAndDrawVersions } from "./alias-locks.ts";
-import type { LinkServiceDeps } from "./deps.ts";
+import type { ChangeDeps, LinkServiceDeps } from "./deps.ts";
 import { shareLookups } from "./domain-lookups.ts";
+import { changeEvent } from "./events.ts";
 import type { LinkRow, UpdateLinkBody } from "./model.ts";
 import { conflictError, createNameClaims, isNameTaken, requestedNames } from "./names.ts";
 import { chargePasswords } from "./passwords.ts";
@@ -61,8 +63,8 @@ export async function updateLinks(
  * link fails with `not_found`, `link_taken_down` and `precondition_failed`.
  */
 export const deleteLinks = async (
-  deps: Pick<LinkServiceDeps, "sql" | "feed">,
-  owner: AccountScope,
+  deps: ChangeDeps,
+  owner: Author,
   deletions: readonly (Target | Failure)[],
 ): Promise<LinkResults> =>
   await changeLinks(
@@ -81,8 +83,8 @@ type LockedChange = { index: number; old: LinkRow; row: LinkRow | undefined };
 const ATTEMPTS_MAX = 5;
 
 async function changeLinks(
-  { sql, feed }: Pick<LinkServiceDeps, "sql" | "feed">,
-  owner: AccountScope,
+  { sql, feed, destinationRules }: ChangeDeps,
+  owner: Author,
   changes: readonly (Change | Failure)[],
 ): Promise<LinkResults> {
   let failure: unknown;
@@ -91,7 +93,8 @@ async function changeLinks(
     try {
       const entries = await sql.begin(async (transaction) => {
         const locked = await lockChanges(transaction, owner, changes, results);
-        return await writeChanges(transaction, owner, locked, results);
+        const free = await writeChanges(transaction, owner, locked, results);
+        return await publishChanges(transaction, owner, free, destinationRules.shortUrl.href);
       });
       return { results, propagated: await feed.publish(entries) };
     } catch (error) {
@@ -149,34 +152,52 @@ function applyChange({ requireVersion, apply }: Change, old: LinkRow): LinkRow |
   return row;
 }
 
+/** A change that was written: the new state has its version; undefined for a deleted link. */
+type WrittenChange = { old: LinkRow; row: LinkRow | undefined; version: number };
+
 /**
- * Writes the changes whose names are free, and their records to the outbox; writes all outcomes
- * into `results`. Returns the entries to publish.
+ * Writes the changes whose names are free, and returns them; writes all outcomes into `results`.
  */
 async function writeChanges(
   transaction: Transaction,
   owner: AccountScope,
   changes: readonly LockedChange[],
   results: LinkResult[],
-): Promise<OutboxEntry[]> {
+): Promise<WrittenChange[]> {
   if (changes.length === 0) return [];
   const names = changes.flatMap(({ old, row }) => [old, row ?? old].map(shortLinkOf));
   const versions = await lockAliasesAndDrawVersions(transaction, names, changes.length);
   const free = await dropTaken(transaction, owner, changes, results);
-  const records: LinkRecord[] = [];
-  const [updated, deleted]: [LinkRow[], Uuid[]] = [[], []];
-  for (const [i, { index, old, row: changed }] of free.entries()) {
+  const written = free.map(({ index, old, row: changed }, i) => {
     const version = versions[i] ?? 0;
     const row = changed && { ...changed, version };
     results[index] = { link: row ?? old };
-    if (row === undefined) deleted.push(old.id);
-    else updated.push(row);
-    // Another account may own the domain by now.
-    if (old.served) records.push(...recordsOf(old, row, version));
-  }
+    return { old, row, version };
+  });
+  const updated = written.flatMap(({ row }) => row ?? []);
+  const deleted = written.flatMap(({ old, row }) => (row === undefined ? old.id : []));
   if (updated.length > 0) await updateLinkRows(transaction, updated);
   if (deleted.length > 0) await deleteLinkRows(transaction, deleted);
-  return await addToOutbox(transaction, records);
+  return written;
+}
+
+/** Adds the records of changes to the outbox, and their events to the ledger. */
+async function publishChanges(
+  transaction: Transaction,
+  owner: Author,
+  changes: readonly WrittenChange[],
+  shortUrl: string,
+): Promise<OutboxEntry[]> {
+  // Another account may own the domain by now.
+  const records = changes.flatMap(({ old, row, version }) =>
+    old.served ? recordsOf(old, row, version) : [],
+  );
+  const events = changes.map(({ old, row }) => changeEvent(old, row, shortUrl));
+  const [entries] = await Promise.all([
+    addToOutbox(transaction, records),
+    recordEvents(transaction, owner, events),
+  ]);
+  return entries;
 }
 
 /** The records of a change. A short link that the link no longer has gets the same version. */

@@ -1,14 +1,15 @@
 /** Creates links, one or many, with one statement. */
 import { toMessage } from "../../shared/contracts/link-record.ts";
-import type { Uuid } from "../../shared/ids.ts";
+import { newUuid, type Uuid } from "../../shared/ids.ts";
 import type { OutboxEntry } from "../feed/outbox.ts";
 import { ApiError } from "../http/errors.ts";
-import type { AccountScope, Writer } from "../http/principal.ts";
+import type { AccountScope, Author, Writer } from "../http/principal.ts";
 import { type Consumption, quotaExceeded } from "../limits/quotas.ts";
 import { isForeignKeyViolation } from "../postgres.ts";
 import { COLLISIONS_MAX, generateAlias, lengthAfter } from "./alias.ts";
 import type { LinkServiceDeps } from "./deps.ts";
 import { shareLookups } from "./domain-lookups.ts";
+import { linkData } from "./events.ts";
 import type { CreateLinkBody } from "./model.ts";
 import { conflictError, createNameClaims, isNameTaken, requestedNames } from "./names.ts";
 import { chargePasswords } from "./passwords.ts";
@@ -126,8 +127,8 @@ export const namesOf = (
  * All are inserted at once or none: after a conflict, without those that conflict.
  */
 async function insertCandidates(
-  { sql, domains }: Pick<LinkServiceDeps, "sql" | "domains">,
-  owner: AccountScope,
+  { sql, domains, destinationRules }: Pick<LinkServiceDeps, "sql" | "domains" | "destinationRules">,
+  owner: Author,
   candidates: readonly Candidate[],
   results: LinkResult[],
 ): Promise<OutboxEntry[]> {
@@ -139,7 +140,7 @@ async function insertCandidates(
     if (within.length === 0) return rejectBeyond(beyond, exhausted, results);
     const named = within.map((candidate) => toNamed(candidate, attempt));
     try {
-      const insertions = named.map(toInsertion);
+      const insertions = named.map((link) => toInsertion(link, destinationRules.shortUrl.href));
       const { consumption, links } = await insertLinks(sql, owner, insertions);
       if (links !== undefined) {
         rejectBeyond(beyond, exhausted, results);
@@ -162,10 +163,14 @@ const toNamed = (candidate: Candidate, attempt: number): Named => ({
   alias: candidate.body.alias ?? generateAlias(lengthAfter(attempt, candidate.link)),
 });
 
-function toInsertion({ link, alias }: Named): Insertion {
+function toInsertion({ link, alias }: Named, shortUrl: string): Insertion {
   const row = { ...link, alias, updated_at: link.created_at };
-  return { row, message: toMessage(toRecordDraft(row)) };
+  const event = { id: newUuid(), data: linkData({ ...row, version: 0, ...NO_CLICKS }, shortUrl) };
+  return { row, message: toMessage(toRecordDraft(row)), event };
 }
+
+/** The counters of a new link. */
+const NO_CLICKS = { clicks: 0, unique_clicks: 0, last_click_at: null };
 
 function rejectBeyond(
   candidates: readonly Candidate[],
@@ -188,7 +193,7 @@ function toEntries(
   return insertions.map(({ row, message }, i) => {
     const { version, outboxId } = links.get(row.id) ?? { version: 0, outboxId: 0 };
     results[named[i]?.index ?? 0] = {
-      link: { ...row, version, clicks: 0, unique_clicks: 0, last_click_at: null },
+      link: { ...row, version, ...NO_CLICKS },
     };
     return { message: { ...message, version }, outboxId };
   });

@@ -5,6 +5,9 @@ import type { PasswordHashing } from "../passwords/hashing.ts";
 import type { Sql } from "../postgres.ts";
 import type { DestinationRules } from "./destination-url.ts";
 
+/** What a change of links needs. */
+export type ChangeDeps = Pick<LinkServiceDeps, "sql" | "feed" | "destinationRules">;
+
 export type LinkServiceDeps = {
   sql: Sql;
   feed: Pick<LinkPublisher, "publish">;

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { encodeId, newUuid } from "../../shared/ids.ts";
 import { linkRow } from "../../test/harness/link-row.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
-import type { Writer } from "../http/principal.ts";
+import { SYSTEM, type Writer } from "../http/principal.ts";
 import type { CreateLinkBody, LinkRow, UpdateLinkBody } from "./model.ts";
 import { createdLink, fullLink, linkEtag, toCreatedLink, toFullLink } from "./responses.ts";
 import type { LinkResults } from "./results.ts";
@@ -36,7 +36,7 @@ let postgres: TestPostgres;
 let owner: Writer;
 beforeAll(async () => {
   postgres = await startPostgres();
-  owner = { accountId: await postgres.addAccount(), mode: "live", plan: "pro" };
+  owner = { accountId: await postgres.addAccount(), mode: "live", plan: "pro", actor: SYSTEM };
 });
 afterAll(async () => await postgres[Symbol.asyncDispose]());
 

@@ -5,7 +5,7 @@ import type { LinkRecord } from "../../shared/contracts/link-record.ts";
 import { newUuid } from "../../shared/ids.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { ApiError } from "../http/errors.ts";
-import type { AccountScope, Writer } from "../http/principal.ts";
+import { type AccountScope, SYSTEM, type Writer } from "../http/principal.ts";
 import { isUnavailable } from "../postgres.ts";
 
 // Starting a real server takes long on a busy machine.
@@ -19,6 +19,7 @@ const newOwner = async (): Promise<Writer> => ({
   accountId: await postgres.addAccount(),
   mode: "live",
   plan: "pro",
+  actor: SYSTEM,
 });
 
 const create = (owner: Writer, alias: string, more: { title?: string; tags?: string[] } = {}) =>

@@ -1,9 +1,12 @@
 /** Takes down and restores single links, on an operator's command. */
 import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
 import { keyOf, type ShortLink } from "../../shared/contracts/short-link.ts";
+import { recordEvents } from "../events/record.ts";
 import { addToOutbox } from "../feed/outbox.ts";
+import { OPERATOR } from "../http/principal.ts";
 import type { Sql } from "../postgres.ts";
 import { lockAliasesAndDrawVersions } from "./alias-locks.ts";
+import { takedownEvent } from "./events.ts";
 import { shortLinkOf, toRecord } from "./record.ts";
 import { listTakenDown, lockLinkByName, setTakenDown } from "./sql.ts";
 
@@ -25,6 +28,10 @@ export async function takeLinkDown(
     const [version = 0] = await lockAliasesAndDrawVersions(transaction, [shortLink], 1);
     const row = { ...link, taken_down: down, version };
     await setTakenDown(transaction, row);
+    if (down !== link.taken_down) {
+      const author = { accountId: row.account_id, mode: row.mode, actor: OPERATOR };
+      await recordEvents(transaction, author, [takedownEvent(row)]);
+    }
     const [entry] = await addToOutbox(transaction, [toRecord(row)], "overdue");
     return { name: keyOf(shortLink), outboxId: String(entry?.outboxId) };
   });

@@ -3,8 +3,11 @@
  * the locks of its short links before it draws versions. So of two successive states of a short
  * link, the later one has the higher version.
  */
+import type { JSONValue } from "postgres";
+
 import type { Uuid } from "../../shared/ids.ts";
-import type { AccountScope } from "../http/principal.ts";
+import { actorJson } from "../events/record.ts";
+import type { AccountScope, Author } from "../http/principal.ts";
 import type { Consumption } from "../limits/quotas.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import type { LinkRow, NewLink } from "./model.ts";
@@ -71,8 +74,15 @@ export async function drawVersions(
 const isOneOf = (sql: Sql | Transaction, ids: readonly Uuid[]) =>
   ids.length === 1 ? sql`link.id = ${ids[0] ?? ""}` : sql`link.id = any (${[...ids]}::uuid[])`;
 
-/** A new link, and the message that publishes it. PostgreSQL assigns the version of both. */
-export type Insertion = { row: NewLink & { updated_at: Date }; message: MessageDraft };
+/**
+ * A new link, the message that publishes it, and the event that records it. PostgreSQL assigns the
+ * version of the first two.
+ */
+export type Insertion = {
+  row: NewLink & { updated_at: Date };
+  message: MessageDraft;
+  event: { id: Uuid; data: JSONValue };
+};
 
 /** The inserted links with their outbox entries; undefined if the quota was not granted. */
 export type Inserted = {
@@ -81,15 +91,15 @@ export type Inserted = {
 };
 
 /**
- * Inserts the owner's links with their counters and outbox entries, and consumes one of the daily
- * quota for each. If the quota does not suffice, inserts none. A taken name violates
+ * Inserts the owner's links with their counters, outbox entries and events, and consumes one of the
+ * daily quota for each. If the quota does not suffice, inserts none. A taken name violates
  * `links_alias_key`, `links_folded_alias_key` or `links_external_id_key`; then nothing is written
  * or consumed. Locks the short links first and the quota second, so that all creations lock in the
  * same order.
  */
 export async function insertLinks(
   sql: Sql,
-  { accountId, mode }: AccountScope,
+  { accountId, mode, actor }: Author,
   insertions: readonly Insertion[],
 ): Promise<Inserted> {
   const names = lockNamesOf(insertions.map(({ row }) => shortLinkOf(row)));
@@ -105,7 +115,7 @@ export async function insertLinks(
        ) consumed
     ), drawn as materialized (
       select insertion -> 'row' as fields, insertion -> 'message' as message,
-             jsonb_build_object('version', next_link_version()) as assigned
+             insertion -> 'event' as event, jsonb_build_object('version', next_link_version()) as assigned
         from quota cross join jsonb_array_elements(${sql.json([...insertions])}::jsonb) insertion
        where granted
     ), link as (
@@ -114,6 +124,11 @@ export async function insertLinks(
     ), counters as (
       insert into link_counters (link_id, account_id, mode)
       select (fields ->> 'id')::uuid, ${accountId}, ${mode} from drawn
+    ), recorded as (
+      insert into events (id, account_id, mode, type, object_id, link_id, data, actor)
+      select (event ->> 'id')::uuid, ${accountId}, ${mode}, 'link.created', (fields ->> 'id')::uuid,
+             (fields ->> 'id')::uuid, event -> 'data', ${sql.json(actorJson(actor))}::jsonb
+        from drawn
     ), outbox as (
       insert into link_outbox (version, record)
       select (assigned ->> 'version')::bigint, message || assigned from drawn
@@ -224,10 +239,14 @@ export async function updateLinkRows(
      where ${isOneOf(transaction, ids)} and link.id = (changed ->> 'id')::uuid`;
 }
 
-/** Deletes links with their counters. */
+/** Deletes links with their counters, and then what is to be checked of these. */
 export async function deleteLinkRows(
   transaction: Transaction,
   ids: readonly Uuid[],
 ): Promise<void> {
-  await transaction`delete from links link where ${isOneOf(transaction, ids)}`;
+  // In this order, which is that of a worker that counts clicks.
+  await Promise.all([
+    transaction`delete from links link where ${isOneOf(transaction, ids)}`,
+    transaction`delete from limit_checks link where link_id = any (${[...ids]}::uuid[])`,
+  ]);
 }

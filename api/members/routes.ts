@@ -48,8 +48,7 @@ export const memberRoutes = ({ auth, members }: MemberRoutesDeps) =>
     .patch(
       "/members/:id",
       async ({ call, params, body }) => {
-        const { accountId } = principalOf(call);
-        await members.changeRole(accountId, decodeId("user", params.id), body.role);
+        await members.changeRole(principalOf(call), decodeId("user", params.id), body.role);
         return { success: true, message: "The role has been changed." };
       },
       {
@@ -63,7 +62,7 @@ export const memberRoutes = ({ auth, members }: MemberRoutesDeps) =>
     .delete(
       "/members/:id",
       async ({ call, params }) => {
-        await members.remove(principalOf(call).accountId, decodeId("user", params.id));
+        await members.remove(principalOf(call), decodeId("user", params.id));
         return { success: true, message: "The member has been removed." };
       },
       { access: WRITE, params: memberParams, response: { 200: successResponse } },

@@ -8,9 +8,10 @@ import type { Role } from "../../shared/contracts/users.ts";
 import { DAY_MS } from "../../shared/durations.ts";
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { ApiError, notFound } from "../http/errors.ts";
-import type { User } from "../http/principal.ts";
-import type { Sql } from "../postgres.ts";
+import { type Actor, OPERATOR, type User } from "../http/principal.ts";
+import type { Sql, Transaction } from "../postgres.ts";
 import type { UserService } from "../sessions/users.ts";
+import { recordMemberEvent } from "./events.ts";
 import type { AcceptBody } from "./model.ts";
 import {
   accountExists,
@@ -24,6 +25,8 @@ import {
   listAccountsOfUser,
   listInvitations,
   listMembers,
+  lockMember,
+  lockMemberships,
   lockOwners,
   removeMember,
   restoreInvitation,
@@ -32,13 +35,27 @@ import {
 
 const INVITATION_MS = 7 * DAY_MS;
 
-type MemberServiceDeps = { sql: Sql; users: Pick<UserService, "findOrCreate" | "hasVerified"> };
+type MemberServiceDeps = {
+  sql: Sql;
+  users: Pick<UserService, "findOrCreate" | "hasVerified" | "remove">;
+};
 
 export type MemberService = ReturnType<typeof createMemberService>;
 
 export const createMemberService = ({ sql, users }: MemberServiceDeps) => ({
   ...createMemberships(sql),
   ...createInvitations({ sql, users }),
+
+  /**
+   * For operators: deletes the users of an e-mail address, who are then no longer members of any
+   * account. Returns false when there are none.
+   */
+  removeUsers: (email: string): Promise<boolean> =>
+    sql.begin(async (sql) => {
+      for (const { account_id: accountId, ...member } of await lockMemberships(sql, email))
+        await recordMemberEvent(sql, { accountId, actor: OPERATOR }, "member.removed", member);
+      return await users.remove(sql, email);
+    }),
 });
 
 /** The members of an account. */
@@ -64,27 +81,55 @@ const createMemberships = (sql: Sql) => ({
   },
 
   /** For operators: adds a user to an existing account, without an invitation. */
-  add: (accountId: Uuid, userId: Uuid, role: Role) => addMember(sql, accountId, userId, role),
+  add: (accountId: Uuid, userId: Uuid, role: Role): Promise<void> =>
+    sql.begin((sql) => addAndRecord(sql, { accountId, actor: OPERATOR }, userId, role)),
 
   /** Throws `not_found`, and `invalid_request` when the account would have no owner left. */
-  async changeRole(accountId: Uuid, userId: Uuid | undefined, role: Role): Promise<void> {
+  async changeRole(account: Changed, userId: Uuid | undefined, role: Role): Promise<void> {
+    const { accountId } = account;
     await sql.begin(async (sql) => {
       const owners = await lockOwners(sql, accountId);
       if (role !== "owner") requireAnotherOwner(owners, userId);
-      const found = userId !== undefined && (await setRole(sql, accountId, userId, role));
-      if (!found) throw notFound("member");
+      const member = userId === undefined ? undefined : await lockMember(sql, accountId, userId);
+      if (member === undefined) throw notFound("member");
+      if (member.role === role) return;
+      await setRole(sql, accountId, member.user_id, role);
+      await recordMemberEvent(sql, account, "member.updated", { ...member, role }, member.role);
     });
   },
 
   /** Throws `not_found`, and `invalid_request` when the account would have no owner left. */
-  async remove(accountId: Uuid, userId: Uuid | undefined): Promise<void> {
+  async remove(account: Changed, userId: Uuid | undefined): Promise<void> {
+    const { accountId } = account;
     await sql.begin(async (sql) => {
       requireAnotherOwner(await lockOwners(sql, accountId), userId);
-      const found = userId !== undefined && (await removeMember(sql, accountId, userId));
-      if (!found) throw notFound("member");
+      const member = userId === undefined ? undefined : await lockMember(sql, accountId, userId);
+      if (member === undefined) throw notFound("member");
+      await removeMember(sql, accountId, member.user_id);
+      await recordMemberEvent(sql, account, "member.removed", member);
     });
   },
 });
+
+/** An account whose members change, and by whom. */
+type Changed = { accountId: Uuid; actor: Actor };
+
+/** Makes a user a member, or changes their role, and records what of both it was. */
+async function addAndRecord(
+  sql: Transaction,
+  account: Changed,
+  userId: Uuid,
+  role: Role,
+): Promise<void> {
+  const { accountId } = account;
+  const before = await lockMember(sql, accountId, userId);
+  const joined = await addMember(sql, accountId, userId, role);
+  const member = await lockMember(sql, accountId, userId);
+  if (member === undefined) throw new Error("The member is gone within the transaction.");
+  if (joined) await recordMemberEvent(sql, account, "member.joined", member);
+  else if (before?.role !== role)
+    await recordMemberEvent(sql, account, "member.updated", member, before?.role);
+}
 
 /** Invitations, from the account's side and from that of the invited person. */
 const createInvitations = (deps: MemberServiceDeps) => ({
@@ -191,7 +236,11 @@ async function join(sql: Sql, invitation: InvitationRow, userId: Uuid): Promise<
     const owners = await lockOwners(sql, invitation.account_id);
     // An invitation must not take an owner's role away.
     if (owners.includes(userId)) return;
-    await addMember(sql, invitation.account_id, userId, invitation.role);
+    const account = {
+      accountId: invitation.account_id,
+      actor: { type: "user", id: userId },
+    } as const;
+    await addAndRecord(sql, account, userId, invitation.role);
   });
 }
 

@@ -37,15 +37,43 @@ export async function lockOwners(sql: Transaction, accountId: Uuid): Promise<Uui
   return rows.map((row) => row.user_id);
 }
 
+/** Finds a member, and locks them until the transaction ends. */
+export async function lockMember(
+  sql: Transaction,
+  accountId: Uuid,
+  userId: Uuid,
+): Promise<MemberRow | undefined> {
+  const [row] = await sql<MemberRow[]>`
+    select m.user_id, coalesce(u.address, u.email) as email, u.name, m.role, m.created_at
+      from members m join users u on u.id = m.user_id
+     where m.account_id = ${accountId} and m.user_id = ${userId} for update of m`;
+  return row;
+}
+
+/** Finds the memberships of all users with an e-mail address, and locks them likewise. */
+export const lockMemberships = (
+  sql: Transaction,
+  email: string,
+): Promise<(MemberRow & { account_id: Uuid })[]> =>
+  sql<(MemberRow & { account_id: Uuid })[]>`
+    select m.account_id, m.user_id, coalesce(u.address, u.email) as email, u.name, m.role, m.created_at
+      from members m join users u on u.id = m.user_id
+     where ${email.toLowerCase()} in (u.email, u.address)
+     order by m.account_id, m.user_id for update of m`;
+
+/** Adds a member, or sets the role of one. Returns whether they were none before. */
 export async function addMember(
-  sql: Sql | Transaction,
+  sql: Transaction,
   accountId: Uuid,
   userId: Uuid,
   role: Role,
-): Promise<void> {
-  await sql`
+): Promise<boolean> {
+  // A row that was only inserted has never been locked or updated.
+  const [row] = await sql<[{ joined: boolean }]>`
     insert into members (account_id, user_id, role) values (${accountId}, ${userId}, ${role})
-    on conflict (account_id, user_id) do update set role = excluded.role`;
+    on conflict (account_id, user_id) do update set role = excluded.role
+    returning xmax = 0 as joined`;
+  return row.joined;
 }
 
 export async function setRole(
@@ -53,21 +81,13 @@ export async function setRole(
   accountId: Uuid,
   userId: Uuid,
   role: Role,
-): Promise<boolean> {
-  const rows = await sql`
-    update members set role = ${role} where account_id = ${accountId} and user_id = ${userId}
-    returning user_id`;
-  return rows.length === 1;
+): Promise<void> {
+  await sql`
+    update members set role = ${role} where account_id = ${accountId} and user_id = ${userId}`;
 }
 
-export async function removeMember(
-  sql: Transaction,
-  accountId: Uuid,
-  userId: Uuid,
-): Promise<boolean> {
-  const rows = await sql`
-    delete from members where account_id = ${accountId} and user_id = ${userId} returning user_id`;
-  return rows.length === 1;
+export async function removeMember(sql: Transaction, accountId: Uuid, userId: Uuid): Promise<void> {
+  await sql`delete from members where account_id = ${accountId} and user_id = ${userId}`;
 }
 
 export async function accountExists(sql: Sql, accountId: Uuid): Promise<boolean> {

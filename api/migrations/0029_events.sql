@@ -26,6 +26,15 @@ create unique index events_by_position on events (account_id, mode, position) wh
 
 create index events_unnumbered on events (account_id, mode, sequence) where position is null;
 
+-- The highest position that retention has deleted, of accounts of which it has deleted any. Whoever has read less has missed
+-- events, and is told so.
+create table event_floors (
+  account_id uuid not null references accounts (id) on delete cascade,
+  mode text not null check (mode in ('live', 'test')),
+  position bigint not null,
+  primary key (account_id, mode)
+);
+
 -- Accounts that have read events of the type clicks.recorded, which are only made for those.
 create table event_readers (
   account_id uuid not null references accounts (id) on delete cascade,
@@ -98,10 +107,11 @@ begin
   perform pg_advisory_xact_lock(hashtextextended(p_account_id::text || p_mode, 3));
   -- Each statement of this function sees what had been committed when it began.
   select greatest(
-           coalesce(max(position), 0) + 1,
+           coalesce((select max(position) from events
+                      where account_id = p_account_id and mode = p_mode and position is not null), 0) + 1,
+           coalesce((select position from event_floors where account_id = p_account_id and mode = p_mode), 0) + 1,
            floor(extract(epoch from clock_timestamp()) * 1000000)::bigint)
-    into v_first
-    from events where account_id = p_account_id and mode = p_mode and position is not null;
+    into v_first;
   update events set position = v_first + waiting.place - 1
     from (select id, row_number() over (order by sequence) as place
             from (select id, sequence from events
@@ -114,20 +124,30 @@ end
 $$;
 
 -- Deletes events that are older than a number of days, at most p_max, and returns how many. Ids begin with their time in
--- milliseconds. Nothing else deletes or changes events, so no process can remove what it did from the ledger.
+-- milliseconds. Nothing else deletes or changes events, so no process can remove what it did from the ledger. Those that
+-- nobody has numbered are above every position that has been read.
 create function delete_old_events(p_days integer, p_max integer) returns integer
 language plpgsql volatile security definer set search_path = pg_catalog, public as $$
 declare
   v_deleted integer;
 begin
   if p_days < 1 then raise exception 'Events are kept for a day at least.'; end if;
-  delete from events where id in (
+  with old as materialized (
     select id from events
      where id < rpad(
        lpad(to_hex(floor(extract(epoch from clock_timestamp() - make_interval(days => p_days)) * 1000)::bigint), 12, '0'),
        32, '0')::uuid
-     order by id limit p_max);
-  get diagnostics v_deleted = row_count;
+     order by id limit p_max
+  ), deleted as (
+    delete from events using old where events.id = old.id
+    returning events.account_id, events.mode,
+              coalesce(position, floor(extract(epoch from clock_timestamp()) * 1000000)::bigint) as position
+  ), floors as (
+    insert into event_floors as floor (account_id, mode, position)
+    select account_id, mode, max(position) from deleted group by account_id, mode order by account_id, mode
+    on conflict (account_id, mode) do update set position = greatest(floor.position, excluded.position)
+  )
+  select count(*) into v_deleted from deleted;
   return v_deleted;
 end
 $$;
@@ -143,6 +163,7 @@ begin
        and acl.grantee not in (0, relowner)
   loop
     execute format('revoke update, delete, truncate on events from %s', role);
+    execute format('revoke insert, update, delete, truncate on event_floors from %s', role);
     execute format('grant select, insert on events to %s', role);
     execute format('grant select on event_readers to %s', role);
     execute format('grant select, update on event_progress to %s', role);

@@ -7,7 +7,7 @@ import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { createLog } from "../../shared/log.ts";
 import { checksumOf } from "../../shared/migrations.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
-import type { AccountScope, Writer } from "../http/principal.ts";
+import { type AccountScope, SYSTEM, type Writer } from "../http/principal.ts";
 import { schemaState } from "./applied.ts";
 import { migrations } from "./index.ts";
 import { migratePostgres } from "./migrate.ts";
@@ -79,7 +79,12 @@ async function changeLinks(
 test("links that were there before are counted once, whatever changes while they are counted", async () => {
   await using database = await startPostgres();
   const { sql } = database;
-  const owner: Writer = { accountId: await database.addAccount(), mode: "live", plan: "pro" };
+  const owner: Writer = {
+    accountId: await database.addAccount(),
+    mode: "live",
+    plan: "pro",
+    actor: SYSTEM,
+  };
   await sql`update accounts set limits = '{"quotas": {"links_per_day": 1000000}}' where id = ${owner.accountId}`;
   await takeBack(database);
   await insertLinks(database, owner);
@@ -97,7 +102,12 @@ test("links that were there before are counted once, whatever changes while they
 test("counting that was interrupted goes on where it was, and links on both sides of that may change", async () => {
   await using database = await startPostgres();
   const { sql } = database;
-  const owner: Writer = { accountId: await database.addAccount(), mode: "test", plan: "pro" };
+  const owner: Writer = {
+    accountId: await database.addAccount(),
+    mode: "test",
+    plan: "pro",
+    actor: SYSTEM,
+  };
   await takeBack(database);
   await insertLinks(database, owner);
   await applyFirst(database);

@@ -15,6 +15,7 @@ const TAGS = [
   { name: "Tags", description: "Labels of links, with their colours." },
   { name: "Analytics", description: "Clicks by time, location, device and referrer." },
   { name: "Views", description: "Saved views of analytics." },
+  { name: "Events", description: "What happened to what an account owns, in one order." },
   { name: "Shares", description: "Statistics for people without an account." },
   {
     name: "Branding",

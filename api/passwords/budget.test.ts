@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, spyOn, test } from "bun
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { createLinksOn, startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { ApiError } from "../http/errors.ts";
-import type { Writer } from "../http/principal.ts";
+import { SYSTEM, type Writer } from "../http/principal.ts";
 import { createWorkBudget } from "../limits/work-budget.ts";
 import type { LinkService } from "../links/service.ts";
 import { createSharedService } from "../shares/reading.ts";
@@ -36,6 +36,7 @@ const newOwner = async (): Promise<Writer & { scopes: string[] }> => ({
   accountId: await postgres.addAccount("free"),
   mode: "live",
   plan: "free",
+  actor: SYSTEM,
   scopes: ["analytics:read", "links:read"],
 });
 

@@ -68,6 +68,14 @@ export function createSessionAuth({
       );
     }
     const mode: Mode = path?.["mode"] === "test" ? "test" : "live";
-    call.principal = { callerId: session.id, accountId, mode, scopes, plan: membership.plan };
+    const actor = { type: "user", id: session.user.id } as const;
+    call.principal = {
+      callerId: session.id,
+      actor,
+      accountId,
+      mode,
+      scopes,
+      plan: membership.plan,
+    };
   };
 }

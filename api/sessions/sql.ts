@@ -1,6 +1,6 @@
 /** SQL of users, their sessions, and the limits on password attempts. */
 import type { Uuid } from "../../shared/ids.ts";
-import type { Sql } from "../postgres.ts";
+import type { Sql, Transaction } from "../postgres.ts";
 
 /** Lists where a user is signed in, the most recently seen first. */
 export const listSessions = (sql: Sql, userId: Uuid) =>
@@ -86,7 +86,7 @@ export async function isEmailVerified(sql: Sql, id: Uuid): Promise<boolean> {
  * Deletes the users of an address, with their sessions and memberships. Returns false when there
  * are none.
  */
-export async function deleteUsers(sql: Sql, email: string): Promise<boolean> {
+export async function deleteUsers(sql: Transaction, email: string): Promise<boolean> {
   const rows = await sql`
     delete from users where email = ${email.toLowerCase()} or address = ${email.toLowerCase()} returning id`;
   return rows.length > 0;

@@ -3,7 +3,7 @@ import * as z from "zod";
 
 import type { Uuid } from "../../shared/ids.ts";
 import { ApiError } from "../http/errors.ts";
-import type { Sql } from "../postgres.ts";
+import type { Sql, Transaction } from "../postgres.ts";
 import type { AuthLibrary } from "./better-auth.ts";
 import type { RequireStrongPassword } from "./password-strength.ts";
 import {
@@ -99,10 +99,11 @@ export function createUserService({ sql, library, requireStrongPassword }: UserS
     },
 
     /**
-     * Deletes the users of an address, with their sessions and memberships. Returns false when
-     * there are none.
+     * Deletes the users of an address, with their sessions and memberships, which the caller
+     * records. Returns false when there are none.
      */
-    remove: (email: string): Promise<boolean> => deleteUsers(sql, email),
+    remove: (transaction: Transaction, email: string): Promise<boolean> =>
+      deleteUsers(transaction, email),
 
     /** Lists all users, with the accounts they are members of. */
     list: () => listUsers(sql),

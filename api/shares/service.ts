@@ -2,14 +2,23 @@
 import type { Scope } from "../../shared/contracts/key-schemas.ts";
 import { decodeId, type Uuid } from "../../shared/ids.ts";
 import { parseZone } from "../analytics/period.ts";
+import { changesBetween } from "../events/changes.ts";
+import { passwordChange } from "../events/password.ts";
+import { type NewEvent, recordEvents, toJson } from "../events/record.ts";
 import { futureInstant } from "../http/common-schemas.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import { type ListPart, type ListRequest, readPart } from "../http/pagination.ts";
-import type { AccountScope, Principal, Writer } from "../http/principal.ts";
+import type { AccountScope, Author, Principal, Writer } from "../http/principal.ts";
 import type { LinkService } from "../links/service.ts";
 import type { PasswordHashing } from "../passwords/hashing.ts";
 import { isForeignKeyViolation, type Sql } from "../postgres.ts";
-import type { CreateShareBody, ShareFields, ShareRow, UpdateShareBody } from "./model.ts";
+import {
+  type CreateShareBody,
+  type ShareFields,
+  type ShareRow,
+  toShareResponse,
+  type UpdateShareBody,
+} from "./model.ts";
 import {
   countShares,
   deleteShare,
@@ -17,6 +26,7 @@ import {
   insertShare,
   listShares,
   lockAndCountShares,
+  lockShare,
   updateShare,
 } from "./sql.ts";
 import { createToken } from "./token.ts";
@@ -64,7 +74,10 @@ export function createShareService({ sql, links, passwords }: ShareServiceDeps) 
     try {
       const row = await sql.begin(async (transaction) => {
         if ((await lockAndCountShares(transaction, owner)) >= SHARES_MAX) throw tooMany();
-        return await insertShare(transaction, owner, share);
+        const { created, ...inserted } = await insertShare(transaction, owner, share);
+        if (created)
+          await recordEvents(transaction, owner, [shareEvent("share.created", inserted)]);
+        return inserted;
       });
       return { row, token };
     } catch (error) {
@@ -91,12 +104,23 @@ export function createShareService({ sql, links, passwords }: ShareServiceDeps) 
     requireReader(owner, row.link_id);
     const change = await prepareFields(passwords, owner, body);
     if (Object.keys(change).length === 0) return row;
-    return requireShare(await updateShare(sql, owner, row.id, change));
+    return await sql.begin(async (transaction) => {
+      const old = requireShare(await lockShare(transaction, owner, row.id));
+      const changed = requireShare(await updateShare(transaction, owner, row.id, change));
+      const changes = shareChanges(old, changed);
+      if (Object.keys(changes).length > 0)
+        await recordEvents(transaction, owner, [shareEvent("share.updated", changed, changes)]);
+      return changed;
+    });
   }
 
   /** Revokes a share permanently, from the next request on; throws as {@link get}. */
-  async function revoke(owner: AccountScope, id: Uuid | undefined): Promise<void> {
-    if (id === undefined || !(await deleteShare(sql, owner, id))) throw notFound("share");
+  async function revoke(owner: Author, id: Uuid | undefined): Promise<void> {
+    await sql.begin(async (transaction) => {
+      const row = id === undefined ? undefined : await deleteShare(transaction, owner, id);
+      const event = shareEvent("share.revoked", requireShare(row));
+      await recordEvents(transaction, owner, [event]);
+    });
   }
 
   return {
@@ -155,6 +179,24 @@ function requireReader({ scopes }: ShareCaller, linkId: string | null | undefine
 const READ_OF_ACCOUNT = ["analytics:read"] as const satisfies readonly Scope[];
 
 const READ_OF_LINK = ["analytics:read", "links:read"] as const satisfies readonly Scope[];
+
+/** What the ledger says of a share: without its token, which the database does not know. */
+const shareEvent = (
+  type: "share.created" | "share.updated" | "share.revoked",
+  row: ShareRow,
+  changes?: ReturnType<typeof shareChanges>,
+): NewEvent => ({
+  type,
+  objectId: row.id,
+  ...(row.link_id === null ? {} : { linkId: row.link_id }),
+  data: toJson({ share: toShareResponse(row), ...(changes === undefined ? {} : { changes }) }),
+});
+
+/** A change of the password only says that there was one and is one. */
+const shareChanges = (old: ShareRow, row: ShareRow) => ({
+  ...changesBetween(toShareResponse(old), toShareResponse(row), ["updated_at", "has_password"]),
+  ...passwordChange(old, row),
+});
 
 function requireShare(row: ShareRow | undefined): ShareRow {
   if (row === undefined) throw notFound("share");

@@ -12,21 +12,21 @@ const columns = (sql: Sql | Transaction) => sql`
 
 /**
  * Inserts a share, or assigns it a new token if an earlier attempt of the same request has inserted
- * it. A deleted link violates a foreign key.
+ * it; `created` says which. A deleted link violates a foreign key.
  */
 export async function insertShare(
   transaction: Transaction,
   { accountId, mode }: AccountScope,
   share: NewShare,
-): Promise<ShareRow> {
-  const [row] = await transaction<[ShareRow]>`
+): Promise<ShareRow & { created: boolean }> {
+  const [row] = await transaction<[ShareRow & { created: boolean }]>`
     insert into shares (id, account_id, mode, link_id, name, token_hash, password_hash, breakdowns, timezone,
                         embed_origins, expires_at)
     values (${share.id}, ${accountId}, ${mode}, ${share.link_id}, ${share.name}, ${share.token_hash},
             ${share.password_hash}, ${[...share.breakdowns]}::text[], ${share.timezone},
             ${[...share.embed_origins]}::text[], ${share.expires_at})
     on conflict (id) do update set token_hash = excluded.token_hash
-    returning ${columns(transaction)}`;
+    returning ${columns(transaction)}, xmax = 0 as created`;
   return row;
 }
 
@@ -76,9 +76,21 @@ export async function listShares(
      limit ${limit} offset ${"offset" in start ? start.offset : 0}`;
 }
 
+/** As {@link findShare}, and locks the share until the transaction ends. */
+export async function lockShare(
+  sql: Transaction,
+  { accountId, mode }: AccountScope,
+  id: Uuid,
+): Promise<ShareRow | undefined> {
+  const [row] = await sql<ShareRow[]>`
+    select ${columns(sql)} from shares
+     where id = ${id} and account_id = ${accountId} and mode = ${mode} for update`;
+  return row;
+}
+
 /** Changes the fields of one of the owner's shares; undefined when there is none. */
 export async function updateShare(
-  sql: Sql,
+  sql: Transaction,
   { accountId, mode }: AccountScope,
   id: Uuid,
   change: Partial<ShareFields>,
@@ -90,15 +102,16 @@ export async function updateShare(
   return row;
 }
 
-/** Deletes one of the owner's shares; returns false when there is none. */
+/** Deletes one of the owner's shares, and returns it; undefined when there is none. */
 export async function deleteShare(
-  sql: Sql,
+  sql: Transaction,
   { accountId, mode }: AccountScope,
   id: Uuid,
-): Promise<boolean> {
-  const rows = await sql`
-    delete from shares where id = ${id} and account_id = ${accountId} and mode = ${mode} returning id`;
-  return rows.length === 1;
+): Promise<ShareRow | undefined> {
+  const [row] = await sql<ShareRow[]>`
+    delete from shares where id = ${id} and account_id = ${accountId} and mode = ${mode}
+    returning ${columns(sql)}`;
+  return row;
 }
 
 /** A share with its owner, and the version of the owner's branding; null without one. */

@@ -5,7 +5,8 @@ import type { changeTagBody } from "../../shared/contracts/tag-schemas.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import type { AccountScope, Writer } from "../http/principal.ts";
 import type { WorkBudget } from "../limits/work-budget.ts";
-import { isStorable, type Sql } from "../postgres.ts";
+import { recordTagChanges } from "../links/tag-changes.ts";
+import { isStorable, type Sql, type Transaction } from "../postgres.ts";
 import { listCountedTags, type TagsPart, type TagsRequest, withClicks } from "./listing.ts";
 import type { CountedTag, Progress, TagRow } from "./model.ts";
 import { findTags, lockRenaming, replaceTags, setColor } from "./sql.ts";
@@ -29,16 +30,18 @@ type TagServiceDeps = {
   sql: Sql;
   /** The budget of links that an account changes many at once. */
   changedLinks: WorkBudget;
+  /** The origin of short links. */
+  shortUrl: string;
 };
 
-export const createTagService = ({ sql, changedLinks }: TagServiceDeps) => ({
+export const createTagService = (deps: TagServiceDeps) => ({
   /**
    * Lists the requested part of the owner's tags. Throws `invalid_request` when there are too many
    * to sort by clicks.
    */
   list: async (owner: AccountScope, request: TagsRequest): Promise<TagsPart> =>
     isStorable(request.search)
-      ? await listCountedTags(sql, owner, request)
+      ? await listCountedTags(deps.sql, owner, request)
       : { rows: [], next: null },
 
   /**
@@ -52,6 +55,7 @@ export const createTagService = ({ sql, changedLinks }: TagServiceDeps) => ({
     { name: to = name, color, merge = false }: ChangeTagBody,
   ): Promise<CountedTag & Progress> {
     if (!isStorable(name)) throw notFound("tag");
+    const { sql } = deps;
     if (to === name) {
       const exists = color === undefined || (await setColor(sql, owner, name, color));
       if (!exists) throw notFound("tag");
@@ -61,7 +65,7 @@ export const createTagService = ({ sql, changedLinks }: TagServiceDeps) => ({
       if (!found.has(name)) throw notFound("tag");
       if (!merge && found.has(to)) throw tagTaken(to);
     };
-    const progress = await replace({ sql, changedLinks }, owner, [name], to, { check, color });
+    const progress = await replace(deps, owner, [name], to, { check, color });
     return { ...(await get(sql, owner, to)), ...progress };
   },
 
@@ -71,14 +75,14 @@ export const createTagService = ({ sql, changedLinks }: TagServiceDeps) => ({
     const check = (found: ReadonlyMap<string, TagRow>): void => {
       if (!found.has(name)) throw notFound("tag");
     };
-    return await replace({ sql, changedLinks }, owner, [name], null, { check });
+    return await replace(deps, owner, [name], null, { check });
   },
 
   /** Replaces tags by one, which may exist, on all links that have them. */
   async merge(owner: Writer, tags: readonly string[], into: string): Promise<Progress> {
     const replaced = tags.filter((tag) => tag !== into);
     if (replaced.length === 0) return { changed: 0, done: true };
-    return await replace({ sql, changedLinks }, owner, replaced, into, {
+    return await replace(deps, owner, replaced, into, {
       check: () => undefined,
     });
   },
@@ -91,7 +95,7 @@ export const createTagService = ({ sql, changedLinks }: TagServiceDeps) => ({
  * with.
  */
 async function replace(
-  { sql, changedLinks }: TagServiceDeps,
+  { sql, changedLinks, shortUrl }: TagServiceDeps,
   owner: Writer,
   tags: readonly string[],
   into: string | null,
@@ -99,11 +103,13 @@ async function replace(
 ): Promise<Progress> {
   changedLinks.require(owner);
   const names = into === null ? tags : [into, ...tags];
+  const replaceSome = (transaction: Transaction) =>
+    replaceAndRecord(transaction, owner, { tags, into, shortUrl });
   let batch = await sql.begin(async (transaction) => {
     await lockRenaming(transaction, owner);
     const found = await findTags(transaction, owner, names);
     check(found);
-    const count = await replaceTags(transaction, owner, tags, into, BATCH);
+    const count = await replaceSome(transaction);
     const inherited = names.map((name) => found.get(name)?.color ?? null).find(Boolean) ?? null;
     const kept = color === undefined ? inherited : color;
     if (into !== null) await setColor(transaction, owner, into, kept);
@@ -112,13 +118,24 @@ async function replace(
   changedLinks.spend(owner, batch);
   let changed = batch;
   while (batch === BATCH && changed < CHANGED_MAX && changedLinks.waitMs(owner) === 0) {
-    batch = await replaceTags(sql, owner, tags, into, BATCH);
+    batch = await sql.begin(replaceSome);
     changedLinks.spend(owner, batch);
     changed += batch;
   }
   // After a full batch there may be more, or just none.
   const done = batch < BATCH || (await findTags(sql, owner, tags)).size === 0;
   return { changed, done };
+}
+
+/** Replaces tags on {@link BATCH} links at most, and records it; returns the number of links. */
+async function replaceAndRecord(
+  transaction: Transaction,
+  owner: Writer,
+  { tags, into, shortUrl }: { tags: readonly string[]; into: string | null; shortUrl: string },
+): Promise<number> {
+  const changed = await replaceTags(transaction, owner, tags, into, BATCH);
+  await recordTagChanges(transaction, owner, changed, shortUrl);
+  return changed.length;
 }
 
 /** Finds one of the owner's tags; throws `not_found`. */

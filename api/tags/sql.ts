@@ -1,4 +1,5 @@
 /** SQL statements on tags, and on all links that have a tag. */
+import type { Uuid } from "../../shared/ids.ts";
 import type { AccountScope } from "../http/principal.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import type { TagRow } from "./model.ts";
@@ -106,19 +107,19 @@ export async function lockRenaming(
 
 /**
  * Replaces tags by another one, or by none, on at most `limit` of the owner's links; returns the
- * number of changed links. A link that has several of the tags gets the new one once, in the
+ * changed links with their tags before. A link that has several of the tags gets the new one once, in the
  * position of the first. Redirectors do not store tags, so nothing is published.
  */
 export async function replaceTags(
-  sql: Sql | Transaction,
+  sql: Transaction,
   { accountId, mode }: AccountScope,
   tags: readonly string[],
   into: string | null,
   limit: number,
-): Promise<number> {
-  const rows = await sql`
+): Promise<{ id: Uuid; before: string[] }[]> {
+  return await sql<{ id: Uuid; before: string[] }[]>`
     with chosen as materialized (
-      select id from links
+      select id, tags from links
        where account_id = ${accountId} and mode = ${mode} and tags && ${[...tags]}::text[]
        order by id limit ${limit} for update
     )
@@ -132,6 +133,5 @@ export async function replaceTags(
            version = next_link_version(), updated_at = greatest(clock_timestamp(), updated_at)
       from chosen
      where link.id = chosen.id
-    returning link.id`;
-  return rows.length;
+    returning link.id, chosen.tags as before`;
 }

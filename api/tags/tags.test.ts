@@ -10,7 +10,7 @@ import type { PendingQuery, Row } from "postgres";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { ApiError } from "../http/errors.ts";
-import type { AccountScope, Writer } from "../http/principal.ts";
+import { type AccountScope, SYSTEM, type Writer } from "../http/principal.ts";
 import { createWorkBudget } from "../limits/work-budget.ts";
 import type { LinkRow } from "../links/model.ts";
 import type { TagsCursor, TagsRequest } from "./listing.ts";
@@ -31,6 +31,7 @@ const newOwner = async (mode: "live" | "test" = "live"): Promise<Writer> => ({
   accountId: await postgres.addAccount(),
   mode,
   plan: "free",
+  actor: SYSTEM,
 });
 
 const url = "https://example.com/";
@@ -378,7 +379,11 @@ async function insertLinks(
 
 test("an account that has changed as many links as it may at once waits, and others do not", async () => {
   const bounds = { name: "links", perSecond: 0.001, most: 3 };
-  const tags = createTagService({ sql: postgres.sql, changedLinks: createWorkBudget(bounds) });
+  const tags = createTagService({
+    sql: postgres.sql,
+    changedLinks: createWorkBudget(bounds),
+    shortUrl: "https://sho.rt",
+  });
   const [owner, other] = [await newOwner(), await newOwner()];
   for (let i = 0; i < 3; i++) await create(owner, ["a"]);
   await create(other, ["a"]);

@@ -5,9 +5,12 @@ import {
   takedownNotice,
 } from "../../shared/contracts/feed-notices.ts";
 import { ENCODED_LINK_BYTES_MAX, encodeLinkMessage } from "../../shared/contracts/link-record.ts";
+import { encodeId } from "../../shared/ids.ts";
 import { compileTakedowns, type Covers } from "../../shared/takedowns/covers.ts";
 import { renewNoticesOf } from "../domains/notices.ts";
-import type { Sql } from "../postgres.ts";
+import { recordEvents } from "../events/record.ts";
+import { OPERATOR } from "../http/principal.ts";
+import type { Sql, Transaction } from "../postgres.ts";
 import type { Takedown, TakedownKind } from "./model.ts";
 import {
   deleteTakedown,
@@ -73,12 +76,31 @@ export async function changeTakedowns(
         if (!(await hasAccount(transaction, subject))) return undefined;
         await renewNoticesOf(transaction, subject);
       }
-      await insertTakedown(transaction, kind, subject);
-    } else if (!(await deleteTakedown(transaction, kind, subject))) return undefined;
+      if (await insertTakedown(transaction, kind, subject))
+        await recordTakedown(transaction, kind, subject, "account.taken_down");
+    } else if (await deleteTakedown(transaction, kind, subject))
+      await recordTakedown(transaction, kind, subject, "account.restored");
+    else return undefined;
     const list = await selectTakedowns(transaction);
     requireFits(list);
     return (await insertTakedownNotice(transaction, takedownNotice(0, list))).id;
   });
+}
+
+/**
+ * Records the takedown of an account, whose links are of both modes. That of a host is no account's:
+ * it covers links of all that redirect there.
+ */
+async function recordTakedown(
+  transaction: Transaction,
+  kind: TakedownKind,
+  subject: string,
+  type: "account.taken_down" | "account.restored",
+): Promise<void> {
+  if (kind !== "account") return;
+  const event = { type, objectId: subject, data: { account: { id: encodeId("acct", subject) } } };
+  for (const mode of ["live", "test"] as const)
+    await recordEvents(transaction, { accountId: subject, mode, actor: OPERATOR }, [event]);
 }
 
 /** Adds the list to the outbox again under a new version; returns the entries to publish. */

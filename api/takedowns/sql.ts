@@ -22,14 +22,15 @@ export async function lockTakedowns(transaction: Transaction): Promise<void> {
   await transaction`lock table takedowns in share row exclusive mode`;
 }
 
-/** Adds a takedown; keeps an existing one unchanged. */
+/** Adds a takedown, and returns whether there was none; keeps an existing one unchanged. */
 export async function insertTakedown(
   transaction: Transaction,
   kind: TakedownKind,
   subject: string,
-): Promise<void> {
-  await transaction`
+): Promise<boolean> {
+  const { count } = await transaction`
     insert into takedowns (kind, subject) values (${kind}, ${subject}) on conflict do nothing`;
+  return count > 0;
 }
 
 /** Removes a takedown; returns whether there was one. */

@@ -1,7 +1,10 @@
 /** SQL statements on the deliveries of webhooks. */
+import type { JSONValue } from "postgres";
+
 import { newUuid, type Uuid } from "../../shared/ids.ts";
+import { actorJson } from "../events/record.ts";
 import type { ListStart } from "../http/pagination.ts";
-import type { AccountScope, Principal } from "../http/principal.ts";
+import type { Author } from "../http/principal.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import type { DeliveryRow } from "./model.ts";
 
@@ -65,15 +68,15 @@ export async function retryDelivery(
 /** Records an event that only this webhook gets, and makes its delivery due. */
 export async function insertTest(
   sql: Sql,
-  { accountId, mode, callerId }: AccountScope & Pick<Principal, "callerId">,
-  { webhookId, data }: { webhookId: Uuid; data: Record<string, string> },
+  { accountId, mode, actor }: Author,
+  { webhookId, data }: { webhookId: Uuid; data: JSONValue },
 ): Promise<DeliveryRow> {
   const eventId = newUuid();
   return await sql.begin(async (transaction) => {
     await transaction`
       insert into events (id, account_id, mode, type, object_id, data, actor)
       values (${eventId}, ${accountId}, ${mode}, 'webhook.test', ${webhookId}, ${transaction.json(data)},
-              ${transaction.json({ type: "api_key", id: callerId })})`;
+              ${transaction.json(actorJson(actor))})`;
     const [row] = await transaction<[DeliveryRow]>`
       insert into webhook_deliveries (id, webhook_id, event_id, event_type, position, next_attempt_at)
       values (${newUuid()}, ${webhookId}, ${eventId}, 'webhook.test', 0, now())

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { createReceiverRules } from "../../shared/webhooks/variables.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { OPERATOR } from "../http/principal.ts";
 import { deleteOldDeliveries } from "./deliveries-sql.ts";
 import { createWebhookService } from "./service.ts";
 
@@ -27,7 +28,7 @@ beforeAll(async () => {
 afterAll(() => postgres[Symbol.asyncDispose]());
 
 async function addOwner() {
-  return { accountId: await postgres.addAccount(), mode: "live" as const, callerId: newUuid() };
+  return { accountId: await postgres.addAccount(), mode: "live" as const, actor: OPERATOR };
 }
 
 const codeOf = (promise: Promise<unknown>): Promise<string> =>

@@ -9,7 +9,7 @@ import { deriveKey, newSalt, writeSecret } from "../../shared/webhooks/secret.ts
 import { portOf, type ReceiverRules } from "../../shared/webhooks/variables.ts";
 import { ApiError, invalidField, notFound } from "../http/errors.ts";
 import { type ListPart, type ListRequest, readPart } from "../http/pagination.ts";
-import type { AccountScope, Principal } from "../http/principal.ts";
+import type { AccountScope, Author } from "../http/principal.ts";
 import { classifyHost } from "../links/public-host.ts";
 import type { Sql } from "../postgres.ts";
 import {
@@ -129,13 +129,10 @@ function createWebhookOperations({ sql, ownSecret, rules }: WebhookServiceDeps) 
 
 const createDeliveryOperations = ({ sql }: WebhookServiceDeps) => ({
   /** Sends a webhook an event of its own; throws `not_found`, and `conflict` unless active. */
-  async test(
-    owner: AccountScope & Pick<Principal, "callerId">,
-    id: Uuid | undefined,
-  ): Promise<DeliveryRow> {
+  async test(owner: Author, id: Uuid | undefined): Promise<DeliveryRow> {
     const webhook = await get(sql, owner, id);
     requireActive(webhook);
-    const data = { webhook_id: encodeId("wh", webhook.id) };
+    const data = { webhook: { id: encodeId("wh", webhook.id), url: webhook.url } };
     return await insertTest(sql, owner, { webhookId: webhook.id, data });
   },
 

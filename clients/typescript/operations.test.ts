@@ -47,6 +47,7 @@ const CALLS: Record<keyof operations, Call[]> = {
   listWebhookDeliveries: [({ webhooks }) => webhooks.deliveries("wh_1")],
   retryWebhookDelivery: [({ webhooks }) => webhooks.retry("wh_1", "dlv_1")],
   replayWebhook: [({ webhooks }) => webhooks.replay("wh_1", { after: "event_1" })],
+  listEvents: [({ events }) => events.list(), ({ events }) => events.follow()],
   explainLink: [({ links }) => links.explain(LINK)],
   backtestLink: [({ links }) => links.backtest(LINK, { rules: [], period: "7d" })],
   getLinkAnalytics: [

@@ -17,9 +17,14 @@ grant update (status, disabled_reason, position, failing_since, wake_at, is_full
   on webhooks to shorthop_worker;
 grant select, insert, update on webhook_deliveries to shorthop_worker;
 grant execute on function webhook_links(uuid[]) to shorthop_worker;
--- Events are recorded and read; only functions of the owner number and delete them.
+-- Events are added and read; only functions of the owner number them and delete old ones.
+revoke update, delete on events, event_floors from shorthop_api;
+revoke insert on event_floors from shorthop_api;
 grant select, insert on events to shorthop_worker;
-grant execute on function number_events(uuid, text) to shorthop_worker;
+grant select on event_readers to shorthop_worker;
+grant select, update on event_progress to shorthop_worker;
+grant execute on function number_events(uuid, text) to shorthop_api, shorthop_worker;
+grant execute on function delete_old_events(integer, integer) to shorthop_api;
 -- Versions of links are drawn by functions, which only the API may call.
 grant execute on function next_link_version(), skip_link_versions(bigint) to shorthop_api;
 commit;

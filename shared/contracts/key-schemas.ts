@@ -19,6 +19,7 @@ export const SCOPES = [
   "shares:write",
   "webhooks:read",
   "webhooks:write",
+  "events:read",
 ] as const;
 
 export type Scope = (typeof SCOPES)[number];

@@ -25,7 +25,7 @@ import { type ExtraProcess, startApi } from "../harness/processes.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
 
 const ALL_SCOPES =
-  "links:read,links:write,links:delete,analytics:read,domains:read,domains:write,keys:read,keys:write,shares:read,shares:write,webhooks:read,webhooks:write";
+  "links:read,links:write,links:delete,analytics:read,domains:read,domains:write,keys:read,keys:write,shares:read,shares:write,events:read,webhooks:read,webhooks:write";
 
 /** Latest response of a service whose database is unreachable. */
 const UNAVAILABLE_WITHIN_MS = 2_000;
@@ -149,6 +149,7 @@ const ENDPOINTS: [string, string, string | null, unknown?][] = [
   ["POST", "/v1/webhooks/:webhook/deliveries/:delivery/retry", "webhooks:write"],
   ["POST", "/v1/webhooks/:webhook/replay", "webhooks:write", {}],
   ["DELETE", "/v1/webhooks/:webhook", "webhooks:write"],
+  ["GET", "/v1/events", "events:read"],
   ["GET", "/v1/keys", "keys:read"],
   ["POST", "/v1/keys", "keys:write", { name: "n", scopes: ["links:read"] }],
   ["GET", "/v1/keys/:key", "keys:read"],

@@ -68,7 +68,7 @@ test("a test is delivered, signed, and is in the log of deliveries", async () =>
     return receiver.got;
   }, WITHIN_MS);
   const event = new Webhook(secret).verify(first?.body ?? "", first?.headers ?? {});
-  expect(event).toMatchObject({ type: "webhook.test", data: { webhook_id: id }, mode: "live" });
+  expect(event).toMatchObject({ type: "webhook.test", data: { webhook: { id } }, mode: "live" });
   await eventually(async () => {
     const { data } = deliveriesSchema.parse((await api(`/${id}/deliveries`)).body);
     expect(data).toMatchObject([{ status: "delivered", response_status: 200 }]);

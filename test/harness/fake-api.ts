@@ -61,6 +61,7 @@ const ALL_SCOPES = [
   "shares:write",
   "webhooks:read",
   "webhooks:write",
+  "events:read",
 ];
 
 const MINUTE_LIMIT = 1_000;
@@ -80,6 +81,7 @@ type Services = Partial<{
       | "branding"
       | "views"
       | "webhooks"
+      | "events"
   ]: Partial<AppDeps[Name]>;
 }>;
 
@@ -114,7 +116,14 @@ export function createFakeApi(
     return {
       verdict,
       granted,
-      principal: { callerId, accountId, mode, scopes, plan: "pro" },
+      principal: {
+        callerId,
+        actor: { type: "api_key", id: callerId },
+        accountId,
+        mode,
+        scopes,
+        plan: "pro",
+      },
       now: Date.now(),
       suspendedUntil: null,
       windows: [toWindow(known)],
@@ -147,6 +156,7 @@ export function createFakeApi(
     branding: completeService("branding", services.branding),
     views: completeService("views", services.views),
     webhooks: completeService("webhooks", services.webhooks),
+    events: completeService("events", services.events),
     shared: completeService("shared", services.shared),
     shortUrl: SHORT_URL,
     isBehind: () => false,

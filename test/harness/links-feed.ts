@@ -7,6 +7,7 @@ import type { NatsConnection } from "nats";
 import { startFeedWatches } from "../../api/feed/feed-watches.ts";
 import type { FillStream } from "../../api/feed/filling.ts";
 import { startLinkPublisher } from "../../api/feed/link-publisher.ts";
+import { SYSTEM } from "../../api/http/principal.ts";
 import { createFillStream } from "../../api/links/republish/fill.ts";
 import type { Sql } from "../../api/postgres.ts";
 import { type LinksStream, UNDIVIDED } from "../../shared/contracts/links-streams.ts";
@@ -24,7 +25,12 @@ export type FeedStores = Awaited<ReturnType<typeof startFeedStores>>;
 export async function startFeedStores() {
   const [postgres, nats] = await Promise.all([startPostgres(), startNats()]);
   const connection = await nats.connect();
-  const owner = { accountId: await postgres.addAccount(), mode: "live" as const, plan: "pro" };
+  const owner = {
+    accountId: await postgres.addAccount(),
+    mode: "live" as const,
+    plan: "pro",
+    actor: SYSTEM,
+  };
   return {
     ...postgres,
     connection,

@@ -83,7 +83,7 @@ export async function startPostgres(): Promise<TestPostgres> {
     sql,
     url,
     keys: createKeyService({ sql }),
-    tags: createTagService({ sql, changedLinks: createChangedLinks() }),
+    tags: createTagService({ sql, changedLinks: createChangedLinks(), shortUrl: "https://sho.rt" }),
     links: createLinksOn(sql),
     async addAccount(plan = "pro") {
       const id = newUuid();

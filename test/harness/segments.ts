@@ -15,9 +15,12 @@ export type TestJournal = {
 };
 
 /** A journal whose clicks are all of one link, and so old; the referrer is another website. */
-export function createJournal(linkId: Uuid = newUuid(), ageMs = 0): TestJournal {
+export function createJournal(
+  linkId: Uuid = newUuid(),
+  ageMs = 0,
+  accountId: Uuid = newUuid(),
+): TestJournal {
   const journalId = newUuid();
-  const accountId = newUuid();
   let segment = 0;
 
   const createClick = (i: number): Click => ({

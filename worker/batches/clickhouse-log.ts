@@ -3,7 +3,7 @@ import type { ClickHouseClient } from "@clickhouse/client";
 import * as z from "zod";
 
 import { queryRows } from "../../shared/clicks/rollups.ts";
-import type { BatchEntry, BatchLog, Claim, Position } from "./entries.ts";
+import type { BatchEntry, BatchLog, Claim, Position, ReadManifests } from "./entries.ts";
 
 /** A column that an entry's kind does not use has its type's default. */
 type Row = { kind: string; epoch: number; owner: string; number: number } & Partial<{
@@ -52,6 +52,10 @@ const entryRow = z.object({
   last_click: z.coerce.number(),
   position: positionColumn,
 });
+
+const manifestRow = entryRow
+  .pick({ number: true, segments: true, first_click: true, last_click: true })
+  .extend({ epoch: z.coerce.number() });
 
 const OF_OWNER = "epoch = {epoch: UInt64} AND owner = {owner: String}";
 
@@ -120,6 +124,31 @@ async function readClaimSight(client: ClickHouseClient): ReturnType<BatchLog["re
     aheadMs: Math.max(0, ahead),
   };
 }
+
+/** Creates the function that reads manifests. */
+export const createManifestReader =
+  (client: ClickHouseClient): ReadManifests =>
+  async (after, upTo, max) => {
+    const rows = await queryRows<unknown>(
+      client,
+      // WITH TIES: two owners can have one epoch, and then both have a batch of a number.
+      `SELECT epoch, number, segments, first_click, last_click FROM batches
+        WHERE kind = 'manifest' AND (epoch, number) > ({after_epoch: UInt64}, {after_number: UInt64})
+          AND (epoch, number) <= ({epoch: UInt64}, {number: UInt64})
+        ORDER BY epoch, number LIMIT {max: UInt32} WITH TIES`,
+      {
+        after_epoch: after.epoch,
+        after_number: after.batch,
+        epoch: upTo.epoch,
+        number: upTo.batch,
+        max,
+      },
+    );
+    return rows.map((row) => {
+      const { epoch, number, segments, first_click, last_click } = manifestRow.parse(row);
+      return { epoch, batch: number, segments, firstClick: first_click, lastClick: last_click };
+    });
+  };
 
 /** Reads the newest checkpoint, and the entries after it. */
 async function readLog(client: ClickHouseClient): ReturnType<BatchLog["read"]> {

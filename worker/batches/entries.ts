@@ -75,6 +75,19 @@ export type ClaimSight = {
   aheadMs: number;
 };
 
+/** A place in the log: the epoch of an owner, and the number of its batch. */
+export type LogPlace = { epoch: number; batch: number };
+
+/**
+ * Reads the manifests of all owners after one place in the log and up to another, in order: at most
+ * `max`, but all of one place.
+ */
+export type ReadManifests = (
+  after: LogPlace,
+  upTo: LogPlace,
+  max: number,
+) => Promise<(LogPlace & Pick<Manifest, "segments" | "firstClick" | "lastClick">)[]>;
+
 export type BatchLog = {
   claim(claim: Claim): Promise<void>;
   /** The winning claim; undefined in an empty log. */

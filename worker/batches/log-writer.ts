@@ -27,6 +27,8 @@ export type LogWriter = {
   writeCheckpointIfDue(): Promise<void>;
   /** Writes that the last batch is stored, unless a later entry implies it. */
   release(): Promise<void>;
+  /** The number of the last entry. */
+  number(): number;
 };
 
 /** Creates the writer of one owner; `state` returns the content of a checkpoint. */
@@ -75,6 +77,7 @@ export function createLogWriter(
       await settle(finished, finished.manifest.segments);
       finished = undefined;
     },
+    number: () => number,
   };
 }
 

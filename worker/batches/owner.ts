@@ -106,6 +106,8 @@ export type Owner = {
   renewWhile<T>(work: () => Promise<T>): Promise<T>;
   /** Writes in the log that the last batch is stored, so that the next owner need not settle it. */
   release(): Promise<void>;
+  /** The number of the last batch in the log. */
+  batch(): number;
   /** The position of the last batch in the stream; undefined before the first batch. */
   position(): Position | undefined;
   /** The numbers of ranges in the index, of journals that it forgot, and of open manifests. */
@@ -163,6 +165,7 @@ export async function takeOver(deps: OwnerDeps): Promise<Owner> {
     confirm,
     renewWhile: (long) => renewWhile(log, claim, long),
     release: writer.release,
+    batch: writer.number,
     position: () => position.last,
     size: () => ({ ranges: index.size(), forgotten: index.forgotten(), open: open.length }),
   };

@@ -120,6 +120,7 @@ async function openWorld() {
       },
       repair,
       onStored: (links) => touched.push(...[...links].map(({ linkId }) => linkId)),
+      onRows: () => undefined,
       onTakenOver: () => takeovers.count++,
       onBatch: () => undefined,
       count: (...counted) => counts.push(counted),

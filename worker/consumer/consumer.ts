@@ -82,7 +82,7 @@ async function run(context: ConsumerContext): Promise<void> {
       if (context.isStopped()) return;
       const owner = await takeOver(ownerDeps(context, connection));
       lost = 0;
-      context.onTakenOver();
+      context.onTakenOver({ epoch: owner.epoch, batch: owner.batch() });
       await runOwner(context, connection, owner);
     } catch (error) {
       if (isLost(error)) lost++;

@@ -5,6 +5,7 @@ import { createBackoff } from "../../shared/backoff.ts";
 import type { Log } from "../../shared/log.ts";
 import type { Collector } from "../batches/collector.ts";
 import { isLost, type OwnerDeps } from "../batches/deps.ts";
+import type { LogPlace } from "../batches/entries.ts";
 import type { Owner } from "../batches/owner.ts";
 import type { Repairs } from "../batches/repair.ts";
 import { isDiskFull } from "../clickhouse.ts";
@@ -35,11 +36,13 @@ export type ConsumerDeps = {
   repair: Repairs["repair"];
   /** Called with the links of stored segments: they have new clicks. */
   onStored: (links: Iterable<ClickedLink>) => void;
+  /** Called with the rows of stored segments, and the place in the log up to which all are stored. */
+  onRows: (rows: readonly Buffer[], place: LogPlace) => void;
   /**
-   * Called when this worker has taken over: another one may have stored clicks that it did not
-   * count.
+   * Called when this worker has taken over, with its first place in the log: another one may have
+   * stored clicks that it did not count.
    */
-  onTakenOver: () => void;
+  onTakenOver: (place: LogPlace) => void;
   /** Called with the age of a batch's first click in seconds, when it is stored. */
   onBatch: (ageSeconds: number) => void;
   count: CountOutcome;

@@ -1,6 +1,7 @@
 /** The owner's insert loop: stores one batch after the other. */
 import type { Collector, HeldSegment } from "../batches/collector.ts";
 import { isLost, type OwnerDeps } from "../batches/deps.ts";
+import type { LogPlace } from "../batches/entries.ts";
 import type { Owner, RejectedSegment } from "../batches/owner.ts";
 import type { Repairs } from "../batches/repair.ts";
 import type { ClickedLink } from "../pending-links.ts";
@@ -14,6 +15,8 @@ type InsertLoopDeps = {
   retry: OwnerDeps["retry"];
   /** Called with the links of stored segments: they have new clicks. */
   onStored: (links: Iterable<ClickedLink>) => void;
+  /** Called with the rows of stored segments, and the place in the log up to which all are stored. */
+  onRows: (rows: readonly Buffer[], place: LogPlace) => void;
   /** Called with the age of a batch's first click in seconds, when it is stored. */
   onBatch: (ageSeconds: number) => void;
 };
@@ -41,7 +44,7 @@ export async function runInsertLoop(deps: InsertLoopDeps): Promise<void> {
 }
 
 async function finishBatch(
-  { acknowledger, onStored, onBatch }: InsertLoopDeps,
+  { owner, acknowledger, onStored, onRows, onBatch }: InsertLoopDeps,
   batch: readonly HeldSegment[],
   rejected: readonly RejectedSegment<HeldSegment>[],
 ): Promise<void> {
@@ -56,5 +59,9 @@ async function finishBatch(
     await acknowledger.deadLetter([...messages.values()], { id: segment, clicks, reason });
   }
   if (stored.length === 0) return;
+  onRows(
+    stored.map(({ rows }) => rows),
+    { epoch: owner.epoch, batch: owner.batch() },
+  );
   onBatch((Date.now() - Math.min(...stored.map(({ firstClick }) => firstClick))) / 1_000);
 }

@@ -12,6 +12,21 @@ export const escapeField = (text: string): string =>
     ? text.replaceAll(SPECIALS, (character) => ESCAPES.get(character) ?? character)
     : text;
 
+/** The text of a field, as this module or ClickHouse has escaped it. */
+export const unescapeField = (field: string): string =>
+  field.includes("\\")
+    ? field.replaceAll(/\\(.)/g, (_, character: string) => UNESCAPES.get(character) ?? character)
+    : field;
+
+const UNESCAPES: ReadonlyMap<string, string> = new Map([
+  ["t", "\t"],
+  ["n", "\n"],
+  ["r", "\r"],
+  ["0", "\0"],
+  ["b", "\b"],
+  ["f", "\f"],
+]);
+
 const ESCAPES: ReadonlyMap<string, string> = new Map([
   ["\\", "\\\\"],
   ["\t", "\\t"],

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Server } from "bun";
 import { Webhook } from "standardwebhooks";
 
+import { OPERATOR } from "../../api/http/principal.ts";
 import { createWebhookService } from "../../api/webhooks/service.ts";
 import { decodeId, encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { createLog } from "../../shared/log.ts";
@@ -71,7 +72,7 @@ function startWorker() {
 }
 
 async function addOwner() {
-  return { accountId: await postgres.addAccount(), mode: "live" as const, callerId: newUuid() };
+  return { accountId: await postgres.addAccount(), mode: "live" as const, actor: OPERATOR };
 }
 
 type Owner = Awaited<ReturnType<typeof addOwner>>;

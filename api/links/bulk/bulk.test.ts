@@ -8,7 +8,7 @@ import type { LinkRecord } from "../../../shared/contracts/link-record.ts";
 import { encodeId, newUuid } from "../../../shared/ids.ts";
 import { startPostgres, type TestPostgres } from "../../../test/harness/postgres.ts";
 import { ApiError, invalidField } from "../../http/errors.ts";
-import type { AccountScope, Writer } from "../../http/principal.ts";
+import { type AccountScope, SYSTEM, type Writer } from "../../http/principal.ts";
 import type { Sql } from "../../postgres.ts";
 import type { LinkRow } from "../model.ts";
 import type { LinkResults } from "../results.ts";
@@ -26,6 +26,7 @@ const newOwner = async (): Promise<Writer> => ({
   accountId: await postgres.addAccount(),
   mode: "live",
   plan: "pro",
+  actor: SYSTEM,
 });
 
 /** The code of a failed row, or the alias of its link. */

@@ -9,7 +9,7 @@ import fc from "fast-check";
 import { newUuid, type Uuid } from "../../../shared/ids.ts";
 import { startPostgres, type TestPostgres } from "../../../test/harness/postgres.ts";
 import type { Position } from "../../http/pagination.ts";
-import type { AccountScope, Writer } from "../../http/principal.ts";
+import { type AccountScope, SYSTEM, type Writer } from "../../http/principal.ts";
 import type { LinkRow, ListLinksQuery } from "../model.ts";
 import { findLinks } from "./list-links.ts";
 import { toFilter } from "./query.ts";
@@ -25,6 +25,7 @@ const newOwner = async (): Promise<Writer> => ({
   accountId: await postgres.addAccount(),
   mode: "live",
   plan: "pro",
+  actor: SYSTEM,
 });
 
 const MANY_LINKS = 11_000;

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import type { ActiveLink } from "../../../shared/contracts/link-record.ts";
 import { newUuid } from "../../../shared/ids.ts";
 import { startPostgres, type TestPostgres } from "../../../test/harness/postgres.ts";
+import { SYSTEM } from "../../http/principal.ts";
 import { republishUtm } from "./utm.ts";
 
 // Starting a real server takes long on a busy machine.
@@ -18,7 +19,12 @@ afterAll(async () => await postgres[Symbol.asyncDispose]());
 
 test("links of the backlog get a newer record with their parameters; one that is being changed waits", async () => {
   const { sql, links } = postgres;
-  const owner = { accountId: await postgres.addAccount(), mode: "live" as const, plan: "pro" };
+  const owner = {
+    accountId: await postgres.addAccount(),
+    mode: "live" as const,
+    plan: "pro",
+    actor: SYSTEM,
+  };
   const url = "https://example.com/?a=1";
   const tagged = [];
   for (let i = 0; i < 3; i++)

@@ -7,6 +7,7 @@ import { createBranding } from "./branding.ts";
 import { type CallOptions, createCalls } from "./calls.ts";
 import { createClicks } from "./clicks.ts";
 import { createDomains } from "./domains.ts";
+import { createEventFeed } from "./event-feed.ts";
 import type { ClientOptions } from "./http.ts";
 import { createKeys } from "./keys.ts";
 import { createLinks } from "./links.ts";
@@ -56,6 +57,7 @@ export function createClient(options: ClientOptions) {
     branding: createBranding(calls),
     views: createViews(calls),
     webhooks: createWebhooks(calls),
+    events: createEventFeed(calls, options.timeoutMs),
     /**
      * Returns every rate limit and quota with what remains of it. Consumes nothing.
      *

@@ -2,6 +2,7 @@
 export type { CallOptions, ChangeOptions } from "./calls.ts";
 export { type Client, createClient } from "./client.ts";
 export { type ErrorCode, type ErrorDetail, type ErrorOptions, ShorthopError } from "./errors.ts";
+export type { FollowOptions } from "./event-feed.ts";
 export type { ClientOptions } from "./http.ts";
 export type { LiveClick, StreamOptions } from "./live.ts";
 export type {
@@ -10,6 +11,7 @@ export type {
   Click,
   Domain,
   FullLink,
+  LedgerEvent,
   Link,
   LinkChange,
   ListedLink,

@@ -483,6 +483,28 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  "/v1/events": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List events, oldest first
+     * @description The ledger of the account and mode: what happened to its links, domains, keys, members and shares, whoever or whatever caused it. The order never changes: nothing appears before a cursor that has been returned. Events are kept for 30 days unless the operator chose otherwise; then `cursor_expired`. `clicks.recorded` is recorded while somebody reads that type: within seconds of the first request that names it, until a week after the last.
+     *
+     *     Requires the scope `events:read`.
+     */
+    get: operations["listEvents"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/v1/keys": {
     parameters: {
       query?: never;
@@ -2740,6 +2762,70 @@ export interface components {
        */
       param: string;
     };
+    /** @description Something that happened to what an account owns. */
+    Event: {
+      /** @description Who caused it. */
+      actor: {
+        /**
+         * @description Of the API key or the user.
+         * @example key_01k9z3v6x7e8w9r0t1y2n3h4m5
+         */
+        id?: string;
+        /**
+         * @description `api_key`, `user`, `operator`, or `system` for what happens by itself.
+         * @example api_key
+         */
+        type: string;
+      };
+      /**
+       * Format: date-time
+       * @description When it happened.
+       * @example 2026-03-02T09:15:00.000Z
+       */
+      created_at: string;
+      /**
+       * @description What it is about, under its kind: `link`, `domain`, `key`, `member`, `share`, `account`, `webhook` or `clicks`; of changes, also the fields in `changes` before and after.
+       * @example {
+       *       "link": {
+       *         "id": "link_01k9z3v6x7e8w9r0t1y2n3h4m5"
+       *       }
+       *     }
+       */
+      data: {
+        [key: string]: unknown;
+      };
+      /**
+       * @description The event's id: the same whenever and however often it is delivered.
+       * @example event_01k9z3v6x7e8w9r0t1y2n3h4m5
+       */
+      id: string;
+      /**
+       * @description The mode of what it is about.
+       * @example live
+       * @enum {string}
+       */
+      mode: "live" | "test";
+      /**
+       * @description What happened. Types are added: ignore those that you do not know.
+       * @example link.created
+       */
+      type: string;
+    };
+    /** @description Events in the order of the feed. */
+    EventList: {
+      /** @description The entries of this page, in order. */
+      data: components["schemas"]["Event"][];
+      /**
+       * @description Whether more events may follow at once. A page can be empty and have more: each request examines 5,000 events for those that match.
+       * @example false
+       */
+      has_more: boolean;
+      /**
+       * @description Send it as `after` for the events that follow, now or later.
+       * @example eyJwIjoxNzcyNDQyOTAwMDAwMDAwfQ
+       */
+      next_cursor: string;
+    };
     /** @description Failed requests by reason. */
     FailureCounts: {
       /**
@@ -4893,6 +4979,7 @@ export interface components {
         | "shares:write"
         | "webhooks:read"
         | "webhooks:write"
+        | "events:read"
       )[];
       /**
        * @description `live` or `test`; that of the calling key when left out. No key creates one of the other type.
@@ -7672,6 +7759,93 @@ export interface operations {
       };
     };
   };
+  listEvents: {
+    parameters: {
+      query?: {
+        /** @description The `next_cursor` of the previous response, or the id of an event; `latest` for events from now on. Without it, the feed begins with the oldest event that is kept. */
+        after?: string;
+        /** @description The maximum number of entries to return. */
+        limit?: number;
+        /** @description Only events about this link. */
+        link_id?: string;
+        /** @description Only events of this type; repeated, of these types. */
+        type?:
+          | (
+              | "link.created"
+              | "link.updated"
+              | "link.deleted"
+              | "link.expired"
+              | "link.limit_reached"
+              | "link.taken_down"
+              | "link.restored"
+              | "account.taken_down"
+              | "account.restored"
+              | "clicks.recorded"
+              | "domain.created"
+              | "domain.verified"
+              | "domain.updated"
+              | "domain.displaced"
+              | "domain.deleted"
+              | "key.created"
+              | "key.rotated"
+              | "key.revoked"
+              | "member.joined"
+              | "member.updated"
+              | "member.removed"
+              | "share.created"
+              | "share.updated"
+              | "share.revoked"
+              | "webhook.disabled"
+              | "webhook.test"
+            )
+          | (
+              | "link.created"
+              | "link.updated"
+              | "link.deleted"
+              | "link.expired"
+              | "link.limit_reached"
+              | "link.taken_down"
+              | "link.restored"
+              | "account.taken_down"
+              | "account.restored"
+              | "clicks.recorded"
+              | "domain.created"
+              | "domain.verified"
+              | "domain.updated"
+              | "domain.displaced"
+              | "domain.deleted"
+              | "key.created"
+              | "key.rotated"
+              | "key.revoked"
+              | "member.joined"
+              | "member.updated"
+              | "member.removed"
+              | "share.created"
+              | "share.updated"
+              | "share.revoked"
+              | "webhook.disabled"
+              | "webhook.test"
+            )[];
+        /** @description How many seconds to wait for an event while there is none. */
+        wait?: number;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["EventList"];
+        };
+      };
+    };
+  };
   listApiKeys: {
     parameters: {
       query?: {
@@ -8979,6 +9153,7 @@ export type KnownErrorCode =
   | "aliases_collide"
   | "link_taken_down"
   | "conflict"
+  | "cursor_expired"
   | "precondition_failed"
   | "payload_too_large"
   | "unsupported_media_type"

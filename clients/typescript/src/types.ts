@@ -135,6 +135,13 @@ export type Webhook = components["schemas"]["Webhook"];
  */
 export type WebhookDelivery = components["schemas"]["WebhookDelivery"];
 /**
+ * An event of the ledger. Types are added: ignore those that you do not know.
+ *
+ * @example
+ * const isAboutLink = ({ type }: LedgerEvent) => type.startsWith("link.");
+ */
+export type LedgerEvent = components["schemas"]["Event"];
+/**
  * A single click, as `clicks.all` and `clicks.export` yield it; texts are empty where something is
  * unknown.
  *

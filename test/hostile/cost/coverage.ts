@@ -92,6 +92,9 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
     api/shares/service.ts SHARES_MAX
     api/views/service.ts VIEWS_MAX
     api/webhooks/service.ts WEBHOOKS_MAX
+    api/events/waits.ts WAITS_PER_ACCOUNT
+    api/events/waits.ts WAITS_MAX
+    api/events/service.ts NUMBERINGS_MAX
     api/shares/reading.ts READS
     api/shares/read-budget.ts SAVED_MAX
     api/shares/read-budget.ts EARNED_PER_MINUTE
@@ -159,6 +162,7 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
     redirector/limits/waiting.ts WAIT_MS
     worker/enrich/rows.ts TURN_MS
     api/http/site-server.ts idleTimeout
+    api/events/model.ts WAIT_SECONDS_MAX
     api/http/json-body.ts BODY_MS_MAX
     api/http/chunk-stream.ts STALLED_MS
     api/clicks/running-exports.ts lateMs
@@ -171,6 +175,16 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
   `),
   "is about what the operator sets or the product itself sends": lines(`
     redirector/http/response.ts PAGE_BYTES_MAX
+    api/links/notices.ts EXPIRED_MAX
+    api/links/notices.ts CHECKED_MAX
+    api/links/notices.ts READS_AT_ONCE
+    api/maintenance/events.ts BATCH
+    api/maintenance/events.ts DELETED_MAX
+    worker/events/click-events.ts CLICKS_MAX
+    worker/events/recorder.ts WAITING_BYTES_MAX
+    worker/events/recorder.ts READERS_MAX
+    worker/events/recorder.ts BATCHES_AT_ONCE
+    worker/events/recorder.ts EVENTS_AT_ONCE
     redirector/http/response-writer.ts RESPONSE_BYTES_MAX
     redirector/pages/template.ts STYLES_MAX
     redirector/http/proxy-protocol.ts LINE_BYTES_MAX

@@ -1,0 +1,329 @@
+/**
+ * Goal: whoever follows the feed by cursor gets every event once, in one order that never changes,
+ * however transactions commit. Method: many connections write at once, hold their transactions open
+ * and roll some back, while readers follow; then what each has read is compared with the table.
+ */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+
+import { newUuid, type Uuid } from "../../shared/ids.ts";
+import { createLog } from "../../shared/log.ts";
+import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { type Author, SYSTEM } from "../http/principal.ts";
+import { openPostgres } from "../postgres.ts";
+import type { EventsQuery } from "./model.ts";
+import { recordEvents } from "./record.ts";
+import { createEventService } from "./service.ts";
+import { deleteOldEvents, numberEvents } from "./sql.ts";
+import { createEventWaits, type EventWaits } from "./waits.ts";
+
+setDefaultTimeout(180_000);
+
+const WRITERS = 50;
+const READERS = 5;
+
+/** Transactions of each writer; thousands show rarer orders. */
+const TURNS = Number(process.env["EVENTS_TEST_TURNS"] ?? 20);
+
+/** Connections are opened at once, on a machine that may be busy. */
+const PATIENT = { connectTimeoutSeconds: 60, statementTimeoutMs: 120_000 };
+
+const log = createLog("test", "silent");
+
+let postgres: TestPostgres;
+let waits: EventWaits;
+let events: ReturnType<typeof createEventService>;
+beforeAll(async () => {
+  postgres = await startPostgres();
+  const { sql } = postgres;
+  waits = createEventWaits({ sql, log, pollMs: 20 });
+  events = createEventService({ sql, waits });
+});
+afterAll(async () => {
+  waits.stop();
+  await postgres[Symbol.asyncDispose]();
+});
+
+const newAuthor = async (): Promise<Author> => ({
+  accountId: await postgres.addAccount(),
+  mode: "live",
+  actor: SYSTEM,
+});
+
+const never = new AbortController().signal;
+
+const list = (owner: Author, query: Partial<EventsQuery> = {}, signal = never) =>
+  events.list(owner, { limit: 100, wait: 0, ...query }, signal);
+
+const note = (value: number) => ({
+  type: "link.created" as const,
+  objectId: null,
+  data: { value },
+});
+
+const record = (author: Author, ...values: number[]) =>
+  postgres.sql.begin((sql) => recordEvents(sql, author, values.map(note)));
+
+const valuesOf = ({ data }: Awaited<ReturnType<typeof list>>) =>
+  data.map(({ data }) => data["value"]);
+
+test("50 writers and readers by cursor: nothing is missed, repeated or reordered", async () => {
+  const author = await newAuthor();
+  const sql = openPostgres(postgres.url, WRITERS, PATIENT);
+  await Promise.all(Array.from({ length: WRITERS }, () => sql`select pg_sleep(0.1)`));
+  let written = 0;
+  let over = false;
+
+  /** Each writer changes one link after another, under its lock, as the API does. */
+  async function write(writer: number): Promise<void> {
+    for (let i = 0; i < TURNS; i++) {
+      const isRolledBack = i % 7 === 3;
+      await sql
+        .begin(async (transaction) => {
+          const link = (writer + i) % 10;
+          await transaction`select pg_advisory_xact_lock(hashtextextended(${`link ${link}`}, 9))`;
+          const [row] = await transaction<[{ turn: string }]>`
+            select count(*) as turn from events
+             where account_id = ${author.accountId} and object_id = ${linkId(link)}`;
+          const event = { ...note(Number(row.turn)), objectId: linkId(link) };
+          await recordEvents(transaction, author, [event]);
+          await Bun.sleep(Math.random() * 10);
+          if (isRolledBack) throw new Error("rolled back");
+          // Before the commit, so that the lock still holds while another connection may be faster.
+          await transaction`select pg_sleep(${Math.random() / 200})`;
+        })
+        .then(() => void written++)
+        .catch((error: unknown) => {
+          if (!isRolledBack) throw error;
+        });
+    }
+  }
+
+  async function follow(): Promise<string[]> {
+    const ids: string[] = [];
+    let after: string | undefined;
+    for (;;) {
+      const wasOver = over;
+      const page = await list(author, {
+        wait: over ? 0 : 1,
+        ...(after === undefined ? {} : { after }),
+      });
+      ids.push(...page.data.map(({ id }) => id));
+      after = page.next_cursor;
+      if (wasOver && page.data.length === 0 && !page.has_more) return ids;
+    }
+  }
+
+  const readers = Array.from({ length: READERS }, follow);
+  await Promise.all(Array.from({ length: WRITERS }, (_, i) => write(i)));
+  over = true;
+  const lists = await Promise.all(readers);
+  await sql.end();
+
+  const rows = await postgres.sql<{ object_id: Uuid; value: number }[]>`
+    select object_id, (data ->> 'value')::integer as value from events
+     where account_id = ${author.accountId} order by position`;
+  expect(written).toBeGreaterThan((WRITERS * TURNS) / 2);
+  expect(rows).toHaveLength(written);
+  const whole = await list(author);
+  for (const ids of lists) {
+    expect(new Set(ids).size).toBe(written);
+    expect(ids).toEqual(lists[0] ?? []);
+    expect(ids.slice(0, whole.data.length)).toEqual(whole.data.map(({ id }) => id));
+  }
+  // Changes of one link are in the order in which its lock was held.
+  for (let link = 0; link < 10; link++) {
+    const turns = rows.filter((row) => row.object_id === linkId(link)).map(({ value }) => value);
+    expect(turns).toEqual(turns.map((_, i) => i));
+  }
+});
+
+const linkId = (link: number): Uuid => `00000000-0000-7000-8000-00000000000${link}`;
+
+describe("the order of the feed", () => {
+  test("goes on above every cursor when the database is an earlier one, or its events are gone", async () => {
+    const author = await newAuthor();
+    await record(author, 1);
+    const known = await list(author);
+    // As a client knows it whose events came from a later state of this database.
+    await postgres.sql`delete from events where account_id = ${author.accountId}`;
+    await record(author, 2);
+    expect(valuesOf(await list(author, { after: known.next_cursor }))).toEqual([2]);
+  });
+
+  test("does not depend on the clock", async () => {
+    const author = await newAuthor();
+    await record(author, 1);
+    await list(author);
+    const ahead = Date.now() * 1_000 + 3_600_000_000;
+    await postgres.sql`update events set position = ${ahead} where account_id = ${author.accountId}`;
+    const { next_cursor: after } = await list(author);
+    await record(author, 2, 3);
+    expect(valuesOf(await list(author, { after }))).toEqual([2, 3]);
+  });
+
+  test("has more than 5,000 events at once in the order in which they were written", async () => {
+    const author = await newAuthor();
+    await record(author, ...Array.from({ length: 6_000 }, (_, i) => i));
+    expect(await numberEvents(postgres.sql, author)).toBe(true);
+    const seen: unknown[] = [];
+    for (let after: string | undefined; ;) {
+      const page = await list(author, after === undefined ? {} : { after });
+      seen.push(...valuesOf(page));
+      if (!page.has_more) break;
+      after = page.next_cursor;
+    }
+    expect(seen).toEqual(Array.from({ length: 6_000 }, (_, i) => i));
+  });
+});
+
+describe("a page", () => {
+  test("has only what matches, and goes on after what does not", async () => {
+    const author = await newAuthor();
+    const link = newUuid();
+    await postgres.sql.begin((sql) =>
+      recordEvents(sql, author, [
+        note(1),
+        { ...note(2), type: "link.deleted", linkId: link },
+        { ...note(3), linkId: link },
+      ]),
+    );
+    expect(valuesOf(await list(author, { type: "link.deleted" }))).toEqual([2]);
+    expect(valuesOf(await list(author, { type: ["link.created", "link.deleted"] }))).toEqual([
+      1, 2, 3,
+    ]);
+    const none = await list(author, { type: "key.created" });
+    expect([none.data, none.has_more]).toEqual([[], false]);
+    await record(author, 4);
+    expect(valuesOf(await list(author, { after: none.next_cursor }))).toEqual([4]);
+  });
+
+  test("examines 5,000 events and then says that there may be more", async () => {
+    const author = await newAuthor();
+    await record(author, ...Array.from({ length: 5_000 }, (_, i) => i));
+    await postgres.sql.begin((sql) =>
+      recordEvents(sql, author, [{ ...note(1), type: "link.deleted" }]),
+    );
+    const page = await list(author, { type: "link.deleted" });
+    expect([page.data, page.has_more]).toEqual([[], true]);
+    const next = await list(author, { type: "link.deleted", after: page.next_cursor });
+    expect([valuesOf(next), next.has_more]).toEqual([[1], false]);
+  });
+
+  test("ends after a mebibyte, but has one event at least", async () => {
+    const author = await newAuthor();
+    const large = { ...note(1), data: { value: 1, text: "x".repeat(700_000) } };
+    await postgres.sql.begin((sql) => recordEvents(sql, author, [large, large, note(2)]));
+    const first = await list(author);
+    expect([first.data.length, first.has_more]).toEqual([1, true]);
+    const second = await list(author, { after: first.next_cursor });
+    expect([valuesOf(second), second.has_more]).toEqual([[1, 2], false]);
+  });
+
+  test("begins at a cursor, after an event, or now; never in another account or mode", async () => {
+    const author = await newAuthor();
+    await record(author, 1, 2);
+    const [first] = (await list(author)).data;
+    expect(valuesOf(await list(author, { after: first?.id ?? "" }))).toEqual([2]);
+    const latest = await list(author, { after: "latest" });
+    expect(latest.data).toEqual([]);
+    await record(author, 3);
+    expect(valuesOf(await list(author, { after: latest.next_cursor }))).toEqual([3]);
+    expect((await list({ ...author, mode: "test" })).data).toEqual([]);
+    const other = await newAuthor();
+    expect((await list(other)).data).toEqual([]);
+    const foreign = await list(other, { after: first?.id ?? "" }).catch((error: unknown) => error);
+    expect(foreign).toMatchObject({ reason: "cursor_expired" });
+    const invalid = await list(author, { after: "nothing" }).catch((error: unknown) => error);
+    expect(invalid).toMatchObject({ reason: "invalid_request", param: "after" });
+  });
+});
+
+describe("retention", () => {
+  const age = (author: Author, days: number) => postgres.sql`
+    update events
+       set id = (lpad(to_hex((extract(epoch from now() - make_interval(days => ${days})) * 1000)::bigint), 12, '0')
+                 || substr(replace(id::text, '-', ''), 13))::uuid
+     where account_id = ${author.accountId}`;
+
+  test("deletes what is older, in batches, and a reader who has missed some is told", async () => {
+    const author = await newAuthor();
+    await record(author, 1);
+    const early = await list(author);
+    await record(author, 2, 3);
+    const late = await list(author, { after: early.next_cursor });
+    await age(author, 31);
+    await record(author, 4);
+    expect(await deleteOldEvents(postgres.sql, 30, 2)).toBe(2);
+    expect(await deleteOldEvents(postgres.sql, 30, 2)).toBe(1);
+    expect(await deleteOldEvents(postgres.sql, 30, 2)).toBe(0);
+    const missed = await list(author, { after: early.next_cursor }).catch(
+      (error: unknown) => error,
+    );
+    expect(missed).toMatchObject({ reason: "cursor_expired" });
+    expect(valuesOf(await list(author, { after: late.next_cursor }))).toEqual([4]);
+    expect(valuesOf(await list(author))).toEqual([4]);
+  });
+
+  test("of events that nobody has read yet is no secret either", async () => {
+    const author = await newAuthor();
+    await record(author, 1);
+    const { next_cursor: after } = await list(author);
+    await record(author, 2);
+    await age(author, 31);
+    await deleteOldEvents(postgres.sql, 30, 100);
+    const missed = await list(author, { after }).catch((error: unknown) => error);
+    expect(missed).toMatchObject({ reason: "cursor_expired" });
+    const { next_cursor: now } = await list(author, { after: "latest" });
+    await record(author, 3);
+    expect(valuesOf(await list(author, { after: now }))).toEqual([3]);
+  });
+
+  test("is a day at least", async () => {
+    const refused = await deleteOldEvents(postgres.sql, 0, 1).catch((error: unknown) => error);
+    expect(String(refused)).toContain("a day at least");
+  });
+});
+
+describe("waiting", () => {
+  test("ends with the event, without holding a connection", async () => {
+    const author = await newAuthor();
+    const { next_cursor: after } = await list(author);
+    const waiting = Array.from({ length: 10 }, () => list(author, { after, wait: 20 }));
+    while (waits.count() < 10) await Bun.sleep(5);
+    const eleventh = await list(author, { after, wait: 20 }).catch((error: unknown) => error);
+    expect(eleventh).toMatchObject({ reason: "rate_limited" });
+    await record(author, 1);
+    for (const page of await Promise.all(waiting)) expect(valuesOf(page)).toEqual([1]);
+    expect(waits.count()).toBe(0);
+  });
+
+  test("goes on past events that do not match", async () => {
+    const author = await newAuthor();
+    const waiting = list(author, { wait: 20, type: "link.deleted" });
+    while (waits.count() < 1) await Bun.sleep(5);
+    await record(author, 1);
+    await postgres.sql.begin((sql) =>
+      recordEvents(sql, author, [{ ...note(2), type: "link.deleted" }]),
+    );
+    expect(valuesOf(await waiting)).toEqual([2]);
+  });
+
+  test("ends when the time is over, the client is gone, or the process stops", async () => {
+    const author = await newAuthor();
+    expect((await list(author, { wait: 1 })).data).toEqual([]);
+    const gone = new AbortController();
+    const left = list(author, { wait: 20 }, gone.signal);
+    while (waits.count() < 1) await Bun.sleep(5);
+    gone.abort();
+    expect((await left).data).toEqual([]);
+
+    const own = createEventWaits({ sql: postgres.sql, log });
+    const service = createEventService({ sql: postgres.sql, waits: own });
+    const stopped = service.list(author, { limit: 1, wait: 20 }, never);
+    while (own.count() < 1) await Bun.sleep(5);
+    own.stop();
+    expect((await stopped).data).toEqual([]);
+    // Nor does another one begin to wait.
+    expect((await service.list(author, { limit: 1, wait: 20 }, never)).data).toEqual([]);
+  });
+});

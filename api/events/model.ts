@@ -1,0 +1,117 @@
+/** Schemas of the feed of events, and the rows they come from. */
+import * as z from "zod";
+
+import { CREATED_AT, EVENT_ID, KEY_ID, LINK_ID } from "../../shared/contracts/examples.ts";
+import type { Mode } from "../../shared/contracts/link-record.ts";
+import { encodeId, type Uuid } from "../../shared/ids.ts";
+import { idParameter } from "../http/common-schemas.ts";
+import { cursorParameter } from "../http/cursor.ts";
+import { entriesOf, listLimit } from "../http/pagination.ts";
+import { EVENT_TYPES, type EventType } from "./types.ts";
+
+/** Longest time that a request waits for events, in seconds: shorter than idle connections live. */
+export const WAIT_SECONDS_MAX = 20;
+
+// Object.keys loses the type of the keys; the table has no others.
+const TYPES = Object.keys(EVENT_TYPES) as [EventType, ...EventType[]];
+
+/** Means the end of the feed in place of a cursor. */
+export const LATEST = "latest";
+
+const eventType = z.enum(TYPES);
+
+export const eventsQuery = z.object({
+  after: cursorParameter(
+    "The `next_cursor` of the previous response, or the id of an event; `latest` for events from now on. Without it, the feed begins with the oldest event that is kept.",
+  ),
+  type: z
+    .union([eventType, z.array(eventType).max(TYPES.length)])
+    .optional()
+    .meta({
+      description: "Only events of this type; repeated, of these types.",
+      examples: ["link.created"],
+    }),
+  link_id: idParameter("link", "Only events about this link.", LINK_ID).optional(),
+  limit: listLimit,
+  wait: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .max(WAIT_SECONDS_MAX)
+    .default(0)
+    .meta({
+      description: "How many seconds to wait for an event while there is none.",
+      examples: [20],
+    }),
+});
+
+export type EventsQuery = z.output<typeof eventsQuery>;
+
+export const eventResponse = z
+  .object({
+    id: z.string().meta({
+      description: "The event's id: the same whenever and however often it is delivered.",
+      examples: [EVENT_ID],
+    }),
+    type: z.string().meta({
+      description: "What happened. Types are added: ignore those that you do not know.",
+      examples: ["link.created"],
+    }),
+    created_at: z.iso.datetime().meta({ description: "When it happened.", examples: [CREATED_AT] }),
+    mode: z.enum(["live", "test"]).meta({ description: "The mode of what it is about." }),
+    data: z.record(z.string(), z.unknown()).meta({
+      description:
+        "What it is about, under its kind: `link`, `domain`, `key`, `member`, `share`, `account`, `webhook` or `clicks`; of changes, also the fields in `changes` before and after.",
+      examples: [{ link: { id: LINK_ID } }],
+    }),
+    actor: z
+      .object({
+        type: z.string().meta({
+          description: "`api_key`, `user`, `operator`, or `system` for what happens by itself.",
+          examples: ["api_key"],
+        }),
+        id: z
+          .string()
+          .optional()
+          .meta({ description: "Of the API key or the user.", examples: [KEY_ID] }),
+      })
+      .meta({ description: "Who caused it." }),
+  })
+  .meta({ id: "Event", description: "Something that happened to what an account owns." });
+
+export const eventListResponse = z
+  .object({
+    data: entriesOf(eventResponse),
+    has_more: z.boolean().meta({
+      description:
+        "Whether more events may follow at once. A page can be empty and have more: each request examines 5,000 events for those that match.",
+      examples: [false],
+    }),
+    next_cursor: z.string().meta({
+      description: "Send it as `after` for the events that follow, now or later.",
+      examples: ["eyJwIjoxNzcyNDQyOTAwMDAwMDAwfQ"],
+    }),
+  })
+  .meta({ id: "EventList", description: "Events in the order of the feed." });
+
+export type EventListResponse = z.output<typeof eventListResponse>;
+
+/** An event as stored in PostgreSQL. */
+export type EventRow = {
+  id: Uuid;
+  mode: Mode;
+  type: string;
+  data: Record<string, unknown>;
+  actor: { type: string; id?: string };
+  occurred_at: Date;
+  position: number;
+};
+
+export const toEventResponse = (row: EventRow): z.output<typeof eventResponse> => ({
+  id: encodeId("event", row.id),
+  type: row.type,
+  created_at: row.occurred_at.toISOString(),
+  mode: row.mode,
+  data: row.data,
+  actor: row.actor,
+});

@@ -1,0 +1,167 @@
+/** SQL statements on the ledger of events. */
+import type { JSONValue } from "postgres";
+
+import type { Uuid } from "../../shared/ids.ts";
+import type { AccountScope } from "../http/principal.ts";
+import type { Sql, Transaction } from "../postgres.ts";
+import type { EventRow } from "./model.ts";
+
+/** An event as it is written. */
+export type NewEventRow = Pick<EventRow, "id" | "mode" | "type" | "actor"> & {
+  account_id: Uuid;
+  object_id: Uuid | null;
+  link_id: Uuid | null;
+  data: JSONValue;
+};
+
+/** Inserts events in their order. */
+export async function insertEvents(
+  transaction: Transaction,
+  rows: readonly NewEventRow[],
+): Promise<void> {
+  if (rows.length === 0) return;
+  await transaction`
+    insert into events (id, account_id, mode, type, object_id, link_id, data, actor)
+    select id, account_id, mode, type, object_id, link_id, data, actor
+      from jsonb_array_elements(${transaction.json([...rows])}::jsonb) with ordinality as given (event, place)
+     cross join lateral jsonb_to_record(event)
+        as recorded (id uuid, account_id uuid, mode text, type text, object_id uuid, link_id uuid, data jsonb, actor jsonb)
+     order by place`;
+}
+
+/**
+ * Gives positions to events that have been committed since the last call, at most 5,000; returns
+ * whether more may be waiting. See `0029_events.sql`.
+ */
+export async function numberEvents(sql: Sql, { accountId, mode }: AccountScope): Promise<boolean> {
+  const [row] = await sql<[{ more: boolean }]>`select number_events(${accountId}, ${mode}) as more`;
+  return row.more;
+}
+
+export type EventFilter = {
+  /** undefined: of all types. */
+  types: readonly string[] | undefined;
+  /** undefined: about anything. */
+  linkId: Uuid | undefined;
+};
+
+/** How much one read examines and returns at most. */
+export type ReadBounds = { limit: number; examinedMax: number; bytesMax: number };
+
+/**
+ * Events in the order of their positions, up to where they were examined: `end` is null if there
+ * was nothing to examine, and `isAll` says whether nothing is left behind it.
+ */
+export type EventsPart = { rows: EventRow[]; end: number | null; isAll: boolean };
+
+/**
+ * Examines the owner's events after a position, and returns those that match, as many as the bounds
+ * permit; the first one however large it is.
+ */
+export async function readEvents(
+  sql: Sql,
+  { accountId, mode }: AccountScope,
+  after: number,
+  { types, linkId }: EventFilter,
+  { limit, examinedMax, bytesMax }: ReadBounds,
+): Promise<EventsPart> {
+  const rows = await sql<({ end: number | null; examined: number; matching: number } & EventRow)[]>`
+    with examined as materialized (
+      select id, position, bytes, type, link_id from events
+       where account_id = ${accountId} and mode = ${mode} and position > ${after}
+       order by position limit ${examinedMax}
+    ), matching as materialized (
+      select id, row_number() over (order by position) as place, sum(bytes) over (order by position) as total
+        from examined
+       where true ${types === undefined ? sql`` : sql`and type = any (${[...types]}::text[])`}
+             ${linkId === undefined ? sql`` : sql`and link_id = ${linkId}`}
+    )
+    select ends.*, event.id, event.mode, event.type, event.data, event.actor, event.occurred_at,
+           event.position::float8 as position
+      from (select (select max(position) from examined)::float8 as end,
+                   (select count(*) from examined)::integer as examined,
+                   (select count(*) from matching)::integer as matching) ends
+      left join (select id from matching where place <= ${limit} and (total <= ${bytesMax} or place = 1)) page on true
+      left join events event on event.id = page.id
+     order by event.position`;
+  const [first] = rows;
+  // Without events to return there is one row, of the ends alone.
+  const found = (first?.matching ?? 0) > 0 ? rows : [];
+  const isCut = found.length < (first?.matching ?? 0);
+  return {
+    rows: found,
+    end: isCut ? (found.at(-1)?.position ?? null) : (first?.end ?? null),
+    isAll: !isCut && (first?.examined ?? 0) < examinedMax,
+  };
+}
+
+/** The position of the owner's last event; 0 without any. */
+export async function findLastPosition(
+  sql: Sql,
+  { accountId, mode }: AccountScope,
+): Promise<number> {
+  const [row] = await sql<[{ position: number }]>`
+    select greatest((select max(position) from events
+                      where account_id = ${accountId} and mode = ${mode} and position is not null),
+                    (select position from event_floors where account_id = ${accountId} and mode = ${mode}),
+                    0)::float8 as position`;
+  return row.position;
+}
+
+/** The position of one of the owner's events; undefined if there is no such event. */
+export async function findPosition(
+  sql: Sql,
+  { accountId, mode }: AccountScope,
+  id: Uuid,
+): Promise<number | undefined> {
+  const [row] = await sql<{ position: number }[]>`
+    select position::float8 as position from events
+     where id = ${id} and account_id = ${accountId} and mode = ${mode} and position is not null`;
+  return row?.position;
+}
+
+/** The highest position of the owner that retention has deleted; 0 if it has deleted none. */
+export async function findFloor(sql: Sql, { accountId, mode }: AccountScope): Promise<number> {
+  const [row] = await sql<{ position: number }[]>`
+    select position::float8 as position from event_floors
+     where account_id = ${accountId} and mode = ${mode}`;
+  return row?.position ?? 0;
+}
+
+/** Somebody who waits for events of an account and mode after a position. */
+export type Waiting = AccountScope & { position: number };
+
+/** Returns the indexes of those for whom there are events, with or without a position yet. */
+export async function findNews(sql: Sql, waiting: readonly Waiting[]): Promise<number[]> {
+  const rows = await sql<{ index: number }[]>`
+    select (place - 1)::integer as index
+      from unnest(${waiting.map(({ accountId }) => accountId)}::uuid[], ${waiting.map(({ mode }) => mode)}::text[],
+                  ${waiting.map(({ position }) => position)}::bigint[])
+           with ordinality as waiting (account_id, mode, after, place)
+     where exists (select from events event
+                    where event.account_id = waiting.account_id and event.mode = waiting.mode and position is null)
+        or exists (select from events event
+                    where event.account_id = waiting.account_id and event.mode = waiting.mode
+                      and position > waiting.after)`;
+  return rows.map(({ index }) => index);
+}
+
+/** Notes that the owner reads events of clicks, at most once a minute. */
+export async function noteReader(sql: Sql, { accountId, mode }: AccountScope): Promise<void> {
+  await sql`
+    insert into event_readers as reader (account_id, mode, read_at) values (${accountId}, ${mode}, now())
+    on conflict (account_id, mode) do update set read_at = excluded.read_at
+     where reader.read_at < excluded.read_at - interval '1 minute'`;
+}
+
+/** Forgets accounts that have read no events of clicks for this many days. */
+export async function forgetReaders(sql: Sql, days: number): Promise<void> {
+  await sql`delete from event_readers where read_at < now() - make_interval(days => ${days})`;
+}
+
+/** Deletes events older than this many days, at most `max`; returns how many. */
+export async function deleteOldEvents(sql: Sql, days: number, max: number): Promise<number> {
+  const [row] = await sql<[{ deleted: number }]>`
+    select delete_old_events(${days}, ${max}) as deleted`;
+  return row.deleted;
+}

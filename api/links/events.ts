@@ -1,0 +1,53 @@
+/** What the ledger of events says about links. */
+import type { JSONValue } from "postgres";
+
+import { changesBetween } from "../events/changes.ts";
+import { passwordChange } from "../events/password.ts";
+import { type NewEvent, toJson } from "../events/record.ts";
+import type { EventType } from "../events/types.ts";
+import type { LinkRow } from "./model.ts";
+import { toFullLink } from "./responses.ts";
+
+/** Fields that change by themselves, or with every change. */
+const UNRECORDED = ["clicks", "unique_clicks", "last_click_at", "updated_at", "has_password"];
+
+/** The data of an event about a link: the link with all of its fields. */
+export const linkData = (row: LinkRow, shortUrl: string): JSONValue =>
+  toJson({ link: toFullLink(row, shortUrl, "settings") });
+
+export const linkEvent = (type: EventType, row: LinkRow, shortUrl: string): NewEvent => ({
+  type,
+  objectId: row.id,
+  linkId: row.id,
+  data: linkData(row, shortUrl),
+});
+
+/** The event of a change of a link: its deletion without a new state. */
+export function changeEvent(old: LinkRow, row: LinkRow | undefined, shortUrl: string): NewEvent {
+  if (row === undefined) return linkEvent("link.deleted", old, shortUrl);
+  const link = toFullLink(row, shortUrl, "settings");
+  const changes = {
+    ...changesBetween(toFullLink(old, shortUrl, "settings"), link, UNRECORDED),
+    ...passwordChange(old, row),
+  };
+  return {
+    type: "link.updated",
+    objectId: row.id,
+    linkId: row.id,
+    data: toJson({ link, changes }),
+  };
+}
+
+/**
+ * The event of a takedown. The operator's command line does not know the domain of short URLs, so
+ * the link has none.
+ */
+export function takedownEvent(row: LinkRow): NewEvent {
+  const { short_url: _, ...link } = toFullLink(row, "https://unknown.invalid", "settings");
+  return {
+    type: row.taken_down ? "link.taken_down" : "link.restored",
+    objectId: row.id,
+    linkId: row.id,
+    data: toJson({ link }),
+  };
+}

@@ -1,0 +1,488 @@
+/**
+ * Goal: everything that changes what an account owns is one event, whatever made the change; and
+ * the feed tells it. Method: a table of every route and command that changes anything, with what
+ * each records, or why it records nothing; one that is not in the table fails the test.
+ */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+
+import type { Command } from "commander";
+import * as z from "zod";
+
+import { createProgram } from "../../api/cli/program.ts";
+import { admin, createAccount, type NewAccount } from "../harness/admin.ts";
+import { call } from "../harness/api.ts";
+import { createUser, type Session, signIn, type TestUser } from "../harness/dashboard.ts";
+import { type Dns, startDns } from "../harness/dns.ts";
+import { type Stack, startStack } from "../harness/stack.ts";
+import { listRoutes } from "../hostile/routes.ts";
+
+setDefaultTimeout(180_000);
+
+const UNLIMITED = {
+  minute: 1_000_000,
+  burst: 1_000_000,
+  endpoints: { "POST /v1/links": 1_000_000, "POST /v1/domains": 1_000_000 },
+};
+
+let stack: Stack;
+let dns: Dns;
+let account: NewAccount;
+let owner: TestUser;
+let session: Session;
+beforeAll(async () => {
+  dns = await startDns();
+  stack = await startStack({ env: { DNS_SERVERS: dns.address } });
+  account = await createAccount(stack, "enterprise", UNLIMITED);
+  owner = await createUser(stack, account.id);
+  session = await signIn(stack, owner);
+});
+afterAll(async () => {
+  await stack[Symbol.asyncDispose]();
+  await dns[Symbol.asyncDispose]();
+});
+
+const eventSchema = z.object({
+  id: z.string(),
+  type: z.string(),
+  created_at: z.string(),
+  mode: z.string(),
+  data: z.record(z.string(), z.unknown()),
+  actor: z.object({ type: z.string(), id: z.string().optional() }),
+});
+const pageSchema = z.object({
+  data: z.array(eventSchema),
+  has_more: z.boolean(),
+  next_cursor: z.string(),
+});
+
+type Json = Record<string, unknown>;
+
+const found = z.looseObject({ id: z.string() });
+
+async function send(path: string, method: string, body?: Json, key = account.key): Promise<Json> {
+  const response = await call(`${stack.info().api_url}${path}`, {
+    key,
+    method,
+    ...(body === undefined ? {} : { body }),
+  });
+  expect([path, response.status < 300, response.body]).toEqual([path, true, expect.anything()]);
+  return z.record(z.string(), z.unknown()).parse(response.body);
+}
+
+const read = async (query: string, key = account.key) =>
+  pageSchema.parse(await send(`/v1/events?${query}`, "GET", undefined, key));
+
+const latest = async (key = account.key): Promise<string> =>
+  (await read("after=latest", key)).next_cursor;
+
+const url = "https://example.com/";
+
+const create = async (body: Json = {}) =>
+  z
+    .looseObject({ id: z.string(), alias: z.string() })
+    .parse(await send("/v1/links", "POST", { url, ...body }));
+
+let names = 0;
+const newName = (): string => `name-${++names}`;
+
+async function createDomain(): Promise<string> {
+  const { id } = found.parse(
+    await send("/v1/domains", "POST", { domain: `${newName()}.example.com` }),
+  );
+  return id;
+}
+
+async function publishProof(id: string): Promise<string> {
+  const { domain, verification } = z
+    .object({
+      domain: z.string(),
+      verification: z.object({ name: z.string(), value: z.string() }),
+    })
+    .parse(await send(`/v1/domains/${id}`, "GET"));
+  dns.set(verification.name, [verification.value]);
+  return domain;
+}
+
+async function createVerified(): Promise<{ id: string; domain: string }> {
+  const id = await createDomain();
+  const domain = await publishProof(id);
+  await send(`/v1/domains/${id}/verify`, "POST");
+  return { id, domain };
+}
+
+const createKeyId = async (): Promise<string> =>
+  found.parse(await send("/v1/keys", "POST", { name: "n", scopes: ["links:read"] })).id;
+
+const createShareId = async (): Promise<string> =>
+  found.parse(await send("/v1/shares", "POST", {})).id;
+
+const invite = async (email: string): Promise<{ id: string; token: string }> =>
+  z.object({ id: z.string(), token: z.string() }).parse(
+    (
+      await session.send(`/api/${account.id}/invitations`, {
+        method: "POST",
+        body: { email, role: "member" },
+      })
+    ).body,
+  );
+
+/**
+ * Makes what a change needs, and returns the change. It is made with the caller's feed at its end.
+ */
+type Change = () => Promise<() => Promise<unknown>>;
+
+/** What a route or command records: the types of its events in order; or why it records nothing. */
+type Recorded = { records: readonly string[]; change: Change } | { none: string };
+
+const records = (types: string, change: Change): Recorded => ({
+  records: types.split(" "),
+  change,
+});
+
+const READS = "It reads, and changes nothing.";
+const SETTING = "A preference of people who look at statistics: it changes nothing that is shared.";
+
+const DELIVERY = "It is about how events are delivered; nothing that they are about changes.";
+
+const ROUTES: Readonly<Record<string, Recorded>> = {
+  "POST /v1/links": records("link.created", async () => () => create()),
+  "POST /v1/links/bulk": records(
+    "link.created link.created",
+    async () => () => send("/v1/links/bulk", "POST", { links: [{ url }, { url: "no" }, { url }] }),
+  ),
+  "POST /v1/links/bulk/check": { none: READS },
+  "PATCH /v1/links/bulk": records("link.updated link.updated", async () => {
+    const [a, b, same] = [await create(), await create(), await create({ title: "new" })];
+    const links = [a, b, same].map(({ id }) => ({ id, title: "new" }));
+    return () => send("/v1/links/bulk", "PATCH", { links });
+  }),
+  "POST /v1/links/bulk/delete": records("link.deleted link.deleted", async () => {
+    const ids = [(await create()).id, (await create()).id, "link_none"];
+    return () => send("/v1/links/bulk/delete", "POST", { ids });
+  }),
+  "PUT /v1/links/external/:external_id": records("link.created link.updated", async () => {
+    const path = `/v1/links/external/${newName()}`;
+    return async () => {
+      await send(path, "PUT", { url });
+      await send(path, "PUT", { url, title: "changed" });
+      await send(path, "PUT", { url, title: "changed" });
+    };
+  }),
+  "PATCH /v1/links/:id": records("link.updated", async () => {
+    const { id } = await create();
+    return async () => {
+      await send(`/v1/links/${id}`, "PATCH", { title: "changed" });
+      // Without effect.
+      await send(`/v1/links/${id}`, "PATCH", { title: "changed" });
+    };
+  }),
+  "DELETE /v1/links/:id": records("link.deleted", async () => {
+    const { id } = await create();
+    return () => send(`/v1/links/${id}`, "DELETE");
+  }),
+  "POST /v1/links/:id/explain": { none: READS },
+  "POST /v1/links/:link_id/backtest": { none: READS },
+  "POST /v1/analytics/bulk": { none: READS },
+  "PATCH /v1/tags/:name": records("link.updated", async () => {
+    const tag = newName();
+    await create({ tags: [tag] });
+    return async () => {
+      await send(`/v1/tags/${tag}`, "PATCH", { name: newName() });
+    };
+  }),
+  "DELETE /v1/tags/:name": records("link.updated link.updated", async () => {
+    const tag = newName();
+    await create({ tags: [tag] });
+    await create({ tags: [tag, "kept"] });
+    return () => send(`/v1/tags/${tag}`, "DELETE");
+  }),
+  "POST /v1/tags/merge": records("link.updated", async () => {
+    const [tag, into] = [newName(), newName()];
+    await create({ tags: [tag] });
+    await create({ tags: [into] });
+    return () => send("/v1/tags/merge", "POST", { tags: [tag], into });
+  }),
+  "POST /v1/domains": records("domain.created", async () => () => createDomain()),
+  "POST /v1/domains/:id/verify": records("domain.verified", async () => {
+    const id = await createDomain();
+    await publishProof(id);
+    return async () => {
+      await send(`/v1/domains/${id}/verify`, "POST");
+      await send(`/v1/domains/${id}/verify`, "POST");
+    };
+  }),
+  "PATCH /v1/domains/:id": records("domain.updated", async () => {
+    const { id } = await createVerified();
+    return async () => {
+      await send(`/v1/domains/${id}`, "PATCH", { root_url: url });
+      await send(`/v1/domains/${id}`, "PATCH", { root_url: url });
+    };
+  }),
+  "DELETE /v1/domains/:id": records("domain.deleted", async () => {
+    const id = await createDomain();
+    return () => send(`/v1/domains/${id}`, "DELETE");
+  }),
+  "POST /v1/keys": records("key.created", async () => () => createKeyId()),
+  "DELETE /v1/keys/:id": records("key.revoked", async () => {
+    const id = await createKeyId();
+    return async () => {
+      await send(`/v1/keys/${id}`, "DELETE");
+      await send(`/v1/keys/${id}`, "DELETE");
+    };
+  }),
+  "POST /v1/keys/:id/rotate": records("key.rotated", async () => {
+    const id = await createKeyId();
+    return () => send(`/v1/keys/${id}/rotate`, "POST", {});
+  }),
+  "POST /v1/shares": records("share.created", async () => () => createShareId()),
+  "PATCH /v1/shares/:id": records("share.updated", async () => {
+    const id = await createShareId();
+    return async () => {
+      await send(`/v1/shares/${id}`, "PATCH", { name: "changed" });
+      await send(`/v1/shares/${id}`, "PATCH", { name: "changed" });
+    };
+  }),
+  "DELETE /v1/shares/:id": records("share.revoked", async () => {
+    const id = await createShareId();
+    return () => send(`/v1/shares/${id}`, "DELETE");
+  }),
+  "PATCH /v1/branding": { none: "How the account's pages look; nothing that it owns changes." },
+  "POST /v1/webhooks": { none: DELIVERY },
+  "PATCH /v1/webhooks/:id": { none: DELIVERY },
+  "DELETE /v1/webhooks/:id": { none: DELIVERY },
+  "POST /v1/webhooks/:id/rotate": { none: DELIVERY },
+  "POST /v1/webhooks/:id/replay": { none: DELIVERY },
+  "POST /v1/webhooks/:id/deliveries/:delivery/retry": { none: DELIVERY },
+  "POST /v1/webhooks/:id/test": records("webhook.test", async () => {
+    const hook = { url: "https://hooks.example.com/", events: ["link.created"] };
+    const { id } = z.object({ id: z.string() }).parse(await send("/v1/webhooks", "POST", hook));
+    return () => send(`/v1/webhooks/${id}/test`, "POST");
+  }),
+  "PUT /v1/views/:name": { none: SETTING },
+  "DELETE /v1/views/:name": { none: SETTING },
+  "PATCH /api/:account/members/:id": records("member.updated", async () => {
+    const member = await createUser(stack, account.id, "member");
+    const path = `/api/${account.id}/members/${member.id}`;
+    return async () => {
+      await session.send(path, { method: "PATCH", body: { role: "viewer" } });
+      await session.send(path, { method: "PATCH", body: { role: "viewer" } });
+    };
+  }),
+  "DELETE /api/:account/members/:id": records("member.removed", async () => {
+    const member = await createUser(stack, account.id, "member");
+    return () => session.send(`/api/${account.id}/members/${member.id}`, { method: "DELETE" });
+  }),
+  "POST /api/:account/invitations": { none: "Nothing has changed until somebody accepts it." },
+  "DELETE /api/:account/invitations/:id": { none: "Nothing has changed by the invitation." },
+  "POST /auth/invitations/:token/accept": records("member.joined", async () => {
+    const invited = await createUser(stack);
+    const { token } = await invite(invited.email);
+    const theirs = await signIn(stack, invited);
+    return () => theirs.send(`/auth/invitations/${token}/accept`, { method: "POST", body: {} });
+  }),
+  "POST /auth/sign-in": { none: "Of the user, not of an account." },
+  "POST /auth/sign-out": { none: "Of the user, not of an account." },
+  "POST /auth/sign-out-everywhere": { none: "Of the user, not of an account." },
+  "POST /auth/password": { none: "Of the user, not of an account." },
+  "POST /v1/shared/:token/access": { none: READS },
+  "POST /shared/:token": { none: READS },
+};
+
+const OPERATION = "It concerns the installation, not what an account owns.";
+const ACCOUNT = "It concerns the account itself, which is the operator's.";
+
+const COMMANDS: Readonly<Record<string, Recorded>> = {
+  "accounts create": { none: "The account has no feed before; its first key is recorded." },
+  "accounts list": { none: READS },
+  "accounts set-plan": { none: ACCOUNT },
+  "accounts suspend": { none: ACCOUNT },
+  "keys create": records(
+    "key.created",
+    async () => () =>
+      admin(stack, [
+        "keys",
+        "create",
+        "--account",
+        account.id,
+        "--name",
+        "n",
+        "--scopes",
+        "links:read",
+      ]),
+  ),
+  "keys list": { none: READS },
+  "keys revoke": records("key.revoked", async () => {
+    const id = await createKeyId();
+    return () => admin(stack, ["keys", "revoke", id]);
+  }),
+  "keys rotate": records("key.rotated", async () => {
+    const id = await createKeyId();
+    return () => admin(stack, ["keys", "rotate", id]);
+  }),
+  "users create": records("member.joined", async () => () => {
+    const email = `${newName()}@example.com`;
+    return admin(stack, [
+      "users",
+      "create",
+      "--email",
+      email,
+      "--name",
+      "N",
+      "--account",
+      account.id,
+    ]);
+  }),
+  "users list": { none: READS },
+  "users set-password": { none: "Of the user, not of an account." },
+  "users join": records("member.joined member.updated", async () => {
+    const { email } = await createUser(stack);
+    const join = (role: string) =>
+      admin(stack, ["users", "join", "--email", email, "--account", account.id, "--role", role]);
+    return async () => {
+      await join("member");
+      await join("member");
+      await join("viewer");
+    };
+  }),
+  "users remove": records("member.removed", async () => {
+    const { email } = await createUser(stack, account.id, "member");
+    return () => admin(stack, ["users", "remove", "--email", email]);
+  }),
+  "links disable": records("link.taken_down account.taken_down", async () => {
+    const { alias } = await create();
+    return async () => {
+      await admin(stack, ["links", "disable", "--alias", alias]);
+      await admin(stack, ["links", "disable", "--alias", alias]);
+      await admin(stack, ["links", "disable", "--account", account.id]);
+      await admin(stack, ["links", "disable", "--host", "taken-down.example.org"]);
+    };
+  }),
+  "links enable": records("account.restored link.restored", async () => {
+    const { alias } = await create();
+    await admin(stack, ["links", "disable", "--alias", alias]);
+    return async () => {
+      await admin(stack, ["links", "enable", "--account", account.id]);
+      await admin(stack, ["links", "enable", "--alias", alias]);
+    };
+  }),
+  "links disabled": { none: READS },
+  "links resync": { none: OPERATION },
+  "domains release": records("domain.displaced", async () => {
+    const { domain } = await createVerified();
+    return () => admin(stack, ["domains", "release", domain]);
+  }),
+  status: { none: READS },
+  "dlq list": { none: READS },
+  "dlq show": { none: READS },
+  "dlq retry": { none: OPERATION },
+  "dlq discard": { none: OPERATION },
+  "region mirror": { none: OPERATION },
+  "region check": { none: READS },
+  reconcile: { none: READS },
+  journal: { none: READS },
+  "check-rollups": { none: OPERATION },
+  "backup postgres": { none: READS },
+  "backup clickhouse": { none: READS },
+  migrate: { none: OPERATION },
+  "config check": { none: READS },
+  doctor: { none: READS },
+  "geoip update": { none: OPERATION },
+};
+
+/** Programs of processes, which `shorthop` also runs. */
+const PROCESSES = new Set(["api", "worker", "redirector"]);
+
+describe("every change is recorded once, by", () => {
+  for (const [kind, table] of Object.entries({ route: ROUTES, command: COMMANDS })) {
+    for (const [name, recorded] of Object.entries(table)) {
+      if ("none" in recorded) continue;
+      test(`the ${kind} ${name}`, async () => {
+        const change = await recorded.change();
+        const after = await latest();
+        await change();
+        const { data } = await read(`after=${after}&limit=100`);
+        expect(data.map(({ type }) => type)).toEqual([...recorded.records]);
+        expect(new Set(data.map(({ id }) => id)).size).toBe(data.length);
+      });
+    }
+  }
+
+  test("no route that is missing in the table", () => {
+    const changing = listRoutes()
+      .filter(({ surface }) => surface === "api" || surface === "dashboard")
+      .filter(({ method }) => !["GET", "HEAD", "OPTIONS"].includes(method))
+      // Both sites have the resources of /v1.
+      .map(({ method, path }) => `${method} ${path.replace("/api/:account/:mode/v1", "/v1")}`);
+    expect([...new Set(changing)].toSorted()).toEqual(Object.keys(ROUTES).toSorted());
+  });
+
+  test("no command that is missing in the table", () => {
+    const leaves = ({ commands }: Command, path: readonly string[]): string[] =>
+      commands.flatMap((command) => {
+        const words = [...path, command.name()];
+        return command.commands.length > 0 ? leaves(command, words) : words.join(" ");
+      });
+    const commands = leaves(createProgram({}), []).filter((name) => !PROCESSES.has(name));
+    expect(commands.toSorted()).toEqual(Object.keys(COMMANDS).toSorted());
+  });
+});
+
+describe("an event", () => {
+  test("has the resource, what changed, and who changed it; never a secret", async () => {
+    const after = await latest();
+    const { id } = await create({ title: "before", password: "correct horse", tags: ["a"] });
+    await session.send(`/api/${account.id}/live/v1/links/${id}`, {
+      method: "PATCH",
+      body: { title: "after", password: "another horse" },
+    });
+    const keyBody = { name: "of a test", scopes: ["links:read"] };
+    const { key } = z.object({ key: z.string() }).parse(await send("/v1/keys", "POST", keyBody));
+    const { token } = z.object({ token: z.string() }).parse(await send("/v1/shares", "POST", {}));
+    const { data } = await read(`after=${after}&limit=100`);
+    const link = { id, title: "before", tags: ["a"], has_password: true };
+    expect(data).toMatchObject([
+      { type: "link.created", mode: "live", data: { link }, actor: { type: "api_key" } },
+      {
+        type: "link.updated",
+        data: {
+          link: { ...link, title: "after" },
+          changes: {
+            title: { before: "before", after: "after" },
+            password: { before: "set", after: "set" },
+          },
+        },
+        actor: { type: "user", id: owner.id },
+      },
+      { type: "key.created", data: { key: { name: "of a test" } } },
+      { type: "share.created", data: { share: { link_id: null } } },
+    ]);
+    const { short_url } = z
+      .object({ short_url: z.string() })
+      .parse(await send(`/v1/links/${id}`, "GET"));
+    expect(data[0]?.data["link"]).toMatchObject({ short_url });
+    const text = JSON.stringify(data);
+    for (const secret of ["horse", "$argon2", key, token]) expect(text).not.toContain(secret);
+  });
+
+  test("is found by type and link, and a request waits for it", async () => {
+    const after = await latest();
+    const { id } = await create();
+    const waiting = read(`after=${after}&wait=20&link_id=${id}&type=link.deleted`);
+    await create();
+    await send(`/v1/links/${id}`, "DELETE");
+    const { data } = await waiting;
+    expect(data.map(({ type }) => type)).toEqual(["link.deleted"]);
+  });
+
+  test("is also that of an expiry", async () => {
+    const after = await latest();
+    const expires_at = new Date(Date.now() + 1_500).toISOString();
+    const { id } = await create({ expires_at });
+    let page = await read(`after=${after}&type=link.expired&wait=20`);
+    while (page.data.length === 0)
+      page = await read(`after=${page.next_cursor}&type=link.expired&wait=20`);
+    expect(page.data).toMatchObject([
+      { data: { link: { id, status: "expired" } }, actor: { type: "system" } },
+    ]);
+  });
+});
