@@ -35,7 +35,7 @@ export const configSchema = z.object({
   /** Key of the visitor hashes. After a change every visitor counts as new. */
   VISITOR_HASH_SECRET: z.string("must be set").min(16, "must have 16 characters at least"),
   ...webhookVariables,
-  /** Resolvers of the receivers of webhooks, `address` or `address:port`; the system's when empty. */
+  /** Resolvers of receivers of webhooks, `address` or `address:port`; the system's when empty. */
   DNS_SERVERS: envList(),
   /** Most bytes of clicks waiting in JetStream for a worker. */
   CLICKS_BYTES_MAX: envInteger(8 * 1024 ** 3, 1024 ** 2, 2 ** 50),

@@ -131,8 +131,6 @@ function measureWebhooks(metrics: ProcessMetrics) {
   };
 }
 
-export type WebhookMetrics = ReturnType<typeof measureWebhooks>;
-
 function watchOwner({ gauge }: ProcessMetrics, { consumer }: MetricSources): void {
   const pendingHelp = "Segments in JetStream that no worker has fetched; absent when unknown";
   gauge("segments_pending", pendingHelp, () =>

@@ -208,6 +208,7 @@ test("two workers share webhooks, and deliver each event once", async () => {
   await using second = startWorker();
   const ids = await record(owner, links(30));
   await eventually(async () => expect(receiver.got.length).toBe(8 * ids.length), 4 * WITHIN_MS);
+  // Another delivery would follow at the next look for work.
   await Bun.sleep(600);
   expect(receiver.got.length).toBe(8 * ids.length);
   expect([first.state(), second.state()]).toEqual(["ok", "ok"]);
@@ -226,6 +227,7 @@ test("what a killed worker had leased is taken over", async () => {
     insert into webhook_deliveries (id, webhook_id, event_id, event_type, position, next_attempt_at)
     values (${newUuid()}, ${row.id}, ${decodeId("event", id ?? "") ?? ""}, 'link.updated', 1, now())`;
   await using _ = startWorker();
+  // The lease is valid for longer.
   await Bun.sleep(1_000);
   expect(receiver.got).toHaveLength(0);
   await eventually(async () => expect(receiver.ids()).toEqual([id ?? ""]), 30_000);
@@ -363,6 +365,7 @@ test("a paused webhook gets nothing, and all of it when it continues", async () 
   await webhooks.update(owner, row.id, { status: "paused" });
   const ids = await record(owner, links(2));
   await using _ = startWorker();
+  // Several looks for work.
   await Bun.sleep(700);
   expect(receiver.got).toHaveLength(0);
   await webhooks.update(owner, row.id, { status: "active" });

@@ -6,7 +6,7 @@ import type { LeasedWebhook } from "./leases.ts";
 import { type FilteredEvent, type FilteredLink, match, selectsLinks } from "./matching.ts";
 import { type Pending, PENDING_MAX } from "./queue.ts";
 
-/** Events read at once: fewer where links are selected, as an event can have clicks of 500 links. */
+/** Events read at once: fewer where links are selected, as one can have clicks of 500 links. */
 const EVENTS_MAX = 500;
 const SELECTED_EVENTS_MAX = 50;
 

@@ -12,7 +12,7 @@ import { PENDING_MAX } from "./queue.ts";
 const WEBHOOKS_MAX = 100;
 const FAILING_WEBHOOKS_MAX = 50;
 
-/** After this time a webhook is given back if it is idle, or if the worker has no room for others. */
+/** After this time a webhook is given back if it is idle, or if there is no room for others. */
 const HOLD_MS = 10_000;
 
 /** A webhook is idle if nothing is due within this time. */

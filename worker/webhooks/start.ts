@@ -5,9 +5,9 @@ import type { Log } from "../../shared/log.ts";
 import { openPrimary } from "../../shared/postgres.ts";
 import { createReceiverRules } from "../../shared/webhooks/variables.ts";
 import type { Config } from "../config.ts";
-import type { WebhookMetrics } from "../metrics.ts";
-import { startDeliverer } from "./deliverer.ts";
+import { type Deliverer, startDeliverer } from "./deliverer.ts";
 import { createResolve } from "./receiver.ts";
+import type { Outcome } from "./results.ts";
 
 /** Connections to PostgreSQL: statements are short, and those of clicks have others. */
 const CONNECTIONS_MAX = 4;
@@ -21,7 +21,10 @@ const LAG_SECONDS_MAX = 60;
 type WebhooksDeps = {
   config: Config;
   lifecycle: Lifecycle;
-  metrics: WebhookMetrics;
+  metrics: {
+    observeAttempt(outcome: Outcome): void;
+    watchWebhooks(deliverer: Deliverer): void;
+  };
   log: Log;
 };
 

@@ -31,4 +31,4 @@ export {
   type WebhookEvent,
   type WebhookHeaders,
   WebhookVerificationError,
-} from "./verify-webhook.ts";
+} from "./verification.ts";
