@@ -3,7 +3,10 @@ import type { changesBetween } from "../events/changes.ts";
 import { type NewEvent, toJson } from "../events/record.ts";
 import { type DomainRow, toDomainResponse } from "./model.ts";
 
-/** A domain without its DNS records: the proof, and where it leads to, which the command line does not know. */
+/**
+ * A domain without its DNS records: the proof, and where it leads to, which the command line does
+ * not know.
+ */
 export function domainFields(row: DomainRow) {
   const {
     verification: _,

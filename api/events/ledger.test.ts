@@ -238,13 +238,14 @@ describe("a page", () => {
   });
 });
 
-describe("retention", () => {
-  const age = (author: Author, days: number) => postgres.sql`
-    update events
-       set id = (lpad(to_hex((extract(epoch from now() - make_interval(days => ${days})) * 1000)::bigint), 12, '0')
-                 || substr(replace(id::text, '-', ''), 13))::uuid
-     where account_id = ${author.accountId}`;
+/** Makes events older, by their ids. */
+const age = (author: Author, days: number) => postgres.sql`
+  update events
+     set id = (lpad(to_hex((extract(epoch from now() - make_interval(days => ${days})) * 1000)::bigint), 12, '0')
+               || substr(replace(id::text, '-', ''), 13))::uuid
+   where account_id = ${author.accountId}`;
 
+describe("retention", () => {
   test("deletes what is older, in batches, and a reader who has missed some is told", async () => {
     const author = await newAuthor();
     await record(author, 1);

@@ -8,6 +8,7 @@ export function passwordChange(
   { password_hash: after }: Protected,
 ) {
   if (before === after) return {};
-  const stateOf = (hash: string | null) => (hash === null ? null : "set");
   return { password: { before: stateOf(before), after: stateOf(after) } };
 }
+
+const stateOf = (hash: string | null) => (hash === null ? null : "set");

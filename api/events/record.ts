@@ -54,5 +54,5 @@ export const recordAll = (
     })),
   );
 
-/** A value as JSON. What is passed comes from responses, which are JSON already but for undefined. */
+/** A response as JSON: what it is already, but for members that are undefined. */
 export const toJson = (value: object): JSONValue => JSON.parse(JSON.stringify(value));

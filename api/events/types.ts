@@ -1,4 +1,6 @@
-/** Every type of event, and what it records. The list grows: readers ignore types they do not know. */
+/**
+ * Every type of event, and what it records. The list grows: readers ignore types they do not know.
+ */
 export const EVENT_TYPES = {
   "link.created": "A link was created.",
   "link.updated": "Fields of a link changed; `changes` has each before and after.",

@@ -107,8 +107,8 @@ export async function lockRenaming(
 
 /**
  * Replaces tags by another one, or by none, on at most `limit` of the owner's links; returns the
- * changed links with their tags before. A link that has several of the tags gets the new one once, in the
- * position of the first. Redirectors do not store tags, so nothing is published.
+ * changed links with their tags before. A link that has several of the tags gets the new one once,
+ * in the position of the first. Redirectors do not store tags, so nothing is published.
  */
 export async function replaceTags(
   sql: Transaction,

@@ -88,8 +88,8 @@ export async function changeTakedowns(
 }
 
 /**
- * Records the takedown of an account, whose links are of both modes. That of a host is no account's:
- * it covers links of all that redirect there.
+ * Records the takedown of an account, whose links are of both modes. That of a host is no
+ * account's: it covers links of all that redirect there.
  */
 async function recordTakedown(
   transaction: Transaction,

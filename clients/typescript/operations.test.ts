@@ -184,6 +184,9 @@ test("every operation of the API is sent by a function, and every function sends
         const body = { data: [], next_cursor: null, done: true, changed: 0 };
         // An empty body is a stream that ends: the client would connect again.
         if (operation?.operationId === "streamLinkClicks") return new Response(EVENT);
+        // An empty page of events has a next one: the client would wait for it.
+        if (operation?.operationId === "listEvents")
+          return Response.json({ data: [{}], has_more: false, next_cursor: "1" });
         return operation?.operationId === "exportClicks" ? new Response("") : Response.json(body);
       },
       { preconnect: () => undefined },

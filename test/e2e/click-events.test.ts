@@ -130,7 +130,8 @@ test("clicks by people are recorded with the fields of the list, for those who r
     z.object({ data: z.array(click) }).parse(listed.body).data,
   );
   const [row] = await sql<[{ events: number }]>`
-    select count(*)::integer as events from events where type = 'clicks.recorded'`;
+    select count(*)::integer as events from events
+     where account_id = ${accountId} and type = 'clicks.recorded'`;
   expect(row.events).toBe(1);
 });
 

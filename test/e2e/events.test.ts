@@ -181,7 +181,7 @@ const ROUTES: Readonly<Record<string, Recorded>> = {
     return () => send(`/v1/links/${id}`, "DELETE");
   }),
   "POST /v1/links/:id/explain": { none: READS },
-  "POST /v1/links/:link_id/backtest": { none: READS },
+  "POST /v1/links/:id/backtest": { none: READS },
   "POST /v1/analytics/bulk": { none: READS },
   "PATCH /v1/tags/:name": records("link.updated", async () => {
     const tag = newName();
@@ -360,6 +360,7 @@ const COMMANDS: Readonly<Record<string, Recorded>> = {
   "links enable": records("account.restored link.restored", async () => {
     const { alias } = await create();
     await admin(stack, ["links", "disable", "--alias", alias]);
+    await admin(stack, ["links", "disable", "--account", account.id]);
     return async () => {
       await admin(stack, ["links", "enable", "--account", account.id]);
       await admin(stack, ["links", "enable", "--alias", alias]);
@@ -373,16 +374,18 @@ const COMMANDS: Readonly<Record<string, Recorded>> = {
   }),
   status: { none: READS },
   "dlq list": { none: READS },
-  "dlq show": { none: READS },
   "dlq retry": { none: OPERATION },
-  "dlq discard": { none: OPERATION },
+  "dlq drop": { none: OPERATION },
   "region mirror": { none: OPERATION },
   "region check": { none: READS },
+  "region collect": { none: OPERATION },
+  "region forget": { none: OPERATION },
   reconcile: { none: READS },
   journal: { none: READS },
   "check-rollups": { none: OPERATION },
-  "backup postgres": { none: READS },
-  "backup clickhouse": { none: READS },
+  "backup create": { none: READS },
+  "backup drill": { none: READS },
+  "backup restore-clicks": { none: OPERATION },
   migrate: { none: OPERATION },
   "config check": { none: READS },
   doctor: { none: READS },

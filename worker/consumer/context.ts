@@ -36,7 +36,9 @@ export type ConsumerDeps = {
   repair: Repairs["repair"];
   /** Called with the links of stored segments: they have new clicks. */
   onStored: (links: Iterable<ClickedLink>) => void;
-  /** Called with the rows of stored segments, and the place in the log up to which all are stored. */
+  /**
+   * Called with the rows of stored segments, and the place in the log up to which all are stored.
+   */
   onRows: (rows: readonly Buffer[], place: LogPlace) => void;
   /**
    * Called when this worker has taken over, with its first place in the log: another one may have

@@ -15,7 +15,9 @@ type InsertLoopDeps = {
   retry: OwnerDeps["retry"];
   /** Called with the links of stored segments: they have new clicks. */
   onStored: (links: Iterable<ClickedLink>) => void;
-  /** Called with the rows of stored segments, and the place in the log up to which all are stored. */
+  /**
+   * Called with the rows of stored segments, and the place in the log up to which all are stored.
+   */
   onRows: (rows: readonly Buffer[], place: LogPlace) => void;
   /** Called with the age of a batch's first click in seconds, when it is stored. */
   onBatch: (ageSeconds: number) => void;

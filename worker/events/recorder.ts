@@ -13,7 +13,7 @@ import type { Log } from "../../shared/log.ts";
 import type { ClickSpan } from "../batches/deps.ts";
 import type { LogPlace, ReadManifests } from "../batches/entries.ts";
 import { listSegments, parseSegments } from "../batches/segment-index.ts";
-import { makeClickEvents, readerKey, type Readers } from "./click-events.ts";
+import { type ClickEvent, makeClickEvents, readerKey, type Readers } from "./click-events.ts";
 import { clearPlace, findPlace, findReaders, writeEvents } from "./ledger-sql.ts";
 
 /** Bytes of rows that wait in memory; beyond it they are read back later. */
@@ -47,63 +47,17 @@ export type ClickRecorder = ReturnType<typeof startClickRecorder>;
 
 type WaitingBatch = { rows: readonly Buffer[]; place: LogPlace };
 
-export function startClickRecorder({ sql, readManifests, readRows, log }: RecorderDeps) {
+export function startClickRecorder({ log, ...deps }: RecorderDeps) {
   const queue = createQueue();
-  const readReaders = createReaders(sql);
   const stopping = Promise.withResolvers<void>();
   let stopped = false;
-  let cleared = false;
-  let written = 0;
-
-  /** Reads back what was stored up to a place, and writes its events. */
-  async function recover(readers: Readers, upTo: LogPlace): Promise<void> {
-    for (let place = await findPlace(sql); place !== undefined && !stopped;) {
-      const manifests = await readManifests(place, upTo, BATCHES_AT_ONCE);
-      const last = manifests.at(-1);
-      if (last === undefined) return;
-      for (const { segments, ...manifest } of manifests) {
-        const rows = await readRows([...listSegments(parseSegments(segments))], manifest);
-        await write(await makeClickEvents(rows, readers), manifest);
-      }
-      place = { epoch: last.epoch, batch: last.batch };
-    }
-  }
-
-  async function write(
-    events: Awaited<ReturnType<typeof makeClickEvents>>,
-    place: LogPlace,
-  ): Promise<void> {
-    await writeEvents(sql, events, place, EVENTS_AT_ONCE);
-    written += events.length;
-  }
-
-  /** Records what waits. */
-  async function run(): Promise<void> {
-    const readers = await readReaders();
-    if (readers.size === 0) {
-      if (!cleared) await clearPlace(sql);
-      cleared = true;
-      return queue.clear();
-    }
-    cleared = false;
-    const gap = queue.gap();
-    if (gap !== undefined) {
-      await recover(readers, gap);
-      queue.closeGap(gap);
-    }
-    for (let batch = queue.first(); batch !== undefined; batch = queue.first()) {
-      if (queue.gap() !== undefined) return;
-      const { rows, place } = batch;
-      await write(await makeClickEvents(Buffer.concat(rows), readers), place);
-      queue.drop(batch);
-    }
-  }
+  const recording = createRecording(deps, queue, () => stopped);
 
   async function loop(): Promise<void> {
     while (!stopped) {
       await Promise.race([queue.filled(), stopping.promise]);
       try {
-        await run();
+        await recording.run();
       } catch (error) {
         log.warn({ error }, "clicks_not_recorded");
         await Promise.race([Bun.sleep(RETRY_MS), stopping.promise]);
@@ -118,13 +72,72 @@ export function startClickRecorder({ sql, readManifests, readRows, log }: Record
     /** What others have stored up to a place may have no events yet. */
     takeOver: (place: LogPlace): void => queue.addGap(place),
     /** Events written by this process, some of them again. */
-    written: () => written,
+    written: recording.written,
     /** Batches that wait. */
     waiting: queue.size,
     async stop(): Promise<void> {
       stopped = true;
       stopping.resolve();
       await running;
+    },
+  };
+}
+
+type Queue = ReturnType<typeof createQueue>;
+
+/** What records the batches of a queue. */
+function createRecording(
+  { sql, readManifests, readRows }: Omit<RecorderDeps, "log">,
+  queue: Queue,
+  isStopped: () => boolean,
+) {
+  const readReaders = createReaders(sql);
+  let cleared = false;
+  let written = 0;
+
+  async function write(events: readonly ClickEvent[], place: LogPlace): Promise<void> {
+    await writeEvents(sql, events, place, EVENTS_AT_ONCE);
+    written += events.length;
+  }
+
+  /** Reads back what was stored up to a place, and writes its events. */
+  async function recover(readers: Readers, upTo: LogPlace): Promise<void> {
+    for (let place = await findPlace(sql); place !== undefined && !isStopped();) {
+      const manifests = await readManifests(place, upTo, BATCHES_AT_ONCE);
+      const last = manifests.at(-1);
+      if (last === undefined) return;
+      for (const { segments, ...manifest } of manifests) {
+        const rows = await readRows([...listSegments(parseSegments(segments))], manifest);
+        await write(await makeClickEvents(rows, readers), manifest);
+      }
+      place = { epoch: last.epoch, batch: last.batch };
+    }
+  }
+
+  return {
+    written: () => written,
+    /** Records what waits. */
+    async run(): Promise<void> {
+      const readers = await readReaders();
+      if (readers.size === 0) {
+        if (!cleared) await clearPlace(sql);
+        cleared = true;
+        return queue.clear();
+      }
+      cleared = false;
+      const gap = queue.gap();
+      if (gap !== undefined) {
+        await recover(readers, gap);
+        // The rest of the gap is left to the next worker, and so is what comes after it.
+        if (isStopped()) return;
+        queue.closeGap(gap);
+      }
+      for (let batch = queue.first(); batch !== undefined; batch = queue.first()) {
+        if (queue.gap() !== undefined) return;
+        const { rows, place } = batch;
+        await write(await makeClickEvents(Buffer.concat(rows), readers), place);
+        queue.drop(batch);
+      }
     },
   };
 }

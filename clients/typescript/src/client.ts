@@ -7,7 +7,7 @@ import { createBranding } from "./branding.ts";
 import { type CallOptions, createCalls } from "./calls.ts";
 import { createClicks } from "./clicks.ts";
 import { createDomains } from "./domains.ts";
-import { createEventFeed } from "./event-feed.ts";
+import { createEventFeed } from "./feed.ts";
 import type { ClientOptions } from "./http.ts";
 import { createKeys } from "./keys.ts";
 import { createLinks } from "./links.ts";

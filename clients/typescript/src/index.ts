@@ -2,7 +2,7 @@
 export type { CallOptions, ChangeOptions } from "./calls.ts";
 export { type Client, createClient } from "./client.ts";
 export { type ErrorCode, type ErrorDetail, type ErrorOptions, ShorthopError } from "./errors.ts";
-export type { FollowOptions } from "./event-feed.ts";
+export type { FollowOptions } from "./feed.ts";
 export type { ClientOptions } from "./http.ts";
 export type { LiveClick, StreamOptions } from "./live.ts";
 export type {

@@ -175,6 +175,8 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
   `),
   "is about what the operator sets or the product itself sends": lines(`
     redirector/http/response.ts PAGE_BYTES_MAX
+    api/events/service.ts EXAMINED_MAX
+    api/events/service.ts PAGE_BYTES_MAX
     api/links/notices.ts EXPIRED_MAX
     api/links/notices.ts CHECKED_MAX
     api/links/notices.ts READS_AT_ONCE
