@@ -1,8 +1,8 @@
 /**
  * `bun run bench:webhooks [EVENTS] [WEBHOOKS]`: events (2,000) to so many webhooks (10), of which
  * one fails three times out of ten, one is dead for the first half, one takes seconds, and one
- * never responds. How long a healthy one waits for its first attempt, in which order events of a link
- * arrive, and what a delivery costs in CPU time. Receivers and worker are on this machine.
+ * never responds. How long a healthy one waits for its first attempt, in which order events of a
+ * link arrive, and what a delivery costs in CPU time. Receivers and worker are on this machine.
  */
 import { createWebhookService } from "../api/webhooks/service.ts";
 import { encodeId, newUuid, type Uuid } from "../shared/ids.ts";

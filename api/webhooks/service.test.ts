@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { createReceiverRules } from "../../shared/webhooks/variables.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { ApiError } from "../http/errors.ts";
 import { OPERATOR } from "../http/principal.ts";
 import { deleteOldDeliveries } from "./deliveries-sql.ts";
 import { createWebhookService } from "./service.ts";
@@ -34,7 +35,7 @@ async function addOwner() {
 const codeOf = (promise: Promise<unknown>): Promise<string> =>
   promise.then(
     () => "resolved",
-    (error: { reason?: string }) => error.reason ?? String(error),
+    (error: unknown) => (error instanceof ApiError ? error.reason : "another error"),
   );
 
 describe("receivers", () => {

@@ -54,7 +54,7 @@ type WebhookServiceDeps = {
 };
 
 /** A webhook with the secret that was just made. */
-export type WebhookWithSecret = { row: WebhookRow; secret: string };
+type WebhookWithSecret = { row: WebhookRow; secret: string };
 
 const DEFAULTS = { link_ids: null, tags: null, domains: null, description: null };
 

@@ -50,7 +50,7 @@ export async function insertWebhook(
 }
 
 /** Gives positions to all committed events of the owner. */
-export async function numberAll(
+async function numberAll(
   transaction: Transaction,
   { accountId, mode }: AccountScope,
 ): Promise<void> {

@@ -6,7 +6,7 @@ import { tag } from "./link-schemas.ts";
 import { plainText } from "./text.ts";
 
 /** Most types of events, links, tags or domains that a webhook can name. */
-export const WEBHOOK_NAMES_MAX = 100;
+const WEBHOOK_NAMES_MAX = 100;
 
 const URL_LENGTH_MAX = 2_048;
 const EVENT_TYPE_LENGTH_MAX = 50;

@@ -12,7 +12,7 @@ const SALT_BYTES = 16;
 const SECRET_BYTES = 32;
 
 /** Before the key in Base64, as Standard Webhooks writes secrets. */
-export const SECRET_PREFIX = "whsec_";
+const SECRET_PREFIX = "whsec_";
 
 export const newSalt = (): Buffer => randomBytes(SALT_BYTES);
 

@@ -6,7 +6,7 @@ import { FAILING_SECONDS, LEASE_SECONDS, type LeasedWebhook } from "./leases.ts"
 import { createQueue, type Pending } from "./queue.ts";
 
 /** Most deliveries in flight to one webhook; one while it fails. */
-export const IN_FLIGHT_MAX = 5;
+const IN_FLIGHT_MAX = 5;
 const FAILING_IN_FLIGHT_MAX = 1;
 
 /** How long a failing webhook is left alone after an attempt. */

@@ -21,8 +21,6 @@ export type Pending = {
   dueAt: number;
 };
 
-export type Queue = ReturnType<typeof createQueue>;
-
 export function createQueue() {
   const rows: Pending[] = [];
   const inFlight = new Set<Uuid>();

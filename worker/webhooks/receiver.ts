@@ -9,7 +9,7 @@ import { isIP } from "node:net";
 import { portOf, type ReceiverRules } from "../../shared/webhooks/variables.ts";
 
 /** The receiver may not or cannot be connected to; the message is for the webhook's owner. */
-export class ReceiverError extends Error {
+class ReceiverError extends Error {
   override name = "ReceiverError";
 }
 

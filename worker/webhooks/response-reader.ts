@@ -25,7 +25,7 @@ export type ReceiverResponse = {
 };
 
 /** The response is not HTTP/1.1, or its headers are longer than is read. */
-export class ResponseError extends Error {
+class ResponseError extends Error {
   override name = "ResponseError";
 }
 

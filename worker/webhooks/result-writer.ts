@@ -19,8 +19,6 @@ type ResultWriterDeps = {
   onWritten(result: Result): void;
 };
 
-export type ResultWriter = ReturnType<typeof createResultWriter>;
-
 export function createResultWriter({ sql, workerId, log, onWritten }: ResultWriterDeps) {
   const waiting: Result[] = [];
   let timer: NodeJS.Timeout | undefined;

@@ -265,6 +265,11 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
     shared/contracts/share-schemas.ts ORIGIN_LENGTH_MAX
     shared/contracts/users.ts EMAIL_LENGTH_MAX
     shared/contracts/view-schemas.ts NAME_LENGTH_MAX
+    shared/contracts/webhook-schemas.ts URL_LENGTH_MAX
+    shared/contracts/webhook-schemas.ts EVENT_TYPE_LENGTH_MAX
+    shared/contracts/webhook-schemas.ts DESCRIPTION_LENGTH_MAX
+    shared/contracts/webhook-schemas.ts HOST_LENGTH_MAX
+    shared/contracts/webhook-schemas.ts ID_LENGTH_MAX
     api/analytics/period-parameters.ts TEXT_LENGTH_MAX
     api/shares/model.ts FORM_TEXT_LENGTH_MAX
     api/domains/host.ts HOST_LENGTH_MAX
