@@ -10,7 +10,7 @@ import { entriesOf, listLimit } from "../http/pagination.ts";
 import { EVENT_TYPES, type EventType } from "./types.ts";
 
 /** Longest time that a request waits for events, in seconds: shorter than idle connections live. */
-export const WAIT_SECONDS_MAX = 20;
+const WAIT_SECONDS_MAX = 20;
 
 // Object.keys loses the type of the keys; the table has no others.
 const TYPES = Object.keys(EVENT_TYPES) as [EventType, ...EventType[]];

@@ -122,6 +122,10 @@ test("a click limit is recorded once when its clicks are used, and again when it
   const idsOf = async () => (await recordedOf(owner)).map(({ link_id }) => link_id).toSorted();
   expect(await idsOf()).toEqual([limited.id, byLedger.id].toSorted());
   expect(await isDue(limited.id)).toBe(false);
+  // Clicks that are counted later.
+  await addClicks(byLedger.id, 1);
+  await notice();
+  expect(await idsOf()).toHaveLength(2);
 
   await postgres.links.update(owner, limited.id, { max_clicks: 5 });
   await addClicks(limited.id, 1);

@@ -21,7 +21,7 @@ async function follow(
     retriesMax: 0,
     fetch: Object.assign(
       async (url: string | URL | Request) => {
-        asked.push(new URL(String(url)).search);
+        asked.push(new URL(url instanceof Request ? url.url : url).search);
         const response = responses[asked.length - 1];
         if (response instanceof Response) return response;
         throw response ?? new Error("The test has no more responses.");
@@ -30,14 +30,19 @@ async function follow(
     ),
   });
   const ids: string[] = [];
-  const error = await (async () => {
+  try {
     for await (const { id } of client.events.follow(options)) {
       ids.push(id);
-      if (id === last) return undefined;
+      if (id === last) break;
     }
-  })().catch((thrown: unknown) => thrown);
-  return { ids, asked, error };
+    return { ids, asked, error: undefined };
+  } catch (error) {
+    return { ids, asked, error };
+  }
 }
+
+const search = (after: string) =>
+  `?type=link.created&type=link.deleted&after=${after}&limit=100&wait=15`;
 
 test("follows by cursor, also after empty pages, without a connection and while the API is away", async () => {
   const { ids, asked } = await follow(
@@ -52,8 +57,6 @@ test("follows by cursor, also after empty pages, without a connection and while 
     { after: "a", type: ["link.created", "link.deleted"] },
   );
   expect(ids).toEqual(["1", "2", "3"]);
-  const search = (after: string) =>
-    `?type=link.created&type=link.deleted&after=${after}&limit=100&wait=15`;
   expect(asked).toEqual(["a", "b", "c", "c", "c"].map(search));
 });
 
