@@ -335,6 +335,7 @@ async function createConflicts(): Promise<Record<string, string>> {
   });
   return {
     testWebhook: paused.webhook,
+    rotateWebhookSecret: paused.webhook,
     retryWebhookDelivery: `${paused.webhook}/${paused.delivery}`,
     updateTag: "renamed-tag",
     verifyDomain: late.id,
@@ -383,6 +384,9 @@ function listAttempts(
   if (parameters.some(({ name }) => name === "Idempotency-Key")) {
     const headers = { "idempotency-key": crypto.randomUUID() };
     attempts.push({ ...valid(), headers }, { ...valid(), headers });
+    // Without a body, only another path makes it another request.
+    if (operationId === "rotateWebhookSecret" && conflict !== undefined)
+      attempts.push({ ...valid(), headers, target: conflict });
   }
   if (parameters.some(({ name }) => name === "If-Match"))
     attempts.push({ ...valid(), headers: { "if-match": '"0"' } });
