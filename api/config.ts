@@ -15,6 +15,7 @@ import {
 import { imageVariables } from "../shared/links-store/images.ts";
 import { envNatsReplicas, envNatsUrl } from "../shared/nats.ts";
 import { envPostgresUrl } from "../shared/postgres.ts";
+import { webhookVariables } from "../shared/webhooks/variables.ts";
 
 /** The metrics port of a single API process, and the base to which instances add their numbers. */
 export const METRICS_PORTS = { single: 9101, instances: 9510 };
@@ -64,6 +65,7 @@ const variables = z.object({
   DNS_SERVERS: envList(),
   /** Whether links may point to private addresses and localhost. */
   ALLOW_PRIVATE_TARGETS: envBoolean(false),
+  ...webhookVariables,
   /** The collector that traces are sent to, by OTLP over HTTP; without it, none are sent. */
   OTEL_EXPORTER_OTLP_ENDPOINT: envUrl(["http", "https"]).optional(),
   /** Addresses and CIDR blocks of the trusted proxies, or their number. */

@@ -5,6 +5,7 @@
 import { Registry } from "prom-client";
 
 import { createLog } from "../shared/log.ts";
+import { createReceiverRules } from "../shared/webhooks/variables.ts";
 import { createFailureService } from "./analytics/failures/service.ts";
 import { createAnalyticsService } from "./analytics/service.ts";
 import { createApp } from "./app.ts";
@@ -24,6 +25,7 @@ import { createShareService } from "./shares/service.ts";
 import { createStores } from "./stores.ts";
 import { createTagService } from "./tags/service.ts";
 import { createViewService } from "./views/service.ts";
+import { createWebhookService } from "./webhooks/service.ts";
 
 const { shortUrl } = PLACEHOLDERS;
 const sql = openPostgres("postgres://localhost", 1);
@@ -71,6 +73,11 @@ const app = createApp({
   shared: createSharedService({ sql, analytics, links, passwords, branding, shortUrl }),
   branding,
   views: createViewService({ sql }),
+  webhooks: createWebhookService({
+    sql,
+    ownSecret: undefined,
+    rules: createReceiverRules({ WEBHOOK_NETWORKS_ALLOWED: [], WEBHOOK_PORTS_ALLOWED: [] }),
+  }),
   events: { list: () => Promise.reject(new Error("Nothing is recorded.")) },
   analytics,
   failures: createFailureService({ clickhouse, links, domains }),

@@ -34,6 +34,8 @@ import type { TagService } from "./tags/service.ts";
 import { limitRoutes } from "./usage/routes.ts";
 import { viewRoutes } from "./views/routes.ts";
 import type { ViewService } from "./views/service.ts";
+import { webhookRoutes } from "./webhooks/routes.ts";
+import type { WebhookService } from "./webhooks/service.ts";
 
 export type ResourceServices = {
   links: LinkService;
@@ -46,6 +48,7 @@ export type ResourceServices = {
   tags: TagService;
   branding: BrandingService;
   views: ViewService;
+  webhooks: WebhookService;
   events: EventService;
 };
 
@@ -67,7 +70,7 @@ type Site = {
 
 export function resourceRoutes(deps: ResourceRoutesDeps, { auth, consumeMany, originOf }: Site) {
   const { stores, shortUrl, links, analytics, failures, clicks, domains, keys } = deps;
-  const { shares, tags, branding, views, events } = deps;
+  const { shares, tags, branding, views, events, webhooks } = deps;
   const { listWindows, listQuotas } = stores;
   const idempotent = createIdempotent(stores.requests);
   return new Elysia()
@@ -84,6 +87,7 @@ export function resourceRoutes(deps: ResourceRoutesDeps, { auth, consumeMany, or
     .use(shareRoutes({ auth, idempotent, shares, originOf }))
     .use(brandingRoutes({ auth, branding }))
     .use(viewRoutes({ auth, views }))
+    .use(webhookRoutes({ auth, idempotent, webhooks }))
     .use(eventRoutes({ auth, events }))
     .use(limitRoutes({ auth, listWindows, listQuotas }));
 }

@@ -3,6 +3,7 @@ import { ownHosts } from "../shared/hosts.ts";
 import type { Lifecycle } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
 import type { Nats } from "../shared/nats.ts";
+import { createReceiverRules } from "../shared/webhooks/variables.ts";
 import { createClickPoller } from "./analytics/click-poller.ts";
 import { createFailureService } from "./analytics/failures/service.ts";
 import { createLiveRowReader } from "./analytics/live-rows.ts";
@@ -33,6 +34,7 @@ import { createSharedService } from "./shares/reading.ts";
 import { createShareService } from "./shares/service.ts";
 import { createTagService } from "./tags/service.ts";
 import { createViewService } from "./views/service.ts";
+import { createWebhookService } from "./webhooks/service.ts";
 
 type ServicesDeps = {
   config: Config;
@@ -90,6 +92,11 @@ export function createServices(deps: ServicesDeps) {
       tags: createTagService({ sql, changedLinks, shortUrl: shortUrl.origin }),
       branding,
       views: createViewService({ sql }),
+      webhooks: createWebhookService({
+        sql,
+        ownSecret: config.WEBHOOKS_SECRET,
+        rules: createReceiverRules(config),
+      }),
       events: createEventService({ sql, waits }),
       shared: createSharedService({
         sql,

@@ -19,7 +19,8 @@ export type PartName =
   | "clicks"
   | "counters"
   | "geoip"
-  | "click_limits";
+  | "click_limits"
+  | "webhooks";
 
 /** The state of each part: `ok`, or the reason why it is not ready. */
 type Readiness = Partial<Record<PartName, string>>;

@@ -5,7 +5,18 @@
 import { TypeID } from "typeid-js";
 
 export type IdKind =
-  "acct" | "key" | "link" | "dom" | "user" | "inv" | "rule" | "arm" | "shr" | "event";
+  | "acct"
+  | "key"
+  | "link"
+  | "dom"
+  | "user"
+  | "inv"
+  | "rule"
+  | "arm"
+  | "shr"
+  | "event"
+  | "wh"
+  | "dlv";
 
 /** A UUID in canonical lower-case text. */
 export type Uuid = string;

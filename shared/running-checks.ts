@@ -37,6 +37,7 @@ const REMEDIES: Record<PartName, string> = {
     "Start NATS if it is away; if its disk is full, make room and restart it. Make room in its stream CLICKS, and see that a worker runs (docs/runbook.md#shorthopjournalfilling).",
   counters: "Start PostgreSQL and ClickHouse (docs/runbook.md#shorthopcountersnotwritten).",
   geoip: "Run shorthop geoip update.",
+  webhooks: "Look at the worker's log and at PostgreSQL (docs/runbook.md#shorthopwebhookslate).",
   click_limits:
     "Start NATS if it is away, and give its users the rights of nats/users.conf (docs/runbook.md#shorthopnotready).",
 };

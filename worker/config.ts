@@ -4,6 +4,7 @@ import * as z from "zod";
 import { envInteger, envList, envLogLevel, envPort, envUrl } from "../shared/env.ts";
 import { envNatsReplicas, envNatsUrl } from "../shared/nats.ts";
 import { envPostgresUrl } from "../shared/postgres.ts";
+import { webhookVariables } from "../shared/webhooks/variables.ts";
 
 export const configSchema = z.object({
   LOG_LEVEL: envLogLevel,
@@ -33,6 +34,9 @@ export const configSchema = z.object({
   PRIVACY_SIGNAL: z.enum(["honour", "anonymous"]).default("honour"),
   /** Key of the visitor hashes. After a change every visitor counts as new. */
   VISITOR_HASH_SECRET: z.string("must be set").min(16, "must have 16 characters at least"),
+  ...webhookVariables,
+  /** Resolvers of receivers of webhooks, `address` or `address:port`; the system's when empty. */
+  DNS_SERVERS: envList(),
   /** Most bytes of clicks waiting in JetStream for a worker. */
   CLICKS_BYTES_MAX: envInteger(8 * 1024 ** 3, 1024 ** 2, 2 ** 50),
 });

@@ -41,6 +41,7 @@ import { migrate } from "./migrate.ts";
 import { clusterSchema } from "./migrations/cluster.ts";
 import { migrations } from "./migrations/index.ts";
 import { statementsOf } from "./migrations/migrate.ts";
+import { startWebhooks } from "./webhooks/start.ts";
 
 async function runWorker(): Promise<void> {
   const config = loadConfig(configSchema, process.env);
@@ -50,9 +51,7 @@ async function runWorker(): Promise<void> {
   const metrics = createMetrics();
 
   const { clickhouse, sql, nats } = openConnections(config, lifecycle, log);
-  const geo = await openGeo(config.GEOIP_DATABASES, (path, error) =>
-    log.warn({ path, error }, "geoip_database_missing"),
-  );
+  const geo = await openConfiguredGeo(config, log);
   const counters = startCounters({ sql, clickhouse, log });
   lifecycle.onStop("counters", () => counters.stop());
   const repairs = createRepairs({ sql, clickhouse, log, onRebuilt: counters.correct });
@@ -88,6 +87,7 @@ async function runWorker(): Promise<void> {
   const room = watchDiskRoom({ clickhouse, log });
   lifecycle.onStop("disk watch", room.stop);
 
+  const webhooks = startWebhooks({ config, lifecycle, metrics, log });
   metrics.watch({ consumer, counters, recorder, audit, geo, failureReports, replies });
   const health = {
     readiness: () => ({
@@ -98,6 +98,7 @@ async function runWorker(): Promise<void> {
     warnings: () => ({
       replicas: replicas.warning(),
       clickhouse: consumer.warning() ?? room.warning(),
+      webhooks: webhooks.warning(),
     }),
   };
   reportStatus({ nats, replies, health, consumer, log });
@@ -112,6 +113,10 @@ async function runWorker(): Promise<void> {
   log.info({ internal_url: internal.url.origin, geoip }, "listening");
   notifier.ready();
 }
+
+/** Opens the GeoIP databases; logs each that is missing. */
+const openConfiguredGeo = ({ GEOIP_DATABASES }: Config, log: Log): Promise<Geo> =>
+  openGeo(GEOIP_DATABASES, (path, error) => log.warn({ path, error }, "geoip_database_missing"));
 
 function openConnections(config: Config, lifecycle: Lifecycle, log: Log) {
   const clickhouse = openClickHouse(config.CLICKHOUSE_URL);

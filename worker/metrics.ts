@@ -7,6 +7,8 @@ import type { CountOutcome } from "./consumer/acknowledger.ts";
 import type { Consumer } from "./consumer/consumer.ts";
 import type { Counters } from "./counters.ts";
 import type { ClickRecorder } from "./events/recorder.ts";
+import type { Deliverer } from "./webhooks/deliverer.ts";
+import type { Outcome } from "./webhooks/results.ts";
 
 const INSERT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
@@ -28,6 +30,7 @@ export function createMetrics() {
     registry: metrics.registry,
     ...countOutcomes(metrics),
     ...measureBatches(metrics),
+    ...measureWebhooks(metrics),
     /** Registers the metrics of the worker's parts. */
     watch(sources: MetricSources): void {
       watchOwner(metrics, sources);
@@ -95,6 +98,35 @@ function measureBatches({ histogram }: ProcessMetrics) {
     /** Observes a batch that was stored: the age of its first click, in seconds. */
     observeBatch(ageSeconds: number): void {
       ages.observe(ageSeconds);
+    },
+  };
+}
+
+function measureWebhooks(metrics: ProcessMetrics) {
+  const attempts = { delivered: 0, pending: 0, failed: 0 };
+  const latencies = metrics.histogram(
+    "webhook_attempt_duration_seconds",
+    "Time of one attempt to deliver an event",
+    { buckets: INSERT_BUCKETS, labelNames: [] },
+  );
+  return {
+    observeAttempt({ status, latencyMs }: Outcome): void {
+      attempts[status] += 1;
+      latencies.observe(latencyMs / 1_000);
+    },
+    /** Registers the metrics of deliveries. */
+    watchWebhooks(deliverer: Deliverer): void {
+      const attemptsHelp =
+        "Attempts to deliver an event, by what became of the delivery; a pending one is retried";
+      metrics.counterBy("status", "webhook_attempts_total", attemptsHelp, () => attempts);
+      const leasedHelp = "Webhooks that this worker delivers to";
+      metrics.gauge("webhooks_leased", leasedHelp, deliverer.leased);
+      metrics.gauge("webhooks_in_flight", "Deliveries in flight", deliverer.inFlight);
+      const lagHelp =
+        "How long the oldest delivery that is due has waited, apart from webhooks that fail";
+      metrics.gauge("webhooks_lag_seconds", lagHelp, deliverer.lagSeconds);
+      const disabledHelp = "Webhooks that this worker has disabled because of their receivers";
+      metrics.counter("webhooks_disabled_total", disabledHelp, deliverer.disabled);
     },
   };
 }

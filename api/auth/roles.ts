@@ -17,13 +17,14 @@ const MEMBER: readonly Permission[] = [
   "links:delete",
   "domains:write",
   "shares:write",
+  "webhooks:read",
   "members:read",
 ];
 
 const PERMISSIONS: Readonly<Record<Role, readonly Permission[]>> = {
   viewer: VIEWER,
   member: MEMBER,
-  owner: [...MEMBER, "keys:read", "keys:write", "members:write", "events:read"],
+  owner: [...MEMBER, "keys:read", "keys:write", "webhooks:write", "members:write", "events:read"],
 };
 
 export const permissionsOf = (role: Role): readonly Permission[] => PERMISSIONS[role];

@@ -1,12 +1,13 @@
 /**
- * Deletes expired rows: closed windows, stream leases, idempotent requests, sign-in attempts and
- * sessions.
+ * Deletes expired rows: closed windows, stream leases, idempotent requests, sign-in attempts,
+ * sessions and deliveries of webhooks.
  */
 import type { Log } from "../../shared/log.ts";
 import { deleteExpiredRequests } from "../idempotency/sql.ts";
 import { deleteExpiredLimits } from "../limits/sql.ts";
 import type { Sql } from "../postgres.ts";
 import { deleteExpiredAttempts, deleteExpiredSessions } from "../sessions/sql.ts";
+import { deleteOldDeliveries } from "../webhooks/deliveries-sql.ts";
 
 const INTERVAL_MS = 60_000;
 
@@ -28,4 +29,5 @@ async function deleteExpiredRows(sql: Sql): Promise<void> {
   await deleteExpiredRequests(sql);
   await deleteExpiredAttempts(sql);
   await deleteExpiredSessions(sql);
+  await deleteOldDeliveries(sql);
 }

@@ -30,6 +30,7 @@ import qrStyle from "./0026_qr_style.sql" with { type: "text" };
 import savedViews from "./0027_saved_views.sql" with { type: "text" };
 import lastClicks from "./0028_last_clicks.sql" with { type: "text" };
 import events from "./0029_events.sql" with { type: "text" };
+import webhooks from "./0030_webhooks.sql" with { type: "text" };
 import linksByExpiryTime from "./0039_links_by_expiry_time.sql" with { type: "text" };
 
 /**
@@ -70,5 +71,6 @@ export const migrations: readonly PostgresMigration[] = [
   { id: 27, name: "saved_views", text: savedViews },
   { id: 28, name: "last_clicks", text: lastClicks, concurrent: true },
   { id: 29, name: "events", text: events },
+  { id: 30, name: "webhooks", text: webhooks },
   { id: 39, name: "links_by_expiry_time", text: linksByExpiryTime, concurrent: true },
 ];

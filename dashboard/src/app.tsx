@@ -46,6 +46,14 @@ const Usage = lazy(async () => {
   const { UsagePage } = await import("./pages/usage.tsx");
   return { default: UsagePage };
 });
+const Webhooks = lazy(async () => {
+  const { WebhooksPage } = await import("./pages/webhooks/webhooks-page.tsx");
+  return { default: WebhooksPage };
+});
+const Deliveries = lazy(async () => {
+  const { DeliveriesPage } = await import("./pages/webhooks/deliveries-page.tsx");
+  return { default: DeliveriesPage };
+});
 const Keys = lazy(async () => {
   const { KeysPage } = await import("./pages/settings/keys.tsx");
   return { default: KeysPage };
@@ -143,6 +151,8 @@ function AccountRoutes({ session, id, mode }: { session: Session; id: string; mo
             <Route path="/domains" component={Domains} />
             <Route path="/domains/:domain">{() => <PropertyAnalytics name="domain" />}</Route>
             <Route path="/usage" component={Usage} />
+            <Route path="/webhooks" component={Webhooks} />
+            <Route path="/webhooks/:id">{(params) => <Deliveries id={params.id} />}</Route>
             <Route path="/settings/keys" component={Keys} />
             <Route path="/settings/members" component={Members} />
             <Route path="/settings/branding" component={Branding} />

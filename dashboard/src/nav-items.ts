@@ -10,6 +10,7 @@ import {
   Tags,
   UserRound,
   UsersRound,
+  Webhook,
 } from "lucide-react";
 import type { ComponentType } from "react";
 
@@ -45,9 +46,11 @@ const PROFILE: NavItem = {
   icon: UserRound,
 };
 
+const WEBHOOKS: NavItem = { path: "/webhooks", name: "shell.pages.webhooks", icon: Webhook };
+
 /** The pages of settings that a role may see. */
 export const settingsItems = (role: Role): NavItem[] => [
   ...(role === "owner" ? [KEYS] : []),
-  ...(role === "viewer" ? [] : [MEMBERS, BRANDING]),
+  ...(role === "viewer" ? [] : [WEBHOOKS, MEMBERS, BRANDING]),
   PROFILE,
 ];

@@ -38,6 +38,7 @@ const SECRETS = {
   NATS_OPERATOR_PASSWORD: ["nats"],
   DASHBOARD_SECRET: ["api"],
   VISITOR_HASH_SECRET: ["worker"],
+  WEBHOOKS_SECRET: ["api", "worker"],
   LINK_UNLOCK_SECRET: ["redirector"],
 };
 

@@ -12,6 +12,8 @@ const secretsSchema = z.object({
   natsPassword: z.string().default(randomSecret),
   clickhousePassword: z.string().default(randomSecret),
   visitorHashSecret: z.string(),
+  /** What the secrets of webhooks are derived from. */
+  webhooksSecret: z.string().default(randomSecret),
   /** Signs the dashboard's cookies; below it, the demo user's password. */
   dashboardSecret: z.string().default(randomSecret),
   demoPassword: z.string().default(randomSecret),

@@ -122,6 +122,12 @@ export function appServices({
     // Only processes on this machine reach these ports, so a test may claim any client address.
     TRUSTED_PROXIES: "127.0.0.0/8,::1/128",
   };
+  // Webhooks can be tried with a receiver on this machine.
+  const webhooks = {
+    WEBHOOKS_SECRET: secrets.webhooksSecret,
+    WEBHOOK_NETWORKS_ALLOWED: "127.0.0.0/8,::1/128",
+    WEBHOOK_PORTS_ALLOWED: "*",
+  };
   const service = (name: keyof MetricsPorts, env: Record<string, string>): Service => ({
     name,
     command: executable === undefined ? bunScript(`${name}/main.ts`) : [executable, name],
@@ -140,11 +146,13 @@ export function appServices({
       DASHBOARD_PORT: new URL(urls.dashboard).port,
       DASHBOARD_SECRET: secrets.dashboardSecret,
       DASHBOARD_DIR: dashboardDir,
+      ...webhooks,
     }),
     service("worker", {
       WORKER_METRICS_PORT: String(metrics.worker),
       GEOIP_DATABASES: databases.join(","),
       VISITOR_HASH_SECRET: secrets.visitorHashSecret,
+      ...webhooks,
     }),
     service("redirector", {
       REDIRECTOR_HOST: "127.0.0.1",

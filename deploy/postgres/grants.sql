@@ -11,6 +11,12 @@ revoke insert, update, delete on schema_migrations, plans, endpoint_limits, susp
   from shorthop_api;
 -- The worker writes the totals of links.
 grant select, update on link_counters to shorthop_worker;
+-- It delivers events to webhooks: it makes and writes deliveries, and says where it is. Secrets are not in the database.
+grant select on webhooks to shorthop_worker;
+grant update (status, disabled_reason, position, failing_since, wake_at, is_full, leased_by, leased_until, updated_at)
+  on webhooks to shorthop_worker;
+grant select, insert, update on webhook_deliveries to shorthop_worker;
+grant execute on function webhook_links(uuid[]) to shorthop_worker;
 -- Events are added and read; only functions of the owner number them and delete old ones.
 revoke update, delete on events, event_floors from shorthop_api;
 revoke insert on event_floors from shorthop_api;

@@ -56,7 +56,9 @@ describe.skipIf(psql === null)("the roles of PostgreSQL", () => {
     expect(requireApiPrivileges(api)).rejects.toThrow("has no schema");
     expect(requireWorkerPrivileges(worker)).rejects.toThrow("has no schema");
     await migratePostgres(postgres.sql, createLog("test", "silent"));
-    expect(requireWorkerPrivileges(worker)).rejects.toThrow("lacks SELECT and UPDATE");
+    expect(requireWorkerPrivileges(worker)).rejects.toThrow(
+      "lacks SELECT on link_counters, UPDATE on link_counters",
+    );
     runFile("grants.sql");
   });
   afterAll(async () => {

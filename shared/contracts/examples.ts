@@ -13,6 +13,8 @@ export const ARM_ID = `arm_${UUID}`;
 export const SHARE_ID = `shr_${UUID}`;
 export const KEY_ID = `key_${UUID}`;
 export const EVENT_ID = `event_${UUID}`;
+export const WEBHOOK_ID = `wh_${UUID}`;
+export const DELIVERY_ID = `dlv_${UUID}`;
 
 export const CREATED_AT = "2026-03-02T09:15:00.000Z";
 export const LAST_CLICK_AT = "2026-03-07T21:40:11.020Z";

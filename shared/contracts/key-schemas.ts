@@ -17,6 +17,8 @@ export const SCOPES = [
   "keys:write",
   "shares:read",
   "shares:write",
+  "webhooks:read",
+  "webhooks:write",
   "events:read",
 ] as const;
 

@@ -53,6 +53,11 @@ const OTHER_SECRETS = [
   ["`DASHBOARD_SECRET`", "API", "sessions of any user of the dashboard"],
   ["`LINK_UNLOCK_SECRET`", "redirectors", "any link that has a password"],
   [
+    "`WEBHOOKS_SECRET`",
+    "API, workers",
+    "together with the database, events that the receivers of [webhooks](webhooks.md) believe",
+  ],
+  [
     "`VISITOR_HASH_SECRET`",
     "workers",
     "tests whether an address has followed a link ([privacy](privacy.md))",

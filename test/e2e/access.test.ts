@@ -25,7 +25,7 @@ import { type ExtraProcess, startApi } from "../harness/processes.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
 
 const ALL_SCOPES =
-  "links:read,links:write,links:delete,analytics:read,domains:read,domains:write,keys:read,keys:write,shares:read,shares:write,events:read";
+  "links:read,links:write,links:delete,analytics:read,domains:read,domains:write,keys:read,keys:write,shares:read,shares:write,events:read,webhooks:read,webhooks:write";
 
 /** Latest response of a service whose database is unreachable. */
 const UNAVAILABLE_WITHIN_MS = 2_000;
@@ -77,7 +77,7 @@ const PUBLIC_ENDPOINTS = ["GET /v1/shared/{token}", "POST /v1/shared/{token}/acc
 
 /**
  * Every endpoint with its required scope; `:link`, `:domain`, `:share` and `:key` stand for ids,
- * `:alias` and `:tag` for a link's, `:view` for a name.
+ * `:alias` and `:tag` for a link's, `:view` for a name; likewise `:webhook` and `:delivery`.
  */
 const ENDPOINTS: [string, string, string | null, unknown?][] = [
   ["POST", "/v1/links", "links:write", { url: "https://example.com/" }],
@@ -139,6 +139,16 @@ const ENDPOINTS: [string, string, string | null, unknown?][] = [
   ["GET", "/v1/views", "analytics:read"],
   ["PUT", "/v1/views/phones", "links:write", { query: "period=7d" }],
   ["DELETE", "/v1/views/:view", "links:write"],
+  ["GET", "/v1/webhooks", "webhooks:read"],
+  ["POST", "/v1/webhooks", "webhooks:write", { url: "https://example.com/", events: ["*"] }],
+  ["GET", "/v1/webhooks/:webhook", "webhooks:read"],
+  ["PATCH", "/v1/webhooks/:webhook", "webhooks:write", { description: "changed" }],
+  ["POST", "/v1/webhooks/:webhook/rotate", "webhooks:write"],
+  ["POST", "/v1/webhooks/:webhook/test", "webhooks:write"],
+  ["GET", "/v1/webhooks/:webhook/deliveries", "webhooks:read"],
+  ["POST", "/v1/webhooks/:webhook/deliveries/:delivery/retry", "webhooks:write"],
+  ["POST", "/v1/webhooks/:webhook/replay", "webhooks:write", {}],
+  ["DELETE", "/v1/webhooks/:webhook", "webhooks:write"],
   ["GET", "/v1/events", "events:read"],
   ["GET", "/v1/keys", "keys:read"],
   ["POST", "/v1/keys", "keys:write", { name: "n", scopes: ["links:read"] }],
@@ -148,7 +158,21 @@ const ENDPOINTS: [string, string, string | null, unknown?][] = [
   ["GET", "/v1/limits", null],
 ];
 
-async function createResources(owner: string, type: "live" | "test" = "live") {
+const NO_RESOURCES = {
+  link: "link_none",
+  alias: "none",
+  tag: "none",
+  domain: "dom_none",
+  share: "shr_none",
+  view: "none",
+  key: "key_none",
+  webhook: "wh_none",
+  delivery: "dlv_none",
+  event: "event_none",
+};
+
+/** With a webhook only on request: an account has a number of them at most. */
+async function createResources(owner: string, withWebhook = true) {
   const tag = crypto.randomUUID();
   const { body } = await call(api("/v1/links"), {
     key: owner,
@@ -156,7 +180,7 @@ async function createResources(owner: string, type: "live" | "test" = "live") {
   });
   const created = await call(api("/v1/keys"), {
     key: owner,
-    body: { name: "target", type, scopes: ["links:read"] },
+    body: { name: "target", scopes: ["links:read"] },
   });
   const key = z.object({ id: z.string(), key: z.string() }).parse(created.body);
   secrets.push(key.key);
@@ -168,10 +192,35 @@ async function createResources(owner: string, type: "live" | "test" = "live") {
   const { body: shared } = await call(api("/v1/shares"), { key: owner, body: {} });
   const share = z.object({ id: z.string(), token: z.string() }).parse(shared);
   secrets.push(share.token);
+  const { webhook, delivery, event } = withWebhook ? await createWebhook(owner) : NO_RESOURCES;
   const link = linkSchema.parse(body);
   const view = `view-${tag}`;
   await call(api(`/v1/views/${view}`), { key: owner, method: "PUT", body: { query: "" } });
-  return { link: link.id, alias: link.alias, tag, domain, share: share.id, view, key: key.id };
+  return {
+    link: link.id,
+    alias: link.alias,
+    webhook,
+    delivery,
+    event,
+    tag,
+    domain,
+    share: share.id,
+    view,
+    key: key.id,
+  };
+}
+
+/** Creates a webhook with a delivery. */
+async function createWebhook(owner: string) {
+  const hook = { url: "https://hooks.example.com/", events: ["link.created"] };
+  const { body } = await call(api("/v1/webhooks"), { key: owner, body: hook });
+  const { id: webhook, secret } = z.object({ id: z.string(), secret: z.string() }).parse(body);
+  secrets.push(secret);
+  const tested = await call(api(`/v1/webhooks/${webhook}/test`), { key: owner, method: "POST" });
+  const { id: delivery, event_id: event } = z
+    .object({ id: z.string(), event_id: z.string() })
+    .parse(tested.body);
+  return { webhook, delivery, event };
 }
 
 /** Creates keys that every endpoint refuses, and resources that none shows to strangers. */
@@ -216,23 +265,13 @@ test("these tests cover every documented endpoint", async () => {
   const covered = new Set(
     ENDPOINTS.map(([method, path]) => {
       const [route = ""] = path.split("?");
-      return `${method} ${route.replace(/:\w+/, "{id}").replace("order-1", "{external_id}").replace("phones", "{id}")}`;
+      return `${method} ${route.replace(":delivery", "{delivery}").replace(/:\w+/, "{id}").replace("order-1", "{external_id}").replace("phones", "{id}")}`;
     }),
   );
   expect([...covered, ...PUBLIC_ENDPOINTS].toSorted()).toEqual(
     documented.map((operation) => operation.replace(/\{(?:link_id|name)\}/, "{id}")).toSorted(),
   );
 });
-
-const NO_RESOURCES = {
-  link: "link_none",
-  alias: "none",
-  tag: "none",
-  domain: "dom_none",
-  share: "shr_none",
-  view: "none",
-  key: "key_none",
-};
 
 describe.each(ENDPOINTS)("%s %s", (method, path, scope, body) => {
   // Unauthenticated requests are limited by address, so each endpoint uses its own.
@@ -247,8 +286,11 @@ describe.each(ENDPOINTS)("%s %s", (method, path, scope, body) => {
       .replace(":domain", resources.domain)
       .replace(":share", resources.share)
       .replace(":view", resources.view)
+      .replace(":webhook", resources.webhook)
+      .replace(":delivery", resources.delivery)
       .replace(":key", resources.key);
-    return call(api(target), { method, key, body, headers });
+    const sent = path.endsWith("/replay") ? { after: resources.event } : body;
+    return call(api(target), { method, key, body: sent, headers });
   };
 
   test("rejects missing, malformed and unknown keys", async () => {
@@ -285,7 +327,10 @@ describe.each(ENDPOINTS)("%s %s", (method, path, scope, body) => {
   });
 
   test("accepts its owner's key", async () => {
-    const response = await send(account.key, await createResources(account.key));
+    const response = await send(
+      account.key,
+      await createResources(account.key, path.includes(":webhook")),
+    );
     expect([200, 201]).toContain(response.status);
     const created = z.object({ key: z.string() }).safeParse(response.body).data;
     if (created !== undefined) secrets.push(created.key);

@@ -271,6 +271,13 @@ const CASES: readonly Case[] = [
     summary: "clicks shown on links are 7m 0s old",
     well: [["shorthop_worker_counters_written_timestamp_seconds", ago(60)]],
   },
+  gauge(
+    "ShorthopWebhooksLate",
+    "shorthop_worker_webhooks_lag_seconds",
+    90,
+    30,
+    "a delivery to a webhook has waited for 1m 30s on a:1",
+  ),
   {
     alert: "ShorthopOldGeoData",
     wrong: [[`shorthop_worker_geoip_built_timestamp_seconds{${HOST}}`, ago(61 * 86_400)]],

@@ -60,6 +60,7 @@ const SCOPES_OF_ROLE: Record<string, readonly string[]> = {
     "links:write",
     "links:delete",
     "domains:write",
+    "webhooks:read",
     "members:read",
   ],
   owner: [
@@ -74,6 +75,8 @@ const SCOPES_OF_ROLE: Record<string, readonly string[]> = {
     "keys:read",
     "events:read",
     "keys:write",
+    "webhooks:read",
+    "webhooks:write",
     "members:read",
     "members:write",
   ],

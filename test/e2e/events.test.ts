@@ -142,6 +142,8 @@ const records = (types: string, change: Change): Recorded => ({
 const READS = "It reads, and changes nothing.";
 const SETTING = "A preference of people who look at statistics: it changes nothing that is shared.";
 
+const DELIVERY = "It is about how events are delivered; nothing that they are about changes.";
+
 const ROUTES: Readonly<Record<string, Recorded>> = {
   "POST /v1/links": records("link.created", async () => () => create()),
   "POST /v1/links/bulk": records(
@@ -245,6 +247,17 @@ const ROUTES: Readonly<Record<string, Recorded>> = {
     return () => send(`/v1/shares/${id}`, "DELETE");
   }),
   "PATCH /v1/branding": { none: "How the account's pages look; nothing that it owns changes." },
+  "POST /v1/webhooks": { none: DELIVERY },
+  "PATCH /v1/webhooks/:id": { none: DELIVERY },
+  "DELETE /v1/webhooks/:id": { none: DELIVERY },
+  "POST /v1/webhooks/:id/rotate": { none: DELIVERY },
+  "POST /v1/webhooks/:id/replay": { none: DELIVERY },
+  "POST /v1/webhooks/:id/deliveries/:delivery/retry": { none: DELIVERY },
+  "POST /v1/webhooks/:id/test": records("webhook.test", async () => {
+    const hook = { url: "https://hooks.example.com/", events: ["link.created"] };
+    const { id } = z.object({ id: z.string() }).parse(await send("/v1/webhooks", "POST", hook));
+    return () => send(`/v1/webhooks/${id}/test`, "POST");
+  }),
   "PUT /v1/views/:name": { none: SETTING },
   "DELETE /v1/views/:name": { none: SETTING },
   "PATCH /api/:account/members/:id": records("member.updated", async () => {

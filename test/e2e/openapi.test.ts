@@ -115,6 +115,7 @@ let stack: SharedStack;
 let account: NewAccount;
 let exhausted: NewAccount;
 let document: z.output<typeof documentSchema>;
+let testEvent: string;
 let raw: z.output<typeof rawSchema>;
 let ajv: Ajv2020;
 
@@ -124,6 +125,7 @@ beforeAll(async () => {
   account = await createAccount(stack, "enterprise", UNLIMITED);
   const known = { url: "https://example.com/", alias: KNOWN, external_id: KNOWN };
   await call(api("/v1/links"), { key: account.key, body: known });
+  testEvent = (await createTestedWebhook()).event;
   exhausted = await createAccount(stack, "enterprise", { minute: 1, burst: 1 });
   await call(api("/v1/links"), { key: exhausted.key });
   const { body } = await call(api("/v1/openapi.json"));
@@ -221,6 +223,9 @@ function createValidBody(operationId: string, link: string): unknown {
     updateShare: { name: unique },
     updateBranding: { name: unique, color: "#1d4ed8" },
     saveView: { query: `utm_campaign=${unique}` },
+    createWebhook: { url: `https://hooks.example.com/${unique}`, events: ["*"] },
+    updateWebhook: { description: unique },
+    replayWebhook: { after: testEvent },
     unlockSharedStatistics: { password: PASSWORD },
     rotateApiKey: { grace_seconds: Math.floor(Math.random() * 1_000) },
   };
@@ -234,6 +239,25 @@ const idSchema = z.object({ id: z.string() });
 
 async function create(path: string, body: unknown, key = account.key): Promise<string> {
   return idSchema.parse((await call(api(path), { key, body })).body).id;
+}
+
+/** A webhook, and its delivery of a test. */
+async function createTestedWebhook() {
+  const hook = createValidBody("createWebhook", "");
+  const webhook = await create("/v1/webhooks", hook);
+  const tested = await call(api(`/v1/webhooks/${webhook}/test`), {
+    key: account.key,
+    method: "POST",
+  });
+  const schema = z.object({ id: z.string(), event_id: z.string() });
+  const { id: delivery, event_id: event } = schema.parse(tested.body);
+  return { webhook, delivery, event };
+}
+
+/** Puts the ids of a target, joined by slashes, in place of the parameters of a path. */
+function fillPath(path: string, target: string): string {
+  const ids = target.split("/");
+  return path.replaceAll(/\{\w+\}/g, () => ids.shift() ?? target);
 }
 
 /** Creates a new resource for the path of an operation. */
@@ -252,6 +276,10 @@ async function createTarget(path: string): Promise<string> {
     const tag = crypto.randomUUID();
     await create("/v1/links", { url: "https://example.com/", tags: [tag] });
     return tag;
+  }
+  if (path.startsWith("/v1/webhooks")) {
+    const { webhook, delivery } = await createTestedWebhook();
+    return path.includes("{delivery}") ? `${webhook}/${delivery}` : webhook;
   }
   if (path.startsWith("/v1/views")) {
     const view = crypto.randomUUID();
@@ -299,7 +327,16 @@ async function createConflicts(): Promise<Record<string, string>> {
   });
   const { token } = z.object({ token: z.string() }).parse(locked);
   await create("/v1/links", { url: "https://example.com/", tags: ["renamed-tag", "other-tag"] });
+  const paused = await createTestedWebhook();
+  await call(api(`/v1/webhooks/${paused.webhook}`), {
+    key: account.key,
+    method: "PATCH",
+    body: { status: "paused" },
+  });
   return {
+    testWebhook: paused.webhook,
+    rotateWebhookSecret: paused.webhook,
+    retryWebhookDelivery: `${paused.webhook}/${paused.delivery}`,
     updateTag: "renamed-tag",
     verifyDomain: late.id,
     deleteDomain: busy,
@@ -347,6 +384,9 @@ function listAttempts(
   if (parameters.some(({ name }) => name === "Idempotency-Key")) {
     const headers = { "idempotency-key": crypto.randomUUID() };
     attempts.push({ ...valid(), headers }, { ...valid(), headers });
+    // Without a body, only another path makes it another request.
+    if (operationId === "rotateWebhookSecret" && conflict !== undefined)
+      attempts.push({ ...valid(), headers, target: conflict });
   }
   if (parameters.some(({ name }) => name === "If-Match"))
     attempts.push({ ...valid(), headers: { "if-match": '"0"' } });
@@ -479,6 +519,9 @@ describe("the OpenAPI document", () => {
       "NewShare",
       "ShareChange",
       "SharePassword",
+      "NewWebhook",
+      "WebhookChange",
+      "Replay",
       "TagChange",
       "BrandingChange",
       "QrStyleChange",
@@ -517,7 +560,7 @@ describe("the OpenAPI document", () => {
       const { path, method, operation } = entry;
       const seen = new Set<string>();
       const send = async ({ key, target, query = "", body, headers }: Attempt) => {
-        const response = await call(api(path.replace(/\{\w+\}/, target) + query), {
+        const response = await call(api(fillPath(path, target) + query), {
           method: method.toUpperCase(),
           ...(key === "" ? {} : { key }),
           ...(body === undefined ? {} : { body }),

@@ -59,6 +59,8 @@ const ALL_SCOPES = [
   "keys:write",
   "shares:read",
   "shares:write",
+  "webhooks:read",
+  "webhooks:write",
   "events:read",
 ];
 
@@ -78,6 +80,7 @@ type Services = Partial<{
       | "tags"
       | "branding"
       | "views"
+      | "webhooks"
       | "events"
   ]: Partial<AppDeps[Name]>;
 }>;
@@ -152,6 +155,7 @@ export function createFakeApi(
     tags: completeService("tags", services.tags),
     branding: completeService("branding", services.branding),
     views: completeService("views", services.views),
+    webhooks: completeService("webhooks", services.webhooks),
     events: completeService("events", services.events),
     shared: completeService("shared", services.shared),
     shortUrl: SHORT_URL,

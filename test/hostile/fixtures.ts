@@ -48,6 +48,9 @@ export async function createFixtures(
   await create("links", { url, alias: "attacked-protected", password: "a password" });
   const domain = await create("domains", { domain: "attacked.example.com" });
   const spare = await create("keys", { name: "spare", scopes: ["links:read"] });
+  const hook = { url: "https://hooks.example.com/", events: ["*"] };
+  const webhook = await create("webhooks", hook);
+  const tested = await call(`${api}/v1/webhooks/${webhook}/test`, { key, method: "POST" });
   // So that QR codes can have it.
   const logo = createPng(512, 512).toString("base64");
   const branded = await call(`${api}/v1/branding`, { key, method: "PATCH", body: { logo } });
@@ -85,6 +88,8 @@ export async function createFixtures(
       "members/id": member.id,
       "tags/name": "attacked-tag",
       "views/name": "attacked-view",
+      "webhooks/id": webhook,
+      "deliveries/delivery": created.parse(tested.body).id,
     },
   };
 }

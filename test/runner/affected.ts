@@ -42,6 +42,7 @@ const RESOURCES = [
   "shares",
   "usage",
   "views",
+  "webhooks",
 ];
 
 /** These go through the whole product, so they see every change in it. */

@@ -5,13 +5,16 @@ import type { Uuid } from "../../shared/ids.ts";
 import type { LogPlace } from "../batches/entries.ts";
 import type { ClickEvent } from "./click-events.ts";
 
-/** Accounts that read events of clicks, at most `max`. */
+/** Accounts that read events of clicks, or have a webhook for them; at most `max`. */
 export const findReaders = async (
   sql: postgres.Sql,
   max: number,
 ): Promise<{ account_id: Uuid; mode: string }[]> =>
   await sql<{ account_id: Uuid; mode: string }[]>`
-    select account_id, mode from event_readers where read_at > now() - interval '7 days' limit ${max}`;
+    select account_id, mode from event_readers where read_at > now() - interval '7 days'
+    union
+    select account_id, mode from webhooks where events && array['*', 'clicks.recorded']
+    limit ${max}`;
 
 /** Up to where the events of clicks are written; undefined while nobody reads them. */
 export async function findPlace(sql: postgres.Sql): Promise<LogPlace | undefined> {

@@ -16,6 +16,7 @@ import { createShares } from "./shares.ts";
 import { createTags } from "./tags.ts";
 import type { ResponseBody } from "./types.ts";
 import { createViews } from "./views.ts";
+import { createWebhooks } from "./webhooks.ts";
 
 /**
  * What {@link createClient} returns, for parameters and fields that hold a client.
@@ -55,6 +56,7 @@ export function createClient(options: ClientOptions) {
     tags: createTags(calls),
     branding: createBranding(calls),
     views: createViews(calls),
+    webhooks: createWebhooks(calls),
     events: createEventFeed(calls, options.timeoutMs),
     /**
      * Returns every rate limit and quota with what remains of it. Consumes nothing.

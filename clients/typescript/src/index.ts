@@ -22,4 +22,13 @@ export type {
   SavedView,
   Share,
   Tag,
+  Webhook,
+  WebhookDelivery,
 } from "./types.ts";
+export {
+  type VerifyOptions,
+  verifyWebhook,
+  type WebhookEvent,
+  type WebhookHeaders,
+  WebhookVerificationError,
+} from "./verification.ts";

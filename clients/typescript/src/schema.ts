@@ -1057,6 +1057,174 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  "/v1/webhooks": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List webhooks
+     * @description Requires the scope `webhooks:read`.
+     */
+    get: operations["listWebhooks"];
+    put?: never;
+    /**
+     * Create a webhook
+     * @description Events from now on are posted to the URL, signed as Standard Webhooks describes. Only this response contains the secret. An account and mode has up to 50 webhooks. `unavailable` where webhooks are not set up.
+     *
+     *     Requires the scope `webhooks:write`.
+     */
+    post: operations["createWebhook"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/webhooks/{id}": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Get a webhook
+     * @description Requires the scope `webhooks:read`.
+     */
+    get: operations["getWebhook"];
+    put?: never;
+    post?: never;
+    /**
+     * Delete a webhook
+     * @description Its deliveries are deleted as well.
+     *
+     *     Requires the scope `webhooks:write`.
+     */
+    delete: operations["deleteWebhook"];
+    options?: never;
+    head?: never;
+    /**
+     * Change a webhook
+     * @description Changes the fields that the body has: also to pause the webhook, and to continue. What was not delivered meanwhile is delivered then, as far as events are still kept.
+     *
+     *     Requires the scope `webhooks:write`.
+     */
+    patch: operations["updateWebhook"];
+    trace?: never;
+  };
+  "/v1/webhooks/{id}/deliveries": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List the deliveries of a webhook
+     * @description Newest first. Deliveries are kept for 30 days.
+     *
+     *     Requires the scope `webhooks:read`.
+     */
+    get: operations["listWebhookDeliveries"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/webhooks/{id}/deliveries/{delivery}/retry": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Retry a delivery
+     * @description Delivers the event now, whatever came of it before. `conflict` unless the webhook is active.
+     *
+     *     Requires the scope `webhooks:write`.
+     */
+    post: operations["retryWebhookDelivery"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/webhooks/{id}/replay": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Deliver events again
+     * @description Delivers every event after the given one again, also those that have been delivered: receivers recognise them by their ids.
+     *
+     *     Requires the scope `webhooks:write`.
+     */
+    post: operations["replayWebhook"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/webhooks/{id}/rotate": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Rotate the secret of a webhook
+     * @description Only this response contains the new secret. For 24 hours deliveries are signed with both secrets; one before them is no longer valid.
+     *
+     *     Requires the scope `webhooks:write`.
+     */
+    post: operations["rotateWebhookSecret"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/webhooks/{id}/test": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Test a webhook
+     * @description Sends the webhook an event of the type `webhook.test`, which no other webhook gets. `conflict` unless it is active.
+     *
+     *     Requires the scope `webhooks:write`.
+     */
+    post: operations["testWebhook"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -2616,7 +2784,7 @@ export interface components {
        */
       created_at: string;
       /**
-       * @description What it is about, under its kind: `link`, `domain`, `key`, `member`, `share`, `account` or `clicks`; of changes, also the fields in `changes` before and after.
+       * @description What it is about, under its kind: `link`, `domain`, `key`, `member`, `share`, `account`, `webhook` or `clicks`; of changes, also the fields in `changes` before and after.
        * @example {
        *       "link": {
        *         "id": "link_01k9z3v6x7e8w9r0t1y2n3h4m5"
@@ -4809,6 +4977,8 @@ export interface components {
         | "keys:write"
         | "shares:read"
         | "shares:write"
+        | "webhooks:read"
+        | "webhooks:write"
         | "events:read"
       )[];
       /**
@@ -5124,6 +5294,48 @@ export interface components {
        */
       timezone?: string;
     };
+    /** @description A webhook to create. */
+    NewWebhook: {
+      /**
+       * @description A note for people.
+       * @example Orders in the shop
+       */
+      description?: string | null;
+      /**
+       * @description Of events about links, only those about a link on one of these hosts.
+       * @example [
+       *       "go.example.com"
+       *     ]
+       */
+      domains?: string[] | null;
+      /**
+       * @description The types of events to deliver; `*` for all, also later ones.
+       * @example [
+       *       "link.created",
+       *       "clicks.recorded"
+       *     ]
+       */
+      events: string[];
+      /**
+       * @description Of events about links, only those about one of these; null for all links.
+       * @example [
+       *       "link_01k9z3v6x7e8w9r0t1y2n3h4m5"
+       *     ]
+       */
+      link_ids?: string[] | null;
+      /**
+       * @description Of events about links, only those about a link with one of these tags.
+       * @example [
+       *       "spring"
+       *     ]
+       */
+      tags?: string[] | null;
+      /**
+       * @description Where events are posted to: an http or https URL.
+       * @example https://hooks.example.com/shorthop
+       */
+      url: string;
+    };
     /** @description The position of a page in its list. */
     Pagination: {
       /**
@@ -5353,6 +5565,14 @@ export interface components {
        * @example Land Berlin
        */
       region_name: string;
+    };
+    /** @description Which events to deliver again. */
+    Replay: {
+      /**
+       * @description The id of the event after which delivery begins again.
+       * @example event_01k9z3v6x7e8w9r0t1y2n3h4m5
+       */
+      after: string;
     };
     /** @description The DNS record that sends visitors to the service; ALIAS (or ANAME, a flattened CNAME) at the top of a domain. */
     RoutingRecord: {
@@ -5808,6 +6028,317 @@ export interface components {
        * @example 7
        */
       requests: number;
+    };
+    /** @description Where events are delivered to. */
+    Webhook: {
+      /**
+       * Format: date-time
+       * @description When it was created.
+       * @example 2026-03-02T09:15:00.000Z
+       */
+      created_at: string;
+      /**
+       * @description A note for people.
+       * @example Orders in the shop
+       */
+      description: string | null;
+      /**
+       * @description Why it was disabled: `gone` when the receiver responded 410, `failing` after five days of nothing but failure; else null.
+       * @example null
+       */
+      disabled_reason: ("gone" | "failing") | null;
+      /**
+       * @description Of events about links, only those about a link on one of these hosts.
+       * @example [
+       *       "go.example.com"
+       *     ]
+       */
+      domains: string[] | null;
+      /**
+       * @description The types of events to deliver; `*` for all, also later ones.
+       * @example [
+       *       "link.created",
+       *       "clicks.recorded"
+       *     ]
+       */
+      events: string[];
+      /**
+       * Format: date-time
+       * @description Since when every attempt has failed; null when the last one was successful.
+       * @example null
+       */
+      failing_since: string | null;
+      /**
+       * @description The webhook's id.
+       * @example wh_01k9z3v6x7e8w9r0t1y2n3h4m5
+       */
+      id: string;
+      /**
+       * @description Of events about links, only those about one of these; null for all links.
+       * @example [
+       *       "link_01k9z3v6x7e8w9r0t1y2n3h4m5"
+       *     ]
+       */
+      link_ids: string[] | null;
+      /**
+       * Format: date-time
+       * @description Until when the secret before the current one signs as well; null for none.
+       * @example 2030-01-01T00:00:00.000Z
+       */
+      old_secret_expires_at: string | null;
+      /**
+       * @description `active`; `paused` by its owner; or `disabled` because of its receiver.
+       * @example active
+       * @enum {string}
+       */
+      status: "active" | "paused" | "disabled";
+      /**
+       * @description Of events about links, only those about a link with one of these tags.
+       * @example [
+       *       "spring"
+       *     ]
+       */
+      tags: string[] | null;
+      /**
+       * Format: date-time
+       * @description When it was last changed.
+       * @example 2026-03-02T09:15:00.000Z
+       */
+      updated_at: string;
+      /**
+       * @description Where events are posted to: an http or https URL.
+       * @example https://hooks.example.com/shorthop
+       */
+      url: string;
+    };
+    /** @description The fields of a webhook to change. Omitted fields keep their value; null removes a value. */
+    WebhookChange: {
+      /**
+       * @description A note for people.
+       * @example Orders in the shop
+       */
+      description?: string | null;
+      /**
+       * @description Of events about links, only those about a link on one of these hosts.
+       * @example [
+       *       "go.example.com"
+       *     ]
+       */
+      domains?: string[] | null;
+      /**
+       * @description The types of events to deliver; `*` for all, also later ones.
+       * @example [
+       *       "link.created",
+       *       "clicks.recorded"
+       *     ]
+       */
+      events?: string[];
+      /**
+       * @description Of events about links, only those about one of these; null for all links.
+       * @example [
+       *       "link_01k9z3v6x7e8w9r0t1y2n3h4m5"
+       *     ]
+       */
+      link_ids?: string[] | null;
+      /**
+       * @description `paused` to deliver nothing for now; `active` to continue, also after the webhook was disabled. Events meanwhile are delivered then.
+       * @example paused
+       * @enum {string}
+       */
+      status?: "active" | "paused";
+      /**
+       * @description Of events about links, only those about a link with one of these tags.
+       * @example [
+       *       "spring"
+       *     ]
+       */
+      tags?: string[] | null;
+      /**
+       * @description Where events are posted to: an http or https URL.
+       * @example https://hooks.example.com/shorthop
+       */
+      url?: string;
+    };
+    /** @description An event for a webhook, and what came of it. */
+    WebhookDelivery: {
+      /**
+       * Format: int64
+       * @description How many attempts were made.
+       * @example 1
+       */
+      attempts: number;
+      /**
+       * Format: date-time
+       * @description When it was created.
+       * @example 2026-03-02T09:15:00.000Z
+       */
+      created_at: string;
+      /**
+       * @description Why the last attempt got no response.
+       * @example null
+       */
+      error: string | null;
+      /**
+       * @description The event's id, which the receiver gets as `webhook-id`.
+       * @example event_01k9z3v6x7e8w9r0t1y2n3h4m5
+       */
+      event_id: string;
+      /**
+       * @description The event's type.
+       * @example link.created
+       */
+      event_type: string;
+      /**
+       * @description The delivery's id.
+       * @example dlv_01k9z3v6x7e8w9r0t1y2n3h4m5
+       */
+      id: string;
+      /**
+       * Format: date-time
+       * @description When the last attempt began; null before the first.
+       * @example 2026-03-02T09:15:00.000Z
+       */
+      last_attempt_at: string | null;
+      /**
+       * Format: int64
+       * @description How many milliseconds the last attempt took.
+       * @example 84
+       */
+      latency_ms: number | null;
+      /**
+       * Format: date-time
+       * @description When the next attempt is due; null unless `pending`.
+       * @example null
+       */
+      next_attempt_at: string | null;
+      /**
+       * @description The first KiB of the last response's body.
+       * @example ok
+       */
+      response_body: string | null;
+      /**
+       * Format: int64
+       * @description The status of the last response.
+       * @example 200
+       */
+      response_status: number | null;
+      /**
+       * @description `pending` until a receiver has responded 2xx, or no attempt is left.
+       * @example delivered
+       * @enum {string}
+       */
+      status: "pending" | "delivered" | "failed";
+    };
+    /** @description A page of deliveries. */
+    WebhookDeliveryList: {
+      /** @description The entries of this page, in order. */
+      data: components["schemas"]["WebhookDelivery"][];
+      /**
+       * @description Pass it as `starting_after` to continue; null at the end.
+       * @example MTc3MjQ0MjkwMDAwMC5saW5r
+       */
+      next_cursor: string | null;
+      /** @description Not with `starting_after`, which needs no total. */
+      pagination?: components["schemas"]["Pagination"];
+    };
+    /** @description A page of webhooks. */
+    WebhookList: {
+      /** @description The entries of this page, in order. */
+      data: components["schemas"]["Webhook"][];
+      /**
+       * @description Pass it as `starting_after` to continue; null at the end.
+       * @example MTc3MjQ0MjkwMDAwMC5saW5r
+       */
+      next_cursor: string | null;
+      /** @description Not with `starting_after`, which needs no total. */
+      pagination?: components["schemas"]["Pagination"];
+    };
+    /** @description A webhook with its new secret. */
+    WebhookWithSecret: {
+      /**
+       * Format: date-time
+       * @description When it was created.
+       * @example 2026-03-02T09:15:00.000Z
+       */
+      created_at: string;
+      /**
+       * @description A note for people.
+       * @example Orders in the shop
+       */
+      description: string | null;
+      /**
+       * @description Why it was disabled: `gone` when the receiver responded 410, `failing` after five days of nothing but failure; else null.
+       * @example null
+       */
+      disabled_reason: ("gone" | "failing") | null;
+      /**
+       * @description Of events about links, only those about a link on one of these hosts.
+       * @example [
+       *       "go.example.com"
+       *     ]
+       */
+      domains: string[] | null;
+      /**
+       * @description The types of events to deliver; `*` for all, also later ones.
+       * @example [
+       *       "link.created",
+       *       "clicks.recorded"
+       *     ]
+       */
+      events: string[];
+      /**
+       * Format: date-time
+       * @description Since when every attempt has failed; null when the last one was successful.
+       * @example null
+       */
+      failing_since: string | null;
+      /**
+       * @description The webhook's id.
+       * @example wh_01k9z3v6x7e8w9r0t1y2n3h4m5
+       */
+      id: string;
+      /**
+       * @description Of events about links, only those about one of these; null for all links.
+       * @example [
+       *       "link_01k9z3v6x7e8w9r0t1y2n3h4m5"
+       *     ]
+       */
+      link_ids: string[] | null;
+      /**
+       * Format: date-time
+       * @description Until when the secret before the current one signs as well; null for none.
+       * @example 2030-01-01T00:00:00.000Z
+       */
+      old_secret_expires_at: string | null;
+      /**
+       * @description The key of the signatures. Only this response contains it: store it now, where the receiver finds it.
+       * @example whsec_MfKQ9r8G…
+       */
+      secret: string;
+      /**
+       * @description `active`; `paused` by its owner; or `disabled` because of its receiver.
+       * @example active
+       * @enum {string}
+       */
+      status: "active" | "paused" | "disabled";
+      /**
+       * @description Of events about links, only those about a link with one of these tags.
+       * @example [
+       *       "spring"
+       *     ]
+       */
+      tags: string[] | null;
+      /**
+       * Format: date-time
+       * @description When it was last changed.
+       * @example 2026-03-02T09:15:00.000Z
+       */
+      updated_at: string;
+      /**
+       * @description Where events are posted to: an http or https URL.
+       * @example https://hooks.example.com/shorthop
+       */
+      url: string;
     };
   };
   responses: never;
@@ -7264,6 +7795,8 @@ export interface operations {
               | "share.created"
               | "share.updated"
               | "share.revoked"
+              | "webhook.disabled"
+              | "webhook.test"
             )
           | (
               | "link.created"
@@ -7290,6 +7823,8 @@ export interface operations {
               | "share.created"
               | "share.updated"
               | "share.revoked"
+              | "webhook.disabled"
+              | "webhook.test"
             )[];
         /** @description How many seconds to wait for an event while there is none. */
         wait?: number;
@@ -8331,6 +8866,266 @@ export interface operations {
         };
         content: {
           "application/json": components["schemas"]["Confirmation"];
+        };
+      };
+    };
+  };
+  listWebhooks: {
+    parameters: {
+      query?: {
+        /** @description The maximum number of entries to return. */
+        limit?: number;
+        /** @description 1 when left out; not with `starting_after`. */
+        page?: number;
+        /** @description The `next_cursor` of the previous response; empty for the start of the list. The response then has no `pagination`. */
+        starting_after?: string;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["WebhookList"];
+        };
+      };
+    };
+  };
+  createWebhook: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Makes the request safe to retry: for 24 hours, the same key with the same body returns the first response. */
+        "Idempotency-Key"?: string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["NewWebhook"];
+      };
+    };
+    responses: {
+      /** @description Created */
+      201: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["WebhookWithSecret"];
+        };
+      };
+    };
+  };
+  getWebhook: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description The webhook's id. */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Webhook"];
+        };
+      };
+    };
+  };
+  deleteWebhook: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description The webhook's id. */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Confirmation"];
+        };
+      };
+    };
+  };
+  updateWebhook: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description The webhook's id. */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["WebhookChange"];
+      };
+    };
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Webhook"];
+        };
+      };
+    };
+  };
+  listWebhookDeliveries: {
+    parameters: {
+      query?: {
+        /** @description The maximum number of entries to return. */
+        limit?: number;
+        /** @description 1 when left out; not with `starting_after`. */
+        page?: number;
+        /** @description The `next_cursor` of the previous response; empty for the start of the list. The response then has no `pagination`. */
+        starting_after?: string;
+        /** @description Only deliveries with this status. */
+        status?: "pending" | "delivered" | "failed";
+      };
+      header?: never;
+      path: {
+        /** @description The webhook's id. */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["WebhookDeliveryList"];
+        };
+      };
+    };
+  };
+  retryWebhookDelivery: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description The delivery's id. */
+        delivery: string;
+        /** @description The webhook's id. */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["WebhookDelivery"];
+        };
+      };
+    };
+  };
+  replayWebhook: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description The webhook's id. */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["Replay"];
+      };
+    };
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Confirmation"];
+        };
+      };
+    };
+  };
+  rotateWebhookSecret: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Makes the request safe to retry: for 24 hours, the same key with the same body returns the first response. */
+        "Idempotency-Key"?: string;
+      };
+      path: {
+        /** @description The webhook's id. */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["WebhookWithSecret"];
+        };
+      };
+    };
+  };
+  testWebhook: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description The webhook's id. */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["WebhookDelivery"];
         };
       };
     };

@@ -121,6 +121,20 @@ export type ApiKey = ResponseBody<"getApiKey">;
  */
 export type Share = components["schemas"]["Share"];
 /**
+ * A webhook without its secret, which only `webhooks.create` and `webhooks.rotate` return.
+ *
+ * @example
+ * const isOff = ({ status }: Webhook) => status !== "active";
+ */
+export type Webhook = components["schemas"]["Webhook"];
+/**
+ * An event for a webhook, and what came of it.
+ *
+ * @example
+ * const isLate = ({ status, attempts }: WebhookDelivery) => status === "pending" && attempts > 0;
+ */
+export type WebhookDelivery = components["schemas"]["WebhookDelivery"];
+/**
  * An event of the ledger. Types are added: ignore those that you do not know.
  *
  * @example

@@ -42,6 +42,7 @@ export const SCHEMA_BOUNDS = [
   "shared/contracts/users.ts PASSWORD_LENGTH",
   "shared/contracts/branding-schemas.ts NAME_LENGTH_MAX",
   "shared/contracts/view-schemas.ts QUERY_LENGTH_MAX",
+  "shared/contracts/webhook-schemas.ts WEBHOOK_NAMES_MAX",
   "shared/contracts/qr-style.ts MARGIN_MAX",
   "api/branding/logo.ts PIXELS_MAX",
   "api/shares/model.ts EMBED_ORIGINS_MAX",

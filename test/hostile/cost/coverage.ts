@@ -19,6 +19,8 @@ export const REACHED_BOUNDS: ReadonlySet<string> = new Set([
 /** Sections of the page whose programs read no stranger's requests. */
 export const OTHER_SECTIONS: Readonly<Record<string, string>> = {
   "Dashboard and client": "They run on the machine of the user who chose the input.",
+  "Worker: receivers of webhooks":
+    "Only the receiver of a webhook reaches them: worker/webhooks/post.test.ts does.",
   "Local stack": "Only the product's own processes reach it.",
 };
 
@@ -89,6 +91,7 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
     api/passwords/hashing.ts fairWaitingPerKeyMax
     api/shares/service.ts SHARES_MAX
     api/views/service.ts VIEWS_MAX
+    api/webhooks/service.ts WEBHOOKS_MAX
     api/events/waits.ts WAITS_PER_ACCOUNT
     api/events/waits.ts WAITS_MAX
     api/events/service.ts NUMBERINGS_MAX
@@ -262,6 +265,11 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
     shared/contracts/share-schemas.ts ORIGIN_LENGTH_MAX
     shared/contracts/users.ts EMAIL_LENGTH_MAX
     shared/contracts/view-schemas.ts NAME_LENGTH_MAX
+    shared/contracts/webhook-schemas.ts URL_LENGTH_MAX
+    shared/contracts/webhook-schemas.ts EVENT_TYPE_LENGTH_MAX
+    shared/contracts/webhook-schemas.ts DESCRIPTION_LENGTH_MAX
+    shared/contracts/webhook-schemas.ts HOST_LENGTH_MAX
+    shared/contracts/webhook-schemas.ts ID_LENGTH_MAX
     api/analytics/period-parameters.ts TEXT_LENGTH_MAX
     api/shares/model.ts FORM_TEXT_LENGTH_MAX
     api/domains/host.ts HOST_LENGTH_MAX

@@ -244,6 +244,7 @@ export const MEASURES: Readonly<Record<string, Measure>> = {
     ),
   "shared/contracts/branding-schemas.ts NAME_LENGTH_MAX": longest("name"),
   "shared/contracts/view-schemas.ts QUERY_LENGTH_MAX": longest("query"),
+  "shared/contracts/webhook-schemas.ts WEBHOOK_NAMES_MAX": longestList("events", "domains"),
   "shared/contracts/qr-style.ts MARGIN_MAX": greatest("margin"),
   "api/branding/logo.ts PIXELS_MAX": pixels,
   "api/shares/model.ts EMBED_ORIGINS_MAX": longestList("embed_origins"),

@@ -215,7 +215,10 @@ function fillText({ maxLength, pattern, format }: BodySchema, context: Context):
   if (form !== undefined) return form(index, context, maxLength ?? TEXT_LENGTH);
   if (format === "date-time") return "2090-01-01T00:00:00Z";
   if (typeof example === "string" && /^https?:/.test(example))
-    return `https://example.com/${index}/${nonce}?a=`.padEnd(length(URL_LENGTH), "a%20&b=");
+    return `https://example.com/${index}/${nonce}?a=`.padEnd(
+      length(Math.min(URL_LENGTH, maxLength ?? URL_LENGTH)),
+      "a%20&b=",
+    );
   if (/(?:^|_)url$/.test(name))
     return `https://example.com/${nonce}`.padEnd(length(URL_LENGTH), "a/");
   const isHeader = (maxLength ?? 0) > VALUE_LENGTH_MAX;

@@ -1,0 +1,200 @@
+/** Responses about webhooks and their deliveries, and the rows they come from. */
+import * as z from "zod";
+
+import {
+  CREATED_AT,
+  DELIVERY_ID,
+  EVENT_ID,
+  EXPIRES_AT,
+  WEBHOOK_ID,
+} from "../../shared/contracts/examples.ts";
+import {
+  type createWebhookBody,
+  type updateWebhookBody,
+  WEBHOOK_META,
+} from "../../shared/contracts/webhook-schemas.ts";
+import { encodeId, type Uuid } from "../../shared/ids.ts";
+import { createdAt, idParameter, updatedAt } from "../http/common-schemas.ts";
+import { listOf, listQuery } from "../http/pagination.ts";
+
+export type CreateWebhookBody = z.output<typeof createWebhookBody>;
+
+export type UpdateWebhookBody = z.output<typeof updateWebhookBody>;
+
+export const webhookParams = z.object({ id: idParameter("wh", "The webhook's id.", WEBHOOK_ID) });
+
+export const deliveryParams = webhookParams.extend({
+  delivery: idParameter("dlv", "The delivery's id.", DELIVERY_ID),
+});
+
+const names = z.array(z.string()).nullable();
+
+const instantOrNull = z.iso.datetime().nullable();
+
+export const webhookResponse = z
+  .object({
+    id: z.string().meta({ description: "The webhook's id.", examples: [WEBHOOK_ID] }),
+    url: z.string().meta(WEBHOOK_META.url),
+    events: z.array(z.string()).meta(WEBHOOK_META.events),
+    link_ids: names.meta(WEBHOOK_META.link_ids),
+    tags: names.meta(WEBHOOK_META.tags),
+    domains: names.meta(WEBHOOK_META.domains),
+    description: z.string().nullable().meta(WEBHOOK_META.description),
+    status: z.enum(["active", "paused", "disabled"]).meta({
+      description: "`active`; `paused` by its owner; or `disabled` because of its receiver.",
+      examples: ["active"],
+    }),
+    disabled_reason: z
+      .enum(["gone", "failing"])
+      .nullable()
+      .meta({
+        description:
+          "Why it was disabled: `gone` when the receiver responded 410, `failing` after five days of nothing but failure; else null.",
+        examples: [null],
+      }),
+    failing_since: instantOrNull.meta({
+      description: "Since when every attempt has failed; null when the last one was successful.",
+      examples: [null],
+    }),
+    old_secret_expires_at: instantOrNull.meta({
+      description: "Until when the secret before the current one signs as well; null for none.",
+      examples: [EXPIRES_AT],
+    }),
+    created_at: createdAt,
+    updated_at: updatedAt,
+  })
+  .meta({ id: "Webhook", description: "Where events are delivered to." });
+
+export const newWebhookResponse = webhookResponse
+  .extend({
+    secret: z.string().meta({
+      description:
+        "The key of the signatures. Only this response contains it: store it now, where the receiver finds it.",
+      examples: ["whsec_MfKQ9r8G…"],
+    }),
+  })
+  .meta({ id: "WebhookWithSecret", description: "A webhook with its new secret." });
+
+export const webhookListResponse = listOf(webhookResponse).meta({
+  id: "WebhookList",
+  description: "A page of webhooks.",
+});
+
+export const deliveryListQuery = listQuery.extend({
+  status: z
+    .enum(["pending", "delivered", "failed"])
+    .optional()
+    .meta({ description: "Only deliveries with this status.", examples: ["failed"] }),
+});
+
+export const deliveryResponse = z
+  .object({
+    id: z.string().meta({ description: "The delivery's id.", examples: [DELIVERY_ID] }),
+    event_id: z.string().meta({
+      description: "The event's id, which the receiver gets as `webhook-id`.",
+      examples: [EVENT_ID],
+    }),
+    event_type: z.string().meta({ description: "The event's type.", examples: ["link.created"] }),
+    status: z.enum(["pending", "delivered", "failed"]).meta({
+      description: "`pending` until a receiver has responded 2xx, or no attempt is left.",
+      examples: ["delivered"],
+    }),
+    attempts: z.int().meta({ description: "How many attempts were made.", examples: [1] }),
+    next_attempt_at: instantOrNull.meta({
+      description: "When the next attempt is due; null unless `pending`.",
+      examples: [null],
+    }),
+    last_attempt_at: instantOrNull.meta({
+      description: "When the last attempt began; null before the first.",
+      examples: [CREATED_AT],
+    }),
+    latency_ms: z
+      .int()
+      .nullable()
+      .meta({ description: "How many milliseconds the last attempt took.", examples: [84] }),
+    response_status: z
+      .int()
+      .nullable()
+      .meta({ description: "The status of the last response.", examples: [200] }),
+    response_body: z
+      .string()
+      .nullable()
+      .meta({ description: "The first KiB of the last response's body.", examples: ["ok"] }),
+    error: z
+      .string()
+      .nullable()
+      .meta({ description: "Why the last attempt got no response.", examples: [null] }),
+    created_at: createdAt,
+  })
+  .meta({ id: "WebhookDelivery", description: "An event for a webhook, and what came of it." });
+
+export const deliveryListResponse = listOf(deliveryResponse).meta({
+  id: "WebhookDeliveryList",
+  description: "A page of deliveries.",
+});
+
+/** The fields of a webhook that its owner decides. */
+export type WebhookFields = {
+  url: string;
+  events: readonly string[];
+  link_ids: readonly Uuid[] | null;
+  tags: readonly string[] | null;
+  domains: readonly string[] | null;
+  description: string | null;
+};
+
+/** A webhook as PostgreSQL stores it. */
+export type WebhookRow = WebhookFields & {
+  id: Uuid;
+  status: "active" | "paused" | "disabled";
+  disabled_reason: "gone" | "failing" | null;
+  failing_since: Date | null;
+  /** Null when the old secret has expired. */
+  old_until: Date | null;
+  created_at: Date;
+  updated_at: Date;
+};
+
+export const toWebhookResponse = (row: WebhookRow): z.output<typeof webhookResponse> => ({
+  id: encodeId("wh", row.id),
+  url: row.url,
+  events: [...row.events],
+  link_ids: row.link_ids?.map((id) => encodeId("link", id)) ?? null,
+  tags: toArray(row.tags),
+  domains: toArray(row.domains),
+  description: row.description,
+  status: row.status,
+  disabled_reason: row.disabled_reason,
+  failing_since: row.failing_since?.toISOString() ?? null,
+  old_secret_expires_at: row.old_until?.toISOString() ?? null,
+  created_at: row.created_at.toISOString(),
+  updated_at: row.updated_at.toISOString(),
+});
+
+const toArray = (list: readonly string[] | null): string[] | null =>
+  list === null ? null : [...list];
+
+/** A delivery as PostgreSQL stores it. */
+export type DeliveryRow = {
+  id: Uuid;
+  event_id: Uuid;
+  event_type: string;
+  status: "pending" | "delivered" | "failed";
+  attempts: number;
+  next_attempt_at: Date | null;
+  last_attempt_at: Date | null;
+  latency_ms: number | null;
+  response_status: number | null;
+  response_body: string | null;
+  error: string | null;
+  created_at: Date;
+};
+
+export const toDeliveryResponse = (row: DeliveryRow): z.output<typeof deliveryResponse> => ({
+  ...row,
+  id: encodeId("dlv", row.id),
+  event_id: encodeId("event", row.event_id),
+  next_attempt_at: row.next_attempt_at?.toISOString() ?? null,
+  last_attempt_at: row.last_attempt_at?.toISOString() ?? null,
+  created_at: row.created_at.toISOString(),
+});

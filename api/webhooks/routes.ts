@@ -1,0 +1,176 @@
+/** Routes of `/v1/webhooks`. */
+import { Elysia } from "elysia";
+
+import {
+  createWebhookBody,
+  replayBody,
+  updateWebhookBody,
+} from "../../shared/contracts/webhook-schemas.ts";
+import { decodeId } from "../../shared/ids.ts";
+import type { AuthPlugin } from "../auth/plugin.ts";
+import { successResponse } from "../http/common-schemas.ts";
+import { listQuery, listResponse, readListRequest } from "../http/pagination.ts";
+import { principalOf } from "../http/request-context.ts";
+import type { Idempotent } from "../idempotency/idempotent.ts";
+import { deliveryRoutes } from "./delivery-routes.ts";
+import {
+  newWebhookResponse,
+  toWebhookResponse,
+  webhookListResponse,
+  webhookParams,
+  webhookResponse,
+} from "./model.ts";
+import type { WebhookService } from "./service.ts";
+
+type WebhookRoutesDeps = { auth: AuthPlugin; idempotent: Idempotent; webhooks: WebhookService };
+
+/** The secret must not be readable in the database, not even while its response is stored. */
+const SECRET = { secret: true };
+
+/** Names the list in its cursors. */
+const LIST = "webhooks";
+
+const READ_ACCESS = { scope: "webhooks:read", limit: null, cost: 1 } as const;
+
+const WRITE_ACCESS = { scope: "webhooks:write", limit: null, cost: 1 } as const;
+
+export const webhookRoutes = ({ auth, idempotent, webhooks }: WebhookRoutesDeps) =>
+  new Elysia({ name: "webhooks", prefix: "/v1/webhooks", tags: ["Webhooks"] })
+    .use(auth)
+    .post(
+      "",
+      async ({ call, request, body, set }) => {
+        const principal = principalOf(call);
+        const create = async (id: string) => {
+          const { row, secret } = await webhooks.create(principal, id, body);
+          const webhook = { ...toWebhookResponse(row), secret };
+          return {
+            status: 201 as const,
+            headers: { location: `/v1/webhooks/${webhook.id}` },
+            body: webhook,
+          };
+        };
+        return await idempotent({ principal, request, body, set }, create, SECRET);
+      },
+      {
+        access: WRITE_ACCESS,
+        jsonBody: "required",
+        idempotent: true,
+        errors: ["invalid_url", "quota_exceeded"],
+        body: createWebhookBody,
+        response: { 201: newWebhookResponse },
+        detail: {
+          operationId: "createWebhook",
+          summary: "Create a webhook",
+          description:
+            "Events from now on are posted to the URL, signed as Standard Webhooks describes. Only this response contains the secret. An account and mode has up to 50 webhooks. `unavailable` where webhooks are not set up.",
+        },
+      },
+    )
+    .get(
+      "",
+      async ({ call, query }) => {
+        const listRequest = readListRequest(query, LIST);
+        const part = await webhooks.list(principalOf(call), listRequest);
+        return listResponse(listRequest, part, LIST, toWebhookResponse);
+      },
+      {
+        access: READ_ACCESS,
+        query: listQuery,
+        response: { 200: webhookListResponse },
+        detail: { operationId: "listWebhooks", summary: "List webhooks" },
+      },
+    )
+    .get(
+      "/:id",
+      async ({ call, params }) =>
+        toWebhookResponse(await webhooks.get(principalOf(call), decodeId("wh", params.id))),
+      {
+        access: READ_ACCESS,
+        params: webhookParams,
+        response: { 200: webhookResponse },
+        detail: { operationId: "getWebhook", summary: "Get a webhook" },
+      },
+    )
+    .patch(
+      "/:id",
+      async ({ call, params, body }) =>
+        toWebhookResponse(
+          await webhooks.update(principalOf(call), decodeId("wh", params.id), body),
+        ),
+      {
+        access: WRITE_ACCESS,
+        jsonBody: "required",
+        errors: ["invalid_url"],
+        params: webhookParams,
+        body: updateWebhookBody,
+        response: { 200: webhookResponse },
+        detail: {
+          operationId: "updateWebhook",
+          summary: "Change a webhook",
+          description:
+            "Changes the fields that the body has: also to pause the webhook, and to continue. What was not delivered meanwhile is delivered then, as far as events are still kept.",
+        },
+      },
+    )
+    .delete(
+      "/:id",
+      async ({ call, params }) => {
+        await webhooks.remove(principalOf(call), decodeId("wh", params.id));
+        return { success: true, message: "The webhook has been deleted." };
+      },
+      {
+        access: WRITE_ACCESS,
+        params: webhookParams,
+        response: { 200: successResponse },
+        detail: {
+          operationId: "deleteWebhook",
+          summary: "Delete a webhook",
+          description: "Its deliveries are deleted as well.",
+        },
+      },
+    )
+    .post(
+      "/:id/rotate",
+      async ({ call, params, request, body, set }) => {
+        const principal = principalOf(call);
+        const rotate = async () => {
+          const { row, secret } = await webhooks.rotate(principal, decodeId("wh", params.id));
+          return { status: 200 as const, body: { ...toWebhookResponse(row), secret } };
+        };
+        return await idempotent({ principal, request, body, set }, rotate, SECRET);
+      },
+      {
+        access: WRITE_ACCESS,
+        idempotent: true,
+        params: webhookParams,
+        response: { 200: newWebhookResponse },
+        detail: {
+          operationId: "rotateWebhookSecret",
+          summary: "Rotate the secret of a webhook",
+          description:
+            "Only this response contains the new secret. For 24 hours deliveries are signed with both secrets; one before them is no longer valid.",
+        },
+      },
+    )
+    .post(
+      "/:id/replay",
+      async ({ call, params, body }) => {
+        await webhooks.replay(principalOf(call), decodeId("wh", params.id), body.after);
+        return { success: true, message: "The events are delivered again." };
+      },
+      {
+        access: WRITE_ACCESS,
+        jsonBody: "required",
+        params: webhookParams,
+        body: replayBody,
+        response: { 200: successResponse },
+        detail: {
+          operationId: "replayWebhook",
+          summary: "Deliver events again",
+          description:
+            "Delivers every event after the given one again, also those that have been delivered: receivers recognise them by their ids.",
+        },
+      },
+    )
+    .use(deliveryRoutes({ auth, webhooks }));

@@ -1,0 +1,170 @@
+/** SQL statements on webhooks. */
+import type { Uuid } from "../../shared/ids.ts";
+import type { ListStart } from "../http/pagination.ts";
+import type { AccountScope } from "../http/principal.ts";
+import type { Sql, Transaction } from "../postgres.ts";
+import type { WebhookFields, WebhookRow } from "./model.ts";
+
+const columns = (sql: Sql | Transaction) => sql`
+  id, url, events, link_ids, tags, domains, description, status, disabled_reason, failing_since,
+  case when old_until > clock_timestamp() then old_until end as old_until, created_at, updated_at`;
+
+/** Counts the owner's webhooks, and blocks new ones until the transaction ends. */
+export async function lockAndCountWebhooks(
+  transaction: Transaction,
+  owner: AccountScope,
+): Promise<number> {
+  const { accountId, mode } = owner;
+  await transaction`select pg_advisory_xact_lock(hashtextextended(${`${accountId} ${mode} webhooks`}, 2))`;
+  return await countWebhooks(transaction, owner);
+}
+
+export async function countWebhooks(
+  sql: Sql | Transaction,
+  { accountId, mode }: AccountScope,
+): Promise<number> {
+  const [{ total }] = await sql<[{ total: number }]>`
+    select count(*)::integer as total from webhooks where account_id = ${accountId} and mode = ${mode}`;
+  return total;
+}
+
+/**
+ * Inserts a webhook that gets the events after those that have been committed, or gives it another
+ * salt if an earlier attempt of the same request has inserted it.
+ */
+export async function insertWebhook(
+  transaction: Transaction,
+  { accountId, mode }: AccountScope,
+  { id, salt, ...webhook }: WebhookFields & { id: Uuid; salt: Buffer },
+): Promise<WebhookRow> {
+  await numberAll(transaction, { accountId, mode });
+  const [row] = await transaction<[WebhookRow]>`
+    insert into webhooks (id, account_id, mode, url, events, link_ids, tags, domains, description, salt, position)
+    select ${id}, ${accountId}, ${mode}, ${webhook.url}, ${[...webhook.events]}::text[],
+           ${webhook.link_ids}::uuid[], ${webhook.tags}::text[], ${webhook.domains}::text[], ${webhook.description},
+           ${salt}, coalesce((select max(position) from events
+                               where account_id = ${accountId} and mode = ${mode} and position is not null), 0)
+    on conflict (id) do update set salt = excluded.salt
+    returning ${columns(transaction)}`;
+  return row;
+}
+
+/** Gives positions to all committed events of the owner. */
+async function numberAll(
+  transaction: Transaction,
+  { accountId, mode }: AccountScope,
+): Promise<void> {
+  let waiting = true;
+  while (waiting) {
+    const [row] = await transaction<[{ waiting: boolean }]>`
+      select number_events(${accountId}, ${mode}) as waiting`;
+    ({ waiting } = row);
+  }
+}
+
+/** Finds one of the owner's webhooks by its primary key. */
+export async function findWebhook(
+  sql: Sql | Transaction,
+  { accountId, mode }: AccountScope,
+  id: Uuid,
+): Promise<WebhookRow | undefined> {
+  const [row] = await sql<WebhookRow[]>`
+    select ${columns(sql)} from webhooks where id = ${id} and account_id = ${accountId} and mode = ${mode}`;
+  return row;
+}
+
+/** Lists the owner's webhooks, newest first, from an offset or after a position. */
+export async function listWebhooks(
+  sql: Sql,
+  { accountId, mode }: AccountScope,
+  limit: number,
+  start: ListStart,
+): Promise<WebhookRow[]> {
+  const after = "after" in start ? start.after : null;
+  return await sql<WebhookRow[]>`
+    select ${columns(sql)} from webhooks
+     where account_id = ${accountId} and mode = ${mode}
+           ${after === null ? sql`` : sql`and (created_at, id) < (${new Date(after.key)}::timestamptz, ${after.id}::uuid)`}
+     order by created_at desc, id desc
+     limit ${limit} offset ${"offset" in start ? start.offset : 0}`;
+}
+
+type WebhookChange = Partial<WebhookFields & { status: "active" | "paused" }>;
+
+/**
+ * Changes the fields of one of the owner's webhooks; undefined when there is none. One that becomes
+ * active is as if it had never failed, and what waits is due.
+ */
+export async function updateWebhook(
+  sql: Sql,
+  { accountId, mode }: AccountScope,
+  id: Uuid,
+  { status, ...fields }: WebhookChange,
+): Promise<WebhookRow | undefined> {
+  return await sql.begin(async (transaction) => {
+    const [row] = await transaction<WebhookRow[]>`
+      update webhooks set ${transaction({ ...fields, updated_at: new Date() })}
+             ${status === undefined ? transaction`` : transaction`, status = ${status}`}
+             ${
+               status === "active"
+                 ? transaction`, disabled_reason = null, failing_since = null, wake_at = now(), is_full = false`
+                 : transaction``
+             }
+       where id = ${id} and account_id = ${accountId} and mode = ${mode}
+      returning ${columns(transaction)}`;
+    if (row !== undefined && status === "active") {
+      await transaction`
+        update webhook_deliveries set next_attempt_at = now() where webhook_id = ${id} and status = 'pending'`;
+    }
+    return row;
+  });
+}
+
+/** Gives a webhook another secret; the current one is valid for `oldSeconds` more. */
+export async function replaceSalt(
+  sql: Sql,
+  { accountId, mode }: AccountScope,
+  id: Uuid,
+  { salt, oldSeconds }: { salt: Buffer; oldSeconds: number },
+): Promise<WebhookRow | undefined> {
+  const [row] = await sql<WebhookRow[]>`
+    update webhooks
+       set old_salt = salt, old_until = clock_timestamp() + make_interval(secs => ${oldSeconds}),
+           salt = ${salt}, updated_at = now()
+     where id = ${id} and account_id = ${accountId} and mode = ${mode}
+    returning ${columns(sql)}`;
+  return row;
+}
+
+/** Deletes one of the owner's webhooks with its deliveries; returns false when there is none. */
+export async function deleteWebhook(
+  sql: Sql,
+  { accountId, mode }: AccountScope,
+  id: Uuid,
+): Promise<boolean> {
+  const rows = await sql`
+    delete from webhooks where id = ${id} and account_id = ${accountId} and mode = ${mode} returning id`;
+  return rows.length === 1;
+}
+
+/**
+ * Sets a webhook back to an event of its owner: those after it are delivered again. Returns false
+ * when the event is not there.
+ */
+export async function rewind(
+  sql: Sql,
+  { accountId, mode }: AccountScope,
+  { webhookId, eventId }: { webhookId: Uuid; eventId: Uuid },
+): Promise<boolean> {
+  return await sql.begin(async (transaction) => {
+    await numberAll(transaction, { accountId, mode });
+    const rows = await transaction`
+      update webhooks set position = event.position
+        from events event
+       where webhooks.id = ${webhookId} and event.id = ${eventId}
+         and event.account_id = ${accountId} and event.mode = ${mode} and event.position is not null
+         and webhooks.account_id = event.account_id and webhooks.mode = event.mode
+      returning webhooks.id`;
+    return rows.length === 1;
+  });
+}

@@ -1,0 +1,126 @@
+/** `/v1/webhooks`. */
+import type { CallOptions, Calls } from "./calls.ts";
+import { path } from "./path.ts";
+import type { Body, Query, ResponseBody, Webhook, WebhookDelivery } from "./types.ts";
+
+/** Creates the functions for webhooks. */
+export const createWebhooks = ({ get, json, create, remove, list }: Calls) => ({
+  /**
+   * Creates a webhook. Its secret is in this response only: it cannot be read later.
+   *
+   * @throws ShorthopError `invalid_url`, `invalid_request`, `quota_exceeded`.
+   * @example
+   * const { secret } = await shorthop.webhooks.create({
+   *   url: "https://hooks.example.com/shorthop",
+   *   events: ["link.created", "clicks.recorded"],
+   * });
+   */
+  create: (webhook: Body<"createWebhook">, options?: CallOptions) =>
+    create<ResponseBody<"createWebhook">>("/v1/webhooks", webhook, options),
+  /**
+   * Returns one webhook, without its secret.
+   *
+   * @throws ShorthopError `not_found`.
+   * @example
+   * const { status } = await shorthop.webhooks.get(webhook.id);
+   */
+  get: async (id: string, options?: CallOptions) =>
+    get<ResponseBody<"getWebhook">>(path`/v1/webhooks/${id}`, undefined, options),
+  /**
+   * Iterates over every webhook of the account.
+   *
+   * @throws ShorthopError From the iteration: `forbidden` without the scope `webhooks:read`.
+   * @example
+   * for await (const { id, url } of shorthop.webhooks.all()) console.log(id, url);
+   */
+  all: (options?: CallOptions) => list<Webhook>("/v1/webhooks", {}, options),
+  /**
+   * Changes a webhook, also to pause it and to continue. Fields that are left out stay as they are.
+   *
+   * @throws ShorthopError `not_found`, `invalid_url`, `invalid_request`.
+   * @example
+   * await shorthop.webhooks.update(webhook.id, { status: "paused" });
+   */
+  update: async (id: string, body: Body<"updateWebhook">, { signal }: CallOptions = {}) =>
+    json<ResponseBody<"updateWebhook">>({
+      method: "PATCH",
+      path: path`/v1/webhooks/${id}`,
+      body,
+      signal,
+    }),
+  /**
+   * Deletes a webhook with its deliveries.
+   *
+   * @throws ShorthopError `not_found`.
+   * @example
+   * await shorthop.webhooks.delete(webhook.id);
+   */
+  delete: async (id: string, options?: CallOptions) => remove(path`/v1/webhooks/${id}`, options),
+  /**
+   * Gives a webhook another secret, which is in this response only. Deliveries are signed with the
+   * old one as well for 24 hours.
+   *
+   * @throws ShorthopError `not_found`.
+   * @example
+   * const { secret } = await shorthop.webhooks.rotate(webhook.id);
+   */
+  rotate: async (id: string, options?: CallOptions) =>
+    create<ResponseBody<"rotateWebhookSecret">>(
+      path`/v1/webhooks/${id}/rotate`,
+      undefined,
+      options,
+    ),
+  /**
+   * Sends a webhook an event of the type `webhook.test`.
+   *
+   * @throws ShorthopError `not_found`, `conflict` unless it is active.
+   * @example
+   * const { event_id } = await shorthop.webhooks.test(webhook.id);
+   */
+  test: async (id: string, { signal }: CallOptions = {}) =>
+    json<ResponseBody<"testWebhook">>({
+      method: "POST",
+      path: path`/v1/webhooks/${id}/test`,
+      signal,
+    }),
+  /**
+   * Iterates over the deliveries of a webhook, newest first.
+   *
+   * @throws ShorthopError From the iteration: `not_found`.
+   * @example
+   * for await (const { event_id, error } of shorthop.webhooks.deliveries(id, { status: "failed" }))
+   *   console.log(event_id, error);
+   */
+  deliveries: (
+    id: string,
+    query: Pick<Query<"listWebhookDeliveries">, "status" | "limit"> = {},
+    options?: CallOptions,
+  ) => list<WebhookDelivery>(path`/v1/webhooks/${id}/deliveries`, query, options),
+  /**
+   * Makes a delivery now, whatever came of it before.
+   *
+   * @throws ShorthopError `not_found`, `conflict` unless the webhook is active.
+   * @example
+   * await shorthop.webhooks.retry(webhook.id, delivery.id);
+   */
+  retry: async (id: string, delivery: string, { signal }: CallOptions = {}) =>
+    json<ResponseBody<"retryWebhookDelivery">>({
+      method: "POST",
+      path: path`/v1/webhooks/${id}/deliveries/${delivery}/retry`,
+      signal,
+    }),
+  /**
+   * Delivers every event after one again.
+   *
+   * @throws ShorthopError `not_found`, `invalid_request` for an event that is no longer kept.
+   * @example
+   * await shorthop.webhooks.replay(webhook.id, { after: lastEventId });
+   */
+  replay: async (id: string, body: Body<"replayWebhook">, { signal }: CallOptions = {}) =>
+    json<ResponseBody<"replayWebhook">>({
+      method: "POST",
+      path: path`/v1/webhooks/${id}/replay`,
+      body,
+      signal,
+    }),
+});

@@ -1,0 +1,96 @@
+/** Schemas of requests about webhooks, shared by the API and the dashboard's forms. */
+import * as z from "zod";
+
+import { CUSTOM_DOMAIN, EVENT_ID, LINK_ID } from "./examples.ts";
+import { tag } from "./link-schemas.ts";
+import { plainText } from "./text.ts";
+
+/** Most types of events, links, tags or domains that a webhook can name. */
+const WEBHOOK_NAMES_MAX = 100;
+
+const URL_LENGTH_MAX = 2_048;
+const EVENT_TYPE_LENGTH_MAX = 50;
+const DESCRIPTION_LENGTH_MAX = 255;
+const HOST_LENGTH_MAX = 253;
+const ID_LENGTH_MAX = 40;
+
+/** In place of all types of events, also later ones. */
+export const ALL_EVENTS = "*";
+
+const eventType = z
+  .string()
+  .max(EVENT_TYPE_LENGTH_MAX)
+  .regex(/^(?:\*|[a-z_]+\.[a-z_]+)$/, "must be a type such as link.created, or *");
+
+const names = <Item extends z.ZodType>(item: Item) =>
+  z.array(item).min(1).max(WEBHOOK_NAMES_MAX).nullish();
+
+/** Descriptions of fields that requests and responses have. */
+export const WEBHOOK_META = {
+  url: {
+    description: "Where events are posted to: an http or https URL.",
+    examples: ["https://hooks.example.com/shorthop"],
+  },
+  events: {
+    description: "The types of events to deliver; `*` for all, also later ones.",
+    examples: [["link.created", "clicks.recorded"]],
+  },
+  link_ids: {
+    description: "Of events about links, only those about one of these; null for all links.",
+    examples: [[LINK_ID]],
+  },
+  tags: {
+    description: "Of events about links, only those about a link with one of these tags.",
+    examples: [["spring"]],
+  },
+  domains: {
+    description: "Of events about links, only those about a link on one of these hosts.",
+    examples: [[CUSTOM_DOMAIN]],
+  },
+  description: { description: "A note for people.", examples: ["Orders in the shop"] },
+};
+
+const fields = {
+  url: z.string().max(URL_LENGTH_MAX).meta(WEBHOOK_META.url),
+  events: z.array(eventType).min(1).max(WEBHOOK_NAMES_MAX).meta(WEBHOOK_META.events),
+  link_ids: names(z.string().max(ID_LENGTH_MAX)).meta(WEBHOOK_META.link_ids),
+  tags: names(tag).meta(WEBHOOK_META.tags),
+  domains: names(plainText(HOST_LENGTH_MAX).trim().toLowerCase().min(1)).meta(WEBHOOK_META.domains),
+  description: plainText(DESCRIPTION_LENGTH_MAX).nullish().meta(WEBHOOK_META.description),
+};
+
+export const createWebhookBody = z
+  .strictObject(fields)
+  .meta({ id: "NewWebhook", description: "A webhook to create." });
+
+export const updateWebhookBody = z
+  .strictObject({
+    ...fields,
+    url: fields.url.optional(),
+    events: fields.events.optional(),
+    status: z
+      .enum(["active", "paused"])
+      .optional()
+      .meta({
+        description:
+          "`paused` to deliver nothing for now; `active` to continue, also after the webhook was disabled. Events meanwhile are delivered then.",
+        examples: ["paused"],
+      }),
+  })
+  .meta({
+    id: "WebhookChange",
+    description:
+      "The fields of a webhook to change. Omitted fields keep their value; null removes a value.",
+  });
+
+export const replayBody = z
+  .strictObject({
+    after: z
+      .string()
+      .max(ID_LENGTH_MAX)
+      .meta({
+        description: "The id of the event after which delivery begins again.",
+        examples: [EVENT_ID],
+      }),
+  })
+  .meta({ id: "Replay", description: "Which events to deliver again." });

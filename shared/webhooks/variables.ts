@@ -1,0 +1,64 @@
+/** Variables of the processes that create webhooks and deliver to them. */
+import * as z from "zod";
+
+import { createAddressList } from "../address-list.ts";
+import { envList } from "../env.ts";
+import { isPublicAddress } from "../public-address.ts";
+
+const ALL_PORTS = "*";
+
+const PORT_MAX = 65_535;
+
+const isPort = (text: string): boolean => /^\d{1,5}$/.test(text) && Number(text) <= PORT_MAX;
+
+const invalidNetwork = (entry: string): Error => new Error(`${entry} is not an address or block`);
+
+export const webhookVariables = {
+  /**
+   * What the secrets of webhooks are derived from; the same for API and workers. Without it there
+   * are no webhooks.
+   */
+  WEBHOOKS_SECRET: z.string().min(32, "must have 32 characters at least").optional(),
+  /** Addresses and CIDR blocks that are not public, but may receive webhooks. */
+  WEBHOOK_NETWORKS_ALLOWED: envList().refine((entries) => {
+    try {
+      createAddressList(entries, invalidNetwork);
+      return true;
+    } catch {
+      return false;
+    }
+  }, "must be addresses and CIDR blocks"),
+  /** Ports that may receive webhooks, or `*` for all. */
+  WEBHOOK_PORTS_ALLOWED: envList("443,80").refine(
+    (ports) => ports.every((port) => port === ALL_PORTS || isPort(port)),
+    "must be port numbers, or *",
+  ),
+};
+
+type Variables = { WEBHOOK_NETWORKS_ALLOWED: string[]; WEBHOOK_PORTS_ALLOWED: string[] };
+
+/** Which receivers an installation delivers to. */
+export type ReceiverRules = {
+  /** Throws for a text that is no address. */
+  isAddressAllowed(address: string): boolean;
+  isPortAllowed(port: number): boolean;
+  /** Whether some private addresses are allowed, so that private names may be right. */
+  allowsPrivate: boolean;
+};
+
+export function createReceiverRules(variables: Variables): ReceiverRules {
+  const networks = variables.WEBHOOK_NETWORKS_ALLOWED;
+  const isListed = createAddressList(networks, invalidNetwork);
+  const ports = new Set(variables.WEBHOOK_PORTS_ALLOWED);
+  return {
+    isAddressAllowed: (address) => isPublicAddress(address) || isListed(address),
+    isPortAllowed: (port) => ports.has(ALL_PORTS) || ports.has(String(port)),
+    allowsPrivate: networks.length > 0,
+  };
+}
+
+/** The port of an http or https URL. */
+export const portOf = ({ protocol, port }: URL): number => {
+  if (port !== "") return Number(port);
+  return protocol === "https:" ? 443 : 80;
+};

@@ -1,0 +1,376 @@
+/** Workers deliver events of a real PostgreSQL to receivers on loopback. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+
+import type { Server } from "bun";
+import { Webhook } from "standardwebhooks";
+
+import { OPERATOR } from "../../api/http/principal.ts";
+import { createWebhookService } from "../../api/webhooks/service.ts";
+import { decodeId, encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
+import { createLog } from "../../shared/log.ts";
+import { createReceiverRules } from "../../shared/webhooks/variables.ts";
+import { eventually } from "../../test/harness/eventually.ts";
+import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { PROJECT_DIR } from "../../test/harness/stack.ts";
+import { startDeliverer } from "./deliverer.ts";
+
+const OWN_SECRET = "what secrets are derived from in this test";
+
+const RULES = createReceiverRules({
+  WEBHOOK_NETWORKS_ALLOWED: ["127.0.0.0/8"],
+  WEBHOOK_PORTS_ALLOWED: ["*"],
+});
+
+const WITHIN_MS = 5_000;
+
+let postgres: TestPostgres;
+let webhooks: ReturnType<typeof createWebhookService>;
+
+beforeAll(async () => {
+  postgres = await startPostgres();
+  webhooks = createWebhookService({ sql: postgres.sql, ownSecret: OWN_SECRET, rules: RULES });
+});
+
+afterAll(() => postgres[Symbol.asyncDispose]());
+
+type Delivered = { id: string; body: string; headers: Record<string, string> };
+
+/** A receiver that responds by `respond`, and keeps what it gets. */
+function startReceiver(respond: (delivered: Delivered) => Response | Promise<Response>) {
+  const got: Delivered[] = [];
+  const server: Server<undefined> = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    async fetch(request) {
+      const headers = Object.fromEntries(request.headers);
+      const delivered = { id: headers["webhook-id"] ?? "", body: await request.text(), headers };
+      got.push(delivered);
+      return await respond(delivered);
+    },
+  });
+  return {
+    got,
+    ids: () => got.map(({ id }) => id),
+    url: `http://127.0.0.1:${server.port}/hook`,
+    [Symbol.asyncDispose]: () => server.stop(true),
+  };
+}
+
+const ok = () => new Response("thanks");
+
+function startWorker() {
+  const deliverer = startDeliverer({
+    sql: postgres.sql,
+    log: createLog("test", "silent"),
+    ownSecret: OWN_SECRET,
+    rules: RULES,
+    resolve: () => Promise.reject(new Error("not used")),
+    ownHosts: ["sho.rt"],
+    onAttempt: () => undefined,
+  });
+  return { ...deliverer, [Symbol.asyncDispose]: deliverer.stop };
+}
+
+async function addOwner() {
+  return { accountId: await postgres.addAccount(), mode: "live" as const, actor: OPERATOR };
+}
+
+type Owner = Awaited<ReturnType<typeof addOwner>>;
+
+/** Records events about a link each; returns their public ids. */
+async function record(owner: Owner, linkIds: readonly Uuid[], type = "link.updated") {
+  const ids: string[] = [];
+  for (const linkId of linkIds) {
+    const id = newUuid();
+    ids.push(encodeId("event", id));
+    await postgres.sql`
+      insert into events (id, account_id, mode, type, object_id, link_id, data, actor)
+      values (${id}, ${owner.accountId}, 'live', ${type}, ${linkId}, ${linkId},
+              ${postgres.sql.json({ link: { id: encodeId("link", linkId) } })}, '{"type":"system"}')`;
+  }
+  return ids;
+}
+
+const create = (
+  owner: Owner,
+  url: string,
+  fields: { events?: string[]; link_ids?: string[] } = {},
+) => webhooks.create(owner, newUuid(), { url, events: ["*"], ...fields });
+
+const deliveriesOf = async (owner: Owner, id: Uuid) =>
+  (await webhooks.listDeliveries(owner, id, undefined, { limit: 100, page: 1 })).rows;
+
+const links = (count: number): Uuid[] => Array.from({ length: count }, () => newUuid());
+
+test("events are delivered once, with a body and signatures that others verify", async () => {
+  const owner = await addOwner();
+  await using receiver = startReceiver(ok);
+  await record(owner, links(1));
+  const { row, secret } = await create(owner, receiver.url);
+  const ids = await record(owner, links(3));
+  await using _ = startWorker();
+  await eventually(
+    async () => expect(receiver.ids().toSorted()).toEqual(ids.toSorted()),
+    WITHIN_MS,
+  );
+  for (const { id, body, headers } of receiver.got) {
+    expect(new Webhook(secret).verify(body, headers)).toMatchObject({
+      id,
+      type: "link.updated",
+      mode: "live",
+      actor: { type: "system" },
+    });
+    expect(() => new Webhook(secret).verify(`${body} `, headers)).toThrow();
+  }
+  await eventually(async () => {
+    const deliveries = await deliveriesOf(owner, row.id);
+    expect(deliveries).toHaveLength(3);
+    for (const delivery of deliveries)
+      expect(delivery).toMatchObject({
+        status: "delivered",
+        attempts: 1,
+        response_status: 200,
+        response_body: "thanks",
+        next_attempt_at: null,
+      });
+  }, WITHIN_MS);
+});
+
+test("after a rotation both secrets verify, until the old one has expired", async () => {
+  const owner = await addOwner();
+  await using receiver = startReceiver(ok);
+  const { row, secret: old } = await create(owner, receiver.url);
+  const { secret } = await webhooks.rotate(owner, row.id);
+  await using _ = startWorker();
+  await record(owner, links(1));
+  const [first] = await eventually(async () => {
+    expect(receiver.got).toHaveLength(1);
+    return receiver.got;
+  }, WITHIN_MS);
+  for (const key of [old, secret]) new Webhook(key).verify(first?.body ?? "", first?.headers ?? {});
+  await postgres.sql`update webhooks set old_until = now(), leased_by = null where id = ${row.id}`;
+  await record(owner, links(1));
+  await eventually(async () => expect(receiver.got).toHaveLength(2), 30_000);
+  const second = receiver.got[1];
+  new Webhook(secret).verify(second?.body ?? "", second?.headers ?? {});
+  expect(() => new Webhook(old).verify(second?.body ?? "", second?.headers ?? {})).toThrow();
+});
+
+test("events of one link wait for each other, those of others do not", async () => {
+  const owner = await addOwner();
+  const [slow = "", other = ""] = links(2);
+  let refuse = true;
+  await using receiver = startReceiver(({ body }) =>
+    refuse && body.includes(encodeId("link", slow)) ? new Response("no", { status: 500 }) : ok(),
+  );
+  const { row } = await create(owner, receiver.url);
+  const ids = await record(owner, [slow, other, slow, other, slow]);
+  await using _ = startWorker();
+  const others = [ids[1] ?? "", ids[3] ?? ""];
+  await eventually(async () => {
+    expect(receiver.ids().filter((id) => others.includes(id))).toEqual(others);
+    expect(receiver.ids()).toContain(ids[0] ?? "");
+  }, WITHIN_MS);
+  expect(receiver.ids()).not.toContain(ids[2] ?? "");
+  refuse = false;
+  const [first] = await postgres.sql<{ id: Uuid }[]>`
+    select id from webhook_deliveries where webhook_id = ${row.id} and event_id = ${decodeId("event", ids[0] ?? "") ?? ""}`;
+  await webhooks.retry(owner, row.id, first?.id);
+  const inOrder = [ids[0], ids[2], ids[4]];
+  await eventually(async () => {
+    const delivered = receiver.ids().filter((id) => inOrder.includes(id));
+    expect(delivered.slice(-3)).toEqual(inOrder.map((id) => id ?? ""));
+  }, WITHIN_MS);
+});
+
+test("one webhook that never responds does not delay another", async () => {
+  const owner = await addOwner();
+  const stuck = Promise.withResolvers<void>();
+  await using dead = startReceiver(() => stuck.promise.then(ok));
+  await using receiver = startReceiver(ok);
+  await create(owner, dead.url);
+  await create(owner, receiver.url);
+  const ids = await record(owner, links(20));
+  await using _ = startWorker();
+  await eventually(
+    async () => expect(receiver.ids().toSorted()).toEqual(ids.toSorted()),
+    WITHIN_MS,
+  );
+  expect(dead.got).toHaveLength(5);
+  stuck.resolve();
+});
+
+test("two workers share webhooks, and deliver each event once", async () => {
+  const owner = await addOwner();
+  await using receiver = startReceiver(ok);
+  for (let i = 0; i < 8; i++) await create(owner, receiver.url);
+  await using first = startWorker();
+  await using second = startWorker();
+  const ids = await record(owner, links(30));
+  await eventually(async () => expect(receiver.got.length).toBe(8 * ids.length), 4 * WITHIN_MS);
+  // Another delivery would follow at the next look for work.
+  await Bun.sleep(600);
+  expect(receiver.got.length).toBe(8 * ids.length);
+  expect([first.state(), second.state()]).toEqual(["ok", "ok"]);
+});
+
+test("what a killed worker had leased is taken over", async () => {
+  const owner = await addOwner();
+  await using receiver = startReceiver(ok);
+  const { row } = await create(owner, receiver.url);
+  const [id] = await record(owner, links(1));
+  // As a worker leaves it that was killed after it made the deliveries.
+  await postgres.sql`
+    update webhooks set leased_by = ${newUuid()}, leased_until = now() + interval '3 s', wake_at = 'infinity',
+           position = 9000000000000000 where id = ${row.id}`;
+  await postgres.sql`
+    insert into webhook_deliveries (id, webhook_id, event_id, event_type, position, next_attempt_at)
+    values (${newUuid()}, ${row.id}, ${decodeId("event", id ?? "") ?? ""}, 'link.updated', 1, now())`;
+  await using _ = startWorker();
+  // The lease is valid for longer.
+  await Bun.sleep(1_000);
+  expect(receiver.got).toHaveLength(0);
+  await eventually(async () => expect(receiver.ids()).toEqual([id ?? ""]), 30_000);
+});
+
+test("a worker that is killed while it delivers loses nothing", async () => {
+  const owner = await addOwner();
+  await using receiver = startReceiver(async () => {
+    await Bun.sleep(20);
+    return ok();
+  });
+  await create(owner, receiver.url);
+  const program = `
+    import { startDeliverer } from ${JSON.stringify(`${import.meta.dir}/deliverer.ts`)};
+    import { createReceiverRules } from ${JSON.stringify(`${import.meta.dir}/../../shared/webhooks/variables.ts`)};
+    import postgres from "postgres";
+    startDeliverer({
+      sql: postgres(${JSON.stringify(postgres.url)}, { max: 4, onnotice: () => undefined }),
+      log: { info() {}, warn() {} },
+      ownSecret: ${JSON.stringify(OWN_SECRET)},
+      rules: createReceiverRules({ WEBHOOK_NETWORKS_ALLOWED: ["127.0.0.0/8"], WEBHOOK_PORTS_ALLOWED: ["*"] }),
+      resolve: async () => [],
+      ownHosts: [],
+      onAttempt: () => undefined,
+    });`;
+  const worker = Bun.spawn([process.execPath, "-e", program], {
+    cwd: PROJECT_DIR,
+    stdio: ["ignore", "inherit", "inherit"],
+  });
+  const linkIds = links(10);
+  const ids = await record(owner, Array.from({ length: 10 }, () => linkIds).flat());
+  try {
+    await eventually(async () => expect(receiver.got.length).toBeGreaterThan(20), 4 * WITHIN_MS);
+  } finally {
+    worker.kill("SIGKILL");
+    await worker.exited;
+  }
+  expect(new Set(receiver.ids()).size).toBeLessThan(ids.length);
+  await using _ = startWorker();
+  await eventually(
+    async () => expect([...new Set(receiver.ids())].toSorted()).toEqual(ids.toSorted()),
+    30_000,
+  );
+  // In order for each link, when a repetition is not counted.
+  for (const [index] of linkIds.entries()) {
+    const ofLink = ids.filter((_id, i) => i % linkIds.length === index);
+    expect([...new Set(receiver.ids())].filter((id) => ofLink.includes(id))).toEqual(ofLink);
+  }
+});
+
+test("410 disables a webhook, which is an event for others; it continues where it was", async () => {
+  const owner = await addOwner();
+  let gone = true;
+  await using receiver = startReceiver(() => (gone ? new Response("", { status: 410 }) : ok()));
+  await using other = startReceiver(ok);
+  const { row } = await create(owner, receiver.url);
+  await create(owner, other.url, { events: ["webhook.disabled"] });
+  const [id = ""] = await record(owner, links(1));
+  await using _ = startWorker();
+  await eventually(async () => {
+    expect(await webhooks.get(owner, row.id)).toMatchObject({
+      status: "disabled",
+      disabled_reason: "gone",
+    });
+    expect(other.got.map(({ body }) => JSON.parse(body))).toMatchObject([
+      { type: "webhook.disabled", data: { webhook: { id: encodeId("wh", row.id) } } },
+    ]);
+  }, 2 * WITHIN_MS);
+  expect(receiver.ids()).toEqual([id]);
+  gone = false;
+  await webhooks.update(owner, row.id, { status: "active" });
+  await eventually(async () => expect(receiver.ids().slice(0, 2)).toEqual([id, id]), 30_000);
+});
+
+test("five days of nothing but failure disable a webhook, four do not", async () => {
+  const owner = await addOwner();
+  await using receiver = startReceiver(() => new Response("", { status: 500 }));
+  const states = await Promise.all(
+    [4, 5].map(async (days) => {
+      const { row } = await create(owner, receiver.url);
+      await postgres.sql`
+        update webhooks set failing_since = now() - make_interval(days => ${days}) where id = ${row.id}`;
+      return row.id;
+    }),
+  );
+  await record(owner, links(1));
+  await using _ = startWorker();
+  await eventually(async () => {
+    const rows = await Promise.all(states.map((id) => webhooks.get(owner, id)));
+    expect(rows.map(({ status }) => status)).toEqual(["active", "disabled"]);
+    expect(receiver.got.length).toBeGreaterThan(1);
+  }, 2 * WITHIN_MS);
+});
+
+test("a webhook gets only the types and links that it wants", async () => {
+  const owner = await addOwner();
+  await using typed = startReceiver(ok);
+  await using linked = startReceiver(ok);
+  const [wanted = "", unwanted = ""] = links(2);
+  await create(owner, typed.url, { events: ["link.created"] });
+  await create(owner, linked.url, { link_ids: [encodeId("link", wanted)] });
+  const updates = await record(owner, [wanted, unwanted]);
+  const creations = await record(owner, [unwanted, wanted], "link.created");
+  await using _ = startWorker();
+  await eventually(async () => {
+    expect(typed.ids().toSorted()).toEqual(creations.toSorted());
+    expect(linked.ids()).toEqual([updates[0] ?? "", creations[1] ?? ""]);
+  }, WITHIN_MS);
+});
+
+test("a test reaches only its webhook; a replay repeats what came after an event", async () => {
+  const owner = await addOwner();
+  await using receiver = startReceiver(ok);
+  await using other = startReceiver(ok);
+  const { row } = await create(owner, receiver.url, { events: ["link.updated"] });
+  await create(owner, other.url);
+  await using _ = startWorker();
+  const delivery = await webhooks.test(owner, row.id);
+  const testId = encodeId("event", delivery.event_id);
+  const ids = await record(owner, links(3));
+  await eventually(async () => {
+    expect(receiver.ids().toSorted()).toEqual([testId, ...ids].toSorted());
+    expect(other.ids().toSorted()).toEqual(ids.toSorted());
+  }, WITHIN_MS);
+  await webhooks.replay(owner, row.id, ids[0] ?? "");
+  await eventually(async () => {
+    expect(receiver.ids().slice(4).toSorted()).toEqual(ids.slice(1).toSorted());
+  }, 30_000);
+});
+
+test("a paused webhook gets nothing, and all of it when it continues", async () => {
+  const owner = await addOwner();
+  await using receiver = startReceiver(ok);
+  const { row } = await create(owner, receiver.url);
+  await webhooks.update(owner, row.id, { status: "paused" });
+  const ids = await record(owner, links(2));
+  await using _ = startWorker();
+  // Several looks for work.
+  await Bun.sleep(700);
+  expect(receiver.got).toHaveLength(0);
+  await webhooks.update(owner, row.id, { status: "active" });
+  await eventually(
+    async () => expect(receiver.ids().toSorted()).toEqual(ids.toSorted()),
+    WITHIN_MS,
+  );
+});

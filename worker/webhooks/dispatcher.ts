@@ -1,0 +1,115 @@
+/** Makes the deliveries that are due to the leased webhooks, in turn, within its bounds. */
+import type postgres from "postgres";
+
+import type { Uuid } from "../../shared/ids.ts";
+import type { Log } from "../../shared/log.ts";
+import { attempt, type AttemptDeps, type AttemptResult } from "./attempt.ts";
+import type { Endpoint } from "./endpoint.ts";
+import { readEvents, type StoredEvent } from "./events.ts";
+import type { Pending } from "./queue.ts";
+import { createResultWriter } from "./result-writer.ts";
+import { disable, FAILING_SECONDS_MAX, makeDue, type Outcome, setFailing } from "./results.ts";
+import { createSlots, type Pick } from "./slots.ts";
+
+/** No attempt begins while so many results wait to be written. */
+const RESULTS_MAX = 1_000;
+
+export type DispatcherDeps = AttemptDeps & {
+  sql: postgres.Sql;
+  workerId: Uuid;
+  log: Log;
+  /** Called for each attempt. */
+  onAttempt(outcome: Outcome): void;
+  /** Called for each webhook that was disabled. */
+  onDisabled(): void;
+};
+
+export type Dispatcher = ReturnType<typeof createDispatcher>;
+
+export function createDispatcher(deps: DispatcherDeps) {
+  const { sql, workerId, log } = deps;
+  const endpoints = new Map<Uuid, Endpoint>();
+  const results = createResultWriter({
+    sql,
+    workerId,
+    log,
+    onWritten: ({ webhookId, id }) => endpoints.get(webhookId)?.written(id),
+  });
+  const stopping = new AbortController();
+  const slots = createSlots();
+  let isClosed = false;
+  const settle = createSettlement(deps);
+
+  async function deliver(pick: Pick, event: StoredEvent | undefined): Promise<void> {
+    const { endpoint, delivery } = pick;
+    const webhook = endpoint.webhook();
+    const { signal } = stopping;
+    const result = await attempt(deps, { webhook, delivery, event, signal });
+    slots.free(pick);
+    // An attempt that was stopped says nothing about the receiver.
+    if (signal.aborted && result.outcome.status !== "delivered")
+      return endpoint.queue.putBack(delivery);
+    deps.onAttempt(result.outcome);
+    results.add({ ...result.outcome, id: delivery.id, webhookId: webhook.id });
+    await settle(endpoint, delivery, result);
+    await pump();
+  }
+
+  /** Begins the deliveries that are due. */
+  async function pump(): Promise<void> {
+    if (isClosed || results.waiting() >= RESULTS_MAX) return;
+    const picks = slots.take(endpoints);
+    if (picks.length === 0) return;
+    try {
+      const events = await readEvents(
+        sql,
+        picks.map(({ delivery }) => delivery.eventId),
+      );
+      for (const pick of picks) void deliver(pick, events.get(pick.delivery.eventId));
+    } catch (error) {
+      log.warn({ error }, "webhook_events_not_read");
+      for (const pick of picks) {
+        slots.free(pick);
+        pick.endpoint.queue.putBack(pick.delivery);
+      }
+    }
+  }
+
+  return {
+    endpoints,
+    pump,
+    flush: results.flush,
+    inFlight: slots.used,
+    /** Begins no further attempt. */
+    close: (): void => void (isClosed = true),
+    /** Stops the attempts in flight. */
+    abort: (): void => stopping.abort(),
+  };
+}
+
+/** What follows for a webhook from an attempt. Errors only delay that: later attempts repeat it. */
+function createSettlement({ sql, workerId, log, onDisabled }: DispatcherDeps) {
+  return async (
+    endpoint: Endpoint,
+    delivery: Pending,
+    { outcome, isGone }: AttemptResult,
+  ): Promise<void> => {
+    const { id } = endpoint.webhook();
+    const now = performance.now();
+    const dueAt = outcome.delayMs === null ? undefined : now + outcome.delayMs;
+    const isDelivered = outcome.status === "delivered";
+    const { changed, recovered } = endpoint.finish(delivery, isDelivered, dueAt);
+    const failedMs = now - (endpoint.failingSince() ?? now);
+    try {
+      if (changed) await setFailing(sql, workerId, { id, failing: !isDelivered });
+      if (recovered) await makeDue(sql, id);
+      if (!isGone && failedMs < FAILING_SECONDS_MAX * 1_000) return;
+      const reason = isGone ? "gone" : "failing";
+      if (await disable(sql, workerId, { id, reason })) onDisabled();
+      log.info({ webhook: id, reason }, "webhook_disabled");
+      endpoint.retire();
+    } catch (error) {
+      log.warn({ error, webhook: id }, "webhook_state_not_written");
+    }
+  };
+}

@@ -1,0 +1,105 @@
+/** A webhook that this worker has leased. Times are those of `performance.now()`. */
+import { MINUTE_MS } from "../../shared/durations.ts";
+import type { Uuid } from "../../shared/ids.ts";
+import { ATTEMPT_TIMEOUT_MS } from "./attempt.ts";
+import { FAILING_SECONDS, LEASE_SECONDS, type LeasedWebhook } from "./leases.ts";
+import { createQueue, type Pending } from "./queue.ts";
+
+/** Most deliveries in flight to one webhook; one while it fails. */
+const IN_FLIGHT_MAX = 5;
+const FAILING_IN_FLIGHT_MAX = 1;
+
+/** How long a failing webhook is left alone after an attempt. */
+const REST_MS = MINUTE_MS;
+
+export type Endpoint = ReturnType<typeof createEndpoint>;
+
+/** `requestedAt` is before the statement that leased the webhook. */
+export function createEndpoint(leased: LeasedWebhook, requestedAt: number) {
+  const queue = createQueue();
+  /** When the results of deliveries that are no longer waiting were written; ∞ for not yet. */
+  const ended = new Map<Uuid, number>();
+  let webhook = leased;
+  let leasedUntil = requestedAt + LEASE_SECONDS * 1_000;
+  let failingSince = sinceOf(leased);
+  let restsUntil = 0;
+  let needsRead = true;
+  let isRetired = false;
+
+  const isFailing = (now: number): boolean =>
+    failingSince !== undefined && now - failingSince > FAILING_SECONDS * 1_000;
+
+  return {
+    leasedAt: requestedAt,
+    queue,
+    webhook: () => webhook,
+    isFailing,
+    failingSince: () => failingSince,
+
+    /** Takes over the renewed lease, and what the owner has changed. */
+    renew(renewed: LeasedWebhook, renewedAt: number): void {
+      webhook = renewed;
+      leasedUntil = renewedAt + LEASE_SECONDS * 1_000;
+    },
+
+    /** Whether its deliveries have to be read, at first or again. */
+    needsRead: () => needsRead && !isRetired,
+
+    /** Begins no further attempt: the webhook is given back, or lost already. */
+    retire: (): void => void (isRetired = true),
+    isRetired: () => isRetired,
+
+    /** Takes a delivery that may be attempted now; undefined without one. */
+    take(now: number): Pending | undefined {
+      if (isRetired || now < restsUntil || now + ATTEMPT_TIMEOUT_MS > leasedUntil) return undefined;
+      const max = isFailing(now) ? FAILING_IN_FLIGHT_MAX : IN_FLIGHT_MAX;
+      return queue.inFlight() < max ? queue.take(now) : undefined;
+    },
+
+    /**
+     * Adds deliveries that were read at `readAt`. Those that ended about then are left out: the
+     * statement may not have seen that, or somebody has made them due again.
+     */
+    add(rows: readonly Pending[], readAt: number): void {
+      const fresh = rows.filter(({ id }) => (ended.get(id) ?? -1) < readAt);
+      for (const [id, writtenAt] of ended) if (writtenAt < readAt) ended.delete(id);
+      queue.add(fresh);
+      needsRead = fresh.length < rows.length;
+    },
+
+    /**
+     * Ends an attempt; `dueAt` is when the next one is due. Returns whether that begins or ends a
+     * time in which every attempt fails; `recovered` when it has lasted.
+     */
+    finish(row: Pending, delivered: boolean, dueAt: number | undefined) {
+      const now = performance.now();
+      queue.finish(row, dueAt);
+      if (dueAt === undefined) ended.set(row.id, Number.POSITIVE_INFINITY);
+      const wasFailing = failingSince !== undefined;
+      const recovered = delivered && isFailing(now);
+      if (delivered) {
+        failingSince = undefined;
+        if (recovered) queue.makeDue(now);
+      } else {
+        failingSince ??= now;
+        if (isFailing(now)) restsUntil = now + REST_MS;
+      }
+      return { changed: delivered === wasFailing, recovered };
+    },
+
+    /** The result of a delivery was written. */
+    written: (id: Uuid): void => void (ended.has(id) && ended.set(id, performance.now())),
+
+    /** Somebody wants an attempt now. */
+    wake: (): void => void (restsUntil = 0),
+
+    /** When the next attempt can be made; undefined without one. */
+    nextDueAt(): number | undefined {
+      const dueAt = queue.nextDueAt();
+      return dueAt === undefined ? undefined : Math.max(dueAt, restsUntil);
+    },
+  };
+}
+
+const sinceOf = ({ failing_seconds }: LeasedWebhook): number | undefined =>
+  failing_seconds === null ? undefined : performance.now() - failing_seconds * 1_000;

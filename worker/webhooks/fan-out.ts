@@ -1,0 +1,165 @@
+/** Makes deliveries of new events. */
+import type postgres from "postgres";
+
+import { decodeId, newUuid, type Uuid } from "../../shared/ids.ts";
+import type { LeasedWebhook } from "./leases.ts";
+import { type FilteredEvent, type FilteredLink, match, selectsLinks } from "./matching.ts";
+import { type Pending, PENDING_MAX } from "./queue.ts";
+
+/** Events read at once: fewer where links are selected, as one can have clicks of 500 links. */
+const EVENTS_MAX = 500;
+const SELECTED_EVENTS_MAX = 50;
+
+type EventRow = Omit<FilteredEvent, "clicked_link_ids"> & {
+  id: Uuid;
+  position: string;
+  object_id: Uuid | null;
+  clicked: string[] | null;
+  /** Tags and short URL of the link in the event, which may have been deleted since. */
+  tags: string[] | null;
+  short_url: string | null;
+};
+
+/**
+ * Makes deliveries of the webhook's next events, as far as there is `room`, and moves its position
+ * beyond them. Returns whether the worker still has the lease.
+ */
+export async function fanOut(
+  sql: postgres.Sql,
+  workerId: Uuid,
+  webhook: LeasedWebhook,
+  { room, ownHosts }: { room: number; ownHosts: readonly string[] },
+): Promise<boolean> {
+  const limit = Math.min(room, selectsLinks(webhook) ? SELECTED_EVENTS_MAX : EVENTS_MAX);
+  return await sql.begin(async (transaction) => {
+    const [current] = await transaction<{ position: string }[]>`
+      select position from webhooks
+       where id = ${webhook.id} and leased_by = ${workerId} and status = 'active' for update`;
+    if (current === undefined) return false;
+    const rows = await readEvents(transaction, webhook, current.position, limit);
+    const last = rows.at(-1);
+    if (last === undefined) return true;
+    const links = await readLinks(transaction, webhook, rows, ownHosts);
+    const deliveries = rows.flatMap((row) => {
+      const matched = match(webhook, toFiltered(row), links);
+      if (matched === undefined) return [];
+      return [{ row, linkIds: matched === "all" ? null : matched }];
+    });
+    if (deliveries.length > 0) await insert(transaction, webhook.id, deliveries);
+    await transaction`update webhooks set position = ${last.position} where id = ${webhook.id}`;
+    return true;
+  });
+}
+
+const readEvents = (
+  transaction: postgres.TransactionSql,
+  webhook: LeasedWebhook,
+  position: string,
+  limit: number,
+): Promise<EventRow[]> => transaction<EventRow[]>`
+  select id, type, link_id, object_id, position,
+         ${
+           selectsLinks(webhook)
+             ? transaction`
+         case when type = 'clicks.recorded' then
+           array(select distinct click ->> 'link_id' from jsonb_array_elements(data -> 'clicks') click) end as clicked,
+         case when data #> '{link,tags}' is not null then
+           array(select jsonb_array_elements_text(data #> '{link,tags}')) end as tags,
+         data #>> '{link,short_url}' as short_url`
+             : transaction`null as clicked, null as tags, null as short_url`
+         }
+    from events
+   where account_id = ${webhook.account_id} and mode = ${webhook.mode} and position > ${position}
+   order by position limit ${limit}`;
+
+const toFiltered = ({ type, link_id, clicked }: EventRow): FilteredEvent => ({
+  type,
+  link_id,
+  clicked_link_ids: clicked?.flatMap((id) => decodeId("link", id) ?? []) ?? null,
+});
+
+/** Reads the links that events are about, if the webhook selects links. */
+async function readLinks(
+  transaction: postgres.TransactionSql,
+  webhook: LeasedWebhook,
+  events: readonly EventRow[],
+  ownHosts: readonly string[],
+): Promise<Map<Uuid, FilteredLink>> {
+  const links = new Map<Uuid, FilteredLink>();
+  if (webhook.tags === null && webhook.domains === null) return links;
+  const ids = new Set<Uuid>();
+  for (const event of events) {
+    for (const id of toFiltered(event).clicked_link_ids ?? []) ids.add(id);
+    if (event.link_id === null) continue;
+    ids.add(event.link_id);
+    const host = event.short_url === null ? undefined : URL.parse(event.short_url)?.host;
+    links.set(event.link_id, { tags: event.tags ?? [], hosts: host === undefined ? [] : [host] });
+  }
+  const rows = await transaction<{ id: Uuid; tags: string[]; host: string | null }[]>`
+    select id, tags, host from webhook_links(${[...ids]}::uuid[])`;
+  for (const { id, tags, host } of rows)
+    links.set(id, { tags, hosts: host === null ? ownHosts : [host] });
+  return links;
+}
+
+type NewDelivery = { row: EventRow; linkIds: readonly Uuid[] | null };
+
+/** Inserts deliveries; of an event that had one, it is as if there had been none. */
+const insert = (
+  transaction: postgres.TransactionSql,
+  webhookId: Uuid,
+  deliveries: readonly NewDelivery[],
+) => transaction`
+  insert into webhook_deliveries as delivery
+         (id, webhook_id, event_id, event_type, position, order_key, link_ids, next_attempt_at)
+  select id, ${webhookId}, event_id, event_type, position, order_key,
+         case when link_ids is not null then array(select jsonb_array_elements_text(link_ids)::uuid) end, now()
+    from jsonb_to_recordset(${transaction.json(
+      deliveries.map(({ row, linkIds }) => ({
+        id: newUuid(),
+        event_id: row.id,
+        event_type: row.type,
+        position: row.position,
+        order_key: row.link_id ?? row.object_id,
+        link_ids: linkIds,
+      })),
+    )}::jsonb) as new (id uuid, event_id uuid, event_type text, position bigint, order_key uuid, link_ids jsonb)
+  on conflict (webhook_id, event_id) do update
+     set status = 'pending', attempts = 0, next_attempt_at = now(), link_ids = excluded.link_ids`;
+
+type PendingRow = {
+  id: Uuid;
+  event_id: Uuid;
+  position: string;
+  order_key: Uuid | null;
+  link_ids: Uuid[] | null;
+  attempts: number;
+  due_ms: number;
+};
+
+/** Reads the deliveries of a webhook that wait; what wakes it afterwards is news again. */
+export async function readPending(
+  sql: postgres.Sql,
+  workerId: Uuid,
+  webhookId: Uuid,
+): Promise<Pending[]> {
+  const rows = await sql.begin(async (transaction) => {
+    await transaction`
+      update webhooks set wake_at = 'infinity' where id = ${webhookId} and leased_by = ${workerId}`;
+    return await transaction<PendingRow[]>`
+      select id, event_id, position, order_key, link_ids, attempts,
+             (extract(epoch from next_attempt_at - clock_timestamp()) * 1000)::float8 as due_ms
+        from webhook_deliveries
+       where webhook_id = ${webhookId} and status = 'pending' order by position limit ${PENDING_MAX}`;
+  });
+  const now = performance.now();
+  return rows.map((row) => ({
+    id: row.id,
+    eventId: row.event_id,
+    position: Number(row.position),
+    orderKey: row.order_key,
+    linkIds: row.link_ids,
+    attempts: row.attempts,
+    dueAt: now + row.due_ms,
+  }));
+}

@@ -1,0 +1,123 @@
+/** Looks for work: leases webhooks, reads their deliveries, and gives them back. */
+import type postgres from "postgres";
+
+import type { Uuid } from "../../shared/ids.ts";
+import type { Dispatcher } from "./dispatcher.ts";
+import { createEndpoint, type Endpoint } from "./endpoint.ts";
+import { fanOut, readPending } from "./fan-out.ts";
+import { findNews, lease, LEASE_SECONDS, numberEvents, release, renew } from "./leases.ts";
+import { PENDING_MAX } from "./queue.ts";
+
+/** Most webhooks that a worker leases, and of those that fail. */
+const WEBHOOKS_MAX = 100;
+const FAILING_WEBHOOKS_MAX = 50;
+
+/** After this time a webhook is given back if it is idle, or if there is no room for others. */
+const HOLD_MS = 10_000;
+
+/** A webhook is idle if nothing is due within this time. */
+const IDLE_MS = 2_000;
+
+/** Leases are renewed several times while they are valid. */
+const RENEW_MS = (LEASE_SECONDS * 1_000) / 4;
+
+type LookDeps = {
+  sql: postgres.Sql;
+  workerId: Uuid;
+  ownHosts: readonly string[];
+  dispatcher: Dispatcher;
+};
+
+/** Returns the function of one look. */
+export function createLook(deps: LookDeps): () => Promise<void> {
+  const { sql, workerId, dispatcher } = deps;
+  const { endpoints, pump } = dispatcher;
+  const refill = createRefill(deps);
+  let renewedAt = performance.now();
+
+  async function renewAll(): Promise<void> {
+    const now = performance.now();
+    const renewed = await renew(sql, workerId, [...endpoints.keys()]);
+    const byId = new Map(renewed.map((webhook) => [webhook.id, webhook]));
+    for (const [id, endpoint] of endpoints) {
+      const webhook = byId.get(id);
+      if (webhook === undefined) endpoint.retire();
+      else endpoint.renew(webhook, now);
+    }
+    renewedAt = now;
+  }
+
+  async function readNews(): Promise<void> {
+    const news = await findNews(sql, workerId, [...endpoints.keys()]);
+    for (const { id, has_events, is_woken } of news) {
+      const endpoint = endpoints.get(id);
+      if (endpoint === undefined) continue;
+      if (is_woken) endpoint.wake();
+      if (is_woken || endpoint.queue.size() < PENDING_MAX) await refill(endpoint, has_events);
+    }
+    for (const endpoint of endpoints.values())
+      if (endpoint.needsRead()) await refill(endpoint, true);
+  }
+
+  async function leaseMore(failing: boolean): Promise<void> {
+    const now = performance.now();
+    const held = [...endpoints.values()].filter((endpoint) => endpoint.isFailing(now)).length;
+    const room = WEBHOOKS_MAX - endpoints.size;
+    const limit = failing ? Math.min(room, FAILING_WEBHOOKS_MAX - held) : room;
+    if (limit <= 0) return;
+    for (const webhook of await lease(sql, workerId, { limit, failing }))
+      endpoints.set(webhook.id, createEndpoint(webhook, now));
+  }
+
+  return async () => {
+    if (performance.now() - renewedAt > RENEW_MS) await renewAll();
+    await numberEvents(sql);
+    await leaseMore(false);
+    await leaseMore(true);
+    await readNews();
+    await pump();
+    await giveBackIdle(deps);
+  };
+}
+
+/** Returns a function that makes deliveries of new events, and reads what waits for a webhook. */
+function createRefill({ sql, workerId, ownHosts }: LookDeps) {
+  return async (endpoint: Endpoint, hasEvents: boolean): Promise<void> => {
+    const webhook = endpoint.webhook();
+    const room = PENDING_MAX - endpoint.queue.size();
+    if (hasEvents && room > 0 && !(await fanOut(sql, workerId, webhook, { room, ownHosts })))
+      return endpoint.retire();
+    const readAt = performance.now();
+    endpoint.add(await readPending(sql, workerId, webhook.id), readAt);
+  };
+}
+
+/** Gives back what has nothing to do soon, and forgets what the worker no longer has. */
+async function giveBackIdle({ sql, workerId, dispatcher }: LookDeps): Promise<void> {
+  const { endpoints, flush } = dispatcher;
+  const isFull = endpoints.size >= WEBHOOKS_MAX;
+  for (const [id, endpoint] of endpoints) {
+    const now = performance.now();
+    const isIdle = (endpoint.nextDueAt() ?? Number.POSITIVE_INFINITY) > now + IDLE_MS;
+    const isLong = now - endpoint.leasedAt > HOLD_MS;
+    if ((isLong && (isIdle || isFull)) || (isIdle && isFull)) endpoint.retire();
+    if (!endpoint.isRetired() || endpoint.queue.inFlight() > 0 || endpoint.needsRead()) continue;
+    if (!(await flush())) continue;
+    await giveBack(sql, workerId, endpoint);
+    endpoints.delete(id);
+  }
+}
+
+/** Gives a webhook back; nothing happens if the worker has lost it. */
+export async function giveBack(
+  sql: postgres.Sql,
+  workerId: Uuid,
+  endpoint: Endpoint,
+): Promise<void> {
+  const dueAt = endpoint.nextDueAt();
+  await release(sql, workerId, {
+    id: endpoint.webhook().id,
+    wakeMs: dueAt === undefined ? undefined : Math.max(0, dueAt - performance.now()),
+    isFull: endpoint.queue.size() >= PENDING_MAX,
+  });
+}

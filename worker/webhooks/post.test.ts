@@ -1,0 +1,258 @@
+/** Posts to receivers that do all they can to waste memory, time and connections. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readFileSync, rmSync } from "node:fs";
+import { createServer, type Server, type Socket } from "node:net";
+import { createServer as createTlsServer } from "node:tls";
+import { gzipSync } from "node:zlib";
+
+import { createReceiverRules } from "../../shared/webhooks/variables.ts";
+import { type Certificates, createCertificates } from "../../test/harness/certificates.ts";
+import { createTemporaryDir } from "../../test/harness/templates.ts";
+import { post } from "./post.ts";
+import { findReceiver, type Resolve } from "./receiver.ts";
+
+const LOCAL = createReceiverRules({
+  WEBHOOK_NETWORKS_ALLOWED: ["127.0.0.0/8"],
+  WEBHOOK_PORTS_ALLOWED: ["*"],
+});
+
+const PUBLIC = createReceiverRules({
+  WEBHOOK_NETWORKS_ALLOWED: [],
+  WEBHOOK_PORTS_ALLOWED: ["443", "80"],
+});
+
+/** For receivers that send too little, and for those that send too much. */
+const TIMEOUT_MS = 300;
+const LONG_TIMEOUT_MS = 60_000;
+
+const toLoopback: Resolve = () => Promise.resolve(["127.0.0.1"]);
+
+/** Starts a server that does `respond` with each connection, whatever it is sent. */
+async function startReceiver(respond: (socket: Socket) => void, tls?: Certificates) {
+  let connections = 0;
+  const received: string[] = [];
+  const sockets = new Set<Socket>();
+  const accept = (socket: Socket): void => {
+    connections += 1;
+    sockets.add(socket);
+    socket.on("error", () => undefined);
+    socket.on("close", () => sockets.delete(socket));
+    socket.once("data", (bytes) => {
+      received.push(bytes.toString());
+      respond(socket);
+    });
+  };
+  const server: Server =
+    tls === undefined
+      ? createServer(accept)
+      : createTlsServer({ cert: readFileSync(tls.cert), key: readFileSync(tls.key) }, accept);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+  return {
+    port,
+    received,
+    connections: () => connections,
+    open: () => sockets.size,
+    [Symbol.dispose]() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    },
+  };
+}
+
+async function postTo(url: string, timeoutMs = TIMEOUT_MS) {
+  const receiver = await findReceiver(new URL(url), LOCAL, toLoopback);
+  const signal = AbortSignal.timeout(timeoutMs);
+  return await post({ receiver, headers: { "x-test": "1" }, body: Buffer.from("{}"), signal });
+}
+
+const OK = "HTTP/1.1 200 OK\r\n";
+
+/** Writes until the other side closes the connection. */
+const writeEndlessly = (socket: Socket, part: string): void => {
+  const timer = setInterval(() => socket.write(part.repeat(100)), 1);
+  socket.on("close", () => clearInterval(timer));
+};
+
+const find = (url: string, ...addresses: string[]) =>
+  findReceiver(new URL(url), PUBLIC, () => Promise.resolve(addresses));
+
+test("posts the body with the name as Host, and returns the response", async () => {
+  using receiver = await startReceiver((socket) => socket.end(`${OK}content-length: 2\r\n\r\nok`));
+  const { port } = receiver;
+  const response = await postTo(`http://hooks.example.com:${port}/a?b=c`);
+  expect(response).toEqual({ status: 200, retryAfter: undefined, excerpt: "ok" });
+  expect(receiver.received.join("")).toBe(
+    `POST /a?b=c HTTP/1.1\r\nhost: hooks.example.com:${port}\r\nx-test: 1\r\ncontent-length: 2\r\naccept-encoding: identity\r\nconnection: close\r\n\r\n{}`,
+  );
+});
+
+test("a redirect is a response, and is not followed", async () => {
+  using other = await startReceiver((socket) => socket.end(OK));
+  const location = `location: http://127.0.0.1:${other.port}/`;
+  using receiver = await startReceiver((socket) =>
+    socket.end(`HTTP/1.1 302 Found\r\n${location}\r\ncontent-length: 0\r\n\r\n`),
+  );
+  expect((await postTo(`http://a.example.com:${receiver.port}/`)).status).toBe(302);
+  expect(other.connections()).toBe(0);
+});
+
+describe("hostile receivers", () => {
+  test.each([
+    [
+      "endless headers",
+      (socket: Socket) => {
+        socket.write(OK);
+        writeEndlessly(socket, `x-more: ${"y".repeat(1_000)}\r\n`);
+      },
+      "The headers are too long.",
+    ],
+    [
+      "one endless header",
+      (socket: Socket) => {
+        writeEndlessly(socket, "HTTP/1.1 200 OK");
+      },
+      "The headers are too long.",
+    ],
+    ["silence", () => undefined, "No response in time."],
+    [
+      "slow bytes",
+      (socket: Socket) => {
+        const timer = setInterval(() => socket.write("H"), 20);
+        socket.on("close", () => clearInterval(timer));
+      },
+      "No response in time.",
+    ],
+    [
+      "endless interim responses",
+      (socket: Socket) => {
+        writeEndlessly(socket, "HTTP/1.1 100 Continue\r\n\r\n");
+      },
+      "There is no final response.",
+    ],
+    ["an immediate end", (socket: Socket) => void socket.end(), "closed without a response"],
+    ["another protocol", (socket: Socket) => void socket.end("220 smtp\r\n\r\n"), "not HTTP/1.1"],
+  ])("%s end with an error", async (_, respond, message) => {
+    using receiver = await startReceiver(respond);
+    const timeoutMs = message === "No response in time." ? TIMEOUT_MS : LONG_TIMEOUT_MS;
+    const posted = postTo(`http://a.example.com:${receiver.port}/`, timeoutMs);
+    expect(posted).rejects.toThrow(message);
+  });
+
+  test("an endless body is left unread, and the connection is closed", async () => {
+    using receiver = await startReceiver((socket) => {
+      socket.write(`${OK}\r\n`);
+      writeEndlessly(socket, "z".repeat(10_000));
+    });
+    const response = await postTo(`http://a.example.com:${receiver.port}/`, LONG_TIMEOUT_MS);
+    expect(response.excerpt).toBe("z".repeat(1_024));
+    while (receiver.open() > 0) await Bun.sleep(10);
+  });
+
+  test("a body that does not end does not delay the result until the deadline", async () => {
+    using receiver = await startReceiver((socket) => void socket.write(`${OK}\r\nhere`));
+    const response = await postTo(`http://a.example.com:${receiver.port}/`, LONG_TIMEOUT_MS);
+    expect(response).toMatchObject({ status: 200, excerpt: "here" });
+  });
+
+  test("a compressed body stays as it is", async () => {
+    const bomb = gzipSync(Buffer.alloc(10_000_000));
+    using receiver = await startReceiver((socket) => {
+      const length = `content-encoding: gzip\r\ncontent-length: ${bomb.length}`;
+      socket.write(`${OK}${length}\r\n\r\n`);
+      socket.end(bomb);
+    });
+    const { excerpt } = await postTo(`http://a.example.com:${receiver.port}/`, LONG_TIMEOUT_MS);
+    expect(excerpt).not.toContain("\0\0");
+    expect(excerpt.length).toBeLessThanOrEqual(1_024);
+  });
+});
+
+describe("TLS", () => {
+  const dir = createTemporaryDir("shorthop-webhooks-");
+  let certificates: Certificates;
+  beforeAll(() => void (certificates = createCertificates(dir)));
+  afterAll(() => rmSync(dir, { recursive: true, force: true }));
+
+  /** Posts in a process that trusts the test's authority; returns what it prints. */
+  async function postTrusting(url: string): Promise<string> {
+    const program = `
+      import { post } from ${JSON.stringify(`${import.meta.dir}/post.ts`)};
+      const url = new URL(${JSON.stringify(url)});
+      const receiver = { address: "127.0.0.1", port: Number(url.port), url };
+      const signal = AbortSignal.timeout(60_000);
+      const response = await post({ receiver, headers: {}, body: Buffer.from("{}"), signal })
+        .catch((error) => ({ status: error.code ?? error.message }));
+      console.log(response.status);`;
+    const child = Bun.spawn([process.execPath, "-e", program], {
+      env: { ...process.env, NODE_EXTRA_CA_CERTS: certificates.ca },
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    return (await new Response(child.stdout).text()).trim();
+  }
+
+  test("a certificate of the URL's name is accepted, of another name or authority not", async () => {
+    using receiver = await startReceiver(
+      (socket) => socket.end(`${OK}content-length: 0\r\n\r\n`),
+      certificates,
+    );
+    expect(await postTrusting(`https://localhost:${receiver.port}/`)).toBe("200");
+    expect(await postTrusting(`https://hooks.example.com:${receiver.port}/`)).toContain("ALTNAME");
+    expect(postTo(`https://localhost:${receiver.port}/`, LONG_TIMEOUT_MS)).rejects.toThrow();
+    expect(receiver.received).toHaveLength(1);
+  });
+});
+
+describe("addresses", () => {
+  test.each([
+    "127.0.0.1",
+    "10.1.2.3",
+    "169.254.169.254",
+    "100.64.0.1",
+    "192.168.1.1",
+    "0.0.0.0",
+    "224.0.0.1",
+    "::1",
+    "fe80::1",
+    "fd00::1",
+    "::ffff:127.0.0.1",
+    "64:ff9b::7f00:1",
+    "2002:7f00:1::",
+  ])("%s is refused, as the address of a name, among others, and in the URL", async (address) => {
+    const message = "The host leads to an address that is not public.";
+    expect(find("https://a.example.com/", address)).rejects.toThrow(message);
+    expect(find("https://a.example.com/", "93.184.216.34", address)).rejects.toThrow(message);
+    const host = address.includes(":") ? `[${address}]` : address;
+    expect(find(`https://${host}/`)).rejects.toThrow(message);
+  });
+
+  test("public ones are connected to by the address that was checked", async () => {
+    const receiver = await find("https://a.example.com/x", "93.184.216.34", "2606:2800:220::1");
+    expect(receiver).toMatchObject({ address: "93.184.216.34", port: 443 });
+  });
+
+  test("a name that resolves to nothing, and other ports, are refused", async () => {
+    expect(find("https://a.example.com/")).rejects.toThrow("does not resolve");
+    const failing = findReceiver(new URL("https://a.example.com/"), PUBLIC, () =>
+      Promise.reject(new Error("SERVFAIL")),
+    );
+    expect(failing).rejects.toThrow("does not resolve");
+    expect(find("https://a.example.com:22/", "93.184.216.34")).rejects.toThrow("Port 22");
+  });
+
+  test("a name that resolves to another address a moment later leads to the checked one", async () => {
+    using receiver = await startReceiver((socket) => socket.end(`${OK}content-length: 0\r\n\r\n`));
+    const answers = [["127.0.0.1"], ["127.0.0.2"]];
+    let asked = 0;
+    const rebinding: Resolve = () => Promise.resolve(answers[asked++] ?? []);
+    const url = new URL(`http://rebinding.example.com:${receiver.port}/`);
+    const found = await findReceiver(url, LOCAL, rebinding);
+    const signal = AbortSignal.timeout(LONG_TIMEOUT_MS);
+    expect(
+      (await post({ receiver: found, headers: {}, body: Buffer.from(""), signal })).status,
+    ).toBe(200);
+    expect(asked).toBe(1);
+    expect(receiver.connections()).toBe(1);
+  });
+});

@@ -1,0 +1,67 @@
+/**
+ * Finds the address of a receiver. Every address that its name resolves to is checked, and the
+ * connection is made to the address that was checked: a name that resolves to another one a moment
+ * later leads nowhere else.
+ */
+import { lookup, Resolver } from "node:dns/promises";
+import { isIP } from "node:net";
+
+import { portOf, type ReceiverRules } from "../../shared/webhooks/variables.ts";
+
+/** The receiver may not or cannot be connected to; the message is for the webhook's owner. */
+class ReceiverError extends Error {
+  override name = "ReceiverError";
+}
+
+/** Returns the addresses of a host name; throws when there are none. */
+export type Resolve = (host: string) => Promise<string[]>;
+
+/** Where to connect to, and the URL with the name for TLS and `Host`. */
+export type Receiver = { address: string; port: number; url: URL };
+
+const TIMEOUT_MS = 2_000;
+const TRIES = 2;
+
+/** Resolves by `servers` (`address` or `address:port`), or as the system does if empty. */
+export function createResolve(servers: readonly string[]): Resolve {
+  if (servers.length === 0)
+    return async (host) => (await lookup(host, { all: true })).map(({ address }) => address);
+  const resolver = new Resolver({ timeout: TIMEOUT_MS, tries: TRIES });
+  resolver.setServers(servers);
+  return async (host) => {
+    const answers = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
+    return answers.flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []));
+  };
+}
+
+/**
+ * Returns a receiver with its first address. Throws a {@link ReceiverError} when one of its
+ * addresses is not allowed: a name with a public and a private address is an attempt to reach the
+ * private one.
+ */
+export async function findReceiver(
+  url: URL,
+  rules: ReceiverRules,
+  resolve: Resolve,
+): Promise<Receiver> {
+  const port = portOf(url);
+  if (!rules.isPortAllowed(port)) throw new ReceiverError(`Port ${port} may not be used.`);
+  const host = bareHost(url);
+  const addresses = isIP(host) === 0 ? await resolveName(host, resolve) : [host];
+  const [address] = addresses;
+  if (address === undefined) throw new ReceiverError("The host name does not resolve.");
+  if (!addresses.every(rules.isAddressAllowed))
+    throw new ReceiverError("The host leads to an address that is not public.");
+  return { address, port, url };
+}
+
+/** The host of a URL, an IPv6 address without brackets. */
+export const bareHost = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, "");
+
+async function resolveName(host: string, resolve: Resolve): Promise<string[]> {
+  try {
+    return await resolve(host);
+  } catch {
+    return [];
+  }
+}

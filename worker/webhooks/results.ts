@@ -1,0 +1,82 @@
+/** Writes what came of attempts. */
+import type postgres from "postgres";
+
+import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
+
+/** Nothing but failure for so long disables a webhook. */
+export const FAILING_SECONDS_MAX = 5 * 86_400;
+
+/** What came of an attempt. */
+export type Outcome = {
+  status: "delivered" | "pending" | "failed";
+  /** The delay of the next attempt of a pending delivery. */
+  delayMs: number | null;
+  latencyMs: number;
+  responseStatus: number | null;
+  responseBody: string | null;
+  error: string | null;
+};
+
+export type Result = Outcome & { id: Uuid; webhookId: Uuid };
+
+/** Writes results of deliveries of webhooks that the worker has leased. */
+export async function writeResults(
+  sql: postgres.Sql,
+  workerId: Uuid,
+  results: readonly Result[],
+): Promise<void> {
+  await sql`
+    update webhook_deliveries delivery
+       set status = result.status, attempts = delivery.attempts + 1,
+           next_attempt_at = case when result.status = 'pending'
+             then clock_timestamp() + make_interval(secs => result."delayMs" / 1000.0) end,
+           last_attempt_at = clock_timestamp() - make_interval(secs => result."latencyMs" / 1000.0),
+           latency_ms = result."latencyMs", response_status = result."responseStatus",
+           response_body = result."responseBody", error = result.error
+      from jsonb_to_recordset(${sql.json(results.map((result) => ({ ...result })))}::jsonb) as result (
+             id uuid, "webhookId" uuid, status text, "delayMs" integer, "latencyMs" integer,
+             "responseStatus" integer, "responseBody" text, error text),
+           webhooks webhook
+     where delivery.id = result.id and webhook.id = result."webhookId" and webhook.leased_by = ${workerId}`;
+}
+
+/** Notes that a webhook begins to fail, or has stopped failing. */
+export async function setFailing(
+  sql: postgres.Sql,
+  workerId: Uuid,
+  { id, failing }: { id: Uuid; failing: boolean },
+): Promise<void> {
+  await sql`
+    update webhooks
+       set failing_since = ${failing ? sql`coalesce(failing_since, clock_timestamp())` : sql`null`}
+     where id = ${id} and leased_by = ${workerId}`;
+}
+
+/** Makes everything that waits for a webhook due. */
+export const makeDue = (sql: postgres.Sql, webhookId: Uuid) => sql`
+  update webhook_deliveries set next_attempt_at = clock_timestamp()
+   where webhook_id = ${webhookId} and status = 'pending'`;
+
+/**
+ * Disables a webhook that the worker has leased, and records that as an event; returns whether it
+ * was active.
+ */
+export async function disable(
+  sql: postgres.Sql,
+  workerId: Uuid,
+  { id, reason }: { id: Uuid; reason: "gone" | "failing" },
+): Promise<boolean> {
+  return await sql.begin(async (transaction) => {
+    const [webhook] = await transaction<{ account_id: Uuid; mode: string; url: string }[]>`
+      update webhooks set status = 'disabled', disabled_reason = ${reason}, updated_at = now()
+       where id = ${id} and leased_by = ${workerId} and status = 'active'
+      returning account_id, mode, url`;
+    if (webhook === undefined) return false;
+    const data = { webhook: { id: encodeId("wh", id), url: webhook.url, disabled_reason: reason } };
+    await transaction`
+      insert into events (id, account_id, mode, type, object_id, data, actor)
+      values (${newUuid()}, ${webhook.account_id}, ${webhook.mode}, 'webhook.disabled', ${id},
+              ${transaction.json(data)}, ${transaction.json({ type: "system" })})`;
+    return true;
+  });
+}

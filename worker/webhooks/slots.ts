@@ -1,0 +1,59 @@
+/** How many deliveries a worker makes at once, and which webhook is next. */
+import type { Uuid } from "../../shared/ids.ts";
+import type { Endpoint } from "./endpoint.ts";
+import type { Pending } from "./queue.ts";
+
+/** Most deliveries in flight, and of those to failing webhooks: these wait for timeouts. */
+const IN_FLIGHT_MAX = 200;
+const FAILING_IN_FLIGHT_MAX = 100;
+
+/** A delivery that is made, and the slot that it takes. */
+export type Pick = { endpoint: Endpoint; delivery: Pending; isFailing: boolean };
+
+export function createSlots() {
+  let used = 0;
+  let failing = 0;
+
+  /** Takes a delivery of a webhook, if one is due and a slot is free. */
+  function takeOne(endpoint: Endpoint, now: number): Pick | undefined {
+    const isFailing = endpoint.isFailing(now);
+    if (used >= IN_FLIGHT_MAX || (isFailing && failing >= FAILING_IN_FLIGHT_MAX)) return undefined;
+    const delivery = endpoint.take(now);
+    if (delivery === undefined) return undefined;
+    used += 1;
+    if (isFailing) failing += 1;
+    return { endpoint, delivery, isFailing };
+  }
+
+  return {
+    used: (): number => used,
+
+    /**
+     * Takes deliveries of the webhooks in turn. One of which a delivery was taken goes behind the
+     * others, so that each gets its turn when slots are scarce.
+     */
+    take(endpoints: Map<Uuid, Endpoint>): Pick[] {
+      const picks: Pick[] = [];
+      const now = performance.now();
+      let before = -1;
+      while (before < picks.length) {
+        before = picks.length;
+        // A copy, as the order changes meanwhile.
+        const turns = Array.from(endpoints);
+        for (const [id, endpoint] of turns) {
+          const pick = takeOne(endpoint, now);
+          if (pick === undefined) continue;
+          picks.push(pick);
+          endpoints.delete(id);
+          endpoints.set(id, endpoint);
+        }
+      }
+      return picks;
+    },
+
+    free({ isFailing }: Pick): void {
+      used -= 1;
+      if (isFailing) failing -= 1;
+    },
+  };
+}

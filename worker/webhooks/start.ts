@@ -1,0 +1,62 @@
+/** Starts the deliveries to webhooks, with connections of their own. */
+import { ownHosts } from "../../shared/hosts.ts";
+import type { Lifecycle } from "../../shared/lifecycle.ts";
+import type { Log } from "../../shared/log.ts";
+import { openPrimary } from "../../shared/postgres.ts";
+import { createReceiverRules } from "../../shared/webhooks/variables.ts";
+import type { Config } from "../config.ts";
+import { type Deliverer, startDeliverer } from "./deliverer.ts";
+import { createResolve } from "./receiver.ts";
+import type { Outcome } from "./results.ts";
+
+/** Connections to PostgreSQL: statements are short, and those of clicks have others. */
+const CONNECTIONS_MAX = 4;
+
+/** Longest time of a statement, so that a blocked database does not block for ever. */
+const STATEMENT_TIMEOUT_MS = 5_000;
+
+/** Deliveries lag when one that is due has waited for so many seconds. */
+const LAG_SECONDS_MAX = 60;
+
+type WebhooksDeps = {
+  config: Config;
+  lifecycle: Lifecycle;
+  metrics: {
+    observeAttempt(outcome: Outcome): void;
+    watchWebhooks(deliverer: Deliverer): void;
+  };
+  log: Log;
+};
+
+/** The part of the worker that delivers: why it should be looked at, undefined if all is well. */
+export type Webhooks = { warning(): string | undefined };
+
+export function startWebhooks({ config, lifecycle, metrics, log }: WebhooksDeps): Webhooks {
+  if (config.WEBHOOKS_SECRET === undefined) return { warning: () => undefined };
+  const sql = openPrimary(config.DATABASE_URL, {
+    max: CONNECTIONS_MAX,
+    connect_timeout: 2,
+    idle_timeout: 60,
+    backoff: () => 1,
+    onnotice: () => undefined,
+    connection: { application_name: "shorthop-webhooks", statement_timeout: STATEMENT_TIMEOUT_MS },
+  });
+  lifecycle.onStop("postgres of webhooks", () => sql.end({ timeout: 2 }));
+  const deliverer = startDeliverer({
+    sql,
+    log,
+    ownSecret: config.WEBHOOKS_SECRET,
+    rules: createReceiverRules(config),
+    resolve: createResolve(config.DNS_SERVERS),
+    ownHosts: [...ownHosts(config.SHORT_URL, config.SHORT_HOSTS)],
+    onAttempt: metrics.observeAttempt,
+  });
+  lifecycle.onStop("webhooks", deliverer.stop);
+  metrics.watchWebhooks(deliverer);
+  return {
+    warning() {
+      if (deliverer.state() !== "ok") return deliverer.state();
+      return deliverer.lagSeconds() > LAG_SECONDS_MAX ? "webhooks are delivered late" : undefined;
+    },
+  };
+}
