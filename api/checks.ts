@@ -7,6 +7,7 @@ import { CLICKS_STREAM } from "../shared/contracts/streams.ts";
 import { requireGrants } from "../shared/grants-check.ts";
 import { type ImagesPlace, openImages } from "../shared/links-store/images.ts";
 import { probeNats } from "../shared/nats.ts";
+import { isPooled } from "../shared/postgres.ts";
 import type { Check, Checks } from "../shared/preflight.ts";
 import { checkRunning } from "../shared/running-checks.ts";
 import { checkStreams } from "../shared/stream-checks.ts";
@@ -17,6 +18,7 @@ import { describeAge } from "./links/republish/image-job.ts";
 import { schemaState } from "./migrations/applied.ts";
 import {
   findExcessPrivilege,
+  hasStatementTimeout,
   readTime,
   requireOwnership,
   requirePrivileges,
@@ -29,7 +31,7 @@ type Config = z.output<typeof configSchema>;
 const GRANTS = ["SELECT"];
 
 export const checks: Checks<Config> = {
-  required: ({ DATABASE_URL, NATS_URL, CLICKHOUSE_URL }) => [
+  required: ({ DATABASE_URL, NATS_URL, CLICKHOUSE_URL, ...config }) => [
     {
       name: "DATABASE_URL",
       mend: "If there was a database, mount its disk or restore it. A new one: run shorthop migrate, and then postgres/grants.sql; users are those of postgres/roles.sql.",
@@ -38,7 +40,7 @@ export const checks: Checks<Config> = {
     {
       name: "NATS_URL",
       mend: "Start NATS with JetStream and the users of nats/users.conf.",
-      run: probeNats(NATS_URL),
+      run: probeNats(NATS_URL, config),
     },
     {
       name: "CLICKHOUSE_URL",
@@ -57,9 +59,11 @@ export const checks: Checks<Config> = {
   }) => [
     checkSchema(DATABASE_URL),
     checkExcess(DATABASE_URL),
+    ...checkPooler(DATABASE_URL),
     checkFeed(DATABASE_URL),
     ...checkStreams({
       url: NATS_URL,
+      files: config,
       streams: streamsOf(LINKS_STREAMS),
       readable: streamsOf(LINKS_STREAMS),
       replicas: NATS_REPLICAS,
@@ -148,6 +152,25 @@ const checkExcess = (url: string): Check => ({
     return { status: "warning", detail, mend };
   },
 });
+
+/** Through a pooler the API cannot bound its statements: the role has to. */
+const checkPooler = (url: string): Check[] =>
+  isPooled(url)
+    ? [
+        {
+          name: "statements through the pooler",
+          mend: "Mend DATABASE_URL first.",
+          async run() {
+            if (await usePostgres(url, hasStatementTimeout)) return undefined;
+            return {
+              status: "warning",
+              detail: "a statement may take any time",
+              mend: "As a superuser: alter role shorthop_api set statement_timeout = '5s'; then reconnect the pooler.",
+            };
+          },
+        },
+      ]
+    : [];
 
 /** Runs `work` with a function that runs a statement and returns its output as text. */
 async function withClickHouse<T>(

@@ -13,6 +13,7 @@ import {
   envUrl,
 } from "../shared/env.ts";
 import { imageVariables } from "../shared/links-store/images.ts";
+import { natsFileVariables } from "../shared/nats-files.ts";
 import { envNatsReplicas, envNatsUrl } from "../shared/nats.ts";
 import { envPostgresUrl } from "../shared/postgres.ts";
 
@@ -38,8 +39,11 @@ const variables = z.object({
   /** The number of this process among the API processes of its host, which share their ports. */
   INSTANCE: envInstance(),
   DATABASE_URL: envPostgresUrl,
+  /** The database past a pooler, for `migrate`. */
+  DATABASE_DIRECT_URL: envPostgresUrl.optional(),
   DATABASE_CONNECTIONS_MAX: envInteger(20, 1, 1_000),
   NATS_URL: envNatsUrl,
+  ...natsFileVariables,
   NATS_REPLICAS: envNatsReplicas,
   /** The number of streams that the links feed is divided into; two numbers while that changes. */
   LINKS_STREAMS: envLinksStreams,
@@ -89,4 +93,8 @@ export const configSchema = variables.refine(
 export type Config = z.output<typeof configSchema>;
 
 /** The configuration of `migrate`. */
-export const migrateConfigSchema = variables.pick({ LOG_LEVEL: true, DATABASE_URL: true });
+export const migrateConfigSchema = variables.pick({
+  LOG_LEVEL: true,
+  DATABASE_URL: true,
+  DATABASE_DIRECT_URL: true,
+});

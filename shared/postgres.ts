@@ -8,6 +8,8 @@ import { Socket } from "node:net";
 import postgres from "postgres";
 import * as z from "zod";
 
+import { ConfigError } from "./env.ts";
+import { isPooler, type PoolOptions, readParameters } from "./postgres-parameters.ts";
 import { withTimeout } from "./timeout.ts";
 
 const DEFAULT_PORT = 5432;
@@ -18,8 +20,6 @@ const PROBE_TIMEOUT_SECONDS = 2;
 const SCHEMES = new Set(["postgres:", "postgresql:"]);
 
 type Host = { host: string; port: number };
-
-type PoolOptions = postgres.Options<Record<string, never>>;
 
 /**
  * Splits the list of hosts: returns the URL of the first host, as a URL can have only one, and all
@@ -65,12 +65,34 @@ export function withDatabase(url: string, database: string): string {
 export const databaseOf = (url: string): string =>
   decodeURIComponent(hostsOf(url).base.pathname.slice(1));
 
+/** Whether the URL leads to a pooler: it has `pgbouncer=true`. */
+export const isPooled = (url: string): boolean => isPooler(hostsOf(url).base);
+
+/**
+ * The URL of a database past its pooler, for what needs a session of its own. Throws when there is
+ * none.
+ */
+export function directUrlOf({ DATABASE_URL, DATABASE_DIRECT_URL }: DatabaseUrls): string {
+  const url = DATABASE_DIRECT_URL ?? DATABASE_URL;
+  if (!isPooled(url)) return url;
+  throw new ConfigError(
+    "The configuration is not valid:\n  DATABASE_DIRECT_URL: must lead past the pooler of DATABASE_URL",
+  );
+}
+
+type DatabaseUrls = { DATABASE_URL: string; DATABASE_DIRECT_URL?: string | undefined };
+
 /** Creates a pool whose connections go to the primary; they are opened when first needed. */
 export function openPrimary(url: string, options: PoolOptions): postgres.Sql {
-  const { base, hosts } = hostsOf(url);
-  const settings = { ...options, target_session_attrs: "primary" as const };
+  const { base: first, hosts } = hostsOf(url);
+  const { base, settings: own } = readParameters(
+    first,
+    hosts.map(({ host }) => host),
+    options,
+  );
+  const settings = { ...own, target_session_attrs: "primary" as const };
   if (hosts.length === 1) return postgres(base.href, settings);
-  const findPrimary = createPrimaryFinder(base, hosts);
+  const findPrimary = createPrimaryFinder(base, hosts, own.ssl);
   // Untyped by the library: a function that returns a connected socket.
   const socket = () => connectTo(findPrimary);
   return postgres(base.href, { ...settings, socket } as PoolOptions);
@@ -80,11 +102,15 @@ export function openPrimary(url: string, options: PoolOptions): postgres.Sql {
  * Returns a function that finds the primary by a request to all hosts at once. Concurrent calls
  * share one search, as a pool loses all its connections together.
  */
-function createPrimaryFinder(base: URL, hosts: readonly Host[]): () => Promise<Host> {
+function createPrimaryFinder(
+  base: URL,
+  hosts: readonly Host[],
+  ssl: PoolOptions["ssl"],
+): () => Promise<Host> {
   let search: Promise<Host> | undefined;
   const findPrimary = async (): Promise<Host> => {
     try {
-      return await Promise.any(hosts.map((host) => requirePrimary(base, host)));
+      return await Promise.any(hosts.map((host) => requirePrimary(base, host, ssl)));
     } catch (cause) {
       const errors: unknown[] = cause instanceof AggregateError ? cause.errors : [];
       const rejection = errors.find(isRejection);
@@ -104,10 +130,15 @@ function createPrimaryFinder(base: URL, hosts: readonly Host[]): () => Promise<H
 const isRejection = (error: unknown): boolean =>
   error instanceof postgres.PostgresError && /^(28|3D)/.test(error.code);
 
-async function requirePrimary(base: URL, { host, port }: Host): Promise<Host> {
+async function requirePrimary(
+  base: URL,
+  { host, port }: Host,
+  ssl: PoolOptions["ssl"],
+): Promise<Host> {
   const sql = postgres(base.href, {
     host,
     port,
+    ...(ssl === undefined ? {} : { ssl }),
     max: 1,
     connect_timeout: PROBE_TIMEOUT_SECONDS,
     fetch_types: false,
