@@ -67,7 +67,7 @@ export async function usePostgres<T>(
   }
 }
 
-/** Tables that only migrations write: `deploy/postgres/grants.sql`. */
+/** Tables that only the owner writes: `deploy/postgres/grants.sql`. */
 const READ_ONLY_TABLES = [
   "schema_migrations",
   "plans",
@@ -75,6 +75,7 @@ const READ_ONLY_TABLES = [
   "suspension_rule",
   "quotas",
   "plan_quotas",
+  "backups",
 ];
 
 /**

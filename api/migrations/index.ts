@@ -29,6 +29,7 @@ import accountBranding from "./0025_account_branding.sql" with { type: "text" };
 import qrStyle from "./0026_qr_style.sql" with { type: "text" };
 import savedViews from "./0027_saved_views.sql" with { type: "text" };
 import lastClicks from "./0028_last_clicks.sql" with { type: "text" };
+import backups from "./0040_backups.sql" with { type: "text" };
 
 /**
  * A migration whose statements run one by one, because PostgreSQL rejects them in a transaction.
@@ -67,4 +68,5 @@ export const migrations: readonly PostgresMigration[] = [
   { id: 26, name: "qr_style", text: qrStyle },
   { id: 27, name: "saved_views", text: savedViews },
   { id: 28, name: "last_clicks", text: lastClicks, concurrent: true },
+  { id: 40, name: "backups", text: backups },
 ];

@@ -2,33 +2,20 @@
  * Backups of clicks: one file per month of compressed text, with the column names in its first
  * line. Rollups are not included, because they can be rebuilt from clicks.
  */
-import {
-  createReadStream,
-  createWriteStream,
-  existsSync,
-  readdirSync,
-  readFileSync,
-  statSync,
-} from "node:fs";
-import { mkdir, rename, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { Readable, Transform } from "node:stream";
-import { pipeline } from "node:stream/promises";
 import { createGunzip, createGzip } from "node:zlib";
 
 import type { ClickHouseClient } from "@clickhouse/client";
-import * as z from "zod";
 
-import { queryRows } from "../../shared/clicks/rollups.ts";
+import { queryRows } from "../../../shared/clicks/rollups.ts";
+import type { ClicksMonth } from "./manifest.ts";
+import { createDigest, type Storage } from "./storage.ts";
 
 /**
  * A month usually receives clicks until this long after its end: those that waited in journals and
  * in NATS.
  */
 const LATE_DAYS = 4;
-
-/** The file with the number of clicks in each month's file, as JSON. */
-const COUNTS = "counts.json";
 
 /** Bytes of text in one insert when restoring. */
 const INSERT_BYTES = 8 * 1024 ** 2;
@@ -42,76 +29,62 @@ const DRILL_ROWS_MAX = 1_000_000;
 /** The table of a drill, beside `clicks`. */
 const DRILL_TABLE = "clicks_drill";
 
-/** A month as YYYYMM. */
-type Month = { month: number; clicks: number };
-
-type ClicksFile = Month & { path: string };
-
 /** The first line contains the column names. */
 const NAMES_LINES = 1;
 
 const NEWLINE = "\n".charCodeAt(0);
 
+/** The folder of the months, which later backups share. */
+const FOLDER = "clicks";
+
+type DumpOptions = {
+  /** The months of the backup before. */
+  known?: readonly ClicksMonth[];
+  /** The name of the backup. */
+  name: string;
+  now?: Date;
+};
+
 /**
- * Writes the months that are missing or may have changed since they were written; returns those.
+ * Writes the months that are missing or may have changed since they were written. Returns all
+ * months, those of `known` that have not changed as they are there.
  */
-export async function dumpClicks(clickhouse: ClickHouseClient, dir: string): Promise<Month[]> {
-  await mkdir(dir, { recursive: true, mode: 0o700 });
-  const months = await queryRows<Month>(
+export async function dumpClicks(
+  clickhouse: ClickHouseClient,
+  storage: Storage,
+  { known = [], name, now = new Date() }: DumpOptions,
+): Promise<ClicksMonth[]> {
+  const months = await queryRows<{ month: number; clicks: number }>(
     clickhouse,
     "SELECT toYYYYMM(ts) AS month, toUInt32(count()) AS clicks FROM clicks GROUP BY month ORDER BY month",
   );
-  const counts = readCounts(dir);
-  const dumped: Month[] = [];
+  const dumped = new Map(known.map((month) => [month.month, month]));
   for (const { month, clicks } of months) {
-    const path = join(dir, `${month}.tsv.gz`);
-    if (isOver(path, month)) {
-      counts[month] ??= await countClicks(path);
-      // Fewer clicks mean that retention has deleted some; the file has all of them.
-      if (clicks <= counts[month]) continue;
-    }
-    const written = await dumpMonth(clickhouse, month, path);
+    const before = dumped.get(month);
+    // Fewer clicks mean that retention has deleted some; the file has all of them.
+    if (before !== undefined && isOver(before) && clicks <= before.clicks) continue;
+    const written = await dumpMonth(clickhouse, storage, { month, name });
     // After the server has begun a response, it can report an error only by cutting the response
     // short.
-    if (written < clicks) throw new Error(`${path} has ${written} of ${clicks} clicks`);
-    dumped.push({ month, clicks: written });
-    counts[month] = written;
-    await writeFile(join(dir, COUNTS), JSON.stringify(counts), { mode: 0o600 });
+    if (written.clicks < clicks)
+      throw new Error(`${written.file.name} has ${written.clicks} of ${clicks} clicks`);
+    dumped.set(month, { month, made_at: now.toISOString(), ...written });
   }
-  return dumped;
+  return [...dumped.values()].toSorted((a, b) => a.month - b.month);
 }
 
 /** Whether a file was written after its month stopped receiving clicks, except very late ones. */
-function isOver(path: string, month: number): boolean {
-  if (!existsSync(path)) return false;
-  const end = Date.UTC(Math.floor(month / 100), month % 100, 1 + LATE_DAYS);
-  return statSync(path).mtimeMs > end;
-}
+const isOver = ({ month, made_at }: ClicksMonth): boolean =>
+  Date.parse(made_at) > Date.UTC(Math.floor(month / 100), month % 100, 1 + LATE_DAYS);
 
-/** The number of clicks in each month's file; missing for files of earlier versions. */
-function readCounts(dir: string): Record<string, number> {
-  const path = join(dir, COUNTS);
-  if (!existsSync(path)) return {};
-  return z.record(z.string(), z.number()).parse(JSON.parse(readFileSync(path, "utf8")));
-}
-
-/** Reads a file to its end and counts its clicks. */
-async function countClicks(path: string): Promise<number> {
-  let lines = 0;
-  for await (const batch of readBatches(path)) lines += countLines(batch);
-  return lines - NAMES_LINES;
-}
-
-/** Returns the number of clicks. */
 async function dumpMonth(
   clickhouse: ClickHouseClient,
-  month: number,
-  path: string,
-): Promise<number> {
+  storage: Storage,
+  { month, name }: { month: number; name: string },
+): Promise<Pick<ClicksMonth, "clicks" | "file">> {
   const { stream } = await clickhouse.exec({
     query: `SELECT * FROM clicks WHERE toYYYYMM(ts) = ${month} FORMAT TabSeparatedWithNames`,
   });
-  const unfinished = `${path}.new`;
   let lines = 0;
   const count = new Transform({
     transform(chunk: Buffer, _encoding, done) {
@@ -119,55 +92,69 @@ async function dumpMonth(
       done(null, chunk);
     },
   });
-  try {
-    await pipeline(stream, count, createGzip(), createWriteStream(unfinished, { mode: 0o600 }));
-    await rename(unfinished, path);
-  } finally {
-    await rm(unfinished, { force: true });
-  }
-  return lines - NAMES_LINES;
+  // `compose` passes on errors, as a pipeline does.
+  const content = stream.compose(count).compose(createGzip());
+  const file = await storage.write(`${FOLDER}/${month}_${name}.tsv.gz`, content);
+  return { clicks: lines - NAMES_LINES, file };
 }
 
-/** Restores all months into the table `clicks`, which must be empty. */
-export async function restoreClicks(clickhouse: ClickHouseClient, dir: string): Promise<number> {
+/** Throws when the table `clicks` is not empty. */
+export async function requireNoClicks(clickhouse: ClickHouseClient): Promise<void> {
   const [present] = await queryRows<{ clicks: number }>(
     clickhouse,
     "SELECT toUInt32(count()) AS clicks FROM clicks",
   );
   if (present?.clicks !== 0) throw new Error("The table clicks is not empty.");
+}
+
+/** Restores all months into the table `clicks`, which must be empty. Returns how many clicks. */
+export async function restoreClicks(
+  clickhouse: ClickHouseClient,
+  storage: Storage,
+  months: readonly ClicksMonth[],
+): Promise<number> {
+  await requireNoClicks(clickhouse);
   let restored = 0;
-  for (const { path } of listFiles(dir))
-    restored += (await insertFile(clickhouse, path, "clicks")).inserted;
+  for (const month of months)
+    restored += (await insertMonth(clickhouse, storage, month, "clicks")).inserted;
   return restored;
 }
 
 /**
  * Reads every file to its end, inserts the newest into a temporary table, and drops that table.
- * Returns the clicks of each month.
+ * Throws when a file has other clicks than it should. Returns how many clicks it has read.
  */
 export async function drillClicks(
   clickhouse: ClickHouseClient,
-  dir: string,
-): Promise<ClicksFile[]> {
-  const files = listFiles(dir);
-  const newest = files.at(-1);
-  if (newest === undefined) return [];
+  storage: Storage,
+  months: readonly ClicksMonth[],
+): Promise<number> {
+  const newest = months.at(-1);
+  if (newest === undefined) return 0;
   await clickhouse.command({ query: `DROP TABLE IF EXISTS ${DRILL_TABLE}` });
   await clickhouse.command({
     query: `CREATE TABLE ${DRILL_TABLE} AS clicks ENGINE = MergeTree ORDER BY tuple()`,
   });
   try {
-    const read: ClicksFile[] = [];
-    for (const file of files) {
-      const rowsMax = file === newest ? DRILL_ROWS_MAX : 0;
-      const { inserted, clicks } = await insertFile(clickhouse, file.path, DRILL_TABLE, rowsMax);
+    let read = 0;
+    for (const month of months) {
+      const rowsMax = month === newest ? DRILL_ROWS_MAX : 0;
+      const { inserted, clicks } = await insertMonth(
+        clickhouse,
+        storage,
+        month,
+        DRILL_TABLE,
+        rowsMax,
+      );
       const [stored] = await queryRows<{ clicks: number }>(
         clickhouse,
         `SELECT toUInt32(count()) AS clicks FROM ${DRILL_TABLE}`,
       );
       if (stored?.clicks !== inserted)
-        throw new Error(`${file.path}: ${stored?.clicks} of ${inserted} clicks were restored`);
-      read.push({ ...file, clicks });
+        throw new Error(
+          `${month.file.name}: ${stored?.clicks} of ${inserted} clicks were restored`,
+        );
+      read += clicks;
     }
     return read;
   } finally {
@@ -175,28 +162,21 @@ export async function drillClicks(
   }
 }
 
-/** The files of a backup, the oldest month first. */
-const listFiles = (dir: string): { month: number; path: string }[] =>
-  existsSync(dir)
-    ? readdirSync(dir)
-        .filter((name) => /^\d{6}\.tsv\.gz$/.test(name))
-        .toSorted()
-        .map((name) => ({ month: Number.parseInt(name, 10), path: join(dir, name) }))
-    : [];
-
 /**
  * Reads a file to its end and inserts its first `rowsMax` rows, rounded up to whole batches.
- * Returns how many it inserted, and how many the file has.
+ * Returns how many it inserted, and how many the file has. Throws when it is not what was stored.
  */
-async function insertFile(
+async function insertMonth(
   clickhouse: ClickHouseClient,
-  path: string,
+  storage: Storage,
+  { file, clicks: expected }: ClicksMonth,
   table: string,
   rowsMax = Infinity,
 ): Promise<{ inserted: number; clicks: number }> {
   let columns: [string, ...string[]] | undefined;
   let [inserted, clicks] = [0, 0];
-  for await (const batch of readBatches(path)) {
+  const digest = createDigest();
+  for await (const batch of readBatches(Readable.from(digest.pass(storage.read(file.name))))) {
     let rows = batch;
     if (columns === undefined) {
       const end = batch.indexOf(NEWLINE);
@@ -211,6 +191,8 @@ async function insertFile(
     await clickhouse.insert({ table, columns, values, format: "TabSeparated" });
     inserted += count;
   }
+  if (clicks !== expected || digest.result().sha256 !== file.sha256)
+    throw new Error(`${file.name} is damaged: it has ${clicks} of ${expected} clicks.`);
   return { inserted, clicks };
 }
 
@@ -218,10 +200,10 @@ async function insertFile(
  * Reads whole lines of a compressed file, about {@link INSERT_BYTES} at a time. Throws when the
  * file is cut short.
  */
-async function* readBatches(path: string): AsyncGenerator<Buffer> {
+async function* readBatches(compressed: Readable): AsyncGenerator<Buffer> {
   let parts: Buffer[] = [];
   let bytes = 0;
-  const chunks: AsyncIterable<Buffer> = createReadStream(path).pipe(createGunzip());
+  const chunks: AsyncIterable<Buffer> = compressed.compose(createGunzip());
   for await (const chunk of chunks) {
     const end = chunk.lastIndexOf(NEWLINE) + 1;
     if (bytes + end < INSERT_BYTES || end === 0) {
@@ -236,7 +218,8 @@ async function* readBatches(path: string): AsyncGenerator<Buffer> {
   yield Buffer.concat(parts);
 }
 
-function countLines(text: Buffer): number {
+/** Counts the ends of lines. */
+export function countLines(text: Buffer): number {
   let lines = 0;
   for (const byte of text) if (byte === NEWLINE) lines++;
   return lines;
