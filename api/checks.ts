@@ -11,6 +11,7 @@ import { isPooled } from "../shared/postgres.ts";
 import type { Check, Checks } from "../shared/preflight.ts";
 import { checkRunning } from "../shared/running-checks.ts";
 import { checkStreams } from "../shared/stream-checks.ts";
+import { describeBackups, readBackupTimes } from "./backups.ts";
 import { openClickHouse } from "./clickhouse.ts";
 import { type configSchema, METRICS_PORTS, type migrateConfigSchema } from "./config.ts";
 import { findIncompleteness } from "./feed/incompleteness.ts";
@@ -61,6 +62,7 @@ export const checks: Checks<Config> = {
     checkExcess(DATABASE_URL),
     ...checkPooler(DATABASE_URL),
     checkFeed(DATABASE_URL),
+    checkBackups(DATABASE_URL),
     ...checkStreams({
       url: NATS_URL,
       files: config,
@@ -106,6 +108,19 @@ export const checkFeed = (url: string): Check => ({
       detail,
       mend: "A running API process fills it. If the number does not grow, its log says why (links_feed_filling_failed).",
     };
+  },
+});
+
+/** Whether there is a recent backup, and one that a drill has restored. */
+const checkBackups = (url: string): Check => ({
+  name: "backups",
+  mend: "Mend the schema of PostgreSQL first.",
+  async run() {
+    const detail = describeBackups(await usePostgres(url, readBackupTimes));
+    if (detail === undefined) return undefined;
+    const mend =
+      "Enable shorthop-backup.timer and shorthop-backup-drill.timer on one host (docs/operations.md#backup-and-restore), and see journalctl --unit shorthop-backup.";
+    return { status: "warning", detail, mend };
   },
 });
 
