@@ -11,7 +11,7 @@ import { isPooled } from "../shared/postgres.ts";
 import type { Check, Checks } from "../shared/preflight.ts";
 import { checkRunning } from "../shared/running-checks.ts";
 import { checkStreams } from "../shared/stream-checks.ts";
-import { describeBackups, readBackupTimes } from "./backups.ts";
+import { describeBackups, readBackups } from "./backups/service.ts";
 import { openClickHouse } from "./clickhouse.ts";
 import { type configSchema, METRICS_PORTS, type migrateConfigSchema } from "./config.ts";
 import { findIncompleteness } from "./feed/incompleteness.ts";
@@ -116,7 +116,7 @@ const checkBackups = (url: string): Check => ({
   name: "backups",
   mend: "Mend the schema of PostgreSQL first.",
   async run() {
-    const detail = describeBackups(await usePostgres(url, readBackupTimes));
+    const detail = describeBackups(await usePostgres(url, readBackups));
     if (detail === undefined) return undefined;
     const mend =
       "Enable shorthop-backup.timer and shorthop-backup-drill.timer on one host (docs/operations.md#backup-and-restore), and see journalctl --unit shorthop-backup.";

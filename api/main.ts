@@ -16,7 +16,7 @@ import { createNotifier } from "../shared/sd-notify.ts";
 import { answerStatus } from "../shared/status-responder.ts";
 import { version } from "../shared/version.ts";
 import { createApp } from "./app.ts";
-import { readBackupTimes } from "./backups.ts";
+import { readBackups } from "./backups/service.ts";
 import { checks, migrateChecks } from "./checks.ts";
 import { countReads, openClickHouse } from "./clickhouse.ts";
 import { type Config, configSchema, METRICS_PORTS, migrateConfigSchema } from "./config.ts";
@@ -49,7 +49,7 @@ async function serve(): Promise<void> {
   lifecycle.onStop("expired row cleanup", startExpiredRowCleanup(sql, log));
 
   const replies = createReplies(log);
-  const backups = () => readBackupTimes(sql);
+  const backups = () => readBackups(sql);
   const metrics = createMetrics({ feed, watch, images, backups, replies });
   const { registry, observe, watchLoad } = metrics;
   const tracing = await startConfiguredTracing(config, lifecycle);

@@ -1,7 +1,7 @@
 /** Metrics of the API. */
 import { createProcessMetrics } from "../shared/metrics.ts";
 import { registerReplies, type Replies } from "../shared/replies.ts";
-import type { BackupTimes } from "./backups.ts";
+import type { BackupTimes } from "./backups/model.ts";
 import type { FeedWatches } from "./feed/feed-watches.ts";
 import type { LinkPublisher } from "./feed/link-publisher.ts";
 import type { Observe } from "./http/metrics-plugin.ts";

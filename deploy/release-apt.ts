@@ -1,6 +1,6 @@
 /**
- * `bun run release:apt --key KEY --url URL`: makes a signed apt repository of the packages in `dist`
- * and writes it to `dist/apt`, for any web server at this URL.
+ * `bun run release:apt --key KEY --url URL`: makes a signed apt repository of the packages in
+ * `dist`, and writes it to `dist/apt`, for any web server at this URL.
  */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";

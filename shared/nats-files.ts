@@ -11,7 +11,7 @@ import * as z from "zod";
 export const natsFileVariables = {
   /** A credentials file (JWT and key), in place of user and password in `NATS_URL`. */
   NATS_CREDS: z.string().optional(),
-  /** Certificates of the authority that signed the servers' certificates, if it is a private one. */
+  /** Certificates of the authority that signed those of the servers, if it is a private one. */
   NATS_CA_FILE: z.string().optional(),
   /** Directory of systemd credentials, which systemd sets. */
   CREDENTIALS_DIRECTORY: z.string().optional(),

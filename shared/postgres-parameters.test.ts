@@ -19,7 +19,7 @@ const TIMEOUT_MS = 10_000;
 
 /** Has the server accept only TLS; returns the file of its authority. */
 async function demandTls({ sql }: TestPostgres): Promise<string> {
-  const [{ data = "", hba = "" } = {}] = await sql<{ data: string; hba: string }[]>`
+  const [{ data, hba }] = await sql<[{ data: string; hba: string }]>`
     select current_setting('data_directory') as data, current_setting('hba_file') as hba`;
   const { uid, gid } = statSync(data);
   const { ca, cert, key } = createCertificates(data);

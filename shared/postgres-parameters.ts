@@ -5,9 +5,8 @@
 import { readFileSync } from "node:fs";
 import { checkServerIdentity, type PeerCertificate } from "node:tls";
 
-import type postgres from "postgres";
-
-export type PoolOptions = postgres.Options<Record<string, never>>;
+/** How connections are encrypted; nothing if the library's own parameters say so. */
+type Tls = { ssl?: object | "verify-full" };
 
 const POOLER = "pgbouncer";
 const AUTHORITIES = "sslrootcert";
@@ -17,33 +16,18 @@ const MODE = "sslmode";
 export const isPooler = ({ searchParams }: URL): boolean => searchParams.get(POOLER) === "true";
 
 /**
- * Returns the URL with the parameters for the server, and the settings that the others mean. Throws
- * when the file of authorities cannot be read.
+ * Returns the URL with the parameters for the server, and what the others mean for encryption.
+ * Throws when the file of authorities cannot be read.
  */
-export function readParameters(
-  url: URL,
-  hosts: readonly string[],
-  options: PoolOptions,
-): { base: URL; settings: PoolOptions } {
-  const pooler = isPooler(url) ? forPooler(options) : {};
-  const settings = { ...options, ...readTls(url, hosts), ...pooler };
+export function readParameters(url: URL, hosts: readonly string[]): { base: URL; tls: Tls } {
   const base = new URL(url);
   const own = base.searchParams.has(AUTHORITIES) ? [POOLER, AUTHORITIES, MODE] : [POOLER];
-  for (const name of own) base.searchParams.delete(name);
-  return { base, settings };
+  for (const name of own) if (base.searchParams.has(name)) base.searchParams.delete(name);
+  return { base, tls: readTls(url, hosts) };
 }
 
-/**
- * A pooler in transaction mode gives each transaction any of its connections: no statement stays
- * prepared. It rejects settings at the start of a connection, except a name.
- */
-const forPooler = ({ connection }: PoolOptions): PoolOptions => ({
-  prepare: false,
-  connection: { application_name: connection?.application_name ?? "shorthop" },
-});
-
-/** The authorities that the server's certificate is verified with; nothing without `sslrootcert`. */
-function readTls({ searchParams }: URL, hosts: readonly string[]): PoolOptions {
+/** The authorities that verify the server's certificate; nothing without `sslrootcert`. */
+function readTls({ searchParams }: URL, hosts: readonly string[]): Tls {
   const file = searchParams.get(AUTHORITIES);
   if (file === null) return {};
   if (file === "system") return { ssl: "verify-full" };
@@ -55,7 +39,7 @@ function readTls({ searchParams }: URL, hosts: readonly string[]): PoolOptions {
   return { ssl: { ca: readFileSync(file, "utf8"), checkServerIdentity: verify } };
 }
 
-/** Undefined if the certificate is for one of the hosts; the library does not know which is used. */
+/** Undefined if the certificate is for one of the hosts: the library does not say which is used. */
 function findMismatch(hosts: readonly string[], certificate: PeerCertificate): Error | undefined {
   const mismatches = hosts.map((host) => checkServerIdentity(host, certificate));
   return mismatches.includes(undefined) ? undefined : mismatches[0];

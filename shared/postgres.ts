@@ -9,7 +9,7 @@ import postgres from "postgres";
 import * as z from "zod";
 
 import { ConfigError } from "./env.ts";
-import { isPooler, type PoolOptions, readParameters } from "./postgres-parameters.ts";
+import { isPooler, readParameters } from "./postgres-parameters.ts";
 import { withTimeout } from "./timeout.ts";
 
 const DEFAULT_PORT = 5432;
@@ -20,6 +20,8 @@ const PROBE_TIMEOUT_SECONDS = 2;
 const SCHEMES = new Set(["postgres:", "postgresql:"]);
 
 type Host = { host: string; port: number };
+
+type PoolOptions = postgres.Options<Record<string, never>>;
 
 /**
  * Splits the list of hosts: returns the URL of the first host, as a URL can have only one, and all
@@ -82,17 +84,25 @@ export function directUrlOf({ DATABASE_URL, DATABASE_DIRECT_URL }: DatabaseUrls)
 
 type DatabaseUrls = { DATABASE_URL: string; DATABASE_DIRECT_URL?: string | undefined };
 
+/**
+ * A pooler in transaction mode gives each transaction any of its connections: no statement stays
+ * prepared. It rejects settings at the start of a connection, except a name.
+ */
+const forPooler = ({ connection }: PoolOptions): PoolOptions => ({
+  prepare: false,
+  connection: { application_name: connection?.application_name ?? "shorthop" },
+});
+
 /** Creates a pool whose connections go to the primary; they are opened when first needed. */
 export function openPrimary(url: string, options: PoolOptions): postgres.Sql {
   const { base: first, hosts } = hostsOf(url);
-  const { base, settings: own } = readParameters(
-    first,
-    hosts.map(({ host }) => host),
-    options,
-  );
-  const settings = { ...own, target_session_attrs: "primary" as const };
+  const names = hosts.map(({ host }) => host);
+  const { base, tls } = readParameters(first, names);
+  const pooler = isPooler(first) ? forPooler(options) : {};
+  const primary = { target_session_attrs: "primary" as const };
+  const settings: PoolOptions = { ...options, ...tls, ...pooler, ...primary };
   if (hosts.length === 1) return postgres(base.href, settings);
-  const findPrimary = createPrimaryFinder(base, hosts, own.ssl);
+  const findPrimary = createPrimaryFinder(base, hosts, tls);
   // Untyped by the library: a function that returns a connected socket.
   const socket = () => connectTo(findPrimary);
   return postgres(base.href, { ...settings, socket } as PoolOptions);
@@ -105,12 +115,12 @@ export function openPrimary(url: string, options: PoolOptions): postgres.Sql {
 function createPrimaryFinder(
   base: URL,
   hosts: readonly Host[],
-  ssl: PoolOptions["ssl"],
+  tls: PoolOptions,
 ): () => Promise<Host> {
   let search: Promise<Host> | undefined;
   const findPrimary = async (): Promise<Host> => {
     try {
-      return await Promise.any(hosts.map((host) => requirePrimary(base, host, ssl)));
+      return await Promise.any(hosts.map((host) => requirePrimary(base, host, tls)));
     } catch (cause) {
       const errors: unknown[] = cause instanceof AggregateError ? cause.errors : [];
       const rejection = errors.find(isRejection);
@@ -130,15 +140,11 @@ function createPrimaryFinder(
 const isRejection = (error: unknown): boolean =>
   error instanceof postgres.PostgresError && /^(28|3D)/.test(error.code);
 
-async function requirePrimary(
-  base: URL,
-  { host, port }: Host,
-  ssl: PoolOptions["ssl"],
-): Promise<Host> {
+async function requirePrimary(base: URL, { host, port }: Host, tls: PoolOptions): Promise<Host> {
   const sql = postgres(base.href, {
     host,
     port,
-    ...(ssl === undefined ? {} : { ssl }),
+    ...tls,
     max: 1,
     connect_timeout: PROBE_TIMEOUT_SECONDS,
     fetch_types: false,

@@ -63,7 +63,9 @@ export function addGeoipCommand(program: Command, env: Env, files: EnvironmentFi
     .action(() => runAll(["worker"], "geoip-update", (name) => environmentOf(name, env, files)));
 }
 
-/** Brings both schemas up to date; throws when one cannot be. With `quiet`, logs to standard error. */
+/**
+ * Brings both schemas up to date; throws when one cannot be. With `quiet`, logs to standard error.
+ */
 export async function runMigrations(
   env: Env,
   files: EnvironmentFiles,

@@ -96,7 +96,7 @@ test.each([
   [200, 0],
   [503, 1],
 ])("a process that responds with %p is alive: exit code %p", async (status, exitCode) => {
-  await using server = Bun.serve({
+  const server = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,
     fetch: ({ url }) => new Response(null, { status: url.endsWith("/healthz") ? status : 404 }),
@@ -104,6 +104,7 @@ test.each([
   const script = join(import.meta.dir, "shorthop-health");
   const child = Bun.spawn([script, String(server.port)], { stderr: "ignore" });
   expect(await child.exited).toBe(exitCode);
+  await server.stop(true);
 });
 
 test("a process that does not listen is not alive", async () => {

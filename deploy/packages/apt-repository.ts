@@ -29,7 +29,7 @@ export function buildRepository(
   const entries = packages.map((path) => describePackage(path));
   const indexes = ARCHITECTURES.flatMap(({ debian }) => {
     const text = entries
-      .filter((entry) => new RegExp(`^Architecture: (${debian}|all)$`, "m").test(entry))
+      .filter((entry) => entry.split("\n").includes(`Architecture: ${debian}`))
       .join("\n");
     const folder = `${COMPONENT}/binary-${debian}`;
     mkdirSync(join(dir, DIST, folder), { recursive: true });

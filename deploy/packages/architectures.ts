@@ -2,7 +2,8 @@
 import { mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-import lock from "../../package-lock.json" with { type: "json" };
+import * as z from "zod";
+
 import { makeOnce } from "../../shared/make-once.ts";
 import { run } from "./run.ts";
 
@@ -28,13 +29,29 @@ export function findArchitecture(name: string = process.arch): Architecture {
   return found;
 }
 
+const lockSchema = z.object({
+  packages: z.record(
+    z.string(),
+    z.object({ version: z.string(), integrity: z.string() }).partial(),
+  ),
+});
+
+/** The version and the hash of a dependency in the lock file. */
+function readLocked(name: string): { version: string; integrity: string } {
+  const lock = lockSchema.parse(JSON.parse(readFileSync(join(ROOT, "package-lock.json"), "utf8")));
+  const { version, integrity } = lock.packages[`node_modules/${name}`] ?? {};
+  if (version === undefined || integrity === undefined)
+    throw new Error(`package-lock.json does not have ${name}.`);
+  return { version, integrity };
+}
+
 /**
  * The runtime of an architecture: this one, or that of the npm registry, which the lock file has
  * the hash of.
  */
 export async function findRuntime({ name, runtime }: Architecture): Promise<string> {
   if (name === process.arch) return process.execPath;
-  const { version, integrity } = lock.packages[`node_modules/${runtime}`];
+  const { version, integrity } = readLocked(runtime);
   const folder = join(ROOT, ".local/runtimes", `bun-${version}-${name}`);
   await makeOnce(folder, (unfinished) => {
     mkdirSync(unfinished);

@@ -43,6 +43,9 @@ describe.skipIf(!hasDpkg)("the packages", () => {
   });
   afterAll(() => rmSync(dist, { recursive: true }));
 
+  const read = (file = "", field = "Depends") =>
+    run(["dpkg-deb", "--field", file, field], dist).trim();
+
   const list = (): string[] =>
     files.flatMap((file) => run(["dpkg-deb", "--contents", file], dist).trim().split("\n"));
 
@@ -83,8 +86,6 @@ describe.skipIf(!hasDpkg)("the packages", () => {
         run(["sh", "-n", path], dist);
       }
     }
-    const read = (file = "", field = "Depends") =>
-      run(["dpkg-deb", "--field", file, field], dist).trim();
     expect(read(files[1])).toBe("shorthop (>= 1.2.3-4)");
     expect(read(files[0])).toBe("libc6 (>= 2.17)");
     expect(files.map((file) => read(file, "Architecture"))).toEqual(files.map(() => "arm64"));

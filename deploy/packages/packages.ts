@@ -11,7 +11,7 @@ import { run } from "./run.ts";
 
 const MAINTAINER = "Shorthop <packages@shorthop.example>";
 
-/** The C library that the runtime needs, of all architectures; Debian and Ubuntu have later ones. */
+/** The C library that the runtime needs; Debian and Ubuntu have later ones. */
 export const LIBC_MIN = "2.17";
 
 const UNITS = "usr/lib/systemd/system";

@@ -37,6 +37,12 @@ const listSchema = z.array(z.object({ backup: z.string(), proven: z.boolean() })
 
 const programs = findDebianPostgres();
 
+const countLinks = (url: string): Promise<number> =>
+  usePostgres(url, async (sql) => {
+    const [row] = await sql<[{ links: number }]>`select count(*)::int as links from links`;
+    return row.links;
+  });
+
 describe.skipIf(programs === undefined)("backups", () => {
   let postgres: DebianPostgres;
   let stack: Stack;
@@ -94,12 +100,6 @@ describe.skipIf(programs === undefined)("backups", () => {
     expect([code, stderr.includes("failed")], stderr).toEqual([0, false]);
     return JSON.parse(stdout);
   }
-
-  const countLinks = (url: string): Promise<number> =>
-    usePostgres(url, async (sql) => {
-      const [row] = await sql<[{ links: number }]>`select count(*)::int as links from links`;
-      return row.links;
-    });
 
   const createEmptyDatabase = (name: string) =>
     usePostgres(postgres.url, (sql) => sql`create database ${sql(name)}`.then(() => undefined));

@@ -166,11 +166,6 @@ async function expectSameFromDump(stack: Stack): Promise<void> {
 
   // A month that is over is written again only for clicks that came late; what retention deletes
   // stays in its file.
-  const asOver = (months: readonly ClicksMonth[]) =>
-    months.map((month) => ({
-      ...month,
-      made_at: new Date(Date.now() + 40 * DAY_MS).toISOString(),
-    }));
   const over = asOver(second);
   expect(await dump("third", over)).toEqual(over);
   await clickhouse.command({ query: "INSERT INTO clicks SELECT * FROM clicks LIMIT 2" });
@@ -178,7 +173,8 @@ async function expectSameFromDump(stack: Stack): Promise<void> {
   expect(late).toMatchObject([{ clicks: 14 }]);
   await clickhouse.command({ query: "TRUNCATE TABLE clicks" });
   await clickhouse.command({ query: "INSERT INTO clicks (ts) VALUES (now())" });
-  expect(await dump("fifth", asOver(late))).toEqual(asOver(late));
+  const lateOver = asOver(late);
+  expect(await dump("fifth", lateOver)).toEqual(lateOver);
   expect(await drillClicks(clickhouse, storage, late)).toBe(14);
 
   // As versions up to 0.2.0 left it, with clicks that retention has deleted since.
@@ -194,6 +190,13 @@ async function expectSameFromDump(stack: Stack): Promise<void> {
   expect(drillClicks(clickhouse, storage, adopted)).rejects.toThrow();
   await clickhouse.close();
 }
+
+/** Months as files that were written long after their end. */
+const asOver = (months: readonly ClicksMonth[]) =>
+  months.map((month) => ({
+    ...month,
+    made_at: new Date(Date.now() + 40 * DAY_MS).toISOString(),
+  }));
 
 const nowSeconds = () => Math.floor(Date.now() / 1_000);
 

@@ -1,6 +1,6 @@
 /**
- * PostgreSQL of the machine, with its client programs: that of npm has none, and `pg_dump` refuses a
- * server that is later than itself.
+ * PostgreSQL of the machine, with its client programs: that of npm has none, and `pg_dump` refuses
+ * a server that is later than itself.
  */
 import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

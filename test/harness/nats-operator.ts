@@ -29,8 +29,17 @@ const { createOperator, createAccount, createUser }: Keys = nkeys;
 
 const UNLIMITED = Object.fromEntries(
   [
-    ...["subs", "data", "payload", "imports", "exports", "conn", "leaf"],
-    ...["mem_storage", "disk_storage", "streams", "consumer"],
+    "subs",
+    "data",
+    "payload",
+    "imports",
+    "exports",
+    "conn",
+    "leaf",
+    "mem_storage",
+    "disk_storage",
+    "streams",
+    "consumer",
   ].map((name) => [name, -1]),
 );
 
@@ -76,8 +85,6 @@ tls { cert_file: "${cert}", key_file: "${key}" }
     const jwt = signJwt(account, user, name, { type: "user", subs: -1, data: -1, payload: -1 });
     const file = join(users, `${name}.creds`);
     const seed = new TextDecoder().decode(user.getSeed());
-    const part = (kind: string, value: string) =>
-      `-----BEGIN ${kind}-----\n${value}\n------END ${kind}------\n\n`;
     writeFileSync(file, part("NATS USER JWT", jwt) + part("USER NKEY SEED", seed), { mode: 0o600 });
     return file;
   }
@@ -99,6 +106,12 @@ tls { cert_file: "${cert}", key_file: "${key}" }
   };
 }
 
+/** A part of a credentials file. */
+const part = (kind: string, value: string): string =>
+  `-----BEGIN ${kind}-----\n${value}\n------END ${kind}------\n\n`;
+
+const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
+
 /** A JWT as nats-server reads it: https://docs.nats.io (JWTs and Privacy). */
 function signJwt(
   issuer: KeyPair,
@@ -106,7 +119,6 @@ function signJwt(
   name: string,
   nats: Record<string, unknown>,
 ): string {
-  const encode = (part: unknown) => Buffer.from(JSON.stringify(part)).toString("base64url");
   const claims = {
     jti: crypto.randomUUID(),
     iat: Math.floor(Date.now() / 1_000),

@@ -1,6 +1,6 @@
 /**
- * `shorthop backup`, `backup drill`, `backup list` and `restore`: all that an empty machine needs, in
- * a directory or in an S3-compatible store, and the proof that it can be restored.
+ * `shorthop backup`, `backup drill`, `backup list` and `restore`: all that an empty machine needs,
+ * in a directory or in an S3-compatible store, and the proof that it can be restored.
  */
 import { existsSync } from "node:fs";
 

@@ -1,6 +1,6 @@
 /**
- * The manifest of a backup says what belongs to it, and is written last: without one, a folder is no
- * backup. A drill adds a proof beside it.
+ * The manifest of a backup says what belongs to it, and is written last: without one, a folder is
+ * no backup. A drill adds a proof beside it.
  */
 import * as z from "zod";
 

@@ -58,10 +58,11 @@ function openDirectory(dir: string): Storage {
       await mkdir(dirname(path), { recursive: true, mode: 0o700 });
       const digest = createDigest();
       try {
-        const file = createWriteStream(unfinished, { mode: 0o600, flush: true });
-        await pipeline(digest.pass(content), file);
+        await pipeline(digest.pass(content), createWriteStream(unfinished, { mode: 0o600 }));
+        await sync(unfinished);
         await rename(unfinished, path);
-        await syncFolder(dirname(path));
+        // Else the machine may lose the name of a file whose content it has.
+        await sync(dirname(path));
       } finally {
         await rm(unfinished, { force: true });
       }
@@ -72,9 +73,9 @@ function openDirectory(dir: string): Storage {
   };
 }
 
-/** Else the machine may lose the name of a file whose content it has. */
-async function syncFolder(dir: string): Promise<void> {
-  const handle = await open(dir);
+/** Has the disk store a file or a folder. */
+async function sync(path: string): Promise<void> {
+  const handle = await open(path);
   try {
     await handle.sync();
   } finally {

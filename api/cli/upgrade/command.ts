@@ -8,6 +8,7 @@ import { usePostgres } from "../../postgres.ts";
 import { findSource } from "../endpoints.ts";
 import type { EnvironmentFiles } from "../environment-files.ts";
 import { waitUntilReady } from "./services.ts";
+import { runGrants } from "./sql.ts";
 import { upgrade } from "./steps.ts";
 import { hostSystem } from "./system.ts";
 
@@ -43,13 +44,7 @@ async function grantPrivileges(env: Env): Promise<void> {
   const { url, variables } = await findSource(env, "DATABASE_URL");
   const direct = variables["DATABASE_DIRECT_URL"] || undefined;
   const statements = readFileSync(GRANTS, "utf8").replaceAll(/^\\.*$/gm, "");
-  await usePostgres(
-    directUrlOf({ DATABASE_URL: url, DATABASE_DIRECT_URL: direct }),
-    async (sql) => {
-      const roles =
-        await sql`select from pg_roles where rolname in ('shorthop_api', 'shorthop_worker')`;
-      // An installation may have users of its own.
-      if (roles.length === 2) await sql.unsafe(statements).simple();
-    },
+  await usePostgres(directUrlOf({ DATABASE_URL: url, DATABASE_DIRECT_URL: direct }), (sql) =>
+    runGrants(sql, statements),
   );
 }

@@ -5,6 +5,7 @@ import {
   lstatSync,
   mkdirSync,
   readdirSync,
+  readFileSync,
   rmSync,
   writeFileSync,
 } from "node:fs";
@@ -21,8 +22,8 @@ export type Package = { name: string; version: string; path: string };
 export type Release = { version: string; base: Package; others: Package[] };
 
 /**
- * Reads the packages of a release. Throws unless they are one version, for this machine, and include
- * every package that is installed.
+ * Reads the packages of a release. Throws unless they are one version, for this machine, and
+ * include every package that is installed.
  */
 export async function readRelease(system: System, files: readonly string[]): Promise<Release> {
   const architecture = (await system.read(["dpkg", "--print-architecture"])).trim();
@@ -112,6 +113,7 @@ export async function savePackages(
     writeFileSync(join(control, "control"), toControl(status));
     for (const script of SCRIPTS.filter((one) => existsSync(join(DPKG_INFO, `${name}.${one}`))))
       cpSync(join(DPKG_INFO, `${name}.${script}`), join(control, script));
+    keepConffiles(root);
     const path = join(dir, `${name}_${version}.deb`);
     await system.read(["dpkg-deb", "--root-owner-group", "-Zgzip", "-z1", "--build", root, path]);
     rmSync(root, { recursive: true });
@@ -120,9 +122,17 @@ export async function savePackages(
   return saved;
 }
 
+/** Keeps only those that exist: an operator may have deleted one. */
+function keepConffiles(root: string): void {
+  const path = join(root, "DEBIAN/conffiles");
+  if (!existsSync(path)) return;
+  const listed = readFileSync(path, "utf8").split("\n");
+  const present = listed.filter((line) => line !== "" && existsSync(join(root, line)));
+  writeFileSync(path, present.map((line) => `${line}\n`).join(""));
+}
+
 function copyEntry(from: string, to: string): void {
   const entry = lstatSync(from, { throwIfNoEntry: false });
-  // An operator may have deleted a file of the configuration.
   if (entry === undefined) return;
   if (entry.isDirectory()) mkdirSync(to, { recursive: true, mode: entry.mode & 0o7777 });
   else {

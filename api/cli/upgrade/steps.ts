@@ -1,7 +1,7 @@
 /**
- * The steps of an upgrade, in the order of docs/operations.md: running processes are replaced one by
- * one, so that no redirect fails. If the new ones do not become ready, the programs are put back;
- * the schemas stay, as the version before runs on them.
+ * The steps of an upgrade, in the order of docs/operations.md: running processes are replaced one
+ * by one, so that no redirect fails. If the new ones do not become ready, the programs are put
+ * back; the schemas stay, as the version before runs on them.
  */
 import { existsSync } from "node:fs";
 
@@ -46,7 +46,7 @@ export async function upgrade(files: readonly string[], deps: UpgradeDeps): Prom
     ]);
   const release = await readRelease(system, files);
   const installed = await listInstalled(system);
-  const [before] = installed.filter(({ name }) => name === release.base.name);
+  const before = installed.find(({ name }) => name === release.base.name);
   await requireLater(system, before?.version ?? "", release.version);
   const units = await listRunning(system);
   say(`From ${before?.version} to ${release.version}; running: ${units.join(", ") || "nothing"}.`);

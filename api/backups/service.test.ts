@@ -1,10 +1,10 @@
 /** Goal: a backup that is missing, old or unproven is named. */
 import { expect, test } from "bun:test";
 
-import { DAY_MS } from "../shared/durations.ts";
-import { startPostgres } from "../test/harness/postgres.ts";
-import { describeBackups, readBackupTimes } from "./backups.ts";
-import { recordBackup } from "./cli/backup/sql.ts";
+import { DAY_MS } from "../../shared/durations.ts";
+import { startPostgres } from "../../test/harness/postgres.ts";
+import { recordBackup } from "../cli/backup/sql.ts";
+import { describeBackups, readBackups } from "./service.ts";
 
 const NOW = Date.UTC(2027, 0, 31);
 const ago = (days: number) => NOW - days * DAY_MS;
@@ -22,10 +22,10 @@ test.each([
 test("the newest of all places counts, and a drill does not change when a backup was made", async () => {
   await using postgres = await startPostgres();
   const { sql } = postgres;
-  expect(await readBackupTimes(sql)).toEqual({ madeAt: undefined, provenAt: undefined });
+  expect(await readBackups(sql)).toEqual({ madeAt: undefined, provenAt: undefined });
   await recordBackup(sql, "/var/backups/shorthop", { madeAt: new Date(ago(2)) });
   await recordBackup(sql, "s3://bucket", { madeAt: new Date(ago(3)) });
   await recordBackup(sql, "s3://bucket", { provenAt: new Date(ago(3)) });
   await recordBackup(sql, "s3://bucket", { madeAt: new Date(ago(1)) });
-  expect(await readBackupTimes(sql)).toEqual({ madeAt: ago(1), provenAt: ago(3) });
+  expect(await readBackups(sql)).toEqual({ madeAt: ago(1), provenAt: ago(3) });
 });
