@@ -41,6 +41,8 @@ The stores are those of the environment (DATABASE_URL, NATS_URL, CLICKHOUSE_URL)
 /etc/shorthop (SHORTHOP_CONFIG_DIR). Exit codes: 0 success, 1 failure, 2 wrong usage.`,
     )
     .showHelpAfterError()
+    // A command with commands of its own must not take their options.
+    .enablePositionalOptions()
     .exitOverride()
     .configureOutput(output);
   const withDatabase = createWithDatabase(env);

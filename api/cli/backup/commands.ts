@@ -50,7 +50,6 @@ export function addBackupCommands(program: Command, deps: BackupDeps): void {
 function addCreate(program: Command, deps: BackupDeps): Command {
   return program
     .command("backup")
-    .enablePositionalOptions()
     .description(
       "Back up PostgreSQL, the months of clicks that have changed, and the configuration, as the users of migrate.env. " +
         "shorthop-backup.timer does so every night",

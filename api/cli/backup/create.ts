@@ -86,7 +86,7 @@ export async function deleteOldBackups(
 const rank = (file: string): number => (file.endsWith("/manifest.json") ? 0 : 1);
 
 /** A file of clicks, and the time of the backup that wrote it. */
-const CLICKS_FILE = /^clicks\/\d{6}_(\d{4}-\d\d-\d\dT[\d-]+Z)\.tsv\.gz$/;
+const CLICKS_FILE = /^clicks\/\d{6}_(\d{4}-\d\d-\d\dT[\d.-]+Z)\.tsv\.gz$/;
 
 async function deleteUnusedClicks(storage: Storage, now: number): Promise<void> {
   const files = await storage.list();

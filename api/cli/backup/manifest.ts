@@ -14,7 +14,7 @@ const MANIFEST_BYTES_MAX = 4 * 1024 ** 2;
 const MANIFEST = "manifest.json";
 const PROOF = "proof.json";
 
-const BACKUP_NAME = /^(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ)\//;
+const BACKUP_NAME = /^(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z)\//;
 
 /** The name of a file within the storage: never above it. */
 const fileName = z.string().regex(/^(?!.*\.\.)[\w-][\w./-]*$/);
@@ -53,8 +53,7 @@ export type ClicksMonth = z.output<typeof clicksMonth>;
 export type Backup = { name: string; manifest: Manifest };
 
 /** The name of a backup that is made now; names are in the order of their times. */
-export const nameOf = (now: Date): string =>
-  `${now.toISOString().slice(0, 19).replaceAll(":", "-")}Z`;
+export const nameOf = (now: Date): string => now.toISOString().replaceAll(":", "-");
 
 /** The names of whole backups, the oldest first. */
 export const listBackups = (files: readonly string[]): string[] => namesWith(files, MANIFEST);
