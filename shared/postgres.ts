@@ -90,6 +90,9 @@ type DatabaseUrls = { DATABASE_URL: string; DATABASE_DIRECT_URL?: string | undef
  */
 const forPooler = ({ connection }: PoolOptions): PoolOptions => ({
   prepare: false,
+  // A statement is described before it is sent again with its parameters. If it is described right
+  // behind another statement, the pooler takes the end of that one for the end of both.
+  max_pipeline: 0,
   connection: { application_name: connection?.application_name ?? "shorthop" },
 });
 

@@ -19,6 +19,12 @@ const TIMEOUT_MS = 20_000;
 /** More at a time than the pooler has connections, several times over. */
 const AT_ONCE = 60;
 
+const UNLIMITED = {
+  minute: 100_000,
+  burst: 100_000,
+  endpoints: { "POST /v1/links": 100_000 },
+};
+
 const skipped = (await findPgbouncer()) === undefined;
 
 describe.skipIf(skipped)("behind a pooler", () => {
@@ -35,7 +41,7 @@ describe.skipIf(skipped)("behind a pooler", () => {
 
   test("links are made, found, changed and followed by more requests at once than it has connections", async () => {
     const { api_url: baseUrl, short_url } = stack.info();
-    const { key } = await createAccount(stack, "enterprise");
+    const { key } = await createAccount(stack, "enterprise", UNLIMITED);
     const client = createClient({ baseUrl, apiKey: key });
     const url = "https://example.com/pooled";
     const one = (i: number) =>

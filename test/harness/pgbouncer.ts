@@ -13,8 +13,8 @@ const START_TIMEOUT_MS = 10_000;
 /** The program and the libraries that a machine may lack. */
 const PACKAGES = ["pgbouncer", "libevent-2.1-7", "libc-ares2"];
 
-/** Fewer than any pool of ours has, so that connections of the server are shared. */
-const SERVER_CONNECTIONS = 3;
+/** Fewer than an API process opens to it, so that connections of the server are shared. */
+const SERVER_CONNECTIONS = 8;
 
 /** More than all processes of a stack have. */
 const CLIENTS_MAX = 1_000;
