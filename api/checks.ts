@@ -7,7 +7,6 @@ import { CLICKS_STREAM } from "../shared/contracts/streams.ts";
 import { requireGrants } from "../shared/grants-check.ts";
 import { type ImagesPlace, openImages } from "../shared/links-store/images.ts";
 import { probeNats } from "../shared/nats.ts";
-import { isPooled } from "../shared/postgres.ts";
 import type { Check, Checks } from "../shared/preflight.ts";
 import { checkRunning } from "../shared/running-checks.ts";
 import { checkStreams } from "../shared/stream-checks.ts";
@@ -19,7 +18,6 @@ import { describeAge } from "./links/republish/image-job.ts";
 import { schemaState } from "./migrations/applied.ts";
 import {
   findExcessPrivilege,
-  hasStatementTimeout,
   readTime,
   requireOwnership,
   requirePrivileges,
@@ -60,7 +58,6 @@ export const checks: Checks<Config> = {
   }) => [
     checkSchema(DATABASE_URL),
     checkExcess(DATABASE_URL),
-    ...checkPooler(DATABASE_URL),
     checkFeed(DATABASE_URL),
     checkBackups(DATABASE_URL),
     ...checkStreams({
@@ -167,25 +164,6 @@ const checkExcess = (url: string): Check => ({
     return { status: "warning", detail, mend };
   },
 });
-
-/** Through a pooler the API cannot bound its statements: the role has to. */
-const checkPooler = (url: string): Check[] =>
-  isPooled(url)
-    ? [
-        {
-          name: "statements through the pooler",
-          mend: "Mend DATABASE_URL first.",
-          async run() {
-            if (await usePostgres(url, hasStatementTimeout)) return undefined;
-            return {
-              status: "warning",
-              detail: "a statement may take any time",
-              mend: "As a superuser: alter role shorthop_api set statement_timeout = '5s'; then reconnect the pooler.",
-            };
-          },
-        },
-      ]
-    : [];
 
 /** Runs `work` with a function that runs a statement and returns its output as text. */
 async function withClickHouse<T>(

@@ -39,8 +39,6 @@ const variables = z.object({
   /** The number of this process among the API processes of its host, which share their ports. */
   INSTANCE: envInstance(),
   DATABASE_URL: envPostgresUrl,
-  /** The database past a pooler, for `migrate`. */
-  DATABASE_DIRECT_URL: envPostgresUrl.optional(),
   DATABASE_CONNECTIONS_MAX: envInteger(20, 1, 1_000),
   NATS_URL: envNatsUrl,
   ...natsFileVariables,
@@ -93,8 +91,4 @@ export const configSchema = variables.refine(
 export type Config = z.output<typeof configSchema>;
 
 /** The configuration of `migrate`. */
-export const migrateConfigSchema = variables.pick({
-  LOG_LEVEL: true,
-  DATABASE_URL: true,
-  DATABASE_DIRECT_URL: true,
-});
+export const migrateConfigSchema = variables.pick({ LOG_LEVEL: true, DATABASE_URL: true });

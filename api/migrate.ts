@@ -3,15 +3,14 @@ import type { DestinationStream } from "pino";
 
 import { loadConfig } from "../shared/env.ts";
 import { createLog } from "../shared/log.ts";
-import { directUrlOf } from "../shared/postgres.ts";
 import { migrateConfigSchema } from "./config.ts";
 import { createDatabaseIfMissing } from "./migrations/create-database.ts";
 import { migratePostgres } from "./migrations/migrate.ts";
 import { usePostgres } from "./postgres.ts";
 
 /**
- * Creates the database of `DATABASE_URL` if it is missing, and applies pending migrations, past a
- * pooler: they hold a lock of their session. Logs to standard output, or to `output`.
+ * Creates the database of `DATABASE_URL` if it is missing, and applies pending migrations. Logs to
+ * standard output, or to `output`.
  */
 export async function migrate(
   env: Record<string, string | undefined>,
@@ -19,7 +18,6 @@ export async function migrate(
 ): Promise<void> {
   const config = loadConfig(migrateConfigSchema, env);
   const log = createLog("api", config.LOG_LEVEL, output);
-  const url = directUrlOf(config);
-  await createDatabaseIfMissing(url, log);
-  await usePostgres(url, (sql) => migratePostgres(sql, log));
+  await createDatabaseIfMissing(config.DATABASE_URL, log);
+  await usePostgres(config.DATABASE_URL, (sql) => migratePostgres(sql, log));
 }

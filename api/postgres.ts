@@ -28,10 +28,7 @@ export type PostgresTimeouts = {
   statementTimeoutMs?: number;
 };
 
-/**
- * Creates a pool of at most `connectionsMax` connections, which are opened when first needed.
- * Through a pooler, the timeout of statements is that of the role (deploy/postgres/roles.sql).
- */
+/** Creates a pool of at most `connectionsMax` connections, which are opened when first needed. */
 export const openPostgres = (
   url: string,
   connectionsMax: number,
@@ -121,13 +118,6 @@ export async function requireOwnership(sql: Sql): Promise<void> {
                       where relname = 'schema_migrations' and relnamespace = 'public'::regnamespace),
                     has_schema_privilege('public', 'CREATE')) as permitted`;
   if (!row.permitted) throw new Error(`the role ${row.role} does not own the tables`);
-}
-
-/** Whether the server ends statements that take too long. */
-export async function hasStatementTimeout(sql: Sql): Promise<boolean> {
-  const [row] = await sql<[{ timeout: string }]>`
-    select current_setting('statement_timeout') as timeout`;
-  return row.timeout !== "0";
 }
 
 /** The server's time in milliseconds since the epoch. */

@@ -1,19 +1,16 @@
 /**
- * Goal: a server that demands TLS of a private authority can be used, and no other is taken for it;
- * a pooler in transaction mode as well.
+ * Goal: a server that demands TLS of a private authority can be used, and no other is taken for it.
  */
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { chmodSync, chownSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { createCertificates } from "../test/harness/certificates.ts";
 import { eventually } from "../test/harness/eventually.ts";
-import { findPgbouncer, startPgbouncer } from "../test/harness/pgbouncer.ts";
 import { startPostgres, type TestPostgres } from "../test/harness/postgres.ts";
 import { startTcpProxy } from "../test/harness/tcp-proxy.ts";
-import { ConfigError } from "./env.ts";
-import { directUrlOf, isPooled, openPrimary } from "./postgres.ts";
+import { openPrimary } from "./postgres.ts";
 
 const TIMEOUT_MS = 10_000;
 
@@ -75,44 +72,4 @@ test("a certificate is verified by the authorities of sslrootcert, and for the h
   const both = postgres.url.replace(hosts, `${hosts},${hosts}`);
   expect(await isEncrypted(parameters(`sslrootcert=${ca}`, both))).toBe(true);
   proxy.stop();
-});
-
-const pgbouncer = await findPgbouncer();
-
-describe.skipIf(pgbouncer === undefined)("a pooler in transaction mode", () => {
-  test("runs transactions and repeated statements on any of its connections", async () => {
-    if (pgbouncer === undefined) return;
-    await using postgres = await startPostgres();
-    await using pooler = await startPgbouncer(pgbouncer, postgres.url);
-    const url = pooler.pooled(postgres.url);
-    const sql = openPrimary(url, {
-      max: 20,
-      connection: { application_name: "test", statement_timeout: 5_000 },
-    });
-    const transactions = Array.from({ length: 200 }, (_, i) =>
-      sql.begin(async (transaction) => {
-        const [row] = await transaction<{ pid: number; n: number }[]>`
-          select pg_backend_pid() as pid, ${i}::int as n`;
-        await transaction`select pg_sleep(0.002)`;
-        const [same] = await transaction<{ pid: number }[]>`select pg_backend_pid() as pid`;
-        expect([same?.pid, row?.n]).toEqual([row?.pid, i]);
-        return row?.pid;
-      }),
-    );
-    const pids = new Set(await Promise.all(transactions));
-    expect(pids.size).toBeGreaterThan(1);
-    expect(pids.size).toBeLessThan(20);
-    await sql.end();
-  });
-});
-
-test("what needs a session of its own is rejected without a URL past the pooler", () => {
-  const [direct, pooled] = ["postgres://u:p@db/s", "postgres://u:p@pool:6432/s?pgbouncer=true"];
-  expect([isPooled(direct), isPooled(pooled)]).toEqual([false, true]);
-  expect(directUrlOf({ DATABASE_URL: direct })).toBe(direct);
-  expect(directUrlOf({ DATABASE_URL: pooled, DATABASE_DIRECT_URL: direct })).toBe(direct);
-  expect(() => directUrlOf({ DATABASE_URL: pooled })).toThrow(ConfigError);
-  expect(() => directUrlOf({ DATABASE_URL: pooled, DATABASE_DIRECT_URL: pooled })).toThrow(
-    "DATABASE_DIRECT_URL: must lead past the pooler",
-  );
 });

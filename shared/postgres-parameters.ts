@@ -1,6 +1,6 @@
 /**
  * Parameters of a PostgreSQL URL that are for the client and not for the server: `sslrootcert` and
- * `sslmode` as in libpq, and `pgbouncer=true` as in other clients.
+ * `sslmode`, as in libpq.
  */
 import { readFileSync } from "node:fs";
 import { checkServerIdentity, type PeerCertificate } from "node:tls";
@@ -8,12 +8,8 @@ import { checkServerIdentity, type PeerCertificate } from "node:tls";
 /** How connections are encrypted; nothing if the library's own parameters say so. */
 type Tls = { ssl?: object | "verify-full" };
 
-const POOLER = "pgbouncer";
 const AUTHORITIES = "sslrootcert";
 const MODE = "sslmode";
-
-/** Whether the URL leads to a pooler in transaction mode. */
-export const isPooler = ({ searchParams }: URL): boolean => searchParams.get(POOLER) === "true";
 
 /**
  * Returns the URL with the parameters for the server, and what the others mean for encryption.
@@ -21,8 +17,8 @@ export const isPooler = ({ searchParams }: URL): boolean => searchParams.get(POO
  */
 export function readParameters(url: URL, hosts: readonly string[]): { base: URL; tls: Tls } {
   const base = new URL(url);
-  const own = base.searchParams.has(AUTHORITIES) ? [POOLER, AUTHORITIES, MODE] : [POOLER];
-  for (const name of own) if (base.searchParams.has(name)) base.searchParams.delete(name);
+  if (base.searchParams.has(AUTHORITIES))
+    for (const name of [AUTHORITIES, MODE]) base.searchParams.delete(name);
   return { base, tls: readTls(url, hosts) };
 }
 

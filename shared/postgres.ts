@@ -8,8 +8,7 @@ import { Socket } from "node:net";
 import postgres from "postgres";
 import * as z from "zod";
 
-import { ConfigError } from "./env.ts";
-import { isPooler, readParameters } from "./postgres-parameters.ts";
+import { readParameters } from "./postgres-parameters.ts";
 import { withTimeout } from "./timeout.ts";
 
 const DEFAULT_PORT = 5432;
@@ -67,43 +66,13 @@ export function withDatabase(url: string, database: string): string {
 export const databaseOf = (url: string): string =>
   decodeURIComponent(hostsOf(url).base.pathname.slice(1));
 
-/** Whether the URL leads to a pooler: it has `pgbouncer=true`. */
-export const isPooled = (url: string): boolean => isPooler(hostsOf(url).base);
-
-/**
- * The URL of a database past its pooler, for what needs a session of its own. Throws when there is
- * none.
- */
-export function directUrlOf({ DATABASE_URL, DATABASE_DIRECT_URL }: DatabaseUrls): string {
-  const url = DATABASE_DIRECT_URL ?? DATABASE_URL;
-  if (!isPooled(url)) return url;
-  throw new ConfigError(
-    "The configuration is not valid:\n  DATABASE_DIRECT_URL: must lead past the pooler of DATABASE_URL",
-  );
-}
-
-type DatabaseUrls = { DATABASE_URL: string; DATABASE_DIRECT_URL?: string | undefined };
-
-/**
- * A pooler in transaction mode gives each transaction any of its connections: no statement stays
- * prepared. It rejects settings at the start of a connection, except a name.
- */
-const forPooler = ({ connection }: PoolOptions): PoolOptions => ({
-  prepare: false,
-  // A statement is described before it is sent again with its parameters. If it is described right
-  // behind another statement, the pooler takes the end of that one for the end of both.
-  max_pipeline: 0,
-  connection: { application_name: connection?.application_name ?? "shorthop" },
-});
-
 /** Creates a pool whose connections go to the primary; they are opened when first needed. */
 export function openPrimary(url: string, options: PoolOptions): postgres.Sql {
   const { base: first, hosts } = hostsOf(url);
   const names = hosts.map(({ host }) => host);
   const { base, tls } = readParameters(first, names);
-  const pooler = isPooler(first) ? forPooler(options) : {};
   const primary = { target_session_attrs: "primary" as const };
-  const settings: PoolOptions = { ...options, ...tls, ...pooler, ...primary };
+  const settings: PoolOptions = { ...options, ...tls, ...primary };
   if (hosts.length === 1) return postgres(base.href, settings);
   const findPrimary = createPrimaryFinder(base, hosts, tls);
   // Untyped by the library: a function that returns a connected socket.

@@ -12,8 +12,6 @@ select format('create role %I login', name)
 alter role shorthop password :'owner_password';
 alter role shorthop_api password :'api_password';
 alter role shorthop_worker password :'worker_password';
--- Through a pooler, the API cannot set it itself (api/postgres.ts).
-alter role shorthop_api set statement_timeout = '5s';
 
 select 'create database shorthop owner shorthop'
  where not exists (select from pg_database where datname = 'shorthop') \gexec

@@ -10,7 +10,6 @@ import { findNatsServer } from "../../deploy/local/nats.ts";
 import { removeInstallation } from "../../deploy/local/postgres-installation.ts";
 import { eventually } from "./eventually.ts";
 import { findExecutable } from "./executable.ts";
-import { type PooledPostgres, startPooledPostgres } from "./pooled-postgres.ts";
 import { copyTemplate, type MakeDataDir } from "./stack-template.ts";
 import { noteStart } from "./start-times.ts";
 import { createTemporaryDir } from "./templates.ts";
@@ -134,10 +133,8 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
   const { empty = false, root = PROJECT_DIR } = options;
   const isPrepared = !empty && root === PROJECT_DIR;
   if (isPrepared && !existsSync(dataDir)) await copyTemplate(dataDir, makeDataDir);
-  const pooled = isPrepared ? await startPooler(options.env) : undefined;
   const env = {
     ...(isPrepared ? { SHORTHOP_EXECUTABLE: await findExecutable() } : {}),
-    ...pooled?.env,
     ...options.env,
   };
   const path = join(dataDir, "stack.json");
@@ -164,16 +161,9 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
     stop,
     async [Symbol.asyncDispose]() {
       await stop();
-      await pooled?.[Symbol.asyncDispose]();
       if (options.dataDir === undefined) removeDataDir(dataDir);
     },
   };
-}
-
-/** With `SHORTHOP_TEST_POOLER`, stacks have a PostgreSQL behind a pooler, unless a test has one. */
-async function startPooler(env: Record<string, string> = {}): Promise<PooledPostgres | undefined> {
-  const isWanted = process.env["SHORTHOP_TEST_POOLER"] !== undefined;
-  return isWanted && env["DATABASE_URL"] === undefined ? await startPooledPostgres() : undefined;
 }
 
 /** A running stack, of a project folder; disposing does not stop it. */

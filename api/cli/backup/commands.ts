@@ -8,12 +8,11 @@ import { type Command, InvalidArgumentError } from "commander";
 import * as z from "zod";
 
 import { loadConfig } from "../../../shared/env.ts";
-import { directUrlOf } from "../../../shared/postgres.ts";
 import { s3Variables } from "../../../shared/s3.ts";
 import { usePostgres } from "../../postgres.ts";
 import { parseCount } from "../arguments.ts";
 import { print, printList, type WithClickHouse } from "../context.ts";
-import { findSource } from "../endpoints.ts";
+import { findUrl } from "../endpoints.ts";
 import { configDirOf, type EnvironmentFiles } from "../environment-files.ts";
 import { runMigrations } from "../processes.ts";
 import { unpackConfiguration } from "./configuration.ts";
@@ -198,12 +197,11 @@ function openPlace(env: Env, place: string | undefined): Storage {
   return openStorage(place ?? BACKUP_PLACE, s3);
 }
 
-/** The database of `migrate.env`, past its pooler: pg_dump has settings of its session. */
-async function findDatabase(env: Env): Promise<Database> {
-  const { url, variables } = await findSource(env, "DATABASE_URL");
-  const direct = variables["DATABASE_DIRECT_URL"] || undefined;
-  return { url: directUrlOf({ DATABASE_URL: url, DATABASE_DIRECT_URL: direct }), env };
-}
+/** The database of `migrate.env`. */
+const findDatabase = async (env: Env): Promise<Database> => ({
+  url: await findUrl(env, "DATABASE_URL"),
+  env,
+});
 
 /** Runs `work` with ClickHouse, or without it. */
 async function withClicks<T>(

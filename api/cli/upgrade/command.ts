@@ -3,9 +3,8 @@ import { readFileSync } from "node:fs";
 
 import type { Command } from "commander";
 
-import { directUrlOf } from "../../../shared/postgres.ts";
 import { usePostgres } from "../../postgres.ts";
-import { findSource } from "../endpoints.ts";
+import { findUrl } from "../endpoints.ts";
 import type { EnvironmentFiles } from "../environment-files.ts";
 import { waitUntilReady } from "./services.ts";
 import { runGrants } from "./sql.ts";
@@ -41,10 +40,6 @@ export function addUpgradeCommand(program: Command, ownerEnv: Env, files: Enviro
 
 /** Runs `grants.sql` of the new version as the owner; its lines that begin with `\` are psql's. */
 async function grantPrivileges(env: Env): Promise<void> {
-  const { url, variables } = await findSource(env, "DATABASE_URL");
-  const direct = variables["DATABASE_DIRECT_URL"] || undefined;
   const statements = readFileSync(GRANTS, "utf8").replaceAll(/^\\.*$/gm, "");
-  await usePostgres(directUrlOf({ DATABASE_URL: url, DATABASE_DIRECT_URL: direct }), (sql) =>
-    runGrants(sql, statements),
-  );
+  await usePostgres(await findUrl(env, "DATABASE_URL"), (sql) => runGrants(sql, statements));
 }
