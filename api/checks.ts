@@ -10,6 +10,7 @@ import { probeNats } from "../shared/nats.ts";
 import type { Check, Checks } from "../shared/preflight.ts";
 import { checkRunning } from "../shared/running-checks.ts";
 import { checkStreams } from "../shared/stream-checks.ts";
+import { describeBackups, readBackups } from "./backups/service.ts";
 import { openClickHouse } from "./clickhouse.ts";
 import { type configSchema, METRICS_PORTS, type migrateConfigSchema } from "./config.ts";
 import { findIncompleteness } from "./feed/incompleteness.ts";
@@ -29,7 +30,7 @@ type Config = z.output<typeof configSchema>;
 const GRANTS = ["SELECT"];
 
 export const checks: Checks<Config> = {
-  required: ({ DATABASE_URL, NATS_URL, CLICKHOUSE_URL }) => [
+  required: ({ DATABASE_URL, NATS_URL, CLICKHOUSE_URL, ...config }) => [
     {
       name: "DATABASE_URL",
       mend: "If there was a database, mount its disk or restore it. A new one: run shorthop migrate, and then postgres/grants.sql; users are those of postgres/roles.sql.",
@@ -38,7 +39,7 @@ export const checks: Checks<Config> = {
     {
       name: "NATS_URL",
       mend: "Start NATS with JetStream and the users of nats/users.conf.",
-      run: probeNats(NATS_URL),
+      run: probeNats(NATS_URL, config),
     },
     {
       name: "CLICKHOUSE_URL",
@@ -58,8 +59,10 @@ export const checks: Checks<Config> = {
     checkSchema(DATABASE_URL),
     checkExcess(DATABASE_URL),
     checkFeed(DATABASE_URL),
+    checkBackups(DATABASE_URL),
     ...checkStreams({
       url: NATS_URL,
+      files: config,
       streams: streamsOf(LINKS_STREAMS),
       readable: streamsOf(LINKS_STREAMS),
       replicas: NATS_REPLICAS,
@@ -102,6 +105,19 @@ export const checkFeed = (url: string): Check => ({
       detail,
       mend: "A running API process fills it. If the number does not grow, its log says why (links_feed_filling_failed).",
     };
+  },
+});
+
+/** Whether there is a recent backup, and one that a drill has restored. */
+const checkBackups = (url: string): Check => ({
+  name: "backups",
+  mend: "Mend the schema of PostgreSQL first.",
+  async run() {
+    const detail = describeBackups(await usePostgres(url, readBackups));
+    if (detail === undefined) return undefined;
+    const mend =
+      "Enable shorthop-backup.timer and shorthop-backup-drill.timer on one host (docs/operations.md#backup-and-restore), and see journalctl --unit shorthop-backup.";
+    return { status: "warning", detail, mend };
   },
 });
 

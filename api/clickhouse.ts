@@ -9,6 +9,7 @@ import { Counter, type Registry } from "prom-client";
 import * as z from "zod";
 
 import type { ClickChunks, ClickHouse } from "../shared/clicks/query.ts";
+import { serverOptions } from "../shared/clicks/server.ts";
 import { type ConcurrencyBounds, createConcurrencyLimit } from "./concurrency-limit.ts";
 import { unavailable } from "./http/errors.ts";
 
@@ -34,7 +35,7 @@ const QUERIES: ConcurrencyBounds = { running: 16, waiting: 256, waitMs: 5_000 };
 /** Creates a client, which opens connections when it first needs them. */
 export const openClickHouse = (url: string) =>
   createClient({
-    url,
+    ...serverOptions(url),
     application: "shorthop-api",
     request_timeout: QUERY_TIMEOUT_MS,
     max_open_connections: CONNECTIONS_MAX,

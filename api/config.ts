@@ -13,6 +13,7 @@ import {
   envUrl,
 } from "../shared/env.ts";
 import { imageVariables } from "../shared/links-store/images.ts";
+import { natsFileVariables } from "../shared/nats-files.ts";
 import { envNatsReplicas, envNatsUrl } from "../shared/nats.ts";
 import { envPostgresUrl } from "../shared/postgres.ts";
 import { webhookVariables } from "../shared/webhooks/variables.ts";
@@ -41,6 +42,7 @@ const variables = z.object({
   DATABASE_URL: envPostgresUrl,
   DATABASE_CONNECTIONS_MAX: envInteger(20, 1, 1_000),
   NATS_URL: envNatsUrl,
+  ...natsFileVariables,
   NATS_REPLICAS: envNatsReplicas,
   /** The number of streams that the links feed is divided into; two numbers while that changes. */
   LINKS_STREAMS: envLinksStreams,

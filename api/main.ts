@@ -16,6 +16,7 @@ import { createNotifier } from "../shared/sd-notify.ts";
 import { answerStatus } from "../shared/status-responder.ts";
 import { version } from "../shared/version.ts";
 import { createApp } from "./app.ts";
+import { readBackups } from "./backups/service.ts";
 import { checks, migrateChecks } from "./checks.ts";
 import { countReads, openClickHouse } from "./clickhouse.ts";
 import { type Config, configSchema, METRICS_PORTS, migrateConfigSchema } from "./config.ts";
@@ -48,7 +49,9 @@ async function serve(): Promise<void> {
   lifecycle.onStop("expired row cleanup", startExpiredRowCleanup(sql, log));
 
   const replies = createReplies(log);
-  const { registry, observe, watchLoad } = createMetrics({ feed, watch, images, replies });
+  const backups = () => readBackups(sql);
+  const metrics = createMetrics({ feed, watch, images, backups, replies });
+  const { registry, observe, watchLoad } = metrics;
   const tracing = await startConfiguredTracing(config, lifecycle);
   const reads = countReads(clickhouse, registry);
   const services = createServices({ config, sql, clickhouse: reads, nats, feed, lifecycle, log });
@@ -96,7 +99,7 @@ function openConnections(config: Config, lifecycle: Lifecycle, log: Log) {
   lifecycle.onStop("postgres", () => sql.end({ timeout: 5 }));
   const clickhouse = openClickHouse(config.CLICKHOUSE_URL);
   lifecycle.onStop("clickhouse", () => clickhouse.close());
-  const nats = openNats({ url: config.NATS_URL, name: "api", log });
+  const nats = openNats({ url: config.NATS_URL, files: config, name: "api", log });
   lifecycle.onStop("nats", nats.close);
   return { sql, clickhouse, nats };
 }

@@ -1,6 +1,7 @@
 /** Metrics of the API. */
 import { createProcessMetrics } from "../shared/metrics.ts";
 import { registerReplies, type Replies } from "../shared/replies.ts";
+import type { BackupTimes } from "./backups/model.ts";
 import type { FeedWatches } from "./feed/feed-watches.ts";
 import type { LinkPublisher } from "./feed/link-publisher.ts";
 import type { Observe } from "./http/metrics-plugin.ts";
@@ -22,10 +23,11 @@ type MetricsDeps = {
   feed: Pick<LinkPublisher, "outboxStats">;
   watch: Pick<FeedWatches, "complete" | "completeStreams" | "filledLinks">;
   images: Pick<ImagesJob, "madeAt"> | undefined;
+  backups: () => Promise<BackupTimes>;
   replies: Replies;
 };
 
-export function createMetrics({ feed, watch, images, replies }: MetricsDeps) {
+export function createMetrics({ feed, watch, images, backups, replies }: MetricsDeps) {
   const metrics = createProcessMetrics("api");
   const { registry, gauge, gaugeBy, histogram } = metrics;
   registerReplies(metrics, replies);
@@ -52,6 +54,14 @@ export function createMetrics({ feed, watch, images, replies }: MetricsDeps) {
   gauge("feed_filled_links", filledHelp, watch.filledLinks);
   const imageHelp = "When the last image of all links was made; absent when there is none";
   gauge("links_image_timestamp_seconds", imageHelp, () => toSeconds(images?.madeAt()));
+  const readBackups = coalesce(backups);
+  const madeHelp = "When the newest backup was made; absent when none is known";
+  gauge("backup_timestamp_seconds", madeHelp, async () => toSeconds((await readBackups()).madeAt));
+  const provenHelp =
+    "When the newest backup was made that a drill has restored; absent without one";
+  gauge("backup_proven_timestamp_seconds", provenHelp, async () =>
+    toSeconds((await readBackups()).provenAt),
+  );
 
   const observe: Observe = ({ request: { method }, route, status, seconds }) =>
     requests.observe(

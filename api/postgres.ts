@@ -64,7 +64,7 @@ export async function usePostgres<T>(
   }
 }
 
-/** Tables that only migrations write: `deploy/postgres/grants.sql`. */
+/** Tables that only the owner writes: `deploy/postgres/grants.sql`. */
 const READ_ONLY_TABLES = [
   "schema_migrations",
   "plans",
@@ -73,6 +73,7 @@ const READ_ONLY_TABLES = [
   "quotas",
   "plan_quotas",
   "event_floors",
+  "backups",
 ];
 
 /** Tables that processes add to, but do not change. */

@@ -26,11 +26,15 @@ const ENTRIES = [
 
 /**
  * Writes the executable to `outfile`. With `bytecode` it is an eighth larger, and its processes
- * start in half of the time.
+ * start in half of the time. `runtime` is the path of that of another architecture.
  */
-export function buildExecutable(outfile: string, { bytecode = false } = {}): void {
+export function buildExecutable(
+  outfile: string,
+  { bytecode = false, runtime }: { bytecode?: boolean; runtime?: string } = {},
+): void {
   // The redirector names its workers' modules relative to this root.
   const options = ["--compile", ...PRODUCTION, "--root", "redirector"];
+  if (runtime !== undefined) options.push(`--compile-executable-path=${runtime}`);
   if (bytecode) options.push("--bytecode", "--format=esm");
   run([process.execPath, "build", ...options, ...ENTRIES, "--outfile", outfile], ROOT);
 }

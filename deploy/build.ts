@@ -1,13 +1,21 @@
 /**
  * `bun run build`: builds the executable, the dashboard's files, and, unless `--only-binaries` is
  * given, Debian packages and a tarball with their checksums. `--revision N` is the packages' Debian
- * revision, 1 by default.
+ * revision, 1 by default. `--arch amd64|arm64` builds for another architecture, `--arch all` for
+ * both.
  */
 import { cpSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { parseArgs } from "node:util";
 
 import { version } from "../shared/version.ts";
 import { buildExecutable } from "./build-executable.ts";
+import {
+  type Architecture,
+  ARCHITECTURES,
+  findArchitecture,
+  findRuntime,
+} from "./packages/architectures.ts";
 import { createManPage } from "./packages/man-page.ts";
 import { buildPackages } from "./packages/packages.ts";
 import { run } from "./packages/run.ts";
@@ -29,42 +37,59 @@ const SHIPPED = [
   "deploy/monitoring",
 ];
 
+const { values: options } = parseArgs({
+  options: {
+    "only-binaries": { type: "boolean", default: false },
+    revision: { type: "string", default: "1" },
+    arch: { type: "string", default: process.arch },
+  },
+});
+if (!/^\d+$/.test(options.revision)) throw new Error("--revision must be a number.");
+
 rmSync(DIST, { recursive: true, force: true });
-buildBinaries(join(DIST, "bin"));
 run([process.execPath, join(ROOT, "dashboard/build.ts"), join(DIST, "dashboard")], ROOT);
-if (!process.argv.includes("--only-binaries")) pack();
+await buildBinaries(join(DIST, "bin"), findArchitecture());
+if (!options["only-binaries"]) await pack();
 
 /** Builds the executable, with its other names and scripts beside it. */
-function buildBinaries(dir: string): void {
-  buildExecutable(join(dir, "shorthop"));
+async function buildBinaries(dir: string, architecture: Architecture): Promise<void> {
+  const runtime = await findRuntime(architecture);
+  buildExecutable(join(dir, "shorthop"), architecture.name === process.arch ? {} : { runtime });
   for (const name of LINKS) symlinkSync("shorthop", join(dir, name));
   for (const name of ["shorthop-restart", "shorthop-tls-restart"])
     cpSync(join(ROOT, "deploy/packages", name), join(dir, name));
 }
 
-function pack(): void {
-  const revision = /^\d+$/.exec(process.argv[process.argv.indexOf("--revision") + 1] ?? "");
-  const tree = buildTree();
-  const tarball = `${tree}.tar.gz`;
-  run(["tar", "--create", "--gzip", "--file", tarball, tree], DIST);
-  const packages = buildPackages(DIST, {
-    tree: join(DIST, tree),
-    version: `${version}-${revision?.[0] ?? "1"}`,
-  });
-  writeFileSync(join(DIST, "SHA256SUMS"), run(["sha256sum", tarball, ...packages], DIST));
-  console.log([tarball, ...packages, "SHA256SUMS"].map((name) => join(DIST, name)).join("\n"));
+async function pack(): Promise<void> {
+  const architectures = options.arch === "all" ? ARCHITECTURES : [findArchitecture(options.arch)];
+  const files: string[] = [];
+  for (const architecture of architectures) {
+    const tree = await buildTree(architecture);
+    const tarball = `${tree}.tar.gz`;
+    run(["tar", "--create", "--gzip", "--file", tarball, tree], DIST);
+    const packages = buildPackages(DIST, {
+      tree: join(DIST, tree),
+      version: `${version}-${options.revision}`,
+      architecture: architecture.debian,
+    });
+    files.push(tarball, ...packages);
+  }
+  writeFileSync(join(DIST, "SHA256SUMS"), run(["sha256sum", ...files], DIST));
+  console.log([...files, "SHA256SUMS"].map((name) => join(DIST, name)).join("\n"));
 }
 
 /** Collects what an installation consists of in a folder of its own; returns the folder's name. */
-function buildTree(): string {
-  const name = `shorthop-${version}-linux-${process.arch}`;
+async function buildTree(architecture: Architecture): Promise<string> {
+  const name = `shorthop-${version}-linux-${architecture.name}`;
   const folder = join(DIST, name);
   mkdirSync(folder);
   // Links of the executable stay relative.
-  const options = { recursive: true, verbatimSymlinks: true };
-  for (const built of ["bin", "dashboard"]) cpSync(join(DIST, built), join(folder, built), options);
+  const copying = { recursive: true, verbatimSymlinks: true };
+  if (architecture.name === process.arch) cpSync(join(DIST, "bin"), join(folder, "bin"), copying);
+  else await buildBinaries(join(folder, "bin"), architecture);
+  cpSync(join(DIST, "dashboard"), join(folder, "dashboard"), copying);
   for (const path of [...SHIPPED, "docs"])
-    cpSync(join(ROOT, path), join(folder, path.replace("deploy/", "")), options);
+    cpSync(join(ROOT, path), join(folder, path.replace("deploy/", "")), copying);
   for (const file of ["LICENSE", "README.md", "CHANGELOG.md", "SECURITY.md"])
     cpSync(join(ROOT, file), join(folder, file));
   writeFileSync(

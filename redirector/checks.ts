@@ -17,7 +17,7 @@ export const checks: Checks<z.output<typeof configSchema>> = {
     {
       name: "NATS_URL",
       mend: "Start NATS with JetStream and the users of nats/users.conf.",
-      run: probeNats(config.NATS_URL),
+      run: probeNats(config.NATS_URL, config),
     },
     {
       name: "JOURNAL_DIR",
@@ -53,6 +53,7 @@ export const checks: Checks<z.output<typeof configSchema>> = {
   thorough: ({ NATS_URL, NATS_REPLICAS, LINKS_STREAMS, ...config }) => [
     ...checkStreams({
       url: NATS_URL,
+      files: config,
       streams: [...LINKS_STREAMS.followed.map(({ name }) => name), CLICKS_STREAM, LIMITS_STREAM],
       replicas: NATS_REPLICAS,
     }),

@@ -16,6 +16,7 @@ import {
   envUrl,
 } from "../shared/env.ts";
 import { imageVariables } from "../shared/links-store/images.ts";
+import { natsFileVariables } from "../shared/nats-files.ts";
 import { envNatsReplicas, envNatsUrl } from "../shared/nats.ts";
 import { CACHE_BYTES_LIMIT } from "./cache/blocks.ts";
 import { PAGE_BYTES_MAX } from "./http/response.ts";
@@ -36,6 +37,7 @@ const settings = z.object({
   /** The number of this process among the redirectors of its host. */
   INSTANCE: envInstance(),
   NATS_URL: envNatsUrl,
+  ...natsFileVariables,
   NATS_REPLICAS: envNatsReplicas,
   /** The number of streams that the links feed is divided into. */
   LINKS_STREAMS: envLinksStreams,
@@ -84,8 +86,6 @@ const settings = z.object({
   /** Files of a certificate and its key, both or neither: TLS without a proxy. */
   TLS_CERT_FILE: z.string().optional(),
   TLS_KEY_FILE: z.string().optional(),
-  /** Directory of systemd credentials, which systemd sets. */
-  CREDENTIALS_DIRECTORY: z.string().optional(),
   /** Whether a proxy sends the client's address by the PROXY protocol. */
   PROXY_PROTOCOL: envBoolean(false),
   /**

@@ -9,6 +9,7 @@ import { CLICKS_STREAM, LIMITS_STREAM } from "../shared/contracts/streams.ts";
 import type { Lifecycle } from "../shared/lifecycle.ts";
 import { imagesPlaceOf } from "../shared/links-store/images.ts";
 import type { Log } from "../shared/log.ts";
+import { natsFilesOf } from "../shared/nats-files.ts";
 import { type Nats, openNats } from "../shared/nats.ts";
 import { watchReplicas } from "../shared/stream-replicas.ts";
 import { createDomainSettingsCache } from "./cache/domain-settings.ts";
@@ -48,7 +49,7 @@ export type Parts = Awaited<ReturnType<typeof openParts>>;
 /** Opens all parts; each stops with the process. Throws when one of them cannot be opened. */
 export async function openParts(deps: PartsDeps) {
   const { config, log, lifecycle } = deps;
-  const nats = openNats({ url: config.NATS_URL, name: "redirector", log });
+  const nats = openNats({ url: config.NATS_URL, files: config, name: "redirector", log });
   lifecycle.onStop("nats", nats.close);
   mkdirSync(config.JOURNAL_DIR, { recursive: true, mode: 0o700 });
   lockJournal(config.JOURNAL_DIR);
@@ -97,6 +98,7 @@ function openLinks({ config, log, lifecycle, workers }: PartsDeps, nats: Nats) {
     workerUrl: workers.links,
     dir,
     natsUrl: config.NATS_URL,
+    natsFiles: natsFilesOf(config),
     streamReplicas: config.NATS_REPLICAS,
     streams,
     logLevel: config.LOG_LEVEL,
@@ -139,6 +141,7 @@ function openClicks({ config, log, workers }: PartsDeps) {
   const publisher = startPublisherClient({
     workerUrl: workers.publisher,
     natsUrl: config.NATS_URL,
+    natsFiles: natsFilesOf(config),
     streamBytesMax: config.CLICKS_BYTES_MAX,
     journalBytesMax: config.JOURNAL_BYTES_MAX,
     streamReplicas: config.NATS_REPLICAS,

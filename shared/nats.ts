@@ -2,16 +2,26 @@
  * The connection to NATS: it uses any of several servers, reconnects forever and detects a dead
  * server within half a minute.
  */
-import { connect, type ConnectionOptions, Events, type NatsConnection, type Status } from "nats";
+import { readFileSync } from "node:fs";
+
+import {
+  connect,
+  type ConnectionOptions,
+  credsAuthenticator,
+  Events,
+  type NatsConnection,
+  type Status,
+} from "nats";
 import * as z from "zod";
 
 import type { Log } from "./log.ts";
+import { type NatsFiles, readUserName, resolveCredential } from "./nats-files.ts";
 
 /**
  * `url` is one server or a comma-separated list. The servers must be nats-server 2.9 or later, for
  * the semantics of `discard: new` and `allow_direct`.
  */
-export type NatsOptions = { url: string; name: string; log: Log };
+export type NatsOptions = { url: string; files?: NatsFiles; name: string; log: Log };
 
 export type Nats = {
   /** Resolves when any server is reached, however long that takes. */
@@ -31,14 +41,14 @@ export type Nats = {
  * Opens a connection that reconnects forever. By default the client gives up after ten attempts and
  * detects a silent server only after minutes; both would lose clicks.
  */
-export function openNats({ url, name, log }: NatsOptions): Nats {
+export function openNats({ url, files, name, log }: NatsOptions): Nats {
   let open: NatsConnection | undefined;
   let up = false;
   const onStatus = ({ type }: Status): void => {
     if (type === Events.Disconnect) up = false;
     if (type === Events.Reconnect) up = true;
   };
-  const login = natsLogin(url);
+  const login = natsLogin(url, files);
   const connection = connect({
     ...login,
     name,
@@ -81,11 +91,12 @@ const SEPARATOR = /,\s*(?=[a-z]+:\/\/)/;
 /**
  * Parses a comma-separated list of `nats://` or `tls://` URLs into connection options; a connection
  * uses any of the servers. Users are the same on all servers of a cluster: user and password of the
- * first URL are used for all, and the others may leave them out. Each user has its own prefix for
- * inboxes, so that permissions can keep users from reading each other's replies
- * (deploy/nats/users.conf). Throws when the URLs contradict each other.
+ * first URL are used for all, and the others may leave them out; a credentials file replaces both.
+ * Each user has its own prefix for inboxes, so that permissions can keep users from reading each
+ * other's replies (deploy/nats/users.conf). Throws when the URLs contradict each other, and when
+ * the credentials cannot be read.
  */
-export function natsLogin(urls: string): ConnectionOptions {
+export function natsLogin(urls: string, files: NatsFiles = {}): ConnectionOptions {
   const [first, ...others] = urls
     .trim()
     .split(SEPARATOR)
@@ -97,14 +108,31 @@ export function natsLogin(urls: string): ConnectionOptions {
     if (!repeats && username + password !== "")
       throw new TypeError("must have the same user and password for all servers");
   }
-  const user = decodeURIComponent(first.username);
+  const { user, login } = loginOf(first, files);
+  const { NATS_CA_FILE: caFile } = files;
+  const tls = caFile === undefined ? {} : { caFile };
   return {
     servers: [first, ...others].map(({ host }) => host),
-    ...(user === "" ? {} : { user, pass: decodeURIComponent(first.password) }),
+    ...login,
     // Other characters have a meaning in subjects.
     ...(/^[\w-]+$/.test(user) ? { inboxPrefix: `_INBOX_${user}` } : {}),
-    ...(first.protocol === "tls:" ? { tls: {} } : {}),
+    ...(first.protocol === "tls:" || caFile !== undefined ? { tls } : {}),
   };
+}
+
+/** The user's name, and the options by which it logs in. */
+function loginOf(
+  { username, password }: URL,
+  files: NatsFiles,
+): { user: string; login: ConnectionOptions } {
+  if (files.NATS_CREDS === undefined) {
+    const user = decodeURIComponent(username);
+    return { user, login: user === "" ? {} : { user, pass: decodeURIComponent(password) } };
+  }
+  const path = resolveCredential(files.NATS_CREDS, files.CREDENTIALS_DIRECTORY);
+  // Read again for each connection: the file may have been renewed.
+  const authenticator = credsAuthenticator(() => readFileSync(path));
+  return { user: readUserName(readFileSync(path, "utf8")), login: { authenticator } };
 }
 
 /** A value of `NATS_URL`: a comma-separated list that {@link natsLogin} accepts. */
@@ -145,9 +173,9 @@ const PROBE_TIMEOUT_MS = 1_500;
  * Connects to any server, without retries, and checks that JetStream is enabled; throws when it is
  * not.
  */
-export const probeNats = (url: string) => async (): Promise<void> => {
+export const probeNats = (url: string, files?: NatsFiles) => async (): Promise<void> => {
   const connection = await connect({
-    ...natsLogin(url),
+    ...natsLogin(url, files),
     timeout: PROBE_TIMEOUT_MS,
     reconnect: false,
   });

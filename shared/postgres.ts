@@ -8,6 +8,7 @@ import { Socket } from "node:net";
 import postgres from "postgres";
 import * as z from "zod";
 
+import { readParameters } from "./postgres-parameters.ts";
 import { withTimeout } from "./timeout.ts";
 
 const DEFAULT_PORT = 5432;
@@ -67,10 +68,13 @@ export const databaseOf = (url: string): string =>
 
 /** Creates a pool whose connections go to the primary; they are opened when first needed. */
 export function openPrimary(url: string, options: PoolOptions): postgres.Sql {
-  const { base, hosts } = hostsOf(url);
-  const settings = { ...options, target_session_attrs: "primary" as const };
+  const { base: first, hosts } = hostsOf(url);
+  const names = hosts.map(({ host }) => host);
+  const { base, tls } = readParameters(first, names);
+  const primary = { target_session_attrs: "primary" as const };
+  const settings: PoolOptions = { ...options, ...tls, ...primary };
   if (hosts.length === 1) return postgres(base.href, settings);
-  const findPrimary = createPrimaryFinder(base, hosts);
+  const findPrimary = createPrimaryFinder(base, hosts, tls);
   // Untyped by the library: a function that returns a connected socket.
   const socket = () => connectTo(findPrimary);
   return postgres(base.href, { ...settings, socket } as PoolOptions);
@@ -80,11 +84,15 @@ export function openPrimary(url: string, options: PoolOptions): postgres.Sql {
  * Returns a function that finds the primary by a request to all hosts at once. Concurrent calls
  * share one search, as a pool loses all its connections together.
  */
-function createPrimaryFinder(base: URL, hosts: readonly Host[]): () => Promise<Host> {
+function createPrimaryFinder(
+  base: URL,
+  hosts: readonly Host[],
+  tls: PoolOptions,
+): () => Promise<Host> {
   let search: Promise<Host> | undefined;
   const findPrimary = async (): Promise<Host> => {
     try {
-      return await Promise.any(hosts.map((host) => requirePrimary(base, host)));
+      return await Promise.any(hosts.map((host) => requirePrimary(base, host, tls)));
     } catch (cause) {
       const errors: unknown[] = cause instanceof AggregateError ? cause.errors : [];
       const rejection = errors.find(isRejection);
@@ -104,10 +112,11 @@ function createPrimaryFinder(base: URL, hosts: readonly Host[]): () => Promise<H
 const isRejection = (error: unknown): boolean =>
   error instanceof postgres.PostgresError && /^(28|3D)/.test(error.code);
 
-async function requirePrimary(base: URL, { host, port }: Host): Promise<Host> {
+async function requirePrimary(base: URL, { host, port }: Host, tls: PoolOptions): Promise<Host> {
   const sql = postgres(base.href, {
     host,
     port,
+    ...tls,
     max: 1,
     connect_timeout: PROBE_TIMEOUT_SECONDS,
     fetch_types: false,

@@ -81,7 +81,7 @@ function possiblePorts(configured: number | undefined, defaults?: MetricsPorts):
 /**
  * The health of the process at this port; undefined when there is no process, or another program.
  */
-async function readHealthAt(host: string, port: number): Promise<Health | undefined> {
+export async function readHealthAt(host: string, port: number): Promise<Health | undefined> {
   // The address of all interfaces is not one to connect to.
   const address = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
   const url = new URL(`http://${address.includes(":") ? `[${address}]` : address}:${port}/readyz`);
@@ -107,6 +107,13 @@ function toProblems(port: number, said: Health | undefined): Problem[] {
     ...unready.map(toProblem("failed")),
     ...Object.entries(said.warnings).map(toProblem("warning")),
   ];
+}
+
+/** The parts of a process that are not ready; undefined if all are. */
+export function describeUnready({ parts }: Health): string | undefined {
+  const unready = Object.entries(parts).filter(([, state]) => state !== "ok");
+  if (unready.length === 0) return undefined;
+  return unready.map(([part, state]) => `${part}: ${state}`).join(", ");
 }
 
 const isPartName = (name: string): name is PartName => name in REMEDIES;

@@ -1,6 +1,7 @@
 /** Checks of the JetStream streams and of the server's clock, for `shorthop doctor`. */
 import {
   connect,
+  type ConnectionOptions,
   DiscardPolicy,
   type NatsConnection,
   RetentionPolicy,
@@ -19,6 +20,7 @@ import {
   LINKS_STREAM,
   STREAM_NOT_FOUND,
 } from "./contracts/streams.ts";
+import type { NatsFiles } from "./nats-files.ts";
 import { natsLogin } from "./nats.ts";
 import type { Check, Problem } from "./preflight.ts";
 import { isReadable, UNREADABLE, unreadableRemedy } from "./stream-readability.ts";
@@ -30,6 +32,7 @@ const FULL = 0.9;
 
 type StreamOptions = {
   url: string;
+  files?: NatsFiles;
   streams: readonly string[];
   /** Those of which the user may read messages. */
   readable?: readonly string[];
@@ -37,20 +40,26 @@ type StreamOptions = {
 };
 
 /** Checks the settings and replicas of each stream, and the clock of the connected server. */
-export const checkStreams = ({ url, streams, readable = [], replicas }: StreamOptions): Check[] => [
+export const checkStreams = ({
+  url,
+  files = {},
+  streams,
+  readable = [],
+  replicas,
+}: StreamOptions): Check[] => [
   ...streams.map((stream) => ({
     name: `stream ${stream}`,
     mend: "Mend the connection to NATS first.",
     run: () =>
       withConnection(
-        url,
+        natsLogin(url, files),
         async (nats) =>
           (await checkStream(nats, stream, replicas)) ??
           (readable.includes(stream) ? await readabilityProblem(nats, stream) : undefined),
       ),
   })),
   checkClock("NATS", () =>
-    withConnection(url, (nats) => readTime(nats, streams[0] ?? LINKS_STREAM)),
+    withConnection(natsLogin(url, files), (nats) => readTime(nats, streams[0] ?? LINKS_STREAM)),
   ),
 ];
 
@@ -163,10 +172,10 @@ async function readTime(nats: NatsConnection, stream: string): Promise<number | 
 }
 
 async function withConnection<T>(
-  url: string,
+  login: ConnectionOptions,
   work: (nats: NatsConnection) => Promise<T>,
 ): Promise<T> {
-  const nats = await connect({ ...natsLogin(url), timeout: TIMEOUT_MS, reconnect: false });
+  const nats = await connect({ ...login, timeout: TIMEOUT_MS, reconnect: false });
   try {
     return await work(nats);
   } finally {

@@ -42,7 +42,7 @@ const GRANTS_MEND = "Start ClickHouse, and give its user the grants of clickhous
 const GEOIP_DAYS_MAX = 45;
 
 export const checks: Checks<Config> = {
-  required: ({ DATABASE_URL, NATS_URL, CLICKHOUSE_URL, GEOIP_DATABASES }) => [
+  required: ({ DATABASE_URL, NATS_URL, CLICKHOUSE_URL, GEOIP_DATABASES, ...config }) => [
     {
       name: "DATABASE_URL",
       mend: "If there was a database, mount its disk or restore it. A new one: run shorthop migrate, and then postgres/grants.sql; users are those of postgres/roles.sql.",
@@ -51,7 +51,7 @@ export const checks: Checks<Config> = {
     {
       name: "NATS_URL",
       mend: "Start NATS with JetStream and the users of nats/users.conf.",
-      run: probeNats(NATS_URL),
+      run: probeNats(NATS_URL, config),
     },
     checkGrants(CLICKHOUSE_URL, GRANTS),
     {
@@ -65,6 +65,7 @@ export const checks: Checks<Config> = {
     checkGeoipAge(config.GEOIP_DATABASES),
     ...checkStreams({
       url: NATS_URL,
+      files: config,
       streams: [CLICKS_STREAM, DEAD_LETTERS_STREAM],
       replicas: NATS_REPLICAS,
     }),

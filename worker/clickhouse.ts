@@ -2,6 +2,7 @@
 import { ClickHouseError, ClickHouseLogLevel, createClient } from "@clickhouse/client";
 
 import { COMPARISON_SECONDS_MAX } from "../shared/clicks/rollups.ts";
+import { serverOptions } from "../shared/clicks/server.ts";
 import { HOUR_MS } from "../shared/durations.ts";
 
 /** A longer insert is retried; its deduplication token makes that safe. */
@@ -18,7 +19,7 @@ export const COMPARISON_TIMEOUT_MS = (COMPARISON_SECONDS_MAX + 10) * 1_000;
 
 export const openClickHouse = (url: string, requestTimeoutMs = REQUEST_TIMEOUT_MS) =>
   createClient({
-    url,
+    ...serverOptions(url),
     application: "shorthop-worker",
     request_timeout: requestTimeoutMs,
     max_open_connections: 10,

@@ -2,6 +2,7 @@
 import * as z from "zod";
 
 import { envInteger, envList, envLogLevel, envPort, envUrl } from "../shared/env.ts";
+import { natsFileVariables } from "../shared/nats-files.ts";
 import { envNatsReplicas, envNatsUrl } from "../shared/nats.ts";
 import { envPostgresUrl } from "../shared/postgres.ts";
 import { webhookVariables } from "../shared/webhooks/variables.ts";
@@ -13,6 +14,7 @@ export const configSchema = z.object({
   WORKER_METRICS_PORT: envPort(9103),
   DATABASE_URL: envPostgresUrl,
   NATS_URL: envNatsUrl,
+  ...natsFileVariables,
   NATS_REPLICAS: envNatsReplicas,
   /** The path is the database; `default` without one. */
   CLICKHOUSE_URL: envUrl(["http", "https"]),

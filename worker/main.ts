@@ -129,7 +129,7 @@ function openConnections(config: Config, lifecycle: Lifecycle, log: Log) {
     connection: { application_name: "shorthop-worker" },
   });
   lifecycle.onStop("postgres", () => sql.end({ timeout: 2 }));
-  const nats = openNats({ url: config.NATS_URL, name: "worker", log });
+  const nats = openNats({ url: config.NATS_URL, files: config, name: "worker", log });
   lifecycle.onStop("nats", nats.close);
   return { clickhouse, sql, nats };
 }

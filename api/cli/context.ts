@@ -1,10 +1,14 @@
 /** What all commands share: connections to the stores, and printing of results. */
 import { type ClickHouseClient, ClickHouseLogLevel, createClient } from "@clickhouse/client";
 import { connect, type NatsConnection } from "nats";
+import * as z from "zod";
 
+import { serverOptions } from "../../shared/clicks/server.ts";
+import { loadConfig } from "../../shared/env.ts";
+import { natsFileVariables } from "../../shared/nats-files.ts";
 import { natsLogin } from "../../shared/nats.ts";
 import { type Sql, usePostgres } from "../postgres.ts";
-import { findUrl } from "./endpoints.ts";
+import { findSource, findUrl } from "./endpoints.ts";
 
 /** A command can wait longer than a request, so it may connect to a busy database. */
 const CONNECT_TIMEOUT_SECONDS = 30;
@@ -28,8 +32,10 @@ export type WithNats = (work: (nats: NatsConnection) => Promise<void>) => Promis
 export const createWithNats =
   (env: Record<string, string | undefined>): WithNats =>
   async (work) => {
-    const url = await findUrl(env, "NATS_URL");
-    const nats = await connect(natsLogin(url)).catch((cause: unknown) => {
+    const { url, variables } = await findSource(env, "NATS_URL");
+    const nats = await connect(
+      natsLogin(url, loadConfig(z.object(natsFileVariables), variables)),
+    ).catch((cause: unknown) => {
       throw new Error(describeUnreachable(url, cause), { cause });
     });
     try {
@@ -56,7 +62,7 @@ export const createWithClickHouse =
   (env: Record<string, string | undefined>): WithClickHouse =>
   async (work) => {
     const client = createClient({
-      url: await findUrl(env, "CLICKHOUSE_URL"),
+      ...serverOptions(await findUrl(env, "CLICKHOUSE_URL")),
       application: "shorthop-admin",
       request_timeout: STATEMENT_TIMEOUT_MS,
       use_multipart_params_auto: true,

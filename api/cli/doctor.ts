@@ -12,8 +12,10 @@ import {
   formatFinding,
   runChecks,
 } from "../../shared/preflight.ts";
+import { listDisks } from "./disks-check.ts";
+import { formatMetrics, writeMetrics } from "./doctor-metrics.ts";
 import { configDirOf, type EnvironmentFiles } from "./environment-files.ts";
-import { hostChecks } from "./host-checks.ts";
+import { hostChecks, listCertificates } from "./host-checks.ts";
 import { commandOf, environmentOf, PROCESSES } from "./processes.ts";
 
 type Env = Record<string, string | undefined>;
@@ -36,11 +38,12 @@ export function addDoctorCommand(program: Command, env: Env, files: EnvironmentF
     .summary("Check the installation on this host; each problem comes with what to do")
     .description(
       "Check the installation on this host, by the files in /etc/shorthop: configuration and placeholder secrets, " +
-        "privileges, schemas, streams and their replicas, clocks, GeoIP data, certificates and kernel settings. Each " +
+        "privileges, schemas, streams and their replicas, clocks, backups, GeoIP data, certificates, disks and kernel settings. Each " +
         "problem comes with what to do. Exits with 1 if a check failed; warnings are none",
     )
     .option("--json", "print JSON", false)
-    .action(async ({ json }: { json: boolean }) => {
+    .option("--metrics <file>", "also write the results for Prometheus' node exporter")
+    .action(async ({ json, metrics }: { json: boolean; metrics?: string }) => {
       const checked = BY_FILES.filter(([file]) => files.has(file));
       if (checked.length === 0)
         throw new Error(`${configDirOf(env)} has no environment file that this user may read.`);
@@ -53,8 +56,22 @@ export function addDoctorCommand(program: Command, env: Env, files: EnvironmentF
         subjects.push({ subject: file === name ? name : `${file} (${name})`, findings });
       }
       print(json, subjects);
+      if (metrics !== undefined) await exportMetrics(metrics, subjects, configDirOf(env));
     });
 }
+
+async function exportMetrics(
+  path: string,
+  subjects: readonly Subject[],
+  configDir: string,
+): Promise<void> {
+  const findings = subjects.flatMap(listFindings);
+  const certificates = listCertificates(configDir);
+  writeMetrics(path, await formatMetrics({ findings, disks: listDisks(), certificates }));
+}
+
+const listFindings = ({ subject, findings }: Subject) =>
+  findings.map((finding) => ({ subject, ...finding }));
 
 /** Runs the checks of a process. A process that prints no findings is itself a finding. */
 async function examineProcess(name: string, command: string, env: Env): Promise<Finding[]> {
@@ -79,13 +96,7 @@ function print(json: boolean, subjects: readonly Subject[]): void {
   const all = subjects.flatMap(({ findings }) => findings);
   const count = (status: Finding["status"]) => all.filter((one) => one.status === status).length;
   if (json) {
-    console.log(
-      JSON.stringify(
-        subjects.flatMap(({ subject, findings }) =>
-          findings.map((finding) => ({ subject, ...finding })),
-        ),
-      ),
-    );
+    console.log(JSON.stringify(subjects.flatMap(listFindings)));
   } else {
     for (const { subject, findings } of subjects)
       console.log([`${subject}:`, ...findings.map(formatFinding)].join("\n"));

@@ -15,21 +15,29 @@ type Variable = "DATABASE_URL" | "NATS_URL" | "CLICKHOUSE_URL" | "REDIRECTOR_MET
 /** Processes whose environment files contain store URLs, in order of increasing rights. */
 const INSTALLED = ["api", "worker"];
 
+/** A URL, and the variables beside it, which may say more of how to connect. */
+type Source = { url: string; variables: Env };
+
+export const findUrl = async (env: Env, variable: Variable): Promise<string> =>
+  (await findSource(env, variable)).url;
+
 /**
  * Returns the environment variable if set, else that of an installation's files, else the URL from
  * the running local stack (`stack.json`, under the variable's name in lower case). Throws an error
  * that explains the remedy if there is none.
  */
-export async function findUrl(env: Env, variable: Variable): Promise<string> {
+export async function findSource(env: Env, variable: Variable): Promise<Source> {
   const files = openEnvironmentFiles(env);
-  const sources = [env, ...INSTALLED.map(files.read)];
-  const value = sources.map((source) => source[variable] ?? "").find((url) => url !== "");
-  if (value !== undefined) return value;
+  for (const variables of [env, ...INSTALLED.map(files.read)]) {
+    const url = variables[variable] ?? "";
+    if (url !== "") return { url, variables };
+  }
   const root = join(import.meta.dir, "../..");
   const path = join(env["SHORTHOP_DATA_DIR"] ?? join(root, ".local"), "stack.json");
   const file = Bun.file(path);
   if (!(await file.exists())) throw new Error(describeMissing(env, variable, path));
-  return z.string().parse(stackFile.parse(await file.json())[variable.toLowerCase()]);
+  const url = z.string().parse(stackFile.parse(await file.json())[variable.toLowerCase()]);
+  return { url, variables: {} };
 }
 
 /**

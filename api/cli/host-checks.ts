@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { DAY_MS } from "../../shared/durations.ts";
 import { PLACEHOLDER } from "../../shared/env.ts";
 import type { Check, Problem } from "../../shared/preflight.ts";
+import { checkDisks } from "./disks-check.ts";
 import { parseEnvironment } from "./environment-files.ts";
 import { checkNatsMembers } from "./nats-members-check.ts";
 import { checkNatsRoom } from "./nats-room-check.ts";
@@ -44,6 +45,7 @@ export const hostChecks = (
     mend: `Make ${configDir} readable, or run this as root.`,
     run: () => checkCertificates(configDir, now),
   },
+  checkDisks(),
   checkNatsRoom(),
   checkNatsMembers(),
   ...(hasRedirector
@@ -82,14 +84,15 @@ function checkSecrets(configDir: string): Problem | undefined {
   };
 }
 
-function checkCertificates(configDir: string, now: number): Problem | undefined {
-  const ending = listFiles(configDir, /\.(pem|crt|cer)$/).flatMap((path) =>
-    readCertificates(path).map((certificate) => ({
-      path,
-      days: Math.floor((Date.parse(certificate.validTo) - now) / DAY_MS),
-    })),
+/** The certificates in the configuration directory, with their expiry in Unix milliseconds. */
+export const listCertificates = (configDir: string): { path: string; expiresAt: number }[] =>
+  listFiles(configDir, /\.(pem|crt|cer)$/).flatMap((path) =>
+    readCertificates(path).map(({ validTo }) => ({ path, expiresAt: Date.parse(validTo) })),
   );
-  const [first] = ending
+
+function checkCertificates(configDir: string, now: number): Problem | undefined {
+  const [first] = listCertificates(configDir)
+    .map(({ path, expiresAt }) => ({ path, days: Math.floor((expiresAt - now) / DAY_MS) }))
     .filter(({ days }) => days < EXPIRY_WARNING_DAYS)
     .toSorted((a, b) => a.days - b.days);
   if (first === undefined) return undefined;

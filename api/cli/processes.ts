@@ -63,21 +63,44 @@ export function addGeoipCommand(program: Command, env: Env, files: EnvironmentFi
     .action(() => runAll(["worker"], "geoip-update", (name) => environmentOf(name, env, files)));
 }
 
+/**
+ * Brings both schemas up to date; throws when one cannot be. With `quiet`, logs to standard error.
+ */
+export async function runMigrations(
+  env: Env,
+  files: EnvironmentFiles,
+  quiet: boolean,
+): Promise<void> {
+  const read = () => ({ ...env, ...files.read("migrate") });
+  if (!(await runEach(MIGRATING, "migrate", read, quiet ? "stderr" : "stdout")))
+    throw new Error("The schemas could not be brought up to date.");
+}
+
 async function runAll(
   names: readonly string[],
   subcommand: string,
   readEnvironment: (name: string) => Env,
 ): Promise<void> {
+  if (!(await runEach(names, subcommand, readEnvironment, "stdout"))) process.exit(1);
+}
+
+/** Returns whether all of them succeeded. */
+async function runEach(
+  names: readonly string[],
+  subcommand: string,
+  readEnvironment: (name: string) => Env,
+  output: "stdout" | "stderr",
+): Promise<boolean> {
   let failed = false;
   for (const name of names) {
-    console.log(`${name}:`);
+    process[output].write(`${name}:\n`);
     const child = Bun.spawn([...commandOf(name), subcommand], {
       env: readEnvironment(name),
-      stdio: ["ignore", "inherit", "inherit"],
+      stdio: ["ignore", process[output].fd, "inherit"],
     });
     failed = (await child.exited) !== 0 || failed;
   }
-  if (failed) process.exit(1);
+  return !failed;
 }
 
 /**

@@ -3,7 +3,7 @@ import { Command, type OutputConfiguration } from "commander";
 
 import { version } from "../../shared/version.ts";
 import { addAccountCommands } from "./accounts.ts";
-import { addBackupCommands } from "./backup.ts";
+import { addBackupCommands } from "./backup/commands.ts";
 import { addCheckRollupsCommand } from "./check-rollups.ts";
 import { addClickCommands } from "./clicks.ts";
 import { createWithClickHouse, createWithDatabase, createWithNats } from "./context.ts";
@@ -17,6 +17,7 @@ import { addLinkCommands } from "./links.ts";
 import { addGeoipCommand, addProcessCommands } from "./processes.ts";
 import { addRegionCommands } from "./regions.ts";
 import { addStatusCommand } from "./status.ts";
+import { addUpgradeCommand } from "./upgrade/command.ts";
 import { addUserCommands } from "./users.ts";
 
 /**
@@ -40,6 +41,8 @@ The stores are those of the environment (DATABASE_URL, NATS_URL, CLICKHOUSE_URL)
 /etc/shorthop (SHORTHOP_CONFIG_DIR). Exit codes: 0 success, 1 failure, 2 wrong usage.`,
     )
     .showHelpAfterError()
+    // A command with commands of its own must not take their options.
+    .enablePositionalOptions()
     .exitOverride()
     .configureOutput(output);
   const withDatabase = createWithDatabase(env);
@@ -61,14 +64,10 @@ The stores are those of the environment (DATABASE_URL, NATS_URL, CLICKHOUSE_URL)
     defaultRedirectors: () => findUrl(env, "REDIRECTOR_METRICS_URL"),
   });
   addCheckRollupsCommand(program, createWithClickHouse(ownerEnv));
-  addBackupCommands(program, {
-    withClickHouse: createWithClickHouse(ownerEnv),
-    findDatabase: async () => ({
-      url: await findUrl(ownerEnv, "DATABASE_URL"),
-      env,
-    }),
-  });
+  const withClickHouse = createWithClickHouse(ownerEnv);
+  addBackupCommands(program, { env: ownerEnv, files, withClickHouse });
   addProcessCommands(program, env, files);
+  addUpgradeCommand(program, ownerEnv, files);
   addDoctorCommand(program, env, files);
   addGeoipCommand(program, env, files);
   return program;

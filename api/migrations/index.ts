@@ -31,7 +31,8 @@ import savedViews from "./0027_saved_views.sql" with { type: "text" };
 import lastClicks from "./0028_last_clicks.sql" with { type: "text" };
 import events from "./0029_events.sql" with { type: "text" };
 import webhooks from "./0030_webhooks.sql" with { type: "text" };
-import linksByExpiryTime from "./0039_links_by_expiry_time.sql" with { type: "text" };
+import linksByExpiryTime from "./0031_links_by_expiry_time.sql" with { type: "text" };
+import backups from "./0032_backups.sql" with { type: "text" };
 
 /**
  * A migration whose statements run one by one, because PostgreSQL rejects them in a transaction.
@@ -72,5 +73,6 @@ export const migrations: readonly PostgresMigration[] = [
   { id: 28, name: "last_clicks", text: lastClicks, concurrent: true },
   { id: 29, name: "events", text: events },
   { id: 30, name: "webhooks", text: webhooks },
-  { id: 39, name: "links_by_expiry_time", text: linksByExpiryTime, concurrent: true },
+  { id: 31, name: "links_by_expiry_time", text: linksByExpiryTime, concurrent: true },
+  { id: 32, name: "backups", text: backups },
 ];

@@ -15,6 +15,8 @@ const composeSchema = z.object({
       command: z.array(z.string()).optional(),
       entrypoint: z.array(z.string()).optional(),
       environment: z.record(z.string(), z.string()).default({}),
+      user: z.string().optional(),
+      healthcheck: z.object({ test: z.array(z.string()) }).optional(),
       depends_on: z.union([z.array(z.string()), z.record(z.string(), z.unknown())]).optional(),
     }),
   ),
@@ -81,4 +83,35 @@ test("ClickHouse gets the hash of each user's password, and no password", () => 
       })
       .toSorted(),
   );
+});
+
+test("each process is a user of its own, and is asked whether it is alive on its own port", () => {
+  const processes = ["api", "redirector", "worker"].map((name) => services[name]);
+  expect(new Set(processes.map((service) => service?.user)).size).toBe(3);
+  expect(processes.map((service) => service?.healthcheck?.test)).toEqual(
+    ["9101", "9102", "9103"].map((port) => ["CMD", "shorthop-health", port]),
+  );
+});
+
+test.each([
+  [200, 0],
+  [503, 1],
+])("a process that responds with %p is alive: exit code %p", async (status, exitCode) => {
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch: ({ url }) => new Response(null, { status: url.endsWith("/healthz") ? status : 404 }),
+  });
+  const script = join(import.meta.dir, "shorthop-health");
+  const child = Bun.spawn([script, String(server.port)], { stderr: "ignore" });
+  expect(await child.exited).toBe(exitCode);
+  await server.stop(true);
+});
+
+test("a process that does not listen is not alive", async () => {
+  const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
+  const port = String(server.port);
+  await server.stop(true);
+  const child = Bun.spawn([join(import.meta.dir, "shorthop-health"), port], { stderr: "ignore" });
+  expect(await child.exited).not.toBe(0);
 });

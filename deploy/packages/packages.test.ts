@@ -4,7 +4,8 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } fr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { buildPackages } from "./packages.ts";
+import { findArchitecture } from "./architectures.ts";
+import { buildPackages, LIBC_MIN } from "./packages.ts";
 import { run } from "./run.ts";
 
 const hasDpkg = Bun.which("dpkg-deb") !== null;
@@ -38,9 +39,12 @@ describe.skipIf(!hasDpkg)("the packages", () => {
     for (const name of ["CHANGELOG.md", "LICENSE"]) cpSync(join(ROOT, name), join(tree, name));
     writeFileSync(join(tree, "sbom.cdx.json"), "{}");
     writeFileSync(join(tree, "shorthop.1"), "");
-    files = buildPackages(dist, { tree, version: "1.2.3-4" });
+    files = buildPackages(dist, { tree, version: "1.2.3-4", architecture: "arm64" });
   });
   afterAll(() => rmSync(dist, { recursive: true }));
+
+  const read = (file = "", field = "Depends") =>
+    run(["dpkg-deb", "--field", file, field], dist).trim();
 
   const list = (): string[] =>
     files.flatMap((file) => run(["dpkg-deb", "--contents", file], dist).trim().split("\n"));
@@ -82,7 +86,21 @@ describe.skipIf(!hasDpkg)("the packages", () => {
         run(["sh", "-n", path], dist);
       }
     }
-    const depends = run(["dpkg-deb", "--field", files[1] ?? "", "Depends"], dist);
-    expect(depends.trim()).toBe("shorthop (>= 1.2.3-4)");
+    expect(read(files[1])).toBe("shorthop (>= 1.2.3-4)");
+    expect(read(files[0])).toBe("libc6 (>= 2.17)");
+    expect(files.map((file) => read(file, "Architecture"))).toEqual(files.map(() => "arm64"));
   });
+});
+
+test("the runtime needs no later C library than the packages ask for", () => {
+  // Versions of symbols are text in the file.
+  const found = run(["grep", "-aoE", "GLIBC_2\\.[0-9]+", process.execPath], "/").split("\n");
+  const minors = found.filter((line) => line !== "").map((line) => Number(line.split(".")[1]));
+  expect(`2.${Math.max(...minors)}`).toBe(LIBC_MIN);
+});
+
+test("an architecture is found by either name", () => {
+  expect(findArchitecture("arm64")).toBe(findArchitecture("arm64"));
+  expect(findArchitecture("amd64").name).toBe("x64");
+  expect(() => findArchitecture("riscv64")).toThrow("no packages for riscv64");
 });

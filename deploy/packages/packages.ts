@@ -10,10 +10,9 @@ import { type PackageUnits, postinst, postrm, prerm } from "./maintainer-scripts
 import { run } from "./run.ts";
 
 const MAINTAINER = "Shorthop <packages@shorthop.example>";
-const ARCHITECTURES: Partial<Record<NodeJS.Architecture, string>> = {
-  x64: "amd64",
-  arm64: "arm64",
-};
+
+/** The C library that the runtime needs; Debian and Ubuntu have later ones. */
+export const LIBC_MIN = "2.17";
 
 const UNITS = "usr/lib/systemd/system";
 const SYSCTL = "60-shorthop.conf";
@@ -53,11 +52,15 @@ const PACKAGES: readonly PackageSpec[] = [
       "systemd/shorthop.target": `${UNITS}/shorthop.target`,
       "systemd/shorthop-backup.service": `${UNITS}/shorthop-backup.service`,
       "systemd/shorthop-backup.timer": `${UNITS}/shorthop-backup.timer`,
+      "systemd/shorthop-doctor.service": `${UNITS}/shorthop-doctor.service`,
+      "systemd/shorthop-doctor.timer": `${UNITS}/shorthop-doctor.timer`,
+      "systemd/shorthop-backup-drill.service": `${UNITS}/shorthop-backup-drill.service`,
+      "systemd/shorthop-backup-drill.timer": `${UNITS}/shorthop-backup-drill.timer`,
     },
     links: { "usr/bin/shorthop": "/opt/shorthop/bin/shorthop" },
     configuration: ["migrate.env"],
     enabled: ["shorthop.target"],
-    timers: ["shorthop-backup.timer"],
+    timers: ["shorthop-backup.timer", "shorthop-backup-drill.timer", "shorthop-doctor.timer"],
     services: [],
   },
   {
@@ -105,10 +108,8 @@ const PACKAGES: readonly PackageSpec[] = [
 /** Builds all packages from a tree of `deploy/build.ts` into `dist`; returns their file names. */
 export function buildPackages(
   dist: string,
-  { tree, version }: { tree: string; version: string },
+  { tree, version, architecture }: { tree: string; version: string; architecture: string },
 ): string[] {
-  const architecture = ARCHITECTURES[process.arch];
-  if (architecture === undefined) throw new Error(`No Debian package for ${process.arch}.`);
   return PACKAGES.map((spec) => {
     const root = join(dist, "deb", spec.name);
     layOut(spec, tree, root);
@@ -154,7 +155,7 @@ function writeControl(
     root,
   ).split("\t");
   // The executable may be newer, so that it can migrate before the processes are replaced.
-  const depends = spec.name === "shorthop" ? "libc6 (>= 2.36)" : `shorthop (>= ${version})`;
+  const depends = spec.name === "shorthop" ? `libc6 (>= ${LIBC_MIN})` : `shorthop (>= ${version})`;
   const control = [
     `Package: ${spec.name}`,
     `Version: ${version}`,

@@ -6,8 +6,9 @@ begin;
 -- What was there before the roles; what came later has these by default (roles.sql).
 grant select, insert, update, delete on all tables in schema public to shorthop_api;
 grant usage on all sequences in schema public to shorthop_api;
--- Only migrations write these: which are applied, and the limits of plans.
-revoke insert, update, delete on schema_migrations, plans, endpoint_limits, suspension_rule, quotas, plan_quotas
+-- Only the owner writes these: applied migrations, the limits of plans, and which backups are proven.
+revoke insert, update, delete
+  on schema_migrations, plans, endpoint_limits, suspension_rule, quotas, plan_quotas, backups
   from shorthop_api;
 -- The worker writes the totals of links.
 grant select, update on link_counters to shorthop_worker;

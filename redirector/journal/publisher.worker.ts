@@ -1,11 +1,13 @@
 /** Runs the publisher in its own thread, so that publishing clicks does not slow down redirects. */
 import { createLog } from "../../shared/log.ts";
+import type { NatsFiles } from "../../shared/nats-files.ts";
 import { openNats } from "../../shared/nats.ts";
 import type { SealedSegment } from "./files.ts";
 import { startPublisher } from "./publisher.ts";
 
 export type PublisherOptions = {
   natsUrl: string;
+  natsFiles?: NatsFiles;
   streamBytesMax: number;
   journalBytesMax: number;
   streamReplicas: number;
@@ -34,9 +36,9 @@ const send = (event: PublisherEvent): void => self.postMessage(event);
 
 let running: ReturnType<typeof run> | undefined;
 
-function run({ natsUrl, logLevel, ...options }: PublisherOptions) {
+function run({ natsUrl, natsFiles = {}, logLevel, ...options }: PublisherOptions) {
   const log = createLog("redirector", logLevel);
-  const nats = openNats({ url: natsUrl, name: "redirector clicks", log });
+  const nats = openNats({ url: natsUrl, files: natsFiles, name: "redirector clicks", log });
   const publisher = startPublisher({
     nats: nats.connection,
     ...options,

@@ -8,6 +8,7 @@ import type { LinksStream } from "../../shared/contracts/links-streams.ts";
 import { type ImagesPlace, openImages } from "../../shared/links-store/images.ts";
 import { STORE_FORMAT } from "../../shared/links-store/schema.ts";
 import { createLog } from "../../shared/log.ts";
+import type { NatsFiles } from "../../shared/nats-files.ts";
 import { tryLock } from "../../shared/process-lock.ts";
 import { createFeedRecords } from "./feed-records.ts";
 import { makeFolder, memoryDir } from "./store-files.ts";
@@ -16,6 +17,7 @@ import { createStoreFiller } from "./store-filler.ts";
 export type LinksOptions = {
   dir: string;
   natsUrl: string;
+  natsFiles?: NatsFiles;
   streamReplicas: number;
   /** The streams of the feed. */
   streams: readonly LinksStream[];

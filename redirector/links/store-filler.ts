@@ -6,6 +6,7 @@ import { existsSync, rmSync } from "node:fs";
 import type { LinksStream } from "../../shared/contracts/links-streams.ts";
 import type { Images } from "../../shared/links-store/images.ts";
 import type { Log } from "../../shared/log.ts";
+import type { NatsFiles } from "../../shared/nats-files.ts";
 import { type Nats, openNats } from "../../shared/nats.ts";
 import { createFeedGroup } from "./feed-group.ts";
 import type { FeedRecords } from "./feed-records.ts";
@@ -31,6 +32,7 @@ const IMAGE_RETRY_MS = 600_000;
 type FillerDeps = {
   dir: string;
   natsUrl: string;
+  natsFiles?: NatsFiles;
   streamReplicas: number;
   /** The streams of the feed. */
   streams: readonly LinksStream[];
@@ -42,7 +44,7 @@ type FillerDeps = {
 };
 
 export function createStoreFiller(deps: FillerDeps) {
-  const { dir, natsUrl, images, onChanged, log, streams } = deps;
+  const { dir, natsUrl, natsFiles = {}, images, onChanged, log, streams } = deps;
   const stopping = new AbortController();
   const { signal } = stopping;
   /** When an image may be loaded again, so that a full disk is not filled again and again. */
@@ -58,7 +60,7 @@ export function createStoreFiller(deps: FillerDeps) {
   }
 
   async function fill(): Promise<void> {
-    nats ??= openNats({ url: natsUrl, name: "redirector links", log });
+    nats ??= openNats({ url: natsUrl, files: natsFiles, name: "redirector links", log });
     if (existsSync(damageMarkPath(dir))) quarantineStore(dir);
     const continued = existsSync(storePath(dir)) ? undefined : await load(nats);
     if (signal.aborted) return;

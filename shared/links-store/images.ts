@@ -20,10 +20,9 @@ import { Readable, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createZstdCompress, createZstdDecompress } from "node:zlib";
 
-import { S3Client } from "bun";
 import * as z from "zod";
 
-import { envUrl } from "../env.ts";
+import { openBucket, type S3Settings, s3Variables } from "../s3.ts";
 import { type FeedState, STORE_FORMAT } from "./schema.ts";
 
 /** Variables of the processes that write or read images. */
@@ -42,10 +41,7 @@ export const imageVariables = {
    * The S3-compatible store, and a key that may read the bucket and, for the API, write and delete
    * there.
    */
-  S3_ENDPOINT: envUrl(["http", "https"]).optional(),
-  S3_REGION: z.string().optional(),
-  S3_ACCESS_KEY_ID: z.string().optional(),
-  S3_SECRET_ACCESS_KEY: z.string().optional(),
+  ...s3Variables,
 };
 
 /** The configured storage of images. */
@@ -117,7 +113,7 @@ export function openImages(place: ImagesPlace): Images | undefined {
   if (LINKS_IMAGES === undefined) return undefined;
   const storage = LINKS_IMAGES.startsWith("/")
     ? openDirectory(LINKS_IMAGES)
-    : openBucket(new URL(LINKS_IMAGES), place);
+    : openBucketStorage(new URL(LINKS_IMAGES), place);
   return {
     workDir: storage.workDir,
     async list() {
@@ -218,19 +214,8 @@ function openDirectory(dir: string): Storage {
 /** On disk: `/tmp` can be in memory. */
 const BUCKET_WORK_DIR = "/var/tmp";
 
-function openBucket(
-  { hostname: bucket, pathname }: URL,
-  { S3_ENDPOINT, S3_REGION, S3_ACCESS_KEY_ID, S3_SECRET_ACCESS_KEY }: ImagesPlace,
-): Storage {
-  const client = new S3Client({
-    bucket,
-    ...(S3_ENDPOINT === undefined ? {} : { endpoint: S3_ENDPOINT }),
-    ...(S3_REGION === undefined ? {} : { region: S3_REGION }),
-    ...(S3_ACCESS_KEY_ID === undefined ? {} : { accessKeyId: S3_ACCESS_KEY_ID }),
-    ...(S3_SECRET_ACCESS_KEY === undefined ? {} : { secretAccessKey: S3_SECRET_ACCESS_KEY }),
-  });
-  const folders = pathname.split("/").filter((name) => name !== "");
-  const prefix = folders.map((name) => `${name}/`).join("");
+function openBucketStorage(url: URL, settings: S3Settings): Storage {
+  const { client, prefix } = openBucket(url, settings);
   return {
     workDir: BUCKET_WORK_DIR,
     async names() {

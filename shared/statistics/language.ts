@@ -4,7 +4,7 @@ import { createContext, useContext } from "react";
 import type english from "../languages/statistics/en.json";
 
 /** The texts of the components in a language, by key, as ICU messages. */
-export type StatisticsTexts = typeof english;
+type StatisticsTexts = typeof english;
 
 export type StatisticsText = keyof StatisticsTexts;
 

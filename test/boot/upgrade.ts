@@ -76,7 +76,7 @@ export async function rollBack(context: Context): Promise<void> {
     "dpkg-query --show --showformat='${Version}\\n' 'shorthop*' | sort --unique",
   );
   assert.match(versions, /^\S+-1\n$/);
-  await context.runBlock("upgrade", { revision: 2 });
+  await context.runBlock("upgrade-by-hand", { revision: 2 });
   await calls.waitUntilReady();
 }
 

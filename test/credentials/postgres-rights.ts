@@ -23,7 +23,7 @@ export type PostgresRight = Right<PostgresUser> &
 /** Groups of tables; `rest` are all that are in no other group. */
 const TABLE_GROUPS = {
   plans: ["plans", "endpoint_limits", "suspension_rule", "quotas", "plan_quotas"],
-  migrations: ["schema_migrations"],
+  migrations: ["schema_migrations", "backups"],
   counters: ["link_counters"],
   webhooks: ["webhooks"],
   deliveries: ["webhook_deliveries"],
@@ -208,18 +208,18 @@ export const POSTGRES_RIGHTS: readonly PostgresRight[] = [
     why: "migrations do",
   },
   {
-    what: "read which migrations are applied",
+    what: "read which migrations are applied, and which backups are proven",
     tables: "migrations",
     privileges: ["select"],
     may: [OWNER, API],
-    why: "`shorthop doctor`",
+    why: "`shorthop doctor`, metrics",
   },
   {
     what: "change that",
     tables: "migrations",
     privileges: ["insert", "update", "delete"],
     may: [OWNER],
-    why: "migrations do",
+    why: "migrations and backups do",
   },
   {
     what: "draw versions of links",

@@ -89,6 +89,14 @@ const worker = (lag: number, owner: number): Series[] => [
 /** A time so many seconds before the end of the series, at which the rules are evaluated. */
 const ago = (seconds: number): string => always(MINUTES * 60 - seconds);
 
+/** A disk of which so many hundredths are left. */
+const disk = (left: number): Series[] => [
+  [`shorthop_doctor_disk_free_bytes{${HOST},path="/var/lib"}`, always(left)],
+  [`shorthop_doctor_disk_size_bytes{${HOST},path="/var/lib"}`, always(100)],
+];
+
+const EXPIRY = `shorthop_doctor_certificate_expiry_timestamp_seconds{${HOST},path="/tls/cert.pem"}`;
+
 const CASES: readonly Case[] = [
   {
     alert: "ShorthopProcessDown",
@@ -305,6 +313,54 @@ const CASES: readonly Case[] = [
     labels: {},
     summary: "13000 changes of links are pending, and their number grows",
     well: [["shorthop_api_outbox_pending", always(5_000)]],
+  },
+  {
+    alert: "ShorthopBackupOld",
+    wrong: [["shorthop_api_backup_timestamp_seconds", ago(3 * 86_400)]],
+    labels: {},
+    summary: "the newest backup is 3d 0h 0m 0s old",
+    well: [["shorthop_api_backup_timestamp_seconds", ago(86_400)]],
+  },
+  {
+    alert: "ShorthopBackupUnproven",
+    wrong: [
+      ["shorthop_api_backup_timestamp_seconds", ago(3_600)],
+      ["shorthop_api_backup_proven_timestamp_seconds", ago(10 * 86_400)],
+    ],
+    labels: {},
+    summary: "no backup of the last nine days was restored by a drill",
+    well: [
+      ["shorthop_api_backup_timestamp_seconds", ago(3_600)],
+      ["shorthop_api_backup_proven_timestamp_seconds", ago(8 * 86_400)],
+    ],
+  },
+  {
+    alert: "ShorthopDoctorFailed",
+    wrong: [[`shorthop_doctor_status{${HOST},subject="api",check="clock"}`, always(2)]],
+    labels: { instance: "a:1", subject: "api", check: "clock" },
+    summary: "a check of api on a:1 fails: clock",
+    well: [[`shorthop_doctor_status{${HOST},subject="api",check="clock"}`, always(1)]],
+  },
+  {
+    alert: "ShorthopDoctorOld",
+    wrong: [[`shorthop_doctor_timestamp_seconds{${HOST}}`, ago(4 * 3_600)]],
+    labels: { instance: "a:1" },
+    summary: "the checks of a:1 have not run for 4h 0m 0s",
+    well: [[`shorthop_doctor_timestamp_seconds{${HOST}}`, ago(3_600)]],
+  },
+  {
+    alert: "ShorthopDiskFilling",
+    wrong: disk(9),
+    labels: { instance: "a:1", path: "/var/lib" },
+    summary: "the disk of /var/lib on a:1 has 9% left",
+    well: disk(10),
+  },
+  {
+    alert: "ShorthopCertificateExpires",
+    wrong: [[EXPIRY, ago(-13 * 86_400)]],
+    labels: { instance: "a:1", path: "/tls/cert.pem" },
+    summary: "/tls/cert.pem on a:1 expires in 13d 0h 0m 0s",
+    well: [[EXPIRY, ago(-15 * 86_400)]],
   },
 ];
 

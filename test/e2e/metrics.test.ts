@@ -8,6 +8,7 @@ import { join } from "node:path";
 
 import * as z from "zod";
 
+import { type DoctorResults, formatMetrics } from "../../api/cli/doctor-metrics.ts";
 import { version } from "../../shared/version.ts";
 import { call, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
@@ -30,15 +31,27 @@ const OF_A_HISTOGRAM = /_(?:bucket|count|sum)$/;
 
 /**
  * Metrics without a sample on a stack where all is well: nothing waits in the outbox, and the first
- * image comes later.
+ * image and the first backup come later.
  */
 const WITHOUT_SAMPLE = [
+  "shorthop_api_backup_proven_timestamp_seconds",
+  "shorthop_api_backup_timestamp_seconds",
   "shorthop_api_links_image_timestamp_seconds",
   "shorthop_api_outbox_oldest_timestamp_seconds",
 ];
 
-/** Metrics for programs, which no panel shows. */
-const NOT_ON_THE_DASHBOARD = ["shorthop_redirector_journal_info"];
+/** Metrics for programs, which no panel shows, and those that an alert explains. */
+const NOT_ON_THE_DASHBOARD = [
+  "shorthop_redirector_journal_info",
+  "shorthop_doctor_timestamp_seconds",
+];
+
+/** Metrics that no process has, but a file for the node exporter. */
+const OF_DOCTOR: DoctorResults = {
+  findings: [{ subject: "host", check: "disks", status: "ok" }],
+  disks: [{ path: "/var/lib", free: 1, size: 2 }],
+  certificates: [{ path: "/tls/cert.pem", expiresAt: 0 }],
+};
 
 const PROCESSES = ["api", "redirector", "worker"] as const;
 
@@ -62,7 +75,10 @@ beforeAll(async () => {
     scrape("worker"),
   ]);
   scrapes = { api, redirector, worker };
-  families = new Map(PROCESSES.flatMap((name) => [...scrapes[name]]));
+  families = new Map([
+    ...PROCESSES.flatMap((name) => [...scrapes[name]]),
+    ...parseMetrics(await formatMetrics(OF_DOCTOR)),
+  ]);
 });
 afterAll(async () => await stack[Symbol.asyncDispose]());
 
@@ -159,7 +175,8 @@ describe("metrics", () => {
     const described = PROCESSES.flatMap((name) =>
       [...scrapes[name].values()].map((family) => `${family.name} ${family.type} ${family.help}`),
     );
-    expect(new Set(described).size).toBe(families.size);
+    const names = PROCESSES.flatMap((name) => [...scrapes[name].keys()]);
+    expect(new Set(described).size).toBe(new Set(names).size);
   });
 
   test("have a sample, except those whose value is unknown", () => {

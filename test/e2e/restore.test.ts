@@ -1,13 +1,17 @@
 /** Goal: a backup of PostgreSQL, ClickHouse and the secrets is sufficient for a restore. */
 import { expect, test } from "bun:test";
-import { readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { drillClicks, dumpClicks, restoreClicks } from "../../api/cli/backup-clicks.ts";
+import { drillClicks, dumpClicks, restoreClicks } from "../../api/cli/backup/clicks.ts";
+import { adoptEarlierClicks } from "../../api/cli/backup/earlier-clicks.ts";
+import type { ClicksMonth } from "../../api/cli/backup/manifest.ts";
+import { openStorage } from "../../api/cli/backup/storage.ts";
 import { createClient } from "../../clients/typescript/src/index.ts";
 import { ROLLUP_TABLES } from "../../shared/clicks/rollup-tables.ts";
 import { findDifferences, queryRows, rebuildBuckets } from "../../shared/clicks/rollups.ts";
 import { rememberRetention } from "../../shared/clicks/whole-clicks.ts";
+import { DAY_MS } from "../../shared/durations.ts";
 import { createLog } from "../../shared/log.ts";
 import { openClickHouse } from "../../worker/clickhouse.ts";
 import { createDatabaseIfMissing } from "../../worker/migrations/create-database.ts";
@@ -99,15 +103,15 @@ test("clicks that an earlier version dumped months ago are the same after their 
                    toUUID('00000000-0000-7000-8000-0000000000bb'), number, 1
               FROM numbers(${EARLIER_CLICKS})`,
   });
-  const dir = join(stack.dataDir, "earlier-dumps");
-  const months = await dumpClicks(earlier, dir);
+  const storage = openStorage(join(stack.dataDir, "earlier-dumps"), {});
+  const months = await dumpClicks(earlier, storage, { name: "earlier" });
   expect(months.length).toBeGreaterThan(1);
 
   const restored = await open("restored");
   await migrateClickHouse(restored, log);
   // As `shorthop migrate` does: before, no bucket counts as whole, and none is compared.
   await rememberRetention(restored);
-  expect(await restoreClicks(restored, dir)).toBe(EARLIER_CLICKS);
+  expect(await restoreClicks(restored, storage, months)).toBe(EARLIER_CLICKS);
   const counts = `SELECT toString(toYYYYMM(ts)) AS month, toString(link_id) AS link, toString(class) AS class,
                          toString(utm_source) AS source, toString(country) AS country, toFloat64(count()) AS clicks,
                          toFloat64(uniqExact(visitor)) AS visitors, toFloat64(sum(page)) AS pages
@@ -138,18 +142,22 @@ async function expectSameFromDump(stack: Stack): Promise<void> {
     expect((await client.links.get(link.id)).clicks).toBe(12);
   }, TIMEOUT_MS);
   const before = await readState(client);
-  const dir = join(stack.dataDir, "dumps");
+  const storage = openStorage(join(stack.dataDir, "dumps"), {});
   const clickhouse = openClickHouse(stack.info().clickhouse_url);
-  const [dumped] = await dumpClicks(clickhouse, dir);
-  expect(dumped?.clicks).toBe(12);
+  const dump = (name: string, known: readonly ClicksMonth[]) =>
+    dumpClicks(clickhouse, storage, { name, known });
+  const first = await dump("first", []);
+  expect(first).toMatchObject([{ clicks: 12 }]);
   // Files of months that are over stay as they are; this one is written again.
-  expect(await dumpClicks(clickhouse, dir)).toHaveLength(1);
-  expect(await drillClicks(clickhouse, dir)).toMatchObject([{ clicks: 12 }]);
+  const second = await dump("second", first);
+  expect(second).toHaveLength(1);
+  expect(second[0]?.file.name).toContain("second");
+  expect(await drillClicks(clickhouse, storage, second)).toBe(12);
 
-  expect(restoreClicks(clickhouse, dir)).rejects.toThrow("not empty");
+  expect(restoreClicks(clickhouse, storage, second)).rejects.toThrow("not empty");
   for (const { table } of [{ table: "clicks" }, ...ROLLUP_TABLES])
     await clickhouse.command({ query: `TRUNCATE TABLE ${table}` });
-  expect(await restoreClicks(clickhouse, dir)).toBe(12);
+  expect(await restoreClicks(clickhouse, storage, second)).toBe(12);
   await rebuildBuckets(
     clickhouse,
     await findDifferences(clickhouse, { from: nowSeconds() - 172_800, to: nowSeconds() + 86_400 }),
@@ -158,26 +166,37 @@ async function expectSameFromDump(stack: Stack): Promise<void> {
 
   // A month that is over is written again only for clicks that came late; what retention deletes
   // stays in its file.
-  const file = join(dir, `${dumped?.month}.tsv.gz`);
-  const setOver = () => utimesSync(file, nowSeconds(), nowSeconds() + 40 * 86_400);
-  setOver();
-  expect(await dumpClicks(clickhouse, dir)).toEqual([]);
-  // As earlier versions left it.
-  rmSync(join(dir, "counts.json"));
-  expect(await dumpClicks(clickhouse, dir)).toEqual([]);
+  const over = asOver(second);
+  expect(await dump("third", over)).toEqual(over);
   await clickhouse.command({ query: "INSERT INTO clicks SELECT * FROM clicks LIMIT 2" });
-  expect(await dumpClicks(clickhouse, dir)).toMatchObject([{ clicks: 14 }]);
-  setOver();
+  const late = await dump("fourth", over);
+  expect(late).toMatchObject([{ clicks: 14 }]);
   await clickhouse.command({ query: "TRUNCATE TABLE clicks" });
   await clickhouse.command({ query: "INSERT INTO clicks (ts) VALUES (now())" });
-  expect(await dumpClicks(clickhouse, dir)).toEqual([]);
-  expect(await drillClicks(clickhouse, dir)).toMatchObject([{ clicks: 14 }]);
+  const lateOver = asOver(late);
+  expect(await dump("fifth", lateOver)).toEqual(lateOver);
+  expect(await drillClicks(clickhouse, storage, late)).toBe(14);
+
+  // As versions up to 0.2.0 left it, with clicks that retention has deleted since.
+  const file = join(storage.place, late[0]?.file.name ?? "");
+  const earlierFile = join(storage.place, "clicks", `${late[0]?.month}.tsv.gz`);
+  renameSync(file, earlierFile);
+  const adopted = await adoptEarlierClicks(storage);
+  expect(adopted).toMatchObject([{ month: late[0]?.month, clicks: 14 }]);
+  expect(await drillClicks(clickhouse, storage, adopted)).toBe(14);
 
   // A file that is cut short is found by the drill.
-  writeFileSync(file, readFileSync(file).subarray(0, -20));
-  expect(drillClicks(clickhouse, dir)).rejects.toThrow();
+  writeFileSync(earlierFile, readFileSync(earlierFile).subarray(0, -20));
+  expect(drillClicks(clickhouse, storage, adopted)).rejects.toThrow();
   await clickhouse.close();
 }
+
+/** Months as files that were written long after their end. */
+const asOver = (months: readonly ClicksMonth[]) =>
+  months.map((month) => ({
+    ...month,
+    made_at: new Date(Date.now() + 40 * DAY_MS).toISOString(),
+  }));
 
 const nowSeconds = () => Math.floor(Date.now() / 1_000);
 

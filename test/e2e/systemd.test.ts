@@ -33,7 +33,7 @@ test.skipIf(!hasSystemd)("the systemd units are valid, with a low exposure level
   cpSync(UNITS, dir, { recursive: true });
   mkdirSync(join(dir, "bin"));
   const services = readdirSync(dir).filter((name) => name.endsWith(".service"));
-  expect(services).toHaveLength(6);
+  expect(services).toHaveLength(8);
   for (const name of services) {
     // The executables are not installed on this machine.
     const path = join(dir, name);
@@ -43,7 +43,7 @@ test.skipIf(!hasSystemd)("the systemd units are valid, with a low exposure level
     );
   }
   const others = readdirSync(dir).filter((name) => /\.(path|target|timer)$/.test(name));
-  expect(others).toHaveLength(4);
+  expect(others).toHaveLength(6);
   const instances = [...services, ...others].map((name) => join(dir, name.replace("@.", "@1.")));
   const verified = Bun.spawnSync(["systemd-analyze", "verify", ...instances]);
   expect(verified.stderr.toString()).toBe("");

@@ -2,36 +2,18 @@
  * Prometheus' own checker of rules, `promtool`: one that is installed, or Debian's, which is only
  * unpacked.
  */
-import { existsSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 
-import { makeOnce } from "../../shared/make-once.ts";
-import { PROJECT_DIR } from "./stack.ts";
-
-const UNPACKED = join(PROJECT_DIR, ".local/prometheus");
+import { unpackPackages } from "./debian-package.ts";
 
 /** Returns its path; if it cannot be had here, prints a warning and returns undefined. */
 export async function findPromtool(): Promise<string | undefined> {
   const installed = Bun.which("promtool");
   if (installed !== null) return installed;
   try {
-    await makeOnce(UNPACKED, unpack);
-    return join(UNPACKED, "usr/bin/promtool");
+    return join(await unpackPackages("prometheus", ["prometheus"]), "usr/bin/promtool");
   } catch (error) {
     console.log("!!! There is no promtool: tests of the alerts are SKIPPED", error);
     return undefined;
   }
-}
-
-function unpack(dir: string): void {
-  mkdirSync(dir);
-  const run = (...command: string[]): boolean =>
-    Bun.which(command[0] ?? "") !== null && Bun.spawnSync(command, { cwd: dir }).success;
-  const download = () => run("apt-get", "download", "prometheus");
-  // A fresh machine has no list of packages yet.
-  if (!download() && !(run("apt-get", "update") && download()))
-    throw new Error("apt-get cannot download Debian's package prometheus.");
-  const file = readdirSync(dir).find((name) => name.endsWith(".deb")) ?? "";
-  if (!run("dpkg", "--extract", file, ".") || !existsSync(join(dir, "usr/bin/promtool")))
-    throw new Error("The package prometheus has no promtool.");
 }

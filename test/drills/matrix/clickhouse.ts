@@ -4,7 +4,8 @@ import { join } from "node:path";
 
 import { connect } from "nats";
 
-import { dumpClicks, restoreClicks } from "../../../api/cli/backup-clicks.ts";
+import { dumpClicks, restoreClicks } from "../../../api/cli/backup/clicks.ts";
+import { openStorage } from "../../../api/cli/backup/storage.ts";
 import { CLICKS_STREAM, CLICKS_WORKER } from "../../../shared/contracts/streams.ts";
 import { natsLogin } from "../../../shared/nats.ts";
 import { openClickHouse } from "../../../worker/clickhouse.ts";
@@ -85,12 +86,12 @@ export const CLICKHOUSE_CELLS: readonly Cell[] = [
     subject: "ClickHouse",
     condition: "empty",
     promise:
-      "`migrate` and `backup restore-clicks`: raw clicks and their rollups of the backup, and those of `CLICKS`.",
+      "`migrate` and `restore`: raw clicks and their rollups of the backup, and those of `CLICKS`.",
     named: NAMED,
     async inject(system) {
-      const dumps = join(system.dir, "dumps");
+      const dumps = openStorage(join(system.dir, "dumps"), {});
       const clickhouse = openClickHouse(system.stack.info().clickhouse_url);
-      await dumpClicks(clickhouse, dumps);
+      const months = await dumpClicks(clickhouse, dumps, { name: "drill" });
       await clickhouse.close();
       const dir = storeDir(system, "clickhouse");
       await stopStores(system, ["clickhouse"], () => rmSync(dir, { recursive: true }));
@@ -101,7 +102,7 @@ export const CLICKHOUSE_CELLS: readonly Cell[] = [
         async () => {
           await system.doctor.run(["migrate"]);
           const empty = openClickHouse(system.stack.info().clickhouse_url);
-          await restoreClicks(empty, dumps);
+          await restoreClicks(empty, dumps, months);
           await empty.close();
         },
       );

@@ -1,0 +1,27 @@
+/** What is known of backups: `shorthop backup` and its drills record it. */
+import { DAY_MS } from "../../shared/durations.ts";
+import type { Sql } from "../postgres.ts";
+import type { BackupTimes } from "./model.ts";
+import { readBackupTimes } from "./sql.ts";
+
+/** A backup is made every night. */
+const MADE_DAYS_MAX = 2;
+
+/** A drill runs once a week, on a backup of the night before. */
+const PROVEN_DAYS_MAX = 9;
+
+/** Reads when the newest backups of all places were made and proven. */
+export const readBackups = (sql: Sql): Promise<BackupTimes> => readBackupTimes(sql);
+
+/** Returns what is wrong with the backups; undefined if there is a recent and proven one. */
+export function describeBackups(
+  { madeAt, provenAt }: BackupTimes,
+  now = Date.now(),
+): string | undefined {
+  const days = (at: number) => Math.floor((now - at) / DAY_MS);
+  if (madeAt === undefined) return "no backup is known";
+  if (days(madeAt) >= MADE_DAYS_MAX) return `the newest backup is ${days(madeAt)} days old`;
+  if (provenAt === undefined) return "no backup was ever restored by a drill";
+  if (days(provenAt) < PROVEN_DAYS_MAX) return undefined;
+  return `the newest backup that a drill has restored is ${days(provenAt)} days old`;
+}

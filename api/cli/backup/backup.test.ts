@@ -1,0 +1,144 @@
+/**
+ * Goal: a backup of PostgreSQL has the rows of one moment, a drill and a restore compare all of
+ * them, and neither changes anything when the backup is not what was stored. With clicks, in
+ * test/e2e/backup.test.ts.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { createLog } from "../../../shared/log.ts";
+import { withDatabase } from "../../../shared/postgres.ts";
+import {
+  type DebianPostgres,
+  findDebianPostgres,
+  startDebianPostgres,
+} from "../../../test/harness/debian-postgres.ts";
+import { flipBit } from "../../../test/harness/flip-bit.ts";
+import { migratePostgres } from "../../migrations/migrate.ts";
+import { usePostgres } from "../../postgres.ts";
+import { createBackup } from "./create.ts";
+import { readBackup } from "./manifest.ts";
+import { drillBackup, restoreBackup } from "./restore.ts";
+import { openStorage } from "./storage.ts";
+
+const ACCOUNTS = 7;
+
+const programs = findDebianPostgres();
+
+describe.skipIf(programs === undefined)("a backup of PostgreSQL", () => {
+  let postgres: DebianPostgres;
+  const dir = mkdtempSync(join(tmpdir(), "shorthop-backup-"));
+  const configDir = mkdtempSync(join(tmpdir(), "shorthop-etc-"));
+
+  const databaseOf = (name = "shorthop") => ({
+    url: withDatabase(postgres.url, name),
+    env: { ...process.env, PATH: `${postgres.bin}:${process.env["PATH"]}` },
+  });
+
+  const migrate = (name?: string) =>
+    usePostgres(databaseOf(name).url, (sql) => migratePostgres(sql, createLog("test", "silent")));
+
+  const createDatabase = (name: string) =>
+    usePostgres(postgres.url, (sql) => sql`create database ${sql(name)}`.then(() => undefined));
+
+  /** Makes a backup in a place of its own. */
+  async function backUp(name: string) {
+    const storage = openStorage(join(dir, name), {});
+    const sources = { database: databaseOf(), clickhouse: undefined, configDir };
+    const made = await createBackup(storage, sources);
+    return { storage, made, backup: await readBackup(storage) };
+  }
+
+  const restoreInto = (name: string, { storage, backup }: Awaited<ReturnType<typeof backUp>>) =>
+    restoreBackup(storage, backup, {
+      database: databaseOf(name),
+      clickhouse: undefined,
+      migrate: () => migrate(name),
+    });
+
+  beforeAll(async () => {
+    postgres = await startDebianPostgres(programs ?? "");
+    writeFileSync(join(configDir, "api.env"), "DASHBOARD_SECRET=of-this-test\n");
+    await migrate();
+    await usePostgres(postgres.url, async (sql) => {
+      await sql`create role shorthop_api`;
+      await sql`create role shorthop_worker`;
+      await sql`grant select on links to shorthop_api`;
+      await sql`
+        insert into accounts (id, name, plan, limits)
+        select gen_random_uuid(), 'Test', 'pro', '{}' from generate_series(1, ${ACCOUNTS}::integer)`;
+    });
+  });
+  afterAll(async () => {
+    await postgres?.[Symbol.asyncDispose]();
+    for (const path of [dir, configDir]) rmSync(path, { recursive: true, force: true });
+  });
+
+  test("is proven by a drill, which leaves nothing behind, and restored with all privileges", async () => {
+    const made = await backUp("whole");
+    const { storage, backup } = made;
+    expect(backup.manifest.postgres.rows).toMatchObject({ accounts: ACCOUNTS, links: 0 });
+    const { rows } = await drillBackup(storage, backup, {
+      database: databaseOf(),
+      clickhouse: undefined,
+    });
+    expect(rows).toEqual(backup.manifest.postgres.rows);
+    await usePostgres(postgres.url, async (sql) => {
+      const databases = await sql`select from pg_database where datname like '%drill'`;
+      expect(databases).toHaveLength(0);
+    });
+
+    // Also into a schema that was migrated, and has no data yet.
+    for (const name of ["empty", "migrated"]) {
+      await createDatabase(name);
+      if (name === "migrated") await migrate(name);
+      const restored = await restoreInto(name, made);
+      expect(restored).toMatchObject({ rows: backup.manifest.postgres.rows, lacksRoles: false });
+      await usePostgres(databaseOf(name).url, async (sql) => {
+        const [row] = await sql<[{ granted: boolean }]>`
+          select has_table_privilege('shorthop_api', 'links', 'select') as granted`;
+        expect(row.granted).toBe(true);
+      });
+      expect(restoreInto(name, made)).rejects.toThrow("has data");
+    }
+    await createDatabase("foreign");
+    await usePostgres(databaseOf("foreign").url, (sql) =>
+      sql`create table of_others (id integer)`.then(() => undefined),
+    );
+    expect(restoreInto("foreign", made)).rejects.toThrow("has data");
+  });
+
+  test("that was changed, or has fewer rows than it should, is not restored", async () => {
+    const made = await backUp("changed");
+    const { storage, backup } = made;
+    const path = join(storage.place, backup.manifest.postgres.file.name);
+    const whole = readFileSync(path);
+    flipBit(path);
+    await createDatabase("untouched");
+    expect(restoreInto("untouched", made)).rejects.toThrow("is damaged");
+    const drill = () =>
+      drillBackup(storage, backup, { database: databaseOf(), clickhouse: undefined });
+    expect(drill()).rejects.toThrow("is damaged");
+    writeFileSync(path, whole);
+    backup.manifest.postgres.rows["accounts"] = 1_000;
+    expect(drill()).rejects.toThrow(`accounts: ${ACCOUNTS} of 1000 rows`);
+    backup.manifest.postgres.migration = 9_999;
+    expect(drill()).rejects.toThrow("does not know");
+    expect(restoreInto("untouched", made)).rejects.toThrow("does not know");
+    await usePostgres(databaseOf("untouched").url, async (sql) => {
+      const tables = await sql`select from pg_class where relnamespace = 'public'::regnamespace`;
+      expect(tables).toHaveLength(0);
+    });
+  });
+
+  test("has a manifest only when it is whole", async () => {
+    const storage = openStorage(join(dir, "failed"), {});
+    const database = { ...databaseOf(), env: { PATH: "/nowhere" } };
+    const sources = { database, clickhouse: undefined, configDir: undefined };
+    expect(createBackup(storage, sources)).rejects.toThrow();
+    await Bun.sleep(0);
+    expect(readBackup(storage)).rejects.toThrow("There is no backup");
+  });
+});
