@@ -122,6 +122,8 @@ export type SeededAccount = {
   down: string;
   /** The page of shared statistics of the account, with its branding. */
   share: string;
+  /** A webhook whose receiver cannot be reached. */
+  webhook: string;
 };
 
 /** Creates the account, its users, links, clicks and a domain. */
@@ -132,6 +134,12 @@ export async function seedAccount(stack: SharedStack, dns: Dns): Promise<SeededA
   await createUser(stack, account, "member");
   await createUser(stack, account, "viewer");
   const client = createClient({ baseUrl: api_url, apiKey: key });
+  // Before the links: it gets an event for each. Nobody can have this name (RFC 6761).
+  const webhook = await client.webhooks.create({
+    url: "https://hooks.example.invalid/shorthop",
+    events: ["link.created", "link.updated"],
+    description: "The shop's stock",
+  });
   const ids: string[] = [];
   for (const [alias, title, url, tags] of LINKS) {
     const { id } = await client.links.create({
@@ -171,7 +179,15 @@ export async function seedAccount(stack: SharedStack, dns: Dns): Promise<SeededA
   const { data } = await client.links.createMany([...STATES, SET, RULED]);
   await admin(stack, ["links", "disable", "--alias", "tour-down"]);
   const [down, , ruled] = data.slice(-3).map((entry) => ("link" in entry ? entry.link.id : ""));
-  return { user, account, link: ids[0] ?? "", ruled: ruled ?? "", down: down ?? "", share };
+  return {
+    user,
+    account,
+    link: ids[0] ?? "",
+    ruled: ruled ?? "",
+    down: down ?? "",
+    share,
+    webhook: webhook.id,
+  };
 }
 
 async function createDomainWithSettings(client: Client, dns: Dns): Promise<void> {
@@ -216,7 +232,7 @@ export type View = {
 };
 
 /** Every page, and every dialog with content of its own. */
-export const listViews = ({ account, link, ruled, down }: SeededAccount): View[] => {
+export const listViews = ({ account, link, ruled, down, webhook }: SeededAccount): View[] => {
   const at = (path: string, mode = "live") => `/${account}/${mode}${path}`;
   return [
     { name: "links", path: at("/links"), ready: "table" },
@@ -454,6 +470,17 @@ export const listViews = ({ account, link, ruled, down }: SeededAccount): View[]
       ready: "table",
       open: (page) => page.getByRole("button", { name: "New API key" }).click(),
     },
+    { name: "webhooks", path: at("/webhooks"), ready: "table" },
+    {
+      name: "webhook-new",
+      path: at("/webhooks"),
+      ready: "table",
+      async open(page) {
+        await page.getByRole("button", { name: "New webhook" }).click();
+        await page.getByLabel("URL").fill("nonsense");
+      },
+    },
+    { name: "webhook-deliveries", path: at(`/webhooks/${webhook}`), ready: "table" },
     { name: "members", path: at("/settings/members"), ready: "table" },
     { name: "branding", path: at("/settings/branding"), ready: ".brand-preview" },
     { name: "profile", path: at("/settings/profile"), ready: ".rows li" },
