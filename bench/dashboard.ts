@@ -102,8 +102,11 @@ const browser = await openBrowser();
 const rows: Record<string, string | number>[] = [];
 for (const [name, machine] of Object.entries(MACHINES)) {
   const context = await openContext(browser, machine);
-  for (const page of pages)
-    rows.push({ machine: name, ...(await measurePage(context, page, machine)) });
+  for (const page of pages) {
+    const row = { machine: name, ...(await measurePage(context, page, machine)) };
+    console.log(row);
+    rows.push(row);
+  }
   await context.close();
 }
 

@@ -63,7 +63,7 @@ export const listPages = (account: string, link: string): MeasuredPage[] => {
       use: (page) => page.getByLabel("Search tags").pressSequentially("sale", TYPING),
     },
     { name: "tag", path: at("/tags/sale"), ready: ".stat" },
-    { name: "rules", path: at(`/links/${link}/rules`), ready: ".rules-page .explanation li" },
+    { name: "rules", path: at(`/links/${link}/rules`), ready: ".rules-page" },
     { name: "import", path: at("/links/import"), ready: ".file-picker" },
     { name: "live", path: at("/live"), ready: ".stat" },
     { name: "domains", path: at("/domains"), ready: "main h1" },
