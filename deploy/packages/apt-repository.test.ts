@@ -91,7 +91,9 @@ describe.skipIf(missing.length > 0)("the apt repository", () => {
     expect(() => readByApt(join(repository, "shorthop.gpg"))).toThrow(/BADSIG|invalid|not signed/);
     writeFileSync(release, text);
     const index = join(repository, "dists/stable/main/binary-amd64/Packages.gz");
+    const packed = readFileSync(index);
     writeFileSync(index, "other");
     expect(() => readByApt(join(repository, "shorthop.gpg"))).toThrow(/size|Hash/i);
+    writeFileSync(index, packed);
   });
 });
