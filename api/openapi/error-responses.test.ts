@@ -7,12 +7,12 @@ import { expect, test } from "bun:test";
 import { readOperations } from "../../test/harness/openapi-operations.ts";
 
 /** The ledger is filtered by a link, which may be gone: its events stay. */
-const FILTERS: readonly string[] = ["get /v1/events"];
+const FILTERS: ReadonlySet<string> = new Set(["get /v1/events"]);
 
 test("an operation that takes a link's id in its query documents 404", async () => {
   const taking = (await readOperations()).filter(
     ({ name, parameters }) =>
-      !FILTERS.includes(name) &&
+      !FILTERS.has(name) &&
       parameters.some((parameter) => parameter.in === "query" && parameter.name === "link_id"),
   );
   expect(taking.map(({ name }) => name).toSorted()).toEqual([

@@ -44,7 +44,7 @@ describe.skipIf(missing.length > 0)("the apt repository", () => {
     );
   });
   afterAll(() => {
-    Bun.spawnSync(["gpgconf", "--kill", "all"]);
+    run(["gpgconf", "--kill", "all"], dir);
     if (before === undefined) delete process.env["GNUPGHOME"];
     else process.env["GNUPGHOME"] = before;
     rmSync(dir, { recursive: true, force: true });
