@@ -6,8 +6,13 @@ import { expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
+import { createElement } from "react";
+import { renderToStaticMarkup } from "react-dom/server";
+
 import de from "./src/languages/de.json";
 import en from "./src/languages/en.json";
+import { modulesOf } from "./src/startup/page-modules.ts";
+import { Logo } from "./src/ui/logo.tsx";
 
 /** The scripts that the first page needs, compressed as they are served. */
 const INITIAL_KB_MAX = 150;
@@ -70,4 +75,50 @@ test("messages are compiled: no script parses them", () => {
     .join("\n");
   expect(scripts).not.toContain("{count, plural,");
   expect(scripts).not.toContain("EXPECT_ARGUMENT_CLOSING_BRACE");
+});
+
+const html = read("index.html");
+
+/** HTML with as little space as possible, and without the end tags of empty elements. */
+const compact = (markup: string): string =>
+  markup
+    .replaceAll(/\s+/g, " ")
+    .replaceAll(/ ?\/?>(<\/(?:rect|path|circle)>)?/g, ">")
+    .replaceAll(/ ?([<>]) ?/g, "$1");
+
+test("the page shows the product before its scripts have loaded", () => {
+  const logo = renderToStaticMarkup(createElement(Logo));
+  expect(compact(html)).toContain(compact(logo));
+});
+
+test("the first script runs before anything is painted, and is small", () => {
+  const name = /<script src="\/(startup-[0-9a-z]{8}\.js)"><\/script>/.exec(html)?.[1] ?? "";
+  expect(html.indexOf(name)).toBeLessThan(html.indexOf("stylesheet"));
+  expect(readFileSync(join(folder, `${name}.br`)).length).toBeLessThan(4_096);
+});
+
+test.each([
+  "/acct_1/live/links/import",
+  "/acct_1/live/links/link_1",
+  "/acct_1/live/links/link_1/rules",
+  "/acct_1/live/analytics",
+  "/acct_1/live/live",
+  "/acct_1/live/tags",
+  "/acct_1/live/tags/sale",
+  "/acct_1/live/domains",
+  "/acct_1/live/domains/example.com",
+  "/acct_1/live/usage",
+  "/acct_1/live/webhooks/hook_1",
+  "/acct_1/test/settings/keys",
+  "/invite/token",
+])("the first script names the scripts of %s, and of its language", (path) => {
+  const first = read(initial.find((name) => name.startsWith("startup")) ?? "");
+  const modules = modulesOf(path, "de");
+  expect(modules.length).toBeGreaterThan(2);
+  for (const module of modules) {
+    const [, list = ""] = new RegExp(`"${module}":\\[([^\\]]*)\\]`).exec(first) ?? [];
+    const names = [...list.matchAll(/"([^"]+)"/g)].map(([, name = ""]) => name);
+    expect(names.length).toBeGreaterThan(0);
+    expect(readdirSync(folder)).toEqual(expect.arrayContaining(names));
+  }
 });

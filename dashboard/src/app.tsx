@@ -1,92 +1,50 @@
 /** Routes. All pages except links and sign-in are loaded when first opened. */
-import { lazy, Suspense } from "react";
+import { lazy, type ReactNode, Suspense } from "react";
 import { Redirect, Route, Switch, useLocation } from "wouter";
 
 import { AccountReactContext, type Session, useSession } from "./data/session.ts";
 import { t } from "./languages/translate.ts";
 import { LinksPage } from "./pages/links/page.tsx";
+import { loadAdministration, loadAnalytics, loadImport, loadRules } from "./pages/loaders.ts";
 import { NotFoundPage } from "./pages/not-found.tsx";
 import { SignInPage } from "./pages/sign-in.tsx";
 import { Shell } from "./shell.tsx";
+import { Logo } from "./ui/logo.tsx";
 import { Empty, ErrorState, Loading } from "./ui/states.tsx";
 
-const AccountAnalytics = lazy(async () => {
-  const { AccountAnalyticsPage } = await import("./pages/analytics/account-page.tsx");
-  return { default: AccountAnalyticsPage };
-});
-const PropertyAnalytics = lazy(async () => {
-  const { PropertyAnalyticsPage } = await import("./pages/analytics/account-page.tsx");
-  return { default: PropertyAnalyticsPage };
-});
-const Rules = lazy(async () => {
-  const { RulesPage } = await import("./pages/rules/rules-page.tsx");
-  return { default: RulesPage };
-});
-const Live = lazy(async () => {
-  const { LivePage } = await import("./pages/analytics/live-page.tsx");
-  return { default: LivePage };
-});
-const Tags = lazy(async () => {
-  const { TagsPage } = await import("./pages/tags/page.tsx");
-  return { default: TagsPage };
-});
-const LinkAnalytics = lazy(async () => {
-  const { LinkAnalyticsPage } = await import("./pages/analytics/link-page.tsx");
-  return { default: LinkAnalyticsPage };
-});
-const Import = lazy(async () => {
-  const { ImportPage } = await import("./pages/links/import/import-page.tsx");
-  return { default: ImportPage };
-});
-const Domains = lazy(async () => {
-  const { DomainsPage } = await import("./pages/domains/page.tsx");
-  return { default: DomainsPage };
-});
-const Usage = lazy(async () => {
-  const { UsagePage } = await import("./pages/usage.tsx");
-  return { default: UsagePage };
-});
-const Webhooks = lazy(async () => {
-  const { WebhooksPage } = await import("./pages/webhooks/webhooks-page.tsx");
-  return { default: WebhooksPage };
-});
-const Deliveries = lazy(async () => {
-  const { DeliveriesPage } = await import("./pages/webhooks/deliveries-page.tsx");
-  return { default: DeliveriesPage };
-});
-const Keys = lazy(async () => {
-  const { KeysPage } = await import("./pages/settings/keys.tsx");
-  return { default: KeysPage };
-});
-const Members = lazy(async () => {
-  const { MembersPage } = await import("./pages/settings/members.tsx");
-  return { default: MembersPage };
-});
-const Branding = lazy(async () => {
-  const { BrandingPage } = await import("./pages/settings/branding.tsx");
-  return { default: BrandingPage };
-});
-const Profile = lazy(async () => {
-  const { ProfilePage } = await import("./pages/settings/profile.tsx");
-  return { default: ProfilePage };
-});
-const Invitation = lazy(async () => {
-  const { InvitationPage } = await import("./pages/invitation.tsx");
-  return { default: InvitationPage };
-});
+const AccountAnalytics = lazy(async () => ({
+  default: (await loadAnalytics()).AccountAnalyticsPage,
+}));
+const PropertyAnalytics = lazy(async () => ({
+  default: (await loadAnalytics()).PropertyAnalyticsPage,
+}));
+const LinkAnalytics = lazy(async () => ({ default: (await loadAnalytics()).LinkAnalyticsPage }));
+const Live = lazy(async () => ({ default: (await loadAnalytics()).LivePage }));
+const Tags = lazy(async () => ({ default: (await loadAnalytics()).TagsPage }));
+const Rules = lazy(async () => ({ default: (await loadRules()).RulesPage }));
+const Import = lazy(async () => ({ default: (await loadImport()).ImportPage }));
+const Domains = lazy(async () => ({ default: (await loadAdministration()).DomainsPage }));
+const Usage = lazy(async () => ({ default: (await loadAdministration()).UsagePage }));
+const Webhooks = lazy(async () => ({ default: (await loadAdministration()).WebhooksPage }));
+const Deliveries = lazy(async () => ({ default: (await loadAdministration()).DeliveriesPage }));
+const Keys = lazy(async () => ({ default: (await loadAdministration()).KeysPage }));
+const Members = lazy(async () => ({ default: (await loadAdministration()).MembersPage }));
+const Branding = lazy(async () => ({ default: (await loadAdministration()).BrandingPage }));
+const Profile = lazy(async () => ({ default: (await loadAdministration()).ProfilePage }));
+const Invitation = lazy(async () => ({ default: (await loadAdministration()).InvitationPage }));
 
 export function App() {
   const session = useSession();
   const [location] = useLocation();
   if (session.data === undefined) {
     return (
-      <main className="auth-page">
+      <StartPage>
         {session.error === null ? (
           <Loading label="Shorthop" lines={2} />
         ) : (
           <ErrorState error={session.error} onRetry={() => void session.refetch()} />
         )}
-      </main>
+      </StartPage>
     );
   }
   const { data } = session;
@@ -103,6 +61,16 @@ export function App() {
     </Suspense>
   );
 }
+
+/** Shown until it is known who is signed in; `index.html` has it as well. */
+const StartPage = ({ children }: { children: ReactNode }) => (
+  <main className="auth-page">
+    <div className="start">
+      <Logo />
+      {children}
+    </div>
+  </main>
+);
 
 function SignedInRoutes({ session }: { session: Session }) {
   const first = session.accounts[0];

@@ -1,4 +1,4 @@
-/** Entry point of the page. */
+/** Entry point of the application. */
 import { QueryCache, QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { StrictMode, useSyncExternalStore } from "react";
 import { createRoot } from "react-dom/client";

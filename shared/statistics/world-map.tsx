@@ -4,7 +4,7 @@
 import { type GeoContext, geoNaturalEarth1, geoPath } from "d3-geo";
 import { scaleQuantile } from "d3-scale";
 import codes from "i18n-iso-countries/codes.json";
-import { type ReactNode } from "react";
+import { memo, type ReactNode } from "react";
 import { feature } from "topojson-client";
 import type { GeometryCollection, Topology } from "topojson-specification";
 import world from "world-atlas/countries-110m.json";
@@ -95,7 +95,7 @@ export function WorldMap({
   caption,
 }: {
   countries: readonly CountryClicks[];
-  /** Called with the code of a country that has clicks. */
+  /** Called with the code of a country that has clicks. Neither function may change needlessly. */
   onSelect?: (country: string) => void;
   /**
    * Called with the code of the country under the pointer. Without it, the browser shows tooltips.
@@ -120,27 +120,23 @@ export function WorldMap({
         onPointerLeave={onHover && (() => onHover(undefined))}
       >
         {onHover === undefined && <path d={joinShapes(isEmpty)} className="country shade-0" />}
-        {findShapes().map(({ code, path, key }) =>
-          onHover === undefined && isEmpty(code) ? null : (
-            <path
-              key={key}
-              d={path}
-              className={`country shade-${getShade(code)}`}
-              data-country={code}
-              onPointerEnter={onHover && (() => onHover(code))}
-              {...(onSelect !== undefined && clicks.has(code)
-                ? { onClick: () => onSelect(code) }
-                : {})}
-            >
-              {onHover === undefined && (
-                <title>
-                  {translate("clicksOf", {
-                    name: countryName(code, tag),
-                    clicks: clicks.get(code) ?? 0,
-                  })}
-                </title>
-              )}
-            </path>
+        {findShapes().map((shape) =>
+          onHover === undefined && isEmpty(shape.code) ? null : (
+            <Country
+              key={shape.key}
+              shape={shape}
+              shade={getShade(shape.code)}
+              onSelect={isEmpty(shape.code) ? undefined : onSelect}
+              onHover={onHover}
+              title={
+                onHover === undefined
+                  ? translate("clicksOf", {
+                      name: countryName(shape.code, tag),
+                      clicks: clicks.get(shape.code) ?? 0,
+                    })
+                  : undefined
+              }
+            />
           ),
         )}
       </svg>
@@ -149,6 +145,35 @@ export function WorldMap({
     </figure>
   );
 }
+
+type CountryProps = {
+  shape: Shape;
+  shade: number;
+  onSelect: ((country: string) => void) | undefined;
+  onHover: ((country: string) => void) | undefined;
+  title: string | undefined;
+};
+
+/** Is rendered again only when its shade changes: most stay the same from one period to another. */
+const Country = memo(function Country({
+  shape: { code, path },
+  shade,
+  onSelect,
+  onHover,
+  title,
+}: CountryProps) {
+  return (
+    <path
+      d={path}
+      className={`country shade-${shade}`}
+      data-country={code}
+      {...(onHover && { onPointerEnter: () => onHover(code) })}
+      {...(onSelect && { onClick: () => onSelect(code) })}
+    >
+      {title !== undefined && <title>{title}</title>}
+    </path>
+  );
+});
 
 /** The minimum number of clicks for each shade. */
 function Scale({ limits }: { limits: readonly number[] }) {

@@ -14,20 +14,15 @@ import {
 } from "../data/commands.ts";
 import { useCanWrite } from "../data/session.ts";
 import { t } from "../languages/translate.ts";
+import { loadDialogs } from "../pages/loaders.ts";
 import { Dialog } from "../ui/dialog.tsx";
 import { Loading } from "../ui/states.tsx";
 import { CreatedLinkPanel } from "./created-link.tsx";
 import { type Command, readShortcut, readSingleKeys, takesKeys } from "./shortcuts.ts";
 
-const loadEditor = () => import("../pages/links/edit-dialog.tsx");
-const loadPalette = () => import("./palette.tsx");
-
-const EditDialog = lazy(async () => ({ default: (await loadEditor()).EditDialog }));
-const Palette = lazy(async () => ({ default: (await loadPalette()).Palette }));
-const ShortcutsDialog = lazy(async () => {
-  const { ShortcutsDialog } = await import("./shortcuts-dialog.tsx");
-  return { default: ShortcutsDialog };
-});
+const EditDialog = lazy(async () => ({ default: (await loadDialogs()).EditDialog }));
+const Palette = lazy(async () => ({ default: (await loadDialogs()).Palette }));
+const ShortcutsDialog = lazy(async () => ({ default: (await loadDialogs()).ShortcutsDialog }));
 
 type OpenDialog = { kind: "create"; start: NewLinkStart } | { kind: "palette" | "shortcuts" };
 
@@ -37,14 +32,15 @@ export function CommandsProvider({ children }: { children: ReactNode }) {
   const [open, setOpen] = useState<OpenDialog>();
   const [created, setCreated] = useState<CreatedLink>();
   const [location] = useLocation();
-  const commands: Commands = {
+  // Always the same object: what can run commands need not be rendered when a dialog opens.
+  const [commands] = useState<Commands>(() => ({
     createLink: (start = {}) => {
       setCreated(undefined);
       setOpen({ kind: "create", start });
     },
     openPalette: () => setOpen({ kind: "palette" }),
     openShortcuts: () => setOpen({ kind: "shortcuts" }),
-  };
+  }));
   const close = () => setOpen(undefined);
 
   const run: Record<Command, () => void> = {
@@ -60,7 +56,7 @@ export function CommandsProvider({ children }: { children: ReactNode }) {
   return (
     <CommandsContext value={commands}>
       {children}
-      <IdlePreload canWrite={canWrite} />
+      <IdlePreload />
       <Suspense fallback={<LoadingDialog onClose={close} />}>
         {open?.kind === "create" && (
           <EditDialog
@@ -132,12 +128,11 @@ function focusSearch(): boolean {
  * Loads what most visits need next, when the browser is idle and the page has its data: scripts
  * would delay that.
  */
-function IdlePreload({ canWrite }: { canWrite: boolean }) {
+function IdlePreload() {
   const isFetching = useIsFetching() > 0;
   useEffect(() => {
     if (isFetching) return undefined;
-    const load = () =>
-      void Promise.all([canWrite && loadEditor(), loadPalette()]).catch(() => undefined);
+    const load = () => void loadDialogs().catch(() => undefined);
     // Safari does not support idle callbacks.
     if (typeof requestIdleCallback !== "function") {
       const timer = setTimeout(load, PRELOAD_DELAY_MS);
@@ -145,7 +140,7 @@ function IdlePreload({ canWrite }: { canWrite: boolean }) {
     }
     const handle = requestIdleCallback(load);
     return () => cancelIdleCallback(handle);
-  }, [canWrite, isFetching]);
+  }, [isFetching]);
   return null;
 }
 

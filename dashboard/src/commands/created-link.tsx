@@ -3,7 +3,7 @@ import { X } from "lucide-react";
 import { useEffect, useId, useLayoutEffect, useRef, useState } from "react";
 
 import type { CreatedLink } from "../data/commands.ts";
-import { getBasePath } from "../data/http.ts";
+import { getBasePath } from "../data/scope.ts";
 import { useAccountContext } from "../data/session.ts";
 import { t } from "../languages/translate.ts";
 import { CopyButton, IconButton } from "../ui/button.tsx";

@@ -5,11 +5,17 @@ import {
   type ClientOptions,
   createClient,
 } from "../../../clients/typescript/src/index.ts";
+import { fetchOrUseEarly } from "./early-requests.ts";
 import { saveFile } from "./save-file.ts";
+import { type AccountScope, getBasePath } from "./scope.ts";
 
 type Options = Partial<Pick<ApiRequest, "method" | "query" | "body" | "accept" | "signal">>;
 
-const sendOnce = createSend({ baseUrl: location.origin, retriesMax: 0 });
+const sendOnce = createSend({
+  baseUrl: location.origin,
+  retriesMax: 0,
+  fetch: fetchOrUseEarly,
+});
 
 /** Sends a request to this origin. Throws `ShorthopError`, or what `fetch` throws. */
 export const send = (path: string, { method = "GET", ...rest }: Options = {}): Promise<Response> =>
@@ -21,19 +27,15 @@ export const getJson = async <ResponseBody>(
   options?: Options,
 ): Promise<ResponseBody> => (await (await send(path, options)).json()) as ResponseBody;
 
-export type Mode = "live" | "test";
-
-/** The account and mode that requests are scoped to. */
-export type AccountScope = { account: string; mode: Mode };
-
-/** Returns the path under which the API of an account and mode is mounted. */
-export const getBasePath = ({ account, mode }: AccountScope): string => `/api/${account}/${mode}`;
-
 type Retries = Pick<ClientOptions, "retriesMax" | "retryDelayMaxMs">;
 
 /** Returns a client for the API of an account and mode, authenticated by the session cookie. */
 export const getClient = (scope: AccountScope, retries: Retries = { retriesMax: 1 }): Client =>
-  createClient({ baseUrl: location.origin + getBasePath(scope), ...retries });
+  createClient({
+    baseUrl: location.origin + getBasePath(scope),
+    fetch: fetchOrUseEarly,
+    ...retries,
+  });
 
 /** Downloads a path as a CSV file. */
 export async function downloadCsv(path: string, name: string): Promise<void> {

@@ -3,8 +3,10 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { createContext, useContext } from "react";
 
 import type { Role } from "../../../shared/contracts/users.ts";
+import { forgetEarlyResponses } from "./early-requests.ts";
 import { isSignedOut } from "./errors.ts";
-import { type AccountScope, getJson, type Mode, send } from "./http.ts";
+import { getJson, send } from "./http.ts";
+import type { AccountScope, Mode } from "./scope.ts";
 
 type Account = { id: string; name: string; plan: string; role: Role };
 
@@ -25,8 +27,9 @@ export const useSession = () =>
       try {
         return await getJson<Session>("/auth/session");
       } catch (error) {
-        if (isSignedOut(error)) return null;
-        throw error;
+        if (!isSignedOut(error)) throw error;
+        forgetEarlyResponses();
+        return null;
       }
     },
   });

@@ -1,5 +1,6 @@
 /** The account's tags, for their colours and for fields that complete them. */
 import { useQuery } from "@tanstack/react-query";
+import { useMemo } from "react";
 
 import type { Tag } from "../../../clients/typescript/src/index.ts";
 import { getClient } from "./http.ts";
@@ -35,8 +36,14 @@ export function useTags(): readonly Tag[] {
 export const tagClass = (color: Tag["color"] | undefined): string =>
   color === null || color === undefined ? "tag" : `tag tag-${color}`;
 
-/** Returns a function that names the classes of an element that shows a tag. */
-export function useTagClass(): (name: string) => string {
-  const colors = new Map(useTags().map(({ name, color }) => [name, color]));
-  return (name) => tagClass(colors.get(name));
+/** Names the classes of an element that shows a tag. */
+export type TagClass = (name: string) => string;
+
+/** Returns the function that knows the tags' colours; the same until they change. */
+export function useTagClass(): TagClass {
+  const tags = useTags();
+  return useMemo(() => {
+    const colors = new Map(tags.map(({ name, color }) => [name, color]));
+    return (name) => tagClass(colors.get(name));
+  }, [tags]);
 }

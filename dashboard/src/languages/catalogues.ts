@@ -1,9 +1,10 @@
 /**
- * The languages of the dashboard. Each has a catalogue: the texts by key, as ICU messages. Those of
+ * The catalogues of the dashboard's languages: the texts by key, as ICU messages. Those of
  * statistics are from the catalogues of the pages that show them as well.
  */
 import { languageName } from "../../../shared/contracts/language-name.ts";
 import statistics from "../../../shared/languages/statistics/en.json";
+import type { Language } from "./available.ts";
 import en from "./en.json";
 
 /** The texts by key. Every catalogue has those of English. */
@@ -24,7 +25,7 @@ export const fallbackCatalogue: Catalogue = { ...en, statistics };
  * Loads the catalogue of each language. English is part of the first script; the others are
  * fetched.
  */
-const LOADERS = {
+const LOADERS: Readonly<Record<Language, () => Promise<Catalogue>>> = {
   en: () => Promise.resolve(fallbackCatalogue),
   de: async () => {
     const [de, { default: statistics }] = await Promise.all([
@@ -33,14 +34,7 @@ const LOADERS = {
     ]);
     return { ...de.default, statistics };
   },
-} satisfies Record<string, () => Promise<Catalogue>>;
-
-export type Language = keyof typeof LOADERS;
-
-// Object.keys loses the type of the keys; the table has no others.
-export const LANGUAGES = Object.keys(LOADERS) as Language[];
-
-export const FALLBACK: Language = "en";
+};
 
 export const loadCatalogue = (language: Language): Promise<Catalogue> => LOADERS[language]();
 

@@ -1,5 +1,5 @@
 /** The language that the user has chosen in this browser, or else the browser's. */
-import { FALLBACK, type Language, LANGUAGES } from "./catalogues.ts";
+import { FALLBACK, type Language, LANGUAGES } from "./available.ts";
 
 const SETTING = "shorthop-language";
 

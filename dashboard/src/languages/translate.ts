@@ -3,14 +3,8 @@ import type { ReactNode } from "react";
 import { createTranslator } from "use-intl/core";
 
 import { directionOf } from "../../../shared/contracts/text-direction.ts";
-import {
-  type Catalogue,
-  FALLBACK,
-  fallbackCatalogue,
-  type Language,
-  loadCatalogue,
-  type TextKey,
-} from "./catalogues.ts";
+import { FALLBACK, type Language } from "./available.ts";
+import { type Catalogue, fallbackCatalogue, loadCatalogue, type TextKey } from "./catalogues.ts";
 
 /** Values of a message's placeholders. */
 type Values = Readonly<Record<string, string | number>>;

@@ -1,8 +1,7 @@
 /** View state in the URL's query, so that a view can be shared and restored by going back. */
 import { useMemo } from "react";
-import { useLocation } from "wouter";
 // The router's own hooks decode the URL a second time, which changes values with a percent sign.
-import { usePathname, useSearch } from "wouter/use-browser-location";
+import { navigate, usePathname, useSearch } from "wouter/use-browser-location";
 
 /** New values of parameters; undefined and "" remove one, a list repeats it. */
 export type SearchUpdate = Readonly<Record<string, string | readonly string[] | undefined>>;
@@ -14,22 +13,16 @@ type EntryOptions = {
   replace?: boolean;
 };
 
-/** Returns the query parameters and a function that updates some of them. */
-export function useSearchState(): [
-  URLSearchParams,
-  (update: SearchUpdate, options?: EntryOptions) => void,
-] {
+/** Returns the query parameters, and {@link updateSearch}. */
+export function useSearchState(): [URLSearchParams, typeof updateSearch] {
   const search = useSearch();
-  const [, navigate] = useLocation();
-  const params = useMemo(() => new URLSearchParams(search), [search]);
-  return [
-    params,
-    (update, options) => {
-      const after = updateParams(params, update);
-      // "~" makes the path absolute.
-      navigate(`~${location.pathname}${after.size === 0 ? "" : `?${after.toString()}`}`, options);
-    },
-  ];
+  return [useMemo(() => new URLSearchParams(search), [search]), updateSearch];
+}
+
+/** Changes some query parameters of the URL. */
+export function updateSearch(update: SearchUpdate, options?: EntryOptions): void {
+  const after = updateParams(new URLSearchParams(location.search), update);
+  navigate(`${location.pathname}${after.size === 0 ? "" : `?${after.toString()}`}`, options);
 }
 
 /** Returns a copy of the parameters with new values of some. */

@@ -12,6 +12,8 @@ import { TopLinks } from "./breakdowns/breakdown-cards.tsx";
 import { only } from "./filters.ts";
 import { ShareButton } from "./shares/share-button.tsx";
 
+const TOP_LINKS = <TopLinks />;
+
 export function AccountAnalyticsPage() {
   const analyticsQuery = useReadAnalyticsQuery();
   return (
@@ -20,9 +22,7 @@ export function AccountAnalyticsPage() {
       intro={t("analytics.allLinks")}
       actions={<ShareButton link={null} />}
     >
-      <AnalyticsCards analyticsQuery={analyticsQuery}>
-        <TopLinks />
-      </AnalyticsCards>
+      <AnalyticsCards analyticsQuery={analyticsQuery}>{TOP_LINKS}</AnalyticsCards>
     </Page>
   );
 }
@@ -47,7 +47,7 @@ export function PropertyAnalyticsPage({ name }: { name: "tag" | "domain" }) {
     >
       {/* The key resets the cards' state when another tag or domain is opened. */}
       <AnalyticsCards key={value} analyticsQuery={analyticsQuery}>
-        <TopLinks />
+        {TOP_LINKS}
       </AnalyticsCards>
     </Page>
   );

@@ -1,5 +1,5 @@
 /** The common parts of all analytics pages: period, filters, counts over time and breakdowns. */
-import type { ReactNode } from "react";
+import { memo, type ReactNode, useDeferredValue } from "react";
 
 import { type AnalyticsQuery, AnalyticsQueryContext } from "./analytics-query.ts";
 import { Campaigns, Devices, Languages, Places, Referrers } from "./breakdowns/breakdown-cards.tsx";
@@ -10,29 +10,55 @@ import { HeatMap } from "./heat-map.tsx";
 import { PeriodBar } from "./period-bar.tsx";
 import { SavedViews } from "./saved-views.tsx";
 
-export const AnalyticsCards = ({
+/**
+ * The controls follow the query at once. The cards follow in a deferred rendering, which yields to
+ * keys and clicks and is repeated for a later query, so that no card delays them.
+ */
+export function AnalyticsCards({
   analyticsQuery,
   children,
 }: {
   analyticsQuery: AnalyticsQuery;
-  /** Cards that only some of the pages have. */
+  /** A card that only some of the pages have; the same element as long as nothing changes. */
   children: ReactNode;
-}) => (
-  <AnalyticsQueryContext value={analyticsQuery}>
-    <PeriodBar>
-      <SavedViews />
-    </PeriodBar>
-    <FilterBar />
-    <ClicksCard />
-    <div className="grid-cards">
-      <Places />
-      {children}
-      <Devices />
-      <Referrers />
-      <Languages />
-      <Campaigns />
-      <HeatMap />
-      {analyticsQuery.subject?.name !== "tag" && <FailuresCard />}
-    </div>
-  </AnalyticsQueryContext>
-);
+}) {
+  const drawn = useDeferredValue(analyticsQuery);
+  return (
+    <>
+      <AnalyticsQueryContext value={analyticsQuery}>
+        <PeriodBar>
+          <SavedViews />
+        </PeriodBar>
+        <FilterBar />
+      </AnalyticsQueryContext>
+      <AnalyticsQueryContext value={drawn}>
+        <Cards isOfTag={drawn.subject?.name === "tag"}>{children}</Cards>
+      </AnalyticsQueryContext>
+    </>
+  );
+}
+
+/** Is not rendered with the controls; each card reads the query itself. */
+const Cards = memo(function Cards({
+  isOfTag,
+  children,
+}: {
+  isOfTag: boolean;
+  children: ReactNode;
+}) {
+  return (
+    <>
+      <ClicksCard />
+      <div className="grid-cards">
+        <Places />
+        {children}
+        <Devices />
+        <Referrers />
+        <Languages />
+        <Campaigns />
+        <HeatMap />
+        {!isOfTag && <FailuresCard />}
+      </div>
+    </>
+  );
+});

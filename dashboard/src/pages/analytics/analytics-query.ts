@@ -3,11 +3,12 @@
  * by all of its cards.
  */
 import { useQuery } from "@tanstack/react-query";
-import { createContext, useContext } from "react";
+import { createContext, useContext, useDeferredValue, useMemo } from "react";
 
-import { type AccountScope, getBasePath, getJson } from "../../data/http.ts";
+import { getJson } from "../../data/http.ts";
+import { type AccountScope, getBasePath, toSearch } from "../../data/scope.ts";
 import { useAccountContext } from "../../data/session.ts";
-import { useSearchState } from "../../ui/search-state.ts";
+import { updateSearch, useSearchState } from "../../ui/search-state.ts";
 import { type Filter, FILTER_NAMES, readFilters, toFilterQuery, toggleFilters } from "./filters.ts";
 import { type Range, readRange, toRangeQuery } from "./range.ts";
 
@@ -31,23 +32,32 @@ export type AnalyticsQuery = {
   filters: readonly Filter[];
   /** The filter that the page is about, such as its tag. */
   subject: Filter | undefined;
+  /** The view as query parameters of the page of a link, with their `?`; empty without any. */
+  viewSearch: string;
 };
 
 const analyticsPath = (scope: AccountScope, link?: string): string =>
   `${getBasePath(scope)}/v1/analytics${link === undefined ? "" : `/${encodeURIComponent(link)}`}`;
 
-/** Reads the query from the URL, for one link or for all. */
+/** Reads the query from the URL, for one link or for all. It stays the same until the URL changes. */
 export function useReadAnalyticsQuery(link?: string, subject?: Filter): AnalyticsQuery {
   const { scope } = useAccountContext();
   const [params] = useSearchState();
-  return {
-    path: analyticsPath(scope, link),
-    link,
-    range: readRange(params),
-    compare: readComparison(params.get("compare")),
-    filters: readFilters(params),
-    subject,
-  };
+  const path = analyticsPath(scope, link);
+  const key = JSON.stringify(subject);
+  return useMemo(
+    () => ({
+      path,
+      link,
+      range: readRange(params),
+      compare: readComparison(params.get("compare")),
+      filters: readFilters(params),
+      subject,
+      viewSearch: toViewSearch(params),
+    }),
+    // Of the subject, only what it says matters.
+    [path, link, params, key],
+  );
 }
 
 const readComparison = (text: string | null): Comparison =>
@@ -78,49 +88,43 @@ export const summaryParams = ({ range, compare }: AnalyticsQuery): Params =>
  * The view as query parameters of the page's own URL, without the filters that do not apply to a
  * single link.
  */
-export const useViewSearch = (): string => {
-  const [params] = useSearchState();
+function toViewSearch(params: URLSearchParams): string {
   const kept = new URLSearchParams(params);
   kept.delete("tag");
   kept.delete("domain");
   return kept.size === 0 ? "" : `?${kept.toString()}`;
-};
-
-/** Returns functions that change the filters in the URL. */
-export function useFilterActions() {
-  const { filters } = useAnalyticsQuery();
-  const [, setParams] = useSearchState();
-  const set = (next: readonly Filter[]): void => {
-    const removed = Object.fromEntries(FILTER_NAMES.map((name) => [name, undefined]));
-    setParams({ ...removed, ...toFilterQuery(next) });
-  };
-  return { set, toggle: (toggled: readonly Filter[]) => set(toggleFilters(filters, toggled)) };
 }
 
-/** Queries one view of the page's clicks, and returns the path of the same data as CSV. */
+/** Replaces the filters in the URL. */
+export function setFilters(next: readonly Filter[]): void {
+  const removed = Object.fromEntries(FILTER_NAMES.map((name) => [name, undefined]));
+  updateSearch({ ...removed, ...toFilterQuery(next) });
+}
+
+/** Adds filters to those in the URL, or removes them if it has all of them. */
+export const toggleInUrl = (toggled: readonly Filter[]): void =>
+  setFilters(toggleFilters(readFilters(new URLSearchParams(location.search)), toggled));
+
+/**
+ * Queries one view of the page's clicks, and returns the path of the same data as CSV. New data is
+ * returned in a deferred rendering, which yields to keys and clicks: see {@link AnalyticsCards}.
+ */
 export function useAnalytics<Data>(subpath: string, params: Params = {}) {
   const { scope } = useAccountContext();
   const analyticsQuery = useAnalyticsQuery();
   const path = analyticsQuery.path + subpath;
   const search = toSearch({ ...toQuery(analyticsQuery), ...params });
   const view = `${path}?${toSearch(params)}`;
-  const query = useQuery({
+  const { data, error, refetch, isPlaceholderData } = useQuery({
     queryKey: ["analytics", scope, view, search],
     queryFn: ({ signal }) => getJson<Data>(`${path}?${search}`, { signal }),
     // Until the response for another period or filter arrives, the previous one of the same view is
     // shown.
     placeholderData: (data, previous) => (previous?.queryKey[2] === view ? data : undefined),
   });
-  return { query, csvPath: `${path}?${search}` };
-}
-
-/** Writes query parameters; a list repeats one. */
-export function toSearch(query: Readonly<Record<string, string | readonly string[] | undefined>>) {
-  const search = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) {
-    for (const text of typeof value === "object" ? value : [value]) {
-      if (text !== undefined) search.append(name, text);
-    }
-  }
-  return search.toString();
+  const drawn = useDeferredValue(data);
+  return {
+    query: { data: drawn, error, refetch, isOutdated: isPlaceholderData || drawn !== data },
+    csvPath: `${path}?${search}`,
+  };
 }

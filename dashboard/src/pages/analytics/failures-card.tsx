@@ -4,7 +4,8 @@ import { type ReactNode, useState } from "react";
 
 import type { ResponseBody } from "../../../../clients/typescript/src/index.ts";
 import { FAILURE_REASONS } from "../../../../shared/contracts/failure-reasons.ts";
-import { getBasePath, getJson } from "../../data/http.ts";
+import { getJson } from "../../data/http.ts";
+import { getBasePath, toSearch } from "../../data/scope.ts";
 import { useAccountContext } from "../../data/session.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
 import { t } from "../../languages/translate.ts";
@@ -12,7 +13,7 @@ import { formatCount } from "../../ui/format.ts";
 import { Card } from "../../ui/page.tsx";
 import { QueryBoundary } from "../../ui/states.tsx";
 import { Table } from "../../ui/table.tsx";
-import { type AnalyticsQuery, toSearch, useAnalyticsQuery } from "./analytics-query.ts";
+import { type AnalyticsQuery, useAnalyticsQuery } from "./analytics-query.ts";
 import { LinkName } from "./breakdowns/link-name.tsx";
 import { SegmentedControl } from "./breakdowns/segmented-control.tsx";
 import { CsvButton } from "./csv-button.tsx";

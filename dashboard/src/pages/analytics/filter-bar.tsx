@@ -5,15 +5,14 @@ import { describeValue } from "../../../../shared/statistics/values.ts";
 import { statisticsLanguage } from "../../languages/statistics.ts";
 import { t } from "../../languages/translate.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
-import { useAnalyticsQuery, useFilterActions } from "./analytics-query.ts";
+import { setFilters, useAnalyticsQuery } from "./analytics-query.ts";
 import { type Filter, FILTER_LABELS } from "./filters.ts";
 
 export function FilterBar() {
   const { filters } = useAnalyticsQuery();
-  const { set } = useFilterActions();
   if (filters.length === 0) return null;
   const replace = (old: Filter, ...next: Filter[]) =>
-    set(filters.flatMap((filter) => (filter === old ? next : [filter])));
+    setFilters(filters.flatMap((filter) => (filter === old ? next : [filter])));
   return (
     <div className="filter-bar" role="group" aria-label={t("analytics.filters.title")}>
       {filters.map((filter) => {
@@ -43,7 +42,7 @@ export function FilterBar() {
         );
       })}
       {filters.length > 1 && (
-        <Button variant="quiet" onClick={() => set([])}>
+        <Button variant="quiet" onClick={() => setFilters([])}>
           {t("analytics.filters.clear")}
         </Button>
       )}

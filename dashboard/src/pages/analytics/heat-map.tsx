@@ -1,5 +1,6 @@
 /** Clicks by weekday and hour, with the first and the last click. */
 import { scaleQuantile } from "d3-scale";
+import { memo, type PointerEvent } from "react";
 
 import type { ResponseBody } from "../../../../clients/typescript/src/index.ts";
 import { t } from "../../languages/translate.ts";
@@ -45,35 +46,51 @@ export function HeatMap() {
 }
 
 type DayProps = {
-  name: string;
+  day: number;
   /** Clicks of each hour. */
   hours: readonly number[];
   shadeOf: (clicks: number) => number;
 };
 
-const Day = ({ name, hours, shadeOf }: DayProps) => (
-  <tr>
-    <th scope="row">
-      <abbr title={name}>{name.slice(0, 2)}</abbr>
-    </th>
-    {hours.map((clicks, hour) => (
-      <td
-        key={hour}
-        className={`heat shade-${clicks === 0 ? 0 : shadeOf(clicks)}`}
-        title={t("analytics.heatMap.cell", { weekday: name, hour, clicks: formatCount(clicks) })}
-      >
-        <span className="visually-hidden">{formatCount(clicks)}</span>
-      </td>
-    ))}
-  </tr>
-);
+function Day({ day, hours, shadeOf }: DayProps) {
+  const name = formatWeekday(day, "long");
+  return (
+    <tr>
+      <th scope="row">
+        <abbr title={name}>{name.slice(0, 2)}</abbr>
+      </th>
+      {hours.map((clicks, hour) => (
+        <td
+          key={hour}
+          className={`heat shade-${clicks === 0 ? 0 : shadeOf(clicks)}`}
+          data-day={day}
+          data-hour={hour}
+        >
+          <span className="visually-hidden">{formatCount(clicks)}</span>
+        </td>
+      ))}
+    </tr>
+  );
+}
 
-function Grid({ heatmap }: Pick<Times, "heatmap">) {
+/** Is rendered again only when the clicks have changed. */
+const Grid = memo(function Grid({ heatmap }: Pick<Times, "heatmap">) {
   const shadeOf = scaleQuantile()
     .domain(heatmap.flat().filter((clicks) => clicks > 0))
     .range(SHADES);
+  /** Writes the tooltip of a cell when the pointer reaches it: most are never read. */
+  function describe({ target }: PointerEvent): void {
+    if (!(target instanceof HTMLTableCellElement)) return;
+    const { day, hour } = target.dataset;
+    if (day === undefined || hour === undefined) return;
+    target.title = t("analytics.heatMap.cell", {
+      weekday: formatWeekday(Number(day), "long"),
+      hour,
+      clicks: formatCount(heatmap[Number(day)]?.[Number(hour)] ?? 0),
+    });
+  }
   return (
-    <table className="heat-map">
+    <table className="heat-map" onPointerOver={describe}>
       <caption className="visually-hidden">{t("analytics.heatMap.caption")}</caption>
       <thead>
         <tr>
@@ -87,9 +104,9 @@ function Grid({ heatmap }: Pick<Times, "heatmap">) {
       </thead>
       <tbody>
         {heatmap.map((hours, day) => (
-          <Day key={day} name={formatWeekday(day, "long")} hours={hours} shadeOf={shadeOf} />
+          <Day key={day} day={day} hours={hours} shadeOf={shadeOf} />
         ))}
       </tbody>
     </table>
   );
-}
+});

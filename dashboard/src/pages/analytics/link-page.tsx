@@ -1,13 +1,14 @@
 /** The analytics of one link. */
 import { useQuery } from "@tanstack/react-query";
 import { ArrowLeft, ExternalLink, Pencil, QrCode, Split } from "lucide-react";
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import { Link as PageLink } from "wouter";
 
 import type { FullLink } from "../../../../clients/typescript/src/index.ts";
 import { readableUrl } from "../../../../shared/contracts/readable-host.ts";
 import { isNotFound } from "../../data/errors.ts";
 import { getClient } from "../../data/http.ts";
+import { toSearch } from "../../data/scope.ts";
 import { useAccountContext, useCanWrite } from "../../data/session.ts";
 import { useTagClass } from "../../data/tags.ts";
 import { t } from "../../languages/translate.ts";
@@ -18,7 +19,7 @@ import { LinkDialog, type LinkDialogKind } from "../links/link-dialog.tsx";
 import { withReadableHost } from "../links/readable-destination.ts";
 import { StateBadges, StateMeanings } from "../links/state-badges.tsx";
 import { AnalyticsCards } from "./analytics-cards.tsx";
-import { toSearch, useReadAnalyticsQuery } from "./analytics-query.ts";
+import { useReadAnalyticsQuery } from "./analytics-query.ts";
 import { LiveClicks } from "./live.tsx";
 import { ShareButton } from "./shares/share-button.tsx";
 
@@ -26,6 +27,7 @@ export function LinkAnalyticsPage({ id }: { id: string }) {
   const { scope } = useAccountContext();
   const analyticsQuery = useReadAnalyticsQuery(id);
   const client = getClient(scope);
+  const liveClicks = useMemo(() => <LiveClicks link={id} />, [id]);
   const link = useQuery({
     queryKey: ["link", scope, id],
     queryFn: ({ signal }) => client.links.get(id, { signal }),
@@ -48,9 +50,7 @@ export function LinkAnalyticsPage({ id }: { id: string }) {
           actions={<LinkActions link={data} />}
         >
           <StateMeanings link={data} />
-          <AnalyticsCards analyticsQuery={analyticsQuery}>
-            <LiveClicks link={id} />
-          </AnalyticsCards>
+          <AnalyticsCards analyticsQuery={analyticsQuery}>{liveClicks}</AnalyticsCards>
         </Page>
       )}
     </QueryBoundary>

@@ -6,7 +6,8 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 
 import type { ResponseBody } from "../../../../clients/typescript/src/index.ts";
 import { StatCards } from "../../../../shared/statistics/stat-cards.tsx";
-import { getBasePath, getJson } from "../../data/http.ts";
+import { getJson } from "../../data/http.ts";
+import { getBasePath } from "../../data/scope.ts";
 import { useAccountContext } from "../../data/session.ts";
 import { t } from "../../languages/translate.ts";
 import { Card, Page } from "../../ui/page.tsx";

@@ -1,11 +1,11 @@
 /** A link's clicks in real time. */
 import { useEffect, useState } from "react";
 
-import { getBasePath } from "../../data/http.ts";
+import { getBasePath, toSearch } from "../../data/scope.ts";
 import { useAccountContext } from "../../data/session.ts";
 import { rich, t } from "../../languages/translate.ts";
 import { Card } from "../../ui/page.tsx";
-import { toSearch, useAnalyticsQuery } from "./analytics-query.ts";
+import { useAnalyticsQuery } from "./analytics-query.ts";
 import { type Click, ClickList } from "./click-list.tsx";
 import { toFilterQuery } from "./filters.ts";
 

@@ -1,11 +1,11 @@
 /** Selects the period, the time zone and the comparison of a view. */
-import { type FormEvent, type ReactNode, useMemo, useState } from "react";
+import { type FormEvent, memo, type ReactNode, useMemo, useState } from "react";
 
 import { PERIODS } from "../../../../shared/contracts/periods.ts";
 import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { TextField } from "../../ui/field.tsx";
-import { useSearchState } from "../../ui/search-state.ts";
+import { updateSearch } from "../../ui/search-state.ts";
 import { COMPARISONS, useAnalyticsQuery } from "./analytics-query.ts";
 import { CALENDAR_NAMES, isCalendarPeriod } from "./calendar.ts";
 import { PERIOD_NAMES, type Range } from "./range.ts";
@@ -19,12 +19,11 @@ export function PeriodBar({
   children?: ReactNode;
 }) {
   const { range, compare } = useAnalyticsQuery();
-  const [, setParams] = useSearchState();
   const [opened, setOpened] = useState(false);
   const custom = opened || range.period === "custom";
   const show = (period: string): void => {
     setOpened(false);
-    setParams({ period, start: undefined, end: undefined });
+    updateSearch({ period, start: undefined, end: undefined });
   };
   return (
     <div className="period-bar">
@@ -44,12 +43,12 @@ export function PeriodBar({
         </button>
       </div>
       <CalendarSelect value={custom ? "" : range.period} onChange={show} />
-      <TimeZoneSelect value={range.timezone} onChange={(timezone) => setParams({ timezone })} />
+      <TimeZoneSelect value={range.timezone} onChange={setTimeZone} />
       {comparable && range.period !== "all" && (
         <select
           aria-label={t("analytics.period.compareWith")}
           value={compare}
-          onChange={(event) => setParams({ compare: event.target.value })}
+          onChange={(event) => updateSearch({ compare: event.target.value })}
         >
           {Object.entries(COMPARISONS).map(([name, label]) => (
             <option key={name} value={name}>
@@ -84,7 +83,10 @@ const CalendarSelect = ({ value, onChange }: SelectProps) => (
   </select>
 );
 
-function TimeZoneSelect({ value, onChange }: SelectProps) {
+const setTimeZone = (timezone: string): void => updateSearch({ timezone });
+
+/** Has hundreds of options, which it renders only when the time zone changes. */
+const TimeZoneSelect = memo(function TimeZoneSelect({ value, onChange }: SelectProps) {
   const zones = useMemo(() => {
     const supported = Intl.supportedValuesOf("timeZone");
     return [...new Set(["UTC", value, ...supported])];
@@ -100,16 +102,15 @@ function TimeZoneSelect({ value, onChange }: SelectProps) {
       ))}
     </select>
   );
-}
+});
 
 function CustomDates({ range }: { range: Range }) {
-  const [, setParams] = useSearchState();
   const [start, setStart] = useState(range.start);
   const [end, setEnd] = useState(range.end);
   const invalid = start !== "" && end !== "" && start > end;
   function submit(event: FormEvent): void {
     event.preventDefault();
-    if (!invalid) setParams({ period: undefined, start, end });
+    if (!invalid) updateSearch({ period: undefined, start, end });
   }
   return (
     <form className="custom-dates" onSubmit={submit}>

@@ -18,7 +18,7 @@ import { statisticsLanguage } from "../../languages/statistics.ts";
 import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { formatCount, formatPointDate } from "../../ui/format.ts";
-import { useSearchState } from "../../ui/search-state.ts";
+import { updateSearch } from "../../ui/search-state.ts";
 import { Table } from "../../ui/table.tsx";
 
 export function TimeChart({ points: all, earlier }: Series) {
@@ -88,14 +88,13 @@ const describeEarlier = (point: Point | undefined): string =>
 
 /** The selected point, which the pointer and the arrow keys change. */
 function useSelection(points: readonly Point[]) {
-  const [, setParams] = useSearchState();
   const [selected, setSelected] = useState<number>();
 
   /** Selects the chosen day as the range; hours have no range of their own. */
   function open(): void {
     const date = selected === undefined ? undefined : points[selected]?.date;
     if (date === undefined || date.includes("T") || points.length === 1) return;
-    setParams({ period: undefined, start: date, end: date });
+    updateSearch({ period: undefined, start: date, end: date });
   }
 
   return {

@@ -4,7 +4,8 @@ import { useRef } from "react";
 
 import type { FullLink } from "../../../../clients/typescript/src/index.ts";
 import type { CreatedLink, NewLinkStart } from "../../data/commands.ts";
-import { getBasePath, getJson } from "../../data/http.ts";
+import { getJson } from "../../data/http.ts";
+import { getBasePath } from "../../data/scope.ts";
 import { useAccountContext } from "../../data/session.ts";
 import { t } from "../../languages/translate.ts";
 import { Dialog } from "../../ui/dialog.tsx";

@@ -2,13 +2,11 @@
 import { lazy, Suspense } from "react";
 
 import type { FullLink, ListedLink } from "../../../../clients/typescript/src/index.ts";
+import { loadDialogs } from "../loaders.ts";
 
-const EditDialog = lazy(async () => ({ default: (await import("./edit-dialog.tsx")).EditDialog }));
-const QrDialog = lazy(async () => ({ default: (await import("./qr-dialog.tsx")).QrDialog }));
-const DeleteDialog = lazy(async () => {
-  const { DeleteDialog } = await import("./delete-dialog.tsx");
-  return { default: DeleteDialog };
-});
+const EditDialog = lazy(async () => ({ default: (await loadDialogs()).EditDialog }));
+const DeleteDialog = lazy(async () => ({ default: (await loadDialogs()).DeleteDialog }));
+const QrDialog = lazy(async () => ({ default: (await loadDialogs()).QrDialog }));
 
 export type LinkDialogKind = "edit" | "qr" | "delete";
 

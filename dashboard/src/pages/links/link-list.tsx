@@ -3,19 +3,19 @@ import { lazy, Suspense, useState } from "react";
 
 import type { ListedLink } from "../../../../clients/typescript/src/index.ts";
 import type { SearchUpdate } from "../../ui/search-state.ts";
+import { useStable } from "../../ui/use-stable.ts";
+import { loadDialogs } from "../loaders.ts";
 import { BulkBar } from "./bulk-bar.tsx";
 import type { BulkDialogKind } from "./bulk-dialogs.tsx";
 import { LinkDialog, type LinkDialogKind } from "./link-dialog.tsx";
 import { addTag, type ListQuery } from "./list-query.ts";
+import type { RowActions } from "./row-actions.tsx";
 import { NOTHING, select, selectedOf } from "./selection.ts";
 import { LinkTable } from "./table.tsx";
 import { type BulkReport, useBulkTask } from "./use-bulk-task.ts";
 
-const BulkDialog = lazy(async () => ({ default: (await import("./bulk-dialogs.tsx")).BulkDialog }));
-const ReportDialog = lazy(async () => {
-  const { ReportDialog } = await import("./bulk-dialogs.tsx");
-  return { default: ReportDialog };
-});
+const BulkDialog = lazy(async () => ({ default: (await loadDialogs()).BulkDialog }));
+const ReportDialog = lazy(async () => ({ default: (await loadDialogs()).ReportDialog }));
 
 /** The open dialog, with its links. */
 type OpenDialog =
@@ -27,13 +27,15 @@ type LinkListProps = {
   /** Identifies the list, its filters and its page. */
   id: string;
   links: readonly ListedLink[];
+  /** When they were fetched, in Unix milliseconds. */
+  fetchedAt: number;
   query: ListQuery;
   /** Fetches the links of the page again. */
   refresh: () => Promise<readonly ListedLink[]>;
   onChange: (update: SearchUpdate) => void;
 };
 
-export function LinkList({ id, links, query, refresh, onChange }: LinkListProps) {
+export function LinkList({ id, links, fetchedAt, query, refresh, onChange }: LinkListProps) {
   const [selection, setSelection] = useState(NOTHING);
   const [dialog, setDialog] = useState<OpenDialog>();
   const selected = selectedOf(selection, id, links);
@@ -44,6 +46,16 @@ export function LinkList({ id, links, query, refresh, onChange }: LinkListProps)
   }
   const task = useBulkTask(report);
   const close = () => setDialog(undefined);
+  const selectOne = useStable((link: ListedLink, on: boolean) =>
+    setSelection(select(selection, id, [link], on)),
+  );
+  const filterByTag = useStable((tag: string) => onChange(addTag(query, tag)));
+  const openDialog = useStable((of: LinkDialogKind, link: ListedLink) =>
+    setDialog({ kind: "link", of, link }),
+  );
+  const changeOne = useStable<Parameters<RowActions["onChange"]>, void>((link, change, verb) =>
+    task.mutate({ links: [link], verb, changeOf: () => change }),
+  );
   return (
     <>
       <BulkBar
@@ -61,16 +73,15 @@ export function LinkList({ id, links, query, refresh, onChange }: LinkListProps)
       />
       <LinkTable
         links={links}
+        fetchedAt={fetchedAt}
         selected={selected}
         sort={query.sort}
         order={query.order}
         onSort={(sort, order) => onChange({ sort, order })}
-        onSelect={(link, on) => setSelection(select(selection, id, [link], on))}
-        onTag={(tag) => onChange(addTag(query, tag))}
-        onDialog={(of, link) => setDialog({ kind: "link", of, link })}
-        onChange={(link, change, verb) =>
-          task.mutate({ links: [link], verb, changeOf: () => change })
-        }
+        onSelect={selectOne}
+        onTag={filterByTag}
+        onDialog={openDialog}
+        onChange={changeOne}
       />
       {dialog?.kind === "link" && (
         <LinkDialog kind={dialog.of} link={dialog.link} onClose={close} />

@@ -1,10 +1,15 @@
 /** Fetches pages of links by cursor. */
 import type { ListedLink, ResponseBody } from "../../../../clients/typescript/src/index.ts";
-import { type AccountScope, getBasePath, getJson } from "../../data/http.ts";
-import { type ListQuery, toApiQuery } from "./list-query.ts";
+import { getJson } from "../../data/http.ts";
+import type { AccountScope } from "../../data/scope.ts";
+import { listPath } from "./list-path.ts";
+import type { ListQuery } from "./list-query.ts";
 
-/** `next` is the cursor of the next page; null at the end of the list. */
-export type LinkPage = { links: ListedLink[]; next: string | null };
+/**
+ * `next` is the cursor of the next page; null at the end of the list. `fetchedAt` is when it was
+ * complete, in Unix milliseconds of this device.
+ */
+export type LinkPage = { links: ListedLink[]; next: string | null; fetchedAt: number };
 
 /**
  * Maximum requests per page. One request examines a bounded number of links, so a page of rare
@@ -25,18 +30,10 @@ export async function fetchLinkPage(
   const links: ListedLink[] = [];
   let next: string | null = after;
   for (let i = 0; i < REQUESTS_MAX && next !== null && links.length < query.limit; i++) {
-    const part: ResponseBody<"listLinks"> = await getJson(`${getBasePath(scope)}/v1/links`, {
-      // Includes the fields that determine a link's state.
-      query: {
-        ...toApiQuery(query),
-        include: "settings",
-        limit: query.limit - links.length,
-        starting_after: next,
-      },
-      signal,
-    });
+    const path = listPath(scope, query, query.limit - links.length, next);
+    const part: ResponseBody<"listLinks"> = await getJson(path, { signal });
     links.push(...part.data);
     next = part.next_cursor;
   }
-  return { links, next };
+  return { links, next, fetchedAt: Date.now() };
 }

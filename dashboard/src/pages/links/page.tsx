@@ -13,15 +13,13 @@ import { Card, Page } from "../../ui/page.tsx";
 import { Pager } from "../../ui/pager.tsx";
 import { type SearchUpdate, useSearchState } from "../../ui/search-state.ts";
 import { Empty, QueryBoundary } from "../../ui/states.tsx";
+import { loadDialogs } from "../loaders.ts";
 import { LinkList } from "./link-list.tsx";
 import { isFiltered, PAGE_SIZES, readListQuery } from "./list-query.ts";
 import { fetchLinkPage, type LinkPage } from "./list.ts";
 import { Toolbar } from "./toolbar.tsx";
 
-const ExportDialog = lazy(async () => {
-  const { ExportDialog } = await import("./export-dialog.tsx");
-  return { default: ExportDialog };
-});
+const ExportDialog = lazy(async () => ({ default: (await loadDialogs()).ExportDialog }));
 
 export function LinksPage() {
   const { scope } = useAccountContext();
@@ -59,6 +57,7 @@ export function LinksPage() {
                 <LinkList
                   id={JSON.stringify([query, pages.after])}
                   links={page.links}
+                  fetchedAt={page.fetchedAt}
                   query={query}
                   refresh={async () => (await links.refetch()).data?.links ?? []}
                   onChange={change}

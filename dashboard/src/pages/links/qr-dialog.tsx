@@ -15,7 +15,8 @@ import {
 } from "../../../../shared/contracts/qr-style.ts";
 import { readableUrl } from "../../../../shared/contracts/readable-host.ts";
 import { getErrorMessage } from "../../data/errors.ts";
-import { getBasePath, getClient } from "../../data/http.ts";
+import { getClient } from "../../data/http.ts";
+import { getBasePath } from "../../data/scope.ts";
 import { useAccountContext, useCanWrite } from "../../data/session.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
 import { t } from "../../languages/translate.ts";

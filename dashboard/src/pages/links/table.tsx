@@ -1,9 +1,10 @@
 import { ArrowDown, ArrowUp } from "lucide-react";
+import { memo } from "react";
 import { Link as PageLink } from "wouter";
 
 import type { ListedLink } from "../../../../clients/typescript/src/index.ts";
 import { readableUrl } from "../../../../shared/contracts/readable-host.ts";
-import { useTagClass } from "../../data/tags.ts";
+import { type TagClass, useTagClass } from "../../data/tags.ts";
 import { t } from "../../languages/translate.ts";
 import { CopyButton } from "../../ui/button.tsx";
 import { formatAge, formatCount, formatDate, formatDateTime } from "../../ui/format.ts";
@@ -15,6 +16,8 @@ import { StateBadges } from "./state-badges.tsx";
 
 type LinkTableProps = RowActions & {
   links: readonly ListedLink[];
+  /** When they were fetched, in Unix milliseconds. */
+  fetchedAt: number;
   selected: readonly ListedLink[];
   sort: Sort;
   order: Order;
@@ -24,6 +27,7 @@ type LinkTableProps = RowActions & {
 };
 
 export function LinkTable({ links, selected, sort, order, onSort, ...rest }: LinkTableProps) {
+  const tagClass = useTagClass();
   const heading = (name: Sort, label: string) => (
     <SortHeading
       label={label}
@@ -51,7 +55,13 @@ export function LinkTable({ links, selected, sort, order, onSort, ...rest }: Lin
       }
     >
       {links.map((link) => (
-        <LinkRow key={link.id} link={link} isSelected={selected.includes(link)} {...rest} />
+        <LinkRow
+          key={link.id}
+          link={link}
+          isSelected={selected.includes(link)}
+          tagClass={tagClass}
+          {...rest}
+        />
       ))}
     </Table>
   );
@@ -81,9 +91,12 @@ const SortHeading = ({
 type LinkRowProps = RowActions & {
   link: ListedLink;
   isSelected: boolean;
-} & Pick<LinkTableProps, "onSelect" | "onTag">;
+  tagClass: TagClass;
+} & Pick<LinkTableProps, "fetchedAt" | "onSelect" | "onTag">;
 
-function LinkRow({ link, isSelected, onSelect, onTag, onDialog, onChange }: LinkRowProps) {
+/** Is rendered again only when something in it has changed: its handlers stay the same. */
+const LinkRow = memo(function LinkRow(props: LinkRowProps) {
+  const { link, fetchedAt, isSelected, tagClass, onSelect, onTag, onDialog, onChange } = props;
   const short = readableUrl(link.short_url);
   return (
     <tr {...(isSelected ? { className: "selected" } : {})}>
@@ -104,7 +117,7 @@ function LinkRow({ link, isSelected, onSelect, onTag, onDialog, onChange }: Link
           </PageLink>
           <CopyButton text={link.short_url} label={t("links.table.copy", { url: short })} />
           <StateBadges link={link} />
-          <RowTags tags={link.tags} onTag={onTag} />
+          <RowTags tags={link.tags} tagClass={tagClass} onTag={onTag} />
         </div>
         {link.status === "taken_down" && <p className="taken-down">{t("links.table.takenDown")}</p>}
         <div className="link-about" title={link.original_url}>
@@ -115,7 +128,7 @@ function LinkRow({ link, isSelected, onSelect, onTag, onDialog, onChange }: Link
       <td className="number" data-unit={t("links.table.unit", { count: link.clicks })}>
         <PageLink href={`/links/${link.id}`}>{formatCount(link.clicks)}</PageLink>
       </td>
-      <LastClick at={link.last_click_at} />
+      <LastClick at={link.last_click_at} now={fetchedAt} />
       <td className="when" title={formatDateTime(link.created_at)}>
         {formatDate(link.created_at)}
       </td>
@@ -129,22 +142,23 @@ function LinkRow({ link, isSelected, onSelect, onTag, onDialog, onChange }: Link
       </td>
     </tr>
   );
-}
+});
 
-const LastClick = ({ at }: { at: string | null }) =>
+const LastClick = ({ at, now }: { at: string | null; now: number }) =>
   at === null ? (
     <td className="last-click never">{t("links.table.never")}</td>
   ) : (
     <td className="last-click" title={formatDateTime(at)}>
-      {formatAge(at, Date.now())}
+      {formatAge(at, now)}
     </td>
   );
 
 /** Maximum tags in a row; the tooltip of their count lists the others. */
 const TAGS_SHOWN_MAX = 3;
 
-function RowTags({ tags, onTag }: { tags: readonly string[]; onTag: (tag: string) => void }) {
-  const tagClass = useTagClass();
+type RowTagsProps = { tags: readonly string[]; tagClass: TagClass; onTag: (tag: string) => void };
+
+function RowTags({ tags, tagClass, onTag }: RowTagsProps) {
   const others = tags.slice(TAGS_SHOWN_MAX);
   if (tags.length === 0) return null;
   return (

@@ -1,7 +1,8 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 
 import { getErrorMessage } from "../../data/errors.ts";
-import { type AccountScope, getClient } from "../../data/http.ts";
+import { getClient } from "../../data/http.ts";
+import type { AccountScope } from "../../data/scope.ts";
 import { useAccountContext } from "../../data/session.ts";
 import { t } from "../../languages/translate.ts";
 import { toast } from "../../ui/toast.tsx";

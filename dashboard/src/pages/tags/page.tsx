@@ -9,6 +9,7 @@ import { Link as PageLink } from "wouter";
 
 import type { Query, Tag } from "../../../../clients/typescript/src/index.ts";
 import { getClient } from "../../data/http.ts";
+import { toSearch } from "../../data/scope.ts";
 import { useAccountContext, useCanWrite } from "../../data/session.ts";
 import { tagClass } from "../../data/tags.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
@@ -23,7 +24,6 @@ import { Pager } from "../../ui/pager.tsx";
 import { useSearchState } from "../../ui/search-state.ts";
 import { Empty, QueryBoundary } from "../../ui/states.tsx";
 import { actionsColumn, Table } from "../../ui/table.tsx";
-import { toSearch } from "../analytics/analytics-query.ts";
 import { DeleteTagDialog, EditTagDialog } from "./dialogs.tsx";
 import { PeriodCard } from "./period-card.tsx";
 
@@ -123,6 +123,7 @@ function TagTable({ tags, onEdit, onDelete }: TagTableProps) {
   const canWrite = useCanWrite();
   return (
     <Table
+      className="stacked"
       label={t("shell.pages.tags")}
       head={[
         t("links.filter.tag"),
@@ -141,12 +142,14 @@ function TagTable({ tags, onEdit, onDelete }: TagTableProps) {
               {tag.name}
             </PageLink>
           </td>
-          <td className="number">
+          <td className="number" data-label={t("shell.pages.links")}>
             <PageLink href={`/links?${toSearch({ tag: tag.name })}`}>
               {formatCount(tag.links)}
             </PageLink>
           </td>
-          <td className="number">{tag.clicks === null ? "–" : formatCount(tag.clicks)}</td>
+          <td className="number" data-label={t("statistics.clicks")}>
+            {tag.clicks === null ? "–" : formatCount(tag.clicks)}
+          </td>
           <td className="row-actions">
             {canWrite && (
               <>

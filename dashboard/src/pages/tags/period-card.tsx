@@ -11,8 +11,8 @@ import { Table } from "../../ui/table.tsx";
 import {
   AnalyticsQueryContext,
   useAnalytics,
+  useAnalyticsQuery,
   useReadAnalyticsQuery,
-  useViewSearch,
 } from "../analytics/analytics-query.ts";
 import { CsvButton } from "../analytics/csv-button.tsx";
 import { FilterBar } from "../analytics/filter-bar.tsx";
@@ -51,10 +51,11 @@ function ClicksByTag() {
 }
 
 function PeriodTable({ rows }: { rows: Tags["data"] }) {
-  const search = useViewSearch();
+  const { viewSearch } = useAnalyticsQuery();
   const tagClass = useTagClass();
   return (
     <Table
+      className="stacked"
       label={t("tags.byTag")}
       head={[
         t("links.filter.tag"),
@@ -66,13 +67,22 @@ function PeriodTable({ rows }: { rows: Tags["data"] }) {
       {rows.map(({ values: { tag = "" }, clicks, unique_clicks, percentage }) => (
         <tr key={tag}>
           <td>
-            <PageLink href={`/tags/${encodeURIComponent(tag)}${search}`} className={tagClass(tag)}>
+            <PageLink
+              href={`/tags/${encodeURIComponent(tag)}${viewSearch}`}
+              className={tagClass(tag)}
+            >
               {tag}
             </PageLink>
           </td>
-          <td className="number">{formatCount(clicks)}</td>
-          <td className="number">{formatCount(unique_clicks)}</td>
-          <td className="number">{formatPercent(percentage)}</td>
+          <td className="number" data-label={t("statistics.clicks")}>
+            {formatCount(clicks)}
+          </td>
+          <td className="number" data-label={t("analytics.dimensions.visitors")}>
+            {formatCount(unique_clicks)}
+          </td>
+          <td className="number" data-label={t("analytics.values.share")}>
+            {formatPercent(percentage)}
+          </td>
         </tr>
       ))}
     </Table>

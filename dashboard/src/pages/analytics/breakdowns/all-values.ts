@@ -3,8 +3,9 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 
 import type { ResponseBody } from "../../../../../clients/typescript/src/index.ts";
 import { getJson } from "../../../data/http.ts";
+import { toSearch } from "../../../data/scope.ts";
 import { useAccountContext } from "../../../data/session.ts";
-import { toQuery, toSearch, useAnalyticsQuery } from "../analytics-query.ts";
+import { toQuery, useAnalyticsQuery } from "../analytics-query.ts";
 import type { Dimension } from "../dimensions.ts";
 
 type Page = ResponseBody<"getAccountBreakdown">;

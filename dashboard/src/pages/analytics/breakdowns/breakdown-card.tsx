@@ -3,7 +3,7 @@
  * dialog, and CSV.
  */
 import { List } from "lucide-react";
-import { type ReactNode, useState } from "react";
+import { memo, type ReactNode, useState } from "react";
 
 import { ValueList } from "../../../../../shared/statistics/value-list.tsx";
 import { t } from "../../../languages/translate.ts";
@@ -15,7 +15,7 @@ import { CsvButton } from "../csv-button.tsx";
 import type { Dimension } from "../dimensions.ts";
 import { AllValuesDialog } from "./all-values-dialog.tsx";
 import { SegmentedControl } from "./segmented-control.tsx";
-import { useTopValues } from "./top-values.ts";
+import { useTopValues, type ValueRow } from "./top-values.ts";
 import { ValueName } from "./value-name.tsx";
 
 type BreakdownCardProps = {
@@ -38,13 +38,7 @@ export function BreakdownCard({ title, tabs, initial, className, aside }: Breakd
   const { query, csvPath } = useTopValues(dimension);
   const list = (
     <QueryBoundary query={query} label={inSentence(title)} lines={6}>
-      {(rows) => (
-        <ValueList
-          rows={rows}
-          label={label}
-          renderName={(row) => <ValueName row={row} dimension={dimension} />}
-        />
-      )}
+      {(rows) => <Values rows={rows} label={label} dimension={dimension} />}
     </QueryBoundary>
   );
   return (
@@ -83,3 +77,16 @@ export function BreakdownCard({ title, tabs, initial, className, aside }: Breakd
     </Card>
   );
 }
+
+type ValuesProps = { rows: readonly ValueRow[]; label: string; dimension: Dimension };
+
+/** Is rendered again only when its rows have changed; the names follow the filters. */
+const Values = memo(function Values({ rows, label, dimension }: ValuesProps) {
+  return (
+    <ValueList
+      rows={rows}
+      label={label}
+      renderName={(row) => <ValueName row={row} dimension={dimension} />}
+    />
+  );
+});

@@ -1,19 +1,17 @@
 /** The cards of an analytics page that break its clicks down. */
-import { lazy, Suspense, useState } from "react";
+import { lazy, Suspense, useMemo, useState } from "react";
 
 import { strong } from "../../../languages/tags.tsx";
 import { rich, t } from "../../../languages/translate.ts";
 import { countryName, formatCount } from "../../../ui/format.ts";
 import { Loading } from "../../../ui/states.tsx";
-import { useAnalyticsQuery, useFilterActions } from "../analytics-query.ts";
+import { loadMap } from "../../loaders.ts";
+import { toggleInUrl, useAnalyticsQuery } from "../analytics-query.ts";
 import { only } from "../filters.ts";
 import { BreakdownCard } from "./breakdown-card.tsx";
 import { useTopValues } from "./top-values.ts";
 
-const WorldMap = lazy(async () => {
-  const { WorldMap } = await import("../../../../../shared/statistics/world-map.tsx");
-  return { default: WorldMap };
-});
+const WorldMap = lazy(async () => ({ default: (await loadMap()).WorldMap }));
 
 const COUNTRIES_MAX = 100;
 
@@ -41,17 +39,20 @@ export function Places() {
 
 function CountryMap() {
   const { query } = useTopValues("country", COUNTRIES_MAX);
-  const { toggle } = useFilterActions();
   const [hovered, setHovered] = useState<string>();
-  const countries = (query.data ?? []).map(({ values, clicks }) => ({
-    country: values["country"] ?? "",
-    clicks,
-  }));
+  const countries = useMemo(
+    () =>
+      (query.data ?? []).map(({ values, clicks }) => ({
+        country: values["country"] ?? "",
+        clicks,
+      })),
+    [query.data],
+  );
   return (
     <Suspense fallback={<Loading label={t("analytics.cards.map")} />}>
       <WorldMap
         countries={countries}
-        onSelect={(country) => toggle([only("country", country)])}
+        onSelect={toggleCountry}
         onHover={setHovered}
         caption={
           hovered !== undefined &&
@@ -71,6 +72,8 @@ function CountryMap() {
     </Suspense>
   );
 }
+
+const toggleCountry = (country: string): void => toggleInUrl([only("country", country)]);
 
 export const Devices = () => (
   <BreakdownCard

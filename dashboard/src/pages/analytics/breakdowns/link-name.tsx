@@ -6,7 +6,7 @@ import { readableUrl } from "../../../../../shared/contracts/readable-host.ts";
 import { getClient } from "../../../data/http.ts";
 import { useAccountContext } from "../../../data/session.ts";
 import { t } from "../../../languages/translate.ts";
-import { useViewSearch } from "../analytics-query.ts";
+import { useAnalyticsQuery } from "../analytics-query.ts";
 
 /** The short URL and title of a link; null when it is deleted. */
 type Name = { short_url: string | null; title: string | null };
@@ -14,7 +14,7 @@ type Name = { short_url: string | null; title: string | null };
 /** Queries the name unless it is passed. */
 export function LinkName({ id, name }: { id: string; name?: Name | undefined }) {
   const { scope } = useAccountContext();
-  const search = useViewSearch();
+  const { viewSearch } = useAnalyticsQuery();
   const { data, error } = useQuery({
     enabled: name === undefined,
     queryKey: ["link", scope, id],
@@ -27,7 +27,7 @@ export function LinkName({ id, name }: { id: string; name?: Name | undefined }) 
   }
   return (
     <>
-      <PageLink href={`/links/${id}${search}`}>{readableUrl(link.short_url)}</PageLink>
+      <PageLink href={`/links/${id}${viewSearch}`}>{readableUrl(link.short_url)}</PageLink>
       {link.title !== null && <small className="hint"> {link.title}</small>}
     </>
   );

@@ -1,11 +1,13 @@
 /** The values with the most clicks of a dimension, from the endpoint that responds fastest. */
+import { useMemo } from "react";
+
 import type { ResponseBody } from "../../../../../clients/typescript/src/index.ts";
 import type { Values } from "../../../../../shared/statistics/values.ts";
+import { toSearch } from "../../../data/scope.ts";
 import {
   type AnalyticsQuery,
   summaryParams,
   toQuery,
-  toSearch,
   useAnalytics,
   useAnalyticsQuery,
 } from "../analytics-query.ts";
@@ -35,22 +37,25 @@ type Body =
   | ResponseBody<"getAccountReferrers">
   | ResponseBody<"getAccountBreakdown">;
 
-/** Returns the first rows of a dimension, and the path of the same rows as CSV. */
+/**
+ * Returns the first rows of a dimension, the same list while the data is the same, and the path of
+ * the rows as CSV.
+ */
 export function useTopValues(dimension: Dimension, limit = SHOWN_MAX) {
   const analyticsQuery = useAnalyticsQuery();
   const { subpath, params } = requestOf(dimension, limit, analyticsQuery);
   const { query, csvPath } = useAnalytics<Body>(subpath, params);
   const { data, error, refetch } = query;
+  const rows = useMemo(
+    () => (data === undefined ? undefined : readRows(dimension, data).slice(0, limit)),
+    [data, dimension, limit],
+  );
   return {
     csvPath:
       dimension === "link"
         ? `${analyticsQuery.path}/breakdown?${toSearch({ ...toQuery(analyticsQuery), by: "link" })}`
         : csvPath,
-    query: {
-      data: data === undefined ? undefined : readRows(dimension, data).slice(0, limit),
-      error,
-      refetch,
-    },
+    query: { data: rows, error, refetch },
   };
 }
 

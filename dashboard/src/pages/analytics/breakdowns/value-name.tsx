@@ -6,7 +6,7 @@ import { ValueText } from "../../../../../shared/statistics/value-list.tsx";
 import { describeValue } from "../../../../../shared/statistics/values.ts";
 import { statisticsLanguage } from "../../../languages/statistics.ts";
 import { t } from "../../../languages/translate.ts";
-import { useAnalyticsQuery, useFilterActions } from "../analytics-query.ts";
+import { toggleInUrl, useAnalyticsQuery } from "../analytics-query.ts";
 import { type Dimension, filtersOf } from "../dimensions.ts";
 import { isSameFilter } from "../filters.ts";
 import { LinkName } from "./link-name.tsx";
@@ -20,7 +20,6 @@ export function ValueName({
   dimension: Dimension;
 }) {
   const { filters, subject } = useAnalyticsQuery();
-  const { toggle } = useFilterActions();
   const { link } = values;
   if (link !== undefined) return <LinkName id={link} name={linkName} />;
   const text = name ?? describeValue(dimension, values[dimension] ?? "", statisticsLanguage());
@@ -37,7 +36,7 @@ export function ValueName({
       title={t(isActive ? "analytics.filters.removeValue" : "analytics.filters.showOnly", {
         value: text,
       })}
-      onClick={() => toggle(own)}
+      onClick={() => toggleInUrl(own)}
     >
       {content}
     </button>

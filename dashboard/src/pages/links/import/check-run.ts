@@ -1,6 +1,6 @@
-/** Checks the links of an import with the service, which creates none. */
-import type { AccountScope } from "../../../data/http.ts";
 import { getClient } from "../../../data/http.ts";
+/** Checks the links of an import with the service, which creates none. */
+import type { AccountScope } from "../../../data/scope.ts";
 import { translateService } from "../../../languages/service.ts";
 import { splitIntoBatches } from "./batches.ts";
 import type { ImportItem, ProblemKind } from "./model.ts";

@@ -1,6 +1,7 @@
 /** Runs an import: creates the links in bulk, and reports which were not created, and why. */
 import { getErrorMessage, isRateLimited } from "../../../data/errors.ts";
-import { type AccountScope, getClient } from "../../../data/http.ts";
+import { getClient } from "../../../data/http.ts";
+import type { AccountScope } from "../../../data/scope.ts";
 import { translateService } from "../../../languages/service.ts";
 import { t } from "../../../languages/translate.ts";
 import { splitIntoBatches } from "./batches.ts";

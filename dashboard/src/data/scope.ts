@@ -1,0 +1,22 @@
+/** The account and mode of requests, and the paths of their API. */
+
+export type Mode = "live" | "test";
+
+/** The account and mode that requests are scoped to. */
+export type AccountScope = { account: string; mode: Mode };
+
+/** Returns the path under which the API of an account and mode is mounted. */
+export const getBasePath = ({ account, mode }: AccountScope): string => `/api/${account}/${mode}`;
+
+type QueryValue = string | number | readonly string[] | undefined;
+
+/** Writes query parameters; a list repeats one. */
+export function toSearch(query: Readonly<Record<string, QueryValue>>): string {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    for (const text of typeof value === "object" ? value : [value]) {
+      if (text !== undefined) search.append(name, String(text));
+    }
+  }
+  return search.toString();
+}

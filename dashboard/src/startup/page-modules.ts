@@ -1,0 +1,29 @@
+/** Which modules a page needs beside the application: those that it loads with `import()`. */
+import type { Language } from "../languages/available.ts";
+
+const ADMINISTRATION = "dashboard/src/pages/administration.ts";
+const ANALYTICS = "dashboard/src/pages/analytics/pages.ts";
+const MAP = "shared/statistics/world-map.tsx";
+
+/** Modules by the part of a page's path behind account and mode. */
+const MODULES: readonly (readonly [path: RegExp, ...modules: string[]])[] = [
+  [/^links\/import$/, "dashboard/src/pages/links/import/import-page.tsx"],
+  [/^links\/[^/]+\/rules$/, "dashboard/src/pages/rules/rules-page.tsx"],
+  [/^(links\/[^/]+|analytics|(tags|domains)\/.+)$/, ANALYTICS, MAP],
+  [/^(live|tags)$/, ANALYTICS],
+  [/^(domains|usage|webhooks|settings)\b/, ADMINISTRATION],
+];
+
+/** The modules of a page and of its language, by their paths in the project. */
+export function modulesOf(path: string, language: Language): readonly string[] {
+  if (path.startsWith("/invite/")) return [...textsOf(language), ADMINISTRATION];
+  const [, page = ""] = /^\/[^/]+\/(?:live|test)\/(.*)$/.exec(path) ?? [];
+  const [, ...modules] = MODULES.find(([pattern]) => pattern.test(page)) ?? [];
+  return [...textsOf(language), ...modules];
+}
+
+/** The catalogues of a language; English is part of the application. */
+const textsOf = (language: Language): readonly string[] =>
+  language === "en"
+    ? []
+    : [`dashboard/src/languages/${language}.json`, `shared/languages/statistics/${language}.json`];

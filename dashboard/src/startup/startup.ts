@@ -1,0 +1,31 @@
+/**
+ * Runs before the page of a build is painted. Applies the theme, and requests what the page needs
+ * first while its application loads.
+ */
+import { preferredLanguage } from "../languages/preference.ts";
+import { applyTheme, readTheme } from "../ui/theme.ts";
+import { pathOfFirstRequest } from "./first-request.ts";
+import { modulesOf } from "./page-modules.ts";
+
+/** The scripts that a module needs, itself included, by its path in the project. The build defines it. */
+declare const SCRIPTS: Readonly<Record<string, readonly string[]>>;
+
+applyTheme(readTheme());
+for (const path of ["/auth/session", pathOfFirstRequest(location)])
+  if (path !== undefined) requestEarly(path);
+for (const module of modulesOf(location.pathname, preferredLanguage()))
+  for (const name of SCRIPTS[module] ?? []) preload(`/${name}`);
+
+/** Sends a request, for the application's first one of the path. */
+function requestEarly(path: string): void {
+  const response = fetch(path);
+  // The application handles the failure.
+  response.catch(() => undefined);
+  (globalThis.earlyResponses ??= new Map()).set(path, { response, at: performance.now() });
+}
+
+function preload(href: string): void {
+  const link = document.createElement("link");
+  Object.assign(link, { rel: "modulepreload", crossOrigin: "", href });
+  document.head.append(link);
+}
