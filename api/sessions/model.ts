@@ -31,6 +31,8 @@ export const deviceListResponse = z.object({
   data: z.array(
     z.object({
       user_agent: z.string().nullable(),
+      browser: z.string().nullable(),
+      os: z.string().nullable(),
       created_at: z.iso.datetime(),
       last_seen_at: z.iso.datetime(),
       current: z.boolean(),

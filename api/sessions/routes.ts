@@ -3,6 +3,7 @@ import { Elysia } from "elysia";
 import type * as z from "zod";
 
 import { decodeId, type Uuid } from "../../shared/ids.ts";
+import { parseAgent, UNKNOWN_AGENT } from "../../shared/visitors/user-agent.ts";
 import type { AuthPlugin } from "../auth/plugin.ts";
 import { successResponse } from "../http/common-schemas.ts";
 import type { Session } from "../http/principal.ts";
@@ -91,6 +92,7 @@ export const sessionRoutes = ({ auth, sessions, listAccounts, shortUrl }: Sessio
       async ({ call }) => ({
         data: (await sessions.devices(requireSession(call))).map((row) => ({
           user_agent: row.user_agent,
+          ...namesOf(row.user_agent ?? ""),
           created_at: row.created_at.toISOString(),
           last_seen_at: row.updated_at.toISOString(),
           current: row.current,
@@ -98,6 +100,14 @@ export const sessionRoutes = ({ auth, sessions, listAccounts, shortUrl }: Sessio
       }),
       { access: "session", response: { 200: deviceListResponse } },
     );
+
+/** The names of a session's browser and system; null for those that its user agent does not tell. */
+function namesOf(userAgent: string): { browser: string | null; os: string | null } {
+  const { browser, os } = parseAgent(userAgent);
+  return { browser: knownOnly(browser), os: knownOnly(os) };
+}
+
+const knownOnly = (name: string): string | null => (name === UNKNOWN_AGENT ? null : name);
 
 /** The session of a route with `access: "session"`. */
 function requireSession(call: Call | undefined): Session {

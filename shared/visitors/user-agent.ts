@@ -20,7 +20,8 @@ export type Agent = {
   prefetch: string | undefined;
 };
 
-const UNKNOWN = "Unknown";
+/** The name of a browser or system that a user agent does not tell. */
+export const UNKNOWN_AGENT = "Unknown";
 
 /** The parser truncates to this length itself, but that can split a character. */
 const AGENT_LENGTH_MAX = 500;
@@ -75,7 +76,7 @@ export function parseAgent(userAgent: string): Agent {
   const osName = platform?.os ?? toOsName(os.name);
   const prefetch = findPrefetcher(text);
   return {
-    browser: browser.name?.replace(/^Mobile /, "") ?? UNKNOWN,
+    browser: browser.name?.replace(/^Mobile /, "") ?? UNKNOWN_AGENT,
     os: osName,
     device:
       platform?.device ??
@@ -100,7 +101,7 @@ const indexOfMatch = (pattern: RegExp, count: number, text: string): number =>
   [...text.matchAll(pattern)][count]?.index ?? text.length;
 
 const toOsName = (name: string | undefined): string =>
-  name === undefined ? UNKNOWN : (OS_NAMES.get(name) ?? name);
+  name === undefined ? UNKNOWN_AGENT : (OS_NAMES.get(name) ?? name);
 
 function toBot(userAgent: string): string | undefined {
   const isListed =

@@ -5,6 +5,7 @@ import { type FormEvent, type ReactNode, useId, useLayoutEffect, useRef } from "
 import { getErrorMessage } from "../data/errors.ts";
 import { t } from "../languages/translate.ts";
 import { Button, IconButton } from "./button.tsx";
+import { openModal } from "./open-dialogs.ts";
 import { Alert } from "./states.tsx";
 
 type DialogProps = {
@@ -24,10 +25,11 @@ export function Dialog({ title, onClose, children, locked = false, wide = false 
   // Closes it while it is still in the document: a removed dialog does not return the focus.
   useLayoutEffect(() => {
     const dialog = element.current;
-    dialog?.showModal();
+    if (dialog === null) return undefined;
+    const close = openModal(dialog);
     // By default the browser focuses the close button.
-    dialog?.querySelector<HTMLElement>("form :is(input, select), [data-focus]")?.focus();
-    return () => dialog?.close();
+    dialog.querySelector<HTMLElement>("form :is(input, select), [data-focus]")?.focus();
+    return close;
   }, []);
   const requestClose = () => {
     if (!locked) onClose();

@@ -1,6 +1,9 @@
 /** Transient messages, also announced by screen readers. */
 import { CircleAlert, CircleCheck } from "lucide-react";
 import { useSyncExternalStore } from "react";
+import { createPortal } from "react-dom";
+
+import { lastOpenDialog, onOpenDialogsChange } from "./open-dialogs.ts";
 
 /** An action offered by a message, such as undoing the reported change. */
 type ToastAction = { label: string; onSelect: () => void };
@@ -38,8 +41,10 @@ export function ToastRegion() {
     },
     () => toasts,
   );
-  return (
-    <div className="toasts" role="status" aria-live="polite">
+  const dialog = useSyncExternalStore(onOpenDialogsChange, lastOpenDialog);
+  return createPortal(
+    // The focus stays here when the focused action disappears.
+    <div className="toasts" role="status" aria-live="polite" tabIndex={-1}>
       {shown.map(({ id, text, kind, action }) => (
         <div key={id} className={`toast toast-${kind}`}>
           {kind === "success" ? <CircleCheck aria-hidden /> : <CircleAlert aria-hidden />}
@@ -58,6 +63,7 @@ export function ToastRegion() {
           )}
         </div>
       ))}
-    </div>
+    </div>,
+    dialog ?? document.body,
   );
 }

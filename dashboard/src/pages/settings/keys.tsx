@@ -85,17 +85,16 @@ function getStatus({
   return expires_at !== null && Date.parse(expires_at) <= now ? "expired" : "active";
 }
 
-function KeyTable({
-  keys,
-  onRevoke,
-  onRotate,
-}: {
+type KeyTableProps = {
   keys: readonly ApiKey[];
   onRevoke: (key: ApiKey) => void;
   onRotate: (key: ApiKey) => void;
-}) {
+};
+
+function KeyTable({ keys, onRevoke, onRotate }: KeyTableProps) {
   return (
     <Table
+      className="stacked"
       label={t("shell.pages.keys")}
       head={[
         t("settings.keys.name"),
@@ -114,16 +113,18 @@ function KeyTable({
               {t("settings.keys.created", { time: formatDateTime(key.created_at) })}
             </div>
           </td>
-          <td>
+          <td data-label={t("settings.keys.key")}>
             <code>{key.prefix}…</code>
           </td>
-          <td className="scopes">{key.scopes.join(", ")}</td>
-          <td>
+          <td className="scopes" data-label={t("settings.keys.scopes")}>
+            {key.scopes.join(", ")}
+          </td>
+          <td data-label={t("settings.keys.lastUsed")}>
             {key.last_used_at === null
               ? t("settings.keys.never")
               : formatDateTime(key.last_used_at)}
           </td>
-          <td>
+          <td data-label={t("settings.keys.statusHead")}>
             <span className={getStatus(key) === "active" ? "badge badge-good" : "badge badge-bad"}>
               {t(`settings.keys.status.${getStatus(key)}`)}
             </span>

@@ -35,7 +35,7 @@ const ROLE_OPTIONS: readonly { value: Role; label: TextKey }[] = [
 const roleName = (role: Role): string => t(`settings.members.role.${role}`);
 
 export function MembersPage() {
-  const { account, session } = useAccountContext();
+  const { account } = useAccountContext();
   const [inviting, setInviting] = useState(false);
   const [removing, setRemoving] = useState<Member>();
   const isOwner = account.role === "owner";
@@ -57,39 +57,7 @@ export function MembersPage() {
     >
       <Card>
         <QueryBoundary query={list} label={t("settings.members.loading")}>
-          {({ members }) => (
-            <Table
-              label={t("shell.pages.members")}
-              head={[
-                t("settings.members.name"),
-                t("settings.members.roleLabel"),
-                t("settings.members.joined"),
-                actionsColumn(),
-              ]}
-            >
-              {members.map((member) => (
-                <tr key={member.user_id}>
-                  <td>
-                    <strong>{member.name}</strong>
-                    {member.user_id === session.user.id && ` ${t("settings.members.you")}`}
-                    <div className="hint">{member.email}</div>
-                  </td>
-                  <td>{isOwner ? <RoleSelect member={member} /> : roleName(member.role)}</td>
-                  <td>{formatDateTime(member.created_at)}</td>
-                  <td className="row-actions">
-                    {isOwner && (
-                      <IconButton
-                        label={t("settings.members.remove", { name: member.name })}
-                        onClick={() => setRemoving(member)}
-                      >
-                        <Trash2 aria-hidden />
-                      </IconButton>
-                    )}
-                  </td>
-                </tr>
-              ))}
-            </Table>
-          )}
+          {({ members }) => <MemberTable members={members} onRemove={setRemoving} />}
         </QueryBoundary>
       </Card>
       {(list.data?.invitations.length ?? 0) > 0 && (
@@ -100,6 +68,49 @@ export function MembersPage() {
         <RemoveDialog member={removing} onClose={() => setRemoving(undefined)} />
       )}
     </Page>
+  );
+}
+
+type MemberTableProps = { members: readonly Member[]; onRemove: (member: Member) => void };
+
+function MemberTable({ members, onRemove }: MemberTableProps) {
+  const { account, session } = useAccountContext();
+  const isOwner = account.role === "owner";
+  return (
+    <Table
+      className="stacked"
+      label={t("shell.pages.members")}
+      head={[
+        t("settings.members.name"),
+        t("settings.members.roleLabel"),
+        t("settings.members.joined"),
+        actionsColumn(),
+      ]}
+    >
+      {members.map((member) => (
+        <tr key={member.user_id}>
+          <td>
+            <strong>{member.name}</strong>
+            {member.user_id === session.user.id && ` ${t("settings.members.you")}`}
+            <div className="hint">{member.email}</div>
+          </td>
+          <td data-label={t("settings.members.roleLabel")}>
+            {isOwner ? <RoleSelect member={member} /> : roleName(member.role)}
+          </td>
+          <td data-label={t("settings.members.joined")}>{formatDateTime(member.created_at)}</td>
+          <td className="row-actions">
+            {isOwner && (
+              <IconButton
+                label={t("settings.members.remove", { name: member.name })}
+                onClick={() => onRemove(member)}
+              >
+                <Trash2 aria-hidden />
+              </IconButton>
+            )}
+          </td>
+        </tr>
+      ))}
+    </Table>
   );
 }
 

@@ -26,6 +26,8 @@ import { validateWith } from "../../ui/validation.ts";
 
 type UserSession = {
   user_agent: string | null;
+  browser: string | null;
+  os: string | null;
   created_at: string;
   last_seen_at: string;
   current: boolean;
@@ -147,14 +149,15 @@ function Sessions() {
       {(data) => (
         <>
           <ul className="rows">
-            {data.map(({ user_agent, created_at, last_seen_at, current }) => (
-              <li key={`${created_at} ${user_agent}`}>
+            {data.map(({ created_at, last_seen_at, ...session }) => (
+              <li key={`${created_at} ${session.user_agent}`}>
                 <span>
-                  <strong>
-                    {current
-                      ? t("settings.profile.thisBrowser")
-                      : (user_agent ?? t("settings.profile.unknownBrowser"))}
-                  </strong>
+                  <strong {...(session.user_agent !== null && { title: session.user_agent })}>
+                    {describeBrowser(session)}
+                  </strong>{" "}
+                  {session.current && (
+                    <span className="badge">{t("settings.profile.thisBrowser")}</span>
+                  )}
                   <span className="hint">
                     {t("settings.profile.sessionTimes", {
                       signedIn: formatDateTime(created_at),
@@ -179,4 +182,10 @@ function Sessions() {
       )}
     </QueryBoundary>
   );
+}
+
+/** `Firefox on Linux`, as far as both are known. */
+function describeBrowser({ browser, os }: Pick<UserSession, "browser" | "os">): string {
+  if (browser === null) return os ?? t("settings.profile.unknownBrowser");
+  return os === null ? browser : t("settings.profile.browserOn", { browser, system: os });
 }

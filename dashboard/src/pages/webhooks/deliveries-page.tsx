@@ -89,6 +89,7 @@ type DeliveryTableProps = {
 
 const DeliveryTable = ({ webhookId, deliveries, onReplay }: DeliveryTableProps) => (
   <Table
+    className="stacked"
     label={t("webhooks.deliveries")}
     head={[
       t("webhooks.event"),
@@ -106,13 +107,13 @@ const DeliveryTable = ({ webhookId, deliveries, onReplay }: DeliveryTableProps) 
             <code>{delivery.event_id}</code>
           </div>
         </td>
-        <td>
+        <td data-label={t("webhooks.statusHead")}>
           <span className={delivery.status === "failed" ? "badge badge-bad" : "badge badge-good"}>
             {t(`webhooks.delivery.${delivery.status}`)}
           </span>
           <div className="hint">{t("webhooks.attempts", { count: delivery.attempts })}</div>
         </td>
-        <td>
+        <td data-label={t("webhooks.lastAttempt")}>
           {delivery.last_attempt_at === null ? "–" : formatDateTime(delivery.last_attempt_at)}
           {delivery.next_attempt_at !== null && (
             <div className="hint">
@@ -120,7 +121,7 @@ const DeliveryTable = ({ webhookId, deliveries, onReplay }: DeliveryTableProps) 
             </div>
           )}
         </td>
-        <td>
+        <td data-label={t("webhooks.response")}>
           <DeliveryResponse delivery={delivery} />
         </td>
         {onReplay !== undefined && (

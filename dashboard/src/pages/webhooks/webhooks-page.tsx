@@ -71,6 +71,7 @@ type WebhookTableProps = {
 
 const WebhookTable = ({ webhooks, canChange, onOpen }: WebhookTableProps) => (
   <Table
+    className="stacked"
     label={t("shell.pages.webhooks")}
     head={[
       t("webhooks.url"),
@@ -85,8 +86,10 @@ const WebhookTable = ({ webhooks, canChange, onOpen }: WebhookTableProps) => (
           <Link href={`/webhooks/${webhook.id}`}>{webhook.url}</Link>
           {webhook.description !== null && <div className="hint">{webhook.description}</div>}
         </td>
-        <td className="scopes">{formatEvents(webhook)}</td>
-        <td>
+        <td className="scopes" data-label={t("webhooks.events")}>
+          {formatEvents(webhook)}
+        </td>
+        <td data-label={t("webhooks.statusHead")}>
           <WebhookStatus webhook={webhook} />
         </td>
         {canChange && (

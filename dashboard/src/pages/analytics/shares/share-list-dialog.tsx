@@ -86,7 +86,7 @@ function ShareTable({
   }
   return (
     <Table
-      className="shares"
+      className="stacked"
       label={t("shares.title")}
       head={[t("shares.name"), t("shares.shows"), t("shares.access"), actionsColumn()]}
     >
