@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { createElement } from "react";
 import { renderToStaticMarkup } from "react-dom/server";
 
+import { findShapes } from "../shared/statistics/world-shapes.ts";
 import de from "./src/languages/de.json";
 import en from "./src/languages/en.json";
 import { modulesOf } from "./src/startup/page-modules.ts";
@@ -121,4 +122,13 @@ test.each([
     expect(names.length).toBeGreaterThan(0);
     expect(readdirSync(folder)).toEqual(expect.arrayContaining(names));
   }
+});
+
+test("the map's shapes are drawn at build time: no script has the geography", () => {
+  const scripts = readdirSync(folder)
+    .filter((name) => name.endsWith(".js"))
+    .map(read)
+    .join("\n");
+  expect(scripts).toContain(findShapes()[0]?.path ?? "no shape");
+  expect(scripts).not.toContain("Topology");
 });

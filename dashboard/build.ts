@@ -11,6 +11,7 @@ import { makeOnce } from "../shared/make-once.ts";
 import { cachedFolder } from "./cache.ts";
 import { compiledMessages } from "./messages.ts";
 import { addFirstScript, scriptsByModule } from "./page.ts";
+import { drawnShapes } from "./shapes.ts";
 
 const ROOT = join(import.meta.dir, "..");
 
@@ -41,7 +42,7 @@ async function build(outdir: string): Promise<string> {
     outdir,
     splitting: true,
     publicPath: "/",
-    plugins: [compiledMessages],
+    plugins: [compiledMessages, drawnShapes],
     metafile: true,
   });
   if (metafile === undefined) throw new Error("The build has no list of its files.");

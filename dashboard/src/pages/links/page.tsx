@@ -1,7 +1,7 @@
 /** The list of links, with search, filters, sorting and the page in the URL. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { Download, Plus, Upload } from "lucide-react";
-import { lazy, Suspense, useState } from "react";
+import { lazy, Suspense, useDeferredValue, useState } from "react";
 import { Link as PageLink } from "wouter";
 
 import { useCommands } from "../../data/commands.ts";
@@ -35,7 +35,9 @@ export function LinksPage() {
   /** Changes the list, which then starts from its first page. */
   const change = (update: SearchUpdate, options?: { replace: boolean }) =>
     setParams({ ...update, after: undefined }, options);
-  const shown = links.data?.links ?? [];
+  // A long list yields to keys and clicks while it is rendered.
+  const drawn = useDeferredValue(links.data);
+  const shown = drawn?.links ?? [];
 
   return (
     <Page
@@ -48,9 +50,9 @@ export function LinksPage() {
           shownTags={[...new Set(shown.flatMap(({ tags }) => tags))]}
           onChange={change}
         />
-        <QueryBoundary query={links} label={t("links.loading")} lines={8}>
+        <QueryBoundary query={{ ...links, data: drawn }} label={t("links.loading")} lines={8}>
           {(page) => (
-            <div aria-busy={links.isPlaceholderData}>
+            <div aria-busy={links.isPlaceholderData || drawn !== links.data}>
               {page.links.length === 0 ? (
                 <NoLinks filtered={isFiltered(query) || pages.after !== ""} />
               ) : (
