@@ -21,8 +21,13 @@ await using browser = await openBrowser();
 const seeded = await seedAccount(stack, dns);
 for (const { name: variant, ...options } of VARIANTS) {
   const { page } = await openSignIn(browser, stack, options);
-  const screenshot = (name: string) =>
-    page.screenshot({ path: join(folder, `${name}-${variant}.png`), fullPage: true });
+  const screenshot = async (name: string) => {
+    // Cards beyond the screen are not painted otherwise.
+    await page.evaluate(
+      `for (const card of document.querySelectorAll(".card")) card.style.contentVisibility = "visible"`,
+    );
+    await page.screenshot({ path: join(folder, `${name}-${variant}.png`), fullPage: true });
+  };
   await page.getByRole("heading", { name: "Sign in" }).waitFor();
   await screenshot("sign-in");
   await signInOnPage(page, seeded.user);

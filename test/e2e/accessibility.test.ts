@@ -68,6 +68,7 @@ afterAll(async () => {
 async function findFaults(page: Page, where: string): Promise<string[]> {
   const found = await runAxe(page, `${where}, phone`);
   found.push(...(await findOverflow(page, `${where}, phone`)));
+  found.push(...(await findCutTables(page, `${where}, phone`)));
   await page.emulateMedia({ colorScheme: "dark" });
   await endAnimations(page);
   found.push(...(await runAxe(page, `${where}, phone, dark`, COLOR_RULES)));
@@ -80,6 +81,15 @@ async function findFaults(page: Page, where: string): Promise<string[]> {
   found.push(...(await findOverflow(page, `${where}, desktop`)));
   await page.setViewportSize(SCREENS.phone);
   return found;
+}
+
+/** Lists tables whose cells stand below each other, and are too wide nevertheless. */
+async function findCutTables(page: Page, where: string): Promise<string[]> {
+  const cut = await page.evaluate(
+    `[...document.querySelectorAll(".table-scroll:has(> .stacked)")]
+      .filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth).length`,
+  );
+  return cut === 0 ? [] : [`${where}: ${String(cut)} tables are cut`];
 }
 
 /**

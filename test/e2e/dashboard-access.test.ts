@@ -323,6 +323,23 @@ describe("a session", () => {
     expect(devices.data).toHaveLength(2);
   });
 
+  test("is named by its browser and system, as far as its user agent tells them", async () => {
+    const user = await createUser(stack, account.id);
+    const namesOf = async (agent: string) => {
+      const response = await trySignIn(stack, user, { "user-agent": agent });
+      const session = createSession(stack, readSessionCookie(response) ?? "");
+      const { body } = await session.send("/auth/devices");
+      const name = z.string().nullable();
+      const { data } = z
+        .object({ data: z.array(z.object({ current: z.boolean(), browser: name, os: name })) })
+        .parse(body);
+      return data.flatMap(({ current, browser, os }) => (current ? [[browser, os]] : []));
+    };
+    const firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
+    expect(await namesOf(firefox)).toEqual([["Firefox", "Linux"]]);
+    expect(await namesOf("something else")).toEqual([[null, null]]);
+  });
+
   test("stores no more of its user agent than names the device", async () => {
     const user = await createUser(stack, account.id);
     const response = await trySignIn(stack, user, { "user-agent": "x".repeat(10_000) });

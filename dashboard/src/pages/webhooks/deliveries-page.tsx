@@ -46,7 +46,11 @@ export function DeliveriesPage({ id }: { id: string }) {
   });
   return (
     <Page title={t("webhooks.deliveries")} intro={webhook.data?.url ?? ""}>
-      {webhook.data !== undefined && <WebhookStatus webhook={webhook.data} />}
+      {webhook.data !== undefined && (
+        <div>
+          <WebhookStatus webhook={webhook.data} />
+        </div>
+      )}
       <SelectField
         label={t("webhooks.statusHead")}
         options={[
