@@ -69,13 +69,13 @@ export const findServedLinks = async (
 const isNext = (
   sql: Sql,
   condition: PendingQuery<Row[]>,
-  key: PendingQuery<Row[]>,
+  order: PendingQuery<Row[]>,
   limit: number,
 ) => sql`
   link.id = any (array(
     select link.id from links link left join domains domain on domain.id = link.domain_id
      where ${condition} and (link.domain_id is null or domain.verified_at is not null)
-     order by ${key} limit ${limit}))`;
+     order by ${order} limit ${limit}))`;
 
 /** A domain whose links redirect. */
 export type ServedDomain = { id: Uuid | null; host: string };
@@ -97,8 +97,10 @@ export const findServedLinksOf = async (
 ): Promise<LinkRow[]> => {
   const owned = domainId === null ? sql`link.domain_id is null` : sql`link.domain_id = ${domainId}`;
   const condition = sql`${owned} and link.alias > ${after}`;
+  // An index has this order; PostgreSQL does not see that it is also that of the aliases alone.
+  const order = sql`link.domain_id, link.alias`;
   return await sql<LinkRow[]>`
-    ${selectLinks(sql, isNext(sql, condition, sql`link.alias`, limit))} order by link.alias`;
+    ${selectLinks(sql, isNext(sql, condition, order, limit))} order by ${order}`;
 };
 
 /** Lower than the id of any link. */
