@@ -16,6 +16,7 @@ import { addKeyCommands } from "./keys.ts";
 import { addLinkCommands } from "./links.ts";
 import { addGeoipCommand, addProcessCommands } from "./processes.ts";
 import { addRegionCommands } from "./regions.ts";
+import { addSetupCommand } from "./setup/command.ts";
 import { addStatusCommand } from "./status.ts";
 import { addUserCommands } from "./users.ts";
 
@@ -68,6 +69,7 @@ The stores are those of the environment (DATABASE_URL, NATS_URL, CLICKHOUSE_URL)
       env,
     }),
   });
+  addSetupCommand(program);
   addProcessCommands(program, env, files);
   addDoctorCommand(program, env, files);
   addGeoipCommand(program, env, files);

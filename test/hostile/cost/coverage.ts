@@ -19,6 +19,7 @@ export const REACHED_BOUNDS: ReadonlySet<string> = new Set([
 /** Sections of the page whose programs read no stranger's requests. */
 export const OTHER_SECTIONS: Readonly<Record<string, string>> = {
   "Dashboard and client": "They run on the machine of the user who chose the input.",
+  Setup: "It listens for an hour on a private address, and reads one line of each connection.",
   "Local stack": "Only the product's own processes reach it.",
 };
 
