@@ -25,7 +25,8 @@ export const packagesStep = (names: readonly string[], system: System): Step => 
       {
         title: `apt-get install ${missing.join(" ")}`,
         async apply() {
-          await mustRun(system, [...APT_GET, "update"], { env });
+          // Without it, or when it fails, the lists may still be good enough.
+          await system.run([...APT_GET, "update"], { env });
           await mustRun(system, [...APT_GET, "install", "--yes", ...missing], { env });
         },
       },
