@@ -24,9 +24,12 @@ export const compiledMessages: BunPlugin = {
     build.onResolve({ filter: /^use-intl\/format-message$/ }, () => ({
       path: Bun.fileURLToPath(import.meta.resolve("use-intl/format-message/format-only")),
     }));
-    build.onLoad({ filter: /dashboard\/src\/languages\/[\w-]+\.json$/ }, async ({ path }) => {
-      const messages: Messages = await Bun.file(path).json();
-      return { contents: JSON.stringify(compileMessages(messages)), loader: "json" };
-    });
+    build.onLoad(
+      { filter: /(dashboard\/src|shared)\/languages\/(statistics\/)?[\w-]+\.json$/ },
+      async ({ path }) => {
+        const messages: Messages = await Bun.file(path).json();
+        return { contents: JSON.stringify(compileMessages(messages)), loader: "json" };
+      },
+    );
   },
 };

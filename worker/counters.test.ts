@@ -175,6 +175,22 @@ describe("the last click of a link", () => {
     expect(lookedUp).toEqual([]);
   });
 
+  test("is now at the latest, so that a clock that was ahead does not hide the clicks after it", async () => {
+    const link = await addLink();
+    const counters = start();
+    counters.touch([{ linkId: link, lastClick: Date.now() + 3_600_000 }]);
+    await eventually(async () => expect(await lastClickOf(link)).toBeGreaterThan(0), WRITTEN_MS);
+    const first = await lastClickOf(link);
+    expect(first).toBeLessThanOrEqual(Date.now());
+    await Bun.sleep(5);
+    counters.touch([{ linkId: link, lastClick: Date.now() }]);
+    await eventually(
+      async () => expect(await lastClickOf(link)).toBeGreaterThan(first ?? Infinity),
+      WRITTEN_MS,
+    );
+    await counters.stop();
+  });
+
   test("is kept while PostgreSQL or ClickHouse is down", async () => {
     const link = await addLink();
     const counters = start();

@@ -6,6 +6,7 @@
  */
 import type postgres from "postgres";
 
+import { queryRows } from "../shared/clicks/query.ts";
 import type { ClickHouse, Difference } from "../shared/clicks/rollups.ts";
 import { HOUR_SECONDS } from "../shared/durations.ts";
 import type { Uuid } from "../shared/ids.ts";
@@ -167,12 +168,12 @@ function createCatchUp(clickhouse: CountersClickHouse) {
 }
 
 async function readRecentLinks(clickhouse: CountersClickHouse): Promise<Uuid[]> {
-  const result = await clickhouse.query({
-    query: `SELECT DISTINCT link_id FROM ${SOURCE} WHERE bucket > now() - INTERVAL {seconds: UInt32} SECOND`,
-    query_params: { seconds: RECENT_SECONDS },
-    format: "JSONEachRow",
-  });
-  return (await result.json<{ link_id: Uuid }>()).map((row) => row.link_id);
+  const rows = await queryRows<{ link_id: Uuid }>(
+    clickhouse,
+    `SELECT DISTINCT link_id FROM ${SOURCE} WHERE bucket > now() - INTERVAL {seconds: UInt32} SECOND`,
+    { seconds: RECENT_SECONDS },
+  );
+  return rows.map((row) => row.link_id);
 }
 
 async function writeBatch(
@@ -208,20 +209,18 @@ async function readTotals(
   clickhouse: CountersClickHouse,
   linkIds: Uuid[],
 ): Promise<Map<Uuid, Totals>> {
-  const result = await clickhouse.query({
-    query: `
-      SELECT link_id,
-             sumIf(clicks, class = 'human') AS human_clicks,
-             sumIf(clicks, class = 'bot') AS bot_clicks,
-             sum(clicks) AS all_clicks,
-             uniqCombined64MergeIf(14)(visitors, class = 'human') AS visitors
-        FROM ${SOURCE}
-       WHERE link_id IN {link_ids: Array(UUID)}
-       GROUP BY link_id`,
-    query_params: { link_ids: linkIds },
-    format: "JSONEachRow",
-  });
-  const rows = await result.json<TotalsRow>();
+  const rows = await queryRows<TotalsRow>(
+    clickhouse,
+    `SELECT link_id,
+            sumIf(clicks, class = 'human') AS human_clicks,
+            sumIf(clicks, class = 'bot') AS bot_clicks,
+            sum(clicks) AS all_clicks,
+            uniqCombined64MergeIf(14)(visitors, class = 'human') AS visitors
+       FROM ${SOURCE}
+      WHERE link_id IN {link_ids: Array(UUID)}
+      GROUP BY link_id`,
+    { link_ids: linkIds },
+  );
   const toCount = rows.filter(
     (row) =>
       Number(row.visitors) > EXACT_STATE_VISITORS_MAX &&
@@ -254,16 +253,14 @@ async function countVisitors(
   linkIds: Uuid[],
 ): Promise<Map<Uuid, number>> {
   if (linkIds.length === 0) return new Map();
-  const result = await clickhouse.query({
-    query: `
-      SELECT link_id, uniqExact(visitor) AS visitors
-        FROM clicks
-       WHERE link_id IN {link_ids: Array(UUID)} AND class = 'human'
-       GROUP BY link_id`,
-    query_params: { link_ids: linkIds },
-    format: "JSONEachRow",
-  });
-  const rows = await result.json<{ link_id: Uuid; visitors: string }>();
+  const rows = await queryRows<{ link_id: Uuid; visitors: string }>(
+    clickhouse,
+    `SELECT link_id, uniqExact(visitor) AS visitors
+       FROM clicks
+      WHERE link_id IN {link_ids: Array(UUID)} AND class = 'human'
+      GROUP BY link_id`,
+    { link_ids: linkIds },
+  );
   return new Map(rows.map((row) => [row.link_id, Number(row.visitors)]));
 }
 
@@ -278,7 +275,8 @@ type CountersRow = Totals & {
 
 /**
  * Skips links that were deleted meanwhile. A counter decreases by the surplus at most, and never
- * below the totals: it alone has clicks whose rollups expired. The last click only moves forward.
+ * below the totals: it alone has clicks whose rollups expired. The last click moves forward, to now
+ * at most: a clock that is ahead would hide later clicks.
  */
 async function write(sql: postgres.Sql, rows: readonly CountersRow[]): Promise<void> {
   const column = (name: Exclude<keyof CountersRow, "link_id">) =>
@@ -292,7 +290,7 @@ async function write(sql: postgres.Sql, rows: readonly CountersRow[]): Promise<v
                         greatest(counters.clicks - clicks_taken, totals.clicks))
            end,
            bot_clicks = greatest(counters.bot_clicks - bots_taken, totals.bot_clicks),
-           last_click_at = greatest(counters.last_click_at, to_timestamp(last_click / 1000.0))
+           last_click_at = greatest(counters.last_click_at, least(to_timestamp(last_click / 1000.0), now()))
       from unnest(${rows.map((row) => row.link_id)}::uuid[], ${column("clicks")}, ${column("unique_clicks")},
                   ${column("bot_clicks")}, ${column("last_click")}, ${column("clicks_taken")}, ${column("bots_taken")})
            as totals (link_id, clicks, unique_clicks, bot_clicks, last_click, clicks_taken, bots_taken)

@@ -79,7 +79,7 @@ export async function fillLastClicks(
 /** Skips links that were deleted: they have no row. */
 const write = (sql: postgres.Sql, rows: readonly LastClick[]) => sql`
   update link_counters counters
-     set last_click_at = to_timestamp(filled.last_click / 1000.0)
+     set last_click_at = least(to_timestamp(filled.last_click / 1000.0), now())
     from unnest(${rows.map((row) => row.link_id)}::uuid[], ${rows.map((row) => row.last_click)}::bigint[])
          as filled (link_id, last_click)
-   where counters.link_id = filled.link_id and counters.last_click_at < to_timestamp(filled.last_click / 1000.0)`;
+   where counters.link_id = filled.link_id and counters.last_click_at < least(to_timestamp(filled.last_click / 1000.0), now())`;

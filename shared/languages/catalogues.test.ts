@@ -4,7 +4,6 @@ import { readdirSync } from "node:fs";
 
 import { listMessages, listPlaceholders } from "../../test/harness/marked-catalogue.ts";
 import { directionOf } from "../contracts/text-direction.ts";
-import { ENGLISH_TEXTS } from "../statistics/language.ts";
 import { CATALOGUES, FALLBACK } from "./catalogues.ts";
 import { createTexts } from "./messages.ts";
 
@@ -24,11 +23,6 @@ test("each file in the folder is a language, named by its code", () => {
   );
   for (const code of Object.keys(CATALOGUES))
     expect(Intl.getCanonicalLocales(code)).toEqual([code]);
-});
-
-test("pages have a message for each text of the components that the dashboard has as well", () => {
-  const names = Object.keys(CATALOGUES[FALLBACK]?.statistics ?? {});
-  expect(names.toSorted()).toEqual(Object.keys(ENGLISH_TEXTS).toSorted());
 });
 
 describe.each(Object.entries(CATALOGUES))("%s", (code, catalogue) => {

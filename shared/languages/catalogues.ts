@@ -1,16 +1,22 @@
 /**
  * The languages of the pages that visitors see. Each has a catalogue: all texts, as ICU messages.
+ * The texts of statistics have files of their own, which the dashboard's catalogues have as well.
  */
 import de from "./de.json";
 import en from "./en.json";
+import statisticsDe from "./statistics/de.json";
+import statisticsEn from "./statistics/en.json";
 
 /** All messages of a language. */
-export type Catalogue = typeof en;
+export type Catalogue = typeof en & { statistics: typeof statisticsEn };
 
 /** Catalogues by the code of the language (BCP 47). */
 export type Catalogues = Readonly<Record<string, Catalogue>>;
 
-export const CATALOGUES: Catalogues = { en, de };
+export const CATALOGUES: Catalogues = {
+  en: { ...en, statistics: statisticsEn },
+  de: { ...de, statistics: statisticsDe },
+};
 
 /** The language of visitors who accept none of the others; every set of catalogues has it. */
 export const FALLBACK = "en";

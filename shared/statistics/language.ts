@@ -1,56 +1,24 @@
 /** The language of the components: its tag, for the formats of `Intl`, and its texts. */
-import { createContext } from "react";
+import { createContext, useContext } from "react";
 
-/** The texts in English, by key. Placeholders stand for values that are formatted already. */
-export const ENGLISH_TEXTS = {
-  clicks: "Clicks",
-  unique: "Unique visitors",
-  perDay: "Clicks per day",
-  bots: "Bots (not counted)",
-  clicksBefore: "Clicks before",
-  date: "Date",
-  before: "Before",
-  point: "{date}: {clicks} clicks, {unique} unique",
-  pointSoFar: "{date} so far: {clicks} clicks, {unique} unique",
-  soFar: "{date} (so far)",
-  percent: "{value} %",
-  noClicks: "No clicks in this period.",
-  map: "Map of clicks by country; the list next to it has the numbers.",
-  mapScale: "Clicks by shade",
-  fewer: "fewer",
-  clicksOf: "{name}: {clicks} clicks",
-  unknown: "Unknown",
-  none: "None",
-  direct: "Direct",
-  people: "people",
-  botClass: "bots",
-  prefetches: "prefetches",
-  africa: "Africa",
-  antarctica: "Antarctica",
-  asia: "Asia",
-  europe: "Europe",
-  northAmerica: "North America",
-  oceania: "Oceania",
-  southAmerica: "South America",
-  mobile: "Mobile",
-  desktop: "Desktop",
-  tablet: "Tablet",
-  other: "Other",
-} as const;
+import type english from "../languages/statistics/en.json";
 
-export type StatisticsText = keyof typeof ENGLISH_TEXTS;
+/** The texts of the components in a language, by key, as ICU messages. */
+export type StatisticsTexts = typeof english;
+
+export type StatisticsText = keyof StatisticsTexts;
 
 export type StatisticsLanguage = {
   /** Such as `en`. */
   tag: string;
-  translate: (text: StatisticsText, values?: Readonly<Record<string, string>>) => string;
+  translate: (text: StatisticsText, values?: Readonly<Record<string, string | number>>) => string;
 };
 
-export const ENGLISH: StatisticsLanguage = {
-  tag: "en",
-  translate: (text, values = {}) =>
-    ENGLISH_TEXTS[text].replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name] ?? ""),
-};
+export const StatisticsLanguageContext = createContext<StatisticsLanguage | undefined>(undefined);
 
-/** The language of the components within; English by default. */
-export const StatisticsLanguageContext = createContext(ENGLISH);
+/** The language of the components within a {@link StatisticsLanguageContext}. */
+export function useStatisticsLanguage(): StatisticsLanguage {
+  const language = useContext(StatisticsLanguageContext);
+  if (language === undefined) throw new Error("The statistics have no language.");
+  return language;
+}

@@ -1,8 +1,8 @@
 /** Totals of a period. */
-import { type ReactNode, useContext } from "react";
+import { type ReactNode } from "react";
 
 import { formatCount } from "./format.ts";
-import { StatisticsLanguageContext } from "./language.ts";
+import { useStatisticsLanguage } from "./language.ts";
 
 /** The totals that are displayed, in this order, and their texts. */
 const LABELS = {
@@ -27,7 +27,7 @@ export function StatCards({
   /** Renders the change of a total since another period. */
   renderChange?: ((name: StatName) => ReactNode) | undefined;
 }) {
-  const { tag, translate } = useContext(StatisticsLanguageContext);
+  const { tag, translate } = useStatisticsLanguage();
   return (
     <dl className="stats">
       {NAMES.filter((name) => names.includes(name)).map((name) => (

@@ -4,12 +4,12 @@
  */
 import { scaleLinear } from "d3-scale";
 import { area, curveMonotoneX, line } from "d3-shape";
-import { type SVGProps, useContext } from "react";
+import { type SVGProps } from "react";
 
 import { positionOf } from "./chart-selection.ts";
 import { anchorOf, finishedOf, type Point, unfinishedOf } from "./chart-series.ts";
 import { formatCompact, formatCount, formatPointDate } from "./format.ts";
-import { ENGLISH, StatisticsLanguageContext } from "./language.ts";
+import { type StatisticsLanguage, useStatisticsLanguage } from "./language.ts";
 
 /** Heights in pixels; widths are shares of the container's. */
 const HEIGHT = 260;
@@ -31,7 +31,7 @@ export type Series = {
 };
 
 export function Legend({ earlier }: Pick<Series, "earlier">) {
-  const { translate } = useContext(StatisticsLanguageContext);
+  const { translate } = useStatisticsLanguage();
   return (
     <ul className="legend">
       <li className="legend-clicks">{translate("clicks")}</li>
@@ -44,16 +44,19 @@ export function Legend({ earlier }: Pick<Series, "earlier">) {
 /** The text of a point; of its date, `so far` if it is not over. */
 export const describePoint = (
   { date, clicks, unique, unfinished }: Point,
-  { tag, translate } = ENGLISH,
+  { tag, translate }: StatisticsLanguage,
 ): string =>
   translate(unfinished ? "pointSoFar" : "point", {
     date: formatPointDate(date, tag),
-    clicks: formatCount(clicks, tag),
-    unique: formatCount(unique, tag),
+    clicks,
+    unique,
   });
 
 /** The head and rows of a table of the points. */
-export const pointColumns = (earlier: Series["earlier"], { translate } = ENGLISH): string[] => [
+export const pointColumns = (
+  earlier: Series["earlier"],
+  { translate }: StatisticsLanguage,
+): string[] => [
   translate("date"),
   translate("clicks"),
   translate("unique"),
@@ -61,7 +64,7 @@ export const pointColumns = (earlier: Series["earlier"], { translate } = ENGLISH
 ];
 
 export function PointRows({ points, earlier }: Series) {
-  const { tag, translate } = useContext(StatisticsLanguageContext);
+  const { tag, translate } = useStatisticsLanguage();
   return points.map(({ date, clicks, unique, unfinished }, i) => {
     const day = formatPointDate(date, tag);
     return (
@@ -92,7 +95,7 @@ export function ChartDrawing({
   hasTitles = false,
   plot = {},
 }: ChartDrawingProps) {
-  const { tag } = useContext(StatisticsLanguageContext);
+  const { tag } = useStatisticsLanguage();
   const compared = earlier.slice(0, points.length);
   const y = createScale([...points, ...compared]);
   // A line needs two points.
@@ -136,7 +139,7 @@ const createScale = (points: readonly Point[]) =>
     .range([HEIGHT - MARGIN.bottom, MARGIN.top]);
 
 function DateLabels({ points }: Pick<Series, "points">) {
-  const { tag } = useContext(StatisticsLanguageContext);
+  const { tag } = useStatisticsLanguage();
   const interval = Math.ceil(points.length / LABELS_MAX);
   return points.map(({ date }, i) => {
     if (i % interval !== 0) return null;
@@ -197,7 +200,7 @@ const Cursor = ({ x, point, y }: { x: string; point: Point; y: Scale }) => (
 
 /** Invisible bars with the texts of the points. */
 function Titles({ points }: Pick<Series, "points">) {
-  const language = useContext(StatisticsLanguageContext);
+  const language = useStatisticsLanguage();
   return points.map((point, i) => {
     const center = positionOf(i, points.length);
     const half = 0.5 / Math.max(1, points.length - 1);

@@ -1,8 +1,8 @@
 /** A list of values with clicks and share. */
-import { type ReactNode, useContext } from "react";
+import { type ReactNode } from "react";
 
 import { formatCount, formatTenths } from "./format.ts";
-import { StatisticsLanguageContext } from "./language.ts";
+import { useStatisticsLanguage } from "./language.ts";
 import { describePlace, describeValue, type Values } from "./values.ts";
 
 type Row = { values: Values; clicks: number; percentage: number };
@@ -17,7 +17,7 @@ export function ValueList<ValueRow extends Row>({
   label: string;
   renderName: (row: ValueRow) => ReactNode;
 }) {
-  const { tag, translate } = useContext(StatisticsLanguageContext);
+  const { tag, translate } = useStatisticsLanguage();
   if (rows.length === 0) return <p className="no-data">{translate("noClicks")}</p>;
   const mostClicks = rows[0]?.clicks ?? 1;
   return (
@@ -50,7 +50,7 @@ export function ValueText({
   /** Shown instead of the value. */
   name?: string | undefined;
 }) {
-  const language = useContext(StatisticsLanguageContext);
+  const language = useStatisticsLanguage();
   const place = describePlace(values, language);
   return (
     <>

@@ -1,6 +1,10 @@
 import { expect, test } from "bun:test";
 
+import { createTexts } from "../languages/messages.ts";
+import english from "../languages/statistics/en.json";
 import { describeValue } from "./values.ts";
+
+const texts = createTexts("en", english);
 
 test.each([
   ["language", "de", "German"],
@@ -15,5 +19,5 @@ test.each([
   ["utm_source", "", "None"],
   ["tag", "xn--bcher-kva", "xn--bcher-kva"],
 ] as const)("a %s of %p is shown as %p", (name, value, text) => {
-  expect(describeValue(name, value)).toBe(text);
+  expect(describeValue(name, value, { tag: "en", translate: (key) => texts[key]() })).toBe(text);
 });

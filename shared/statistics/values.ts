@@ -2,7 +2,7 @@
 import { languageName } from "../contracts/language-name.ts";
 import { readableHost } from "../contracts/readable-host.ts";
 import { countryName } from "./format.ts";
-import { ENGLISH, type StatisticsText } from "./language.ts";
+import type { StatisticsLanguage, StatisticsText } from "./language.ts";
 
 type Names = Readonly<Record<string, StatisticsText>>;
 
@@ -29,7 +29,11 @@ const NAMES: Readonly<Record<string, Names>> = {
 const HOSTS: ReadonlySet<string> = new Set(["referrer", "host", "domain"]);
 
 /** Returns the displayed text of a value; `name` is that of its dimension or filter. */
-export function describeValue(name: string, value: string, { tag, translate } = ENGLISH): string {
+export function describeValue(
+  name: string,
+  value: string,
+  { tag, translate }: StatisticsLanguage,
+): string {
   const named = NAMES[name];
   // A visitor sends the value: it may be the name of a method of every object.
   const text = named !== undefined && Object.hasOwn(named, value) ? named[value] : undefined;
@@ -51,7 +55,7 @@ export function describeValue(name: string, value: string, { tag, translate } = 
 export type Values = Readonly<Record<string, string>>;
 
 /** The enclosing region and country of a region or city. */
-export function describePlace(values: Values, language = ENGLISH): string {
+export function describePlace(values: Values, language: StatisticsLanguage): string {
   const { country, region, city } = values;
   if (country === undefined || (region === undefined && city === undefined)) return "";
   return [city === undefined ? "" : (region ?? ""), describeValue("country", country, language)]

@@ -4,13 +4,13 @@
 import { type GeoContext, geoNaturalEarth1, geoPath } from "d3-geo";
 import { scaleQuantile } from "d3-scale";
 import codes from "i18n-iso-countries/codes.json";
-import { type ReactNode, useContext } from "react";
+import { type ReactNode } from "react";
 import { feature } from "topojson-client";
 import type { GeometryCollection, Topology } from "topojson-specification";
 import world from "world-atlas/countries-110m.json";
 
 import { countryName, formatCount } from "./format.ts";
-import { StatisticsLanguageContext } from "./language.ts";
+import { useStatisticsLanguage } from "./language.ts";
 
 /** The units of the coordinates, which are whole numbers: a map is drawn about this wide. */
 const WIDTH = 1_000;
@@ -103,7 +103,7 @@ export function WorldMap({
   onHover?: (country: string | undefined) => void;
   caption?: ReactNode;
 }) {
-  const { tag, translate } = useContext(StatisticsLanguageContext);
+  const { tag, translate } = useStatisticsLanguage();
   const clicks = new Map(countries.map(({ country, clicks }) => [country, clicks]));
   const shadeOf = scaleQuantile().domain(clicks.values()).range(SHADES);
   const getShade = (code: string): number => {
@@ -136,7 +136,7 @@ export function WorldMap({
                 <title>
                   {translate("clicksOf", {
                     name: countryName(code, tag),
-                    clicks: formatCount(clicks.get(code) ?? 0, tag),
+                    clicks: clicks.get(code) ?? 0,
                   })}
                 </title>
               )}
@@ -152,7 +152,7 @@ export function WorldMap({
 
 /** The minimum number of clicks for each shade. */
 function Scale({ limits }: { limits: readonly number[] }) {
-  const { tag, translate } = useContext(StatisticsLanguageContext);
+  const { tag, translate } = useStatisticsLanguage();
   return (
     <ul className="map-scale" aria-label={translate("mapScale")}>
       {SHADES.map((shade) => (

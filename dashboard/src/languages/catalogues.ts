@@ -1,10 +1,13 @@
-/** The languages of the dashboard. Each has a catalogue: the texts by key, as ICU messages. */
+/**
+ * The languages of the dashboard. Each has a catalogue: the texts by key, as ICU messages. Those of
+ * statistics are from the catalogues of the pages that show them as well.
+ */
 import { languageName } from "../../../shared/contracts/language-name.ts";
-import type de from "./de.json";
+import statistics from "../../../shared/languages/statistics/en.json";
 import en from "./en.json";
 
 /** The texts by key. Every catalogue has those of English. */
-export type Catalogue = typeof en;
+export type Catalogue = typeof en & { statistics: typeof statistics };
 
 type Keys<Node, Prefix extends string = ""> = {
   [Name in keyof Node & string]: Node[Name] extends string
@@ -15,13 +18,21 @@ type Keys<Node, Prefix extends string = ""> = {
 /** The key of a text, such as `links.title`. */
 export type TextKey = Keys<Catalogue>;
 
+export const fallbackCatalogue: Catalogue = { ...en, statistics };
+
 /**
  * Loads the catalogue of each language. English is part of the first script; the others are
  * fetched.
  */
 const LOADERS = {
-  en: () => Promise.resolve(en),
-  de: async (): Promise<typeof de> => (await import("./de.json")).default,
+  en: () => Promise.resolve(fallbackCatalogue),
+  de: async () => {
+    const [de, { default: statistics }] = await Promise.all([
+      import("./de.json"),
+      import("../../../shared/languages/statistics/de.json"),
+    ]);
+    return { ...de.default, statistics };
+  },
 } satisfies Record<string, () => Promise<Catalogue>>;
 
 export type Language = keyof typeof LOADERS;
@@ -30,8 +41,6 @@ export type Language = keyof typeof LOADERS;
 export const LANGUAGES = Object.keys(LOADERS) as Language[];
 
 export const FALLBACK: Language = "en";
-
-export const fallbackCatalogue: Catalogue = en;
 
 export const loadCatalogue = (language: Language): Promise<Catalogue> => LOADERS[language]();
 
