@@ -69,7 +69,7 @@ The stores are those of the environment (DATABASE_URL, NATS_URL, CLICKHOUSE_URL)
       env,
     }),
   });
-  addSetupCommand(program);
+  addSetupCommand(program, env);
   addProcessCommands(program, env, files);
   addDoctorCommand(program, env, files);
   addGeoipCommand(program, env, files);

@@ -1,8 +1,8 @@
 /**
  * `bun run test:boot [--machines 3]`: installs the packages on a Debian machine with the commands
  * of docs/operations.md, and operates them: reboots, kills, upgrades, removals, a restore; with
- * `--machines 3` the commands of docs/three-machines.md; with `--setup` only `shorthop setup`, which
- * otherwise comes first. Needs root and `systemd-nspawn`;
+ * `--machines 3` the commands of docs/three-machines.md; with `--setup` only `shorthop setup`,
+ * which otherwise comes first. Needs root and `systemd-nspawn`;
  * `debootstrap` and a mirror of Debian to build the machine's file system, which is kept in
  * `SHORTHOP_BOOT_CACHE`.
  */

@@ -139,7 +139,7 @@ async function withMachine(
   });
   try {
     await startGateway(machine);
-    await machine.run(`umask 077; cat > ${SETTINGS} <<'END'\n${CLICKHOUSE_SETTINGS}END
+    await machine.run(`install --mode=0600 /dev/null ${SETTINGS}; cat > ${SETTINGS} <<'END'\n${CLICKHOUSE_SETTINGS}END
 echo "127.0.0.1 localhost ${DOMAIN} api.${DOMAIN} app.${DOMAIN}" >> /etc/hosts`);
     await work(machine);
   } catch (error) {

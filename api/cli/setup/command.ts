@@ -44,7 +44,7 @@ type Options = {
   dryRun: boolean;
 };
 
-export function addSetupCommand(program: Command): void {
+export function addSetupCommand(program: Command, env: Record<string, string | undefined>): void {
   program
     .command("setup")
     .summary("Set up this host: stores, processes, first account; again, to repair it")
@@ -80,7 +80,7 @@ export function addSetupCommand(program: Command): void {
     .option("--yes", "ask nothing", false)
     .option("--dry-run", "only print every file and statement that would change", false)
     .action(({ withoutDns, ...options }: Omit<Options, "dns"> & { withoutDns: boolean }) =>
-      setUp({ ...options, dns: !withoutDns }, openSystem()),
+      setUp({ ...options, dns: !withoutDns }, openSystem("/", undefined, env)),
     );
 }
 
@@ -111,8 +111,8 @@ function requireRoot(): void {
 }
 
 /**
- * Values by name, of settings and secrets: those of options count most, then those of an invitation,
- * then the file's.
+ * Values by name, of settings and secrets: those of options count most, then those of an
+ * invitation, then the file's.
  */
 async function readGiven(options: Options, system: System): Promise<Values> {
   const read = (path: string): Values => parseEnvironment(readIfExists(system, path) ?? "");

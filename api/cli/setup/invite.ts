@@ -80,7 +80,7 @@ type Offer = {
   validMs?: number;
 };
 
-/** An open invitation: `ended` is whether it was accepted, and rejects when nobody could connect. */
+/** An open invitation; `ended` is whether it was accepted. */
 export type Open = { token: Token; port: number; ended: Promise<boolean> };
 
 /** Listens until one host has shown the secret, or the time is over. */

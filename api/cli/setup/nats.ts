@@ -11,8 +11,6 @@ export const NATS_DROP_IN = "/etc/systemd/system/nats-server.service.d/shorthop.
 const DIRECTORY_ACCESS = { mode: 0o750, group: "nats" };
 const ACCESS = { mode: 0o640, group: "nats" };
 
-const USERS = ["redirector", "worker", "api", "operator"];
-
 /** The files that a restart of the server is for. */
 export const NATS_FILES = ["nats", "users", "server", "passwords"].map(
   (name) => `${DIR}/${name}.conf`,
@@ -53,11 +51,7 @@ const configureServer = (text: string, { STORES }: Settings): string =>
     .replace(/^listen: .*$/m, `listen: "${inUrl(STORES)}:4222"`);
 
 const setPasswords = (text: string, secrets: Secrets): string =>
-  USERS.reduce(
-    (before, user) =>
-      before.replace(
-        new RegExp(`^${user}_password: .*$`, "m"),
-        `${user}_password: "${secrets[`NATS_${user.toUpperCase()}`]}"`,
-      ),
-    text,
+  text.replaceAll(
+    /^(\w{1,40})_password: .*$/gm,
+    (_, user: string) => `${user}_password: "${secrets[`NATS_${user.toUpperCase()}`]}"`,
   );

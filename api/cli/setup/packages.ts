@@ -20,7 +20,7 @@ export const packagesStep = (names: readonly string[], system: System): Step => 
     const missing: string[] = [];
     for (const name of names) if (!(await isInstalled(name, system))) missing.push(name);
     if (missing.length === 0) return [];
-    const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
+    const env = { DEBIAN_FRONTEND: "noninteractive" };
     return [
       {
         title: `apt-get install ${missing.join(" ")}`,

@@ -1,8 +1,8 @@
-import { readIfExists } from "./files.ts";
 /**
  * What the roles may do, from the files of the package. What is missing is found out by PostgreSQL:
  * the statements run in a transaction that is rolled back, and what they have changed is missing.
  */
+import { readIfExists } from "./files.ts";
 import { diffLines } from "./line-diff.ts";
 import type { Step } from "./step.ts";
 import { succeed, type System } from "./system.ts";
@@ -32,8 +32,8 @@ order by 1;`;
 const BETWEEN = "---";
 
 /**
- * A step that gives the roles the rights of a file. Where the trial fails, as before what it is about
- * exists, all statements are missing.
+ * A step that gives the roles the rights of a file. Where the trial fails, as before what it is
+ * about exists, all statements are missing.
  */
 export const privilegesStep = (name: string, file: string, system: System): Step => ({
   name,

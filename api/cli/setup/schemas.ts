@@ -15,7 +15,7 @@ const BEHIND = /^Run shorthop migrate/;
 /** A worker may not run while ClickHouse is migrated; the step of the services starts it again. */
 const STOPPED = { api: undefined, worker: "shorthop-worker" };
 
-/** A step that migrates the schema which a process owns: `api` PostgreSQL's, `worker` ClickHouse's. */
+/** A step that migrates the schema of a process: `api` PostgreSQL's, `worker` ClickHouse's. */
 export const schemaStep = (
   name: string,
   owner: keyof typeof STOPPED,
@@ -55,5 +55,5 @@ async function examine(owner: string, system: System) {
 
 function environment(system: System): Env {
   const files = openEnvironmentFiles({ SHORTHOP_CONFIG_DIR: system.path("/etc/shorthop") });
-  return { ...process.env, ...files.read("migrate") };
+  return files.read("migrate");
 }

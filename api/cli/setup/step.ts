@@ -1,7 +1,7 @@
 /**
  * Setup is a list of steps. Each compares this host with what it should be, and returns the changes
- * that are missing. So a run without differences changes nothing, a dry run only prints, a repair is
- * a run, and a run that was killed is finished by the next one.
+ * that are missing. So a run without differences changes nothing, a dry run only prints, a repair
+ * is a run, and a run that was killed is finished by the next one.
  */
 
 /** One change that a step would make. */

@@ -123,8 +123,8 @@ function servicesOf({ ROLE }: Settings): Service[] {
 }
 
 /**
- * Without ClickHouse a worker waits, which it says by not being ready; a host without the stores does
- * not know whether there is one.
+ * Without ClickHouse a worker waits, which it says by not being ready; a host without the stores
+ * does not know whether there is one.
  */
 function readyUnits({ settings, secrets, system }: Plan): string[] {
   const waits = settings.ROLE !== "stores" || clickhousePlace(system, secrets) === "missing";

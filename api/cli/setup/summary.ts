@@ -47,7 +47,7 @@ ${describeFirewall(settings)}`;
 ${describeFirewall(settings)}`;
 }
 
-/** Only a suggestion: whoever locks themselves out by a firewall cannot repair it from elsewhere. */
+/** Only a suggestion: a wrong firewall locks the operator out. */
 function describeFirewall({ ROLE, TLS, STORES }: Settings): string {
   const stores =
     ROLE === "stores" && STORES !== "127.0.0.1"

@@ -7,6 +7,7 @@ export type Output = { code: number; stdout: string; stderr: string };
 type RunOptions = {
   /** Standard input; secrets are passed here, never as arguments, which every user can see. */
   input?: string;
+  /** Variables beside those of this process. */
   env?: Record<string, string | undefined>;
 };
 
@@ -25,7 +26,7 @@ const NOT_FOUND = 127;
 const PSQL_OPTIONS = ["--no-psqlrc", "--quiet", "--tuples-only", "--no-align"];
 const STOP_AT_ERRORS = "\\set ON_ERROR_STOP on\n";
 
-/** As {@link System}. */
+/** Runs a program with this environment; without one, with that of this process. */
 async function run(command: readonly string[], { input, env }: RunOptions = {}): Promise<Output> {
   const [program = ""] = command;
   if (Bun.which(program) === null)
@@ -34,7 +35,7 @@ async function run(command: readonly string[], { input, env }: RunOptions = {}):
     stdin: input === undefined ? "ignore" : new Blob([input]),
     stdout: "pipe",
     stderr: "pipe",
-    env: env ?? process.env,
+    ...(env === undefined ? {} : { env }),
     // A directory that every user may enter.
     cwd: "/",
   });
@@ -58,12 +59,18 @@ export function openSystem(
     "--dbname",
     database,
   ],
+  base?: Record<string, string | undefined>,
 ): System {
+  const runWith: System["run"] = (command, { input, env } = {}) =>
+    run(command, {
+      ...(input === undefined ? {} : { input }),
+      ...(base === undefined && env === undefined ? {} : { env: { ...base, ...env } }),
+    });
   return {
     path: (path) => join(root, path),
-    run,
+    run: runWith,
     psql: (database, statements) =>
-      run([...psqlOf(database), ...PSQL_OPTIONS], { input: STOP_AT_ERRORS + statements }),
+      runWith([...psqlOf(database), ...PSQL_OPTIONS], { input: STOP_AT_ERRORS + statements }),
   };
 }
 
