@@ -1,0 +1,71 @@
+/**
+ * The secrets of an installation: made once, kept in a file that only root can read, from which
+ * setup writes all other files.
+ */
+import { randomBytes } from "node:crypto";
+
+import type { Role, Values } from "./settings.ts";
+
+export const SECRETS_FILE = "/etc/shorthop/secrets.env";
+
+/** Which role needs which secrets. */
+const REDIRECTOR = ["NATS_REDIRECTOR", "UNLOCK_SECRET"];
+const PROCESSES = [
+  ...REDIRECTOR,
+  "NATS_WORKER",
+  "NATS_API",
+  "API_PASSWORD",
+  "WORKER_PASSWORD",
+  "CLICKHOUSE_API_PASSWORD",
+  "CLICKHOUSE_WORKER_PASSWORD",
+  "DASHBOARD_SECRET",
+  "VISITOR_SECRET",
+];
+const BY_ROLE: Record<Role, readonly string[]> = {
+  redirector: REDIRECTOR,
+  processes: PROCESSES,
+  stores: [...PROCESSES, "NATS_OPERATOR", "OWNER_PASSWORD", "CLICKHOUSE_OWNER_PASSWORD"],
+};
+
+/** URLs of a ClickHouse elsewhere, with its users' passwords; none for one on the stores' host. */
+export const CLICKHOUSE_URLS = ["CLICKHOUSE_API", "CLICKHOUSE_WORKER", "CLICKHOUSE_OWNER"];
+
+/** A new one would make every returning visitor a new one. */
+const NEVER_CHANGED = "VISITOR_SECRET";
+
+const SECRET_BYTES = 24;
+
+/** A value for each name; `CLICKHOUSE_URLS` only if they are given. */
+export type Secrets = Values;
+
+const createSecret = (): string => randomBytes(SECRET_BYTES).toString("hex");
+
+/** Completes the secrets that a role needs: those that exist stay as they are. */
+export function completeSecrets(role: Role, existing: Secrets): Secrets {
+  const secrets: Secrets = { ...existing };
+  for (const name of BY_ROLE[role]) secrets[name] ??= createSecret();
+  return secrets;
+}
+
+/** The secrets that a host of another role needs. */
+export const secretsFor = (role: Role, secrets: Secrets): Secrets =>
+  Object.fromEntries(
+    [...BY_ROLE[role], ...(role === "processes" ? CLICKHOUSE_URLS.slice(0, 2) : [])]
+      .filter((name) => secrets[name] !== undefined)
+      .map((name) => [name, secrets[name]]),
+  );
+
+/**
+ * Replaces one secret by a new one. The steps then find every file and role that has the old one.
+ * Throws when it is none of the installation, or must not change.
+ */
+export function rotate(role: Role, secrets: Secrets, name: string): Secrets {
+  const names = BY_ROLE[role].filter((one) => one !== NEVER_CHANGED);
+  if (name === NEVER_CHANGED)
+    throw new Error(`${name} must never change: every returning visitor would count as a new one.`);
+  if (!names.includes(name))
+    throw new Error(`There is no secret "${name}". These can be rotated: ${names.join(", ")}.`);
+  if (secrets[name] === undefined)
+    throw new Error(`${SECRETS_FILE} has no ${name} yet: run shorthop setup first.`);
+  return { ...secrets, [name]: createSecret() };
+}
