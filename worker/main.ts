@@ -11,7 +11,6 @@ import { startInternalServer } from "../shared/internal-server.ts";
 import { createLifecycle, type Lifecycle, runMain } from "../shared/lifecycle.ts";
 import { createLog, type Log } from "../shared/log.ts";
 import { type Nats, openNats } from "../shared/nats.ts";
-import { openPrimary } from "../shared/postgres.ts";
 import { createCheckCommands } from "../shared/preflight.ts";
 import { createReplies, type Replies } from "../shared/replies.ts";
 import { createNotifier } from "../shared/sd-notify.ts";
@@ -41,6 +40,7 @@ import { migrate } from "./migrate.ts";
 import { clusterSchema } from "./migrations/cluster.ts";
 import { migrations } from "./migrations/index.ts";
 import { statementsOf } from "./migrations/migrate.ts";
+import { openPostgres } from "./postgres.ts";
 import { startWebhooks } from "./webhooks/start.ts";
 
 async function runWorker(): Promise<void> {
@@ -121,14 +121,11 @@ const openConfiguredGeo = ({ GEOIP_DATABASES }: Config, log: Log): Promise<Geo> 
 function openConnections(config: Config, lifecycle: Lifecycle, log: Log) {
   const clickhouse = openClickHouse(config.CLICKHOUSE_URL);
   lifecycle.onStop("clickhouse", () => clickhouse.close());
-  const sql = openPrimary(config.DATABASE_URL, {
+  const sql = openPostgres(config.DATABASE_URL, lifecycle, {
+    part: "postgres",
+    name: "shorthop-worker",
     max: 2,
-    connect_timeout: 2,
-    backoff: () => 1,
-    onnotice: () => undefined,
-    connection: { application_name: "shorthop-worker" },
   });
-  lifecycle.onStop("postgres", () => sql.end({ timeout: 2 }));
   const nats = openNats({ url: config.NATS_URL, files: config, name: "worker", log });
   lifecycle.onStop("nats", nats.close);
   return { clickhouse, sql, nats };
@@ -141,8 +138,11 @@ function startRecorder(
   lifecycle: Lifecycle,
   log: Log,
 ): ClickRecorder {
-  const sql = openLedger(config);
-  lifecycle.onStop("postgres of the ledger", () => sql.end({ timeout: 2 }));
+  const sql = openPostgres(config.DATABASE_URL, lifecycle, {
+    part: "postgres of the ledger",
+    name: "shorthop-worker-events",
+    max: 1,
+  });
   const recorder = startClickRecorder({
     sql,
     readManifests: createManifestReader(clickhouse),
@@ -152,15 +152,6 @@ function startRecorder(
   lifecycle.onStop("click events", recorder.stop);
   return recorder;
 }
-
-const openLedger = (config: Config) =>
-  openPrimary(config.DATABASE_URL, {
-    max: 1,
-    connect_timeout: 2,
-    backoff: () => 1,
-    onnotice: () => undefined,
-    connection: { application_name: "shorthop-worker-events" },
-  });
 
 type ConsumerParts = {
   clickhouse: ReturnType<typeof openClickHouse>;

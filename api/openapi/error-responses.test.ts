@@ -6,9 +6,14 @@ import { expect, test } from "bun:test";
 
 import { readOperations } from "../../test/harness/openapi-operations.ts";
 
+/** The ledger is filtered by a link, which may be gone: its events stay. */
+const FILTERS: ReadonlySet<string> = new Set(["get /v1/events"]);
+
 test("an operation that takes a link's id in its query documents 404", async () => {
-  const taking = (await readOperations()).filter(({ parameters }) =>
-    parameters.some((parameter) => parameter.in === "query" && parameter.name === "link_id"),
+  const taking = (await readOperations()).filter(
+    ({ name, parameters }) =>
+      !FILTERS.has(name) &&
+      parameters.some((parameter) => parameter.in === "query" && parameter.name === "link_id"),
   );
   expect(taking.map(({ name }) => name).toSorted()).toEqual([
     "get /v1/analytics/failures",

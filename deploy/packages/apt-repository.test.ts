@@ -44,7 +44,7 @@ describe.skipIf(missing.length > 0)("the apt repository", () => {
     );
   });
   afterAll(() => {
-    Bun.spawnSync(["gpgconf", "--kill", "all"]);
+    run(["gpgconf", "--kill", "all"], dir);
     if (before === undefined) delete process.env["GNUPGHOME"];
     else process.env["GNUPGHOME"] = before;
     rmSync(dir, { recursive: true, force: true });
@@ -91,7 +91,9 @@ describe.skipIf(missing.length > 0)("the apt repository", () => {
     expect(() => readByApt(join(repository, "shorthop.gpg"))).toThrow(/BADSIG|invalid|not signed/);
     writeFileSync(release, text);
     const index = join(repository, "dists/stable/main/binary-amd64/Packages.gz");
+    const packed = readFileSync(index);
     writeFileSync(index, "other");
     expect(() => readByApt(join(repository, "shorthop.gpg"))).toThrow(/size|Hash/i);
+    writeFileSync(index, packed);
   });
 });

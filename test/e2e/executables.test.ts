@@ -243,6 +243,7 @@ describe("the executables", () => {
     const healthy = doctor();
     expect(healthy.problems).toEqual([
       expect.stringMatching(/^warning api: role in PostgreSQL, Use shorthop_api/),
+      expect.stringMatching(/^warning api: backups, Enable shorthop-backup.timer/),
       expect.stringMatching(/^warning worker: age of GeoIP databases, Enable shorthop-geoip.timer/),
     ]);
     expect(healthy.exitCode).toBe(0);

@@ -2,9 +2,9 @@
 import { ownHosts } from "../../shared/hosts.ts";
 import type { Lifecycle } from "../../shared/lifecycle.ts";
 import type { Log } from "../../shared/log.ts";
-import { openPrimary } from "../../shared/postgres.ts";
 import { createReceiverRules } from "../../shared/webhooks/variables.ts";
 import type { Config } from "../config.ts";
+import { openPostgres } from "../postgres.ts";
 import { type Deliverer, startDeliverer } from "./deliverer.ts";
 import { createResolve } from "./receiver.ts";
 import type { Outcome } from "./results.ts";
@@ -33,15 +33,13 @@ export type Webhooks = { warning(): string | undefined };
 
 export function startWebhooks({ config, lifecycle, metrics, log }: WebhooksDeps): Webhooks {
   if (config.WEBHOOKS_SECRET === undefined) return { warning: () => undefined };
-  const sql = openPrimary(config.DATABASE_URL, {
+  const sql = openPostgres(config.DATABASE_URL, lifecycle, {
+    part: "postgres of webhooks",
+    name: "shorthop-webhooks",
     max: CONNECTIONS_MAX,
-    connect_timeout: 2,
-    idle_timeout: 60,
-    backoff: () => 1,
-    onnotice: () => undefined,
-    connection: { application_name: "shorthop-webhooks", statement_timeout: STATEMENT_TIMEOUT_MS },
+    idleTimeoutSeconds: 60,
+    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
   });
-  lifecycle.onStop("postgres of webhooks", () => sql.end({ timeout: 2 }));
   const deliverer = startDeliverer({
     sql,
     log,
