@@ -116,7 +116,7 @@ async function invite(stores: Machine): Promise<string> {
   let output = "";
   for await (const part of child.stdout) {
     output += new TextDecoder().decode(part);
-    const [token] = /(?<= {4})[\w-]{64}(?=\n)/.exec(output) ?? [];
+    const [token] = /(?<= {4})[\w-]{64}(?= {2})/.exec(output) ?? [];
     if (token !== undefined) return token;
   }
   throw new Error(`No token: ${output} ${await new Response(child.stderr).text()}`);

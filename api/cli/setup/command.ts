@@ -9,7 +9,7 @@ import { describeCapacity, readMachine } from "./capacity.ts";
 import { CLICKHOUSE_INSTALLATION, clickhousePlace } from "./clickhouse.ts";
 import { readIfExists } from "./files.ts";
 import type { Created } from "./first-account.ts";
-import { inviteHost, joinHost } from "./join.ts";
+import { inviteHosts, joinHost, requireInviting } from "./join.ts";
 import { findProblems } from "./problems.ts";
 import { CLICKHOUSE_URLS, completeSecrets, rotate, type Secrets, SECRETS_FILE } from "./secrets.ts";
 import {
@@ -37,7 +37,7 @@ type Options = {
   tlsKey?: string;
   file?: string;
   rotate?: string;
-  invite?: Role;
+  invite?: Role[];
   join?: string;
   dns: boolean;
   yes: boolean;
@@ -68,8 +68,8 @@ export function addSetupCommand(program: Command, env: Record<string, string | u
     .option("--rotate <name>", "replace a secret by a new one, without a failed redirect")
     .addOption(
       new Option(
-        "--invite <role>",
-        "print a token for another host, and wait until it has joined",
+        "--invite <roles...>",
+        "then print a token for each other host, by role, and wait until they have joined",
       ).choices(ROLES.filter((role) => role !== "stores")),
     )
     .option(
@@ -88,9 +88,8 @@ async function setUp(options: Options, system: System): Promise<void> {
   requireRoot();
   const given = await readGiven(options, system);
   const settings = await askForSettings(given, options);
+  if (options.invite !== undefined) requireInviting(settings);
   const secrets = prepareSecrets(settings, given, options);
-  if (options.invite !== undefined)
-    return await inviteHost(options.invite, { settings, secrets, system }, console.log);
   const problems = await findProblems(settings, system, options);
   if (problems.length > 0) throw new Error(problems.join("\n"));
   for (const line of describeCapacity(readMachine(readFreeBytes(system.path("/var/lib")))))
@@ -104,6 +103,8 @@ async function setUp(options: Options, system: System): Promise<void> {
     return console.log(count === 0 ? "Nothing would change." : `${count} changes would be made.`);
   console.log(count === 0 ? "Nothing has changed." : `${count} changes made.`);
   finish(settings, { created, hasClickHouse: clickhousePlace(system, secrets) !== "missing" });
+  if (options.invite !== undefined)
+    await inviteHosts(options.invite, { settings, secrets, system }, console.log);
 }
 
 function requireRoot(): void {

@@ -4,7 +4,7 @@ import { connect } from "node:tls";
 
 import { acceptInvitation, type Certificate, createCertificate, openInvitation } from "./invite.ts";
 import { openSystem } from "./system.ts";
-import { formatToken, parseToken, TOKEN_LENGTH } from "./token.ts";
+import { formatToken, parseToken, type Token, TOKEN_LENGTH } from "./token.ts";
 
 const HOST = "127.0.0.1";
 const VALUES = { DOMAIN: "go.shorthop.dev", NATS_REDIRECTOR: "secret" };
@@ -16,14 +16,24 @@ const failureOf = (work: Promise<unknown>): Promise<string> =>
     (error: unknown) => String(error),
   );
 
+function tokenAt(tokens: readonly Token[], index: number): Token {
+  const token = tokens[index];
+  if (token === undefined) throw new Error(`There is no token ${index}.`);
+  return token;
+}
+
 describe("an invitation", () => {
   let certificate: Certificate;
   beforeAll(async () => {
     certificate = await createCertificate(openSystem());
   });
 
-  const open = (validMs = 60_000) =>
-    openInvitation({ certificate, values: VALUES, host: HOST, port: 0, validMs });
+  /** For one host. */
+  async function open(validMs = 60_000) {
+    const offer = { certificate, hosts: [VALUES], host: HOST, port: 0, validMs };
+    const { tokens, ...opened } = await openInvitation(offer);
+    return { token: tokenAt(tokens, 0), ...opened };
+  }
 
   test("is accepted once", async () => {
     const { token, port, ended } = await open();
@@ -40,6 +50,23 @@ describe("an invitation", () => {
     expect(await failureOf(acceptInvitation(HOST, text, port))).toContain("has no open invitation");
   });
 
+  test("gives each of several hosts its own content, and ends with the last", async () => {
+    const hosts = [{ ROLE: "processes" }, { ROLE: "redirector" }];
+    const { tokens, port, ended } = await openInvitation({
+      certificate,
+      hosts,
+      host: HOST,
+      port: 0,
+    });
+    const accept = (i: number) => acceptInvitation(HOST, formatToken(tokenAt(tokens, i)), port);
+    expect(await accept(1)).toEqual({ ROLE: "redirector" });
+    // Another host cannot use it again, and does not end the invitation.
+    for (let i = 0; i < 10; i++)
+      expect(await failureOf(accept(1))).toContain("was used, or is over");
+    expect(await accept(0)).toEqual({ ROLE: "processes" });
+    expect(await ended).toBe(true);
+  });
+
   test("sends nothing for another secret, and ends after ten", async () => {
     const { token, port, ended } = await open();
     const wrong = formatToken({ ...token, secret: Buffer.alloc(token.secret.length) });
@@ -54,14 +81,14 @@ describe("an invitation", () => {
     const real = await open();
     const other = await openInvitation({
       certificate: await createCertificate(openSystem()),
-      values: {},
+      hosts: [{}],
       host: HOST,
       port: 0,
     });
     expect(await failureOf(acceptInvitation(HOST, formatToken(real.token), other.port))).toContain(
       "is not the host that made this token: nothing was sent to it",
     );
-    for (const { token, port, ended } of [real, other]) {
+    for (const { token, port, ended } of [real, { ...other, token: tokenAt(other.tokens, 0) }]) {
       await acceptInvitation(HOST, formatToken(token), port);
       expect(await ended).toBe(true);
     }

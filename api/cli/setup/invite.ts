@@ -1,6 +1,6 @@
 /**
- * `shorthop setup --invite`: gives another host the settings and secrets of its role, once. The
- * connection is TLS with a certificate that exists only for the invitation; both ends know it by
+ * `shorthop setup --invite`: gives other hosts the settings and secrets of their roles, each once.
+ * The connection is TLS with a certificate that exists only for the invitation; both ends know it by
  * the token, which an operator carries from one terminal to the other.
  */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -74,32 +74,32 @@ export async function createCertificate(system: System): Promise<Certificate> {
 
 type Offer = {
   certificate: Certificate;
-  values: Invitation;
+  /** What each host gets. */
+  hosts: readonly Invitation[];
   host: string;
   port?: number;
   validMs?: number;
 };
 
-/** An open invitation; `ended` is whether it was accepted. */
-export type Open = { token: Token; port: number; ended: Promise<boolean> };
+/** An open invitation, with a token for each host; `ended` is whether all have accepted it. */
+export type Open = { tokens: Token[]; port: number; ended: Promise<boolean> };
 
-/** Listens until one host has shown the secret, or the time is over. */
+/** Listens until each host has shown the secret of its token, or the time is over. */
 export async function openInvitation(offer: Offer): Promise<Open> {
-  const { certificate, values, host, port = INVITATION_PORT, validMs = VALID_MS } = offer;
-  const token = createToken(certificate.cert);
+  const { certificate, hosts, host, port = INVITATION_PORT, validMs = VALID_MS } = offer;
+  const tokens = hosts.map(() => createToken(certificate.cert));
+  const accepted = new Set<number>();
   const { promise: ended, resolve: end } = Promise.withResolvers<boolean>();
   let wrong = 0;
-  let accepted = false;
+  let joined = 0;
   const server = createServer({ ...certificate, minVersion: "TLSv1.3" }, (socket) => {
     void exchange(socket, (sent) => {
-      if (accepted) return undefined;
-      if (isSecretOf(token, sent)) {
-        accepted = true;
-        return JSON.stringify(values);
-      }
-      if (++wrong >= WRONG_MAX) end(false);
-      return undefined;
-    }).then((isDone) => isDone && end(true));
+      const index = tokens.findIndex((token) => isSecretOf(token, sent));
+      if (index < 0 && ++wrong >= WRONG_MAX) end(false);
+      if (index < 0 || accepted.has(index)) return undefined;
+      accepted.add(index);
+      return JSON.stringify(hosts[index]);
+    }).then((isDone) => isDone && ++joined === hosts.length && end(true));
   });
   server.maxConnections = CONNECTIONS_MAX;
   // A client that speaks something else.
@@ -111,7 +111,7 @@ export async function openInvitation(offer: Offer): Promise<Open> {
   const timer = setTimeout(() => end(false), validMs);
   const address = server.address();
   return {
-    token,
+    tokens,
     port: typeof address === "object" && address !== null ? address.port : port,
     ended: ended.finally(() => {
       clearTimeout(timer);

@@ -1,4 +1,4 @@
-/** `--invite` and `--join`: another host gets its role from the host of the stores. */
+/** `--invite` and `--join`: other hosts get their roles from the host of the stores. */
 import { acceptInvitation, createCertificate, openInvitation, VALID_MS } from "./invite.ts";
 import { type Secrets, secretsFor } from "./secrets.ts";
 import { isLoopback, type Role, type Settings, type Values } from "./settings.ts";
@@ -9,40 +9,40 @@ const MINUTE_MS = 60_000;
 
 type Installation = { settings: Settings; secrets: Secrets; system: System };
 
-/**
- * Prints a token for one host, and waits until it has joined. Throws when this is not the host of
- * the stores, when others cannot reach them, and when nobody joins in time.
- */
-export async function inviteHost(
-  role: Role,
+/** Throws when this is not the host of the stores, or when others cannot reach them. */
+export function requireInviting({ ROLE, STORES }: Settings): void {
+  if (ROLE !== "stores")
+    throw new Error("Only the host of the stores invites others: run shorthop setup --invite there.");
+  if (isLoopback(STORES))
+    throw new Error(`Other hosts cannot reach the stores at ${STORES}: also give --stores ADDRESS.`);
+}
+
+/** Prints a token for a host of each role, and waits until all have joined. Throws at their end. */
+export async function inviteHosts(
+  roles: readonly Role[],
   { settings, secrets, system }: Installation,
   print: (line: string) => void,
 ): Promise<void> {
-  if (settings.ROLE !== "stores" || secrets["OWNER_PASSWORD"] === undefined)
-    throw new Error("Only the host of the stores invites others: run shorthop setup there first.");
-  if (isLoopback(settings.STORES))
-    throw new Error(
-      `Other hosts cannot reach the stores at ${settings.STORES}: run shorthop setup --stores ADDRESS first.`,
-    );
   const { DOMAIN, STORES, EMAIL, ACCOUNT } = settings;
-  const { token, ended } = await openInvitation({
+  const { tokens, ended } = await openInvitation({
     certificate: await createCertificate(system),
-    values: {
-      ...listPresent({ DOMAIN, STORES, EMAIL, ACCOUNT, ROLE: role }),
-      ...listPresent(secretsFor(role, secrets)),
-    },
+    hosts: roles.map((ROLE) => ({
+      ...listPresent({ DOMAIN, STORES, EMAIL, ACCOUNT, ROLE }),
+      ...listPresent(secretsFor(ROLE, secrets)),
+    })),
     host: STORES,
   });
-  print(`On the other host, with the same packages:
+  const lines = tokens.map((token, i) => `    ${formatToken(token)}  ${roles[i]}`);
+  print(`  On each other host, with the same packages:
 
     shorthop setup --join ${STORES}
 
-It asks for this token, which is valid for ${VALID_MS / MINUTE_MS} minutes and once:
+  It asks for a token. Each is for one host of its role, and valid for ${VALID_MS / MINUTE_MS} minutes:
 
-    ${formatToken(token)}
+${lines.join("\n")}
 `);
-  if (!(await ended)) throw new Error("Nobody has joined. The token is not valid any more.");
-  print(`A host has joined with the role ${role}.`);
+  if (!(await ended)) throw new Error("Not all have joined. The tokens are not valid any more.");
+  print(roles.length === 1 ? "The host has joined." : "All hosts have joined.");
 }
 
 const listPresent = (values: Values): Record<string, string> =>

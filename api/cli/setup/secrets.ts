@@ -60,7 +60,10 @@ export const secretsFor = (role: Role, secrets: Secrets): Secrets =>
  * Throws when it is none of the installation, or must not change.
  */
 export function rotate(role: Role, secrets: Secrets, name: string): Secrets {
-  const names = BY_ROLE[role].filter((one) => one !== NEVER_CHANGED);
+  const isElsewhere = secrets[CLICKHOUSE_URLS[0] ?? ""] !== undefined;
+  const names = BY_ROLE[role].filter(
+    (one) => one !== NEVER_CHANGED && !(isElsewhere && one.startsWith("CLICKHOUSE_")),
+  );
   if (name === NEVER_CHANGED)
     throw new Error(`${name} must never change: every returning visitor would count as a new one.`);
   if (!names.includes(name))
