@@ -2,9 +2,9 @@
  * `bun run test:boot [--machines 3]`: installs the packages on a Debian machine with the commands
  * of docs/operations.md, and operates them: reboots, kills, upgrades, removals, a restore; with
  * `--machines 3` the commands of docs/three-machines.md; with `--setup` only `shorthop setup`,
- * which otherwise comes first. Needs root and `systemd-nspawn`;
- * `debootstrap` and a mirror of Debian to build the machine's file system, which is kept in
- * `SHORTHOP_BOOT_CACHE`.
+ * which otherwise comes first, and with `--part` (`operate`, `kills`, `join`) only a part of it.
+ * Needs root and `systemd-nspawn`; `debootstrap` and a mirror to build the machine's file system,
+ * which is kept in `SHORTHOP_BOOT_CACHE`.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -23,6 +23,7 @@ const { values } = parseArgs({
   options: {
     machines: { type: "string", default: "1" },
     setup: { type: "boolean", default: false },
+    part: { type: "string", multiple: true },
   },
 });
 const missing = [
@@ -53,7 +54,9 @@ if (values.machines === "3") {
   process.exit(0);
 }
 if (values.setup) {
-  await runSetup(dir, step).finally(() => rmSync(dir, { recursive: true, force: true }));
+  await runSetup(dir, step, values.part).finally(() =>
+    rmSync(dir, { recursive: true, force: true }),
+  );
   process.exit(0);
 }
 try {

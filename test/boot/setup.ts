@@ -4,150 +4,73 @@
  * are rotated while visitors follow links, and runs that are killed are finished by the next one.
  */
 import { strict as assert } from "node:assert";
-import { cpSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 
 import { run } from "../../deploy/packages/run.ts";
 import { eventually } from "../harness/eventually.ts";
 import { PROJECT_DIR } from "../harness/stack.ts";
 import { BROWSER, createCalls, SERVICES } from "./calls.ts";
-import { CLICKHOUSE_SETTINGS, startGateway } from "./clickhouse.ts";
 import { readBlocks } from "./document.ts";
-import { bootMachine, type Machine, type Network } from "./machine.ts";
-import { createRoot } from "./root.ts";
-
-const DOMAIN = "go.shorthop.dev";
-const FOLDER = "/root/release";
-const SETTINGS = "/root/clickhouse.env";
-
-/** What the machine of this test has: no terminal, and a ClickHouse that setup cannot install. */
-const OPTIONS = `--domain ${DOMAIN} --file ${SETTINGS} --yes`;
+import type { Machine } from "./machine.ts";
+import { joinMachines } from "./setup-join.ts";
+import {
+  countRedirects,
+  DOMAIN,
+  expectNoDifference,
+  FOLDER,
+  OPTIONS,
+  readKey,
+  type Step,
+  withMachine,
+} from "./setup-machine.ts";
+import { operate, restoreElsewhere } from "./setup-operate.ts";
 
 /** Acceptance: to install, and to set up. */
 const COMMANDS_MAX = 2;
-
-const PER_SECOND = 50;
-const RECOVERY_MS = 30_000;
-const LOAD = join(import.meta.dir, "load.ts");
 
 /** Each of these runs is killed after so many of its changes, the last but one at the latest. */
 const CHANGES_BEFORE_KILL = 3;
 const KILLED_RUNS_MAX = 60;
 
-type Step = <T>(name: string, work: () => T | Promise<T>) => Promise<T>;
+/** The parts of the test, each with machines of its own. */
+const PARTS: Record<string, (dir: string, step: Step) => Promise<void>> = {
+  operate: operateMachine,
+  kills: killMachine,
+  join: joinMachines,
+};
 
-export async function runSetup(dir: string, step: Step): Promise<void> {
+/** Runs these parts, by default all. */
+export async function runSetup(
+  dir: string,
+  step: Step,
+  names: readonly string[] = Object.keys(PARTS),
+): Promise<void> {
+  const parts = names.map((name) => {
+    const part = PARTS[name];
+    if (part === undefined) throw new Error(`--part: there is no ${name}.`);
+    return part;
+  });
   run([process.execPath, "deploy/build.ts", "--revision", "1"], PROJECT_DIR);
-  await withMachine(join(dir, "first"), step, async (machine) => {
+  for (const part of parts) await part(dir, step);
+}
+
+async function operateMachine(dir: string, step: Step): Promise<void> {
+  const root = join(dir, "first");
+  let key = "";
+  await withMachine(root, step, async (machine) => {
     for (const [name, work] of WRONG_INPUTS)
       await step(`${name} is one line, and nothing is changed`, () => expectRefusal(machine, work));
-    const key = await step("the documented commands lead to a redirect", () => install(machine));
+    key = await step("the documented commands lead to a redirect", () => install(machine));
     await use(machine, key, step);
+    await operate(root, { machine, key }, step);
   });
+  await restoreElsewhere(dir, { before: root, key }, step);
+}
+
+async function killMachine(dir: string, step: Step): Promise<void> {
   await withMachine(join(dir, "killed"), step, async (machine) => {
     await step("runs that are killed are finished by the next one", () => killRuns(machine));
   });
-  await joinMachines(dir, step);
-}
-
-/** A machine with the stores, and one of redirectors that joins it. */
-async function joinMachines(dir: string, step: Step): Promise<void> {
-  await using cleanup = new AsyncDisposableStack();
-  const bridge = `shb-${process.pid}`;
-  run(["ip", "link", "add", bridge, "type", "bridge"], "/");
-  cleanup.defer(() => void run(["ip", "link", "delete", bridge], "/"));
-  run(["ip", "link", "set", bridge, "up"], "/");
-  const network = (address: string): Network => ({ bridge, address });
-  await withMachine(
-    join(dir, "stores"),
-    step,
-    (stores) =>
-      withMachine(
-        join(dir, "redirector"),
-        step,
-        (redirector) =>
-          step("a host of redirectors joins with two commands, once", () =>
-            joinMachine(stores, redirector),
-          ),
-        network(JOINING_ADDRESS),
-      ),
-    network(STORES_ADDRESS),
-  );
-}
-
-const STORES_ADDRESS = "10.0.0.11";
-const JOINING_ADDRESS = "10.0.0.14";
-
-async function joinMachine(stores: Machine, redirector: Machine): Promise<void> {
-  const installed = await stores.run(
-    `cd ${FOLDER}; apt-get install --yes ./shorthop*.deb > /dev/null
-shorthop setup ${OPTIONS} --stores ${STORES_ADDRESS}`,
-  );
-  const key = readKey(installed);
-  const token = await invite(stores);
-  const start = performance.now();
-  const packages = "./shorthop_*.deb ./shorthop-redirector_*.deb";
-  await redirector.run(`cd ${FOLDER}; apt-get install --yes ${packages} > /dev/null`);
-  console.log(await redirector.run(`echo ${token} | shorthop setup --join ${STORES_ADDRESS}`));
-  console.log(`    joined in ${((performance.now() - start) / 1_000).toFixed(1)} s`);
-  const link = await createCalls({ machine: stores, key, host: DOMAIN }).createLink("joined");
-  const calls = createCalls({ machine: redirector, key, host: DOMAIN });
-  await eventually(() => calls.follow(link), RECOVERY_MS);
-  await expectNoDifference(redirector);
-  // Only what redirectors need.
-  const names = await redirector.run("grep --only-matching '^[A-Z_]*' /etc/shorthop/secrets.env");
-  assert.deepEqual(names.trim().split("\n"), ["NATS_REDIRECTOR", "UNLOCK_SECRET"]);
-  await redirector.run(
-    `echo ${token} | shorthop setup --join ${STORES_ADDRESS} 2>&1 | grep 'no open invitation'`,
-  );
-  // A rotation on the first host: links go on, and with another invitation changes do, too.
-  await stores.run("shorthop setup --yes --rotate NATS_REDIRECTOR");
-  await calls.follow(link);
-  const again = await invite(stores);
-  await redirector.run(`echo ${again} | shorthop setup --join ${STORES_ADDRESS}`);
-  const later = await createCalls({ machine: stores, key, host: DOMAIN }).createLink("rejoined");
-  await eventually(() => calls.follow(later), RECOVERY_MS);
-  await createCalls({ machine: stores, key, host: DOMAIN }).expectClicks(link, 2);
-}
-
-/** Opens an invitation, which goes on after this returns; returns its token. */
-async function invite(stores: Machine): Promise<string> {
-  const child = stores.spawn("shorthop setup --invite redirector");
-  let output = "";
-  for await (const part of child.stdout) {
-    output += new TextDecoder().decode(part);
-    const [token] = /(?<= {4})[\w-]{64}(?= {2})/.exec(output) ?? [];
-    if (token !== undefined) return token;
-  }
-  throw new Error(`No token: ${output} ${await new Response(child.stderr).text()}`);
-}
-
-/** Boots a fresh machine that has the release, the names of the domain, and ClickHouse's engine. */
-async function withMachine(
-  root: string,
-  step: Step,
-  work: (machine: Machine) => Promise<void>,
-  network?: Network,
-): Promise<void> {
-  await using machine = await step("a fresh machine boots", async () => {
-    await createRoot(root);
-    mkdirSync(join(root, FOLDER));
-    const dist = join(PROJECT_DIR, "dist");
-    for (const name of readdirSync(dist).filter((file) => file.endsWith(".deb")))
-      cpSync(join(dist, name), join(root, FOLDER, name));
-    return await bootMachine(root, network);
-  });
-  try {
-    await startGateway(machine);
-    await machine.run(`install --mode=0600 /dev/null ${SETTINGS}; cat > ${SETTINGS} <<'END'\n${CLICKHOUSE_SETTINGS}END
-echo "127.0.0.1 localhost ${DOMAIN} api.${DOMAIN} app.${DOMAIN}" >> /etc/hosts`);
-    await work(machine);
-  } catch (error) {
-    console.error(
-      await machine.run("journalctl --no-pager --lines=80").catch(() => machine.console()),
-    );
-    throw error;
-  }
 }
 
 /** What is wrong, the commands that make it so, the options, the line, and how to undo it. */
@@ -237,11 +160,20 @@ rm -rf /etc/postgresql /var/lib/postgresql /etc/shorthop`);
   return key;
 }
 
-function readKey(output: string): string {
-  const key = /^ {4}Key {2,}(sk_\S+)$/m.exec(output)?.[1];
-  assert.ok(key !== undefined, output);
-  return key;
-}
+/** Every secret that setup can rotate while ClickHouse is another's. */
+const ROTATED = [
+  "NATS_REDIRECTOR",
+  "NATS_WORKER",
+  "NATS_API",
+  "NATS_OPERATOR",
+  "UNLOCK_SECRET",
+  "API_PASSWORD",
+  "WORKER_PASSWORD",
+  "OWNER_PASSWORD",
+  "DASHBOARD_SECRET",
+];
+
+const RECOVERY_MS = 30_000;
 
 async function use(machine: Machine, key: string, step: Step): Promise<void> {
   const calls = createCalls({ machine, key, host: DOMAIN });
@@ -256,22 +188,10 @@ async function use(machine: Machine, key: string, step: Step): Promise<void> {
   );
   await step("secrets are rotated without a failed redirect", async () => {
     const link = await calls.createLink("rotated");
-    const load = machine.spawnInNetwork([
-      process.execPath,
-      LOAD,
-      `http://127.0.0.1/${link.alias}`,
-      DOMAIN,
-      String(PER_SECOND),
-    ]);
-    try {
-      for (const name of ["NATS_REDIRECTOR", "UNLOCK_SECRET", "API_PASSWORD", "NATS_API"])
-        await machine.run(`shorthop setup --yes --rotate ${name}`);
-    } finally {
-      load.kill("SIGTERM");
-    }
-    const counts: unknown = JSON.parse(await new Response(load.stdout).text());
-    console.log(`    redirects: ${JSON.stringify(counts)}`);
-    assert.ok(typeof counts === "object" && counts !== null);
+    await eventually(() => calls.follow(link), RECOVERY_MS);
+    const counts = await countRedirects(machine, link, async () => {
+      for (const name of ROTATED) await machine.run(`shorthop setup --yes --rotate ${name}`);
+    });
     assert.deepEqual(Object.keys(counts), ["302"]);
     await calls.waitUntilReady();
     await expectNoDifference(machine);
@@ -287,10 +207,6 @@ async function use(machine: Machine, key: string, step: Step): Promise<void> {
   await step("no secret is in an argument, in the journal or readable for others", () =>
     expectNoSecret(machine),
   );
-}
-
-async function expectNoDifference(machine: Machine): Promise<void> {
-  assert.match(await machine.run("shorthop setup --dry-run"), /^Nothing would change\.$/m);
 }
 
 async function readMemory(machine: Machine): Promise<string> {

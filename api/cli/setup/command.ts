@@ -4,6 +4,7 @@ import { createInterface } from "node:readline/promises";
 import { type Command, Option } from "commander";
 
 import { readFreeBytes } from "../../../shared/disk.ts";
+import { parsePlace } from "../backup/place.ts";
 import { parseEnvironment } from "../environment-files.ts";
 import { describeCapacity, readMachine } from "./capacity.ts";
 import { CLICKHOUSE_INSTALLATION, clickhousePlace } from "./clickhouse.ts";
@@ -11,6 +12,7 @@ import { readIfExists } from "./files.ts";
 import type { Created } from "./first-account.ts";
 import { inviteHosts, joinHost, requireInviting } from "./join.ts";
 import { findProblems } from "./problems.ts";
+import { readBackedUp } from "./restore.ts";
 import { CLICKHOUSE_URLS, completeSecrets, rotate, type Secrets, SECRETS_FILE } from "./secrets.ts";
 import {
   type Ask,
@@ -39,6 +41,7 @@ type Options = {
   rotate?: string;
   invite?: Role[];
   join?: string;
+  restore?: string;
   dns: boolean;
   yes: boolean;
   dryRun: boolean;
@@ -76,17 +79,25 @@ export function addSetupCommand(program: Command, env: Record<string, string | u
       "--join <host>",
       "set up this host by a token of the stores' host, read from the terminal",
     )
+    .option(
+      "--restore <place>",
+      "begin with the newest backup of a directory or of s3://bucket/prefix",
+      parsePlace,
+    )
     .option("--without-dns", "do not require that the names resolve yet", false)
     .option("--yes", "ask nothing", false)
     .option("--dry-run", "only print every file and statement that would change", false)
     .action(({ withoutDns, ...options }: Omit<Options, "dns"> & { withoutDns: boolean }) =>
-      setUp({ ...options, dns: !withoutDns }, openSystem("/", undefined, env)),
+      setUp({ ...options, dns: !withoutDns }, env),
     );
 }
 
-async function setUp(options: Options, system: System): Promise<void> {
+async function setUp(options: Options, env: Record<string, string | undefined>): Promise<void> {
   requireRoot();
-  const given = await readGiven(options, system);
+  const system = openSystem("/", undefined, env);
+  const { restore } = options;
+  const backedUp = restore === undefined ? undefined : await readBackedUp(restore, env);
+  const given = { ...backedUp?.values, ...(await readGiven(options, system)) };
   const settings = await askForSettings(given, options);
   if (options.invite !== undefined) requireInviting(settings);
   const secrets = prepareSecrets(settings, given, options);
@@ -95,10 +106,8 @@ async function setUp(options: Options, system: System): Promise<void> {
   for (const line of describeCapacity(readMachine(readFreeBytes(system.path("/var/lib")))))
     console.log(line);
   const created: Created = {};
-  const count = await runSteps(createSteps({ settings, secrets, system, created }), {
-    dryRun: options.dryRun,
-    print: console.log,
-  });
+  const steps = createSteps({ settings, secrets, system, created, backedUp });
+  const count = await runSteps(steps, { dryRun: options.dryRun, print: console.log });
   if (options.dryRun)
     return console.log(count === 0 ? "Nothing would change." : `${count} changes would be made.`);
   console.log(count === 0 ? "Nothing has changed." : `${count} changes made.`);

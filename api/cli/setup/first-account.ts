@@ -15,8 +15,8 @@ const PLAN = "enterprise";
 
 const PASSWORD_BYTES = 18;
 
-/** What exists only now, and is shown once. */
-export type Created = { key?: string; password?: string };
+/** What exists only now, and is shown once: also the counts of a restored backup. */
+export type Created = { key?: string; password?: string; restored?: string };
 
 type WithSql = <T>(work: (sql: Sql) => Promise<T>) => Promise<T>;
 

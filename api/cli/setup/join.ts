@@ -12,9 +12,13 @@ type Installation = { settings: Settings; secrets: Secrets; system: System };
 /** Throws when this is not the host of the stores, or when others cannot reach them. */
 export function requireInviting({ ROLE, STORES }: Settings): void {
   if (ROLE !== "stores")
-    throw new Error("Only the host of the stores invites others: run shorthop setup --invite there.");
+    throw new Error(
+      "Only the host of the stores invites others: run shorthop setup --invite there.",
+    );
   if (isLoopback(STORES))
-    throw new Error(`Other hosts cannot reach the stores at ${STORES}: also give --stores ADDRESS.`);
+    throw new Error(
+      `Other hosts cannot reach the stores at ${STORES}: also give --stores ADDRESS.`,
+    );
 }
 
 /** Prints a token for a host of each role, and waits until all have joined. Throws at their end. */

@@ -11,6 +11,7 @@ import { packagesOf, packagesStep } from "./packages.ts";
 import { clusterVersion, postgresFiles, postgresPaths, rolesStep } from "./postgres.ts";
 import { hasTable, privilegesStep } from "./privileges.ts";
 import { readinessStep } from "./readiness.ts";
+import { type BackedUp, configurationStep, dataStep } from "./restore.ts";
 import { schemaStep } from "./schemas.ts";
 import { type Secrets, SECRETS_FILE } from "./secrets.ts";
 import { type Service, servicesStep } from "./services.ts";
@@ -30,11 +31,13 @@ export type Plan = {
   system: System;
   /** What the steps make that is shown once. */
   created: Created;
+  /** A backup to begin with. */
+  backedUp: BackedUp | undefined;
 };
 
 /** The steps of a host, by its role. */
 export function createSteps(plan: Plan): Step[] {
-  const { settings, secrets, system } = plan;
+  const { settings, secrets, system, backedUp } = plan;
   const mask = createMask(Object.values(secrets).filter((value) => value !== undefined));
   const files = (name: string, list: Parameters<typeof filesStep>[0]["list"]): Step =>
     filesStep({ name, system, mask, list });
@@ -54,6 +57,7 @@ export function createSteps(plan: Plan): Step[] {
     },
   ]);
   return [
+    ...(backedUp === undefined ? [] : [configurationStep(backedUp, system, mask)]),
     own,
     packagesStep(packagesOf(settings), system),
     ...(settings.ROLE === "stores" ? storeSteps(plan, files) : []),
@@ -95,7 +99,10 @@ function postgresServices(system: System): Service[] {
   return [{ unit: `postgresql@${version}-main`, reads: [listen] }];
 }
 
-const schemaSteps = ({ secrets, system }: Plan): Step[] => [
+const schemaSteps = ({ secrets, system, backedUp, created }: Plan): Step[] => [
+  ...(backedUp === undefined
+    ? []
+    : [dataStep(backedUp, system, (counts) => void (created.restored = counts))]),
   schemaStep("PostgreSQL schema", "api", system, () => true),
   privilegesStep("PostgreSQL grants", "grants.sql", system),
   schemaStep(

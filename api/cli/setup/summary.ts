@@ -9,7 +9,7 @@ const OPEN_PORTS = {
   certbot: "80 and 443",
 };
 
-export function formatSummary(settings: Settings, { key, password }: Created): string {
+export function formatSummary(settings: Settings, { key, password, restored }: Created): string {
   const { DOMAIN, EMAIL, ROLE } = settings;
   const short = `https://${DOMAIN}`;
   const api = `https://api.${DOMAIN}`;
@@ -19,7 +19,7 @@ export function formatSummary(settings: Settings, { key, password }: Created): s
 ${describeFirewall(settings)}`;
   const shownKey = key ?? "KEY";
   return `
-  Shorthop is ready.
+  Shorthop is ready.${restored === undefined ? "" : ` The backup was restored:\n\n${restored.replaceAll(/^(?=.)/gm, "    ")}`}
 
     API           ${api}/v1
     Short links   ${short}
