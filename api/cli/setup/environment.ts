@@ -67,6 +67,7 @@ function variablesOf(settings: Settings, secrets: Secrets): Record<string, Varia
       CLICKHOUSE_URL: clickhouse("api"),
       DASHBOARD_URL: `https://app.${DOMAIN}`,
       DASHBOARD_SECRET: secrets["DASHBOARD_SECRET"],
+      WEBHOOKS_SECRET: secrets["WEBHOOKS_SECRET"],
     },
     worker: {
       ...shared,
@@ -74,6 +75,7 @@ function variablesOf(settings: Settings, secrets: Secrets): Record<string, Varia
       NATS_URL: nats("worker"),
       CLICKHOUSE_URL: clickhouse("worker"),
       VISITOR_HASH_SECRET: secrets["VISITOR_SECRET"],
+      WEBHOOKS_SECRET: secrets["WEBHOOKS_SECRET"],
     },
     migrate: {
       DATABASE_URL: database("shorthop", secrets["OWNER_PASSWORD"]),

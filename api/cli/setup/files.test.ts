@@ -248,8 +248,11 @@ describe("secrets", () => {
     expect(new Set(Object.values(secrets)).size).toBe(Object.keys(secrets).length);
   });
 
-  test("the visitor secret never changes, and another name is refused", () => {
-    expect(() => rotate("stores", secrets, "VISITOR_SECRET")).toThrow("must never change");
+  test("those of what is stored never change, and another name is refused", () => {
+    for (const name of ["VISITOR_SECRET", "WEBHOOKS_SECRET"])
+      expect(() => rotate("stores", secrets, name)).toThrow(`${name} must never change`);
+    const elsewhere = { ...secrets, CLICKHOUSE_API: "http://clickhouse.internal:8123/shorthop" };
+    expect(() => rotate("stores", elsewhere, "CLICKHOUSE_API_PASSWORD")).toThrow("no secret");
     expect(() => rotate("stores", secrets, "PATH")).toThrow('no secret "PATH"');
     const rotated = rotate("stores", secrets, "NATS_API");
     const { NATS_API: _, ...others } = secrets;

@@ -20,6 +20,7 @@ const PROCESSES = [
   "CLICKHOUSE_WORKER_PASSWORD",
   "DASHBOARD_SECRET",
   "VISITOR_SECRET",
+  "WEBHOOKS_SECRET",
 ];
 const BY_ROLE: Record<Role, readonly string[]> = {
   redirector: REDIRECTOR,
@@ -30,8 +31,12 @@ const BY_ROLE: Record<Role, readonly string[]> = {
 /** URLs of a ClickHouse elsewhere, with its users' passwords; none for one on the stores' host. */
 export const CLICKHOUSE_URLS = ["CLICKHOUSE_API", "CLICKHOUSE_WORKER", "CLICKHOUSE_OWNER"];
 
-/** A new one would make every returning visitor a new one. */
-const NEVER_CHANGED = "VISITOR_SECRET";
+/** Secrets that are part of what is stored, and what a new one would do. */
+const NEVER_CHANGED: Record<string, string> = {
+  VISITOR_SECRET: "every returning visitor would count as a new one",
+  WEBHOOKS_SECRET:
+    "every webhook would sign with another key, and receivers refuse what it sends",
+};
 
 const SECRET_BYTES = 24;
 
@@ -62,10 +67,10 @@ export const secretsFor = (role: Role, secrets: Secrets): Secrets =>
 export function rotate(role: Role, secrets: Secrets, name: string): Secrets {
   const isElsewhere = secrets[CLICKHOUSE_URLS[0] ?? ""] !== undefined;
   const names = BY_ROLE[role].filter(
-    (one) => one !== NEVER_CHANGED && !(isElsewhere && one.startsWith("CLICKHOUSE_")),
+    (one) => !(one in NEVER_CHANGED) && !(isElsewhere && one.startsWith("CLICKHOUSE_")),
   );
-  if (name === NEVER_CHANGED)
-    throw new Error(`${name} must never change: every returning visitor would count as a new one.`);
+  const harm = NEVER_CHANGED[name];
+  if (harm !== undefined) throw new Error(`${name} must never change: ${harm}.`);
   if (!names.includes(name))
     throw new Error(`There is no secret "${name}". These can be rotated: ${names.join(", ")}.`);
   if (secrets[name] === undefined)
