@@ -58,6 +58,7 @@ async function operateMachine(dir: string, step: Step): Promise<void> {
   const root = join(dir, "first");
   let key = "";
   await withMachine(root, step, async (machine) => {
+    await installPackages(machine);
     for (const [name, work] of WRONG_INPUTS)
       await step(`${name} is one line, and nothing is changed`, () => expectRefusal(machine, work));
     key = await step("the documented commands lead to a redirect", () => install(machine));
@@ -86,8 +87,7 @@ const WRONG_INPUTS: readonly [name: string, input: WrongInput][] = [
     {
       before: "cp /etc/hosts /root/hosts; sed --in-place 's/ api\\.[^ ]*//' /etc/hosts",
       line: /^api\.go\.shorthop\.dev does not resolve/,
-      // The file is bound into the machine, so it is written and not replaced.
-      after: "cat /root/hosts > /etc/hosts",
+      after: "mv /root/hosts /etc/hosts",
     },
   ],
   [
@@ -125,8 +125,6 @@ grep --quiet change-me /etc/shorthop/api.env && ! systemctl is-active --quiet sh
 
 async function expectRefusal(machine: Machine, input: WrongInput): Promise<void> {
   const { before = ":", options = OPTIONS, line, after = ":" } = input;
-  // Only to try what is refused; the measured installation finds them unpacked.
-  await machine.run(`cd ${FOLDER}; apt-get install --yes ./shorthop*.deb > /dev/null`);
   await machine.run(before);
   const child = machine.spawn(`shorthop setup ${options}`);
   const [output, code] = await Promise.all([new Response(child.stderr).text(), child.exited]);
@@ -135,6 +133,10 @@ async function expectRefusal(machine: Machine, input: WrongInput): Promise<void>
   assert.equal(output.trim().split("\n").length, 1, output);
   await machine.run(after);
   await machine.run(HAS_NOTHING);
+}
+
+async function installPackages(machine: Machine): Promise<void> {
+  await machine.run(`cd ${FOLDER}; apt-get install --yes ./shorthop*.deb > /dev/null`);
 }
 
 /** Runs the documented commands; returns the key that setup has printed. */
@@ -251,7 +253,7 @@ rm /root/values`);
 
 /** Kills one run after another, each after a few changes, until one comes to its end. */
 async function killRuns(machine: Machine): Promise<void> {
-  await machine.run(`cd ${FOLDER}; apt-get install --yes ./shorthop*.deb > /dev/null`);
+  await installPackages(machine);
   let killed = 0;
   while (await isKilled(machine)) {
     killed++;

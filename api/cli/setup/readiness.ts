@@ -10,7 +10,8 @@ const METRICS_PORTS: Record<string, number> = {
   "shorthop-redirector@2": 9112,
 };
 
-const READY_MS = 60_000;
+/** A redirector may read all links first. */
+const READY_MS = 180_000;
 const POLL_MS = 250;
 const RESPONSE_MS_MAX = 2_000;
 
@@ -35,7 +36,7 @@ export const readinessStep = (units: readonly string[]): Step => ({
           }
           if (left.length > 0)
             throw new Error(
-              `Not ready after a minute: ${left.join("; ")}. shorthop doctor says more.`,
+              `Not ready after three minutes: ${left.join("; ")}. shorthop doctor says more.`,
             );
         },
       },
