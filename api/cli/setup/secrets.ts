@@ -34,8 +34,7 @@ export const CLICKHOUSE_URLS = ["CLICKHOUSE_API", "CLICKHOUSE_WORKER", "CLICKHOU
 /** Secrets that are part of what is stored, and what a new one would do. */
 const NEVER_CHANGED: Record<string, string> = {
   VISITOR_SECRET: "every returning visitor would count as a new one",
-  WEBHOOKS_SECRET:
-    "every webhook would sign with another key, and receivers refuse what it sends",
+  WEBHOOKS_SECRET: "every webhook would sign with another key, and receivers refuse what it sends",
 };
 
 const SECRET_BYTES = 24;
