@@ -47,6 +47,8 @@ export async function createRoot(dir: string): Promise<void> {
   run(["cp", "--archive", "--reflink=auto", cached, dir], "/");
   // Installers of the distributions write it; `debootstrap` does not.
   writeFileSync(join(dir, "etc/hosts"), "127.0.0.1 localhost\n::1 localhost\n");
+  // Nothing of it is kept when the power fails.
+  writeFileSync(join(dir, "etc/dpkg/dpkg.cfg.d/unsafe-io"), "force-unsafe-io\n");
 }
 
 function buildRoot(path: string): void {

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { run } from "../../deploy/packages/run.ts";
 import { eventually } from "../harness/eventually.ts";
 import { PROJECT_DIR } from "../harness/stack.ts";
-import { BROWSER, createCalls, SERVICES } from "./calls.ts";
+import { BROWSER, createCalls } from "./calls.ts";
 import { readBlocks } from "./document.ts";
 import type { Machine } from "./machine.ts";
 import { joinMachines } from "./setup-join.ts";
@@ -183,7 +183,6 @@ async function use(machine: Machine, key: string, step: Step): Promise<void> {
     assert.match(await machine.run("shorthop setup --yes"), /^Nothing has changed\.$/m);
     await expectNoDifference(machine);
     await machine.run("shorthop doctor");
-    console.log(`    ${await readMemory(machine)} MiB of memory for all services`);
   });
   await step("what is damaged is shown, repaired, and nothing else is changed", () =>
     damage(machine),
@@ -209,13 +208,6 @@ async function use(machine: Machine, key: string, step: Step): Promise<void> {
   await step("no secret is in an argument, in the journal or readable for others", () =>
     expectNoSecret(machine),
   );
-}
-
-async function readMemory(machine: Machine): Promise<string> {
-  const units = [...SERVICES, "nats-server", "postgresql@*"].join(" ");
-  const output = await machine.run(`systemctl show --property=MemoryCurrent --value ${units}`);
-  const bytes = output.split("\n").reduce((sum, line) => sum + (Number(line) || 0), 0);
-  return (bytes / 1024 ** 2).toFixed(0);
 }
 
 async function damage(machine: Machine): Promise<void> {
