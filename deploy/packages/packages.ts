@@ -155,7 +155,7 @@ const EXECUTABLE_OVERRIDES: readonly Override[] = [
   },
   {
     tag: "uses-dpkg-database-directly",
-    reason: "The runtime has the path among its texts; the program asks dpkg-query.",
+    reason: "An upgrade saves the packages it replaces, whose scripts dpkg keeps only there.",
   },
 ];
 
