@@ -220,3 +220,29 @@ test("a unit is enabled, started, and restarted when a file is younger than its 
     "systemctl restart shorthop-worker",
   ]);
 });
+
+test("systemd reads its files again only when a unit's are others", async () => {
+  const running = "UnitFileState=enabled\nActiveState=inactive";
+  for (const [state, expected] of [
+    [`${running}\nNeedDaemonReload=no`, ["systemctl start nats-server"]],
+    [
+      `${running}\nNeedDaemonReload=yes`,
+      ["systemctl daemon-reload", "systemctl start nats-server"],
+    ],
+  ] satisfies [string, string[]][]) {
+    const commands: string[] = [];
+    const step = servicesStep(
+      "stores",
+      {
+        ...system,
+        run: (command) => {
+          if (!command.includes("show")) commands.push(command.join(" "));
+          return Promise.resolve({ code: 0, stdout: state, stderr: "" });
+        },
+      },
+      () => [{ unit: "nats-server", reads: [] }],
+    );
+    for (const { apply } of await step.inspect()) await apply();
+    expect(commands).toEqual(expected);
+  }
+});

@@ -42,7 +42,7 @@ async function inspectService({ unit, reads }: Service, system: System): Promise
   const systemctl = (...words: string[]): Change => ({
     title: `systemctl ${words.join(" ")}`,
     async apply() {
-      await mustRun(system, ["systemctl", "daemon-reload"]);
+      if (needsReload(state)) await mustRun(system, ["systemctl", "daemon-reload"]);
       await mustRun(system, ["systemctl", ...words]);
     },
   });
@@ -57,11 +57,14 @@ async function inspectService({ unit, reads }: Service, system: System): Promise
   ];
 }
 
+/** Whether a file of the unit, or a drop-in, is another than the one that systemd has read. */
+const needsReload = (state: State): boolean => state["NeedDaemonReload"] === "yes";
+
 const isRunning = ({ ActiveState }: State): boolean =>
   ["active", "reloading", "activating"].includes(ActiveState ?? "");
 
 function isOutdated(state: State, reads: readonly string[], system: System): boolean {
-  if (state["NeedDaemonReload"] === "yes") return true;
+  if (needsReload(state)) return true;
   const started = parseTimestamp(state["ExecMainStartTimestamp"] ?? "");
   return reads
     .map((path) => system.path(path))
