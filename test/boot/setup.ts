@@ -200,7 +200,8 @@ async function use(machine: Machine, key: string, step: Step): Promise<void> {
   await step("after a reboot everything runs, and a click is stored", async () => {
     await machine.reboot();
     await calls.waitUntilReady();
-    const link = await calls.createLink("rebooted");
+    // Each process was ready; all at once may still be slow, and respond that one should try again.
+    const link = await eventually(() => calls.createLink("rebooted"), RECOVERY_MS);
     await calls.follow(link);
     await calls.expectClicks(link, 1);
     await expectNoDifference(machine);
