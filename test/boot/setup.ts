@@ -200,7 +200,7 @@ async function use(machine: Machine, key: string, step: Step): Promise<void> {
   await step("after a reboot everything runs, and a click is stored", async () => {
     await machine.reboot();
     await calls.waitUntilReady();
-    // Each process was ready; all at once may still be slow, and respond that one should try again.
+    // Each process was ready; all at once may still be slow, and ask to try again.
     const link = await eventually(() => calls.createLink("rebooted"), RECOVERY_MS);
     await calls.follow(link);
     await calls.expectClicks(link, 1);
@@ -263,7 +263,7 @@ async function killRuns(machine: Machine): Promise<void> {
   );
   const calls = createCalls({ machine, key: created.key, host: DOMAIN });
   await calls.waitUntilReady();
-  await calls.follow(await calls.createLink("after-kills"));
+  await calls.follow(await eventually(() => calls.createLink("after-kills"), RECOVERY_MS));
   await machine.run(`curl --silent --fail --user-agent '${BROWSER}' http://127.0.0.1:9111/readyz`);
 }
 

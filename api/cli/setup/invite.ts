@@ -1,7 +1,7 @@
 /**
  * `shorthop setup --invite`: gives other hosts the settings and secrets of their roles, each once.
- * The connection is TLS with a certificate that exists only for the invitation; both ends know it by
- * the token, which an operator carries from one terminal to the other.
+ * The connection is TLS with a certificate that exists only for the invitation. Both ends know it
+ * by the token, which an operator carries from one terminal to the other.
  */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
