@@ -4,7 +4,9 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Server } from "bun";
 import { Webhook } from "standardwebhooks";
 
+import { createEventPositions } from "../../api/events/positions.ts";
 import { OPERATOR } from "../../api/http/principal.ts";
+import type { CreateWebhookBody } from "../../api/webhooks/model.ts";
 import { createWebhookService } from "../../api/webhooks/service.ts";
 import { decodeId, encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { createLog } from "../../shared/log.ts";
@@ -28,7 +30,12 @@ let webhooks: ReturnType<typeof createWebhookService>;
 
 beforeAll(async () => {
   postgres = await startPostgres();
-  webhooks = createWebhookService({ sql: postgres.sql, ownSecret: OWN_SECRET, rules: RULES });
+  webhooks = createWebhookService({
+    sql: postgres.sql,
+    positions: createEventPositions(postgres.sql),
+    ownSecret: OWN_SECRET,
+    rules: RULES,
+  });
 });
 
 afterAll(() => postgres[Symbol.asyncDispose]());
@@ -94,7 +101,7 @@ async function record(owner: Owner, linkIds: readonly Uuid[], type = "link.updat
 const create = (
   owner: Owner,
   url: string,
-  fields: { events?: string[]; link_ids?: string[] } = {},
+  fields: Partial<Pick<CreateWebhookBody, "events" | "link_ids">> = {},
 ) => webhooks.create(owner, newUuid(), { url, events: ["*"], ...fields });
 
 const deliveriesOf = async (owner: Owner, id: Uuid) =>
