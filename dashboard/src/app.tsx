@@ -46,6 +46,10 @@ const Usage = lazy(async () => {
   const { UsagePage } = await import("./pages/usage.tsx");
   return { default: UsagePage };
 });
+const Activity = lazy(async () => {
+  const { ActivityPage } = await import("./pages/activity/activity-page.tsx");
+  return { default: ActivityPage };
+});
 const Webhooks = lazy(async () => {
   const { WebhooksPage } = await import("./pages/webhooks/webhooks-page.tsx");
   return { default: WebhooksPage };
@@ -151,6 +155,7 @@ function AccountRoutes({ session, id, mode }: { session: Session; id: string; mo
             <Route path="/domains" component={Domains} />
             <Route path="/domains/:domain">{() => <PropertyAnalytics name="domain" />}</Route>
             <Route path="/usage" component={Usage} />
+            <Route path="/activity" component={Activity} />
             <Route path="/webhooks" component={Webhooks} />
             <Route path="/webhooks/:id">{(params) => <Deliveries id={params.id} />}</Route>
             <Route path="/settings/keys" component={Keys} />
