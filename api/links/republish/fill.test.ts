@@ -21,7 +21,7 @@ test("a fill goes on after NATS was silent for seconds, and does not begin again
     ...stores,
     onFill: () => fills++,
   });
-  await eventually(() => expect(api.watch.filledLinks()).toBeGreaterThan(0), WITHIN_MS);
+  await eventually(async () => expect(api.watch.filledLinks()).toBeGreaterThan(0), WITHIN_MS);
   expect(api.watch.filledLinks()).toBeLessThan(LINKS);
   stores.nats.pause();
   await Bun.sleep(PAUSE_MS);

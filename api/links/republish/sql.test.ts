@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 
 import { type FeedStores, startFeedStores } from "../../../test/harness/links-feed.ts";
 import type { LinkRow } from "../model.ts";
-import { findServedLinks, findServedLinksOf, lockLinks } from "./sql.ts";
+import { findServedLinks, findServedLinksOf } from "./sql.ts";
 
 /** As many as make a join over the whole table look cheaper than single look-ups. */
 const LINKS = 20_000;
