@@ -30,6 +30,8 @@ import { requireDestination } from "./links/validation.ts";
 import { startEventMaintenance } from "./maintenance/events.ts";
 import { createPasswordHashing } from "./passwords/hashing.ts";
 import type { Sql } from "./postgres.ts";
+import type { MailResult } from "./reports/mail/send.ts";
+import { startReports } from "./reports/start.ts";
 import { createSharedService } from "./shares/reading.ts";
 import { createShareService } from "./shares/service.ts";
 import { createTagService } from "./tags/service.ts";
@@ -45,6 +47,8 @@ type ServicesDeps = {
   feed: LinkPublisher;
   lifecycle: Lifecycle;
   log: Log;
+  /** Called with what came of each mail. */
+  observeMail: (outcome: MailResult["outcome"]) => void;
 };
 
 /** Creates the operations, and stops their work in the background with the process. */
@@ -70,6 +74,8 @@ export function createServices(deps: ServicesDeps) {
   const analytics = analyticsFor(keys.isAlive);
   const branding = createBrandingService({ sql });
   const waits = createEventWaits({ sql, log });
+  const failures = createFailureService({ clickhouse, links, domains });
+  const reports = startReports({ ...deps, analytics, failures, links });
   return {
     /** Host names of the service's own short domain. */
     hosts,
@@ -86,7 +92,7 @@ export function createServices(deps: ServicesDeps) {
       keys,
       passwords,
       analyticsFor,
-      failures: createFailureService({ clickhouse, links, domains }),
+      failures,
       clicks: createClicksService({ clickhouse, analytics }),
       shares: createShareService({ sql, links, passwords }),
       tags: createTagService({ sql, changedLinks, shortUrl: shortUrl.origin }),
@@ -98,6 +104,7 @@ export function createServices(deps: ServicesDeps) {
         rules: createReceiverRules(config),
       }),
       events: createEventService({ sql, waits }),
+      ...reports,
       shared: createSharedService({
         sql,
         analytics,

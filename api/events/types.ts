@@ -27,6 +27,7 @@ export const EVENT_TYPES = {
   "share.created": "Statistics were shared.",
   "share.updated": "A share changed; `changes` has each field before and after.",
   "share.revoked": "A share was revoked.",
+  "report.ready": "A report was made of a period that is over.",
   "webhook.disabled":
     "A webhook was disabled because its receiver is gone, or failed for five days.",
   "webhook.test": "Somebody tests a webhook, which alone receives it.",

@@ -6,7 +6,7 @@ import type { Sql, Transaction } from "../postgres.ts";
 import type { WebhookFields, WebhookRow } from "./model.ts";
 
 const columns = (sql: Sql | Transaction) => sql`
-  id, url, events, link_ids, tags, domains, description, status, disabled_reason, failing_since,
+  id, url, events, link_ids, tags, domains, description, format, status, disabled_reason, failing_since,
   case when old_until > clock_timestamp() then old_until end as old_until, created_at, updated_at`;
 
 /** Counts the owner's webhooks, and blocks new ones until the transaction ends. */
@@ -39,10 +39,10 @@ export async function insertWebhook(
 ): Promise<WebhookRow> {
   await numberAll(transaction, { accountId, mode });
   const [row] = await transaction<[WebhookRow]>`
-    insert into webhooks (id, account_id, mode, url, events, link_ids, tags, domains, description, salt, position)
+    insert into webhooks (id, account_id, mode, url, events, link_ids, tags, domains, description, format, salt, position)
     select ${id}, ${accountId}, ${mode}, ${webhook.url}, ${[...webhook.events]}::text[],
            ${webhook.link_ids}::uuid[], ${webhook.tags}::text[], ${webhook.domains}::text[], ${webhook.description},
-           ${salt}, coalesce((select max(position) from events
+           ${webhook.format}, ${salt}, coalesce((select max(position) from events
                                where account_id = ${accountId} and mode = ${mode} and position is not null), 0)
     on conflict (id) do update set salt = excluded.salt
     returning ${columns(transaction)}`;

@@ -17,6 +17,11 @@ const ID_LENGTH_MAX = 40;
 /** In place of all types of events, also later ones. */
 export const ALL_EVENTS = "*";
 
+/** How events are written: as they are, or as messages for incoming webhooks of a chat. */
+export const WEBHOOK_FORMATS = ["standard", "slack", "discord"] as const;
+
+export type WebhookFormat = (typeof WEBHOOK_FORMATS)[number];
+
 const eventType = z
   .string()
   .max(EVENT_TYPE_LENGTH_MAX)
@@ -48,6 +53,11 @@ export const WEBHOOK_META = {
     examples: [[CUSTOM_DOMAIN]],
   },
   description: { description: "A note for people.", examples: ["Orders in the shop"] },
+  format: {
+    description:
+      "`standard` for events as JSON; `slack` or `discord` for messages that incoming webhooks of these chats accept.",
+    examples: ["standard"],
+  },
 };
 
 const fields = {
@@ -57,6 +67,13 @@ const fields = {
   tags: names(tag).meta(WEBHOOK_META.tags),
   domains: names(plainText(HOST_LENGTH_MAX).trim().toLowerCase().min(1)).meta(WEBHOOK_META.domains),
   description: plainText(DESCRIPTION_LENGTH_MAX).nullish().meta(WEBHOOK_META.description),
+  format: z
+    .enum(WEBHOOK_FORMATS)
+    .optional()
+    .meta({
+      ...WEBHOOK_META.format,
+      description: `${WEBHOOK_META.format.description} \`standard\` when it is created without.`,
+    }),
 };
 
 export const createWebhookBody = z
