@@ -54,6 +54,10 @@ const Deliveries = lazy(async () => {
   const { DeliveriesPage } = await import("./pages/webhooks/deliveries-page.tsx");
   return { default: DeliveriesPage };
 });
+const Reports = lazy(async () => {
+  const { ReportsPage } = await import("./pages/reports/reports-page.tsx");
+  return { default: ReportsPage };
+});
 const Keys = lazy(async () => {
   const { KeysPage } = await import("./pages/settings/keys.tsx");
   return { default: KeysPage };
@@ -153,6 +157,7 @@ function AccountRoutes({ session, id, mode }: { session: Session; id: string; mo
             <Route path="/usage" component={Usage} />
             <Route path="/webhooks" component={Webhooks} />
             <Route path="/webhooks/:id">{(params) => <Deliveries id={params.id} />}</Route>
+            <Route path="/reports" component={Reports} />
             <Route path="/settings/keys" component={Keys} />
             <Route path="/settings/members" component={Members} />
             <Route path="/settings/branding" component={Branding} />
