@@ -56,6 +56,12 @@ const RELAY_INTERVAL_MS = 500;
 const RELAY_AFTER_SECONDS = 1;
 const RELAY_BATCH = 200;
 
+/**
+ * Longest silence of NATS while a stream is filled. Nobody waits for these responses, but a fill
+ * that is interrupted begins again.
+ */
+const FILL_TIMEOUT_MS = 30_000;
+
 export type LinkPublisher = {
   /**
    * Publishes committed changes and deletes their outbox entries; false unless all were published.
@@ -63,8 +69,8 @@ export type LinkPublisher = {
    */
   publish(entries: readonly OutboxEntry[], expected?: "absent"): Promise<boolean>;
   /**
-   * Publishes link states of a stream that are not in the outbox, several hundred at a time; false
-   * unless all were published. `absent` means that the stream probably has none of these links.
+   * Publishes link states of a stream that are not in the outbox, several hundred at a time, for a
+   * fill; false unless all were published. `absent` means that the stream probably has none of these links.
    */
   publishStates(
     messages: readonly LinkMessage[],
@@ -126,7 +132,7 @@ export function startLinkPublisher({
     publish: (entries, expected) => publishEntries(parts, entries, expected),
     async publishStates(messages, absent, stream) {
       if (!feed.isOpen()) return messages.length === 0;
-      const options = { stream, absent, timeoutMs: PUBLISH_TIMEOUT_MS, inboxPrefix };
+      const options = { stream, absent, timeoutMs: FILL_TIMEOUT_MS, inboxPrefix };
       return await publishAll(parts, await publishStates(await nats, messages, options), stream);
     },
     connected: feed.isOpen,
@@ -187,7 +193,7 @@ async function publishAll(
   feed.onAcknowledged(stream, outcome.acknowledged);
   const published = await Promise.allSettled(
     conflicts.map((message) =>
-      withTimeout(feed.publish(message, undefined, [stream]), PUBLISH_TIMEOUT_MS),
+      withTimeout(feed.publish(message, undefined, [stream]), FILL_TIMEOUT_MS),
     ),
   );
   return noFailure(published, log, outcome.failed);

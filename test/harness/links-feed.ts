@@ -33,6 +33,7 @@ export async function startFeedStores() {
   };
   return {
     ...postgres,
+    nats,
     connection,
     manager: await connection.jetstreamManager(),
     owner,

@@ -21,6 +21,9 @@ export type TestNats = {
   /** The URL of its monitoring. */
   monitoring: string;
   connect(): Promise<NatsConnection>;
+  /** Stops the server's processing until it is resumed. */
+  pause(): void;
+  resume(): void;
   /** Kills the server. */
   kill(): Promise<void>;
   /** Starts it again on the same port, with its stored messages or without. */
@@ -57,6 +60,8 @@ export async function startNats(): Promise<TestNats> {
     dir,
     monitoring: `http://127.0.0.1:${monitoringPort}`,
     connect: () => connect({ servers: url, maxReconnectAttempts: -1, reconnectTimeWait: 50 }),
+    pause: () => server?.kill("SIGSTOP"),
+    resume: () => server?.kill("SIGCONT"),
     kill,
     start,
     async [Symbol.asyncDispose]() {

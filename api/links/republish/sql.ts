@@ -60,10 +60,22 @@ export const findServedLinks = async (
   limit: number,
 ): Promise<LinkRow[]> =>
   await sql<LinkRow[]>`
-    ${selectLinks(
-      sql,
-      sql`link.id > ${after ?? NIL_UUID} and (link.domain_id is null or domain.verified_at is not null)`,
-    )} order by link.id limit ${limit}`;
+    ${selectLinks(sql, isNext(sql, sql`link.id > ${after ?? NIL_UUID}`, sql`link.id`, limit))} order by link.id`;
+
+/**
+ * Chooses the next `limit` links that redirect. They are chosen before they are joined with their
+ * counters: PostgreSQL would otherwise read the counters of all links before them as well.
+ */
+const isNext = (
+  sql: Sql,
+  condition: PendingQuery<Row[]>,
+  order: PendingQuery<Row[]>,
+  limit: number,
+) => sql`
+  link.id = any (array(
+    select link.id from links link left join domains domain on domain.id = link.domain_id
+     where ${condition} and (link.domain_id is null or domain.verified_at is not null)
+     order by ${order} limit ${limit}))`;
 
 /** A domain whose links redirect. */
 export type ServedDomain = { id: Uuid | null; host: string };
@@ -82,13 +94,14 @@ export const findServedLinksOf = async (
   domainId: Uuid | null,
   after: string,
   limit: number,
-): Promise<LinkRow[]> =>
-  await sql<LinkRow[]>`
-    ${selectLinks(
-      sql,
-      sql`${domainId === null ? sql`link.domain_id is null` : sql`link.domain_id = ${domainId}`}
-          and link.alias > ${after} and (link.domain_id is null or domain.verified_at is not null)`,
-    )} order by link.alias limit ${limit}`;
+): Promise<LinkRow[]> => {
+  const owned = domainId === null ? sql`link.domain_id is null` : sql`link.domain_id = ${domainId}`;
+  const condition = sql`${owned} and link.alias > ${after}`;
+  // An index has this order; PostgreSQL does not see that it is also that of the aliases alone.
+  const order = sql`link.domain_id, link.alias`;
+  return await sql<LinkRow[]>`
+    ${selectLinks(sql, isNext(sql, condition, order, limit))} order by ${order}`;
+};
 
 /** Lower than the id of any link. */
 const NIL_UUID = "00000000-0000-0000-0000-000000000000";

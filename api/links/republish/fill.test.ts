@@ -1,0 +1,34 @@
+/** Goal: a fill ends however busy NATS is. Method: real PostgreSQL and NATS. */
+import { expect, test } from "bun:test";
+
+import { eventually } from "../../../test/harness/eventually.ts";
+import { keepFeed, startFeedStores } from "../../../test/harness/links-feed.ts";
+import { selectFeed } from "../../feed/sql.ts";
+
+/** Many batches, so that NATS pauses during one of the first. */
+const LINKS = 20_000;
+
+/** Longer than a request may wait for NATS. */
+const PAUSE_MS = 4_000;
+
+const WITHIN_MS = 60_000;
+
+test("a fill goes on after NATS was silent for seconds, and does not begin again", async () => {
+  await using stores = await startFeedStores();
+  await stores.addLinks(LINKS);
+  let fills = 0;
+  await using api = keepFeed({
+    ...stores,
+    onFill: () => fills++,
+  });
+  await eventually(() => expect(api.watch.filledLinks()).toBeGreaterThan(0), WITHIN_MS);
+  expect(api.watch.filledLinks()).toBeLessThan(LINKS);
+  stores.nats.pause();
+  await Bun.sleep(PAUSE_MS);
+  stores.nats.resume();
+  await eventually(async () => {
+    expect((await selectFeed(stores.sql)).incomplete_since).toBeNull();
+    expect(api.watch.filledLinks()).toBe(LINKS);
+  }, WITHIN_MS);
+  expect(fills).toBe(1);
+}, 200_000);
