@@ -27,6 +27,8 @@ import {
 } from "./limits/anonymous.ts";
 import { createOpenApiDocument } from "./openapi/document.ts";
 import { openApiRoutes } from "./openapi/routes.ts";
+import { unsubscribeRoutes } from "./reports/unsubscribe/routes.ts";
+import type { Unsubscriber } from "./reports/unsubscribe/unsubscriber.ts";
 import { resourceRoutes, type ResourceServices } from "./resource-routes.ts";
 import { sharedRoutes } from "./shares/public/routes.ts";
 import type { SharedService } from "./shares/reading.ts";
@@ -37,6 +39,7 @@ export type AppDeps = ResourceServices & {
   stores: AppStores;
   clientAddress: ClientAddress;
   shared: SharedService;
+  unsubscriber: Unsubscriber;
   /** The origin of short links, without a trailing slash. */
   shortUrl: string;
   /** The origin of this API, without a trailing slash; undefined when it is not configured. */
@@ -54,7 +57,7 @@ export type AppDeps = ResourceServices & {
 };
 
 export function createApp(deps: AppDeps) {
-  const { log, stores, clientAddress, shared, shortUrl, apiUrl, observe } = deps;
+  const { log, stores, clientAddress, shared, unsubscriber, shortUrl, apiUrl, observe } = deps;
   const anonymousLimit = createAnonymousLimit();
   const requestContext = requestContextPlugin(clientAddress);
   const rejections = createRejectionCache();
@@ -97,6 +100,7 @@ export function createApp(deps: AppDeps) {
     )
     .use(resourceRoutes(deps, { auth, consumeMany: stores.consumeMany, originOf }))
     .use(sharedRoutes({ auth, shared, secure: shortUrl.startsWith("https:") }))
+    .use(unsubscribeRoutes({ auth, unsubscriber }))
     .use(openApiRoutes({ auth, document: () => reference }));
   requireAccessRules(app.routes);
   installValidation(app.routes);

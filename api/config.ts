@@ -17,6 +17,7 @@ import { natsFileVariables } from "../shared/nats-files.ts";
 import { envNatsReplicas, envNatsUrl } from "../shared/nats.ts";
 import { envPostgresUrl } from "../shared/postgres.ts";
 import { webhookVariables } from "../shared/webhooks/variables.ts";
+import { isMailAddress, parseMailServer } from "./reports/mail/settings.ts";
 
 /** The metrics port of a single API process, and the base to which instances add their numbers. */
 export const METRICS_PORTS = { single: 9101, instances: 9510 };
@@ -68,6 +69,19 @@ const variables = z.object({
   /** Whether links may point to private addresses and localhost. */
   ALLOW_PRIVATE_TARGETS: envBoolean(false),
   ...webhookVariables,
+  /**
+   * The server that sends reports by e-mail, smtp://user:password@host:port, or smtps: for TLS from
+   * the start; without it, no mails are sent.
+   */
+  SMTP_URL: z
+    .string()
+    .refine(
+      (text) => parseMailServer(text) !== undefined,
+      "must be smtp://host:port or smtps://host:port, with user:password@ if the server needs it",
+    )
+    .optional(),
+  /** The address that mails come from. */
+  SMTP_FROM: z.string().refine(isMailAddress, "must be an e-mail address").optional(),
   /** The collector that traces are sent to, by OTLP over HTTP; without it, none are sent. */
   OTEL_EXPORTER_OTLP_ENDPOINT: envUrl(["http", "https"]).optional(),
   /** Addresses and CIDR blocks of the trusted proxies, or their number. */
@@ -86,11 +100,21 @@ const variables = z.object({
   DASHBOARD_DIR: z.string().default("/opt/shorthop/dashboard"),
 });
 
-export const configSchema = variables.refine(
-  ({ DASHBOARD_URL, DASHBOARD_SECRET }) =>
-    DASHBOARD_URL === undefined || DASHBOARD_SECRET !== undefined,
-  { path: ["DASHBOARD_SECRET"], message: "must be set with DASHBOARD_URL" },
-);
+/** What mails need besides a server: a sender, and an address and a secret to unsubscribe. */
+const MAIL_NEEDS = ["SMTP_FROM", "API_URL", "DASHBOARD_SECRET"] as const;
+
+export const configSchema = variables
+  .refine(
+    ({ DASHBOARD_URL, DASHBOARD_SECRET }) =>
+      DASHBOARD_URL === undefined || DASHBOARD_SECRET !== undefined,
+    { path: ["DASHBOARD_SECRET"], message: "must be set with DASHBOARD_URL" },
+  )
+  .superRefine((config, context) => {
+    if (config.SMTP_URL === undefined) return;
+    for (const name of MAIL_NEEDS)
+      if (config[name] === undefined)
+        context.addIssue({ code: "custom", path: [name], message: "must be set with SMTP_URL" });
+  });
 
 export type Config = z.output<typeof configSchema>;
 

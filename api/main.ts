@@ -33,6 +33,7 @@ import { createMetrics } from "./metrics.ts";
 import { migrate } from "./migrate.ts";
 import { schemaState } from "./migrations/applied.ts";
 import { openPostgres, type Sql } from "./postgres.ts";
+import { readDelay } from "./reports/mail/queue.ts";
 import { createServices } from "./services.ts";
 import { createStores } from "./stores.ts";
 import { startTracing } from "./tracing.ts";
@@ -50,11 +51,21 @@ async function serve(): Promise<void> {
 
   const replies = createReplies(log);
   const backups = () => readBackups(sql);
-  const metrics = createMetrics({ feed, watch, images, backups, replies });
-  const { registry, observe, watchLoad } = metrics;
+  const mailDelay = () => readDelay(sql);
+  const metrics = createMetrics({ feed, watch, images, backups, mailDelay, replies });
+  const { registry, observe, observeMail, watchLoad } = metrics;
   const tracing = await startConfiguredTracing(config, lifecycle);
   const reads = countReads(clickhouse, registry);
-  const services = createServices({ config, sql, clickhouse: reads, nats, feed, lifecycle, log });
+  const services = createServices({
+    config,
+    sql,
+    clickhouse: reads,
+    nats,
+    feed,
+    lifecycle,
+    log,
+    observeMail,
+  });
   watchLoad({ ...services, passwords: services.common.passwords });
   const fullDisk = createFullDisk();
   const eventLoop = watchEventLoop(registry);

@@ -6,6 +6,7 @@ import type { FeedWatches } from "./feed/feed-watches.ts";
 import type { LinkPublisher } from "./feed/link-publisher.ts";
 import type { Observe } from "./http/metrics-plugin.ts";
 import type { ImagesJob } from "./links/republish/image-job.ts";
+import type { MailResult } from "./reports/mail/send.ts";
 
 const REQUEST_BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
@@ -24,10 +25,13 @@ type MetricsDeps = {
   watch: Pick<FeedWatches, "complete" | "completeStreams" | "filledLinks">;
   images: Pick<ImagesJob, "madeAt"> | undefined;
   backups: () => Promise<BackupTimes>;
+  /** How many seconds the oldest mail has waited. */
+  mailDelay: () => Promise<number>;
   replies: Replies;
 };
 
-export function createMetrics({ feed, watch, images, backups, replies }: MetricsDeps) {
+export function createMetrics(deps: MetricsDeps) {
+  const { feed, watch, images, backups, mailDelay, replies } = deps;
   const metrics = createProcessMetrics("api");
   const { registry, gauge, gaugeBy, histogram } = metrics;
   registerReplies(metrics, replies);
@@ -63,6 +67,17 @@ export function createMetrics({ feed, watch, images, backups, replies }: Metrics
     toSeconds((await readBackups()).provenAt),
   );
 
+  const mails = { sent: 0, refused: 0, later: 0, unknown: 0, withdrawn: 0 };
+  const { counterBy } = metrics;
+  counterBy(
+    "outcome",
+    "report_mails_total",
+    "Mails with reports, by what came of each",
+    () => mails,
+  );
+  const delayHelp = "How long the oldest mail with a report has waited; 0 while none waits";
+  gauge("report_mails_delay_seconds", delayHelp, mailDelay);
+
   const observe: Observe = ({ request: { method }, route, status, seconds }) =>
     requests.observe(
       {
@@ -75,6 +90,7 @@ export function createMetrics({ feed, watch, images, backups, replies }: Metrics
   return {
     registry,
     observe,
+    observeMail: (outcome: MailResult["outcome"]): void => void (mails[outcome] += 1),
     /** Registers the metrics of work other than requests. */
     watchLoad({ passwords, poller, live, waits }: Load): void {
       gauge("live_streams", "Open live streams of clicks", live.count);

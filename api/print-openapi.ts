@@ -17,10 +17,13 @@ import { createDomainService } from "./domains/service.ts";
 import { createEventPositions } from "./events/positions.ts";
 import { createKeyService } from "./keys/service.ts";
 import { createChangedLinks } from "./limits/changed-links.ts";
+import { createRequestedReports } from "./limits/requested-reports.ts";
 import { createLinkService } from "./links/service.ts";
 import { PLACEHOLDERS } from "./openapi/addresses.ts";
 import { createPasswordHashing } from "./passwords/hashing.ts";
 import { openPostgres } from "./postgres.ts";
+import { createReportService } from "./reports/service.ts";
+import { createUnsubscriber } from "./reports/unsubscribe/unsubscriber.ts";
 import { createSharedService } from "./shares/reading.ts";
 import { createShareService } from "./shares/service.ts";
 import { createStores } from "./stores.ts";
@@ -62,9 +65,12 @@ const analytics = createAnalyticsService({
 
 const branding = createBrandingService({ sql });
 
+const failures = createFailureService({ clickhouse, links, domains });
+
 const app = createApp({
   log: createLog("api", "fatal"),
   stores: createStores(sql),
+  unsubscriber: createUnsubscriber({ sql, tokens: undefined }),
   clientAddress: () => "",
   links,
   domains,
@@ -82,7 +88,15 @@ const app = createApp({
   }),
   events: { list: () => Promise.reject(new Error("Nothing is recorded.")) },
   analytics,
-  failures: createFailureService({ clickhouse, links, domains }),
+  failures,
+  reports: createReportService({
+    sql,
+    analytics,
+    failures,
+    links,
+    sendsMails: false,
+    requestedReports: createRequestedReports(),
+  }),
   clicks: createClicksService({ clickhouse, analytics }),
   isStopping: () => false,
   isBehind: () => false,

@@ -26,6 +26,8 @@ import { bulkLinkRoutes } from "./links/bulk-routes.ts";
 import { explainRoutes } from "./links/explain-routes.ts";
 import { linkRoutes } from "./links/routes.ts";
 import type { LinkService } from "./links/service.ts";
+import { reportRoutes } from "./reports/routes.ts";
+import type { ReportService } from "./reports/service.ts";
 import { shareRoutes } from "./shares/routes.ts";
 import type { ShareService } from "./shares/service.ts";
 import type { AppStores } from "./stores.ts";
@@ -50,6 +52,7 @@ export type ResourceServices = {
   views: ViewService;
   webhooks: WebhookService;
   events: EventService;
+  reports: ReportService;
 };
 
 type ResourceRoutesDeps = ResourceServices & {
@@ -70,7 +73,7 @@ type Site = {
 
 export function resourceRoutes(deps: ResourceRoutesDeps, { auth, consumeMany, originOf }: Site) {
   const { stores, shortUrl, links, analytics, failures, clicks, domains, keys } = deps;
-  const { shares, tags, branding, views, events, webhooks } = deps;
+  const { shares, tags, branding, views, events, webhooks, reports } = deps;
   const { listWindows, listQuotas } = stores;
   const idempotent = createIdempotent(stores.requests);
   return new Elysia()
@@ -89,5 +92,6 @@ export function resourceRoutes(deps: ResourceRoutesDeps, { auth, consumeMany, or
     .use(viewRoutes({ auth, views }))
     .use(webhookRoutes({ auth, idempotent, webhooks }))
     .use(eventRoutes({ auth, events }))
+    .use(reportRoutes({ auth, idempotent, reports }))
     .use(limitRoutes({ auth, listWindows, listQuotas }));
 }

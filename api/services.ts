@@ -31,6 +31,8 @@ import { requireDestination } from "./links/validation.ts";
 import { startEventMaintenance } from "./maintenance/events.ts";
 import { createPasswordHashing } from "./passwords/hashing.ts";
 import type { Sql } from "./postgres.ts";
+import type { MailResult } from "./reports/mail/send.ts";
+import { startReports } from "./reports/start.ts";
 import { createSharedService } from "./shares/reading.ts";
 import { createShareService } from "./shares/service.ts";
 import { createTagService } from "./tags/service.ts";
@@ -46,6 +48,8 @@ type ServicesDeps = {
   feed: LinkPublisher;
   lifecycle: Lifecycle;
   log: Log;
+  /** Called with what came of each mail. */
+  observeMail: (outcome: MailResult["outcome"]) => void;
 };
 
 /** Creates the operations, and stops their work in the background with the process. */
@@ -72,6 +76,8 @@ export function createServices(deps: ServicesDeps) {
   const branding = createBrandingService({ sql });
   const waits = createEventWaits({ sql, log });
   const positions = createEventPositions(sql);
+  const failures = createFailureService({ clickhouse, links, domains });
+  const reports = startReports({ ...deps, analytics, failures, links });
   return {
     /** Host names of the service's own short domain. */
     hosts,
@@ -88,7 +94,7 @@ export function createServices(deps: ServicesDeps) {
       keys,
       passwords,
       analyticsFor,
-      failures: createFailureService({ clickhouse, links, domains }),
+      failures,
       clicks: createClicksService({ clickhouse, analytics }),
       shares: createShareService({ sql, links, passwords }),
       tags: createTagService({ sql, changedLinks, shortUrl: shortUrl.origin }),
@@ -101,6 +107,7 @@ export function createServices(deps: ServicesDeps) {
         rules: createReceiverRules(config),
       }),
       events: createEventService({ sql, waits, positions }),
+      ...reports,
       shared: createSharedService({
         sql,
         analytics,

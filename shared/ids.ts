@@ -16,7 +16,8 @@ export type IdKind =
   | "shr"
   | "event"
   | "wh"
-  | "dlv";
+  | "dlv"
+  | "rpt";
 
 /** A UUID in canonical lower-case text. */
 export type Uuid = string;

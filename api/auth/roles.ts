@@ -9,6 +9,7 @@ const VIEWER: readonly Permission[] = [
   "analytics:read",
   "domains:read",
   "shares:read",
+  "reports:read",
 ];
 
 const MEMBER: readonly Permission[] = [
@@ -18,6 +19,7 @@ const MEMBER: readonly Permission[] = [
   "domains:write",
   "shares:write",
   "webhooks:read",
+  "reports:write",
   "members:read",
 ];
 

@@ -68,7 +68,7 @@ export const eventResponse = z
     mode: z.enum(["live", "test"]).meta({ description: "The mode of what it is about." }),
     data: z.record(z.string(), z.unknown()).meta({
       description:
-        "What it is about, under its kind: `link`, `domain`, `key`, `member`, `share`, `account`, `webhook` or `clicks`; of changes, also the fields in `changes` before and after.",
+        "What it is about, under its kind: `link`, `domain`, `key`, `member`, `share`, `account`, `webhook`, `report` or `clicks`; of changes, also the fields in `changes` before and after.",
       examples: [{ link: { id: LINK_ID } }],
     }),
     actor: z

@@ -9,6 +9,8 @@ import { insertEvents } from "./sql.ts";
 
 /** An event to record. `data` contains no secrets. */
 export type NewEvent = {
+  /** A new one if left out. */
+  id?: Uuid;
   type: EventType;
   /** The link, domain, key, user or share that it is about; null for the account. */
   objectId: Uuid | null;
@@ -42,8 +44,8 @@ export const recordAll = (
 ): Promise<void> =>
   insertEvents(
     transaction,
-    events.map(({ accountId, mode, actor, type, objectId, linkId, data }) => ({
-      id: newUuid(),
+    events.map(({ id, accountId, mode, actor, type, objectId, linkId, data }) => ({
+      id: id ?? newUuid(),
       account_id: accountId,
       mode,
       type,

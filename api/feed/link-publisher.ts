@@ -70,7 +70,8 @@ export type LinkPublisher = {
   publish(entries: readonly OutboxEntry[], expected?: "absent"): Promise<boolean>;
   /**
    * Publishes link states of a stream that are not in the outbox, several hundred at a time, for a
-   * fill; false unless all were published. `absent` means that the stream probably has none of these links.
+   * fill; false unless all were published. `absent` means that the stream probably has none of these
+   * links.
    */
   publishStates(
     messages: readonly LinkMessage[],

@@ -1,11 +1,12 @@
 /**
  * Deletes expired rows: closed windows, stream leases, idempotent requests, sign-in attempts,
- * sessions and deliveries of webhooks.
+ * sessions, deliveries of webhooks and runs of reports.
  */
 import type { Log } from "../../shared/log.ts";
 import { deleteExpiredRequests } from "../idempotency/sql.ts";
 import { deleteExpiredLimits } from "../limits/sql.ts";
 import type { Sql } from "../postgres.ts";
+import { deleteOldRuns } from "../reports/runs-sql.ts";
 import { deleteExpiredAttempts, deleteExpiredSessions } from "../sessions/sql.ts";
 import { deleteOldDeliveries } from "../webhooks/deliveries-sql.ts";
 
@@ -30,4 +31,5 @@ async function deleteExpiredRows(sql: Sql): Promise<void> {
   await deleteExpiredAttempts(sql);
   await deleteExpiredSessions(sql);
   await deleteOldDeliveries(sql);
+  await deleteOldRuns(sql);
 }

@@ -11,7 +11,9 @@ import {
 import {
   type createWebhookBody,
   type updateWebhookBody,
+  WEBHOOK_FORMATS,
   WEBHOOK_META,
+  type WebhookFormat,
 } from "../../shared/contracts/webhook-schemas.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { createdAt, idParameter, updatedAt } from "../http/common-schemas.ts";
@@ -40,6 +42,7 @@ export const webhookResponse = z
     tags: names.meta(WEBHOOK_META.tags),
     domains: names.meta(WEBHOOK_META.domains),
     description: z.string().nullable().meta(WEBHOOK_META.description),
+    format: z.enum(WEBHOOK_FORMATS).meta(WEBHOOK_META.format),
     status: z.enum(["active", "paused", "disabled"]).meta({
       description: "`active`; `paused` by its owner; or `disabled` because of its receiver.",
       examples: ["active"],
@@ -141,6 +144,7 @@ export type WebhookFields = {
   tags: readonly string[] | null;
   domains: readonly string[] | null;
   description: string | null;
+  format: WebhookFormat;
 };
 
 /** A webhook as PostgreSQL stores it. */
@@ -163,6 +167,7 @@ export const toWebhookResponse = (row: WebhookRow): z.output<typeof webhookRespo
   tags: toArray(row.tags),
   domains: toArray(row.domains),
   description: row.description,
+  format: row.format,
   status: row.status,
   disabled_reason: row.disabled_reason,
   failing_since: row.failing_since?.toISOString() ?? null,

@@ -59,7 +59,13 @@ type WebhookServiceDeps = {
 /** A webhook with the secret that was just made. */
 type WebhookWithSecret = { row: WebhookRow; secret: string };
 
-const DEFAULTS = { link_ids: null, tags: null, domains: null, description: null };
+const DEFAULTS = {
+  link_ids: null,
+  tags: null,
+  domains: null,
+  description: null,
+  format: "standard",
+} as const;
 
 export const createWebhookService = (deps: WebhookServiceDeps) => ({
   ...createWebhookOperations(deps),
@@ -210,6 +216,7 @@ function readFields(
     if (value !== undefined) change[field] = value;
   }
   if (others.description !== undefined) change.description = others.description;
+  if (others.format !== undefined) change.format = others.format;
   return change;
 }
 

@@ -6,7 +6,7 @@ import type { Sql, Transaction } from "../postgres.ts";
 import type { WebhookFields, WebhookRow } from "./model.ts";
 
 const columns = (sql: Sql | Transaction) => sql`
-  id, url, events, link_ids, tags, domains, description, status, disabled_reason, failing_since,
+  id, url, events, link_ids, tags, domains, description, format, status, disabled_reason, failing_since,
   case when old_until > clock_timestamp() then old_until end as old_until, created_at, updated_at`;
 
 /** Counts the owner's webhooks, and blocks new ones until the transaction ends. */
@@ -38,10 +38,10 @@ export async function insertWebhook(
   { id, salt, position, ...webhook }: WebhookFields & { id: Uuid; salt: Buffer; position: number },
 ): Promise<WebhookRow> {
   const [row] = await transaction<[WebhookRow]>`
-    insert into webhooks (id, account_id, mode, url, events, link_ids, tags, domains, description, salt, position)
+    insert into webhooks (id, account_id, mode, url, events, link_ids, tags, domains, description, format, salt, position)
     values (${id}, ${accountId}, ${mode}, ${webhook.url}, ${[...webhook.events]}::text[],
             ${webhook.link_ids}::uuid[], ${webhook.tags}::text[], ${webhook.domains}::text[], ${webhook.description},
-            ${salt}, ${position})
+            ${webhook.format}, ${salt}, ${position})
     on conflict (id) do update set salt = excluded.salt
     returning ${columns(transaction)}`;
   return row;

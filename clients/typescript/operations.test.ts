@@ -48,6 +48,13 @@ const CALLS: Record<keyof operations, Call[]> = {
   retryWebhookDelivery: [({ webhooks }) => webhooks.retry("wh_1", "dlv_1")],
   replayWebhook: [({ webhooks }) => webhooks.replay("wh_1", { after: "event_1" })],
   listEvents: [({ events }) => events.list(), ({ events }) => events.follow()],
+  createReport: [({ reports }) => reports.create({ name: "Weekly", period: "weekly" })],
+  listReports: [({ reports }) => reports.all()],
+  getReport: [({ reports }) => reports.get("rpt_1")],
+  updateReport: [({ reports }) => reports.update("rpt_1", { status: "paused" })],
+  deleteReport: [({ reports }) => reports.delete("rpt_1")],
+  sendReport: [({ reports }) => reports.send("rpt_1")],
+  listReportRuns: [({ reports }) => reports.runs("rpt_1")],
   explainLink: [({ links }) => links.explain(LINK)],
   backtestLink: [({ links }) => links.backtest(LINK, { rules: [], period: "7d" })],
   getLinkAnalytics: [

@@ -26,6 +26,7 @@ const Import = lazy(async () => ({ default: (await loadImport()).ImportPage }));
 const Domains = lazy(async () => ({ default: (await loadAdministration()).DomainsPage }));
 const Usage = lazy(async () => ({ default: (await loadAdministration()).UsagePage }));
 const Activity = lazy(async () => ({ default: (await loadAdministration()).ActivityPage }));
+const Reports = lazy(async () => ({ default: (await loadAdministration()).ReportsPage }));
 const Webhooks = lazy(async () => ({ default: (await loadAdministration()).WebhooksPage }));
 const Deliveries = lazy(async () => ({ default: (await loadAdministration()).DeliveriesPage }));
 const Keys = lazy(async () => ({ default: (await loadAdministration()).KeysPage }));
@@ -123,6 +124,7 @@ function AccountRoutes({ session, id, mode }: { session: Session; id: string; mo
             <Route path="/activity" component={Activity} />
             <Route path="/webhooks" component={Webhooks} />
             <Route path="/webhooks/:id">{(params) => <Deliveries id={params.id} />}</Route>
+            <Route path="/reports" component={Reports} />
             <Route path="/settings/keys" component={Keys} />
             <Route path="/settings/members" component={Members} />
             <Route path="/settings/branding" component={Branding} />

@@ -2,6 +2,7 @@
 import {
   Activity,
   ChartSpline,
+  FileChartColumn,
   Gauge,
   Globe,
   KeyRound,
@@ -26,6 +27,7 @@ export const MAIN_ITEMS: readonly NavItem[] = [
   { path: "/analytics", name: "shell.pages.analytics", icon: ChartSpline },
   { path: "/live", name: "shell.pages.live", icon: Radio },
   { path: "/tags", name: "shell.pages.tags", icon: Tags },
+  { path: "/reports", name: "shell.pages.reports", icon: FileChartColumn },
   { path: "/domains", name: "shell.pages.domains", icon: Globe },
   { path: "/usage", name: "shell.pages.usage", icon: Gauge },
 ];

@@ -1,7 +1,7 @@
 /**
  * Every type of event, and what it records. The list grows: readers ignore types they do not know.
  */
-export const EVENT_TYPES = {
+const EVENT_TYPES = {
   "link.created": "A link was created.",
   "link.updated": "Fields of a link changed; `changes` has each before and after.",
   "link.deleted": "A link was deleted; `link` is what it was.",
@@ -27,6 +27,7 @@ export const EVENT_TYPES = {
   "share.created": "Statistics were shared.",
   "share.updated": "A share changed; `changes` has each field before and after.",
   "share.revoked": "A share was revoked.",
+  "report.ready": "A report was made of a period that is over.",
   "webhook.disabled":
     "A webhook was disabled because its receiver is gone, or failed for five days.",
   "webhook.test": "Somebody tests a webhook, which alone receives it.",

@@ -20,6 +20,8 @@ export const SCOPES = [
   "webhooks:read",
   "webhooks:write",
   "events:read",
+  "reports:read",
+  "reports:write",
 ] as const;
 
 export type Scope = (typeof SCOPES)[number];

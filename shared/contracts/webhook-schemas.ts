@@ -23,6 +23,11 @@ const eventType = z.enum(WEBHOOK_EVENTS, {
   error: `must be one of ${WEBHOOK_EVENTS.join(", ")}`,
 });
 
+/** How events are written: as they are, or as messages for incoming webhooks of a chat. */
+export const WEBHOOK_FORMATS = ["standard", "slack", "discord"] as const;
+
+export type WebhookFormat = (typeof WEBHOOK_FORMATS)[number];
+
 const names = <Item extends z.ZodType>(item: Item) =>
   z.array(item).min(1).max(WEBHOOK_NAMES_MAX).nullish();
 
@@ -49,6 +54,11 @@ export const WEBHOOK_META = {
     examples: [[CUSTOM_DOMAIN]],
   },
   description: { description: "A note for people.", examples: ["Orders in the shop"] },
+  format: {
+    description:
+      "`standard` for events as JSON; `slack` or `discord` for messages that incoming webhooks of these chats accept.",
+    examples: ["standard"],
+  },
 };
 
 const fields = {
@@ -58,6 +68,13 @@ const fields = {
   tags: names(tag).meta(WEBHOOK_META.tags),
   domains: names(plainText(HOST_LENGTH_MAX).trim().toLowerCase().min(1)).meta(WEBHOOK_META.domains),
   description: plainText(DESCRIPTION_LENGTH_MAX).nullish().meta(WEBHOOK_META.description),
+  format: z
+    .enum(WEBHOOK_FORMATS)
+    .optional()
+    .meta({
+      ...WEBHOOK_META.format,
+      description: `${WEBHOOK_META.format.description} \`standard\` when it is created without.`,
+    }),
 };
 
 export const createWebhookBody = z

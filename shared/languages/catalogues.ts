@@ -1,21 +1,27 @@
 /**
- * The languages of the pages that visitors see. Each has a catalogue: all texts, as ICU messages.
- * The texts of statistics have files of their own, which the dashboard's catalogues have as well.
+ * The languages of the pages that visitors see, and of reports. Each has a catalogue: all texts, as
+ * ICU messages. The texts of statistics have files of their own, which the dashboard's catalogues
+ * have as well.
  */
 import de from "./de.json";
 import en from "./en.json";
+import reportsDe from "./reports/de.json";
+import reportsEn from "./reports/en.json";
 import statisticsDe from "./statistics/de.json";
 import statisticsEn from "./statistics/en.json";
 
 /** All messages of a language. */
-export type Catalogue = typeof en & { statistics: typeof statisticsEn };
+export type Catalogue = typeof en & {
+  statistics: typeof statisticsEn;
+  reports: typeof reportsEn;
+};
 
 /** Catalogues by the code of the language (BCP 47). */
 export type Catalogues = Readonly<Record<string, Catalogue>>;
 
 export const CATALOGUES: Catalogues = {
-  en: { ...en, statistics: statisticsEn },
-  de: { ...de, statistics: statisticsDe },
+  en: { ...en, statistics: statisticsEn, reports: reportsEn },
+  de: { ...de, statistics: statisticsDe, reports: reportsDe },
 };
 
 /** The language of visitors who accept none of the others; every set of catalogues has it. */

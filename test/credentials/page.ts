@@ -51,6 +51,7 @@ const formatFiles = (): string =>
 
 const OTHER_SECRETS = [
   ["`DASHBOARD_SECRET`", "API", "sessions of any user of the dashboard"],
+  ["password in `SMTP_URL`", "API", "sends mails as the installation"],
   ["`LINK_UNLOCK_SECRET`", "redirectors", "any link that has a password"],
   [
     "`WEBHOOKS_SECRET`",

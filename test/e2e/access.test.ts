@@ -25,7 +25,7 @@ import { type ExtraProcess, startApi } from "../harness/processes.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
 
 const ALL_SCOPES =
-  "links:read,links:write,links:delete,analytics:read,domains:read,domains:write,keys:read,keys:write,shares:read,shares:write,events:read,webhooks:read,webhooks:write";
+  "links:read,links:write,links:delete,analytics:read,domains:read,domains:write,keys:read,keys:write,shares:read,shares:write,events:read,webhooks:read,webhooks:write,reports:read,reports:write";
 
 /** Latest response of a service whose database is unreachable. */
 const UNAVAILABLE_WITHIN_MS = 2_000;
@@ -77,7 +77,7 @@ const PUBLIC_ENDPOINTS = ["GET /v1/shared/{token}", "POST /v1/shared/{token}/acc
 
 /**
  * Every endpoint with its required scope; `:link`, `:domain`, `:share` and `:key` stand for ids,
- * `:alias` and `:tag` for a link's, `:view` for a name; likewise `:webhook` and `:delivery`.
+ * `:alias` and `:tag` for a link's, `:view` for a name; likewise `:webhook`, `:delivery` and `:report`.
  */
 const ENDPOINTS: [string, string, string | null, unknown?][] = [
   ["POST", "/v1/links", "links:write", { url: "https://example.com/" }],
@@ -150,6 +150,13 @@ const ENDPOINTS: [string, string, string | null, unknown?][] = [
   ["POST", "/v1/webhooks/:webhook/replay", "webhooks:write", {}],
   ["DELETE", "/v1/webhooks/:webhook", "webhooks:write"],
   ["GET", "/v1/events", "events:read"],
+  ["GET", "/v1/reports", "reports:read"],
+  ["POST", "/v1/reports", "reports:write", { name: "Weekly", period: "weekly" }],
+  ["GET", "/v1/reports/:report", "reports:read"],
+  ["PATCH", "/v1/reports/:report", "reports:write", { name: "changed" }],
+  ["POST", "/v1/reports/:report/send", "reports:write"],
+  ["GET", "/v1/reports/:report/runs", "reports:read"],
+  ["DELETE", "/v1/reports/:report", "reports:write"],
   ["GET", "/v1/keys", "keys:read"],
   ["POST", "/v1/keys", "keys:write", { name: "n", scopes: ["links:read"] }],
   ["GET", "/v1/keys/:key", "keys:read"],
@@ -169,10 +176,11 @@ const NO_RESOURCES = {
   webhook: "wh_none",
   delivery: "dlv_none",
   event: "event_none",
+  report: "rpt_none",
 };
 
-/** With a webhook only on request: an account has a number of them at most. */
-async function createResources(owner: string, withWebhook = true) {
+/** Webhooks and reports only where they are needed: an account has a number of them at most. */
+async function createResources(owner: string, { withWebhook = true, withReport = true } = {}) {
   const tag = crypto.randomUUID();
   const { body } = await call(api("/v1/links"), {
     key: owner,
@@ -193,6 +201,7 @@ async function createResources(owner: string, withWebhook = true) {
   const share = z.object({ id: z.string(), token: z.string() }).parse(shared);
   secrets.push(share.token);
   const { webhook, delivery, event } = withWebhook ? await createWebhook(owner) : NO_RESOURCES;
+  const report = withReport ? await createReport(owner) : NO_RESOURCES.report;
   const link = linkSchema.parse(body);
   const view = `view-${tag}`;
   await call(api(`/v1/views/${view}`), { key: owner, method: "PUT", body: { query: "" } });
@@ -207,7 +216,14 @@ async function createResources(owner: string, withWebhook = true) {
     share: share.id,
     view,
     key: key.id,
+    report,
   };
+}
+
+async function createReport(owner: string): Promise<string> {
+  const report = { name: "Monthly", period: "monthly" };
+  const { body } = await call(api("/v1/reports"), { key: owner, body: report });
+  return z.object({ id: z.string() }).parse(body).id;
 }
 
 /** Creates a webhook with a delivery. */
@@ -288,6 +304,7 @@ describe.each(ENDPOINTS)("%s %s", (method, path, scope, body) => {
       .replace(":view", resources.view)
       .replace(":webhook", resources.webhook)
       .replace(":delivery", resources.delivery)
+      .replace(":report", resources.report)
       .replace(":key", resources.key);
     const sent = path.endsWith("/replay") ? { after: resources.event } : body;
     return call(api(target), { method, key, body: sent, headers });
@@ -329,7 +346,10 @@ describe.each(ENDPOINTS)("%s %s", (method, path, scope, body) => {
   test("accepts its owner's key", async () => {
     const response = await send(
       account.key,
-      await createResources(account.key, path.includes(":webhook")),
+      await createResources(account.key, {
+        withWebhook: path.includes(":webhook"),
+        withReport: path.includes(":report"),
+      }),
     );
     expect([200, 201]).toContain(response.status);
     const created = z.object({ key: z.string() }).safeParse(response.body).data;

@@ -50,13 +50,15 @@ let addresses = 0;
 const fromElsewhere = () => ({ "x-forwarded-for": `198.51.100.${++addresses}` });
 
 const SCOPES_OF_ROLE: Record<string, readonly string[]> = {
-  viewer: ["links:read", "analytics:read", "domains:read", "shares:read"],
+  viewer: ["links:read", "analytics:read", "domains:read", "shares:read", "reports:read"],
   member: [
     "links:read",
     "analytics:read",
     "domains:read",
     "shares:read",
     "shares:write",
+    "reports:read",
+    "reports:write",
     "links:write",
     "links:delete",
     "domains:write",
@@ -69,6 +71,8 @@ const SCOPES_OF_ROLE: Record<string, readonly string[]> = {
     "domains:read",
     "shares:read",
     "shares:write",
+    "reports:read",
+    "reports:write",
     "links:write",
     "links:delete",
     "domains:write",

@@ -144,6 +144,8 @@ const SETTING = "A preference of people who look at statistics: it changes nothi
 
 const DELIVERY = "It is about how events are delivered; nothing that they are about changes.";
 
+const MAKING = "It is about which reports are made; a report that is made is an event.";
+
 const ROUTES: Readonly<Record<string, Recorded>> = {
   "POST /v1/links": records("link.created", async () => () => create()),
   "POST /v1/links/bulk": records(
@@ -257,6 +259,15 @@ const ROUTES: Readonly<Record<string, Recorded>> = {
     const hook = { url: "https://hooks.example.com/", events: ["link.created"] };
     const { id } = z.object({ id: z.string() }).parse(await send("/v1/webhooks", "POST", hook));
     return () => send(`/v1/webhooks/${id}/test`, "POST");
+  }),
+  "POST /unsubscribe/:token": { none: "Who gets mails; nothing that the account owns changes." },
+  "POST /v1/reports": { none: MAKING },
+  "PATCH /v1/reports/:id": { none: MAKING },
+  "DELETE /v1/reports/:id": { none: MAKING },
+  "POST /v1/reports/:id/send": records("report.ready", async () => {
+    const report = { name: newName(), period: "monthly" };
+    const { id } = found.parse(await send("/v1/reports", "POST", report));
+    return () => send(`/v1/reports/${id}/send`, "POST");
   }),
   "PUT /v1/views/:name": { none: SETTING },
   "DELETE /v1/views/:name": { none: SETTING },

@@ -226,6 +226,8 @@ function createValidBody(operationId: string, link: string): unknown {
     createWebhook: { url: `https://hooks.example.com/${unique}`, events: ["*"] },
     updateWebhook: { description: unique },
     replayWebhook: { after: testEvent },
+    createReport: { name: unique, period: "weekly" },
+    updateReport: { name: unique },
     unlockSharedStatistics: { password: PASSWORD },
     rotateApiKey: { grace_seconds: Math.floor(Math.random() * 1_000) },
   };
@@ -281,6 +283,8 @@ async function createTarget(path: string): Promise<string> {
     const { webhook, delivery } = await createTestedWebhook();
     return path.includes("{delivery}") ? `${webhook}/${delivery}` : webhook;
   }
+  if (path.startsWith("/v1/reports"))
+    return await create("/v1/reports", createValidBody("createReport", ""));
   if (path.startsWith("/v1/views")) {
     const view = crypto.randomUUID();
     const options = { key: account.key, method: "PUT", body: { query: "period=7d" } };

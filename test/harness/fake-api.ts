@@ -62,6 +62,8 @@ const ALL_SCOPES = [
   "webhooks:read",
   "webhooks:write",
   "events:read",
+  "reports:read",
+  "reports:write",
 ];
 
 const MINUTE_LIMIT = 1_000;
@@ -82,6 +84,8 @@ type Services = Partial<{
       | "views"
       | "webhooks"
       | "events"
+      | "reports"
+      | "unsubscriber"
   ]: Partial<AppDeps[Name]>;
 }>;
 
@@ -157,6 +161,8 @@ export function createFakeApi(
     views: completeService("views", services.views),
     webhooks: completeService("webhooks", services.webhooks),
     events: completeService("events", services.events),
+    reports: completeService("reports", services.reports),
+    unsubscriber: completeService("unsubscriber", services.unsubscriber),
     shared: completeService("shared", services.shared),
     shortUrl: SHORT_URL,
     isBehind: () => false,

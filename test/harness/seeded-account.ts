@@ -140,6 +140,8 @@ export async function seedAccount(stack: SharedStack, dns: Dns): Promise<SeededA
     events: ["link.created", "link.updated"],
     description: "The shop's stock",
   });
+  const report = await client.reports.create({ name: "Monday numbers", period: "weekly" });
+  await client.reports.send(report.id);
   const ids: string[] = [];
   for (const [alias, title, url, tags] of LINKS) {
     const { id } = await client.links.create({
@@ -493,6 +495,23 @@ export const listViews = ({ account, link, ruled, down, webhook }: SeededAccount
       },
     },
     { name: "webhook-deliveries", path: at(`/webhooks/${webhook}`), ready: "table" },
+    { name: "reports", path: at("/reports"), ready: "table" },
+    {
+      name: "report-new",
+      path: at("/reports"),
+      ready: "table",
+      open: (page) => page.getByRole("button", { name: "New report" }).click(),
+    },
+    {
+      name: "report-runs",
+      path: at("/reports"),
+      ready: "table",
+      async open(page) {
+        await page.getByRole("button", { name: "Actions for" }).click();
+        await page.getByRole("menuitem", { name: "Last runs" }).click();
+        await page.getByRole("table", { name: "Last runs" }).waitFor();
+      },
+    },
     { name: "members", path: at("/settings/members"), ready: "table" },
     { name: "branding", path: at("/settings/branding"), ready: ".brand-preview" },
     { name: "profile", path: at("/settings/profile"), ready: ".rows li" },

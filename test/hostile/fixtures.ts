@@ -51,6 +51,7 @@ export async function createFixtures(
   const hook = { url: "https://hooks.example.com/", events: ["*"] };
   const webhook = await create("webhooks", hook);
   const tested = await call(`${api}/v1/webhooks/${webhook}/test`, { key, method: "POST" });
+  const report = await create("reports", { name: "attacked", period: "weekly" });
   // So that QR codes can have it.
   const logo = createPng(512, 512).toString("base64");
   const branded = await call(`${api}/v1/branding`, { key, method: "PATCH", body: { logo } });
@@ -89,6 +90,7 @@ export async function createFixtures(
       "tags/name": "attacked-tag",
       "views/name": "attacked-view",
       "webhooks/id": webhook,
+      "reports/id": report,
       "deliveries/delivery": created.parse(tested.body).id,
     },
   };

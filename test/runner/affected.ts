@@ -39,6 +39,7 @@ const RESOURCES = [
   "domains",
   "keys",
   "members",
+  "reports",
   "shares",
   "usage",
   "views",

@@ -75,7 +75,7 @@ async function send(
       findReceiver(new URL(webhook.url), rules, resolve),
       ATTEMPT_TIMEOUT_MS,
     );
-    const body = writeBody(event, delivery.linkIds);
+    const body = writeBody(event, delivery.linkIds, webhook.format);
     const salts = webhook.old_salt === null ? [webhook.salt] : [webhook.salt, webhook.old_salt];
     const keys = salts.map((salt) => deriveKey(ownSecret, webhook.id, salt));
     const id = encodeId("event", event.id);

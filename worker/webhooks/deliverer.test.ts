@@ -101,13 +101,34 @@ async function record(owner: Owner, linkIds: readonly Uuid[], type = "link.updat
 const create = (
   owner: Owner,
   url: string,
-  fields: Partial<Pick<CreateWebhookBody, "events" | "link_ids">> = {},
+  fields: Partial<Pick<CreateWebhookBody, "events" | "link_ids" | "format">> = {},
 ) => webhooks.create(owner, newUuid(), { url, events: ["*"], ...fields });
 
 const deliveriesOf = async (owner: Owner, id: Uuid) =>
   (await webhooks.listDeliveries(owner, id, undefined, { limit: 100, page: 1 })).rows;
 
 const links = (count: number): Uuid[] => Array.from({ length: count }, () => newUuid());
+
+test("a webhook of a chat gets messages", async () => {
+  const owner = await addOwner();
+  await using slack = startReceiver(ok);
+  await using discord = startReceiver(ok);
+  await create(owner, slack.url, { format: "slack" });
+  await create(owner, discord.url, { format: "discord" });
+  const [id = ""] = await record(owner, links(1), "link.created");
+  await using _ = startWorker();
+  await eventually(
+    async () => expect([slack.ids(), discord.ids()]).toEqual([[id], [id]]),
+    WITHIN_MS,
+  );
+  expect(JSON.parse(slack.got[0]?.body ?? "")).toMatchObject({
+    text: expect.stringMatching(/^The link “link_\w+” was created\.$/),
+  });
+  expect(JSON.parse(discord.got[0]?.body ?? "")).toMatchObject({
+    content: expect.stringContaining("was created"),
+    allowed_mentions: { parse: [] },
+  });
+});
 
 test("events are delivered once, with a body and signatures that others verify", async () => {
   const owner = await addOwner();

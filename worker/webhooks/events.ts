@@ -2,7 +2,9 @@
 import type postgres from "postgres";
 
 import type { Mode } from "../../shared/contracts/link-record.ts";
+import type { WebhookFormat } from "../../shared/contracts/webhook-schemas.ts";
 import { decodeId, encodeId, type Uuid } from "../../shared/ids.ts";
+import { writeMessage } from "./messages/message.ts";
 
 /** An event whose JSON comes from PostgreSQL as text: it goes into bodies as it is. */
 export type StoredEvent = {
@@ -26,17 +28,23 @@ export async function readEvents(
 }
 
 /**
- * The body of a delivery, the same as in the feed of events; with clicks only of `linkIds`, null
- * for all.
+ * The body of a delivery: the same as in the feed of events, or a message of a chat; with clicks
+ * only of `linkIds`, null for all.
  */
 export function writeBody(
   { id, type, mode, data, actor, occurred_at }: StoredEvent,
   linkIds: readonly Uuid[] | null,
+  format: WebhookFormat,
 ): Buffer {
   const head = { id: encodeId("event", id), type, created_at: occurred_at.toISOString(), mode };
   const selected = linkIds === null ? data : selectClicks(data, new Set(linkIds));
+  if (format !== "standard")
+    return Buffer.from(JSON.stringify(writeMessage(format, type, parseData(selected))));
   return Buffer.from(`${JSON.stringify(head).slice(0, -1)},"data":${selected},"actor":${actor}}`);
 }
+
+/** The ledger's own: the data of every event is an object. */
+const parseData = (data: string) => JSON.parse(data) as Record<string, unknown>;
 
 type ClicksData = { clicks: { link_id: string }[] };
 

@@ -5,6 +5,7 @@
 import type postgres from "postgres";
 
 import type { Mode } from "../../shared/contracts/link-record.ts";
+import type { WebhookFormat } from "../../shared/contracts/webhook-schemas.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import type { WebhookFilter } from "./matching.ts";
 
@@ -22,6 +23,7 @@ export type LeasedWebhook = WebhookFilter & {
   account_id: Uuid;
   mode: Mode;
   url: string;
+  format: WebhookFormat;
   salt: Uint8Array;
   /** Null when no older secret is valid. */
   old_salt: Uint8Array | null;
@@ -32,7 +34,7 @@ export type LeasedWebhook = WebhookFilter & {
 };
 
 const columns = (sql: postgres.Sql) => sql`
-  webhook.id, webhook.account_id, webhook.mode, webhook.url, webhook.events, webhook.link_ids, webhook.tags,
+  webhook.id, webhook.account_id, webhook.mode, webhook.url, webhook.format, webhook.events, webhook.link_ids, webhook.tags,
   webhook.domains, webhook.salt, case when webhook.old_until > clock_timestamp() then webhook.old_salt end as old_salt,
   extract(epoch from clock_timestamp() - webhook.failing_since)::float8 as failing_seconds, webhook.is_slow`;
 

@@ -3,6 +3,7 @@
  */
 import { createHash } from "node:crypto";
 
+import { escapeHtml } from "../../http/html.ts";
 import type { PageLanguage } from "./page-language.ts";
 
 import base from "../../../shared/statistics/base.css" with { type: "text" };
@@ -68,18 +69,6 @@ export function pageHeaders(
     "x-robots-tag": "noindex, nofollow",
   };
 }
-
-const escapes: Readonly<Record<string, string>> = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-  '"': "&quot;",
-  "'": "&#39;",
-};
-
-/** Escapes text for the content of an element or an attribute in quotes. */
-const escapeHtml = (text: string): string =>
-  text.replaceAll(/[&<>"']/g, (character) => escapes[character] ?? "");
 
 /** A document in a language; `content` is HTML. Scripts run when the content is there. */
 export const renderDocument = (

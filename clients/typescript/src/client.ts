@@ -11,6 +11,7 @@ import { createEventFeed } from "./feed.ts";
 import type { ClientOptions } from "./http.ts";
 import { createKeys } from "./keys.ts";
 import { createLinks } from "./links.ts";
+import { createReports } from "./reports.ts";
 import { createShared } from "./shared.ts";
 import { createShares } from "./shares.ts";
 import { createTags } from "./tags.ts";
@@ -57,6 +58,7 @@ export function createClient(options: ClientOptions) {
     branding: createBranding(calls),
     views: createViews(calls),
     webhooks: createWebhooks(calls),
+    reports: createReports(calls),
     events: createEventFeed(calls, options.timeoutMs),
     /**
      * Returns every rate limit and quota with what remains of it. Consumes nothing.

@@ -18,6 +18,8 @@ export type {
   NewLink,
   PageBody,
   Query,
+  Report,
+  ReportRun,
   ResponseBody,
   SavedView,
   Share,

@@ -839,6 +839,108 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  "/v1/reports": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List reports
+     * @description Requires the scope `reports:read`.
+     */
+    get: operations["listReports"];
+    put?: never;
+    /**
+     * Create a report
+     * @description It is made of each week or month that is over, as an event `report.ready`. An account and mode has up to 20 reports. Nobody can have reports made of what they may not read: `analytics:read` and `links:read` are required as well.
+     *
+     *     Requires the scope `reports:write`.
+     */
+    post: operations["createReport"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/reports/{id}": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Get a report
+     * @description Requires the scope `reports:read`.
+     */
+    get: operations["getReport"];
+    put?: never;
+    post?: never;
+    /**
+     * Delete a report
+     * @description What it was made of is deleted as well; events remain.
+     *
+     *     Requires the scope `reports:write`.
+     */
+    delete: operations["deleteReport"];
+    options?: never;
+    head?: never;
+    /**
+     * Change a report
+     * @description Changes the fields that the body has: also to pause the report, and to continue. Nobody can have reports made of what they may not read: `analytics:read` and `links:read` are required as well.
+     *
+     *     Requires the scope `reports:write`.
+     */
+    patch: operations["updateReport"];
+    trace?: never;
+  };
+  "/v1/reports/{id}/runs": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List what a report was made of
+     * @description The 20 newest runs of a report. They are kept for 400 days.
+     *
+     *     Requires the scope `reports:read`.
+     */
+    get: operations["listReportRuns"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/reports/{id}/send": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Make a report now
+     * @description Makes a report of the last week or month that is over, also when it was made of it before. A free account can do so ten times an hour. Nobody can have reports made of what they may not read: `analytics:read` and `links:read` are required as well.
+     *
+     *     Requires the scope `reports:write`.
+     */
+    post: operations["sendReport"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/v1/shared/{token}": {
     parameters: {
       query?: never;
@@ -2784,7 +2886,7 @@ export interface components {
        */
       created_at: string;
       /**
-       * @description What it is about, under its kind: `link`, `domain`, `key`, `member`, `share`, `account`, `webhook` or `clicks`; of changes, also the fields in `changes` before and after.
+       * @description What it is about, under its kind: `link`, `domain`, `key`, `member`, `share`, `account`, `webhook`, `report` or `clicks`; of changes, also the fields in `changes` before and after.
        * @example {
        *       "link": {
        *         "id": "link_01k9z3v6x7e8w9r0t1y2n3h4m5"
@@ -4980,6 +5082,8 @@ export interface components {
         | "webhooks:read"
         | "webhooks:write"
         | "events:read"
+        | "reports:read"
+        | "reports:write"
       )[];
       /**
        * @description `live` or `test`; that of the calling key when left out. No key creates one of the other type.
@@ -5232,6 +5336,54 @@ export interface components {
        */
       until?: string | null;
     };
+    /** @description A report to create. */
+    NewReport: {
+      /**
+       * @description Who gets it by e-mail: confirmed addresses of members of the account.
+       * @example [
+       *       "ada@example.com"
+       *     ]
+       */
+      emails?: string[];
+      /**
+       * Format: int32
+       * @description The hour in `time_zone`, ten minutes after which the report is made. 8 when left out.
+       * @example 8
+       */
+      hour?: number;
+      /**
+       * @description The language of messages and mails. `en` when left out.
+       * @example en
+       * @enum {string}
+       */
+      language?: "en" | "de";
+      /**
+       * @description Only clicks of this link; null for all. Not together with `tag`.
+       * @example link_01k9z3v6x7e8w9r0t1y2n3h4m5
+       */
+      link_id?: string | null;
+      /**
+       * @description The report's name.
+       * @example Weekly numbers
+       */
+      name: string;
+      /**
+       * @description `weekly`, from Monday to Sunday, made on Mondays; `monthly`, made on the first of the month.
+       * @example weekly
+       * @enum {string}
+       */
+      period: "weekly" | "monthly";
+      /**
+       * @description Only clicks of links that have this tag when the report is made; null for all.
+       * @example spring
+       */
+      tag?: string | null;
+      /**
+       * @description The IANA time zone whose days and hours count. `UTC` when left out.
+       * @example Europe/Berlin
+       */
+      time_zone?: string;
+    };
     /** @description A share to create: of one link, or of all. */
     NewShare: {
       /**
@@ -5344,6 +5496,12 @@ export interface components {
         | "webhook.disabled"
         | "webhook.test"
       )[];
+      /**
+       * @description `standard` for events as JSON; `slack` or `discord` for messages that incoming webhooks of these chats accept. `standard` when it is created without.
+       * @example standard
+       * @enum {string}
+       */
+      format?: "standard" | "slack" | "discord";
       /**
        * @description Of events about links, only those about one of these; null for all links.
        * @example [
@@ -5601,6 +5759,224 @@ export interface components {
        * @example event_01k9z3v6x7e8w9r0t1y2n3h4m5
        */
       after: string;
+    };
+    /** @description Statistics that are sent regularly. */
+    Report: {
+      /**
+       * Format: date-time
+       * @description When it was created.
+       * @example 2026-03-02T09:15:00.000Z
+       */
+      created_at: string;
+      /**
+       * @description Who gets it by e-mail: confirmed addresses of members of the account.
+       * @example [
+       *       "ada@example.com"
+       *     ]
+       */
+      emails: string[];
+      /**
+       * Format: int64
+       * @description The hour in `time_zone`, ten minutes after which the report is made.
+       * @example 8
+       */
+      hour: number;
+      /**
+       * @description The report's id.
+       * @example rpt_01k9z3v6x7e8w9r0t1y2n3h4m5
+       */
+      id: string;
+      /**
+       * @description The language of messages and mails.
+       * @example en
+       * @enum {string}
+       */
+      language: "en" | "de";
+      /**
+       * @description Only clicks of this link; null for all. Not together with `tag`.
+       * @example link_01k9z3v6x7e8w9r0t1y2n3h4m5
+       */
+      link_id: string | null;
+      /**
+       * @description The report's name.
+       * @example Weekly numbers
+       */
+      name: string;
+      /**
+       * Format: date-time
+       * @description When it is made next; null while it is paused.
+       * @example 2026-03-02T09:15:00.000Z
+       */
+      next_run_at: string | null;
+      /**
+       * @description `weekly`, from Monday to Sunday, made on Mondays; `monthly`, made on the first of the month.
+       * @example weekly
+       * @enum {string}
+       */
+      period: "weekly" | "monthly";
+      /**
+       * @description `paused` by somebody, or because its link has been deleted.
+       * @example active
+       * @enum {string}
+       */
+      status: "active" | "paused";
+      /**
+       * @description Only clicks of links that have this tag when the report is made; null for all.
+       * @example spring
+       */
+      tag: string | null;
+      /**
+       * @description The IANA time zone whose days and hours count.
+       * @example Europe/Berlin
+       */
+      time_zone: string;
+      /**
+       * Format: date-time
+       * @description When it was last changed.
+       * @example 2026-03-02T09:15:00.000Z
+       */
+      updated_at: string;
+    };
+    /** @description The fields of a report to change. Omitted fields keep their value; null removes a value. */
+    ReportChange: {
+      /**
+       * @description Who gets it by e-mail: confirmed addresses of members of the account.
+       * @example [
+       *       "ada@example.com"
+       *     ]
+       */
+      emails?: string[];
+      /**
+       * Format: int32
+       * @description The hour in `time_zone`, ten minutes after which the report is made.
+       * @example 8
+       */
+      hour?: number;
+      /**
+       * @description The language of messages and mails.
+       * @example en
+       * @enum {string}
+       */
+      language?: "en" | "de";
+      /**
+       * @description Only clicks of this link; null for all. Not together with `tag`.
+       * @example link_01k9z3v6x7e8w9r0t1y2n3h4m5
+       */
+      link_id?: string | null;
+      /**
+       * @description The report's name.
+       * @example Weekly numbers
+       */
+      name?: string;
+      /**
+       * @description `weekly`, from Monday to Sunday, made on Mondays; `monthly`, made on the first of the month.
+       * @example weekly
+       * @enum {string}
+       */
+      period?: "weekly" | "monthly";
+      /**
+       * @description `paused` to make none for now.
+       * @example paused
+       * @enum {string}
+       */
+      status?: "active" | "paused";
+      /**
+       * @description Only clicks of links that have this tag when the report is made; null for all.
+       * @example spring
+       */
+      tag?: string | null;
+      /**
+       * @description The IANA time zone whose days and hours count.
+       * @example Europe/Berlin
+       */
+      time_zone?: string;
+    };
+    /** @description A page of reports. */
+    ReportList: {
+      /** @description The entries of this page, in order. */
+      data: components["schemas"]["Report"][];
+      /**
+       * @description Pass it as `starting_after` to continue; null at the end.
+       * @example MTc3MjQ0MjkwMDAwMC5saW5r
+       */
+      next_cursor: string | null;
+      /** @description Not with `starting_after`, which needs no total. */
+      pagination?: components["schemas"]["Pagination"];
+    };
+    /** @description A report of a period. */
+    ReportRun: {
+      /**
+       * Format: int64
+       * @description Clicks by people in the period.
+       * @example 312
+       */
+      clicks: number;
+      /**
+       * Format: date-time
+       * @description When it was created.
+       * @example 2026-03-02T09:15:00.000Z
+       */
+      created_at: string;
+      /**
+       * @description The id of the event `report.ready` that has what the report says.
+       * @example event_01k9z3v6x7e8w9r0t1y2n3h4m5
+       */
+      event_id: string;
+      /**
+       * Format: date
+       * @description The first day of the period.
+       * @example 2026-02-23
+       */
+      first_day: string;
+      /**
+       * Format: date
+       * @description The last day of the period.
+       * @example 2026-03-01
+       */
+      last_day: string;
+      /** @description The mails to its recipients, by what came of them. */
+      mails: {
+        /**
+         * Format: int64
+         * @description Refused for good, or for a day.
+         * @example 0
+         */
+        failed: number;
+        /**
+         * Format: int64
+         * @description Accepted by the mail server.
+         * @example 2
+         */
+        sent: number;
+        /**
+         * Format: int64
+         * @description Sent without a response: they may have arrived.
+         * @example 0
+         */
+        unknown: number;
+        /**
+         * Format: int64
+         * @description Not sent yet.
+         * @example 0
+         */
+        waiting: number;
+      };
+      /**
+       * @description Whether somebody has requested it; else it was made when it was due.
+       * @example false
+       */
+      requested: boolean;
+      /**
+       * Format: int64
+       * @description Their visitors.
+       * @example 187
+       */
+      visitors: number;
+    };
+    /** @description What a report has been made of. */
+    ReportRunList: {
+      /** @description Newest first: at most 20. */
+      data: components["schemas"]["ReportRun"][];
     };
     /** @description The DNS record that sends visitors to the service; ALIAS (or ANAME, a flattened CNAME) at the top of a domain. */
     RoutingRecord: {
@@ -6097,6 +6473,12 @@ export interface components {
        */
       failing_since: string | null;
       /**
+       * @description `standard` for events as JSON; `slack` or `discord` for messages that incoming webhooks of these chats accept.
+       * @example standard
+       * @enum {string}
+       */
+      format: "standard" | "slack" | "discord";
+      /**
        * @description The webhook's id.
        * @example wh_01k9z3v6x7e8w9r0t1y2n3h4m5
        */
@@ -6189,6 +6571,12 @@ export interface components {
         | "webhook.disabled"
         | "webhook.test"
       )[];
+      /**
+       * @description `standard` for events as JSON; `slack` or `discord` for messages that incoming webhooks of these chats accept. `standard` when it is created without.
+       * @example standard
+       * @enum {string}
+       */
+      format?: "standard" | "slack" | "discord";
       /**
        * @description Of events about links, only those about one of these; null for all links.
        * @example [
@@ -6348,6 +6736,12 @@ export interface components {
        * @example null
        */
       failing_since: string | null;
+      /**
+       * @description `standard` for events as JSON; `slack` or `discord` for messages that incoming webhooks of these chats accept.
+       * @example standard
+       * @enum {string}
+       */
+      format: "standard" | "slack" | "discord";
       /**
        * @description The webhook's id.
        * @example wh_01k9z3v6x7e8w9r0t1y2n3h4m5
@@ -7853,6 +8247,7 @@ export interface operations {
               | "share.created"
               | "share.updated"
               | "share.revoked"
+              | "report.ready"
               | "webhook.disabled"
               | "webhook.test"
             )
@@ -7881,6 +8276,7 @@ export interface operations {
               | "share.created"
               | "share.updated"
               | "share.revoked"
+              | "report.ready"
               | "webhook.disabled"
               | "webhook.test"
             )[];
@@ -8556,6 +8952,179 @@ export interface operations {
         };
         content: {
           "application/json": components["schemas"]["FullLink"];
+        };
+      };
+    };
+  };
+  listReports: {
+    parameters: {
+      query?: {
+        /** @description The maximum number of entries to return. */
+        limit?: number;
+        /** @description 1 when left out; not with `starting_after`. */
+        page?: number;
+        /** @description The `next_cursor` of the previous response; empty for the start of the list. The response then has no `pagination`. */
+        starting_after?: string;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["ReportList"];
+        };
+      };
+    };
+  };
+  createReport: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Makes the request safe to retry: for 24 hours, the same key with the same body returns the first response. */
+        "Idempotency-Key"?: string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["NewReport"];
+      };
+    };
+    responses: {
+      /** @description Created */
+      201: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Report"];
+        };
+      };
+    };
+  };
+  getReport: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description The report's id. */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Report"];
+        };
+      };
+    };
+  };
+  deleteReport: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description The report's id. */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Confirmation"];
+        };
+      };
+    };
+  };
+  updateReport: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description The report's id. */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["ReportChange"];
+      };
+    };
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Report"];
+        };
+      };
+    };
+  };
+  listReportRuns: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description The report's id. */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["ReportRunList"];
+        };
+      };
+    };
+  };
+  sendReport: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description The report's id. */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["ReportRun"];
         };
       };
     };

@@ -135,6 +135,20 @@ export type Webhook = components["schemas"]["Webhook"];
  */
 export type WebhookDelivery = components["schemas"]["WebhookDelivery"];
 /**
+ * Statistics that are made of each week or month.
+ *
+ * @example
+ * const isOff = ({ next_run_at }: Report) => next_run_at === null;
+ */
+export type Report = components["schemas"]["Report"];
+/**
+ * A report that was made of a period.
+ *
+ * @example
+ * const daysOf = ({ first_day, last_day }: ReportRun) => `${first_day} – ${last_day}`;
+ */
+export type ReportRun = components["schemas"]["ReportRun"];
+/**
  * An event of the ledger. Types are added: ignore those that you do not know.
  *
  * @example

@@ -2,6 +2,7 @@
 export { DomainsPage } from "./domains/page.tsx";
 export { ActivityPage } from "./activity/activity-page.tsx";
 export { InvitationPage } from "./invitation.tsx";
+export { ReportsPage } from "./reports/reports-page.tsx";
 export { BrandingPage } from "./settings/branding.tsx";
 export { KeysPage } from "./settings/keys.tsx";
 export { MembersPage } from "./settings/members.tsx";

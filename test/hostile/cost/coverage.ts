@@ -93,6 +93,12 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
     api/shares/service.ts SHARES_MAX
     api/views/service.ts VIEWS_MAX
     api/webhooks/service.ts WEBHOOKS_MAX
+    api/reports/service.ts REPORTS_MAX
+    api/reports/service.ts RUNS_LISTED
+    api/limits/requested-reports.ts REQUESTED_REPORTS
+    api/reports/mail/queue.ts SENDING_MAX
+    api/reports/due.ts DUE_MAX
+    api/reports/due.ts RUNNING_MAX
     api/events/waits.ts WAITS_PER_ACCOUNT
     api/events/waits.ts WAITS_MAX
     api/events/service.ts NUMBERINGS_MAX
@@ -271,6 +277,10 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
     shared/contracts/webhook-schemas.ts DESCRIPTION_LENGTH_MAX
     shared/contracts/webhook-schemas.ts HOST_LENGTH_MAX
     shared/contracts/webhook-schemas.ts ID_LENGTH_MAX
+    api/reports/model.ts ID_LENGTH_MAX
+    api/reports/model.ts RECIPIENTS_MAX
+    shared/contracts/report-schemas.ts NAME_LENGTH_MAX
+    api/reports/unsubscribe/routes.ts TOKEN_LENGTH_MAX
     api/analytics/period-parameters.ts TEXT_LENGTH_MAX
     api/shares/model.ts FORM_TEXT_LENGTH_MAX
     api/domains/host.ts HOST_LENGTH_MAX

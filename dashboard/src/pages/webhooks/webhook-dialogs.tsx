@@ -2,13 +2,18 @@
 import { useForm } from "react-hook-form";
 
 import type { Webhook } from "../../../../clients/typescript/src/index.ts";
-import { ALL_EVENTS, createWebhookBody } from "../../../../shared/contracts/webhook-schemas.ts";
+import {
+  ALL_EVENTS,
+  createWebhookBody,
+  WEBHOOK_FORMATS,
+  type WebhookFormat,
+} from "../../../../shared/contracts/webhook-schemas.ts";
 import { getClient } from "../../data/http.ts";
 import { useAccountContext } from "../../data/session.ts";
 import { strong } from "../../languages/tags.tsx";
 import { rich, t } from "../../languages/translate.ts";
 import { ConfirmDialog, Dialog, DialogForm } from "../../ui/dialog.tsx";
-import { TextField } from "../../ui/field.tsx";
+import { SelectField, TextField } from "../../ui/field.tsx";
 import { useApiMutation } from "../../ui/mutation.ts";
 import { Secret, SecretDialog } from "../../ui/secret-dialog.tsx";
 import { validateWith } from "../../ui/validation.ts";
@@ -16,7 +21,7 @@ import { validateWith } from "../../ui/validation.ts";
 type DialogProps = { webhook: Webhook; onClose: () => void };
 
 /** `events` is separated by spaces or commas; empty for all. */
-type Values = { url: string; events: string; description: string };
+type Values = { url: string; events: string; format: WebhookFormat; description: string };
 
 const readEvents = (text: string): string[] => {
   const types = text.split(/[\s,]+/).filter((type) => type !== "");
@@ -29,7 +34,7 @@ export function CreateDialog({ onClose }: { onClose: () => void }) {
   const { scope } = useAccountContext();
   const form = useForm<Values>({
     mode: "onChange",
-    defaultValues: { url: "", events: "", description: "" },
+    defaultValues: { url: "", events: "", format: "standard", description: "" },
   });
   const { errors } = form.formState;
   const create = useApiMutation(
@@ -37,6 +42,7 @@ export function CreateDialog({ onClose }: { onClose: () => void }) {
       getClient(scope).webhooks.create({
         url: values.url.trim(),
         events: eventsSchema.parse(readEvents(values.events)),
+        format: values.format,
         description: values.description === "" ? null : values.description,
       }),
     { invalidate: [["webhooks", scope]] },
@@ -68,6 +74,14 @@ export function CreateDialog({ onClose }: { onClose: () => void }) {
           {...form.register("events", {
             validate: (text) => validateWith(eventsSchema)(readEvents(text)),
           })}
+        />
+        <SelectField
+          label={t("webhooks.format")}
+          options={WEBHOOK_FORMATS.map((value) => ({
+            value,
+            label: t(`webhooks.formats.${value}`),
+          }))}
+          {...form.register("format")}
         />
         <TextField
           label={t("webhooks.description")}

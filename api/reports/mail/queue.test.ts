@@ -1,0 +1,250 @@
+/**
+ * Goal: a recipient gets a report once at most, and gets it unless the server refuses for good,
+ * whatever stops; who has left or unsubscribed gets nothing. Method: a real PostgreSQL and a real
+ * SMTP server on loopback.
+ */
+import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+
+import { newUuid, type Uuid } from "../../../shared/ids.ts";
+import { createLog } from "../../../shared/log.ts";
+import { eventually } from "../../../test/harness/eventually.ts";
+import { startPostgres, type TestPostgres } from "../../../test/harness/postgres.ts";
+import { REPORT_CONTENT } from "../../../test/harness/report-content.ts";
+import { headerOf, partOf, refusal, startSmtp } from "../../../test/harness/smtp.ts";
+import { createUnsubscribeTokens } from "../unsubscribe/token.ts";
+import { createUnsubscriber } from "../unsubscribe/unsubscriber.ts";
+import { addMails, type MailQueueDeps, readDelay, sendWaiting } from "./queue.ts";
+import { parseMailServer } from "./settings.ts";
+
+// Starting a real server takes long on a busy machine.
+setDefaultTimeout(180_000);
+
+const FROM = "reports@shorthop.example";
+
+const tokens = createUnsubscribeTokens("the secret of this test, with many characters");
+
+let postgres: TestPostgres;
+beforeAll(async () => {
+  postgres = await startPostgres();
+});
+afterAll(() => postgres[Symbol.asyncDispose]());
+
+let outcomes: string[];
+beforeEach(async () => {
+  outcomes = [];
+  await postgres.sql`delete from report_mails`;
+});
+
+function depsFor(url: string): MailQueueDeps {
+  const server = parseMailServer(url);
+  if (server === undefined) throw new Error("The URL is wrong.");
+  return {
+    sql: postgres.sql,
+    settings: { server, from: FROM, apiUrl: "https://api.example.com" },
+    tokens,
+    log: createLog("test", "silent"),
+    onOutcome: (outcome) => outcomes.push(outcome),
+  };
+}
+
+let people = 0;
+
+/** Adds a report with a run, and as many recipients with a mail each. */
+async function addRecipients(recipients: number) {
+  const { sql } = postgres;
+  const accountId = await postgres.addAccount();
+  const [reportId, runId] = [newUuid(), newUuid()];
+  await sql`
+    insert into reports (id, account_id, mode, name, period, hour, time_zone, language, due_at)
+    values (${reportId}, ${accountId}, 'live', 'n', 'weekly', 8, 'UTC', 'en', now())`;
+  await sql`
+    insert into report_runs (id, report_id, first_day, last_day, requested, content)
+    values (${runId}, ${reportId}, '2026-02-23', '2026-03-01', false, ${sql.json(REPORT_CONTENT)})`;
+  const users: { id: Uuid; email: string }[] = [];
+  for (let i = 0; i < recipients; i++) {
+    const email = `person-${++people}@example.com`;
+    const [user] = await sql<[{ id: Uuid; email: string }]>`
+      insert into users (email, name, email_verified) values (${email}, 'n', true) returning id, email`;
+    await sql`insert into members (account_id, user_id, role) values (${accountId}, ${user.id}, 'viewer')`;
+    await sql`insert into report_recipients (report_id, account_id, user_id) values (${reportId}, ${accountId}, ${user.id})`;
+    users.push(user);
+  }
+  await sql.begin((transaction) => addMails(transaction, { runId, reportId }));
+  return { accountId, reportId, users };
+}
+
+const statuses = async () =>
+  (
+    await postgres.sql<{ status: string }[]>`
+      select status from report_mails order by status`
+  ).map(({ status }) => status);
+
+const makeDue = () =>
+  postgres.sql`update report_mails set next_attempt_at = now() where status = 'waiting'`;
+
+const expireLeases = () =>
+  postgres.sql`update report_mails set leased_until = now() - interval '1 second'`;
+
+test("each recipient gets a mail with the report, and can unsubscribe by one click", async () => {
+  await using smtp = await startSmtp();
+  const { reportId, users } = await addRecipients(2);
+  await sendWaiting(depsFor(smtp.url), newUuid());
+  expect(smtp.received.map(({ to }) => to.join()).toSorted()).toEqual(
+    users.map(({ email }) => email),
+  );
+  expect(await statuses()).toEqual(["sent", "sent"]);
+  const [mail] = smtp.received;
+  if (mail === undefined) throw new Error("No mail.");
+  const header = (name: string) => headerOf(mail, name);
+  expect(mail.from).toBe(FROM);
+  expect(header("message-id")).toMatch(/^<[0-9a-f-]{36}@shorthop\.example>$/);
+  expect(header("list-unsubscribe-post")).toBe("List-Unsubscribe=One-Click");
+  expect(header("auto-submitted")).toBe("auto-generated");
+  const url = /^<https:\/\/api\.example\.com\/unsubscribe\/(?<token>[\w-]{64})>$/.exec(
+    header("list-unsubscribe") ?? "",
+  );
+  const token = url?.groups?.["token"] ?? "";
+  expect(tokens.read(token)).toEqual({
+    reportId,
+    userId: users.find(({ email }) => mail.to.includes(email))?.id ?? "",
+  });
+  for (const type of ["text/plain", "text/html"]) {
+    const text = partOf(mail, type);
+    for (const expected of ["Monday numbers", "1,312 (+4.1 %, 1,260 before)", "Spring sale", token])
+      expect([type, text]).toEqual([type, expect.stringContaining(expected)]);
+  }
+});
+
+test("many processes send each mail once", async () => {
+  await using smtp = await startSmtp();
+  const { users } = await addRecipients(12);
+  const deps = depsFor(smtp.url);
+  const sendAll = () => Promise.all(Array.from({ length: 4 }, () => sendWaiting(deps, newUuid())));
+  // Some may have to wait, on a machine that is too busy to connect in time.
+  while ((await statuses()).includes("waiting")) {
+    await makeDue();
+    await sendAll();
+  }
+  await sendAll();
+  expect(smtp.received.flatMap(({ to }) => to).toSorted()).toEqual(
+    users.map(({ email }) => email).toSorted(),
+  );
+});
+
+test("a mail that is refused for now is sent later, with the same id", async () => {
+  let refusals = 0;
+  await using smtp = await startSmtp({
+    onRecipient() {
+      if (refusals++ === 0) throw refusal(450);
+    },
+    onMessage() {
+      if (refusals++ === 2) throw refusal(451);
+    },
+  });
+  await addRecipients(1);
+  const deps = depsFor(smtp.url);
+  await sendWaiting(deps, newUuid());
+  expect([await statuses(), smtp.received.length]).toEqual([["waiting"], 0]);
+  // Not before its time.
+  expect(await sendWaiting(deps, newUuid())).toBe(0);
+  for (let i = 0; i < 2; i++) {
+    await makeDue();
+    await sendWaiting(deps, newUuid());
+  }
+  expect([await statuses(), outcomes]).toEqual([["sent"], ["later", "later", "sent"]]);
+  const ids = smtp.received.map((mail) => headerOf(mail, "message-id"));
+  expect([ids.length, new Set(ids).size]).toEqual([2, 1]);
+});
+
+test("a mail that is refused for good is not sent again, nor one that waits for longer than a day", async () => {
+  await using smtp = await startSmtp({
+    onRecipient() {
+      throw refusal(550);
+    },
+  });
+  await addRecipients(1);
+  await sendWaiting(depsFor(smtp.url), newUuid());
+  expect([await statuses(), outcomes]).toEqual([["failed"], ["refused"]]);
+  await addRecipients(1);
+  // Nothing listens there.
+  const deps = depsFor("smtp://127.0.0.1:1");
+  await sendWaiting(deps, newUuid());
+  expect(await statuses()).toEqual(["failed", "waiting"]);
+  expect(await readDelay(postgres.sql)).toBeGreaterThan(0);
+  await postgres.sql`update report_mails set created_at = now() - interval '24 hours'`;
+  await makeDue();
+  await sendWaiting(deps, newUuid());
+  expect(await statuses()).toEqual(["failed", "failed"]);
+});
+
+test("a mail whose response does not come is not sent again", async () => {
+  await using smtp = await startSmtp({
+    onMessage: () => {
+      smtp.disconnect();
+      return new Promise(() => undefined);
+    },
+  });
+  await addRecipients(1);
+  const deps = depsFor(smtp.url);
+  await sendWaiting(deps, newUuid());
+  expect([await statuses(), outcomes]).toEqual([["unknown"], ["unknown"]]);
+  await expireLeases();
+  expect(await sendWaiting(deps, newUuid())).toBe(0);
+  expect(smtp.received.length).toBe(1);
+});
+
+test("a mail whose sender ends is sent by another one, unless it had begun", async () => {
+  await using smtp = await startSmtp({ onMessage: () => new Promise(() => undefined) });
+  await addRecipients(1);
+  const deps = depsFor(smtp.url);
+  const stuck = sendWaiting(deps, newUuid());
+  await eventually(async () => expect(smtp.received.length).toBe(1), 10_000);
+  expect(await statuses()).toEqual(["sending"]);
+  // As it is when that process is gone.
+  await expireLeases();
+  expect(await sendWaiting(deps, newUuid())).toBe(0);
+  expect([await statuses(), smtp.received.length]).toEqual([["unknown"], 1]);
+  smtp.disconnect();
+  await stuck;
+
+  await using other = await startSmtp();
+  await addRecipients(1);
+  await postgres.sql`
+    update report_mails set leased_by = ${newUuid()}, leased_until = now() - interval '1 second'
+     where status = 'waiting'`;
+  await sendWaiting(depsFor(other.url), newUuid());
+  expect([await statuses(), other.received.length]).toEqual([["sent", "unknown"], 1]);
+});
+
+test("nobody gets a mail who has unsubscribed, left the account, or whose address is not confirmed", async () => {
+  await using smtp = await startSmtp();
+  const { accountId, reportId, users } = await addRecipients(4);
+  const [unsubscribed, left, unconfirmed, stays] = users;
+  if (!unsubscribed || !left || !unconfirmed || !stays) throw new Error("Users are missing.");
+  const unsubscriber = createUnsubscriber({ sql: postgres.sql, tokens });
+  const token = tokens.write({ reportId, userId: unsubscribed.id });
+  expect([await unsubscriber.unsubscribe(token), await unsubscriber.unsubscribe(token)]).toEqual([
+    true,
+    true,
+  ]);
+  await postgres.sql`delete from members where account_id = ${accountId} and user_id = ${left.id}`;
+  await postgres.sql`update users set email_verified = false where id = ${unconfirmed.id}`;
+  await sendWaiting(depsFor(smtp.url), newUuid());
+  expect(smtp.received.map(({ to }) => to)).toEqual([[stays.email]]);
+  expect(await statuses()).toEqual(["sent"]);
+});
+
+test("who unsubscribes while the mail is on its way to the server gets nothing of it", async () => {
+  await using smtp = await startSmtp({
+    async onRecipient() {
+      await postgres.sql`delete from report_recipients`;
+    },
+  });
+  await addRecipients(1);
+  const deps = depsFor(smtp.url);
+  await sendWaiting(deps, newUuid());
+  expect([smtp.received.length, outcomes]).toEqual([0, ["withdrawn"]]);
+  await expireLeases();
+  await sendWaiting(deps, newUuid());
+  expect(await statuses()).toEqual([]);
+});

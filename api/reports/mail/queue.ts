@@ -1,0 +1,114 @@
+/**
+ * Sends the mails with reports that wait in PostgreSQL. API processes share them by leases. A mail
+ * is recorded as being sent before the first byte of it is: after that, only a refusal of the
+ * server makes it wait again, so none is sent twice.
+ */
+import { DAY_SECONDS, HOUR_SECONDS } from "../../../shared/durations.ts";
+import { newUuid, type Uuid } from "../../../shared/ids.ts";
+import type { Log } from "../../../shared/log.ts";
+import { repeat } from "../../../shared/repeat.ts";
+import type { Sql, Transaction } from "../../postgres.ts";
+import type { UnsubscribeTokens } from "../unsubscribe/token.ts";
+import { composeMail } from "./compose.ts";
+import { type MailResult, sendMail } from "./send.ts";
+import type { MailSettings } from "./settings.ts";
+import {
+  abandonMails,
+  beginMail,
+  enqueueMails,
+  finishMail,
+  type LeasedMail,
+  leaseMails,
+  type MailState,
+  readMailDelay,
+  withdrawMails,
+} from "./sql.ts";
+
+/** Time between two looks for mails. */
+const LOOK_MS = 5_000;
+
+/** Longest time that a stop waits for mails that are being sent. */
+const STOP_MS = 3_000;
+
+/** Mails that one look sends, each on a connection of its own. */
+const SENDING_MAX = 5;
+
+/** Seconds after an attempt until the next one; the last repeats until the mail is a day old. */
+const DELAYS = [60, 300, 900, HOUR_SECONDS, 2 * HOUR_SECONDS];
+
+export type MailQueueDeps = {
+  sql: Sql;
+  settings: Pick<MailSettings, "server" | "from" | "apiUrl">;
+  tokens: UnsubscribeTokens;
+  log: Log;
+  /** Called with what came of each mail, for metrics. */
+  onOutcome: (outcome: MailResult["outcome"]) => void;
+};
+
+/**
+ * Sends mails in the background; the returned function stops it, and waits a little for those that
+ * are being sent, so that it is known what became of them.
+ */
+export function startMailQueue(deps: MailQueueDeps): () => Promise<void> {
+  const senderId = newUuid();
+  let sending: Promise<number> = Promise.resolve(0);
+  const { stop } = repeat(async () => {
+    sending = sendWaiting(deps, senderId).catch((error: unknown) => {
+      deps.log.warn({ error }, "mails_not_sent");
+      return 0;
+    });
+    return (await sending) === SENDING_MAX ? 0 : LOOK_MS;
+  });
+  return async () => {
+    stop();
+    await Promise.race([sending, Bun.sleep(STOP_MS)]);
+  };
+}
+
+/** Adds a mail of a run to each recipient of its report; returns how many. */
+export const addMails = (
+  transaction: Transaction,
+  run: { runId: Uuid; reportId: Uuid },
+): Promise<number> => enqueueMails(transaction, run);
+
+/** How many seconds the oldest mail that is not sent has waited; 0 without any. */
+export const readDelay = (sql: Sql): Promise<number> => readMailDelay(sql);
+
+/** Sends mails that are due, some at most; returns how many were attempted. */
+export async function sendWaiting(deps: MailQueueDeps, senderId: Uuid): Promise<number> {
+  const { sql } = deps;
+  const abandoned = await abandonMails(sql);
+  for (let i = 0; i < abandoned; i++) deps.onOutcome("unknown");
+  await withdrawMails(sql);
+  const leased = await leaseMails(sql, senderId, SENDING_MAX);
+  await Promise.all(leased.map((mail) => attempt(deps, senderId, mail)));
+  return leased.length;
+}
+
+async function attempt(deps: MailQueueDeps, senderId: Uuid, mail: LeasedMail): Promise<void> {
+  const { sql, settings, tokens, log, onOutcome } = deps;
+  const { id, report_id: reportId, user_id: userId, address: to, content, made_at } = mail;
+  const { server, from, apiUrl } = settings;
+  const unsubscribeUrl = `${apiUrl}/unsubscribe/${tokens.write({ reportId, userId })}`;
+  const message = await composeMail({ id, from, to, content, made_at, unsubscribeUrl });
+  const begin = () => beginMail(sql, senderId, id);
+  const result = await sendMail(server, { from, to, message }, begin);
+  onOutcome(result.outcome);
+  if (result.outcome === "sent") return await finishMail(sql, senderId, id, { status: "sent" });
+  // The server's words can contain the address, which no log has.
+  log.warn({ mail_id: id, outcome: result.outcome }, "mail_not_sent");
+  // What was withdrawn was not begun: its lease ends by itself, and the next look deletes it.
+  if (!("error" in result)) return;
+  await finishMail(sql, senderId, id, stateAfter(mail, result));
+}
+
+function stateAfter(
+  { attempts, age_seconds }: LeasedMail,
+  result: Extract<MailResult, { error: string }>,
+): MailState {
+  const { outcome, error } = result;
+  if (outcome === "unknown") return { status: "unknown", error };
+  const delaySeconds = DELAYS[Math.min(attempts, DELAYS.length) - 1] ?? DAY_SECONDS;
+  const isOver = outcome === "refused" || age_seconds + delaySeconds > DAY_SECONDS;
+  return isOver ? { status: "failed", error } : { status: "waiting", error, delaySeconds };
+}

@@ -1,0 +1,75 @@
+/** The server that sends mails, by configuration. */
+import { email } from "../../../shared/contracts/users.ts";
+
+const SCHEMES = { "smtp:": { secure: false, port: 587 }, "smtps:": { secure: true, port: 465 } };
+
+const PORT_MAX = 65_535;
+
+export type MailServer = {
+  host: string;
+  port: number;
+  /** Whether TLS begins with the connection; else by STARTTLS, if the server offers it. */
+  secure: boolean;
+  /** Whether nothing is sent without TLS. */
+  requireTLS: boolean;
+  auth: { user: string; pass: string } | undefined;
+};
+
+/** What sends mails, and where people unsubscribe. */
+export type MailSettings = {
+  server: MailServer;
+  /** The address of the sender. */
+  from: string;
+  /** The origin of the API, without a trailing slash, where recipients unsubscribe. */
+  apiUrl: string;
+  /** The secret that signs the addresses at which they do. */
+  ownSecret: string;
+};
+
+type Variables = Partial<Record<"SMTP_URL" | "SMTP_FROM" | "API_URL" | "DASHBOARD_SECRET", string>>;
+
+/** Returns how mails are sent; undefined if they are not. */
+export function readMailSettings(variables: {
+  [Name in keyof Variables]: Variables[Name] | undefined;
+}): MailSettings | undefined {
+  const { SMTP_URL, SMTP_FROM: from, API_URL, DASHBOARD_SECRET: ownSecret } = variables;
+  const server = SMTP_URL === undefined ? undefined : parseMailServer(SMTP_URL);
+  if (!server || from === undefined || API_URL === undefined || ownSecret === undefined)
+    return undefined;
+  return { server, from, apiUrl: new URL(API_URL).origin, ownSecret };
+}
+
+const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/;
+
+/**
+ * Reads `smtp://user:password@host:port`, or `smtps:` for TLS from the start; undefined if it is
+ * neither. A password is sent without TLS only to this machine.
+ */
+export function parseMailServer(text: string): MailServer | undefined {
+  const url = URL.parse(text);
+  if (url === null || (url.protocol !== "smtp:" && url.protocol !== "smtps:")) return undefined;
+  const host = url.hostname.replace(/^\[|\]$/g, "");
+  if (host === "" || !["", "/"].includes(url.pathname) || url.search !== "") return undefined;
+  const { secure, port } = SCHEMES[url.protocol];
+  if (Number(url.port) > PORT_MAX) return undefined;
+  const credentials = decode(url);
+  if (credentials === "invalid") return undefined;
+  return {
+    host,
+    port: url.port === "" ? port : Number(url.port),
+    secure,
+    requireTLS: credentials !== undefined && !LOOPBACK.test(host),
+    auth: credentials,
+  };
+}
+
+function decode({ username, password }: URL): MailServer["auth"] | "invalid" {
+  if (username === "" && password === "") return undefined;
+  try {
+    return { user: decodeURIComponent(username), pass: decodeURIComponent(password) };
+  } catch {
+    return "invalid";
+  }
+}
+
+export const isMailAddress = (text: string): boolean => email.safeParse(text).success;

@@ -1,0 +1,116 @@
+/** SQL statements on the queue of mails with reports. */
+import type { Uuid } from "../../../shared/ids.ts";
+import type { ReportContent } from "../../../shared/reports/content.ts";
+import type { Sql, Transaction } from "../../postgres.ts";
+
+/** How long a sender has a mail to itself: longer than an attempt takes. */
+const LEASE_SECONDS = 120;
+
+/** A mail that a sender has leased. */
+export type LeasedMail = {
+  id: Uuid;
+  report_id: Uuid;
+  user_id: Uuid;
+  address: string;
+  content: ReportContent;
+  made_at: Date;
+  attempts: number;
+  /** How long it has waited since it was made. */
+  age_seconds: number;
+};
+
+/** Puts a mail of a run to each recipient of its report into the queue; returns how many. */
+export async function enqueueMails(
+  transaction: Transaction,
+  { runId, reportId }: { runId: Uuid; reportId: Uuid },
+): Promise<number> {
+  const { count } = await transaction`
+    insert into report_mails (id, run_id, report_id, user_id)
+    select gen_random_uuid(), ${runId}, report_id, user_id from report_recipients where report_id = ${reportId}`;
+  return count;
+}
+
+/**
+ * Whether the user of a mail may have it: a recipient still, with an address that is confirmed.
+ */
+const mayReceive = (sql: Sql) => sql`
+  exists (select from report_recipients recipient join users on users.id = recipient.user_id
+           where recipient.report_id = mail.report_id and recipient.user_id = mail.user_id
+             and users.email_verified)`;
+
+/** Deletes mails that wait for somebody who no longer gets the report. */
+export async function withdrawMails(sql: Sql): Promise<void> {
+  await sql`
+    delete from report_mails mail
+     where status = 'waiting' and leased_until < clock_timestamp() and not ${mayReceive(sql)}`;
+}
+
+/**
+ * Mails whose sender ended after it had begun to send: nobody knows whether they arrived, so they
+ * are not sent again. Returns how many.
+ */
+export async function abandonMails(sql: Sql): Promise<number> {
+  const { count } = await sql`
+    update report_mails set status = 'unknown', error = 'The process ended while it was sending.'
+     where status = 'sending' and leased_until < clock_timestamp()`;
+  return count;
+}
+
+/** Leases mails that are due, those first that have waited longest. */
+export const leaseMails = (sql: Sql, senderId: Uuid, limit: number): Promise<LeasedMail[]> =>
+  sql<LeasedMail[]>`
+    with free as (
+      select id from report_mails
+       where status = 'waiting' and next_attempt_at <= clock_timestamp() and leased_until < clock_timestamp()
+       order by next_attempt_at limit ${limit}
+       for update skip locked)
+    update report_mails mail
+       set leased_by = ${senderId}, leased_until = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS}),
+           attempts = mail.attempts + 1
+      from free, report_runs run, users
+     where mail.id = free.id and run.id = mail.run_id and users.id = mail.user_id
+    returning mail.id, mail.report_id, mail.user_id, coalesce(users.address, users.email) as address, run.content,
+              run.created_at as made_at, mail.attempts,
+              extract(epoch from clock_timestamp() - mail.created_at)::float8 as age_seconds`;
+
+/**
+ * Records that a mail is being sent, from which on it is never sent again unless the server refuses
+ * it. Returns false when the lease is over, or its recipient no longer gets the report.
+ */
+export async function beginMail(sql: Sql, senderId: Uuid, id: Uuid): Promise<boolean> {
+  const rows = await sql`
+    update report_mails mail set status = 'sending'
+     where id = ${id} and leased_by = ${senderId} and status = 'waiting' and leased_until > clock_timestamp()
+       and ${mayReceive(sql)}
+    returning id`;
+  return rows.length === 1;
+}
+
+export type MailState =
+  | { status: "sent" }
+  | { status: "failed" | "unknown"; error: string }
+  | { status: "waiting"; error: string; delaySeconds: number };
+
+/** Writes what came of an attempt, and gives the mail back. */
+export async function finishMail(
+  sql: Sql,
+  senderId: Uuid,
+  id: Uuid,
+  state: MailState,
+): Promise<void> {
+  const delaySeconds = "delaySeconds" in state ? state.delaySeconds : 0;
+  await sql`
+    update report_mails
+       set status = ${state.status}, error = ${"error" in state ? state.error : null},
+           next_attempt_at = clock_timestamp() + make_interval(secs => ${delaySeconds}),
+           leased_by = null, leased_until = clock_timestamp()
+     where id = ${id} and leased_by = ${senderId}`;
+}
+
+/** How many seconds the oldest mail that is not sent has waited; 0 without any. */
+export async function readMailDelay(sql: Sql): Promise<number> {
+  const [row] = await sql<[{ seconds: number }]>`
+    select coalesce(extract(epoch from clock_timestamp() - min(created_at)), 0)::float8 as seconds
+      from report_mails where status in ('waiting', 'sending')`;
+  return row.seconds;
+}

@@ -1,0 +1,241 @@
+/** Schemas of reports, and the rows they come from. */
+import * as z from "zod";
+
+import {
+  CREATED_AT,
+  EVENT_ID,
+  LINK_ID,
+  REPORT_ID,
+  TIME_ZONE,
+} from "../../shared/contracts/examples.ts";
+import type { Mode } from "../../shared/contracts/link-record.ts";
+import { tag } from "../../shared/contracts/link-schemas.ts";
+import {
+  DEFAULT_HOUR,
+  REPORT_LANGUAGES,
+  REPORT_PERIODS,
+  reportHour,
+  type ReportLanguage,
+  reportName,
+} from "../../shared/contracts/report-schemas.ts";
+import { email } from "../../shared/contracts/users.ts";
+import { encodeId, type Uuid } from "../../shared/ids.ts";
+import type { ReportContent } from "../../shared/reports/content.ts";
+import { timezoneField } from "../analytics/period-parameters.ts";
+import { createdAt, idParameter, updatedAt } from "../http/common-schemas.ts";
+import { listOf } from "../http/pagination.ts";
+import type { Schedule } from "./schedule.ts";
+
+/** The longest id of a link is shorter. */
+const ID_LENGTH_MAX = 40;
+
+export const reportParams = z.object({ id: idParameter("rpt", "The report's id.", REPORT_ID) });
+
+/** Most recipients of a report. */
+const RECIPIENTS_MAX = 20;
+
+const META = {
+  name: { description: "The report's name.", examples: ["Weekly numbers"] },
+  tag: {
+    description: "Only clicks of links that have this tag when the report is made; null for all.",
+    examples: ["spring"],
+  },
+  link_id: {
+    description: "Only clicks of this link; null for all. Not together with `tag`.",
+    examples: [LINK_ID],
+  },
+  period: {
+    description:
+      "`weekly`, from Monday to Sunday, made on Mondays; `monthly`, made on the first of the month.",
+    examples: ["weekly"],
+  },
+  hour: {
+    description: "The hour in `time_zone`, ten minutes after which the report is made.",
+    examples: [8],
+  },
+  time_zone: {
+    description: "The IANA time zone whose days and hours count.",
+    examples: [TIME_ZONE],
+  },
+  language: { description: "The language of messages and mails.", examples: ["en"] },
+  emails: {
+    description: "Who gets it by e-mail: confirmed addresses of members of the account.",
+    examples: [["ada@example.com"]],
+  },
+};
+
+const fields = {
+  name: reportName.meta(META.name),
+  tag: tag.nullish().meta(META.tag),
+  link_id: z.string().max(ID_LENGTH_MAX).nullish().meta(META.link_id),
+  period: z.enum(REPORT_PERIODS).meta(META.period),
+  hour: reportHour.optional().meta({
+    ...META.hour,
+    description: `${META.hour.description} ${DEFAULT_HOUR} when left out.`,
+  }),
+  time_zone: timezoneField.meta({
+    ...META.time_zone,
+    description: `${META.time_zone.description} \`UTC\` when left out.`,
+  }),
+  language: z
+    .enum(REPORT_LANGUAGES)
+    .optional()
+    .meta({ ...META.language, description: `${META.language.description} \`en\` when left out.` }),
+  emails: z.array(email).max(RECIPIENTS_MAX).optional().meta(META.emails),
+};
+
+export const createReportBody = z
+  .strictObject(fields)
+  .meta({ id: "NewReport", description: "A report to create." });
+
+export type CreateReportBody = z.output<typeof createReportBody>;
+
+export const updateReportBody = z
+  .strictObject({
+    name: fields.name.optional(),
+    tag: fields.tag,
+    link_id: fields.link_id,
+    period: fields.period.optional(),
+    hour: reportHour.optional().meta(META.hour),
+    time_zone: timezoneField.meta(META.time_zone),
+    language: z.enum(REPORT_LANGUAGES).optional().meta(META.language),
+    emails: fields.emails,
+    status: z
+      .enum(["active", "paused"])
+      .optional()
+      .meta({ description: "`paused` to make none for now.", examples: ["paused"] }),
+  })
+  .meta({
+    id: "ReportChange",
+    description:
+      "The fields of a report to change. Omitted fields keep their value; null removes a value.",
+  });
+
+export type UpdateReportBody = z.output<typeof updateReportBody>;
+
+export const reportResponse = z
+  .object({
+    id: z.string().meta({ description: "The report's id.", examples: [REPORT_ID] }),
+    name: z.string().meta(META.name),
+    tag: z.string().nullable().meta(META.tag),
+    link_id: z.string().nullable().meta(META.link_id),
+    period: z.enum(REPORT_PERIODS).meta(META.period),
+    hour: z.int().meta(META.hour),
+    time_zone: z.string().meta(META.time_zone),
+    language: z.enum(REPORT_LANGUAGES).meta(META.language),
+    emails: z.array(z.string()).meta(META.emails),
+    status: z.enum(["active", "paused"]).meta({
+      description: "`paused` by somebody, or because its link has been deleted.",
+      examples: ["active"],
+    }),
+    next_run_at: z.iso
+      .datetime()
+      .nullable()
+      .meta({
+        description: "When it is made next; null while it is paused.",
+        examples: [CREATED_AT],
+      }),
+    created_at: createdAt,
+    updated_at: updatedAt,
+  })
+  .meta({ id: "Report", description: "Statistics that are sent regularly." });
+
+export const reportListResponse = listOf(reportResponse).meta({
+  id: "ReportList",
+  description: "A page of reports.",
+});
+
+const day = (description: string, example: string) =>
+  z.iso.date().meta({ description, examples: [example] });
+
+const count = (description: string, example: number) =>
+  z.int().meta({ description, examples: [example] });
+
+export const runResponse = z
+  .object({
+    event_id: z.string().meta({
+      description: "The id of the event `report.ready` that has what the report says.",
+      examples: [EVENT_ID],
+    }),
+    first_day: day("The first day of the period.", "2026-02-23"),
+    last_day: day("The last day of the period.", "2026-03-01"),
+    requested: z.boolean().meta({
+      description: "Whether somebody has requested it; else it was made when it was due.",
+      examples: [false],
+    }),
+    clicks: count("Clicks by people in the period.", 312),
+    visitors: count("Their visitors.", 187),
+    mails: z
+      .object({
+        waiting: count("Not sent yet.", 0),
+        sent: count("Accepted by the mail server.", 2),
+        failed: count("Refused for good, or for a day.", 0),
+        unknown: count("Sent without a response: they may have arrived.", 0),
+      })
+      .meta({ description: "The mails to its recipients, by what came of them." }),
+    created_at: createdAt,
+  })
+  .meta({ id: "ReportRun", description: "A report of a period." });
+
+export const runListResponse = z
+  .object({ data: z.array(runResponse).meta({ description: "Newest first: at most 20." }) })
+  .meta({ id: "ReportRunList", description: "What a report has been made of." });
+
+/** The fields of a report that its owner decides. */
+export type ReportFields = Schedule & {
+  name: string;
+  tag: string | null;
+  link_id: Uuid | null;
+  language: ReportLanguage;
+};
+
+/** A report as PostgreSQL stores it. */
+export type ReportRow = ReportFields & {
+  id: Uuid;
+  account_id: Uuid;
+  mode: Mode;
+  /** The addresses of its recipients, in their order. */
+  emails: string[];
+  status: "active" | "paused";
+  due_at: Date;
+  created_at: Date;
+  updated_at: Date;
+};
+
+export const toReportResponse = (row: ReportRow): z.output<typeof reportResponse> => ({
+  id: encodeId("rpt", row.id),
+  name: row.name,
+  tag: row.tag,
+  link_id: row.link_id === null ? null : encodeId("link", row.link_id),
+  period: row.period,
+  hour: row.hour,
+  time_zone: row.time_zone,
+  language: row.language,
+  emails: row.emails,
+  status: row.status,
+  next_run_at: row.status === "active" ? row.due_at.toISOString() : null,
+  created_at: row.created_at.toISOString(),
+  updated_at: row.updated_at.toISOString(),
+});
+
+/** A run as PostgreSQL stores it; days as text. */
+export type RunRow = {
+  id: Uuid;
+  first_day: string;
+  last_day: string;
+  requested: boolean;
+  content: ReportContent;
+  mails: { waiting: number; sent: number; failed: number; unknown: number };
+  created_at: Date;
+};
+
+export const toRunResponse = ({ id, content, created_at, ...row }: RunRow) => ({
+  event_id: encodeId("event", id),
+  first_day: row.first_day,
+  last_day: row.last_day,
+  requested: row.requested,
+  clicks: content.clicks.total,
+  visitors: content.visitors.total,
+  mails: row.mails,
+  created_at: created_at.toISOString(),
+});

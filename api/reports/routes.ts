@@ -1,0 +1,157 @@
+/** Routes of `/v1/reports`. */
+import { Elysia } from "elysia";
+
+import { decodeId } from "../../shared/ids.ts";
+import type { AuthPlugin } from "../auth/plugin.ts";
+import { successResponse } from "../http/common-schemas.ts";
+import { listQuery, listResponse, readListRequest } from "../http/pagination.ts";
+import { principalOf } from "../http/request-context.ts";
+import type { Idempotent } from "../idempotency/idempotent.ts";
+import {
+  createReportBody,
+  reportListResponse,
+  reportParams,
+  reportResponse,
+  runListResponse,
+  runResponse,
+  toReportResponse,
+  toRunResponse,
+  updateReportBody,
+} from "./model.ts";
+import type { ReportService } from "./service.ts";
+
+type ReportRoutesDeps = { auth: AuthPlugin; idempotent: Idempotent; reports: ReportService };
+
+/** Names the list in its cursors. */
+const LIST = "reports";
+
+/** The requirement that the service checks, besides the route's scope. */
+const NEEDS_READER =
+  "Nobody can have reports made of what they may not read: `analytics:read` and `links:read` are required as well.";
+
+const READ_ACCESS = { scope: "reports:read", limit: null, cost: 1 } as const;
+
+const WRITE_ACCESS = { scope: "reports:write", limit: null, cost: 1 } as const;
+
+export const reportRoutes = ({ auth, idempotent, reports }: ReportRoutesDeps) =>
+  new Elysia({ name: "reports", prefix: "/v1/reports", tags: ["Reports"] })
+    .use(auth)
+    .post(
+      "",
+      async ({ call, request, body, set }) => {
+        const principal = principalOf(call);
+        const create = async (id: string) => {
+          const report = toReportResponse(await reports.create(principal, id, body));
+          return {
+            status: 201 as const,
+            headers: { location: `/v1/reports/${report.id}` },
+            body: report,
+          };
+        };
+        return await idempotent({ principal, request, body, set }, create);
+      },
+      {
+        access: WRITE_ACCESS,
+        jsonBody: "required",
+        idempotent: true,
+        errors: ["quota_exceeded"],
+        body: createReportBody,
+        response: { 201: reportResponse },
+        detail: {
+          operationId: "createReport",
+          summary: "Create a report",
+          description: `It is made of each week or month that is over, as an event \`report.ready\`. An account and mode has up to 20 reports. ${NEEDS_READER}`,
+        },
+      },
+    )
+    .get(
+      "",
+      async ({ call, query }) => {
+        const listRequest = readListRequest(query, LIST);
+        const part = await reports.list(principalOf(call), listRequest);
+        return listResponse(listRequest, part, LIST, toReportResponse);
+      },
+      {
+        access: READ_ACCESS,
+        query: listQuery,
+        response: { 200: reportListResponse },
+        detail: { operationId: "listReports", summary: "List reports" },
+      },
+    )
+    .get(
+      "/:id",
+      async ({ call, params }) =>
+        toReportResponse(await reports.get(principalOf(call), decodeId("rpt", params.id))),
+      {
+        access: READ_ACCESS,
+        params: reportParams,
+        response: { 200: reportResponse },
+        detail: { operationId: "getReport", summary: "Get a report" },
+      },
+    )
+    .patch(
+      "/:id",
+      async ({ call, params, body }) =>
+        toReportResponse(await reports.update(principalOf(call), decodeId("rpt", params.id), body)),
+      {
+        access: WRITE_ACCESS,
+        jsonBody: "required",
+        params: reportParams,
+        body: updateReportBody,
+        response: { 200: reportResponse },
+        detail: {
+          operationId: "updateReport",
+          summary: "Change a report",
+          description: `Changes the fields that the body has: also to pause the report, and to continue. ${NEEDS_READER}`,
+        },
+      },
+    )
+    .delete(
+      "/:id",
+      async ({ call, params }) => {
+        await reports.remove(principalOf(call), decodeId("rpt", params.id));
+        return { success: true, message: "The report has been deleted." };
+      },
+      {
+        access: WRITE_ACCESS,
+        params: reportParams,
+        response: { 200: successResponse },
+        detail: {
+          operationId: "deleteReport",
+          summary: "Delete a report",
+          description: "What it was made of is deleted as well; events remain.",
+        },
+      },
+    )
+    .post(
+      "/:id/send",
+      async ({ call, params }) =>
+        toRunResponse(await reports.send(principalOf(call), decodeId("rpt", params.id))),
+      {
+        access: { ...WRITE_ACCESS, expensive: true },
+        params: reportParams,
+        response: { 200: runResponse },
+        detail: {
+          operationId: "sendReport",
+          summary: "Make a report now",
+          description: `Makes a report of the last week or month that is over, also when it was made of it before. A free account can do so ten times an hour. ${NEEDS_READER}`,
+        },
+      },
+    )
+    .get(
+      "/:id/runs",
+      async ({ call, params }) => {
+        const runs = await reports.listRuns(principalOf(call), decodeId("rpt", params.id));
+        return { data: runs.map(toRunResponse) };
+      },
+      {
+        access: READ_ACCESS,
+        params: reportParams,
+        response: { 200: runListResponse },
+        detail: {
+          operationId: "listReportRuns",
+          summary: "List what a report was made of",
+          description: "The 20 newest runs of a report. They are kept for 400 days.",
+        },
+      },
+    );

@@ -1,0 +1,212 @@
+/** Reports: creating and changing them, and making one on request. */
+import type { Uuid } from "../../shared/ids.ts";
+import { decodeId } from "../../shared/ids.ts";
+import { parseZone } from "../analytics/period.ts";
+import { ApiError, invalidField, notFound } from "../http/errors.ts";
+import { type ListPart, type ListRequest, readPart } from "../http/pagination.ts";
+import type { AccountScope, Principal } from "../http/principal.ts";
+import type { WorkBudget } from "../limits/work-budget.ts";
+import type { LinkService } from "../links/service.ts";
+import type { Sql } from "../postgres.ts";
+import type {
+  CreateReportBody,
+  ReportFields,
+  ReportRow,
+  RunRow,
+  UpdateReportBody,
+} from "./model.ts";
+import { findMembersByAddress, replaceRecipients } from "./recipients-sql.ts";
+import { listRuns } from "./runs-sql.ts";
+import { type RunDeps, runRequested } from "./runs.ts";
+import { nextDue } from "./schedule.ts";
+import {
+  countReports,
+  deleteReport,
+  findReport,
+  insertReport,
+  listReports,
+  lockAndCountReports,
+  lockReport,
+  updateReport,
+} from "./sql.ts";
+
+/** Most reports of an account and mode. */
+const REPORTS_MAX = 20;
+
+/** Runs that are listed of a report. */
+const RUNS_LISTED = 20;
+
+export type ReportService = ReturnType<typeof createReportService>;
+
+type ReportServiceDeps = Omit<RunDeps, "links"> & {
+  links: Pick<LinkService, "get" | "getNames">;
+  /** How many reports accounts may request. */
+  requestedReports: WorkBudget;
+};
+
+/** The caller. Nobody can have reports made of what they may not read. */
+type Caller = Pick<Principal, "accountId" | "mode" | "scopes">;
+
+const DEFAULTS = { tag: null, link_id: null, hour: 8, time_zone: "UTC", language: "en" } as const;
+
+export const createReportService = (deps: ReportServiceDeps) => ({
+  ...createChanges(deps),
+
+  get: (owner: AccountScope, id: Uuid | undefined): Promise<ReportRow> => get(deps, owner, id),
+
+  /** Lists the owner's reports, newest first. */
+  list: (owner: AccountScope, request: ListRequest): Promise<ListPart<ReportRow>> =>
+    readPart(
+      request,
+      (limit, start) => listReports(deps.sql, owner, limit, start),
+      () => countReports(deps.sql, owner),
+    ),
+
+  /** Lists the newest runs of a report; throws `not_found`. */
+  async listRuns(owner: AccountScope, id: Uuid | undefined): Promise<RunRow[]> {
+    const report = await get(deps, owner, id);
+    return await listRuns(deps.sql, report.id, RUNS_LISTED);
+  },
+
+  /**
+   * Makes a report of the last period that is over, also of one of which it was made. Throws
+   * `not_found`, `forbidden` and `rate_limited`.
+   */
+  async send(owner: Principal, id: Uuid | undefined): Promise<RunRow> {
+    const report = await get(deps, owner, id);
+    requireReader(owner);
+    deps.requestedReports.require(owner);
+    deps.requestedReports.spend(owner, 1);
+    return await runRequested(deps, report, owner.actor);
+  },
+});
+
+const createChanges = ({ sql, links, sendsMails }: ReportServiceDeps) => ({
+  /**
+   * Creates a report. Throws `forbidden` to a caller who may not read what it is about, `not_found`
+   * for a link that the owner does not have, `invalid_request`, `quota_exceeded`, and `unavailable`
+   * for recipients where no mails are sent.
+   */
+  async create(owner: Caller, id: Uuid, body: CreateReportBody): Promise<ReportRow> {
+    requireReader(owner);
+    const change = await readFields(links, owner, body);
+    const report = { ...DEFAULTS, ...change, name: body.name, period: body.period };
+    requireOneSubject(report);
+    const dueAt = new Date(nextDue(report, Date.now()));
+    const recipients = await findRecipients(sql, owner, body.emails ?? [], sendsMails);
+    return await sql.begin(async (transaction) => {
+      if ((await lockAndCountReports(transaction, owner)) >= REPORTS_MAX) throw tooMany();
+      const { account_id } = await insertReport(transaction, owner, { ...report, id, dueAt });
+      await replaceRecipients(transaction, { id, account_id }, recipients);
+      return requireReport(await findReport(transaction, owner, id));
+    });
+  },
+
+  /** Changes the fields in the body; throws as `create`, and `not_found`. */
+  async update(
+    owner: Caller,
+    id: Uuid | undefined,
+    { status, emails, ...body }: UpdateReportBody,
+  ): Promise<ReportRow> {
+    requireReader(owner);
+    const change = await readFields(links, owner, body);
+    const recipients =
+      emails === undefined ? undefined : await findRecipients(sql, owner, emails, sendsMails);
+    return await sql.begin(async (transaction) => {
+      const old = requireReport(
+        id === undefined ? undefined : await lockReport(transaction, owner, id),
+      );
+      const { name, tag, link_id, period, hour, time_zone, language } = { ...old, ...change };
+      const fields = { name, tag, link_id, period, hour, time_zone, language };
+      requireOneSubject(fields);
+      const next = { ...fields, status: status ?? old.status };
+      await updateReport(transaction, old.id, { ...next, due_at: dueAfter(old, next) });
+      if (recipients !== undefined) await replaceRecipients(transaction, old, recipients);
+      return requireReport(await findReport(transaction, owner, old.id));
+    });
+  },
+
+  /** Deletes a report with its runs; throws `not_found`. */
+  async remove(owner: AccountScope, id: Uuid | undefined): Promise<void> {
+    if (id === undefined || !(await deleteReport(sql, owner, id))) throw notFound("report");
+  },
+});
+
+/** When a changed report is due: one that is due already stays so. */
+function dueAfter(old: ReportRow, next: Pick<ReportRow, "status"> & ReportFields): Date {
+  const now = Date.now();
+  const isWaiting = old.status === "active" && old.due_at.getTime() <= now;
+  return isWaiting ? old.due_at : new Date(nextDue(next, now));
+}
+
+async function get(
+  { sql }: Pick<ReportServiceDeps, "sql">,
+  owner: AccountScope,
+  id: Uuid | undefined,
+): Promise<ReportRow> {
+  return requireReport(id === undefined ? undefined : await findReport(sql, owner, id));
+}
+
+function requireReport(row: ReportRow | undefined): ReportRow {
+  if (row === undefined) throw notFound("report");
+  return row;
+}
+
+function requireReader({ scopes }: Pick<Principal, "scopes">): void {
+  if (scopes.includes("analytics:read") && scopes.includes("links:read")) return;
+  throw new ApiError(
+    "forbidden",
+    'Reports contain statistics and links: the scopes "analytics:read" and "links:read" are required as well.',
+  );
+}
+
+/** Converts the fields of a request. Throws `invalid_request`, and `not_found` for a link. */
+async function readFields(
+  links: Pick<LinkService, "get">,
+  owner: AccountScope,
+  { link_id, time_zone, ...body }: Omit<UpdateReportBody, "status" | "emails">,
+): Promise<Partial<ReportFields>> {
+  const change: Partial<ReportFields> = {};
+  if (link_id !== undefined)
+    change.link_id =
+      link_id === null ? null : (await links.get(owner, decodeId("link", link_id))).id;
+  if (time_zone !== undefined) change.time_zone = parseZone(time_zone);
+  if (body.name !== undefined) change.name = body.name;
+  if (body.tag !== undefined) change.tag = body.tag;
+  if (body.period !== undefined) change.period = body.period;
+  if (body.hour !== undefined) change.hour = body.hour;
+  if (body.language !== undefined) change.language = body.language;
+  return change;
+}
+
+/**
+ * The users of addresses, who must be members with confirmed ones: so that nobody can have this
+ * installation mail strangers. An invitation does not confirm an address.
+ */
+async function findRecipients(
+  sql: Sql,
+  { accountId }: AccountScope,
+  emails: readonly string[],
+  sendsMails: boolean,
+): Promise<Uuid[]> {
+  if (emails.length === 0) return [];
+  if (!sendsMails)
+    throw new ApiError("unavailable", "This installation sends no mails: SMTP_URL is not set.");
+  const wanted = new Set(emails.map((address) => address.toLowerCase()));
+  const found = await findMembersByAddress(sql, accountId, [...wanted]);
+  const known = new Set(found.map(({ email }) => email));
+  if ([...wanted].some((address) => !known.has(address)))
+    throw invalidField("emails", "must be confirmed addresses of members of the account");
+  return found.map(({ user_id }) => user_id);
+}
+
+function requireOneSubject({ tag, link_id }: Pick<ReportFields, "tag" | "link_id">): void {
+  if (tag !== null && link_id !== null)
+    throw invalidField("tag", 'cannot be used with "link_id": a report is about one of them');
+}
+
+const tooMany = (): ApiError =>
+  new ApiError(
+    "quota_exceeded",
+    `The account has ${REPORTS_MAX} reports already. Delete one of them first.`,
+  );

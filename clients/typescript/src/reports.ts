@@ -1,0 +1,83 @@
+/** `/v1/reports`. */
+import type { CallOptions, Calls } from "./calls.ts";
+import { path } from "./path.ts";
+import type { Body, Report, ResponseBody } from "./types.ts";
+
+/** Creates the functions for reports. */
+export const createReports = ({ get, json, create, remove, list }: Calls) => ({
+  /**
+   * Creates a report, which is made of each week or month that is over.
+   *
+   * @throws ShorthopError `forbidden`, `not_found` for its link, `invalid_request`,
+   *   `quota_exceeded`.
+   * @example
+   * const { next_run_at } = await shorthop.reports.create({
+   *   name: "Monday numbers",
+   *   period: "weekly",
+   *   time_zone: "Europe/Berlin",
+   * });
+   */
+  create: (report: Body<"createReport">, options?: CallOptions) =>
+    create<ResponseBody<"createReport">>("/v1/reports", report, options),
+  /**
+   * Returns one report.
+   *
+   * @throws ShorthopError `not_found`.
+   * @example
+   * const { status } = await shorthop.reports.get(report.id);
+   */
+  get: async (id: string, options?: CallOptions) =>
+    get<ResponseBody<"getReport">>(path`/v1/reports/${id}`, undefined, options),
+  /**
+   * Iterates over every report of the account.
+   *
+   * @throws ShorthopError From the iteration: `forbidden` without the scope `reports:read`.
+   * @example
+   * for await (const { id, name } of shorthop.reports.all()) console.log(id, name);
+   */
+  all: (options?: CallOptions) => list<Report>("/v1/reports", {}, options),
+  /**
+   * Changes a report, also to pause it and to continue. Fields that are left out stay as they are.
+   *
+   * @throws ShorthopError `not_found`, `forbidden`, `invalid_request`.
+   * @example
+   * await shorthop.reports.update(report.id, { status: "paused" });
+   */
+  update: async (id: string, body: Body<"updateReport">, { signal }: CallOptions = {}) =>
+    json<ResponseBody<"updateReport">>({
+      method: "PATCH",
+      path: path`/v1/reports/${id}`,
+      body,
+      signal,
+    }),
+  /**
+   * Deletes a report.
+   *
+   * @throws ShorthopError `not_found`.
+   * @example
+   * await shorthop.reports.delete(report.id);
+   */
+  delete: async (id: string, options?: CallOptions) => remove(path`/v1/reports/${id}`, options),
+  /**
+   * Makes a report of the last week or month that is over, now.
+   *
+   * @throws ShorthopError `not_found`, `forbidden`, `rate_limited`.
+   * @example
+   * const { clicks } = await shorthop.reports.send(report.id);
+   */
+  send: async (id: string, { signal }: CallOptions = {}) =>
+    json<ResponseBody<"sendReport">>({
+      method: "POST",
+      path: path`/v1/reports/${id}/send`,
+      signal,
+    }),
+  /**
+   * Returns the newest runs of a report.
+   *
+   * @throws ShorthopError `not_found`.
+   * @example
+   * const { data } = await shorthop.reports.runs(report.id);
+   */
+  runs: async (id: string, options?: CallOptions) =>
+    get<ResponseBody<"listReportRuns">>(path`/v1/reports/${id}/runs`, undefined, options),
+});

@@ -1,0 +1,178 @@
+/** Reports of the account and mode. */
+import { useQuery } from "@tanstack/react-query";
+import { History, Pause, Pencil, Play, Plus, Send, Trash2 } from "lucide-react";
+import { useState } from "react";
+
+import type { Report } from "../../../../clients/typescript/src/index.ts";
+import { getClient } from "../../data/http.ts";
+import { useAccountContext } from "../../data/session.ts";
+import { strong } from "../../languages/tags.tsx";
+import { rich, t } from "../../languages/translate.ts";
+import { Button } from "../../ui/button.tsx";
+import { ConfirmDialog } from "../../ui/dialog.tsx";
+import { formatDateTime } from "../../ui/format.ts";
+import { ActionMenu } from "../../ui/menu.tsx";
+import { useApiMutation } from "../../ui/mutation.ts";
+import { Card, Page } from "../../ui/page.tsx";
+import { Alert, Empty, QueryBoundary } from "../../ui/states.tsx";
+import { actionsColumn, Table } from "../../ui/table.tsx";
+import { ReportDialog } from "./report-form.tsx";
+import { RunsDialog } from "./runs-dialog.tsx";
+
+/** The open dialog, with its report. */
+type OpenDialog = { kind: "create" } | { kind: "edit" | "runs" | "delete"; report: Report };
+
+export function ReportsPage() {
+  const { scope, account } = useAccountContext();
+  const [dialog, setDialog] = useState<OpenDialog>();
+  const canChange = account.role !== "viewer";
+  const reports = useQuery({
+    queryKey: ["reports", scope],
+    queryFn: () => Array.fromAsync(getClient(scope).reports.all()),
+  });
+  const close = () => setDialog(undefined);
+  return (
+    <Page
+      title={t("shell.pages.reports")}
+      intro={t("reports.intro")}
+      actions={
+        canChange && (
+          <Button variant="primary" onClick={() => setDialog({ kind: "create" })}>
+            <Plus aria-hidden /> {t("reports.new")}
+          </Button>
+        )
+      }
+    >
+      <Card>
+        <QueryBoundary query={reports} label={t("shell.pages.reports")}>
+          {(data) =>
+            data.length === 0 ? (
+              <Empty title={t("reports.empty")}>
+                <p>{t("reports.emptyHint")}</p>
+              </Empty>
+            ) : (
+              <ReportTable reports={data} canChange={canChange} onOpen={setDialog} />
+            )
+          }
+        </QueryBoundary>
+      </Card>
+      {dialog?.kind === "create" && <ReportDialog report={undefined} onClose={close} />}
+      {dialog?.kind === "edit" && <ReportDialog report={dialog.report} onClose={close} />}
+      {dialog?.kind === "runs" && <RunsDialog report={dialog.report} onClose={close} />}
+      {dialog?.kind === "delete" && <DeleteDialog report={dialog.report} onClose={close} />}
+    </Page>
+  );
+}
+
+type ReportTableProps = {
+  reports: readonly Report[];
+  canChange: boolean;
+  onOpen: (dialog: OpenDialog) => void;
+};
+
+const ReportTable = ({ reports, canChange, onOpen }: ReportTableProps) => (
+  <Table
+    label={t("shell.pages.reports")}
+    head={[t("reports.name"), t("reports.schedule"), t("reports.statusHead"), actionsColumn()]}
+  >
+    {reports.map((report) => (
+      <tr key={report.id}>
+        <td>
+          {report.name}
+          <div className="hint">{report.tag ?? report.link_id ?? t("reports.everything")}</div>
+        </td>
+        <td>
+          {t(`reports.periods.${report.period}`)}
+          {report.next_run_at !== null && (
+            <div className="hint">
+              {t("reports.next", { time: formatDateTime(report.next_run_at) })}
+            </div>
+          )}
+        </td>
+        <td>
+          <span className={report.status === "active" ? "badge badge-good" : "badge badge-bad"}>
+            {t(`reports.status.${report.status}`)}
+          </span>
+          <div className="hint">{report.emails.join(", ")}</div>
+        </td>
+        <td className="row-actions">
+          <ReportActions report={report} canChange={canChange} onOpen={onOpen} />
+        </td>
+      </tr>
+    ))}
+  </Table>
+);
+
+function ReportActions({
+  report,
+  canChange,
+  onOpen,
+}: Pick<ReportTableProps, "canChange" | "onOpen"> & { report: Report }) {
+  const { scope } = useAccountContext();
+  const { id } = report;
+  const isActive = report.status === "active";
+  const change = useApiMutation(
+    () => getClient(scope).reports.update(id, { status: isActive ? "paused" : "active" }),
+    { invalidate: [["reports", scope]] },
+  );
+  const send = useApiMutation(() => getClient(scope).reports.send(id), {
+    invalidate: [["report-runs", scope, id]],
+    successMessage: t("reports.sent"),
+  });
+  const problem = change.error ?? send.error;
+  const open = (kind: "edit" | "runs" | "delete") => () => onOpen({ kind, report });
+  const runs = { label: t("reports.runs"), icon: <History aria-hidden />, onSelect: open("runs") };
+  return (
+    <>
+      {problem !== null && <Alert>{problem.message}</Alert>}
+      <ActionMenu
+        label={t("reports.actions", { name: report.name })}
+        actions={
+          canChange
+            ? [
+                {
+                  label: t("reports.send"),
+                  icon: <Send aria-hidden />,
+                  onSelect: () => send.mutate(),
+                },
+                runs,
+                { label: t("reports.edit"), icon: <Pencil aria-hidden />, onSelect: open("edit") },
+                {
+                  label: isActive ? t("reports.pause") : t("reports.resume"),
+                  icon: isActive ? <Pause aria-hidden /> : <Play aria-hidden />,
+                  onSelect: () => change.mutate(),
+                },
+                {
+                  label: t("reports.delete"),
+                  icon: <Trash2 aria-hidden />,
+                  danger: true,
+                  onSelect: open("delete"),
+                },
+              ]
+            : [runs]
+        }
+      />
+    </>
+  );
+}
+
+function DeleteDialog({ report, onClose }: { report: Report; onClose: () => void }) {
+  const { scope } = useAccountContext();
+  const remove = useApiMutation(() => getClient(scope).reports.delete(report.id), {
+    invalidate: [["reports", scope]],
+    successMessage: t("reports.deleted"),
+    onSuccess: onClose,
+  });
+  return (
+    <ConfirmDialog
+      title={t("reports.deleteTitle")}
+      action={t("reports.delete")}
+      onClose={onClose}
+      onConfirm={() => remove.mutate()}
+      loading={remove.isPending}
+      error={remove.error}
+    >
+      <p>{rich("reports.deleteText", { name: report.name, strong })}</p>
+    </ConfirmDialog>
+  );
+}

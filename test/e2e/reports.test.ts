@@ -1,0 +1,174 @@
+/**
+ * Goal: a report of real clicks reaches its feed, a chat and a mailbox, once; and its recipient ends
+ * that by one click. Method: the whole stack, with an SMTP server and a receiver on loopback.
+ */
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+
+import fc from "fast-check";
+import * as z from "zod";
+
+import { decodeId } from "../../shared/ids.ts";
+import { reportContent } from "../../shared/reports/content.ts";
+import { createAccount, type NewAccount, withPostgres } from "../harness/admin.ts";
+import { anyClick, insertClicks } from "../harness/analytics-reference.ts";
+import { call, linkSchema } from "../harness/api.ts";
+import { createUser } from "../harness/dashboard.ts";
+import { eventually } from "../harness/eventually.ts";
+import { headerOf, partOf, startSmtp } from "../harness/smtp.ts";
+import { type Stack, startStack } from "../harness/stack.ts";
+
+setDefaultTimeout(600_000);
+
+const WITHIN_MS = 30_000;
+const DAY_MS = 86_400_000;
+
+let smtp: Awaited<ReturnType<typeof startSmtp>>;
+let stack: Stack;
+let account: NewAccount;
+beforeAll(async () => {
+  smtp = await startSmtp();
+  stack = await startStack({ env: { SMTP_URL: smtp.url, SMTP_FROM: "reports@shorthop.example" } });
+  account = await createAccount(stack, "pro");
+});
+afterAll(async () => {
+  await stack[Symbol.asyncDispose]();
+  await smtp[Symbol.asyncDispose]();
+});
+
+async function send(path: string, method = "GET", body?: unknown): Promise<unknown> {
+  const options = body === undefined ? {} : { body };
+  const response = await call(`${stack.info().api_url}${path}`, {
+    key: account.key,
+    method,
+    ...options,
+  });
+  expect([path, response.status < 300, response.body]).toEqual([path, true, expect.anything()]);
+  return response.body;
+}
+
+/** Clicks by people from Germany at days before the start of this week (UTC). */
+function clicksBefore(days: readonly number[]) {
+  const now = Date.now();
+  const today = Math.floor(now / DAY_MS) * DAY_MS;
+  const monday = today - ((new Date(now).getUTCDay() + 6) % 7) * DAY_MS;
+  const samples = fc.sample(anyClick(now, 1), { numRuns: days.length, seed: 1 });
+  return samples.map((click, i) => ({
+    ...click,
+    at: monday - (days[i] ?? 0) * DAY_MS,
+    link: 0,
+    visitor: i,
+    class: "human" as const,
+    place: ["DE", "BE", "Berlin", "Berlin"] as const,
+    referrer: "direct",
+  }));
+}
+
+const found = z.looseObject({ id: z.string() });
+
+test("a report is an event, a message and a mail with the numbers of last week", async () => {
+  const messages: string[] = [];
+  const receiver = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    async fetch(request) {
+      messages.push(await request.text());
+      return new Response("ok");
+    },
+  });
+  const link = linkSchema.parse(
+    await send("/v1/links", "POST", { url: "https://example.com/", title: "Sale <b>" }),
+  );
+  // Three last week, two the week before, and one before that.
+  await insertClicks(
+    stack,
+    account.id,
+    [decodeId("link", link.id) ?? ""],
+    clicksBefore([1, 2, 7, 8, 14, 15]),
+  );
+  await send("/v1/webhooks", "POST", {
+    url: `http://127.0.0.1:${receiver.port}/`,
+    events: ["report.ready"],
+    format: "slack",
+  });
+  const member = await createUser(stack, account.id, "viewer");
+  const { id } = found.parse(
+    await send("/v1/reports", "POST", {
+      name: "Weekly",
+      period: "weekly",
+      link_id: link.id,
+      emails: [member.email],
+    }),
+  );
+  const run = z
+    .object({ event_id: z.string(), clicks: z.int() })
+    .parse(await send(`/v1/reports/${id}/send`, "POST"));
+  expect(run.clicks).toBe(3);
+
+  const feed = z
+    .object({ data: z.array(z.object({ id: z.string(), data: z.unknown() })) })
+    .parse(await send("/v1/events?type=report.ready"));
+  expect(feed.data.map((event) => event.id)).toEqual([run.event_id]);
+  const { report } = z.object({ report: reportContent }).parse(feed.data[0]?.data);
+  expect(report).toMatchObject({
+    link: { link_id: link.id, title: "Sale <b>", short_url: link.short_url },
+    clicks: { total: 3, before: 2, change: 50 },
+    visitors: { total: 3, before: 2, change: 50 },
+    countries: [{ country: "DE", clicks: 3 }],
+    referrers: [{ referrer: "direct", clicks: 3 }],
+    failures: { total: 0 },
+  });
+
+  await eventually(
+    async () => expect([messages.length, smtp.received.length]).toEqual([1, 1]),
+    WITHIN_MS,
+  );
+  await receiver.stop(true);
+  expect(messages[0]).toContain("3 (+50 %, 2 before)");
+  expect(messages[0]).toContain("The link Sale &lt;b&gt;");
+  const [mail] = smtp.received;
+  if (mail === undefined) throw new Error("No mail.");
+  expect(mail.to).toEqual([member.email]);
+  expect(partOf(mail, "text/plain")).toContain("Clicks: 3 (+50 %, 2 before)");
+  expect(partOf(mail, "text/html")).toContain("Sale &lt;b&gt;");
+  await eventually(
+    async () =>
+      expect(await send(`/v1/reports/${id}/runs`)).toMatchObject({
+        data: [{ event_id: run.event_id, mails: { waiting: 0, sent: 1 } }],
+      }),
+    WITHIN_MS,
+  );
+
+  const url = /^<(?<url>.+)>$/.exec(headerOf(mail, "list-unsubscribe") ?? "")?.groups?.["url"];
+  expect(url).toStartWith(`${stack.info().api_url}/unsubscribe/`);
+  expect((await fetch(url ?? "")).status).toBe(200);
+  expect(await send(`/v1/reports/${id}`)).toMatchObject({ emails: [member.email] });
+  const unsubscribed = await fetch(url ?? "", {
+    method: "POST",
+    headers: { "content-type": "application/x-www-form-urlencoded" },
+    body: "List-Unsubscribe=One-Click",
+  });
+  expect(unsubscribed.status).toBe(200);
+  expect(await send(`/v1/reports/${id}`)).toMatchObject({ emails: [] });
+  const again = z
+    .object({ mails: z.object({ waiting: z.int() }) })
+    .parse(await send(`/v1/reports/${id}/send`, "POST"));
+  expect(again.mails.waiting).toBe(0);
+});
+
+test("a report that is due is made by one of the processes, once", async () => {
+  const report = { name: "Due", period: "monthly", emails: [] };
+  const { id } = found.parse(await send("/v1/reports", "POST", report));
+  await withPostgres(
+    stack,
+    (sql) => sql`update reports set due_at = now() - interval '1 minute' where name = 'Due'`,
+  );
+  await eventually(
+    async () =>
+      expect(await send(`/v1/reports/${id}/runs`)).toMatchObject({ data: [{ requested: false }] }),
+    WITHIN_MS,
+  );
+  const { next_run_at } = z
+    .object({ next_run_at: z.iso.datetime() })
+    .parse(await send(`/v1/reports/${id}`));
+  expect(Date.parse(next_run_at)).toBeGreaterThan(Date.now());
+});
