@@ -109,7 +109,7 @@ test("data is restored where there is no account, and never where there is one",
         run: (command) => {
           commands.push(command.join(" "));
           restored = true;
-          return Promise.resolve({ code: 0, stdout: "links\t1 of 1\n", stderr: "" });
+          return Promise.resolve({ code: 0, stdout: "api:\n{}\nlinks\t1 of 1\n", stderr: "" });
         },
       },
       (counts) => commands.push(counts),

@@ -92,7 +92,9 @@ export const dataStep = (
       {
         title: `restore the newest backup of ${place}`,
         async apply() {
-          restored(await mustRun(system, ["shorthop", "restore", "--from", place]));
+          const output = await mustRun(system, ["shorthop", "restore", "--from", place]);
+          // The others are the log of the migrations.
+          restored((output.match(/^\w+\t.*\n/gm) ?? []).join(""));
         },
       },
     ];
