@@ -14,6 +14,7 @@ import { countReads, openClickHouse } from "./clickhouse.ts";
 import { createClicksService } from "./clicks/service.ts";
 import { createTxtReader } from "./domains/dns.ts";
 import { createDomainService } from "./domains/service.ts";
+import { createEventPositions } from "./events/positions.ts";
 import { createKeyService } from "./keys/service.ts";
 import { createChangedLinks } from "./limits/changed-links.ts";
 import { createLinkService } from "./links/service.ts";
@@ -75,6 +76,7 @@ const app = createApp({
   views: createViewService({ sql }),
   webhooks: createWebhookService({
     sql,
+    positions: createEventPositions(sql),
     ownSecret: undefined,
     rules: createReceiverRules({ WEBHOOK_NETWORKS_ALLOWED: [], WEBHOOK_PORTS_ALLOWED: [] }),
   }),

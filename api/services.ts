@@ -16,6 +16,7 @@ import type { Config } from "./config.ts";
 import { createTxtReader } from "./domains/dns.ts";
 import { startProofChecks } from "./domains/proof-checks.ts";
 import { createDomainService } from "./domains/service.ts";
+import { createEventPositions } from "./events/positions.ts";
 import { createEventService } from "./events/service.ts";
 import { createEventWaits } from "./events/waits.ts";
 import type { LinkPublisher } from "./feed/link-publisher.ts";
@@ -70,6 +71,7 @@ export function createServices(deps: ServicesDeps) {
   const analytics = analyticsFor(keys.isAlive);
   const branding = createBrandingService({ sql });
   const waits = createEventWaits({ sql, log });
+  const positions = createEventPositions(sql);
   return {
     /** Host names of the service's own short domain. */
     hosts,
@@ -94,10 +96,11 @@ export function createServices(deps: ServicesDeps) {
       views: createViewService({ sql }),
       webhooks: createWebhookService({
         sql,
+        positions,
         ownSecret: config.WEBHOOKS_SECRET,
         rules: createReceiverRules(config),
       }),
-      events: createEventService({ sql, waits }),
+      events: createEventService({ sql, waits, positions }),
       shared: createSharedService({
         sql,
         analytics,

@@ -16,6 +16,7 @@ import { addKeyCommands } from "./keys.ts";
 import { addLinkCommands } from "./links.ts";
 import { addGeoipCommand, addProcessCommands } from "./processes.ts";
 import { addRegionCommands } from "./regions.ts";
+import { addSetupCommand } from "./setup/command.ts";
 import { addStatusCommand } from "./status.ts";
 import { addUpgradeCommand } from "./upgrade/command.ts";
 import { addUserCommands } from "./users.ts";
@@ -66,6 +67,7 @@ The stores are those of the environment (DATABASE_URL, NATS_URL, CLICKHOUSE_URL)
   addCheckRollupsCommand(program, createWithClickHouse(ownerEnv));
   const withClickHouse = createWithClickHouse(ownerEnv);
   addBackupCommands(program, { env: ownerEnv, files, withClickHouse });
+  addSetupCommand(program, env);
   addProcessCommands(program, env, files);
   addUpgradeCommand(program, ownerEnv, files);
   addDoctorCommand(program, env, files);

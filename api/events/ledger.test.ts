@@ -5,12 +5,13 @@
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
-import { newUuid, type Uuid } from "../../shared/ids.ts";
+import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { createLog } from "../../shared/log.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { type Author, SYSTEM } from "../http/principal.ts";
 import { openPostgres } from "../postgres.ts";
 import type { EventsQuery } from "./model.ts";
+import { createEventPositions } from "./positions.ts";
 import { recordEvents } from "./record.ts";
 import { createEventService } from "./service.ts";
 import { deleteOldEvents, numberEvents } from "./sql.ts";
@@ -27,6 +28,9 @@ const TURNS = Number(process.env["EVENTS_TEST_TURNS"] ?? 20);
 /** Connections are opened at once, on a machine that may be busy. */
 const PATIENT = { connectTimeoutSeconds: 60, statementTimeoutMs: 120_000 };
 
+/** However long a busy machine takes to give positions. */
+const PATIENT_MS = 120_000;
+
 const log = createLog("test", "silent");
 
 let postgres: TestPostgres;
@@ -36,7 +40,7 @@ beforeAll(async () => {
   postgres = await startPostgres();
   const { sql } = postgres;
   waits = createEventWaits({ sql, log, pollMs: 20 });
-  events = createEventService({ sql, waits });
+  events = createEventService({ sql, waits, positions: createEventPositions(sql, PATIENT_MS) });
 });
 afterAll(async () => {
   waits.stop();
@@ -52,7 +56,7 @@ const newAuthor = async (): Promise<Author> => ({
 const never = new AbortController().signal;
 
 const list = (owner: Author, query: Partial<EventsQuery> = {}, signal = never) =>
-  events.list(owner, { limit: 100, wait: 0, ...query }, signal);
+  events.list(owner, { limit: 100, wait: 0, order: "asc", ...query }, signal);
 
 const note = (value: number) => ({
   type: "link.created" as const,
@@ -173,6 +177,32 @@ describe("the order of the feed", () => {
       after = page.next_cursor;
     }
     expect(seen).toEqual(Array.from({ length: 6_000 }, (_, i) => i));
+  });
+});
+
+describe("many events that nobody has read", () => {
+  test("get their positions in pieces, of which each stays when the time is over", async () => {
+    const author = await newAuthor();
+    await record(author, ...Array.from({ length: 11_000 }, (_, i) => i));
+    const hasty = createEventPositions(postgres.sql, -1);
+    const refused = await hasty.last(author).catch((error: unknown) => error);
+    expect(refused).toMatchObject({ reason: "unavailable" });
+    const [{ waiting }] = await postgres.sql<[{ waiting: number }]>`
+      select count(*)::integer as waiting from events
+       where account_id = ${author.accountId} and position is null`;
+    expect(waiting).toBe(6_000);
+    const patient = createEventPositions(postgres.sql, PATIENT_MS);
+    const { next_cursor: after } = await list(author, { after: "latest" });
+    expect(await patient.last(author)).toBeGreaterThan(0);
+    expect((await list(author, { after })).data).toEqual([]);
+  });
+
+  test("are before the event that is named last, and after the last cursor", async () => {
+    const author = await newAuthor();
+    await record(author, ...Array.from({ length: 11_000 }, (_, i) => i));
+    const [{ id }] = await postgres.sql<[{ id: Uuid }]>`
+      select id from events where account_id = ${author.accountId} order by sequence desc limit 1`;
+    expect((await list(author, { after: encodeId("event", id) })).data).toEqual([]);
   });
 });
 
@@ -318,13 +348,18 @@ describe("waiting", () => {
     gone.abort();
     expect((await left).data).toEqual([]);
 
+    const waiting = { limit: 1, wait: 20, order: "asc" } as const;
     const own = createEventWaits({ sql: postgres.sql, log });
-    const service = createEventService({ sql: postgres.sql, waits: own });
-    const stopped = service.list(author, { limit: 1, wait: 20 }, never);
+    const service = createEventService({
+      sql: postgres.sql,
+      waits: own,
+      positions: createEventPositions(postgres.sql),
+    });
+    const stopped = service.list(author, waiting, never);
     while (own.count() < 1) await Bun.sleep(5);
     own.stop();
     expect((await stopped).data).toEqual([]);
     // Nor does another one begin to wait.
-    expect((await service.list(author, { limit: 1, wait: 20 }, never)).data).toEqual([]);
+    expect((await service.list(author, waiting, never)).data).toEqual([]);
   });
 });

@@ -1,31 +1,38 @@
 /** Schemas of the feed of events, and the rows they come from. */
 import * as z from "zod";
 
+import { EVENT_TYPE_NAMES } from "../../shared/contracts/event-types.ts";
 import { CREATED_AT, EVENT_ID, KEY_ID, LINK_ID } from "../../shared/contracts/examples.ts";
 import type { Mode } from "../../shared/contracts/link-record.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { idParameter } from "../http/common-schemas.ts";
 import { cursorParameter } from "../http/cursor.ts";
 import { entriesOf, listLimit } from "../http/pagination.ts";
-import { EVENT_TYPES, type EventType } from "./types.ts";
 
 /** Longest time that a request waits for events, in seconds: shorter than idle connections live. */
 const WAIT_SECONDS_MAX = 20;
 
-// Object.keys loses the type of the keys; the table has no others.
-const TYPES = Object.keys(EVENT_TYPES) as [EventType, ...EventType[]];
-
 /** Means the end of the feed in place of a cursor. */
 export const LATEST = "latest";
 
-const eventType = z.enum(TYPES);
+const eventType = z.enum(EVENT_TYPE_NAMES);
 
 export const eventsQuery = z.object({
   after: cursorParameter(
-    "The `next_cursor` of the previous response, or the id of an event; `latest` for events from now on. Without it, the feed begins with the oldest event that is kept.",
+    "The `next_cursor` of the previous response in the same order, or the id of an event; `latest` for events from now on. Without it, the feed begins with the oldest event that is kept; newest first, with the newest.",
   ),
+  order: z
+    .enum(["asc", "desc"])
+    .default("asc")
+    .meta({
+      description:
+        "`asc` for the order in which events happened; `desc` for the newest first, which neither waits nor takes `latest`.",
+      examples: ["asc"],
+    }),
   type: z
-    .union([eventType, z.array(eventType).max(TYPES.length)])
+    .union([eventType, z.array(eventType).max(EVENT_TYPE_NAMES.length)], {
+      error: `must be one of ${EVENT_TYPE_NAMES.join(", ")}`,
+    })
     .optional()
     .meta({
       description: "Only events of this type; repeated, of these types.",
@@ -84,15 +91,16 @@ export const eventListResponse = z
     data: entriesOf(eventResponse),
     has_more: z.boolean().meta({
       description:
-        "Whether more events may follow at once. A page can be empty and have more: each request examines 5,000 events for those that match.",
+        "Whether more events may follow at once; newest first, whether older ones may be kept. A page can be empty and have more: each request examines 5,000 events for those that match.",
       examples: [false],
     }),
     next_cursor: z.string().meta({
-      description: "Send it as `after` for the events that follow, now or later.",
+      description:
+        "Send it as `after` for the events that follow, now or later; newest first, for those before them.",
       examples: ["eyJwIjoxNzcyNDQyOTAwMDAwMDAwfQ"],
     }),
   })
-  .meta({ id: "EventList", description: "Events in the order of the feed." });
+  .meta({ id: "EventList", description: "Events in the order that was asked for." });
 
 export type EventListResponse = z.output<typeof eventListResponse>;
 

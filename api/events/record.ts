@@ -1,11 +1,11 @@
 /** Adds events to the ledger, in the transaction of the changes that they record. */
 import type { JSONValue } from "postgres";
 
+import type { EventType } from "../../shared/contracts/event-types.ts";
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import type { Actor, Author } from "../http/principal.ts";
 import type { Transaction } from "../postgres.ts";
 import { insertEvents } from "./sql.ts";
-import type { EventType } from "./types.ts";
 
 /** An event to record. `data` contains no secrets. */
 export type NewEvent = {

@@ -18,7 +18,7 @@ export const eventRoutes = ({ auth, events }: EventRoutesDeps) =>
       response: { 200: eventListResponse },
       detail: {
         operationId: "listEvents",
-        summary: "List events, oldest first",
+        summary: "List events, oldest or newest first",
         description:
           "The ledger of the account and mode: what happened to its links, domains, keys, members and shares, whoever or whatever caused it. The order never changes: nothing appears before a cursor that has been returned. Events are kept for 30 days unless the operator chose otherwise; then `cursor_expired`. `clicks.recorded` is recorded while somebody reads that type: within seconds of the first request that names it, until a week after the last.",
       },

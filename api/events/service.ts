@@ -3,16 +3,15 @@ import * as z from "zod";
 
 import { decodeId } from "../../shared/ids.ts";
 import { readCursor, writeCursor } from "../http/cursor.ts";
-import { ApiError, notFound } from "../http/errors.ts";
+import { ApiError, invalidField, notFound } from "../http/errors.ts";
 import type { AccountScope } from "../http/principal.ts";
 import type { Sql } from "../postgres.ts";
 import { type EventListResponse, type EventsQuery, LATEST, toEventResponse } from "./model.ts";
+import type { EventPositions } from "./positions.ts";
 import {
   type EventFilter,
   type EventsPart,
   findFloor,
-  findLastPosition,
-  findPosition,
   noteReader,
   numberEvents,
   readEvents,
@@ -25,19 +24,24 @@ const EXAMINED_MAX = 5_000;
 /** Bytes of data after which a page ends. */
 const PAGE_BYTES_MAX = 1024 * 1024;
 
+const PART_BOUNDS = { examinedMax: EXAMINED_MAX, bytesMax: PAGE_BYTES_MAX };
+
 /** Times that one read numbers events: the next request goes on with what is left. */
 const NUMBERINGS_MAX = 4;
 
+/** The end of a page in the order of the feed, and of one of the newest first. */
 const cursorSchema = z.object({ p: z.int().min(0) });
+const newestCursorSchema = z.object({ before: z.int().min(0) });
 
-type EventServiceDeps = { sql: Sql; waits: EventWaits };
+type EventServiceDeps = { sql: Sql; waits: EventWaits; positions: EventPositions };
 
 export type EventService = ReturnType<typeof createEventService>;
 
-export const createEventService = ({ sql, waits }: EventServiceDeps) => ({
+export const createEventService = (deps: EventServiceDeps) => ({
   /**
-   * Returns the owner's events after a cursor, and waits for one while there is none. Throws
-   * `invalid_request`, `cursor_expired`, and `rate_limited` and `unavailable` when too many wait.
+   * Returns the owner's events after a cursor, and waits for one while there is none; newest first,
+   * those before it. Throws `invalid_request`, `cursor_expired`, `rate_limited` when too many of
+   * the owner's requests wait, and `unavailable` when too many of all wait, or too much is unread.
    */
   async list(
     owner: AccountScope,
@@ -45,63 +49,97 @@ export const createEventService = ({ sql, waits }: EventServiceDeps) => ({
     signal: AbortSignal,
   ): Promise<EventListResponse> {
     const filter = toFilter(query);
-    const deadline = performance.now() + query.wait * 1_000;
-    if (filter.types?.includes("clicks.recorded") === true) await noteReader(sql, owner);
-    let position = await startOf(sql, owner, query.after);
-    for (;;) {
-      const part = await readPart(sql, owner, position, filter, query.limit);
-      position = part.end ?? position;
-      const left = deadline - performance.now();
-      const isOver = left <= 0 || signal.aborted || waits.isStopped();
-      if (part.rows.length > 0 || !part.isAll || isOver) return toResponse(part, position);
-      await waits.wait(owner, position, left, signal);
-    }
+    if (filter.types?.includes("clicks.recorded") === true) await noteReader(deps.sql, owner);
+    return query.order === "desc"
+      ? await listNewest(deps, owner, query, filter)
+      : await listAndWait(deps, owner, query, filter, signal);
   },
 });
 
-/** Gives positions to what is new, and reads. */
-async function readPart(
-  sql: Sql,
+async function listAndWait(
+  { sql, waits, positions }: EventServiceDeps,
   owner: AccountScope,
-  position: number,
+  { after, limit, wait }: EventsQuery,
   filter: EventFilter,
-  limit: number,
-): Promise<EventsPart> {
-  for (let i = 0; i < NUMBERINGS_MAX; i++) if (!(await numberEvents(sql, owner))) break;
-  const bounds = { limit, examinedMax: EXAMINED_MAX, bytesMax: PAGE_BYTES_MAX };
-  return await readEvents(sql, owner, position, filter, bounds);
+  signal: AbortSignal,
+): Promise<EventListResponse> {
+  const deadline = performance.now() + wait * 1_000;
+  let position = await startOf({ sql, positions }, owner, after);
+  for (;;) {
+    for (let i = 0; i < NUMBERINGS_MAX; i++) if (!(await numberEvents(sql, owner))) break;
+    const range = { from: position, order: "asc", limit, ...PART_BOUNDS } as const;
+    const part = await readEvents(sql, owner, range, filter);
+    position = part.end ?? position;
+    const left = deadline - performance.now();
+    const isOver = left <= 0 || signal.aborted || waits.isStopped();
+    if (part.rows.length > 0 || !part.isAll || isOver) return toResponse(part, { p: position });
+    await waits.wait(owner, position, left, signal);
+  }
+}
+
+async function listNewest(
+  { sql, positions }: EventServiceDeps,
+  owner: AccountScope,
+  { after, limit, wait }: EventsQuery,
+  filter: EventFilter,
+): Promise<EventListResponse> {
+  if (wait > 0) throw invalidField("wait", "must be 0 with order=desc: nothing older will happen");
+  const from = await newestStartOf(positions, owner, after);
+  const range = { from, order: "desc", limit, ...PART_BOUNDS } as const;
+  const part = await readEvents(sql, owner, range, filter);
+  // Without a rest there is none later either: nothing is written below a position.
+  return toResponse(part, { before: part.isAll ? 0 : (part.end ?? 0) });
+}
+
+/** The position before which the feed is read, newest first. Throws as {@link startOf}. */
+async function newestStartOf(
+  positions: EventPositions,
+  owner: AccountScope,
+  after: string | undefined,
+): Promise<number> {
+  if (after === LATEST) throw invalidField("after", "cannot be latest with order=desc");
+  if (after === undefined) return (await positions.last(owner)) + 1;
+  if (decodeId("event", after) === undefined)
+    return readCursor(newestCursorSchema, after, "after")?.before ?? 0;
+  return await requirePosition(positions, owner, after, "newest");
 }
 
 /**
  * The position after which the feed is read; 0 for its beginning. Throws `cursor_expired` when
  * events after it have been deleted.
  */
-async function startOf(sql: Sql, owner: AccountScope, after: string | undefined): Promise<number> {
+async function startOf(
+  { sql, positions }: Pick<EventServiceDeps, "sql" | "positions">,
+  owner: AccountScope,
+  after: string | undefined,
+): Promise<number> {
   if (after === undefined) return 0;
-  if (after === LATEST) {
-    await numberEvents(sql, owner);
-    return await findLastPosition(sql, owner);
-  }
-  const position = await positionOf(sql, owner, after);
+  if (after === LATEST) return await positions.last(owner);
+  const position =
+    decodeId("event", after) === undefined
+      ? (readCursor(cursorSchema, after, "after")?.p ?? 0)
+      : await requirePosition(positions, owner, after, "oldest");
   // The beginning has no past that could be missed.
   if (position === 0 || position >= (await findFloor(sql, owner))) return position;
-  throw cursorExpired();
+  throw cursorExpired("oldest");
 }
 
-/** The position of a cursor, or of an event by its id. */
-async function positionOf(sql: Sql, owner: AccountScope, after: string): Promise<number> {
-  const id = decodeId("event", after);
-  if (id === undefined) return readCursor(cursorSchema, after, "after")?.p ?? 0;
-  await numberEvents(sql, owner);
-  const position = await findPosition(sql, owner, id);
-  if (position === undefined) throw cursorExpired();
+/** The position of an event by its id; `first` is with what the feed begins in that order. */
+async function requirePosition(
+  positions: EventPositions,
+  owner: AccountScope,
+  id: string,
+  first: "oldest" | "newest",
+): Promise<number> {
+  const position = await positions.find(owner, id);
+  if (position === undefined) throw cursorExpired(first);
   return position;
 }
 
-const cursorExpired = (): ApiError =>
+const cursorExpired = (first: "oldest" | "newest"): ApiError =>
   new ApiError(
     "cursor_expired",
-    "Events after this cursor have been deleted. Leave out `after` to begin with the oldest event that is kept.",
+    `Events after this cursor have been deleted. Leave out \`after\` to begin with the ${first} event that is kept.`,
     { param: "after" },
   );
 
@@ -113,8 +151,8 @@ function toFilter({ type, link_id }: EventsQuery): EventFilter {
   return { types, linkId };
 }
 
-const toResponse = ({ rows, isAll }: EventsPart, position: number): EventListResponse => ({
+const toResponse = ({ rows, isAll }: EventsPart, cursor: object): EventListResponse => ({
   data: rows.map(toEventResponse),
   has_more: !isAll,
-  next_cursor: writeCursor({ p: position }),
+  next_cursor: writeCursor(cursor),
 });

@@ -45,45 +45,33 @@ export type EventFilter = {
   linkId: Uuid | undefined;
 };
 
-/** How much one read examines and returns at most. */
-export type ReadBounds = { limit: number; examinedMax: number; bytesMax: number };
+export type ReadRange = {
+  /** The position after which is read; in descending order, before which. */
+  from: number;
+  order: "asc" | "desc";
+  /** Most events that are returned, and that are examined, and most bytes of data. */
+  limit: number;
+  examinedMax: number;
+  bytesMax: number;
+};
 
 /**
- * Events in the order of their positions, up to where they were examined: `end` is null if there
- * was nothing to examine, and `isAll` says whether nothing is left behind it.
+ * Events in the order of the range, up to where they were examined: `end` is null if there was
+ * nothing to examine, and `isAll` says whether nothing is left behind it.
  */
 export type EventsPart = { rows: EventRow[]; end: number | null; isAll: boolean };
 
 /**
- * Examines the owner's events after a position, and returns those that match, as many as the bounds
+ * Examines the owner's events in a range, and returns those that match, as many as its bounds
  * permit; the first one however large it is.
  */
 export async function readEvents(
   sql: Sql,
-  { accountId, mode }: AccountScope,
-  after: number,
-  { types, linkId }: EventFilter,
-  { limit, examinedMax, bytesMax }: ReadBounds,
+  owner: AccountScope,
+  range: ReadRange,
+  filter: EventFilter,
 ): Promise<EventsPart> {
-  const rows = await sql<({ end: number | null; examined: number; matching: number } & EventRow)[]>`
-    with examined as materialized (
-      select id, position, bytes, type, link_id from events
-       where account_id = ${accountId} and mode = ${mode} and position > ${after}
-       order by position limit ${examinedMax}
-    ), matching as materialized (
-      select id, row_number() over (order by position) as place, sum(bytes) over (order by position) as total
-        from examined
-       where true ${types === undefined ? sql`` : sql`and type = any (${[...types]}::text[])`}
-             ${linkId === undefined ? sql`` : sql`and link_id = ${linkId}`}
-    )
-    select ends.*, event.id, event.mode, event.type, event.data, event.actor, event.occurred_at,
-           event.position::float8 as position
-      from (select (select max(position) from examined)::float8 as end,
-                   (select count(*) from examined)::integer as examined,
-                   (select count(*) from matching)::integer as matching) ends
-      left join (select id from matching where place <= ${limit} and (total <= ${bytesMax} or place = 1)) page on true
-      left join events event on event.id = page.id
-     order by event.position`;
+  const rows = await selectEvents(sql, owner, range, filter);
   const [first] = rows;
   // Without events to return there is one row, of the ends alone.
   const found = (first?.matching ?? 0) > 0 ? rows : [];
@@ -91,8 +79,43 @@ export async function readEvents(
   return {
     rows: found,
     end: isCut ? (found.at(-1)?.position ?? null) : (first?.end ?? null),
-    isAll: !isCut && (first?.examined ?? 0) < examinedMax,
+    isAll: !isCut && (first?.examined ?? 0) < range.examinedMax,
   };
+}
+
+type SelectedRow = { end: number | null; examined: number; matching: number } & EventRow;
+
+/** The statement of {@link readEvents}. */
+function selectEvents(
+  sql: Sql,
+  { accountId, mode }: AccountScope,
+  { from, order, limit, examinedMax, bytesMax }: ReadRange,
+  { types, linkId }: EventFilter,
+) {
+  const isAscending = order === "asc";
+  const inOrder = isAscending ? sql`asc` : sql`desc`;
+  return sql<SelectedRow[]>`
+    with examined as materialized (
+      select id, position, bytes, type, link_id from events
+       where account_id = ${accountId} and mode = ${mode}
+         and ${isAscending ? sql`position > ${from}` : sql`position < ${from}`}
+       order by position ${inOrder} limit ${examinedMax}
+    ), matching as materialized (
+      select id, row_number() over (order by position ${inOrder}) as place,
+             sum(bytes) over (order by position ${inOrder}) as total
+        from examined
+       where true ${types === undefined ? sql`` : sql`and type = any (${[...types]}::text[])`}
+             ${linkId === undefined ? sql`` : sql`and link_id = ${linkId}`}
+    )
+    select ends.*, event.id, event.mode, event.type, event.data, event.actor, event.occurred_at,
+           event.position::float8 as position
+      from (select (select ${isAscending ? sql`max(position)` : sql`min(position)`} from examined)::float8 as end,
+                   (select count(*) from examined)::integer as examined,
+                   (select count(*) from matching)::integer as matching) ends
+      left join (select id from matching where total <= ${bytesMax} or place = 1 order by place limit ${limit}) page
+        on true
+      left join events event on event.id = page.id
+     order by event.position ${inOrder}`;
 }
 
 /** The position of the owner's last event; 0 without any. */

@@ -1,10 +1,10 @@
 /** What the ledger of events says about links. */
 import type { JSONValue } from "postgres";
 
+import type { EventType } from "../../shared/contracts/event-types.ts";
 import { changesBetween } from "../events/changes.ts";
 import { passwordChange } from "../events/password.ts";
 import { type NewEvent, toJson } from "../events/record.ts";
-import type { EventType } from "../events/types.ts";
 import type { LinkRow } from "./model.ts";
 import { toFullLink } from "./responses.ts";
 

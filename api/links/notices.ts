@@ -3,8 +3,8 @@
  * time; what it notices, and up to where it has looked, is written in one transaction, so each is
  * recorded once, whatever stops.
  */
+import type { EventType } from "../../shared/contracts/event-types.ts";
 import { recordAll } from "../events/record.ts";
-import type { EventType } from "../events/types.ts";
 import type { ReadUsedClicks } from "../feed/used-clicks.ts";
 import { SYSTEM } from "../http/principal.ts";
 import type { Sql } from "../postgres.ts";

@@ -33,6 +33,7 @@ import events from "./0029_events.sql" with { type: "text" };
 import webhooks from "./0030_webhooks.sql" with { type: "text" };
 import linksByExpiryTime from "./0031_links_by_expiry_time.sql" with { type: "text" };
 import backups from "./0032_backups.sql" with { type: "text" };
+import slowWebhooks from "./0033_slow_webhooks.sql" with { type: "text" };
 
 /**
  * A migration whose statements run one by one, because PostgreSQL rejects them in a transaction.
@@ -75,4 +76,5 @@ export const migrations: readonly PostgresMigration[] = [
   { id: 30, name: "webhooks", text: webhooks },
   { id: 31, name: "links_by_expiry_time", text: linksByExpiryTime, concurrent: true },
   { id: 32, name: "backups", text: backups },
+  { id: 33, name: "slow_webhooks", text: slowWebhooks },
 ];

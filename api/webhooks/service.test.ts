@@ -4,9 +4,11 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { createReceiverRules } from "../../shared/webhooks/variables.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { createEventPositions } from "../events/positions.ts";
 import { ApiError } from "../http/errors.ts";
 import { OPERATOR } from "../http/principal.ts";
 import { deleteOldDeliveries } from "./deliveries-sql.ts";
+import type { CreateWebhookBody } from "./model.ts";
 import { createWebhookService } from "./service.ts";
 
 const RULES = createReceiverRules({
@@ -16,14 +18,22 @@ const RULES = createReceiverRules({
 
 const OWN_SECRET = "what secrets are derived from in this test";
 
-const HOOK = { url: "https://hooks.example.com/a#b", events: ["link.created", "link.created"] };
+const HOOK: CreateWebhookBody = {
+  url: "https://hooks.example.com/a#b",
+  events: ["link.created", "link.created"],
+};
 
 let postgres: TestPostgres;
 let webhooks: ReturnType<typeof createWebhookService>;
 
 beforeAll(async () => {
   postgres = await startPostgres();
-  webhooks = createWebhookService({ sql: postgres.sql, ownSecret: OWN_SECRET, rules: RULES });
+  webhooks = createWebhookService({
+    sql: postgres.sql,
+    positions: createEventPositions(postgres.sql),
+    ownSecret: OWN_SECRET,
+    rules: RULES,
+  });
 });
 
 afterAll(() => postgres[Symbol.asyncDispose]());
@@ -63,7 +73,12 @@ describe("receivers", () => {
       WEBHOOK_NETWORKS_ALLOWED: ["10.0.0.0/8"],
       WEBHOOK_PORTS_ALLOWED: ["8080"],
     });
-    const local = createWebhookService({ sql: postgres.sql, ownSecret: OWN_SECRET, rules });
+    const local = createWebhookService({
+      sql: postgres.sql,
+      positions: createEventPositions(postgres.sql),
+      ownSecret: OWN_SECRET,
+      rules,
+    });
     const owner = await addOwner();
     const create = (url: string) => codeOf(local.create(owner, newUuid(), { ...HOOK, url }));
     expect(await create("http://10.1.2.3:8080/")).toBe("resolved");
@@ -169,7 +184,12 @@ test("an account has a number of webhooks at most, also if it creates them at on
 });
 
 test("without a secret of the installation there are no webhooks", async () => {
-  const off = createWebhookService({ sql: postgres.sql, ownSecret: undefined, rules: RULES });
+  const off = createWebhookService({
+    sql: postgres.sql,
+    positions: createEventPositions(postgres.sql),
+    ownSecret: undefined,
+    rules: RULES,
+  });
   expect(await codeOf(off.create(await addOwner(), newUuid(), HOOK))).toBe("unavailable");
 });
 

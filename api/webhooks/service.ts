@@ -7,6 +7,7 @@ import { DAY_SECONDS } from "../../shared/durations.ts";
 import { decodeId, encodeId, type Uuid } from "../../shared/ids.ts";
 import { deriveKey, newSalt, writeSecret } from "../../shared/webhooks/secret.ts";
 import { portOf, type ReceiverRules } from "../../shared/webhooks/variables.ts";
+import type { EventPositions } from "../events/positions.ts";
 import { ApiError, invalidField, notFound } from "../http/errors.ts";
 import { type ListPart, type ListRequest, readPart } from "../http/pagination.ts";
 import type { AccountScope, Author } from "../http/principal.ts";
@@ -34,7 +35,7 @@ import {
   listWebhooks,
   lockAndCountWebhooks,
   replaceSalt,
-  rewind,
+  setPosition,
   updateWebhook,
 } from "./sql.ts";
 
@@ -48,6 +49,8 @@ export type WebhookService = ReturnType<typeof createWebhookService>;
 
 type WebhookServiceDeps = {
   sql: Sql;
+  /** Where webhooks begin to read the ledger. */
+  positions: EventPositions;
   /** What secrets are derived from; undefined where webhooks are not set up. */
   ownSecret: string | undefined;
   rules: ReceiverRules;
@@ -63,7 +66,7 @@ export const createWebhookService = (deps: WebhookServiceDeps) => ({
   ...createDeliveryOperations(deps),
 });
 
-function createWebhookOperations({ sql, ownSecret, rules }: WebhookServiceDeps) {
+function createWebhookOperations({ sql, positions, ownSecret, rules }: WebhookServiceDeps) {
   /** Returns a new secret's salt and text. */
   function makeSecret(id: Uuid): { salt: Buffer; secret: string } {
     if (ownSecret === undefined) throw notSetUp();
@@ -74,7 +77,8 @@ function createWebhookOperations({ sql, ownSecret, rules }: WebhookServiceDeps) 
   return {
     /**
      * Creates a webhook; only this function and `rotate` return a secret. Throws `invalid_request`,
-     * `invalid_url`, `quota_exceeded`, and `unavailable` where webhooks are not set up.
+     * `invalid_url`, `quota_exceeded`, and `unavailable` where webhooks are not set up, or too many
+     * events are unread.
      */
     async create(
       owner: AccountScope,
@@ -83,7 +87,8 @@ function createWebhookOperations({ sql, ownSecret, rules }: WebhookServiceDeps) 
     ): Promise<WebhookWithSecret> {
       const { salt, secret } = makeSecret(id);
       const required = { url: readUrl(url, rules), events: readEvents(events) };
-      const webhook = { ...DEFAULTS, ...readFields(body, rules), ...required, id, salt };
+      const fields = { ...DEFAULTS, ...readFields(body, rules), ...required };
+      const webhook = { ...fields, id, salt, position: await positions.last(owner) };
       const row = await sql.begin(async (transaction) => {
         if ((await lockAndCountWebhooks(transaction, owner)) >= WEBHOOKS_MAX) throw tooMany();
         return await insertWebhook(transaction, owner, webhook);
@@ -127,7 +132,7 @@ function createWebhookOperations({ sql, ownSecret, rules }: WebhookServiceDeps) 
   };
 }
 
-const createDeliveryOperations = ({ sql }: WebhookServiceDeps) => ({
+const createDeliveryOperations = ({ sql, positions }: WebhookServiceDeps) => ({
   /** Sends a webhook an event of its own; throws `not_found`, and `conflict` unless active. */
   async test(owner: Author, id: Uuid | undefined): Promise<DeliveryRow> {
     const webhook = await get(sql, owner, id);
@@ -165,12 +170,16 @@ const createDeliveryOperations = ({ sql }: WebhookServiceDeps) => ({
     return row;
   },
 
-  /** Delivers all events after one again; throws `not_found` and `invalid_request`. */
+  /**
+   * Delivers all events after one again; throws `not_found`, `invalid_request`, and `unavailable`
+   * when too many events are unread.
+   */
   async replay(owner: AccountScope, id: Uuid | undefined, after: string): Promise<void> {
     const webhook = await get(sql, owner, id);
-    const eventId = decodeId("event", after);
-    if (eventId === undefined || !(await rewind(sql, owner, { webhookId: webhook.id, eventId })))
+    const position = await positions.find(owner, after);
+    if (position === undefined)
       throw invalidField("after", "must be the id of an event that is still kept");
+    await setPosition(sql, owner, webhook.id, position);
   },
 });
 

@@ -29,37 +29,22 @@ export async function countWebhooks(
 }
 
 /**
- * Inserts a webhook that gets the events after those that have been committed, or gives it another
- * salt if an earlier attempt of the same request has inserted it.
+ * Inserts a webhook that gets the events after a position, or gives it another salt if an earlier
+ * attempt of the same request has inserted it.
  */
 export async function insertWebhook(
   transaction: Transaction,
   { accountId, mode }: AccountScope,
-  { id, salt, ...webhook }: WebhookFields & { id: Uuid; salt: Buffer },
+  { id, salt, position, ...webhook }: WebhookFields & { id: Uuid; salt: Buffer; position: number },
 ): Promise<WebhookRow> {
-  await numberAll(transaction, { accountId, mode });
   const [row] = await transaction<[WebhookRow]>`
     insert into webhooks (id, account_id, mode, url, events, link_ids, tags, domains, description, salt, position)
-    select ${id}, ${accountId}, ${mode}, ${webhook.url}, ${[...webhook.events]}::text[],
-           ${webhook.link_ids}::uuid[], ${webhook.tags}::text[], ${webhook.domains}::text[], ${webhook.description},
-           ${salt}, coalesce((select max(position) from events
-                               where account_id = ${accountId} and mode = ${mode} and position is not null), 0)
+    values (${id}, ${accountId}, ${mode}, ${webhook.url}, ${[...webhook.events]}::text[],
+            ${webhook.link_ids}::uuid[], ${webhook.tags}::text[], ${webhook.domains}::text[], ${webhook.description},
+            ${salt}, ${position})
     on conflict (id) do update set salt = excluded.salt
     returning ${columns(transaction)}`;
   return row;
-}
-
-/** Gives positions to all committed events of the owner. */
-async function numberAll(
-  transaction: Transaction,
-  { accountId, mode }: AccountScope,
-): Promise<void> {
-  let waiting = true;
-  while (waiting) {
-    const [row] = await transaction<[{ waiting: boolean }]>`
-      select number_events(${accountId}, ${mode}) as waiting`;
-    ({ waiting } = row);
-  }
 }
 
 /** Finds one of the owner's webhooks by its primary key. */
@@ -107,7 +92,7 @@ export async function updateWebhook(
              ${status === undefined ? transaction`` : transaction`, status = ${status}`}
              ${
                status === "active"
-                 ? transaction`, disabled_reason = null, failing_since = null, wake_at = now(), is_full = false`
+                 ? transaction`, disabled_reason = null, failing_since = null, is_slow = false, wake_at = now(), is_full = false`
                  : transaction``
              }
        where id = ${id} and account_id = ${accountId} and mode = ${mode}
@@ -147,24 +132,14 @@ export async function deleteWebhook(
   return rows.length === 1;
 }
 
-/**
- * Sets a webhook back to an event of its owner: those after it are delivered again. Returns false
- * when the event is not there.
- */
-export async function rewind(
+/** Sets a webhook of its owner to a position: the events after it are delivered again. */
+export async function setPosition(
   sql: Sql,
   { accountId, mode }: AccountScope,
-  { webhookId, eventId }: { webhookId: Uuid; eventId: Uuid },
-): Promise<boolean> {
-  return await sql.begin(async (transaction) => {
-    await numberAll(transaction, { accountId, mode });
-    const rows = await transaction`
-      update webhooks set position = event.position
-        from events event
-       where webhooks.id = ${webhookId} and event.id = ${eventId}
-         and event.account_id = ${accountId} and event.mode = ${mode} and event.position is not null
-         and webhooks.account_id = event.account_id and webhooks.mode = event.mode
-      returning webhooks.id`;
-    return rows.length === 1;
-  });
+  id: Uuid,
+  position: number,
+): Promise<void> {
+  await sql`
+    update webhooks set position = ${position}
+     where id = ${id} and account_id = ${accountId} and mode = ${mode}`;
 }

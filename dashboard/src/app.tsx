@@ -31,6 +31,7 @@ const Rules = lazy(async () => ({ default: (await loadRules()).RulesPage }));
 const Import = lazy(async () => ({ default: (await loadImport()).ImportPage }));
 const Domains = lazy(async () => ({ default: (await loadAdministration()).DomainsPage }));
 const Usage = lazy(async () => ({ default: (await loadAdministration()).UsagePage }));
+const Activity = lazy(async () => ({ default: (await loadAdministration()).ActivityPage }));
 const Webhooks = lazy(async () => ({ default: (await loadAdministration()).WebhooksPage }));
 const Deliveries = lazy(async () => ({ default: (await loadAdministration()).DeliveriesPage }));
 const Keys = lazy(async () => ({ default: (await loadAdministration()).KeysPage }));
@@ -125,6 +126,7 @@ function AccountRoutes({ session, id, mode }: { session: Session; id: string; mo
             <Route path="/domains" component={Domains} />
             <Route path="/domains/:domain">{() => <PropertyAnalytics name="domain" />}</Route>
             <Route path="/usage" component={Usage} />
+            <Route path="/activity" component={Activity} />
             <Route path="/webhooks" component={Webhooks} />
             <Route path="/webhooks/:id">{(params) => <Deliveries id={params.id} />}</Route>
             <Route path="/settings/keys" component={Keys} />

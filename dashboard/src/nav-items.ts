@@ -1,5 +1,6 @@
 /** The pages of an account, as the navigation and the palette list them. */
 import {
+  Activity,
   ChartSpline,
   Gauge,
   Globe,
@@ -46,11 +47,12 @@ const PROFILE: NavItem = {
   icon: UserRound,
 };
 
+const ACTIVITY: NavItem = { path: "/activity", name: "shell.pages.activity", icon: Activity };
 const WEBHOOKS: NavItem = { path: "/webhooks", name: "shell.pages.webhooks", icon: Webhook };
 
 /** The pages of settings that a role may see. */
 export const settingsItems = (role: Role): NavItem[] => [
-  ...(role === "owner" ? [KEYS] : []),
+  ...(role === "owner" ? [ACTIVITY, KEYS] : []),
   ...(role === "viewer" ? [] : [WEBHOOKS, MEMBERS, BRANDING]),
   PROFILE,
 ];

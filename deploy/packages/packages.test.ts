@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { findArchitecture } from "./architectures.ts";
+import { createManPage } from "./man-page.ts";
 import { buildPackages, LIBC_MIN } from "./packages.ts";
 import { run } from "./run.ts";
 
@@ -22,7 +23,7 @@ describe.skipIf(!hasDpkg)("the packages", () => {
     const tree = join(dist, "tree");
     for (const name of ["bin", "dashboard"]) mkdirSync(join(tree, name), { recursive: true });
     // Instead of the executable and the dashboard, whose builds have tests of their own.
-    writeFileSync(join(tree, "bin/shorthop"), "", { mode: 0o755 });
+    writeFileSync(join(tree, "bin/shorthop"), "#!/bin/sh\n", { mode: 0o755 });
     symlinkSync("shorthop", join(tree, "bin/shorthop-api"));
     for (const name of [
       "systemd",
@@ -38,7 +39,10 @@ describe.skipIf(!hasDpkg)("the packages", () => {
     cpSync(join(ROOT, "docs"), join(tree, "docs"), { recursive: true });
     for (const name of ["CHANGELOG.md", "LICENSE"]) cpSync(join(ROOT, name), join(tree, name));
     writeFileSync(join(tree, "sbom.cdx.json"), "{}");
-    writeFileSync(join(tree, "shorthop.1"), "");
+    writeFileSync(
+      join(tree, "shorthop.1"),
+      createManPage("1.2.3", () => ""),
+    );
     files = buildPackages(dist, { tree, version: "1.2.3-4", architecture: "arm64" });
   });
   afterAll(() => rmSync(dist, { recursive: true }));
@@ -76,6 +80,11 @@ describe.skipIf(!hasDpkg)("the packages", () => {
       const kept = run(["dpkg-deb", "--info", file, "conffiles"], dist);
       expect(kept).toMatch(/^\/etc\/shorthop\/\w+\.env\n$/);
     }
+  });
+
+  test.skipIf(Bun.which("lintian") === null)("have no error or warning of lintian", () => {
+    const { stdout } = Bun.spawnSync(["lintian", "--allow-root", ...files], { cwd: dist });
+    expect(stdout.toString().match(/^[EW]: .*/gm) ?? []).toEqual([]);
   });
 
   test("have scripts that are valid shell, and need at least their own version of the executable", () => {

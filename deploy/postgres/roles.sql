@@ -15,13 +15,5 @@ alter role shorthop_worker password :'worker_password';
 
 select 'create database shorthop owner shorthop'
  where not exists (select from pg_database where datname = 'shorthop') \gexec
-revoke all on database shorthop from public;
-grant connect on database shorthop to shorthop_api, shorthop_worker;
-
 \connect shorthop
-revoke all on schema public from public;
-grant usage on schema public to shorthop_api, shorthop_worker;
--- Also for tables of later migrations, so that the API works as soon as they are applied.
-alter default privileges for role shorthop in schema public
-  grant select, insert, update, delete on tables to shorthop_api;
-alter default privileges for role shorthop in schema public grant usage on sequences to shorthop_api;
+\ir privileges.sql

@@ -1,6 +1,7 @@
 /** Schemas of requests about webhooks, shared by the API and the dashboard's forms. */
 import * as z from "zod";
 
+import { EVENT_TYPE_NAMES } from "./event-types.ts";
 import { CUSTOM_DOMAIN, EVENT_ID, LINK_ID } from "./examples.ts";
 import { tag } from "./link-schemas.ts";
 import { plainText } from "./text.ts";
@@ -9,7 +10,6 @@ import { plainText } from "./text.ts";
 const WEBHOOK_NAMES_MAX = 100;
 
 const URL_LENGTH_MAX = 2_048;
-const EVENT_TYPE_LENGTH_MAX = 50;
 const DESCRIPTION_LENGTH_MAX = 255;
 const HOST_LENGTH_MAX = 253;
 const ID_LENGTH_MAX = 40;
@@ -17,10 +17,11 @@ const ID_LENGTH_MAX = 40;
 /** In place of all types of events, also later ones. */
 export const ALL_EVENTS = "*";
 
-const eventType = z
-  .string()
-  .max(EVENT_TYPE_LENGTH_MAX)
-  .regex(/^(?:\*|[a-z_]+\.[a-z_]+)$/, "must be a type such as link.created, or *");
+const WEBHOOK_EVENTS = [ALL_EVENTS, ...EVENT_TYPE_NAMES] as const;
+
+const eventType = z.enum(WEBHOOK_EVENTS, {
+  error: `must be one of ${WEBHOOK_EVENTS.join(", ")}`,
+});
 
 const names = <Item extends z.ZodType>(item: Item) =>
   z.array(item).min(1).max(WEBHOOK_NAMES_MAX).nullish();

@@ -35,7 +35,14 @@ const analyticsSchema = z.object({ summary: z.object({ total_clicks: z.number() 
 
 type Response = { status: number; location: string; body: string };
 
-export function createCalls({ machine, key }: { machine: Machine; key: string }) {
+type Installation = {
+  machine: Machine;
+  key: string;
+  /** Its short domain; that of the document by default. */
+  host?: string;
+};
+
+export function createCalls({ machine, key, host = SHORT_HOST }: Installation) {
   async function curl(url: string, ...options: string[]): Promise<Response> {
     const format = "\\n%{http_code} %{redirect_url}";
     const words = [
@@ -54,8 +61,7 @@ export function createCalls({ machine, key }: { machine: Machine; key: string })
     return { status: Number(status), location, body: output.slice(0, end) };
   }
 
-  const get = (url: string) =>
-    curl(url, "--header", `Host: ${SHORT_HOST}`, "--user-agent", BROWSER);
+  const get = (url: string) => curl(url, "--header", `Host: ${host}`, "--user-agent", BROWSER);
   const api = (path: string, ...options: string[]) =>
     curl(`${API_URL}${path}`, "--header", `Authorization: Bearer ${key}`, ...options);
 

@@ -18,10 +18,16 @@ Restart=always
 WantedBy=multi-user.target
 `;
 
-/** Stands for what step 5 of docs/operations.md leaves in the secrets. */
-export const CLICKHOUSE_SECRETS = ["CLICKHOUSE_API", "CLICKHOUSE_WORKER", "CLICKHOUSE_OWNER"]
-  .map((name) => `export ${name}=http://shorthop:${PASSWORD}@127.0.0.1:8123/shorthop\n`)
+/** For `shorthop setup --file`: the URL for each user of a ClickHouse that setup leaves alone. */
+export const CLICKHOUSE_SETTINGS = ["CLICKHOUSE_API", "CLICKHOUSE_WORKER", "CLICKHOUSE_OWNER"]
+  .map((name) => `${name}=http://shorthop:${PASSWORD}@127.0.0.1:8123/shorthop\n`)
   .join("");
+
+/** Stands for what the step of ClickHouse of docs/operations.md leaves in the secrets. */
+export const CLICKHOUSE_SECRETS = CLICKHOUSE_SETTINGS.replaceAll(/^/gm, "export ").replace(
+  /export $/,
+  "",
+);
 
 export async function startGateway(machine: Machine): Promise<void> {
   await machine.run(`cat > /etc/systemd/system/clickhouse-engine.service <<'END'

@@ -1,9 +1,10 @@
 /**
  * `bun run test:boot [--machines 3]`: installs the packages on a Debian machine with the commands
  * of docs/operations.md, and operates them: reboots, kills, upgrades, removals, a restore; with
- * `--machines 3` the commands of docs/three-machines.md. Needs root and `systemd-nspawn`;
- * `debootstrap` and a mirror of Debian to build the machine's file system, which is kept in
- * `SHORTHOP_BOOT_CACHE`.
+ * `--machines 3` the commands of docs/three-machines.md; with `--setup` only `shorthop setup`,
+ * which otherwise comes first, and with `--part` (`operate`, `kills`, `join`) only a part of it.
+ * Needs root and `systemd-nspawn`; `debootstrap` and a mirror to build the machine's file system,
+ * which is kept in `SHORTHOP_BOOT_CACHE`.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,9 +16,16 @@ import { installRelease } from "./install.ts";
 import { bootMachine } from "./machine.ts";
 import { createRoot } from "./root.ts";
 import { SCENARIO } from "./scenario.ts";
+import { runSetup } from "./setup.ts";
 import { runThreeMachines } from "./three-machines.ts";
 
-const { values } = parseArgs({ options: { machines: { type: "string", default: "1" } } });
+const { values } = parseArgs({
+  options: {
+    machines: { type: "string", default: "1" },
+    setup: { type: "boolean", default: false },
+    part: { type: "string", multiple: true },
+  },
+});
 const missing = [
   ...(process.getuid?.() === 0 ? [] : ["root"]),
   ...["systemd-nspawn", "debootstrap", "dpkg-deb", "nsenter"].filter(
@@ -45,7 +53,14 @@ if (values.machines === "3") {
   await runThreeMachines(dir, step).finally(() => rmSync(dir, { recursive: true, force: true }));
   process.exit(0);
 }
+if (values.setup) {
+  await runSetup(dir, step, values.part).finally(() =>
+    rmSync(dir, { recursive: true, force: true }),
+  );
+  process.exit(0);
+}
 try {
+  await runSetup(dir, step);
   await step("a Debian file system", () => createRoot(root));
   await using machine = await step("it boots", () => bootMachine(root));
   try {

@@ -1,5 +1,6 @@
 /**
- * The file system of a Debian machine, as `debootstrap` makes it: built once, copied for each run.
+ * The file system of a machine of Debian or Ubuntu, as `debootstrap` makes it: built once, copied
+ * for each run.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,9 +9,24 @@ import { run } from "../../deploy/packages/run.ts";
 import { makeOnce } from "../../shared/make-once.ts";
 import { PROJECT_DIR } from "../harness/stack.ts";
 
-/** Debian 13; `bookworm` is Debian 12. */
+const DEBIAN = "http://deb.debian.org/debian";
+
+/** What `debootstrap` needs to know about a release. */
+type Release = { mirror: string; components: string; script?: string };
+
+const RELEASES: Record<string, Release> = {
+  // Debian 13 and 12.
+  trixie: { mirror: DEBIAN, components: "main" },
+  bookworm: { mirror: DEBIAN, components: "main" },
+  // Ubuntu 24.04, which a `debootstrap` of Debian does not know by its name.
+  noble: {
+    mirror: "http://archive.ubuntu.com/ubuntu",
+    components: "main,universe",
+    script: "/usr/share/debootstrap/scripts/gutsy",
+  },
+};
+
 const RELEASE = process.env["SHORTHOP_BOOT_RELEASE"] ?? "trixie";
-const MIRROR = process.env["SHORTHOP_BOOT_MIRROR"] ?? "http://deb.debian.org/debian";
 
 /** What a fresh virtual machine has, and what the test itself needs. */
 const BASE = ["systemd", "systemd-sysv", "dbus", "ca-certificates", "procps", "iproute2", "curl"];
@@ -29,13 +45,26 @@ export async function createRoot(dir: string): Promise<void> {
   const cached = join(cacheDir(), RELEASE);
   await makeOnce(cached, buildRoot);
   run(["cp", "--archive", "--reflink=auto", cached, dir], "/");
+  // Installers of the distributions write it; `debootstrap` does not.
+  writeFileSync(join(dir, "etc/hosts"), "127.0.0.1 localhost\n::1 localhost\n");
+  // Nothing of it is kept when the power fails.
+  writeFileSync(join(dir, "etc/dpkg/dpkg.cfg.d/unsafe-io"), "force-unsafe-io\n");
 }
 
 function buildRoot(path: string): void {
+  const release = RELEASES[RELEASE];
+  if (release === undefined) throw new Error(`SHORTHOP_BOOT_RELEASE: there is no ${RELEASE}.`);
+  const { mirror, components, script } = release;
   mkdirSync(path);
-  console.log(`Building a Debian ${RELEASE} in ${path}…`);
-  const include = `--include=${BASE.join(",")}`;
-  run(["debootstrap", "--variant=minbase", include, RELEASE, path, MIRROR], "/");
+  console.log(`Building ${RELEASE} in ${path}…`);
+  const options = [
+    "--variant=minbase",
+    `--components=${components}`,
+    `--include=${BASE.join(",")}`,
+  ];
+  const source = process.env["SHORTHOP_BOOT_MIRROR"] ?? mirror;
+  const scripts = script === undefined ? [] : [script];
+  run(["debootstrap", ...options, RELEASE, path, source, ...scripts], "/");
   const chroot = (...command: string[]) => run(["chroot", path, ...command], "/");
   // Services must not start in the chroot, and each machine gets an identity of its own.
   chroot("apt-get", "update");

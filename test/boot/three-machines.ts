@@ -153,8 +153,8 @@ function addRelease(root: string): void {
     cpSync(join(dist, name), join(folder, name));
 }
 
-/** The engine listens to the other machines as well. */
-async function startSharedGateway(machine: Machine): Promise<void> {
+/** The engine listens to the other machines as well; it is on the first of {@link ADDRESSES}. */
+export async function startSharedGateway(machine: Machine): Promise<void> {
   await machine.run(`mkdir -p /etc/systemd/system/clickhouse-engine.service.d
 cat > /etc/systemd/system/clickhouse-engine.service.d/host.conf <<'END'
 [Service]
@@ -167,7 +167,7 @@ END`);
  * The engine answers only for its own machine, so another one has a relay of systemd's on its
  * loopback address.
  */
-async function relayToGateway(machine: Machine): Promise<void> {
+export async function relayToGateway(machine: Machine): Promise<void> {
   await machine.run(`cat > /etc/systemd/system/clickhouse-engine.socket <<'END'
 [Socket]
 ListenStream=127.0.0.1:8123

@@ -2,7 +2,8 @@
  * Every redirect that a client received is exactly one click in ClickHouse, in every rollup and on
  * the link, under any fault. Clients follow links on two redirectors and count their responses,
  * while faults chosen by a seed occur one after another; in the end the sums must be equal. A
- * redirect whose response was lost because its redirector was killed may count or not.
+ * redirect whose response was lost because its redirector was killed may count or not. Links that
+ * are changed meanwhile have an event for each change, and a webhook gets each.
  */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -23,6 +24,7 @@ import { createRandom, type Random } from "../harness/random.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
 import { createFollowedLinks, startClients } from "./clients.ts";
 import { expectEqual } from "./equality.ts";
+import { startChanges } from "./events.ts";
 import { keepEvidence } from "./evidence.ts";
 import { expectAllRunning, startReplaceableRedirector, startReplaceableWorker } from "./faults.ts";
 import { type Durations, ENDS_NATS, type Kind, KINDS } from "./kinds.ts";
@@ -51,7 +53,14 @@ export type ChaosOptions = Durations & {
   log: (line: string) => void;
 };
 
-export type ChaosReport = { redirected: number; unknown: number; stored: number; faults: string[] };
+export type ChaosReport = {
+  redirected: number;
+  unknown: number;
+  stored: number;
+  /** Changes of links that a webhook got. */
+  delivered: number;
+  faults: string[];
+};
 
 /** Runs the chaos test; throws an `UnequalError` if any count differs. */
 export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
@@ -75,6 +84,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const ledger: Ledger = { links, tallies, retried: new Set(), deletedDir };
   const bases = () => [stack.info().short_url, redirector.current().url] as const;
   const bulk = await createLinksByBulk(stack, bases, log);
+  await using changes = await startChanges(stack);
   const clients = startClients(ledger, bases, options.redirectsMax);
   cleanup.defer(() => clients.stop().catch(() => undefined));
 
@@ -86,13 +96,17 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
       done >= options.faults && clients.sent() >= options.redirectsMin;
     const faults = await injectFaults(options, targets, bulk, isEnough);
     await clients.stop();
+    await changes.stop();
     await bulk.expectCurrent("all faults");
     await bulk.expectConsumers();
     const stored = await expectEqual(stack, key, ledger);
+    const delivered = await changes.expectDelivered();
     const sum = (key: "redirected" | "unknown") =>
       [...tallies.values()].reduce((total, tally) => total + tally[key], 0);
-    const report = { redirected: sum("redirected"), unknown: sum("unknown"), stored, faults };
-    log(`${report.redirected} redirected, ${report.unknown} unknown, ${report.stored} stored`);
+    const [redirected, unknown] = [sum("redirected"), sum("unknown")];
+    log(`${redirected} redirected, ${unknown} unknown, ${stored} stored`);
+    log(`${delivered} changes of links recorded and delivered`);
+    const report = { redirected, unknown, stored, delivered, faults };
     return report;
   } catch (error) {
     const logs = { "stack.log": stack.output(), "second-worker.log": worker.output() };

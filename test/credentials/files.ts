@@ -22,8 +22,22 @@ export const PRIVATE_FILES: readonly PrivateFile[] = [
     setBy: { file: "deploy/packages/packages.ts", text: "chmodSync(path, 0o600)" },
   },
   {
+    path: "`/etc/shorthop/secrets.env`",
+    content: "all secrets of the host's role, from which setup writes the others",
+    owner: "root",
+    mode: "0600",
+    setBy: { file: "api/cli/setup/steps.ts", text: "ACCESS = { mode: 0o600 }" },
+  },
+  {
+    path: "`/etc/clickhouse-server/shorthop.env`",
+    content: "hashes of the passwords of ClickHouse's users",
+    owner: "root",
+    mode: "0600",
+    setBy: { file: "api/cli/setup/clickhouse.ts", text: "access: { mode: 0o600 }" },
+  },
+  {
     path: "`/root/shorthop.secrets`",
-    content: "all secrets",
+    content: "all secrets, of an installation by hand",
     owner: "root",
     mode: "0600",
     setBy: { file: OPERATIONS, text: "umask 077\nsecret()" },

@@ -280,6 +280,13 @@ const CASES: readonly Case[] = [
     well: [["shorthop_worker_counters_written_timestamp_seconds", ago(60)]],
   },
   gauge(
+    "ShorthopClickEventsLate",
+    "shorthop_worker_click_event_batches_pending",
+    40,
+    2,
+    "the events of 40 batches of clicks wait on a:1",
+  ),
+  gauge(
     "ShorthopWebhooksLate",
     "shorthop_worker_webhooks_lag_seconds",
     90,

@@ -1,4 +1,7 @@
-/** Goal: every redirect that a client received is exactly one click everywhere, under any fault. */
+/**
+ * Goal: every redirect that a client received is exactly one click everywhere, and every change of a
+ * link one event that a webhook gets, under any fault.
+ */
 import { expect, test } from "bun:test";
 
 import { runChaos } from "../chaos/run.ts";
@@ -18,7 +21,7 @@ const { SHORTHOP_TEST_CHANGED: changed = "" } = process.env;
 
 test("stored clicks equal redirects, per link, under faults of each process and each store", async () => {
   const kinds = [...ALWAYS, ...kindsTouchedBy(changed.split("\n"))];
-  const { redirected, stored, unknown, faults } = await runChaos({
+  const { redirected, stored, unknown, delivered, faults } = await runChaos({
     seed: SEED,
     kinds,
     faults: kinds.length,
@@ -29,6 +32,7 @@ test("stored clicks equal redirects, per link, under faults of each process and 
     log: console.log,
   });
   expect(faults.toSorted()).toEqual(kinds.toSorted());
+  expect(delivered).toBeGreaterThan(0);
   expect(stored).toBeGreaterThanOrEqual(redirected);
   expect(stored).toBeLessThanOrEqual(redirected + unknown);
 });

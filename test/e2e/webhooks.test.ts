@@ -37,6 +37,9 @@ afterAll(() => stack[Symbol.asyncDispose]());
 const api = (path: string, options: { method?: string; body?: unknown } = {}) =>
   call(`${stack.info().api_url}/v1/webhooks${path}`, { key: account.key, ...options });
 
+const feed = (query: string) =>
+  call(`${stack.info().api_url}/v1/events?${query}`, { key: account.key });
+
 type Got = { body: string; headers: Record<string, string> };
 
 function startReceiver() {
@@ -73,4 +76,19 @@ test("a test is delivered, signed, and is in the log of deliveries", async () =>
     const { data } = deliveriesSchema.parse((await api(`/${id}/deliveries`)).body);
     expect(data).toMatchObject([{ status: "delivered", response_status: 200 }]);
   }, WITHIN_MS);
+});
+
+test("types of events that do not exist are refused, and those that do are named", async () => {
+  const url = "https://hooks.example.com/";
+  const { id } = await create(url, ["link.created"]);
+  for (const [response, param] of [
+    [await api("", { body: { url, events: ["link.created", "link.opened"] } }), "events.1"],
+    [await api(`/${id}`, { method: "PATCH", body: { events: ["links.*"] } }), "events.0"],
+    [await feed("type=link.opened"), "type"],
+    [await feed("type=link.created&type=link.opened"), "type"],
+  ] as const) {
+    expect(response).toMatchObject({ status: 400, body: { error: { param } } });
+    expect(JSON.stringify(response.body)).toContain("link.deleted");
+  }
+  expect(await feed("type=link.created&type=clicks.recorded")).toMatchObject({ status: 200 });
 });

@@ -1,4 +1,4 @@
-/** A DNS server on loopback, for tests of domain verification by TXT records. */
+/** A DNS server on loopback, for tests of domain verification, and of names of receivers. */
 import dns2, { type DnsServer } from "dns2";
 
 const { Packet } = dns2;
@@ -11,6 +11,8 @@ export type Dns = {
   address: string;
   /** Sets the TXT records of a name; with `fail`, queries for it fail (SERVFAIL). */
   set(name: string, records: readonly string[] | "fail"): void;
+  /** Sets the IPv4 addresses of a name: those of each query in turn, the last of them for good. */
+  setAddresses(name: string, ...responses: readonly (readonly string[])[]): void;
   [Symbol.asyncDispose](): Promise<void>;
 };
 
@@ -18,6 +20,7 @@ export type Dns = {
 export async function startDns(): Promise<Dns> {
   const port = Number(process.env["SHORTHOP_TEST_DNS"]?.split(":")[1] ?? 0);
   const names = new Map<string, readonly string[] | "fail">();
+  const addresses = new Map<string, (readonly string[])[]>();
   const server: DnsServer = dns2.createServer({
     udp: true,
     handle(request, send) {
@@ -25,7 +28,17 @@ export async function startDns(): Promise<Dns> {
       const [question] = request.questions;
       const name = question?.name.toLowerCase() ?? "";
       const records = names.get(name);
-      if (records === undefined) response.header.rcode = NXDOMAIN;
+      const responses = addresses.get(name);
+      if (responses !== undefined) {
+        const { TYPE, CLASS, Resource } = Packet;
+        const isAddress = question?.type === TYPE.A;
+        const [next = []] = isAddress ? responses : [];
+        if (isAddress && responses.length > 1) responses.shift();
+        for (const address of next)
+          response.answers.push(
+            Object.assign(new Resource(name, TYPE.A, CLASS.IN, 0), { address }),
+          );
+      } else if (records === undefined) response.header.rcode = NXDOMAIN;
       else if (records === "fail") response.header.rcode = SERVFAIL;
       else {
         const { TYPE, CLASS, Resource } = Packet;
@@ -41,6 +54,7 @@ export async function startDns(): Promise<Dns> {
   return {
     address: `127.0.0.1:${udp?.port}`,
     set: (name, records) => void names.set(name.toLowerCase(), records),
+    setAddresses: (name, ...responses) => void addresses.set(name.toLowerCase(), [...responses]),
     async [Symbol.asyncDispose]() {
       await server.close();
     },

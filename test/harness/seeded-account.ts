@@ -158,6 +158,11 @@ export async function seedAccount(stack: SharedStack, dns: Dns): Promise<SeededA
       if (!response.ok) throw new Error(await response.text());
     }
   }
+  await client.links.update(ids.at(-1) ?? "", {
+    title: "Newsletter, November 2026",
+    tags: ["marketing", "letters"],
+    expires_at: "2099-01-01T00:00:00Z",
+  });
   await client.domains.create("go.tour.example");
   await client.shares.create({
     name: "For the customer",
@@ -470,6 +475,13 @@ export const listViews = ({ account, link, ruled, down, webhook }: SeededAccount
       ready: "table",
       open: (page) => page.getByRole("button", { name: "New API key" }).click(),
     },
+    { name: "activity", path: at("/activity"), ready: ".activity li" },
+    {
+      name: "activity-link",
+      path: at(`/activity?type=link.created&link=${link}`),
+      ready: ".activity li",
+    },
+    { name: "activity-none", path: at("/activity?type=webhook.disabled"), ready: ".empty" },
     { name: "webhooks", path: at("/webhooks"), ready: "table" },
     {
       name: "webhook-new",

@@ -31,7 +31,10 @@ export type Deliverer = {
   /** Webhooks that this worker has leased. */
   leased(): number;
   inFlight(): number;
-  /** How long the oldest delivery that is due has waited; of webhooks that fail, none counts. */
+  /**
+   * How long the oldest delivery that is due has waited; of webhooks that fail or are slow, none
+   * counts.
+   */
   lagSeconds(): number;
   /** Webhooks that this worker has disabled. */
   disabled(): number;
@@ -96,6 +99,6 @@ function lagOf(endpoints: Iterable<Endpoint>): number {
   const now = performance.now();
   let lagMs = 0;
   for (const endpoint of endpoints)
-    if (!endpoint.isFailing(now)) lagMs = Math.max(lagMs, now - (endpoint.nextDueAt() ?? now));
+    if (!endpoint.isThrottled(now)) lagMs = Math.max(lagMs, now - (endpoint.nextDueAt() ?? now));
   return lagMs / 1_000;
 }

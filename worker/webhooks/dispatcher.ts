@@ -8,7 +8,14 @@ import type { Endpoint } from "./endpoint.ts";
 import { readEvents, type StoredEvent } from "./events.ts";
 import type { Pending } from "./queue.ts";
 import { createResultWriter } from "./result-writer.ts";
-import { disable, FAILING_SECONDS_MAX, makeDue, type Outcome, setFailing } from "./results.ts";
+import {
+  disable,
+  FAILING_SECONDS_MAX,
+  makeDue,
+  type Outcome,
+  setFailing,
+  setSlow,
+} from "./results.ts";
 import { createSlots, type Pick } from "./slots.ts";
 
 /** No attempt begins while so many results wait to be written. */
@@ -97,11 +104,12 @@ function createSettlement({ sql, workerId, log, onDisabled }: DispatcherDeps) {
     const { id } = endpoint.webhook();
     const now = performance.now();
     const dueAt = outcome.delayMs === null ? undefined : now + outcome.delayMs;
-    const isDelivered = outcome.status === "delivered";
-    const { changed, recovered } = endpoint.finish(delivery, isDelivered, dueAt);
+    const end = { delivered: outcome.status === "delivered", latencyMs: outcome.latencyMs };
+    const { failing, slow, recovered } = endpoint.finish(delivery, end, dueAt);
     const failedMs = now - (endpoint.failingSince() ?? now);
     try {
-      if (changed) await setFailing(sql, workerId, { id, failing: !isDelivered });
+      if (failing !== undefined) await setFailing(sql, workerId, { id, failing });
+      if (slow !== undefined) await setSlow(sql, workerId, { id, slow });
       if (recovered) await makeDue(sql, id);
       if (!isGone && failedMs < FAILING_SECONDS_MAX * 1_000) return;
       const reason = isGone ? "gone" : "failing";

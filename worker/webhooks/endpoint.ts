@@ -2,12 +2,16 @@
 import { MINUTE_MS } from "../../shared/durations.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { ATTEMPT_TIMEOUT_MS } from "./attempt.ts";
-import { FAILING_SECONDS, LEASE_SECONDS, type LeasedWebhook } from "./leases.ts";
+import { type AttemptEnd, createHealth } from "./health.ts";
+import { LEASE_SECONDS, type LeasedWebhook } from "./leases.ts";
 import { createQueue, type Pending } from "./queue.ts";
 
-/** Most deliveries in flight to one webhook; one while it fails. */
+/**
+ * Most deliveries in flight to one webhook; one while it fails or is slow, and until it has
+ * responded quickly, as it is not known before whether it is.
+ */
 const IN_FLIGHT_MAX = 5;
-const FAILING_IN_FLIGHT_MAX = 1;
+const THROTTLED_IN_FLIGHT_MAX = 1;
 
 /** How long a failing webhook is left alone after an attempt. */
 const REST_MS = MINUTE_MS;
@@ -17,24 +21,21 @@ export type Endpoint = ReturnType<typeof createEndpoint>;
 /** `requestedAt` is before the statement that leased the webhook. */
 export function createEndpoint(leased: LeasedWebhook, requestedAt: number) {
   const queue = createQueue();
+  const health = createHealth(leased);
   /** When the results of deliveries that are no longer waiting were written; ∞ for not yet. */
   const ended = new Map<Uuid, number>();
   let webhook = leased;
   let leasedUntil = requestedAt + LEASE_SECONDS * 1_000;
-  let failingSince = sinceOf(leased);
   let restsUntil = 0;
   let needsRead = true;
   let isRetired = false;
-
-  const isFailing = (now: number): boolean =>
-    failingSince !== undefined && now - failingSince > FAILING_SECONDS * 1_000;
 
   return {
     leasedAt: requestedAt,
     queue,
     webhook: () => webhook,
-    isFailing,
-    failingSince: () => failingSince,
+    isThrottled: health.isThrottled,
+    failingSince: health.failingSince,
 
     /** Takes over the renewed lease, and what the owner has changed. */
     renew(renewed: LeasedWebhook, renewedAt: number): void {
@@ -52,7 +53,8 @@ export function createEndpoint(leased: LeasedWebhook, requestedAt: number) {
     /** Takes a delivery that may be attempted now; undefined without one. */
     take(now: number): Pending | undefined {
       if (isRetired || now < restsUntil || now + ATTEMPT_TIMEOUT_MS > leasedUntil) return undefined;
-      const max = isFailing(now) ? FAILING_IN_FLIGHT_MAX : IN_FLIGHT_MAX;
+      const max =
+        health.isKnown() && !health.isThrottled(now) ? IN_FLIGHT_MAX : THROTTLED_IN_FLIGHT_MAX;
       return queue.inFlight() < max ? queue.take(now) : undefined;
     },
 
@@ -67,24 +69,15 @@ export function createEndpoint(leased: LeasedWebhook, requestedAt: number) {
       needsRead = fresh.length < rows.length;
     },
 
-    /**
-     * Ends an attempt; `dueAt` is when the next one is due. Returns whether that begins or ends a
-     * time in which every attempt fails; `recovered` when it has lasted.
-     */
-    finish(row: Pending, delivered: boolean, dueAt: number | undefined) {
+    /** Ends an attempt; `dueAt` is when the next one is due. Returns what it changes. */
+    finish(row: Pending, end: AttemptEnd, dueAt: number | undefined) {
       const now = performance.now();
+      const changed = health.note(end, now);
       queue.finish(row, dueAt);
       if (dueAt === undefined) ended.set(row.id, Number.POSITIVE_INFINITY);
-      const wasFailing = failingSince !== undefined;
-      const recovered = delivered && isFailing(now);
-      if (delivered) {
-        failingSince = undefined;
-        if (recovered) queue.makeDue(now);
-      } else {
-        failingSince ??= now;
-        if (isFailing(now)) restsUntil = now + REST_MS;
-      }
-      return { changed: delivered === wasFailing, recovered };
+      if (changed.recovered) queue.makeDue(now);
+      if (health.isFailing(now)) restsUntil = now + REST_MS;
+      return changed;
     },
 
     /** The result of a delivery was written. */
@@ -100,6 +93,3 @@ export function createEndpoint(leased: LeasedWebhook, requestedAt: number) {
     },
   };
 }
-
-const sinceOf = ({ failing_seconds }: LeasedWebhook): number | undefined =>
-  failing_seconds === null ? undefined : performance.now() - failing_seconds * 1_000;

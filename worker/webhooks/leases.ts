@@ -27,12 +27,17 @@ export type LeasedWebhook = WebhookFilter & {
   old_salt: Uint8Array | null;
   /** For how many seconds every attempt has failed; null when the last one was successful. */
   failing_seconds: number | null;
+  /** Whether its receiver took long recently. */
+  is_slow: boolean;
 };
 
 const columns = (sql: postgres.Sql) => sql`
   webhook.id, webhook.account_id, webhook.mode, webhook.url, webhook.events, webhook.link_ids, webhook.tags,
   webhook.domains, webhook.salt, case when webhook.old_until > clock_timestamp() then webhook.old_salt end as old_salt,
-  extract(epoch from clock_timestamp() - webhook.failing_since)::float8 as failing_seconds`;
+  extract(epoch from clock_timestamp() - webhook.failing_since)::float8 as failing_seconds, webhook.is_slow`;
+
+const isFailing = (sql: postgres.Sql) => sql`
+  coalesce(webhook.failing_since < clock_timestamp() - make_interval(secs => ${FAILING_SECONDS}), false)`;
 
 const hasNewEvents = (sql: postgres.Sql) => sql`
   exists (select from events event
@@ -52,20 +57,21 @@ export async function numberEvents(sql: postgres.Sql): Promise<void> {
 }
 
 /**
- * Leases webhooks for which there is work, those first that have waited longest. A failing one has
- * none before its time, even if there are new events.
+ * Leases webhooks for which there is work, those first that have waited longest; of those that fail
+ * or are slow, or of the others. A failing one has none before its time, even if there are new
+ * events.
  */
 export const lease = async (
   sql: postgres.Sql,
   workerId: Uuid,
-  { limit, failing }: { limit: number; failing: boolean },
+  { limit, throttled }: { limit: number; throttled: boolean },
 ): Promise<LeasedWebhook[]> => sql<LeasedWebhook[]>`
   with free as (
     select id from webhooks webhook
      where status = 'active' and leased_until < clock_timestamp()
-       and coalesce(failing_since < clock_timestamp() - make_interval(secs => ${FAILING_SECONDS}), false) = ${failing}
+       and (is_slow or ${isFailing(sql)}) = ${throttled}
        and (leased_by is not null or wake_at <= clock_timestamp()
-            or not is_full and ${failing ? sql`wake_at = 'infinity' and` : sql``} ${hasNewEvents(sql)})
+            or not is_full and (wake_at = 'infinity' or not ${isFailing(sql)}) and ${hasNewEvents(sql)})
      order by leased_until limit ${limit}
      for update skip locked)
   update webhooks webhook

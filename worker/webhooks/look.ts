@@ -8,9 +8,9 @@ import { fanOut, readPending } from "./fan-out.ts";
 import { findNews, lease, LEASE_SECONDS, numberEvents, release, renew } from "./leases.ts";
 import { PENDING_MAX } from "./queue.ts";
 
-/** Most webhooks that a worker leases, and of those that fail. */
+/** Most webhooks that a worker leases, and of those that fail or are slow. */
 const WEBHOOKS_MAX = 100;
-const FAILING_WEBHOOKS_MAX = 50;
+const THROTTLED_WEBHOOKS_MAX = 50;
 
 /** After this time a webhook is given back if it is idle, or if there is no room for others. */
 const HOLD_MS = 10_000;
@@ -59,13 +59,13 @@ export function createLook(deps: LookDeps): () => Promise<void> {
       if (endpoint.needsRead()) await refill(endpoint, true);
   }
 
-  async function leaseMore(failing: boolean): Promise<void> {
+  async function leaseMore(throttled: boolean): Promise<void> {
     const now = performance.now();
-    const held = [...endpoints.values()].filter((endpoint) => endpoint.isFailing(now)).length;
+    const held = [...endpoints.values()].filter((endpoint) => endpoint.isThrottled(now)).length;
     const room = WEBHOOKS_MAX - endpoints.size;
-    const limit = failing ? Math.min(room, FAILING_WEBHOOKS_MAX - held) : room;
+    const limit = throttled ? Math.min(room, THROTTLED_WEBHOOKS_MAX - held) : room;
     if (limit <= 0) return;
-    for (const webhook of await lease(sql, workerId, { limit, failing }))
+    for (const webhook of await lease(sql, workerId, { limit, throttled }))
       endpoints.set(webhook.id, createEndpoint(webhook, now));
   }
 

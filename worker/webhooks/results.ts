@@ -52,6 +52,13 @@ export async function setFailing(
      where id = ${id} and leased_by = ${workerId}`;
 }
 
+/** Notes that a webhook has become slow, or is no longer. */
+export const setSlow = (
+  sql: postgres.Sql,
+  workerId: Uuid,
+  { id, slow }: { id: Uuid; slow: boolean },
+) => sql`update webhooks set is_slow = ${slow} where id = ${id} and leased_by = ${workerId}`;
+
 /** Makes everything that waits for a webhook due. */
 export const makeDue = (sql: postgres.Sql, webhookId: Uuid) => sql`
   update webhook_deliveries set next_attempt_at = clock_timestamp()

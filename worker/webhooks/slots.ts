@@ -3,26 +3,27 @@ import type { Uuid } from "../../shared/ids.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { Pending } from "./queue.ts";
 
-/** Most deliveries in flight, and of those to failing webhooks: these wait for timeouts. */
+/** Most deliveries in flight, and of those to webhooks that fail or are slow, which take long. */
 const IN_FLIGHT_MAX = 200;
-const FAILING_IN_FLIGHT_MAX = 100;
+const THROTTLED_IN_FLIGHT_MAX = 100;
 
 /** A delivery that is made, and the slot that it takes. */
-export type Pick = { endpoint: Endpoint; delivery: Pending; isFailing: boolean };
+export type Pick = { endpoint: Endpoint; delivery: Pending; isThrottled: boolean };
 
 export function createSlots() {
   let used = 0;
-  let failing = 0;
+  let throttled = 0;
 
   /** Takes a delivery of a webhook, if one is due and a slot is free. */
   function takeOne(endpoint: Endpoint, now: number): Pick | undefined {
-    const isFailing = endpoint.isFailing(now);
-    if (used >= IN_FLIGHT_MAX || (isFailing && failing >= FAILING_IN_FLIGHT_MAX)) return undefined;
+    const isThrottled = endpoint.isThrottled(now);
+    if (used >= IN_FLIGHT_MAX || (isThrottled && throttled >= THROTTLED_IN_FLIGHT_MAX))
+      return undefined;
     const delivery = endpoint.take(now);
     if (delivery === undefined) return undefined;
     used += 1;
-    if (isFailing) failing += 1;
-    return { endpoint, delivery, isFailing };
+    if (isThrottled) throttled += 1;
+    return { endpoint, delivery, isThrottled };
   }
 
   return {
@@ -51,9 +52,9 @@ export function createSlots() {
       return picks;
     },
 
-    free({ isFailing }: Pick): void {
+    free({ isThrottled }: Pick): void {
       used -= 1;
-      if (isFailing) failing -= 1;
+      if (isThrottled) throttled -= 1;
     },
   };
 }

@@ -4,11 +4,8 @@
  */
 import { existsSync } from "node:fs";
 
-import { type Command, InvalidArgumentError } from "commander";
-import * as z from "zod";
+import type { Command } from "commander";
 
-import { loadConfig } from "../../../shared/env.ts";
-import { s3Variables } from "../../../shared/s3.ts";
 import { usePostgres } from "../../postgres.ts";
 import { parseCount } from "../arguments.ts";
 import { print, printList, type WithClickHouse } from "../context.ts";
@@ -18,12 +15,12 @@ import { runMigrations } from "../processes.ts";
 import { unpackConfiguration } from "./configuration.ts";
 import { createBackup, deleteOldBackups } from "./create.ts";
 import { listBackups, listProven, type Manifest, readBackup, writeProof } from "./manifest.ts";
+import { DEFAULT_PLACE, openPlace, parsePlace } from "./place.ts";
 import type { Database } from "./postgres.ts";
 import { drillBackup, restoreBackup } from "./restore.ts";
 import { recordBackup } from "./sql.ts";
-import { isPlace, openStorage, type Storage } from "./storage.ts";
+import type { Storage } from "./storage.ts";
 
-const DEFAULT_PLACE = "/var/backups/shorthop";
 const KEEP_DAYS = 14;
 
 type Env = Record<string, string | undefined>;
@@ -178,24 +175,6 @@ const addReadOptions = (command: Command): Command =>
     .option("--from <place>", placeText, parsePlace)
     .option("--backup <name>", "its name, as of backup list; by default the newest")
     .option("--json", "print JSON", false);
-
-function parsePlace(text: string): string {
-  if (isPlace(text)) return text;
-  throw new InvalidArgumentError("It must be an absolute path or s3://bucket/prefix.");
-}
-
-const settings = z.object({
-  BACKUP_PLACE: z
-    .string()
-    .refine(isPlace, "must be an absolute path or s3://bucket/prefix")
-    .default(DEFAULT_PLACE),
-  ...s3Variables,
-});
-
-function openPlace(env: Env, place: string | undefined): Storage {
-  const { BACKUP_PLACE, ...s3 } = loadConfig(settings, env);
-  return openStorage(place ?? BACKUP_PLACE, s3);
-}
 
 /** The database of `migrate.env`. */
 const findDatabase = async (env: Env): Promise<Database> => ({

@@ -33,7 +33,8 @@ export const createEventFeed = ({ get }: Pick<Calls, "get">, timeoutMs = 30_000)
 
   return {
     /**
-     * Returns events after a cursor, oldest first; `wait` seconds are waited for one.
+     * Returns events after a cursor, oldest first; `wait` seconds are waited for one. With `order:
+     * "desc"` newest first, and those before it.
      *
      * @throws ShorthopError `invalid_request`, `cursor_expired`, `not_found`.
      * @example

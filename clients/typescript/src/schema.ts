@@ -491,7 +491,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * List events, oldest first
+     * List events, oldest or newest first
      * @description The ledger of the account and mode: what happened to its links, domains, keys, members and shares, whoever or whatever caused it. The order never changes: nothing appears before a cursor that has been returned. Events are kept for 30 days unless the operator chose otherwise; then `cursor_expired`. `clicks.recorded` is recorded while somebody reads that type: within seconds of the first request that names it, until a week after the last.
      *
      *     Requires the scope `events:read`.
@@ -2811,17 +2811,17 @@ export interface components {
        */
       type: string;
     };
-    /** @description Events in the order of the feed. */
+    /** @description Events in the order that was asked for. */
     EventList: {
       /** @description The entries of this page, in order. */
       data: components["schemas"]["Event"][];
       /**
-       * @description Whether more events may follow at once. A page can be empty and have more: each request examines 5,000 events for those that match.
+       * @description Whether more events may follow at once; newest first, whether older ones may be kept. A page can be empty and have more: each request examines 5,000 events for those that match.
        * @example false
        */
       has_more: boolean;
       /**
-       * @description Send it as `after` for the events that follow, now or later.
+       * @description Send it as `after` for the events that follow, now or later; newest first, for those before them.
        * @example eyJwIjoxNzcyNDQyOTAwMDAwMDAwfQ
        */
       next_cursor: string;
@@ -5315,7 +5315,35 @@ export interface components {
        *       "clicks.recorded"
        *     ]
        */
-      events: string[];
+      events: (
+        | "*"
+        | "link.created"
+        | "link.updated"
+        | "link.deleted"
+        | "link.expired"
+        | "link.limit_reached"
+        | "link.taken_down"
+        | "link.restored"
+        | "account.taken_down"
+        | "account.restored"
+        | "clicks.recorded"
+        | "domain.created"
+        | "domain.verified"
+        | "domain.updated"
+        | "domain.displaced"
+        | "domain.deleted"
+        | "key.created"
+        | "key.rotated"
+        | "key.revoked"
+        | "member.joined"
+        | "member.updated"
+        | "member.removed"
+        | "share.created"
+        | "share.updated"
+        | "share.revoked"
+        | "webhook.disabled"
+        | "webhook.test"
+      )[];
       /**
        * @description Of events about links, only those about one of these; null for all links.
        * @example [
@@ -6132,7 +6160,35 @@ export interface components {
        *       "clicks.recorded"
        *     ]
        */
-      events?: string[];
+      events?: (
+        | "*"
+        | "link.created"
+        | "link.updated"
+        | "link.deleted"
+        | "link.expired"
+        | "link.limit_reached"
+        | "link.taken_down"
+        | "link.restored"
+        | "account.taken_down"
+        | "account.restored"
+        | "clicks.recorded"
+        | "domain.created"
+        | "domain.verified"
+        | "domain.updated"
+        | "domain.displaced"
+        | "domain.deleted"
+        | "key.created"
+        | "key.rotated"
+        | "key.revoked"
+        | "member.joined"
+        | "member.updated"
+        | "member.removed"
+        | "share.created"
+        | "share.updated"
+        | "share.revoked"
+        | "webhook.disabled"
+        | "webhook.test"
+      )[];
       /**
        * @description Of events about links, only those about one of these; null for all links.
        * @example [
@@ -7762,12 +7818,14 @@ export interface operations {
   listEvents: {
     parameters: {
       query?: {
-        /** @description The `next_cursor` of the previous response, or the id of an event; `latest` for events from now on. Without it, the feed begins with the oldest event that is kept. */
+        /** @description The `next_cursor` of the previous response in the same order, or the id of an event; `latest` for events from now on. Without it, the feed begins with the oldest event that is kept; newest first, with the newest. */
         after?: string;
         /** @description The maximum number of entries to return. */
         limit?: number;
         /** @description Only events about this link. */
         link_id?: string;
+        /** @description `asc` for the order in which events happened; `desc` for the newest first, which neither waits nor takes `latest`. */
+        order?: "asc" | "desc";
         /** @description Only events of this type; repeated, of these types. */
         type?:
           | (

@@ -18,6 +18,7 @@ const PATTERNS: readonly (readonly [RegExp, (name: string, rest: string) => stri
     /^Invalid value for "([^"]+)": (.+)\.$/s,
     (param, problem) => t("data.invalidValue", { param, problem: translateService(problem) }),
   ],
+  [/^must be one of (.+)$/, (values) => t("data.mustBeOneOf", { values })],
   [/^Rate limit exceeded: /, () => t("data.rateLimited")],
   [/^Quota (\w+) exceeded: /, (quota) => t("data.quotaExceeded", { quota })],
   [/ does not exist\.$/, () => t("data.notFound")],

@@ -1,5 +1,6 @@
 /** The pages that administer an account, and the one that invites to it. */
 export { DomainsPage } from "./domains/page.tsx";
+export { ActivityPage } from "./activity/activity-page.tsx";
 export { InvitationPage } from "./invitation.tsx";
 export { BrandingPage } from "./settings/branding.tsx";
 export { KeysPage } from "./settings/keys.tsx";

@@ -11,7 +11,7 @@ const MODULES: readonly (readonly [path: RegExp, ...modules: string[]])[] = [
   [/^links\/[^/]+\/rules$/, "dashboard/src/pages/rules/rules-page.tsx"],
   [/^(links\/[^/]+|analytics|(tags|domains)\/.+)$/, STATISTICS, MAP],
   [/^(live|tags)$/, STATISTICS],
-  [/^(domains|usage|webhooks|settings)\b/, ADMINISTRATION],
+  [/^(domains|usage|activity|webhooks|settings)\b/, ADMINISTRATION],
 ];
 
 /** The modules of a page and of its language, by their paths in the project. */

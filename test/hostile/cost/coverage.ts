@@ -21,6 +21,7 @@ export const OTHER_SECTIONS: Readonly<Record<string, string>> = {
   "Dashboard and client": "They run on the machine of the user who chose the input.",
   "Worker: receivers of webhooks":
     "Only the receiver of a webhook reaches them: worker/webhooks/post.test.ts does.",
+  Setup: "It listens for an hour on a private address, and reads one line of each connection.",
   "Local stack": "Only the product's own processes reach it.",
 };
 

@@ -36,7 +36,7 @@ export function CreateDialog({ onClose }: { onClose: () => void }) {
     (values: Values) =>
       getClient(scope).webhooks.create({
         url: values.url.trim(),
-        events: readEvents(values.events),
+        events: eventsSchema.parse(readEvents(values.events)),
         description: values.description === "" ? null : values.description,
       }),
     { invalidate: [["webhooks", scope]] },

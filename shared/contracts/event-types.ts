@@ -33,3 +33,6 @@ export const EVENT_TYPES = {
 } as const;
 
 export type EventType = keyof typeof EVENT_TYPES;
+
+// Object.keys loses the type of the keys; the table has no others.
+export const EVENT_TYPE_NAMES = Object.keys(EVENT_TYPES) as [EventType, ...EventType[]];

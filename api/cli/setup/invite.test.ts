@@ -1,0 +1,123 @@
+/** Goal: an invitation gives its content once, to whoever has the token, and to nobody else. */
+import { beforeAll, describe, expect, test } from "bun:test";
+import { connect } from "node:tls";
+
+import { acceptInvitation, type Certificate, createCertificate, openInvitation } from "./invite.ts";
+import { openSystem } from "./system.ts";
+import { formatToken, parseToken, type Token, TOKEN_LENGTH } from "./token.ts";
+
+const HOST = "127.0.0.1";
+const VALUES = { DOMAIN: "go.shorthop.dev", NATS_REDIRECTOR: "secret" };
+
+/** The message with which it fails. */
+const failureOf = (work: Promise<unknown>): Promise<string> =>
+  work.then(
+    () => "nothing",
+    (error: unknown) => String(error),
+  );
+
+function tokenAt(tokens: readonly Token[], index: number): Token {
+  const token = tokens[index];
+  if (token === undefined) throw new Error(`There is no token ${index}.`);
+  return token;
+}
+
+describe("an invitation", () => {
+  let certificate: Certificate;
+  beforeAll(async () => {
+    certificate = await createCertificate(openSystem());
+  });
+
+  /** For one host. */
+  async function open(validMs = 60_000) {
+    const offer = { certificate, hosts: [VALUES], host: HOST, port: 0, validMs };
+    const { tokens, ...opened } = await openInvitation(offer);
+    return { token: tokenAt(tokens, 0), ...opened };
+  }
+
+  test("is accepted once", async () => {
+    const { token, port, ended } = await open();
+    const text = formatToken(token);
+    expect(text).toHaveLength(TOKEN_LENGTH);
+    const both = await Promise.allSettled([
+      acceptInvitation(HOST, text, port),
+      acceptInvitation(HOST, text, port),
+    ]);
+    const accepted = both.find((one) => one.status === "fulfilled");
+    expect(both.filter(({ status }) => status === "rejected")).toHaveLength(1);
+    expect(accepted?.value).toEqual(VALUES);
+    expect(await ended).toBe(true);
+    expect(await failureOf(acceptInvitation(HOST, text, port))).toContain("has no open invitation");
+  });
+
+  test("gives each of several hosts its own content, and ends with the last", async () => {
+    const hosts = [{ ROLE: "processes" }, { ROLE: "redirector" }];
+    const { tokens, port, ended } = await openInvitation({
+      certificate,
+      hosts,
+      host: HOST,
+      port: 0,
+    });
+    const accept = (i: number) => acceptInvitation(HOST, formatToken(tokenAt(tokens, i)), port);
+    expect(await accept(1)).toEqual({ ROLE: "redirector" });
+    // Another host cannot use it again, and does not end the invitation.
+    for (let i = 0; i < 10; i++)
+      expect(await failureOf(accept(1))).toContain("was used, or is over");
+    expect(await accept(0)).toEqual({ ROLE: "processes" });
+    expect(await ended).toBe(true);
+  });
+
+  test("sends nothing for another secret, and ends after ten", async () => {
+    const { token, port, ended } = await open();
+    const wrong = formatToken({ ...token, secret: Buffer.alloc(token.secret.length) });
+    for (let i = 0; i < 10; i++)
+      expect(await failureOf(acceptInvitation(HOST, wrong, port))).toContain(
+        "was used, or is over",
+      );
+    expect(await ended).toBe(false);
+  });
+
+  test("a host with another certificate gets no secret", async () => {
+    const real = await open();
+    const other = await openInvitation({
+      certificate: await createCertificate(openSystem()),
+      hosts: [{}],
+      host: HOST,
+      port: 0,
+    });
+    expect(await failureOf(acceptInvitation(HOST, formatToken(real.token), other.port))).toContain(
+      "is not the host that made this token: nothing was sent to it",
+    );
+    for (const { token, port, ended } of [real, { ...other, token: tokenAt(other.tokens, 0) }]) {
+      await acceptInvitation(HOST, formatToken(token), port);
+      expect(await ended).toBe(true);
+    }
+  });
+
+  test("is over after its time", async () => {
+    const { token, port, ended } = await open(1);
+    expect(await ended).toBe(false);
+    expect(await failureOf(acceptInvitation(HOST, formatToken(token), port))).toContain(
+      "has no open invitation",
+    );
+  });
+
+  test("drops a client that sends anything else", async () => {
+    const { token, port, ended } = await open();
+    const socket = connect({ host: HOST, port, rejectUnauthorized: false });
+    socket.write("x".repeat(1_000));
+    const received = await new Promise((resolve) => {
+      socket.on("data", resolve);
+      socket.on("error", () => resolve("closed"));
+      socket.on("close", () => resolve("closed"));
+    });
+    expect(received).toBe("closed");
+    await acceptInvitation(HOST, formatToken(token), port);
+    await ended;
+  });
+});
+
+test("what is no token is refused before a connection is made", () => {
+  for (const text of ["", "x", "-".repeat(TOKEN_LENGTH + 1), "€".repeat(TOKEN_LENGTH)])
+    expect(() => parseToken(text)).toThrow("That is no token");
+});

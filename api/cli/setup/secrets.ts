@@ -1,0 +1,78 @@
+/**
+ * The secrets of an installation: made once, kept in a file that only root can read, from which
+ * setup writes all other files.
+ */
+import { randomBytes } from "node:crypto";
+
+import type { Role, Values } from "./settings.ts";
+
+export const SECRETS_FILE = "/etc/shorthop/secrets.env";
+
+/** Which role needs which secrets. */
+const REDIRECTOR = ["NATS_REDIRECTOR", "UNLOCK_SECRET"];
+const PROCESSES = [
+  ...REDIRECTOR,
+  "NATS_WORKER",
+  "NATS_API",
+  "API_PASSWORD",
+  "WORKER_PASSWORD",
+  "CLICKHOUSE_API_PASSWORD",
+  "CLICKHOUSE_WORKER_PASSWORD",
+  "DASHBOARD_SECRET",
+  "VISITOR_SECRET",
+  "WEBHOOKS_SECRET",
+];
+const BY_ROLE: Record<Role, readonly string[]> = {
+  redirector: REDIRECTOR,
+  processes: PROCESSES,
+  stores: [...PROCESSES, "NATS_OPERATOR", "OWNER_PASSWORD", "CLICKHOUSE_OWNER_PASSWORD"],
+};
+
+/** URLs of a ClickHouse elsewhere, with its users' passwords; none for one on the stores' host. */
+export const CLICKHOUSE_URLS = ["CLICKHOUSE_API", "CLICKHOUSE_WORKER", "CLICKHOUSE_OWNER"];
+
+/** Secrets that are part of what is stored, and what a new one would do. */
+const NEVER_CHANGED: Record<string, string> = {
+  VISITOR_SECRET: "every returning visitor would count as a new one",
+  WEBHOOKS_SECRET: "every webhook would sign with another key, and receivers refuse what it sends",
+};
+
+const SECRET_BYTES = 24;
+
+/** A value for each name; `CLICKHOUSE_URLS` only if they are given. */
+export type Secrets = Values;
+
+const createSecret = (): string => randomBytes(SECRET_BYTES).toString("hex");
+
+/** Completes the secrets that a role needs: those that exist stay as they are. */
+export function completeSecrets(role: Role, existing: Secrets): Secrets {
+  const secrets: Secrets = { ...existing };
+  for (const name of BY_ROLE[role]) secrets[name] ??= createSecret();
+  return secrets;
+}
+
+/** The secrets that a host of another role needs. */
+export const secretsFor = (role: Role, secrets: Secrets): Secrets =>
+  Object.fromEntries(
+    [...BY_ROLE[role], ...(role === "processes" ? CLICKHOUSE_URLS.slice(0, 2) : [])]
+      .filter((name) => secrets[name] !== undefined)
+      .map((name) => [name, secrets[name]]),
+  );
+
+/**
+ * Replaces one secret by a new one. The steps then find every file and role that has the old one.
+ * Throws when it is none of the installation, or must not change.
+ */
+export function rotate(role: Role, secrets: Secrets, name: string): Secrets {
+  const isElsewhere = secrets[CLICKHOUSE_URLS[0] ?? ""] !== undefined;
+  const names = BY_ROLE[role].filter(
+    (one) => !(one in NEVER_CHANGED) && !(isElsewhere && one.startsWith("CLICKHOUSE_")),
+  );
+  const harm = NEVER_CHANGED[name];
+  if (harm !== undefined) throw new Error(`${name} must never change: ${harm}.`);
+  if (!names.includes(name))
+    throw new Error(`There is no secret "${name}". These can be rotated: ${names.join(", ")}.`);
+  if (secrets[name] === undefined)
+    throw new Error(`${SECRETS_FILE} has no ${name} yet: run shorthop setup first.`);
+  return { ...secrets, [name]: createSecret() };
+}

@@ -1,0 +1,98 @@
+/** Units of systemd: enabled, running, and no older than the files that they read. */
+import { existsSync, statSync } from "node:fs";
+
+import type { Change, Step } from "./step.ts";
+import { mustRun, type System } from "./system.ts";
+
+/** A unit, and the files for whose changes it must be restarted. */
+export type Service = { unit: string; reads: readonly string[] };
+
+const PROPERTIES = [
+  "LoadState",
+  "ActiveState",
+  "UnitFileState",
+  "NeedDaemonReload",
+  "ExecMainStartTimestamp",
+];
+
+/** `Thu 2026-11-26 11:09:17.123456 UTC`, by `--timestamp=us+utc`. */
+const TIMESTAMP = /(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d\.\d{3})\d{3} UTC$/;
+
+type State = Record<string, string>;
+
+/**
+ * A step that enables units, starts those that do not run, and restarts those that started before
+ * one of their files was changed: one after another, each when the one before is ready.
+ */
+export const servicesStep = (
+  name: string,
+  system: System,
+  list: () => readonly Service[],
+): Step => ({
+  name,
+  async inspect() {
+    const changes: Change[] = [];
+    for (const service of list()) changes.push(...(await inspectService(service, system)));
+    return changes;
+  },
+});
+
+async function inspectService({ unit, reads }: Service, system: System): Promise<Change[]> {
+  const state = await readState(unit, system);
+  const systemctl = (...words: string[]): Change => ({
+    title: `systemctl ${words.join(" ")}`,
+    async apply() {
+      if (needsReload(state)) await mustRun(system, ["systemctl", "daemon-reload"]);
+      await mustRun(system, ["systemctl", ...words]);
+    },
+  });
+  const enable = state["UnitFileState"] === "disabled" || state["UnitFileState"] === "";
+  return [
+    ...(enable ? [systemctl("enable", "--quiet", unit)] : []),
+    ...(isRunning(state)
+      ? isOutdated(state, reads, system)
+        ? [systemctl("restart", unit)]
+        : []
+      : [systemctl("start", unit)]),
+  ];
+}
+
+/** Whether a file of the unit, or a drop-in, is another than the one that systemd has read. */
+const needsReload = (state: State): boolean => state["NeedDaemonReload"] === "yes";
+
+const isRunning = ({ ActiveState }: State): boolean =>
+  ["active", "reloading", "activating"].includes(ActiveState ?? "");
+
+function isOutdated(state: State, reads: readonly string[], system: System): boolean {
+  if (needsReload(state)) return true;
+  const started = parseTimestamp(state["ExecMainStartTimestamp"] ?? "");
+  return reads
+    .map((path) => system.path(path))
+    .some((path) => existsSync(path) && statSync(path).mtimeMs > started);
+}
+
+/** In milliseconds since the epoch; 0 when the unit never ran. */
+export function parseTimestamp(text: string): number {
+  const [, date, time] = TIMESTAMP.exec(text) ?? [];
+  return date === undefined ? 0 : Date.parse(`${date}T${time}Z`);
+}
+
+/** The properties of a unit; `UnitFileState` is empty for one that does not exist yet. */
+async function readState(unit: string, system: System): Promise<State> {
+  const { stdout } = await system.run([
+    "systemctl",
+    "show",
+    "--timestamp=us+utc",
+    `--property=${PROPERTIES.join(",")}`,
+    unit,
+  ]);
+  return Object.fromEntries(
+    stdout
+      .trim()
+      .split("\n")
+      .map((line) => {
+        const equals = line.indexOf("=");
+        return [line.slice(0, equals), line.slice(equals + 1)];
+      }),
+  );
+}

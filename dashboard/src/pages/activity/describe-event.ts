@@ -1,0 +1,96 @@
+/** What an event is about, and what changed, in the words of the page. */
+import * as z from "zod";
+
+import type { LedgerEvent } from "../../../../clients/typescript/src/index.ts";
+import { t } from "../../languages/translate.ts";
+import { formatDateTime } from "../../ui/format.ts";
+
+/** What an event is about. */
+export type Subject = {
+  name: string;
+  /** A second name. */
+  detail: string | undefined;
+  /** Its page, relative to the account and mode; undefined without one, or when it is gone. */
+  path: string | undefined;
+  linkId: string | undefined;
+};
+
+// Null for what a resource does not have.
+const text = z.string().optional().catch(undefined);
+
+const resource = z.looseObject({
+  id: text,
+  user_id: text,
+  title: text,
+  alias: text,
+  short_url: text,
+  domain: text,
+  name: text,
+  email: text,
+  url: text,
+});
+
+type Resource = z.output<typeof resource>;
+
+const SUBJECTS: Readonly<Record<string, (resource: Resource) => Omit<Subject, "linkId">>> = {
+  link: ({ id, title, alias, short_url }) => ({
+    name: short_url === undefined ? (alias ?? "") : short_url.replace(/^https?:\/\//, ""),
+    detail: title,
+    path: `/links/${id}`,
+  }),
+  domain: ({ domain }) => ({ name: domain ?? "", detail: undefined, path: "/domains" }),
+  key: ({ name }) => ({ name: name ?? "", detail: undefined, path: "/settings/keys" }),
+  member: ({ name, email }) => ({ name: name ?? "", detail: email, path: "/settings/members" }),
+  share: ({ name, id }) => ({ name: name ?? id ?? "", detail: undefined, path: undefined }),
+  webhook: ({ id, url }) => ({ name: url ?? "", detail: undefined, path: `/webhooks/${id}` }),
+  account: () => ({ name: "", detail: undefined, path: undefined }),
+};
+
+/** Types after which there is nothing to look at any more. */
+const GONE = new Set(["link.deleted", "domain.deleted", "member.removed", "share.revoked"]);
+
+/** Returns what an event is about; undefined if the page does not know it. */
+export function subjectOf({ type, data }: LedgerEvent): Subject | undefined {
+  for (const [kind, describe] of Object.entries(SUBJECTS)) {
+    const { success, data: found } = resource.safeParse(data[kind]);
+    if (!success) continue;
+    const subject = describe(found);
+    return {
+      ...subject,
+      path: GONE.has(type) ? undefined : subject.path,
+      linkId: kind === "link" ? found.id : undefined,
+    };
+  }
+  return undefined;
+}
+
+export type Change = { field: string; before: string; after: string };
+
+const changes = z
+  .record(z.string(), z.object({ before: z.unknown(), after: z.unknown() }))
+  .catch({});
+
+/** The fields that an event changed, with values to read. */
+export const changesOf = ({ data }: LedgerEvent): Change[] =>
+  Object.entries(changes.parse(data["changes"])).map(([field, { before, after }]) => ({
+    field,
+    before: formatValue(before),
+    after: formatValue(after),
+  }));
+
+/** Characters of a value that are shown. */
+const VALUE_LENGTH_MAX = 200;
+
+const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
+
+function formatValue(value: unknown): string {
+  if (value === null || value === undefined || value === "") return "–";
+  if (typeof value === "boolean") return t(value ? "activity.yes" : "activity.no");
+  if (typeof value === "string" && INSTANT.test(value)) return formatDateTime(value);
+  if (Array.isArray(value) && value.every((item) => typeof item === "string"))
+    return shorten(value.join(", ") || "–");
+  return shorten(typeof value === "string" ? value : JSON.stringify(value));
+}
+
+const shorten = (long: string): string =>
+  long.length > VALUE_LENGTH_MAX ? `${long.slice(0, VALUE_LENGTH_MAX).toWellFormed()}…` : long;

@@ -1,0 +1,285 @@
+/**
+ * `shorthop setup` on fresh machines: the operator's commands are those of docs/operations.md, and
+ * counted. Wrong inputs change nothing, a second run changes nothing, damage is repaired, secrets
+ * are rotated while visitors follow links, and runs that are killed are finished by the next one.
+ */
+import { strict as assert } from "node:assert";
+import { join } from "node:path";
+
+import { run } from "../../deploy/packages/run.ts";
+import { eventually } from "../harness/eventually.ts";
+import { PROJECT_DIR } from "../harness/stack.ts";
+import { BROWSER, createCalls } from "./calls.ts";
+import { readBlocks } from "./document.ts";
+import type { Machine } from "./machine.ts";
+import { joinMachines } from "./setup-join.ts";
+import {
+  countRedirects,
+  DOMAIN,
+  expectNoDifference,
+  FOLDER,
+  OPTIONS,
+  readKey,
+  type Step,
+  withMachine,
+} from "./setup-machine.ts";
+import { operate, restoreElsewhere } from "./setup-operate.ts";
+
+/** Acceptance: to install, and to set up. */
+const COMMANDS_MAX = 2;
+
+/** Each of these runs is killed after so many of its changes, the last but one at the latest. */
+const CHANGES_BEFORE_KILL = 3;
+const KILLED_RUNS_MAX = 60;
+
+/** The parts of the test, each with machines of its own. */
+const PARTS: Record<string, (dir: string, step: Step) => Promise<void>> = {
+  operate: operateMachine,
+  kills: killMachine,
+  join: joinMachines,
+};
+
+/** Runs these parts, by default all. */
+export async function runSetup(
+  dir: string,
+  step: Step,
+  names: readonly string[] = Object.keys(PARTS),
+): Promise<void> {
+  const parts = names.map((name) => {
+    const part = PARTS[name];
+    if (part === undefined) throw new Error(`--part: there is no ${name}.`);
+    return part;
+  });
+  run([process.execPath, "deploy/build.ts", "--revision", "1"], PROJECT_DIR);
+  for (const part of parts) await part(dir, step);
+}
+
+async function operateMachine(dir: string, step: Step): Promise<void> {
+  const root = join(dir, "first");
+  let key = "";
+  await withMachine(root, step, async (machine) => {
+    await installPackages(machine);
+    for (const [name, work] of WRONG_INPUTS)
+      await step(`${name} is one line, and nothing is changed`, () => expectRefusal(machine, work));
+    key = await step("the documented commands lead to a redirect", () => install(machine));
+    await use(machine, key, step);
+    await operate(root, { machine, key }, step);
+  });
+  await restoreElsewhere(dir, { before: root, key }, step);
+}
+
+async function killMachine(dir: string, step: Step): Promise<void> {
+  await withMachine(join(dir, "killed"), step, async (machine) => {
+    await step("runs that are killed are finished by the next one", () => killRuns(machine));
+  });
+}
+
+/** What is wrong, the commands that make it so, the options, the line, and how to undo it. */
+type WrongInput = { before?: string; options?: string; line: RegExp; after?: string };
+
+const WRONG_INPUTS: readonly [name: string, input: WrongInput][] = [
+  [
+    "a domain of an example",
+    { options: "--domain sho.rt --without-dns --yes", line: /^sho\.rt is a domain of examples/ },
+  ],
+  [
+    "a name that does not resolve",
+    {
+      before: "cp /etc/hosts /root/hosts; sed --in-place 's/ api\\.[^ ]*//' /etc/hosts",
+      line: /^api\.go\.shorthop\.dev does not resolve/,
+      after: "mv /root/hosts /etc/hosts",
+    },
+  ],
+  [
+    "a used port",
+    {
+      before:
+        "systemd-run --quiet --unit=other systemd-socket-activate --listen=80 /bin/cat; sleep 1",
+      line: /^Port 80 is used by systemd-socket-\S*: stop it/,
+      after: "systemctl stop other",
+    },
+  ],
+  [
+    "a full disk",
+    {
+      before: "mount -t tmpfs -o size=1g tmpfs /var/lib",
+      line: /^The disk of \/var\/lib has \d+ MiB left/,
+      after: "umount /var/lib",
+    },
+  ],
+  [
+    "a PostgreSQL that has data of this name",
+    {
+      before: `apt-get install --yes postgresql > /dev/null
+runuser --user postgres -- psql --quiet --command "create database shorthop"
+runuser --user postgres -- psql --quiet --dbname shorthop --command "create table theirs as select 1 as id"`,
+      line: /^PostgreSQL has a database shorthop with 1 tables that setup did not make/,
+      after: `test "$(runuser --user postgres -- psql -Atd shorthop --command 'select * from theirs')" = 1
+runuser --user postgres -- dropdb shorthop`,
+    },
+  ],
+];
+
+const HAS_NOTHING = `test ! -e /etc/shorthop/secrets.env && test ! -e /etc/shorthop/nats &&
+grep --quiet change-me /etc/shorthop/api.env && ! systemctl is-active --quiet shorthop-api@1`;
+
+async function expectRefusal(machine: Machine, input: WrongInput): Promise<void> {
+  const { before = ":", options = OPTIONS, line, after = ":" } = input;
+  await machine.run(before);
+  const child = machine.spawn(`shorthop setup ${options}`);
+  const [output, code] = await Promise.all([new Response(child.stderr).text(), child.exited]);
+  assert.equal(code, 1);
+  assert.match(output, line);
+  assert.equal(output.trim().split("\n").length, 1, output);
+  await machine.run(after);
+  await machine.run(HAS_NOTHING);
+}
+
+async function installPackages(machine: Machine): Promise<void> {
+  await machine.run(`cd ${FOLDER}; apt-get install --yes ./shorthop*.deb > /dev/null`);
+}
+
+/** Runs the documented commands; returns the key that setup has printed. */
+async function install(machine: Machine): Promise<string> {
+  // As fresh as before the wrong inputs.
+  await machine.run(`apt-get purge --yes 'shorthop*' 'postgresql*' > /dev/null 2>&1
+rm -rf /etc/postgresql /var/lib/postgresql /etc/shorthop`);
+  const blocks = readBlocks(join(PROJECT_DIR, "docs/operations.md"));
+  const script = ["install", "setup"].map((name) => blocks.get(name) ?? "").join("");
+  const commands = script.trim().split("\n");
+  assert.ok(commands.length <= COMMANDS_MAX, script);
+  const start = performance.now();
+  const output = await machine.run(
+    `cd ${FOLDER}\n${script.replace(/^shorthop setup/m, `shorthop setup ${OPTIONS}`)}`,
+  );
+  console.log(output.replaceAll(/^/gm, "    "));
+  const key = readKey(output);
+  const calls = createCalls({ machine, key, host: DOMAIN });
+  await calls.follow(await calls.createLink("first"));
+  const seconds = ((performance.now() - start) / 1_000).toFixed(1);
+  console.log(`    ${commands.length} commands, ${seconds} s from install to the first redirect`);
+  await calls.waitUntilReady();
+  return key;
+}
+
+/** Every secret that setup can rotate while ClickHouse is another's. */
+const ROTATED = [
+  "NATS_REDIRECTOR",
+  "NATS_WORKER",
+  "NATS_API",
+  "NATS_OPERATOR",
+  "UNLOCK_SECRET",
+  "API_PASSWORD",
+  "WORKER_PASSWORD",
+  "OWNER_PASSWORD",
+  "DASHBOARD_SECRET",
+];
+
+const RECOVERY_MS = 30_000;
+
+async function use(machine: Machine, key: string, step: Step): Promise<void> {
+  const calls = createCalls({ machine, key, host: DOMAIN });
+  await step("a second run changes nothing, and doctor finds nothing that fails", async () => {
+    assert.match(await machine.run("shorthop setup --yes"), /^Nothing has changed\.$/m);
+    await expectNoDifference(machine);
+    await machine.run("shorthop doctor");
+  });
+  await step("what is damaged is shown, repaired, and nothing else is changed", () =>
+    damage(machine),
+  );
+  await step("secrets are rotated without a failed redirect", async () => {
+    const link = await calls.createLink("rotated");
+    await eventually(() => calls.follow(link), RECOVERY_MS);
+    const counts = await countRedirects(machine, link, async () => {
+      for (const name of ROTATED) await machine.run(`shorthop setup --yes --rotate ${name}`);
+    });
+    assert.deepEqual(Object.keys(counts), ["302"]);
+    await calls.waitUntilReady();
+    await expectNoDifference(machine);
+  });
+  await step("after a reboot everything runs, and a click is stored", async () => {
+    await machine.reboot();
+    await calls.waitUntilReady();
+    // Each process was ready; all at once may still be slow, and ask to try again.
+    const link = await eventually(() => calls.createLink("rebooted"), RECOVERY_MS);
+    await calls.follow(link);
+    await calls.expectClicks(link, 1);
+    await expectNoDifference(machine);
+  });
+  await step("no secret is in an argument, in the journal or readable for others", () =>
+    expectNoSecret(machine),
+  );
+}
+
+async function damage(machine: Machine): Promise<void> {
+  await machine.run(`chmod 0644 /etc/shorthop/api.env
+rm /etc/shorthop/nats/users.conf
+sed --in-place 's/^SHORT_URL=.*/SHORT_URL=https:\\/\\/wrong.shorthop.dev/' /etc/shorthop/worker.env
+systemctl disable --now --quiet shorthop-redirector@2
+runuser --user postgres -- psql --quiet --dbname shorthop --command "revoke select on links from shorthop_api"`);
+  const planned = await machine.run("shorthop setup --dry-run");
+  for (const line of [
+    "NATS: write /etc/shorthop/nats/users.conf",
+    "processes: write /etc/shorthop/api.env",
+    "    - SHORT_URL=https://wrong.shorthop.dev",
+    "services: systemctl enable --quiet shorthop-redirector@2",
+    "PostgreSQL grants: apply grants.sql",
+  ])
+    assert.ok(planned.includes(`${line}\n`), `${line}\n${planned}`);
+  assert.ok(!planned.includes("redirector.env"), planned);
+  await machine.run("shorthop setup --yes");
+  await expectNoDifference(machine);
+  await machine.run("systemctl is-active --quiet shorthop-redirector@2");
+}
+
+async function expectNoSecret(machine: Machine): Promise<void> {
+  const found = await machine.run(`umask 077; cd /etc/shorthop
+sed --quiet 's/^[A-Z_]*=\\([0-9a-f]\\{48\\}\\)$/\\1/p' secrets.env > /root/values
+test "$(wc --lines < /root/values)" -ge 12
+{ journalctl --no-pager --output=cat; cat /root/.bash_history /var/log/postgresql/* /proc/*/cmdline; } 2> /dev/null |
+  grep --text --count --fixed-strings --file=/root/values || true
+find / -xdev -type f -perm /007 ! -path '/proc/*' ! -path '/mnt/*' -newer /etc/shorthop/setup.env -size -1000k \\
+  -exec grep --text --files-with-matches --fixed-strings --file=/root/values {} + || true
+rm /root/values`);
+  assert.equal(found.trim(), "0");
+}
+
+/** Kills one run after another, each after a few changes, until one comes to its end. */
+async function killRuns(machine: Machine): Promise<void> {
+  await installPackages(machine);
+  let killed = 0;
+  while (await isKilled(machine)) {
+    killed++;
+    assert.ok(killed < KILLED_RUNS_MAX, "No run comes to its end.");
+  }
+  console.log(`    ${killed} runs were killed`);
+  assert.ok(killed > 5);
+  await expectNoDifference(machine);
+  const created: { key: string } = JSON.parse(
+    await machine.run(
+      "shorthop keys create --name Test --json --scopes links:write,links:read --account " +
+        "$(shorthop accounts list --json | grep --only-matching 'acct_[a-z0-9]*' | head --lines=1)",
+    ),
+  );
+  const calls = createCalls({ machine, key: created.key, host: DOMAIN });
+  await calls.waitUntilReady();
+  await calls.follow(await eventually(() => calls.createLink("after-kills"), RECOVERY_MS));
+  await machine.run(`curl --silent --fail --user-agent '${BROWSER}' http://127.0.0.1:9111/readyz`);
+}
+
+/** Runs setup and kills it after some changes; returns false when it ended before. */
+async function isKilled(machine: Machine): Promise<boolean> {
+  const child = machine.spawn(`echo $$ > /root/setup.pid; exec shorthop setup ${OPTIONS}`);
+  const errors = new Response(child.stderr).text();
+  let changes = 0;
+  for await (const part of child.stdout) {
+    changes += new TextDecoder().decode(part).match(/^[\w ]+: /gm)?.length ?? 0;
+    if (changes < CHANGES_BEFORE_KILL) continue;
+    // In its own namespace: this process is only a parent that waits for it.
+    await machine.run("kill -KILL $(cat /root/setup.pid) || true");
+    break;
+  }
+  const code = await child.exited;
+  if (code !== 0 && changes < CHANGES_BEFORE_KILL) throw new Error(await errors);
+  return code !== 0;
+}

@@ -1,0 +1,115 @@
+/**
+ * Goal: a name that leads to another address a moment later leads nowhere else. Method: a real DNS
+ * server that changes its mind, which the resolver of workers asks; 127.0.0.2 stands for a public
+ * address, and 127.0.0.1 for what nobody may reach.
+ */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { createServer } from "node:net";
+
+import { newUuid } from "../../shared/ids.ts";
+import { createReceiverRules } from "../../shared/webhooks/variables.ts";
+import { type Dns, startDns } from "../../test/harness/dns.ts";
+import { attempt } from "./attempt.ts";
+import { createResolve } from "./receiver.ts";
+
+const PUBLIC = "127.0.0.2";
+const PRIVATE = "127.0.0.1";
+
+const RULES = createReceiverRules({
+  WEBHOOK_NETWORKS_ALLOWED: [`${PUBLIC}/32`],
+  WEBHOOK_PORTS_ALLOWED: ["*"],
+});
+
+let dns: Dns;
+beforeAll(async () => {
+  dns = await startDns();
+});
+afterAll(() => dns[Symbol.asyncDispose]());
+
+/** Listens at both addresses on one port, and counts connections. */
+async function listen() {
+  const connections = { [PUBLIC]: 0, [PRIVATE]: 0 };
+  const open = async (address: keyof typeof connections, port: number) => {
+    const server = createServer((socket) => {
+      connections[address] += 1;
+      socket.on("error", () => undefined);
+      socket.end("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
+    });
+    await new Promise<void>((resolve) => server.listen(port, address, resolve));
+    return server;
+  };
+  const first = await open(PUBLIC, 0);
+  const address = first.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+  const second = await open(PRIVATE, port);
+  return {
+    port,
+    connections,
+    [Symbol.dispose]() {
+      first.close();
+      second.close();
+    },
+  };
+}
+
+/** Attempts a delivery to a name; the resolver asks the DNS server. */
+async function deliverTo(name: string, port: number) {
+  const webhook = {
+    id: newUuid(),
+    account_id: newUuid(),
+    mode: "live",
+    url: `http://${name}:${port}/`,
+    events: ["*"],
+    link_ids: null,
+    tags: null,
+    domains: null,
+    salt: new Uint8Array(16),
+    old_salt: null,
+    failing_seconds: null,
+    is_slow: false,
+  } as const;
+  const id = newUuid();
+  const { outcome } = await attempt(
+    { ownSecret: "of this test", rules: RULES, resolve: createResolve([dns.address]) },
+    {
+      webhook,
+      delivery: {
+        id: newUuid(),
+        eventId: id,
+        position: 1,
+        orderKey: null,
+        linkIds: null,
+        attempts: 0,
+        dueAt: 0,
+      },
+      event: {
+        id,
+        type: "link.created",
+        mode: "live",
+        data: "{}",
+        actor: '{"type":"system"}',
+        occurred_at: new Date(),
+      },
+      signal: new AbortController().signal,
+    },
+  );
+  return outcome;
+}
+
+test("the address that was checked is the one that is connected to", async () => {
+  using receiver = await listen();
+  dns.setAddresses("rebinding.example.com", [PUBLIC], [PRIVATE]);
+  const first = await deliverTo("rebinding.example.com", receiver.port);
+  expect(first).toMatchObject({ status: "delivered", error: null });
+  const second = await deliverTo("rebinding.example.com", receiver.port);
+  expect(second.error).toContain("not public");
+  expect(receiver.connections).toEqual({ [PUBLIC]: 1, [PRIVATE]: 0 });
+});
+
+test("a name with a public and a private address is not connected to at all", async () => {
+  using receiver = await listen();
+  dns.setAddresses("both.example.com", [PUBLIC, PRIVATE]);
+  const outcome = await deliverTo("both.example.com", receiver.port);
+  expect(outcome.error).toContain("not public");
+  expect(receiver.connections).toEqual({ [PUBLIC]: 0, [PRIVATE]: 0 });
+});
