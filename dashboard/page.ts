@@ -1,6 +1,6 @@
+/** The page of a build, with a script that runs before it is painted. */
 import { basename, join, relative, resolve } from "node:path";
 
-/** The page of a build, with a script that runs before it is painted. */
 import type { BuildMetafile } from "bun";
 
 type Outputs = BuildMetafile["outputs"];

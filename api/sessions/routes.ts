@@ -101,7 +101,7 @@ export const sessionRoutes = ({ auth, sessions, listAccounts, shortUrl }: Sessio
       { access: "session", response: { 200: deviceListResponse } },
     );
 
-/** The names of a session's browser and system; null for those that its user agent does not tell. */
+/** The names of a session's browser and system; null for what its user agent does not tell. */
 function namesOf(userAgent: string): { browser: string | null; os: string | null } {
   const { browser, os } = parseAgent(userAgent);
   return { browser: knownOnly(browser), os: knownOnly(os) };

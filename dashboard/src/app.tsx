@@ -5,22 +5,28 @@ import { Redirect, Route, Switch, useLocation } from "wouter";
 import { AccountReactContext, type Session, useSession } from "./data/session.ts";
 import { t } from "./languages/translate.ts";
 import { LinksPage } from "./pages/links/page.tsx";
-import { loadAdministration, loadAnalytics, loadImport, loadRules } from "./pages/loaders.ts";
 import { NotFoundPage } from "./pages/not-found.tsx";
 import { SignInPage } from "./pages/sign-in.tsx";
 import { Shell } from "./shell.tsx";
 import { Logo } from "./ui/logo.tsx";
 import { Empty, ErrorState, Loading } from "./ui/states.tsx";
 
+// Pages that share most of their code are one script: each then needs few requests.
+// `startup/page-modules.ts` names the modules as well.
+const loadAdministration = () => import("./pages/administration.ts");
+const loadStatistics = () => import("./pages/statistics.ts");
+const loadImport = () => import("./pages/links/import/import-page.tsx");
+const loadRules = () => import("./pages/rules/rules-page.tsx");
+
 const AccountAnalytics = lazy(async () => ({
-  default: (await loadAnalytics()).AccountAnalyticsPage,
+  default: (await loadStatistics()).AccountAnalyticsPage,
 }));
 const PropertyAnalytics = lazy(async () => ({
-  default: (await loadAnalytics()).PropertyAnalyticsPage,
+  default: (await loadStatistics()).PropertyAnalyticsPage,
 }));
-const LinkAnalytics = lazy(async () => ({ default: (await loadAnalytics()).LinkAnalyticsPage }));
-const Live = lazy(async () => ({ default: (await loadAnalytics()).LivePage }));
-const Tags = lazy(async () => ({ default: (await loadAnalytics()).TagsPage }));
+const LinkAnalytics = lazy(async () => ({ default: (await loadStatistics()).LinkAnalyticsPage }));
+const Live = lazy(async () => ({ default: (await loadStatistics()).LivePage }));
+const Tags = lazy(async () => ({ default: (await loadStatistics()).TagsPage }));
 const Rules = lazy(async () => ({ default: (await loadRules()).RulesPage }));
 const Import = lazy(async () => ({ default: (await loadImport()).ImportPage }));
 const Domains = lazy(async () => ({ default: (await loadAdministration()).DomainsPage }));

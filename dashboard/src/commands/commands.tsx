@@ -14,13 +14,15 @@ import {
 } from "../data/commands.ts";
 import { useCanWrite } from "../data/session.ts";
 import { t } from "../languages/translate.ts";
-import { loadDialogs } from "../pages/loaders.ts";
 import { Dialog } from "../ui/dialog.tsx";
 import { Loading } from "../ui/states.tsx";
 import { CreatedLinkPanel } from "./created-link.tsx";
 import { type Command, readShortcut, readSingleKeys, takesKeys } from "./shortcuts.ts";
 
-const EditDialog = lazy(async () => ({ default: (await loadDialogs()).EditDialog }));
+const loadLinkDialogs = () => import("../pages/links/dialogs.ts");
+const loadDialogs = () => import("./dialogs.ts");
+
+const EditDialog = lazy(async () => ({ default: (await loadLinkDialogs()).EditDialog }));
 const Palette = lazy(async () => ({ default: (await loadDialogs()).Palette }));
 const ShortcutsDialog = lazy(async () => ({ default: (await loadDialogs()).ShortcutsDialog }));
 
@@ -132,7 +134,7 @@ function IdlePreload() {
   const isFetching = useIsFetching() > 0;
   useEffect(() => {
     if (isFetching) return undefined;
-    const load = () => void loadDialogs().catch(() => undefined);
+    const load = () => void Promise.all([loadLinkDialogs(), loadDialogs()]).catch(() => undefined);
     // Safari does not support idle callbacks.
     if (typeof requestIdleCallback !== "function") {
       const timer = setTimeout(load, PRELOAD_DELAY_MS);

@@ -3,7 +3,7 @@ import { type AccountScope, getBasePath } from "../data/scope.ts";
 import { listPath } from "../pages/links/list-path.ts";
 import { readListQuery } from "../pages/links/list-query.ts";
 
-/** The path of a page's first request to the API; undefined for pages that have none of their own. */
+/** The path of a page's first request to the API; undefined for pages that have none. */
 export function pathOfFirstRequest({
   pathname,
   search,

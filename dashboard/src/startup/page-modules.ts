@@ -2,15 +2,15 @@
 import type { Language } from "../languages/available.ts";
 
 const ADMINISTRATION = "dashboard/src/pages/administration.ts";
-const ANALYTICS = "dashboard/src/pages/analytics/pages.ts";
+const STATISTICS = "dashboard/src/pages/statistics.ts";
 const MAP = "shared/statistics/world-map.tsx";
 
 /** Modules by the part of a page's path behind account and mode. */
 const MODULES: readonly (readonly [path: RegExp, ...modules: string[]])[] = [
   [/^links\/import$/, "dashboard/src/pages/links/import/import-page.tsx"],
   [/^links\/[^/]+\/rules$/, "dashboard/src/pages/rules/rules-page.tsx"],
-  [/^(links\/[^/]+|analytics|(tags|domains)\/.+)$/, ANALYTICS, MAP],
-  [/^(live|tags)$/, ANALYTICS],
+  [/^(links\/[^/]+|analytics|(tags|domains)\/.+)$/, STATISTICS, MAP],
+  [/^(live|tags)$/, STATISTICS],
   [/^(domains|usage|activity|webhooks|reports|settings)\b/, ADMINISTRATION],
 ];
 

@@ -7,7 +7,7 @@ import { applyTheme, readTheme } from "../ui/theme.ts";
 import { pathOfFirstRequest } from "./first-request.ts";
 import { modulesOf } from "./page-modules.ts";
 
-/** The scripts that a module needs, itself included, by its path in the project. The build defines it. */
+/** The scripts that a module needs, its own included, by its path; defined by the build. */
 declare const SCRIPTS: Readonly<Record<string, readonly string[]>>;
 
 applyTheme(readTheme());

@@ -39,7 +39,7 @@ export type AnalyticsQuery = {
 const analyticsPath = (scope: AccountScope, link?: string): string =>
   `${getBasePath(scope)}/v1/analytics${link === undefined ? "" : `/${encodeURIComponent(link)}`}`;
 
-/** Reads the query from the URL, for one link or for all. It stays the same until the URL changes. */
+/** Reads the query from the URL, for one link or for all; the same until the URL changes. */
 export function useReadAnalyticsQuery(link?: string, subject?: Filter): AnalyticsQuery {
   const { scope } = useAccountContext();
   const [params] = useSearchState();

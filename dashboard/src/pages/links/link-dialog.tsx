@@ -2,7 +2,8 @@
 import { lazy, Suspense } from "react";
 
 import type { FullLink, ListedLink } from "../../../../clients/typescript/src/index.ts";
-import { loadDialogs } from "../loaders.ts";
+
+const loadDialogs = () => import("./dialogs.ts");
 
 const EditDialog = lazy(async () => ({ default: (await loadDialogs()).EditDialog }));
 const DeleteDialog = lazy(async () => ({ default: (await loadDialogs()).DeleteDialog }));

@@ -4,7 +4,6 @@ import { lazy, Suspense, useState } from "react";
 import type { ListedLink } from "../../../../clients/typescript/src/index.ts";
 import type { SearchUpdate } from "../../ui/search-state.ts";
 import { useStable } from "../../ui/use-stable.ts";
-import { loadDialogs } from "../loaders.ts";
 import { BulkBar } from "./bulk-bar.tsx";
 import type { BulkDialogKind } from "./bulk-dialogs.tsx";
 import { LinkDialog, type LinkDialogKind } from "./link-dialog.tsx";
@@ -13,6 +12,8 @@ import type { RowActions } from "./row-actions.tsx";
 import { NOTHING, select, selectedOf } from "./selection.ts";
 import { LinkTable } from "./table.tsx";
 import { type BulkReport, useBulkTask } from "./use-bulk-task.ts";
+
+const loadDialogs = () => import("./dialogs.ts");
 
 const BulkDialog = lazy(async () => ({ default: (await loadDialogs()).BulkDialog }));
 const ReportDialog = lazy(async () => ({ default: (await loadDialogs()).ReportDialog }));

@@ -13,11 +13,12 @@ import { Card, Page } from "../../ui/page.tsx";
 import { Pager } from "../../ui/pager.tsx";
 import { type SearchUpdate, useSearchState } from "../../ui/search-state.ts";
 import { Empty, QueryBoundary } from "../../ui/states.tsx";
-import { loadDialogs } from "../loaders.ts";
 import { LinkList } from "./link-list.tsx";
 import { isFiltered, PAGE_SIZES, readListQuery } from "./list-query.ts";
 import { fetchLinkPage, type LinkPage } from "./list.ts";
 import { Toolbar } from "./toolbar.tsx";
+
+const loadDialogs = () => import("./dialogs.ts");
 
 const ExportDialog = lazy(async () => ({ default: (await loadDialogs()).ExportDialog }));
 

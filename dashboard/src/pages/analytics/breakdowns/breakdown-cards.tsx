@@ -5,13 +5,15 @@ import { strong } from "../../../languages/tags.tsx";
 import { rich, t } from "../../../languages/translate.ts";
 import { countryName, formatCount } from "../../../ui/format.ts";
 import { Loading } from "../../../ui/states.tsx";
-import { loadMap } from "../../loaders.ts";
 import { toggleInUrl, useAnalyticsQuery } from "../analytics-query.ts";
 import { only } from "../filters.ts";
 import { BreakdownCard } from "./breakdown-card.tsx";
 import { useTopValues } from "./top-values.ts";
 
-const WorldMap = lazy(async () => ({ default: (await loadMap()).WorldMap }));
+const WorldMap = lazy(async () => {
+  const { WorldMap } = await import("../../../../../shared/statistics/world-map.tsx");
+  return { default: WorldMap };
+});
 
 const COUNTRIES_MAX = 100;
 

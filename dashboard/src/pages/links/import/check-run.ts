@@ -1,5 +1,5 @@
-import { getClient } from "../../../data/http.ts";
 /** Checks the links of an import with the service, which creates none. */
+import { getClient } from "../../../data/http.ts";
 import type { AccountScope } from "../../../data/scope.ts";
 import { translateService } from "../../../languages/service.ts";
 import { splitIntoBatches } from "./batches.ts";
