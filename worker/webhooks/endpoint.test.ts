@@ -17,6 +17,7 @@ function createBusy(more: Partial<LeasedWebhook> = {}): Endpoint {
       account_id: newUuid(),
       mode: "live",
       url: "https://hooks.example.com/",
+      format: "standard",
       events: ["*"],
       link_ids: null,
       tags: null,

@@ -59,6 +59,7 @@ async function deliverTo(name: string, port: number) {
     account_id: newUuid(),
     mode: "live",
     url: `http://${name}:${port}/`,
+    format: "standard",
     events: ["*"],
     link_ids: null,
     tags: null,

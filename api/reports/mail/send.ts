@@ -7,7 +7,7 @@ import type { MailServer } from "./settings.ts";
 
 /** Longest time of each wait for the server, and of the whole attempt. */
 const WAIT_MS = 20_000;
-export const ATTEMPT_MS = 60_000;
+const ATTEMPT_MS = 60_000;
 
 /** Largest response of the server, in bytes. */
 const RESPONSE_BYTES_MAX = 16 * 1024;

@@ -5493,6 +5493,7 @@ export interface components {
         | "share.created"
         | "share.updated"
         | "share.revoked"
+        | "report.ready"
         | "webhook.disabled"
         | "webhook.test"
       )[];
@@ -6568,6 +6569,7 @@ export interface components {
         | "share.created"
         | "share.updated"
         | "share.revoked"
+        | "report.ready"
         | "webhook.disabled"
         | "webhook.test"
       )[];

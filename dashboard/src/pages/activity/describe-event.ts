@@ -43,6 +43,7 @@ const SUBJECTS: Readonly<Record<string, (resource: Resource) => Omit<Subject, "l
   member: ({ name, email }) => ({ name: name ?? "", detail: email, path: "/settings/members" }),
   share: ({ name, id }) => ({ name: name ?? id ?? "", detail: undefined, path: undefined }),
   webhook: ({ id, url }) => ({ name: url ?? "", detail: undefined, path: `/webhooks/${id}` }),
+  report: ({ name }) => ({ name: name ?? "", detail: undefined, path: "/reports" }),
   account: () => ({ name: "", detail: undefined, path: undefined }),
 };
 

@@ -35,6 +35,7 @@ const NAMES: Readonly<Record<ShownType, TextKey>> = {
   "share.revoked": "activity.types.share_revoked",
   "webhook.disabled": "activity.types.webhook_disabled",
   "webhook.test": "activity.types.webhook_test",
+  "report.ready": "activity.types.report_ready",
 };
 
 // Object.keys loses the type of the keys; the table has no others.
