@@ -70,8 +70,7 @@ export type LinkPublisher = {
   publish(entries: readonly OutboxEntry[], expected?: "absent"): Promise<boolean>;
   /**
    * Publishes link states of a stream that are not in the outbox, several hundred at a time, for a
-   * fill; false unless all were published. `absent` means that the stream probably has none of them.
-   * links.
+   * fill; false unless all were published. `absent` means that the stream probably has none.
    */
   publishStates(
     messages: readonly LinkMessage[],
