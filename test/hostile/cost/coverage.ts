@@ -170,6 +170,7 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
     worker/enrich/rows.ts TURN_MS
     api/http/site-server.ts idleTimeout
     api/events/model.ts WAIT_SECONDS_MAX
+    api/events/positions.ts NUMBERING_MS_MAX
     api/http/json-body.ts BODY_MS_MAX
     api/http/chunk-stream.ts STALLED_MS
     api/clicks/running-exports.ts lateMs
@@ -273,7 +274,6 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
     shared/contracts/users.ts EMAIL_LENGTH_MAX
     shared/contracts/view-schemas.ts NAME_LENGTH_MAX
     shared/contracts/webhook-schemas.ts URL_LENGTH_MAX
-    shared/contracts/webhook-schemas.ts EVENT_TYPE_LENGTH_MAX
     shared/contracts/webhook-schemas.ts DESCRIPTION_LENGTH_MAX
     shared/contracts/webhook-schemas.ts HOST_LENGTH_MAX
     shared/contracts/webhook-schemas.ts ID_LENGTH_MAX
