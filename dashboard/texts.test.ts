@@ -203,6 +203,17 @@ describe("the sources", () => {
   });
 });
 
+test("no text is a class or the key of a query, which are the same in every language", () => {
+  const wrong = readdirSync(SOURCES, { recursive: true, encoding: "utf8" })
+    .filter((name) => /\.tsx?$/.test(name))
+    .filter((name) =>
+      /(className=\{t\(|(queryKey|invalidate):\s*\[+t\()/.test(
+        readFileSync(join(SOURCES, name), "utf8"),
+      ),
+    );
+  expect(wrong).toEqual([]);
+});
+
 test("the sentences that are translated are those of the API and its schemas", () => {
   const said = ["api", "shared/contracts"]
     .flatMap((folder) =>

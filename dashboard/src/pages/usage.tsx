@@ -42,7 +42,7 @@ const QUOTA_HINTS: Readonly<Partial<Record<Quota["name"], TextKey>>> = {
 export function UsagePage() {
   const { scope, account, mode } = useAccountContext();
   const limits = useQuery({
-    queryKey: [t("usage.loading"), scope],
+    queryKey: ["limits", scope],
     queryFn: () => getClient(scope).limits(),
     refetchInterval: POLL_MS,
   });
@@ -59,7 +59,7 @@ export function UsagePage() {
           <div className="usage">
             <Card title={t("usage.quotasTitle")}>
               <p className="hint">{t("usage.quotasHint")}</p>
-              <ul className={t("usage.loading")}>
+              <ul className="limits">
                 {data.quotas.map((quota) => (
                   <UsageRow key={quota.name} name={t(QUOTA_NAMES[quota.name])} usage={quota}>
                     {describeQuota(quota)}
@@ -69,7 +69,7 @@ export function UsagePage() {
             </Card>
             <Card title={t("usage.requestsTitle")}>
               <p className="hint">{t("usage.requestsHint")}</p>
-              <ul className={t("usage.loading")}>
+              <ul className="limits">
                 {data.limits.map((limit) => (
                   <UsageRow key={limit.name} name={limitName(limit.name)} usage={limit}>
                     {describeWindow(limit, "usage.startsWithRequest")}

@@ -57,7 +57,7 @@ export function FailuresCard() {
   const [tab, setTab] = useState<Tab>("reasons");
   const path = `${getBasePath(scope)}/v1/analytics/failures?${toSearch(toQuery(analyticsQuery))}`;
   const query = useQuery({
-    queryKey: [t("analytics.names.failures"), scope, path],
+    queryKey: ["failures", scope, path],
     queryFn: ({ signal }) => getJson<Failures>(path, { signal }),
   });
 

@@ -29,7 +29,7 @@ export function DomainsPage() {
   const [removing, setRemoving] = useState<Domain>();
   const [changing, setChanging] = useState<Domain>();
   const domains = useQuery({
-    queryKey: [t("domains.loading"), scope],
+    queryKey: ["domains", scope],
     queryFn: () => Array.fromAsync(getClient(scope).domains.all()),
   });
   return (
@@ -81,7 +81,7 @@ function DomainCard({ domain, onChange, onRemove }: DomainCardProps) {
   const { scope } = useAccountContext();
   const canWrite = useCanWrite();
   const verify = useApiMutation(() => getClient(scope).domains.verify(domain.id), {
-    invalidate: [[t("domains.loading"), scope]],
+    invalidate: [["domains", scope]],
     onSuccess: ({ status }) => {
       if (status === "verified") toast(t("domains.isVerified", { domain: domain.domain }));
     },
@@ -203,7 +203,7 @@ function AddDialog({ onClose }: { onClose: () => void }) {
   const { scope } = useAccountContext();
   const [name, setName] = useState("");
   const add = useApiMutation(() => getClient(scope).domains.create(name.trim()), {
-    invalidate: [[t("domains.loading"), scope]],
+    invalidate: [["domains", scope]],
     onSuccess: onClose,
   });
   return (
@@ -232,7 +232,7 @@ function AddDialog({ onClose }: { onClose: () => void }) {
 function RemoveDialog({ domain, onClose }: { domain: Domain; onClose: () => void }) {
   const { scope } = useAccountContext();
   const remove = useApiMutation(() => getClient(scope).domains.delete(domain.id), {
-    invalidate: [[t("domains.loading"), scope]],
+    invalidate: [["domains", scope]],
     successMessage: t("domains.removed"),
     onSuccess: onClose,
   });

@@ -29,7 +29,7 @@ export function LinksPage() {
   const query = readListQuery(params);
   const pages = useCursorPages();
   const links = useQuery({
-    queryKey: [t("links.loading"), scope, query, pages.after],
+    queryKey: ["links", scope, query, pages.after],
     queryFn: ({ signal }) => fetchLinkPage(scope, query, pages.after, signal),
     placeholderData: keepPreviousData,
   });

@@ -27,7 +27,7 @@ type Values = { name: string; color: string; logo: string | null };
 export function BrandingPage() {
   const { scope } = useAccountContext();
   const branding = useQuery({
-    queryKey: [t("settings.branding.loading"), scope],
+    queryKey: ["branding", scope],
     queryFn: () => getClient(scope).branding.get(),
   });
   return (
@@ -47,7 +47,7 @@ function BrandingForm({ saved }: { saved: Branding }) {
     logo: saved.logo,
   });
   const save = useApiMutation(() => getClient(scope).branding.update(toChange(values, saved)), {
-    invalidate: [[t("settings.branding.loading"), scope]],
+    invalidate: [["branding", scope]],
     successMessage: t("settings.branding.saved"),
   });
   const change = (part: Partial<Values>) => {

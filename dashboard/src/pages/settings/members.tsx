@@ -40,7 +40,7 @@ export function MembersPage() {
   const [removing, setRemoving] = useState<Member>();
   const isOwner = account.role === "owner";
   const list = useQuery({
-    queryKey: [t("settings.members.loading"), account.id],
+    queryKey: ["members", account.id],
     queryFn: () => getJson<MemberList>(`/api/${account.id}/members`),
   });
   return (
@@ -119,7 +119,7 @@ function MemberTable({ members, onRemove }: MemberTableProps) {
  * current user.
  */
 const useMemberQueries = () => [
-  [t("settings.members.loading"), useAccountContext().account.id],
+  ["members", useAccountContext().account.id],
   SESSION_KEY,
 ];
 

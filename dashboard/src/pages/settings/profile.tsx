@@ -92,7 +92,7 @@ function PasswordForm() {
       send("/auth/password", { method: "POST", body: { current_password, new_password } }),
     async onSuccess() {
       form.reset(EMPTY);
-      await queryClient.invalidateQueries({ queryKey: [t("settings.profile.loadingSessions")] });
+      await queryClient.invalidateQueries({ queryKey: ["sessions"] });
       toast(t("settings.profile.passwordChanged"));
     },
   });
@@ -140,7 +140,7 @@ function PasswordForm() {
 function Sessions() {
   const signOut = useSignOut();
   const sessions = useQuery({
-    queryKey: [t("settings.profile.loadingSessions")],
+    queryKey: ["sessions"],
     queryFn: async () => (await getJson<{ data: UserSession[] }>("/auth/devices")).data,
   });
   const signOutEverywhere = useMutation({ mutationFn: () => signOut(true) });

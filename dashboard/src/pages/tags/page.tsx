@@ -59,7 +59,7 @@ function AllTagsCard() {
   // A search starts at the beginning of its own list.
   const after = search === "" ? pages.after : "";
   const query = useQuery({
-    queryKey: [t("tags.loading"), scope, sort, search, after],
+    queryKey: ["tags", scope, sort, search, after],
     queryFn: ({ signal }) =>
       getClient(scope).tags.list(
         { sort, search, limit: PAGE_TAGS, ...(after === "" ? {} : { starting_after: after }) },

@@ -22,7 +22,7 @@ import { type ChosenFile, type Import, useImport } from "./use-import.ts";
 export function ImportPage() {
   const { scope, session } = useAccountContext();
   const domains = useQuery({
-    queryKey: [t("domains.loading"), scope],
+    queryKey: ["domains", scope],
     queryFn: () => Array.fromAsync(getClient(scope).domains.all()),
   });
   if (!useCanWrite()) return <Empty title={t("import.noRole")} />;
