@@ -121,7 +121,7 @@ function ValueTable({
     <Table
       label={t("analytics.values.title")}
       tall
-      className={t("analytics.values.loading")}
+      className="values"
       head={[
         ...dimensions.map(dimensionLabel),
         t("statistics.clicks"),
