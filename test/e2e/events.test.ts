@@ -397,6 +397,7 @@ const COMMANDS: Readonly<Record<string, Recorded>> = {
   "backup drill": { none: READS },
   "backup list": { none: READS },
   restore: { none: OPERATION },
+  setup: { none: "makes its account, key and user as the commands for each do" },
   upgrade: { none: OPERATION },
   migrate: { none: OPERATION },
   "config check": { none: READS },
