@@ -7,6 +7,7 @@ import { eventually } from "../harness/eventually.ts";
 import { createCalls } from "./calls.ts";
 import type { Machine, Network } from "./machine.ts";
 import {
+  documented,
   DOMAIN,
   expectNoDifference,
   FOLDER,
@@ -28,7 +29,8 @@ const RECOVERY_MS = 30_000;
 
 const INSTALL = "apt-get install --yes ./shorthop*.deb";
 const INSTALL_REDIRECTOR = "apt-get install --yes ./shorthop_*.deb ./shorthop-redirector_*.deb";
-const JOIN = `shorthop setup --join ${STORES_ADDRESS}`;
+const INVITE_ANOTHER = "shorthop setup --yes --invite redirector";
+const JOIN = documented("join").trim();
 
 /** Boots the machines on a network of their own, and sets them up. */
 export async function joinMachines(dir: string, step: Step): Promise<void> {
@@ -85,7 +87,7 @@ async function setUpThree(
   };
   await command(stores, INSTALL);
   commands++;
-  const { output, tokens } = await invite(stores, ["processes", "redirector"], STORES_OPTIONS);
+  const { output, tokens } = await invite(stores, `${documented("invite").trim()} ${OPTIONS}`);
   const [forProcesses = "", forRedirector = ""] = tokens;
   await command(processes, INSTALL);
   await command(processes, JOIN, forProcesses);
@@ -101,8 +103,6 @@ async function setUpThree(
   assert.ok(commands - before <= COMMANDS_OF_REDIRECTORS_MAX);
   return readKey(output);
 }
-
-const STORES_OPTIONS = `${OPTIONS} --stores ${STORES_ADDRESS}`;
 
 async function followEverywhere(machines: readonly Machine[], key: string): Promise<void> {
   const callsOn = (machine: Machine) => createCalls({ machine, key, host: DOMAIN });
@@ -122,7 +122,7 @@ async function followEverywhere(machines: readonly Machine[], key: string): Prom
 async function expectLeast(stores: Machine, redirector: Machine): Promise<void> {
   const names = await redirector.run("grep --only-matching '^[A-Z_]*' /etc/shorthop/secrets.env");
   assert.deepEqual(names.trim().split("\n"), ["NATS_REDIRECTOR", "UNLOCK_SECRET"]);
-  const [token = ""] = (await invite(stores, ["redirector"])).tokens;
+  const [token = ""] = (await invite(stores, INVITE_ANOTHER)).tokens;
   await redirector.run(`echo ${token} | ${JOIN}`);
   await redirector.run(`! echo ${token} | ${JOIN} 2> /root/again
 grep 'no open invitation' /root/again`);
@@ -134,7 +134,7 @@ async function rotate(stores: Machine, redirector: Machine, key: string): Promis
   await eventually(() => callsOn(redirector).follow(link), RECOVERY_MS);
   await stores.run("shorthop setup --yes --rotate NATS_REDIRECTOR");
   await callsOn(redirector).follow(link);
-  const [token = ""] = (await invite(stores, ["redirector"])).tokens;
+  const [token = ""] = (await invite(stores, INVITE_ANOTHER)).tokens;
   await redirector.run(`echo ${token} | ${JOIN}`);
   const later = await callsOn(stores).createLink("after-rotation");
   await eventually(() => callsOn(redirector).follow(later), RECOVERY_MS);
@@ -143,16 +143,18 @@ async function rotate(stores: Machine, redirector: Machine, key: string): Promis
 
 type Invited = { output: string; tokens: string[] };
 
-/** Opens an invitation, which goes on after this returns; returns its tokens. */
-async function invite(stores: Machine, roles: string[], options = "--yes"): Promise<Invited> {
-  const child = stores.spawn(`shorthop setup ${options} --invite ${roles.join(" ")}`);
+/** Runs a command that invites, which goes on after this returns; returns its tokens. */
+async function invite(stores: Machine, command: string): Promise<Invited> {
+  const [, roles = ""] = command.split("--invite ");
+  const count = roles.split(" ").filter((word) => /^(processes|redirector)$/.test(word)).length;
+  const child = stores.spawn(command);
   let output = "";
   for await (const part of child.stdout) {
     output += new TextDecoder().decode(part);
     const tokens = [...output.matchAll(/^ {4}([\w-]{64}) {2}\w+$/gm)].map(
       ([, token = ""]) => token,
     );
-    if (tokens.length === roles.length) return { output, tokens };
+    if (tokens.length === count) return { output, tokens };
   }
   throw new Error(`No tokens: ${output} ${await new Response(child.stderr).text()}`);
 }

@@ -7,6 +7,7 @@ import * as z from "zod";
 
 import { PROJECT_DIR } from "../harness/stack.ts";
 import { CLICKHOUSE_SETTINGS, startGateway } from "./clickhouse.ts";
+import { readBlocks } from "./document.ts";
 import { bootMachine, type Machine, type Network } from "./machine.ts";
 import { createRoot } from "./root.ts";
 
@@ -26,6 +27,13 @@ const countsSchema = z.record(z.string(), z.number());
 
 /** What the machine of this test has: no terminal, and a ClickHouse that setup cannot install. */
 export const OPTIONS = `--domain ${DOMAIN} --file ${SETTINGS} --yes`;
+
+/** The script of a named block of docs/operations.md. */
+export function documented(name: string): string {
+  const script = readBlocks(join(PROJECT_DIR, "docs/operations.md")).get(name);
+  if (script === undefined) throw new Error(`docs/operations.md has no block ${name}.`);
+  return script;
+}
 
 export type Step = <T>(name: string, work: () => T | Promise<T>) => Promise<T>;
 

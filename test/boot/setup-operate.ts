@@ -10,11 +10,11 @@ import { run } from "../../deploy/packages/run.ts";
 import { eventually } from "../harness/eventually.ts";
 import { PROJECT_DIR } from "../harness/stack.ts";
 import { createCalls } from "./calls.ts";
-import { readBlocks } from "./document.ts";
 import type { Machine } from "./machine.ts";
 import {
   copyPackages,
   countRedirects,
+  documented,
   DOMAIN,
   expectNoDifference,
   FOLDER,
@@ -31,12 +31,6 @@ const COMMANDS_MAX = 2;
 
 const RECOVERY_MS = 30_000;
 
-const blocks = (name: string): string => {
-  const script = readBlocks(join(PROJECT_DIR, "docs/operations.md")).get(name);
-  if (script === undefined) throw new Error(`docs/operations.md has no block ${name}.`);
-  return script;
-};
-
 /** `root` is the machine's file system, `key` the account's. */
 export async function operate(
   root: string,
@@ -45,7 +39,7 @@ export async function operate(
 ): Promise<void> {
   await step("doctor runs on its timer, and writes metrics", () => checkOnTimer(machine));
   await step("a backup passes its drill", async () => {
-    const drill = await machine.run(blocks("backup"));
+    const drill = await machine.run(documented("backup"));
     assert.match(drill, /^links\t([1-9]\d*) of \1$/m, drill);
     assert.match(drill, /^clicks\t([1-9]\d*) of \1$/m, drill);
   });
@@ -76,7 +70,7 @@ async function upgrade(root: string, machine: Machine, key: string): Promise<voi
   const link = await calls.createLink("upgraded");
   await eventually(() => calls.follow(link), RECOVERY_MS);
   const counts = await countRedirects(machine, link, () =>
-    machine.run(`cd ${NEXT_FOLDER}\n${blocks("upgrade")}`).then((output) => {
+    machine.run(`cd ${NEXT_FOLDER}\n${documented("upgrade")}`).then((output) => {
       console.log(output.replaceAll(/^(?=.)/gm, "    "));
     }),
   );
@@ -97,7 +91,7 @@ export async function restoreElsewhere(
   await withMachine(root, step, async (machine) => {
     cpSync(join(before, BACKUPS), join(root, BACKUPS), { recursive: true });
     await step("another machine is restored by two commands, with the same counts", async () => {
-      const script = ["install", "setup-restore"].map((name) => blocks(name)).join("");
+      const script = ["install", "setup-restore"].map((name) => documented(name)).join("");
       const commands = script.trim().split("\n");
       assert.ok(commands.length <= COMMANDS_MAX, script);
       const output = await machine.run(

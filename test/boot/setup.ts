@@ -10,11 +10,11 @@ import { run } from "../../deploy/packages/run.ts";
 import { eventually } from "../harness/eventually.ts";
 import { PROJECT_DIR } from "../harness/stack.ts";
 import { BROWSER, createCalls } from "./calls.ts";
-import { readBlocks } from "./document.ts";
 import type { Machine } from "./machine.ts";
 import { joinMachines } from "./setup-join.ts";
 import {
   countRedirects,
+  documented,
   DOMAIN,
   expectNoDifference,
   FOLDER,
@@ -144,8 +144,7 @@ async function install(machine: Machine): Promise<string> {
   // As fresh as before the wrong inputs.
   await machine.run(`apt-get purge --yes 'shorthop*' 'postgresql*' > /dev/null 2>&1
 rm -rf /etc/postgresql /var/lib/postgresql /etc/shorthop`);
-  const blocks = readBlocks(join(PROJECT_DIR, "docs/operations.md"));
-  const script = ["install", "setup"].map((name) => blocks.get(name) ?? "").join("");
+  const script = ["install", "setup"].map(documented).join("");
   const commands = script.trim().split("\n");
   assert.ok(commands.length <= COMMANDS_MAX, script);
   const start = performance.now();
@@ -191,7 +190,10 @@ async function use(machine: Machine, key: string, step: Step): Promise<void> {
     const link = await calls.createLink("rotated");
     await eventually(() => calls.follow(link), RECOVERY_MS);
     const counts = await countRedirects(machine, link, async () => {
-      for (const name of ROTATED) await machine.run(`shorthop setup --yes --rotate ${name}`);
+      for (const name of ROTATED) {
+        const command = documented("rotate").replace("API_PASSWORD", name);
+        await machine.run(`${command.trim()} --yes`);
+      }
     });
     assert.deepEqual(Object.keys(counts), ["302"]);
     await calls.waitUntilReady();

@@ -105,10 +105,13 @@ test("a report is an event, a message and a mail with the numbers of last week",
   expect(run.clicks).toBe(3);
 
   const feed = z
-    .object({ data: z.array(z.object({ id: z.string(), data: z.unknown() })) })
+    .object({
+      data: z.array(z.object({ id: z.string(), data: z.object({ report: reportContent }) })),
+    })
     .parse(await send("/v1/events?type=report.ready"));
-  expect(feed.data.map((event) => event.id)).toEqual([run.event_id]);
-  const { report } = z.object({ report: reportContent }).parse(feed.data[0]?.data);
+  const events = feed.data.filter(({ data }) => data.report.id === id);
+  expect(events.map((event) => event.id)).toEqual([run.event_id]);
+  const report = events[0]?.data.report;
   expect(report).toMatchObject({
     link: { link_id: link.id, title: "Sale <b>", short_url: link.short_url },
     clicks: { total: 3, before: 2, change: 50 },
