@@ -545,6 +545,8 @@ export async function openView(page: Page, { name, path, ready, open }: View): P
   await page.goto(path);
   await page.locator(ready).first().waitFor();
   await open?.(page);
+  // Outdated rows are paler until the new ones are rendered.
+  await page.locator("[aria-busy=true]:not(button)").first().waitFor({ state: "detached" });
   await endAnimations(page);
 }
 
