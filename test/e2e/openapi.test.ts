@@ -526,6 +526,8 @@ describe("the OpenAPI document", () => {
       "NewWebhook",
       "WebhookChange",
       "Replay",
+      "NewReport",
+      "ReportChange",
       "TagChange",
       "BrandingChange",
       "QrStyleChange",
