@@ -274,6 +274,9 @@ export const listViews = ({ account, link, ruled, down, webhook }: SeededAccount
         await page.getByLabel("Destination").fill("example.com/created");
         await page.keyboard.press("Enter");
         await page.getByRole("img", { name: "QR code of" }).waitFor();
+        // The list behind the dialog has it, too.
+        const row = page.locator("[aria-busy=false] tbody tr", { hasText: "example.com/created" });
+        await row.first().waitFor();
       },
     },
     {
