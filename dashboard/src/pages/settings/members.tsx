@@ -118,10 +118,7 @@ function MemberTable({ members, onRemove }: MemberTableProps) {
  * Queries to refetch when members change. Includes the session, because the change may affect the
  * current user.
  */
-const useMemberQueries = () => [
-  ["members", useAccountContext().account.id],
-  SESSION_KEY,
-];
+const useMemberQueries = () => [["members", useAccountContext().account.id], SESSION_KEY];
 
 function RoleSelect({ member }: { member: Member }) {
   const { account } = useAccountContext();
