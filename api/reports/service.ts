@@ -1,4 +1,5 @@
 /** Reports: creating and changing them, and making one on request. */
+import { DEFAULT_HOUR } from "../../shared/contracts/report-schemas.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { decodeId } from "../../shared/ids.ts";
 import { parseZone } from "../analytics/period.ts";
@@ -47,7 +48,13 @@ type ReportServiceDeps = Omit<RunDeps, "links"> & {
 /** The caller. Nobody can have reports made of what they may not read. */
 type Caller = Pick<Principal, "accountId" | "mode" | "scopes">;
 
-const DEFAULTS = { tag: null, link_id: null, hour: 8, time_zone: "UTC", language: "en" } as const;
+const DEFAULTS = {
+  tag: null,
+  link_id: null,
+  hour: DEFAULT_HOUR,
+  time_zone: "UTC",
+  language: "en",
+} as const;
 
 export const createReportService = (deps: ReportServiceDeps) => ({
   ...createChanges(deps),
@@ -96,8 +103,8 @@ const createChanges = ({ sql, links, sendsMails }: ReportServiceDeps) => ({
     const recipients = await findRecipients(sql, owner, body.emails ?? [], sendsMails);
     return await sql.begin(async (transaction) => {
       if ((await lockAndCountReports(transaction, owner)) >= REPORTS_MAX) throw tooMany();
-      const { account_id } = await insertReport(transaction, owner, { ...report, id, dueAt });
-      await replaceRecipients(transaction, { id, account_id }, recipients);
+      await insertReport(transaction, owner, { ...report, id, dueAt });
+      await replaceRecipients(transaction, { id, account_id: owner.accountId }, recipients);
       return requireReport(await findReport(transaction, owner, id));
     });
   },

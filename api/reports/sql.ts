@@ -36,14 +36,12 @@ export async function insertReport(
   transaction: Transaction,
   { accountId, mode }: AccountScope,
   { id, dueAt, ...report }: ReportFields & { id: Uuid; dueAt: Date },
-): Promise<ReportRow> {
-  const [row] = await transaction<[ReportRow]>`
+): Promise<void> {
+  await transaction`
     insert into reports (id, account_id, mode, name, tag, link_id, period, hour, time_zone, language, due_at)
     values (${id}, ${accountId}, ${mode}, ${report.name}, ${report.tag}, ${report.link_id}, ${report.period},
             ${report.hour}, ${report.time_zone}, ${report.language}, ${dueAt})
-    on conflict (id) do update set due_at = excluded.due_at
-    returning ${columns(transaction)}`;
-  return row;
+    on conflict (id) do update set due_at = excluded.due_at`;
 }
 
 /** Finds one of the owner's reports by its primary key. */

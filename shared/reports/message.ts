@@ -1,4 +1,5 @@
 /** What a report says in its language, before it becomes a message of a chat or a mail. */
+import { FAILURE_REASONS } from "../contracts/failure-reasons.ts";
 import { UNKNOWN_COUNTRY } from "../countries.ts";
 import { CATALOGUES, FALLBACK } from "../languages/catalogues.ts";
 import { createTexts } from "../languages/messages.ts";
@@ -119,22 +120,13 @@ function listAll(language: Language, content: ReportContent) {
   ];
 }
 
-const REASONS = [
-  "unknown_alias",
-  "expired",
-  "limit_reached",
-  "wrong_password",
-  "disabled",
-  "not_started",
-] as const;
-
 const listFailures = (
   { texts, formatNumber }: Language,
   failures: ReportContent["failures"],
 ): MessageRow[] =>
   failures === null
     ? []
-    : REASONS.filter((reason) => failures[reason] > 0).map((reason) => ({
+    : FAILURE_REASONS.filter((reason) => failures[reason] > 0).map((reason) => ({
         name: texts.reasons[reason](),
         url: null,
         number: formatNumber(failures[reason]),
