@@ -98,7 +98,7 @@ type OnLink = ((id: string) => void) | undefined;
 type RowsProps = { events: readonly LedgerEvent[]; onLink: OnLink };
 
 function EventRows({ events, onLink }: RowsProps) {
-  const nameOf = useActorNames(true);
+  const nameOf = useActorNames();
   return (
     <ul className="rows activity">
       {events.map((event) => (

@@ -48,16 +48,14 @@ export function useActivity({ type, linkId }: ActivityFilter, enabled: boolean) 
 type Members = { members: { user_id: string; name: string }[] };
 
 /** Returns a function that names who caused an event; an id until the names are there. */
-export function useActorNames(enabled: boolean): (actor: LedgerEvent["actor"]) => string {
+export function useActorNames(): (actor: LedgerEvent["actor"]) => string {
   const { scope, account } = useAccountContext();
   const keys = useQuery({
     queryKey: ["keys", scope],
-    enabled,
     queryFn: () => Array.fromAsync(getClient(scope).keys.all()),
   });
   const members = useQuery({
     queryKey: ["members", account.id],
-    enabled,
     queryFn: () => getJson<Members>(`/api/${account.id}/members`),
   });
   return ({ type, id = "" }) => {
