@@ -126,7 +126,9 @@ export function startFeedWatch({
       stopped = true;
       pause.end();
       // Before the connection is open, there is nothing to finish.
-      if (isStarted) await Promise.all([running, filling.running()]);
+      if (!isStarted) return;
+      // A fill may wait longer for NATS, and can be left at any time.
+      await Promise.all([running, Promise.race([filling.running(), Bun.sleep(INTERVAL_MS)])]);
     },
   };
 }

@@ -1,4 +1,4 @@
-/** Goal: a fill ends however busy NATS is. Method: real PostgreSQL and NATS. */
+/** Goal: a fill ends however busy NATS is, and holds nobody up. Method: real PostgreSQL and NATS. */
 import { expect, test } from "bun:test";
 
 import { eventually } from "../../../test/harness/eventually.ts";
@@ -31,4 +31,17 @@ test("a fill goes on after NATS was silent for seconds, and does not begin again
     expect(api.watch.filledLinks()).toBe(LINKS);
   }, WITHIN_MS);
   expect(fills).toBe(1);
+}, 200_000);
+
+test("a process that stops does not wait for NATS as long as a fill does", async () => {
+  await using stores = await startFeedStores();
+  await stores.addLinks(LINKS);
+  await using api = keepFeed(stores);
+  await eventually(async () => expect(api.watch.filledLinks()).toBeGreaterThan(0), WITHIN_MS);
+  stores.nats.pause();
+  // By then a batch of the fill waits for NATS.
+  await Bun.sleep(500);
+  const stopped = api.watch.stop().then(() => "stopped");
+  expect(await Promise.race([stopped, Bun.sleep(20_000)])).toBe("stopped");
+  stores.nats.resume();
 }, 200_000);
