@@ -226,10 +226,11 @@ describe("a report that is due", () => {
 
   test("is not made twice of one period, although nothing says when it is due", async () => {
     const owner = await addOwner();
-    const { id } = await reports.create(owner, newUuid(), WEEKLY);
+    const { id, due_at } = await reports.create(owner, newUuid(), WEEKLY);
     for (let i = 0; i < 3; i++) {
       await makeOverdue(id);
       await makeDue(deps);
+      expect((await reports.get(owner, id)).due_at).toEqual(due_at);
     }
     expect((await eventsOf(owner)).length).toBe(1);
     await makeOverdue(id);
