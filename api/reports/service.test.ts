@@ -205,8 +205,14 @@ describe("a report that is due", () => {
     const owner = await addOwner();
     const { id } = await reports.create(owner, newUuid(), { ...WEEKLY, tag: "spring" });
     await makeOverdue(id);
+    let computed = 0;
+    onCompute = async () => {
+      computed += 1;
+      await Bun.sleep(100);
+    };
     await Promise.all([makeDue(deps), makeDue(deps), makeDue(deps)]);
     await makeDue(deps);
+    expect(computed).toBe(1);
     const [event, ...more] = await eventsOf(owner);
     expect(more).toEqual([]);
     expect(event).toMatchObject({ object_id: id, link_id: null, actor: { type: "system" } });
