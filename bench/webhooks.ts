@@ -184,14 +184,15 @@ function report(reports: readonly ReceiverReport[]): void {
   });
 }
 
-const describeNeighbours = () =>
-  (["writes", "redirects"] as const).map((name) => ({
+function describeNeighbours() {
+  return (["writes", "redirects"] as const).map((name) => ({
     what: name,
     "p50 without, ms": quantile(before[name], 0.5),
     "p50 with, ms": quantile(beside[name], 0.5),
     "p99 without, ms": quantile(before[name], 0.99),
     "p99 with, ms": quantile(beside[name], 0.99),
   }));
+}
 
 function withinNoise(name: keyof Neighbours): Target {
   const without = quantile(before[name], 0.99);
