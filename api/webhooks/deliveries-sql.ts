@@ -49,18 +49,21 @@ export async function countDeliveries(
   return total;
 }
 
-/** Makes a delivery of a webhook due, whatever came of it; undefined when there is none. */
+/**
+ * Makes a delivery of a webhook due, whatever came of it; undefined when there is none. Locks the
+ * webhook before the delivery, as all do.
+ */
 export async function retryDelivery(
   sql: Sql,
   webhookId: Uuid,
   id: Uuid,
 ): Promise<DeliveryRow | undefined> {
   return await sql.begin(async (transaction) => {
+    await wake(transaction, webhookId);
     const [row] = await transaction<DeliveryRow[]>`
       update webhook_deliveries set status = 'pending', next_attempt_at = now()
        where id = ${id} and webhook_id = ${webhookId}
       returning ${columns(transaction)}`;
-    if (row !== undefined) await wake(transaction, webhookId);
     return row;
   });
 }

@@ -1,4 +1,6 @@
 /** SQL statements on webhooks. */
+import type { PendingQuery, Row } from "postgres";
+
 import type { Uuid } from "../../shared/ids.ts";
 import type { ListStart } from "../http/pagination.ts";
 import type { AccountScope } from "../http/principal.ts";
@@ -78,7 +80,7 @@ type WebhookChange = Partial<WebhookFields & { status: "active" | "paused" }>;
 
 /**
  * Changes the fields of one of the owner's webhooks; undefined when there is none. One that becomes
- * active is as if it had never failed, and what waits is due.
+ * active is as if it had never failed, and what waits is due: see {@link lockDeliveries}.
  */
 export async function updateWebhook(
   sql: Sql,
@@ -98,12 +100,25 @@ export async function updateWebhook(
        where id = ${id} and account_id = ${accountId} and mode = ${mode}
       returning ${columns(transaction)}`;
     if (row !== undefined && status === "active") {
+      await lockDeliveries(transaction, id, transaction`and status = 'pending'`);
       await transaction`
         update webhook_deliveries set next_attempt_at = now() where webhook_id = ${id} and status = 'pending'`;
     }
     return row;
   });
 }
+
+/**
+ * Locks deliveries of a webhook. Whoever changes several locks them in the order of their ids, and
+ * their webhook before them, as workers do; otherwise two could wait for each other.
+ */
+const lockDeliveries = (
+  transaction: Transaction,
+  webhookId: Uuid,
+  condition: PendingQuery<Row[]>,
+) => transaction`
+  select count(*) from (
+    select from webhook_deliveries where webhook_id = ${webhookId} ${condition} order by id for update) locked`;
 
 /** Gives a webhook another secret; the current one is valid for `oldSeconds` more. */
 export async function replaceSalt(
@@ -127,9 +142,14 @@ export async function deleteWebhook(
   { accountId, mode }: AccountScope,
   id: Uuid,
 ): Promise<boolean> {
-  const rows = await sql`
-    delete from webhooks where id = ${id} and account_id = ${accountId} and mode = ${mode} returning id`;
-  return rows.length === 1;
+  return await sql.begin(async (transaction) => {
+    const [row] = await transaction`
+      select from webhooks where id = ${id} and account_id = ${accountId} and mode = ${mode} for update`;
+    if (row === undefined) return false;
+    await lockDeliveries(transaction, id, transaction``);
+    await transaction`delete from webhooks where id = ${id}`;
+    return true;
+  });
 }
 
 /** Sets a webhook of its owner to a position: the events after it are delivered again. */

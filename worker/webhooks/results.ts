@@ -19,13 +19,18 @@ export type Outcome = {
 
 export type Result = Outcome & { id: Uuid; webhookId: Uuid };
 
-/** Writes results of deliveries of webhooks that the worker has leased. */
+/**
+ * Writes results of deliveries of webhooks that the worker has leased. Locks them in the order of
+ * their ids, as all who change several: otherwise two could wait for each other.
+ */
 export async function writeResults(
   sql: postgres.Sql,
   workerId: Uuid,
   results: readonly Result[],
 ): Promise<void> {
   await sql`
+    with locked as materialized (
+      select id from webhook_deliveries where id = any (${results.map(({ id }) => id)}::uuid[]) order by id for update)
     update webhook_deliveries delivery
        set status = result.status, attempts = delivery.attempts + 1,
            next_attempt_at = case when result.status = 'pending'
@@ -36,8 +41,8 @@ export async function writeResults(
       from jsonb_to_recordset(${sql.json(results.map((result) => ({ ...result })))}::jsonb) as result (
              id uuid, "webhookId" uuid, status text, "delayMs" integer, "latencyMs" integer,
              "responseStatus" integer, "responseBody" text, error text),
-           webhooks webhook
-     where delivery.id = result.id and webhook.id = result."webhookId" and webhook.leased_by = ${workerId}`;
+           locked, webhooks webhook
+     where locked.id = result.id and delivery.id = locked.id and webhook.id = result."webhookId" and webhook.leased_by = ${workerId}`;
 }
 
 /** Notes that a webhook begins to fail, or has stopped failing. */
@@ -59,10 +64,11 @@ export const setSlow = (
   { id, slow }: { id: Uuid; slow: boolean },
 ) => sql`update webhooks set is_slow = ${slow} where id = ${id} and leased_by = ${workerId}`;
 
-/** Makes everything that waits for a webhook due. */
+/** Makes everything that waits for a webhook due; locks it as {@link writeResults} does. */
 export const makeDue = (sql: postgres.Sql, webhookId: Uuid) => sql`
-  update webhook_deliveries set next_attempt_at = clock_timestamp()
-   where webhook_id = ${webhookId} and status = 'pending'`;
+  with locked as materialized (
+    select id from webhook_deliveries where webhook_id = ${webhookId} and status = 'pending' order by id for update)
+  update webhook_deliveries delivery set next_attempt_at = clock_timestamp() from locked where delivery.id = locked.id`;
 
 /**
  * Disables a webhook that the worker has leased, and records that as an event; returns whether it

@@ -1,0 +1,82 @@
+/** Goal: whoever changes many deliveries of a webhook at once, nobody waits for another forever. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+
+import { createEventPositions } from "../../api/events/positions.ts";
+import { OPERATOR } from "../../api/http/principal.ts";
+import { createWebhookService } from "../../api/webhooks/service.ts";
+import { newUuid } from "../../shared/ids.ts";
+import { createReceiverRules } from "../../shared/webhooks/variables.ts";
+import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { makeDue, type Outcome, writeResults } from "./results.ts";
+
+const DELIVERIES = 300;
+const TURNS = 40;
+
+const LATER: Outcome = {
+  status: "pending",
+  delayMs: 1,
+  latencyMs: 1,
+  responseStatus: 500,
+  responseBody: null,
+  error: null,
+};
+
+let postgres: TestPostgres;
+let webhooks: ReturnType<typeof createWebhookService>;
+
+beforeAll(async () => {
+  postgres = await startPostgres();
+  webhooks = createWebhookService({
+    sql: postgres.sql,
+    positions: createEventPositions(postgres.sql),
+    ownSecret: "what secrets are derived from in this test",
+    rules: createReceiverRules({ WEBHOOK_NETWORKS_ALLOWED: [], WEBHOOK_PORTS_ALLOWED: ["*"] }),
+  });
+});
+
+afterAll(() => postgres[Symbol.asyncDispose]());
+
+/** A webhook that a worker has leased, with deliveries that wait. */
+async function addWebhook() {
+  const { sql } = postgres;
+  const owner = {
+    accountId: await postgres.addAccount(),
+    mode: "live" as const,
+    actor: OPERATOR,
+  };
+  const url = "https://receiver.example";
+  const { row } = await webhooks.create(owner, newUuid(), { url, events: ["*"] });
+  const workerId = newUuid();
+  await sql`update webhooks set leased_by = ${workerId}, leased_until = 'infinity' where id = ${row.id}`;
+  const ids = Array.from({ length: DELIVERIES }, () => newUuid());
+  // Neither the order of their ids nor that of their results.
+  await sql`
+    insert into webhook_deliveries (id, webhook_id, event_id, event_type, position, next_attempt_at)
+    select id, ${row.id}, gen_random_uuid(), 'link.updated', -place, now()
+      from unnest(${ids}::uuid[]) with ordinality as given (id, place) order by id desc`;
+  return { owner, webhookId: row.id, workerId, ids };
+}
+
+test("a webhook is continued and deleted while results of its deliveries are written", async () => {
+  const { owner, webhookId, workerId, ids } = await addWebhook();
+  const { sql } = postgres;
+  const times = async (work: () => Promise<unknown>) => {
+    for (let i = 0; i < TURNS; i++) await work();
+  };
+  const results = ids.map((id) => ({ id, webhookId, ...LATER }));
+  await Promise.all([
+    times(() => writeResults(sql, workerId, results)),
+    times(() => writeResults(sql, workerId, results.toReversed())),
+    times(() => makeDue(sql, webhookId)),
+    times(() => webhooks.update(owner, webhookId, { status: "active" })),
+    times(() => webhooks.retry(owner, webhookId, ids[0])),
+  ]);
+  const attempts = await sql<{ attempts: number }[]>`
+    select distinct attempts from webhook_deliveries where webhook_id = ${webhookId}`;
+  expect(attempts.map((row) => row.attempts)).toEqual([2 * TURNS]);
+  await Promise.all([
+    times(() => writeResults(sql, workerId, results)),
+    webhooks.remove(owner, webhookId),
+  ]);
+  expect(await sql`select from webhook_deliveries where webhook_id = ${webhookId}`).toBeEmpty();
+});
