@@ -6,7 +6,7 @@ import type { FeedWatches } from "./feed/feed-watches.ts";
 import type { LinkPublisher } from "./feed/link-publisher.ts";
 import type { Observe } from "./http/metrics-plugin.ts";
 import type { ImagesJob } from "./links/republish/image-job.ts";
-import type { MailResult } from "./reports/mail/send.ts";
+import type { MailResult } from "./mail/send.ts";
 
 const REQUEST_BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
