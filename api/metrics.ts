@@ -69,14 +69,9 @@ export function createMetrics(deps: MetricsDeps) {
 
   const mails = { sent: 0, refused: 0, later: 0, unknown: 0, withdrawn: 0 };
   const { counterBy } = metrics;
-  counterBy(
-    "outcome",
-    "report_mails_total",
-    "Mails with reports, by what came of each",
-    () => mails,
-  );
-  const delayHelp = "How long the oldest mail with a report has waited; 0 while none waits";
-  gauge("report_mails_delay_seconds", delayHelp, mailDelay);
+  counterBy("outcome", "mails_total", "Mails, by what came of each", () => mails);
+  const delayHelp = "How long the oldest mail has waited; 0 while none waits";
+  gauge("mails_delay_seconds", delayHelp, mailDelay);
 
   const observe: Observe = ({ request: { method }, route, status, seconds }) =>
     requests.observe(
