@@ -3,7 +3,7 @@ import type { Mode } from "../../shared/contracts/link-record.ts";
 import type { WebhookFormat } from "../../shared/contracts/webhook-schemas.ts";
 import { DAY_SECONDS, HOUR_SECONDS } from "../../shared/durations.ts";
 import type { Uuid } from "../../shared/ids.ts";
-import type { Sql } from "../postgres.ts";
+import type { Sql, Transaction } from "../postgres.ts";
 
 /** After so long a webhook is not told any more: whoever sets up mails later is not flooded. */
 const TOLD_SECONDS = DAY_SECONDS;
@@ -22,7 +22,7 @@ const DELETED_MAX = 5_000;
  * Puts a mail to each owner with a confirmed address into the queue for each webhook that was
  * disabled recently, unless there is one. What tells is the mail, so none is lost, or made twice.
  */
-export async function enqueueMails(sql: Sql): Promise<void> {
+export async function enqueueMails(sql: Sql | Transaction): Promise<void> {
   await sql`
     insert into report_mails (id, webhook_id, webhook_disabled_at, user_id)
     select gen_random_uuid(), webhook.id, webhook.disabled_at, users.id

@@ -9,14 +9,14 @@ import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { createLog } from "../../shared/log.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
-import { partOf, refusal, startSmtp } from "../../test/harness/smtp.ts";
+import { headerOf, partOf, refusal, startSmtp } from "../../test/harness/smtp.ts";
 import { disable } from "../../worker/webhooks/results.ts";
 import { type MailQueueDeps, sendWaiting } from "../mail/queue.ts";
 import { parseMailServer } from "../mail/settings.ts";
 import { startMails } from "../mails.ts";
 import { createReportMails } from "../reports/mails.ts";
 import { createUnsubscribeTokens } from "../reports/unsubscribe/token.ts";
-import { deleteOldMails } from "./mails-sql.ts";
+import { deleteOldMails, enqueueMails } from "./mails-sql.ts";
 import { createWebhookMails } from "./mails.ts";
 import { updateWebhook } from "./sql.ts";
 
@@ -130,6 +130,20 @@ test("each owner with a confirmed address gets a mail, and nobody else", async (
   expect(mail.raw).not.toContain("secret");
 });
 
+test("a mail is in the language of the account's newest report", async () => {
+  await using smtp = await startSmtp();
+  const { accountId } = await addDisabled();
+  for (const [language, day] of [
+    ["en", 1],
+    ["de", 2],
+  ] as const)
+    await postgres.sql`
+      insert into reports (id, account_id, mode, name, period, hour, time_zone, language, due_at, created_at)
+      values (${newUuid()}, ${accountId}, 'test', 'n', 'weekly', 8, 'UTC', ${language}, now(), make_date(2026, 1, ${day}))`;
+  await sendWaiting(depsFor(smtp.url), newUuid());
+  expect(smtp.received.map((mail) => headerOf(mail, "content-language"))).toEqual(["de"]);
+});
+
 test("many processes send one mail to each owner of each webhook", async () => {
   await using smtp = await startSmtp();
   const deps = depsFor(smtp.url);
@@ -146,6 +160,24 @@ test("many processes send one mail to each owner of each webhook", async () => {
   }
   await sendAll();
   expect(recipientsOf(smtp)).toEqual(expected.toSorted());
+});
+
+test("two processes that add mails at the same moment add each once", async () => {
+  const { sql } = postgres;
+  await addDisabled(2);
+  let isDone = false;
+  let other: Promise<void> | undefined;
+  await sql.begin(async (transaction) => {
+    await enqueueMails(transaction);
+    other = enqueueMails(sql).finally(() => (isDone = true));
+    other.catch(() => undefined);
+    await eventually(async () => {
+      const { count } = await sql`select from pg_locks where not granted`;
+      expect(isDone || count > 0).toBe(true);
+    }, 10_000);
+  });
+  await other;
+  expect(await statuses()).toEqual(["waiting", "waiting"]);
 });
 
 test("a mail whose process is killed is sent by another one, unless it had begun", async () => {
@@ -254,7 +286,7 @@ test("a webhook that was disabled long before mails were set up is not told", as
   expect([recipientsOf(smtp), await statuses()]).toEqual([recent.emails, ["sent"]]);
 });
 
-test("without a mail server nothing is started, and nothing written", async () => {
+test("without a mail server nothing is started that writes mails", async () => {
   const stops: string[] = [];
   const tokens = startMails({
     config: { API_URL: "https://api.example.com", DASHBOARD_SECRET: "s".repeat(32) },
@@ -314,7 +346,7 @@ test("processes of the version before lose no mail, and make none arrive twice",
   expect(recipientsOf(smtp)).toEqual(emails.toSorted());
 });
 
-test("mails about webhooks are deleted after 30 days, and never sent again", async () => {
+test("mails about webhooks are deleted after 30 days", async () => {
   await using smtp = await startSmtp();
   await addDisabled();
   const deps = depsFor(smtp.url);
