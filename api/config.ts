@@ -17,7 +17,7 @@ import { natsFileVariables } from "../shared/nats-files.ts";
 import { envNatsReplicas, envNatsUrl } from "../shared/nats.ts";
 import { envPostgresUrl } from "../shared/postgres.ts";
 import { webhookVariables } from "../shared/webhooks/variables.ts";
-import { isMailAddress, parseMailServer } from "./reports/mail/settings.ts";
+import { isMailAddress, parseMailServer } from "./mail/settings.ts";
 
 /** The metrics port of a single API process, and the base to which instances add their numbers. */
 export const METRICS_PORTS = { single: 9101, instances: 9510 };
@@ -70,8 +70,8 @@ const variables = z.object({
   ALLOW_PRIVATE_TARGETS: envBoolean(false),
   ...webhookVariables,
   /**
-   * The server that sends reports by e-mail, smtp://user:password@host:port, or smtps: for TLS from
-   * the start; without it, no mails are sent.
+   * The server that sends mails, smtp://user:password@host:port, or smtps: for TLS from the start;
+   * without it, no mails are sent.
    */
   SMTP_URL: z
     .string()

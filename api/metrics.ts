@@ -6,7 +6,7 @@ import type { FeedWatches } from "./feed/feed-watches.ts";
 import type { LinkPublisher } from "./feed/link-publisher.ts";
 import type { Observe } from "./http/metrics-plugin.ts";
 import type { ImagesJob } from "./links/republish/image-job.ts";
-import type { MailResult } from "./reports/mail/send.ts";
+import type { MailResult } from "./mail/send.ts";
 
 const REQUEST_BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
@@ -69,14 +69,9 @@ export function createMetrics(deps: MetricsDeps) {
 
   const mails = { sent: 0, refused: 0, later: 0, unknown: 0, withdrawn: 0 };
   const { counterBy } = metrics;
-  counterBy(
-    "outcome",
-    "report_mails_total",
-    "Mails with reports, by what came of each",
-    () => mails,
-  );
-  const delayHelp = "How long the oldest mail with a report has waited; 0 while none waits";
-  gauge("report_mails_delay_seconds", delayHelp, mailDelay);
+  counterBy("outcome", "mails_total", "Mails, by what came of each", () => mails);
+  const delayHelp = "How long the oldest mail has waited; 0 while none waits";
+  gauge("mails_delay_seconds", delayHelp, mailDelay);
 
   const observe: Observe = ({ request: { method }, route, status, seconds }) =>
     requests.observe(

@@ -28,10 +28,11 @@ import type { WorkBudget } from "./limits/work-budget.ts";
 import { startRepublishing } from "./links/republish/job.ts";
 import { createLinkService } from "./links/service.ts";
 import { requireDestination } from "./links/validation.ts";
+import type { MailResult } from "./mail/send.ts";
+import { startMails } from "./mails.ts";
 import { startEventMaintenance } from "./maintenance/events.ts";
 import { createPasswordHashing } from "./passwords/hashing.ts";
 import type { Sql } from "./postgres.ts";
-import type { MailResult } from "./reports/mail/send.ts";
 import { startReports } from "./reports/start.ts";
 import { createSharedService } from "./shares/reading.ts";
 import { createShareService } from "./shares/service.ts";
@@ -77,7 +78,8 @@ export function createServices(deps: ServicesDeps) {
   const waits = createEventWaits({ sql, log });
   const positions = createEventPositions(sql);
   const failures = createFailureService({ clickhouse, links, domains });
-  const reports = startReports({ ...deps, analytics, failures, links });
+  const tokens = startMails(deps);
+  const reports = startReports({ sql, lifecycle, log, tokens, analytics, failures, links });
   return {
     /** Host names of the service's own short domain. */
     hosts,

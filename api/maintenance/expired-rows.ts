@@ -1,6 +1,6 @@
 /**
  * Deletes expired rows: closed windows, stream leases, idempotent requests, sign-in attempts,
- * sessions, deliveries of webhooks and runs of reports.
+ * sessions, deliveries of webhooks and mails about them, and runs of reports.
  */
 import type { Log } from "../../shared/log.ts";
 import { deleteExpiredRequests } from "../idempotency/sql.ts";
@@ -9,6 +9,7 @@ import type { Sql } from "../postgres.ts";
 import { deleteOldRuns } from "../reports/runs-sql.ts";
 import { deleteExpiredAttempts, deleteExpiredSessions } from "../sessions/sql.ts";
 import { deleteOldDeliveries } from "../webhooks/deliveries-sql.ts";
+import { deleteOldMails } from "../webhooks/mails-sql.ts";
 
 const INTERVAL_MS = 60_000;
 
@@ -31,5 +32,6 @@ async function deleteExpiredRows(sql: Sql): Promise<void> {
   await deleteExpiredAttempts(sql);
   await deleteExpiredSessions(sql);
   await deleteOldDeliveries(sql);
+  await deleteOldMails(sql);
   await deleteOldRuns(sql);
 }

@@ -35,6 +35,8 @@ import linksByExpiryTime from "./0031_links_by_expiry_time.sql" with { type: "te
 import backups from "./0032_backups.sql" with { type: "text" };
 import slowWebhooks from "./0033_slow_webhooks.sql" with { type: "text" };
 import reports from "./0034_reports.sql" with { type: "text" };
+import mailsAboutWebhooks from "./0035_mails_about_webhooks.sql" with { type: "text" };
+import disabledWebhooks from "./0036_disabled_webhooks.sql" with { type: "text" };
 
 /**
  * A migration whose statements run one by one, because PostgreSQL rejects them in a transaction.
@@ -79,4 +81,6 @@ export const migrations: readonly PostgresMigration[] = [
   { id: 32, name: "backups", text: backups },
   { id: 33, name: "slow_webhooks", text: slowWebhooks },
   { id: 34, name: "reports", text: reports },
+  { id: 35, name: "mails_about_webhooks", text: mailsAboutWebhooks },
+  { id: 36, name: "disabled_webhooks", text: disabledWebhooks, concurrent: true },
 ];

@@ -8,7 +8,7 @@ import { recordAll } from "../events/record.ts";
 import { type Actor, SYSTEM } from "../http/principal.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import { computeContent, type ContentDeps } from "./content.ts";
-import { addMails } from "./mail/queue.ts";
+import { enqueueMails } from "./mails-sql.ts";
 import type { ReportRow, RunRow } from "./model.ts";
 import { insertRun } from "./runs-sql.ts";
 import { lastPeriod, nextDue } from "./schedule.ts";
@@ -78,6 +78,6 @@ async function record(
     data: { report: content },
   } as const;
   await recordAll(transaction, [{ accountId, mode, actor, ...event }]);
-  const waiting = sendsMails ? await addMails(transaction, { runId: id, reportId }) : 0;
+  const waiting = sendsMails ? await enqueueMails(transaction, { runId: id, reportId }) : 0;
   return { ...row, mails: { ...row.mails, waiting } };
 }

@@ -1,7 +1,7 @@
 /**
- * The languages of the pages that visitors see, and of reports. Each has a catalogue: all texts, as
- * ICU messages. The texts of statistics have files of their own, which the dashboard's catalogues
- * have as well.
+ * The languages of the pages that visitors see, and of reports and mails. Each has a catalogue: all
+ * texts, as ICU messages. The texts of statistics have files of their own, which the catalogues of
+ * the dashboard have as well.
  */
 import de from "./de.json";
 import en from "./en.json";
@@ -9,19 +9,22 @@ import reportsDe from "./reports/de.json";
 import reportsEn from "./reports/en.json";
 import statisticsDe from "./statistics/de.json";
 import statisticsEn from "./statistics/en.json";
+import webhooksDe from "./webhooks/de.json";
+import webhooksEn from "./webhooks/en.json";
 
 /** All messages of a language. */
 export type Catalogue = typeof en & {
   statistics: typeof statisticsEn;
   reports: typeof reportsEn;
+  webhooks: typeof webhooksEn;
 };
 
 /** Catalogues by the code of the language (BCP 47). */
 export type Catalogues = Readonly<Record<string, Catalogue>>;
 
 export const CATALOGUES: Catalogues = {
-  en: { ...en, statistics: statisticsEn, reports: reportsEn },
-  de: { ...de, statistics: statisticsDe, reports: reportsDe },
+  en: { ...en, statistics: statisticsEn, reports: reportsEn, webhooks: webhooksEn },
+  de: { ...de, statistics: statisticsDe, reports: reportsDe, webhooks: webhooksDe },
 };
 
 /** The language of visitors who accept none of the others; every set of catalogues has it. */

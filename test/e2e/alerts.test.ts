@@ -315,11 +315,11 @@ const CASES: readonly Case[] = [
     well: [["shorthop_api_outbox_oldest_timestamp_seconds", ago(10)]],
   },
   {
-    alert: "ShorthopReportMailsLate",
-    wrong: [[`shorthop_api_report_mails_delay_seconds{${HOST}}`, always(5_400)]],
+    alert: "ShorthopMailsLate",
+    wrong: [[`shorthop_api_mails_delay_seconds{${HOST}}`, always(5_400)]],
     labels: {},
-    summary: "a mail with a report has waited for 1h 30m 0s",
-    well: [[`shorthop_api_report_mails_delay_seconds{${HOST}}`, always(600)]],
+    summary: "a mail has waited for 1h 30m 0s",
+    well: [[`shorthop_api_mails_delay_seconds{${HOST}}`, always(600)]],
   },
   {
     alert: "ShorthopOutboxGrowing",

@@ -1,6 +1,7 @@
 /**
- * Goal: a report of real clicks reaches its feed, a chat and a mailbox, once; and its recipient ends
- * that by one click. Method: the whole stack, with an SMTP server and a receiver on loopback.
+ * Goal: a report of real clicks reaches its feed, a chat and a mailbox, once; its recipient ends
+ * that by one click; and an owner gets a mail when a webhook is disabled. Method: the whole stack,
+ * with an SMTP server and receivers on loopback.
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 
@@ -63,6 +64,8 @@ function clicksBefore(days: readonly number[]) {
   }));
 }
 
+const mailsTo = (email: string) => smtp.received.filter(({ to }) => to.includes(email));
+
 const found = z.looseObject({ id: z.string() });
 
 test("a report is an event, a message and a mail with the numbers of last week", async () => {
@@ -122,15 +125,14 @@ test("a report is an event, a message and a mail with the numbers of last week",
   });
 
   await eventually(
-    async () => expect([messages.length, smtp.received.length]).toEqual([1, 1]),
+    async () => expect([messages.length, mailsTo(member.email).length]).toEqual([1, 1]),
     WITHIN_MS,
   );
   await receiver.stop(true);
   expect(messages[0]).toContain("3 (+50 %, 2 before)");
   expect(messages[0]).toContain("The link Sale &lt;b&gt;");
-  const [mail] = smtp.received;
+  const [mail] = mailsTo(member.email);
   if (mail === undefined) throw new Error("No mail.");
-  expect(mail.to).toEqual([member.email]);
   expect(partOf(mail, "text/plain")).toContain("Clicks: 3 (+50 %, 2 before)");
   expect(partOf(mail, "text/html")).toContain("Sale &lt;b&gt;");
   await eventually(
@@ -174,4 +176,32 @@ test("a report that is due is made by one of the processes, once", async () => {
     .object({ next_run_at: z.iso.datetime() })
     .parse(await send(`/v1/reports/${id}`));
   expect(Date.parse(next_run_at)).toBeGreaterThan(Date.now());
+});
+
+test("the owner of a webhook whose receiver is gone gets a mail that leads to the webhook", async () => {
+  using receiver = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch: () => new Response("", { status: 410 }),
+  });
+  const owner = await createUser(stack, account.id, "owner");
+  const member = await createUser(stack, account.id, "member");
+  const { id } = found.parse(
+    await send("/v1/webhooks", "POST", {
+      url: `http://127.0.0.1:${receiver.port}/gone`,
+      events: ["link.created"],
+    }),
+  );
+  await send("/v1/links", "POST", { url: "https://example.com/" });
+  await eventually(async () => expect(mailsTo(owner.email)).toHaveLength(1), WITHIN_MS);
+  expect(await send(`/v1/webhooks/${id}`)).toMatchObject({
+    status: "disabled",
+    disabled_reason: "gone",
+  });
+  const [mail] = mailsTo(owner.email);
+  if (mail === undefined) throw new Error("No mail.");
+  expect(headerOf(mail, "subject")).toBe(`Webhook disabled: 127.0.0.1:${receiver.port}`);
+  const page = `${stack.info().dashboard_url}/${account.id}/live/webhooks`;
+  expect(partOf(mail, "text/plain")).toContain(page);
+  expect(mailsTo(member.email)).toEqual([]);
 });

@@ -96,7 +96,8 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
     api/reports/service.ts REPORTS_MAX
     api/reports/service.ts RUNS_LISTED
     api/limits/requested-reports.ts REQUESTED_REPORTS
-    api/reports/mail/queue.ts SENDING_MAX
+    api/mail/queue.ts SENDING_MAX
+    api/webhooks/mails-sql.ts ADDED_MAX
     api/reports/due.ts DUE_MAX
     api/reports/due.ts RUNNING_MAX
     api/events/waits.ts WAITS_PER_ACCOUNT
@@ -155,6 +156,7 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
     worker/migrations/retention.ts ALIASES_DAYS_MAX
   `),
   "is a time": lines(`
+    api/webhooks/mails-sql.ts REPEATED_SECONDS
     redirector/http/turn.ts TURN_MS
     shared/turns.ts TURN_MS
     shared/backlog.ts LATE_MS
@@ -281,6 +283,8 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
     api/reports/model.ts RECIPIENTS_MAX
     shared/contracts/report-schemas.ts NAME_LENGTH_MAX
     api/reports/unsubscribe/routes.ts TOKEN_LENGTH_MAX
+    api/webhooks/compose-mail.ts HOST_LENGTH_MAX
+    api/webhooks/compose-mail.ts RECEIVER_LENGTH_MAX
     api/analytics/period-parameters.ts TEXT_LENGTH_MAX
     api/shares/model.ts FORM_TEXT_LENGTH_MAX
     api/domains/host.ts HOST_LENGTH_MAX

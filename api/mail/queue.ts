@@ -1,21 +1,20 @@
 /**
- * Sends the mails with reports that wait in PostgreSQL. API processes share them by leases. A mail
- * is recorded as being sent before the first byte of it is: after that, only a refusal of the
- * server makes it wait again, so none is sent twice.
+ * Sends the mails that wait in PostgreSQL. API processes share them by leases. A mail is recorded
+ * as being sent before the first byte of it is: after that, only a refusal of the server makes it
+ * wait again, so none is sent twice.
  */
-import { DAY_SECONDS, HOUR_SECONDS } from "../../../shared/durations.ts";
-import { newUuid, type Uuid } from "../../../shared/ids.ts";
-import type { Log } from "../../../shared/log.ts";
-import { repeat } from "../../../shared/repeat.ts";
-import type { Sql, Transaction } from "../../postgres.ts";
-import type { UnsubscribeTokens } from "../unsubscribe/token.ts";
-import { composeMail } from "./compose.ts";
+import { DAY_SECONDS, HOUR_SECONDS } from "../../shared/durations.ts";
+import { newUuid, type Uuid } from "../../shared/ids.ts";
+import type { Log } from "../../shared/log.ts";
+import { repeat } from "../../shared/repeat.ts";
+import type { Sql } from "../postgres.ts";
+import type { MailKinds } from "./kind.ts";
+import { writeMail } from "./message.ts";
 import { type MailResult, sendMail } from "./send.ts";
 import type { MailSettings } from "./settings.ts";
 import {
   abandonMails,
   beginMail,
-  enqueueMails,
   finishMail,
   type LeasedMail,
   leaseMails,
@@ -38,8 +37,8 @@ const DELAYS = [60, 300, 900, HOUR_SECONDS, 2 * HOUR_SECONDS];
 
 export type MailQueueDeps = {
   sql: Sql;
-  settings: Pick<MailSettings, "server" | "from" | "apiUrl">;
-  tokens: UnsubscribeTokens;
+  settings: Pick<MailSettings, "server" | "from">;
+  kinds: MailKinds;
   log: Log;
   /** Called with what came of each mail, for metrics. */
   onOutcome: (outcome: MailResult["outcome"]) => void;
@@ -65,41 +64,44 @@ export function startMailQueue(deps: MailQueueDeps): () => Promise<void> {
   };
 }
 
-/** Adds a mail of a run to each recipient of its report; returns how many. */
-export const addMails = (
-  transaction: Transaction,
-  run: { runId: Uuid; reportId: Uuid },
-): Promise<number> => enqueueMails(transaction, run);
-
 /** How many seconds the oldest mail that is not sent has waited; 0 without any. */
 export const readDelay = (sql: Sql): Promise<number> => readMailDelay(sql);
 
 /** Sends mails that are due, some at most; returns how many were attempted. */
 export async function sendWaiting(deps: MailQueueDeps, senderId: Uuid): Promise<number> {
-  const { sql } = deps;
+  const { sql, kinds } = deps;
   const abandoned = await abandonMails(sql);
   for (let i = 0; i < abandoned; i++) deps.onOutcome("unknown");
-  await withdrawMails(sql);
+  await withdrawMails(sql, kinds);
+  for (const { enqueue } of Object.values(kinds)) await enqueue?.();
   const leased = await leaseMails(sql, senderId, SENDING_MAX);
   await Promise.all(leased.map((mail) => attempt(deps, senderId, mail)));
   return leased.length;
 }
 
 async function attempt(deps: MailQueueDeps, senderId: Uuid, mail: LeasedMail): Promise<void> {
-  const { sql, settings, tokens, log, onOutcome } = deps;
-  const { id, report_id: reportId, user_id: userId, address: to, content, made_at } = mail;
-  const { server, from, apiUrl } = settings;
-  const unsubscribeUrl = `${apiUrl}/unsubscribe/${tokens.write({ reportId, userId })}`;
-  const message = await composeMail({ id, from, to, content, made_at, unsubscribeUrl });
-  const begin = () => beginMail(sql, senderId, id);
-  const result = await sendMail(server, { from, to, message }, begin);
+  const { sql, log, onOutcome } = deps;
+  const result = await send(deps, senderId, mail);
   onOutcome(result.outcome);
-  if (result.outcome === "sent") return await finishMail(sql, senderId, id, { status: "sent" });
+  if (result.outcome === "sent")
+    return await finishMail(sql, senderId, mail.id, { status: "sent" });
   // The server's words can contain the address, which no log has.
-  log.warn({ mail_id: id, outcome: result.outcome }, "mail_not_sent");
+  log.warn({ mail_id: mail.id, outcome: result.outcome }, "mail_not_sent");
   // What was withdrawn was not begun: its lease ends by itself, and the next look deletes it.
   if (!("error" in result)) return;
-  await finishMail(sql, senderId, id, stateAfter(mail, result));
+  await finishMail(sql, senderId, mail.id, stateAfter(mail, result));
+}
+
+async function send(
+  { sql, settings: { server, from }, kinds }: MailQueueDeps,
+  senderId: Uuid,
+  mail: LeasedMail,
+): Promise<MailResult> {
+  const { id, kind, address: to, created_at: date } = mail;
+  const content = await kinds[kind].write(mail);
+  if (content === undefined) return { outcome: "withdrawn" };
+  const message = await writeMail({ id, from, to, date }, content);
+  return await sendMail(server, { from, to, message }, () => beginMail(sql, kinds, senderId, id));
 }
 
 function stateAfter(

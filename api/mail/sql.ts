@@ -1,48 +1,33 @@
-/** SQL statements on the queue of mails with reports. */
-import type { Uuid } from "../../../shared/ids.ts";
-import type { ReportContent } from "../../../shared/reports/content.ts";
-import type { Sql, Transaction } from "../../postgres.ts";
+/**
+ * SQL statements on the queue of mails. The table is called `report_mails`, because mails with
+ * reports were the first.
+ */
+import type { Uuid } from "../../shared/ids.ts";
+import type { Sql } from "../postgres.ts";
+import type { MailKinds, QueuedMail } from "./kind.ts";
 
 /** How long a sender has a mail to itself: longer than an attempt takes. */
 const LEASE_SECONDS = 120;
 
 /** A mail that a sender has leased. */
-export type LeasedMail = {
+export type LeasedMail = QueuedMail & {
   id: Uuid;
-  report_id: Uuid;
-  user_id: Uuid;
+  kind: keyof MailKinds;
   address: string;
-  content: ReportContent;
-  made_at: Date;
+  created_at: Date;
   attempts: number;
   /** How long it has waited since it was made. */
   age_seconds: number;
 };
 
-/** Puts a mail of a run to each recipient of its report into the queue; returns how many. */
-export async function enqueueMails(
-  transaction: Transaction,
-  { runId, reportId }: { runId: Uuid; reportId: Uuid },
-): Promise<number> {
-  const { count } = await transaction`
-    insert into report_mails (id, run_id, report_id, user_id)
-    select gen_random_uuid(), ${runId}, report_id, user_id from report_recipients where report_id = ${reportId}`;
-  return count;
-}
+const mayReceive = (sql: Sql, { report, webhook }: MailKinds) => sql`
+  case when mail.webhook_id is null then ${report.mayReceive(sql)} else ${webhook.mayReceive(sql)} end`;
 
-/**
- * Whether the user of a mail may have it: a recipient still, with an address that is confirmed.
- */
-const mayReceive = (sql: Sql) => sql`
-  exists (select from report_recipients recipient join users on users.id = recipient.user_id
-           where recipient.report_id = mail.report_id and recipient.user_id = mail.user_id
-             and users.email_verified)`;
-
-/** Deletes mails that wait for somebody who no longer gets the report. */
-export async function withdrawMails(sql: Sql): Promise<void> {
+/** Deletes mails that wait for somebody who may no longer have them. */
+export async function withdrawMails(sql: Sql, kinds: MailKinds): Promise<void> {
   await sql`
     delete from report_mails mail
-     where status = 'waiting' and leased_until < clock_timestamp() and not ${mayReceive(sql)}`;
+     where status = 'waiting' and leased_until < clock_timestamp() and not ${mayReceive(sql, kinds)}`;
 }
 
 /**
@@ -67,21 +52,27 @@ export const leaseMails = (sql: Sql, senderId: Uuid, limit: number): Promise<Lea
     update report_mails mail
        set leased_by = ${senderId}, leased_until = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS}),
            attempts = mail.attempts + 1
-      from free, report_runs run, users
-     where mail.id = free.id and run.id = mail.run_id and users.id = mail.user_id
-    returning mail.id, mail.report_id, mail.user_id, coalesce(users.address, users.email) as address, run.content,
-              run.created_at as made_at, mail.attempts,
+      from free, users
+     where mail.id = free.id and users.id = mail.user_id
+    returning mail.id, case when mail.webhook_id is null then 'report' else 'webhook' end as kind,
+              coalesce(mail.run_id, mail.webhook_id) as subject_id, mail.user_id,
+              coalesce(users.address, users.email) as address, mail.created_at, mail.attempts,
               extract(epoch from clock_timestamp() - mail.created_at)::float8 as age_seconds`;
 
 /**
  * Records that a mail is being sent, from which on it is never sent again unless the server refuses
- * it. Returns false when the lease is over, or its recipient no longer gets the report.
+ * it. Returns false when the lease is over, or its user may no longer have it.
  */
-export async function beginMail(sql: Sql, senderId: Uuid, id: Uuid): Promise<boolean> {
+export async function beginMail(
+  sql: Sql,
+  kinds: MailKinds,
+  senderId: Uuid,
+  id: Uuid,
+): Promise<boolean> {
   const rows = await sql`
     update report_mails mail set status = 'sending'
      where id = ${id} and leased_by = ${senderId} and status = 'waiting' and leased_until > clock_timestamp()
-       and ${mayReceive(sql)}
+       and ${mayReceive(sql, kinds)}
     returning id`;
   return rows.length === 1;
 }

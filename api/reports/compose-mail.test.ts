@@ -1,23 +1,26 @@
 /** Goal: what people wrote is text in a mail, and nothing else. */
 import { expect, test } from "bun:test";
 
-import { newUuid } from "../../../shared/ids.ts";
-import { REPORT_CONTENT } from "../../../test/harness/report-content.ts";
-import { headerOf, partOf } from "../../../test/harness/smtp.ts";
-import { composeMail } from "./compose.ts";
+import { newUuid } from "../../shared/ids.ts";
+import { REPORT_CONTENT } from "../../test/harness/report-content.ts";
+import { headerOf, partOf } from "../../test/harness/smtp.ts";
+import { writeMail } from "../mail/message.ts";
+import { composeReport } from "./compose-mail.ts";
 
 const HOSTILE = `<img src=x onerror=alert(1)>"'&</td> Ünï`;
 
 const compose = async (change: Partial<typeof REPORT_CONTENT>) => {
-  const bytes = await composeMail({
+  const content = composeReport(
+    { ...REPORT_CONTENT, ...change },
+    "https://api.example.com/unsubscribe/x",
+  );
+  const envelope = {
     id: newUuid(),
     from: "reports@shorthop.example",
     to: "ada@example.com",
-    content: { ...REPORT_CONTENT, ...change },
-    made_at: new Date("2026-03-02T08:10:00Z"),
-    unsubscribeUrl: "https://api.example.com/unsubscribe/x",
-  });
-  return { from: "", to: [], raw: bytes.toString() };
+    date: new Date("2026-03-02T08:10:00Z"),
+  };
+  return { from: "", to: [], raw: (await writeMail(envelope, content)).toString() };
 };
 
 test("names, titles and referrers are escaped in HTML, and plain in text", async () => {

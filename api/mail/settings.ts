@@ -1,5 +1,5 @@
 /** The server that sends mails, by configuration. */
-import { email } from "../../../shared/contracts/users.ts";
+import { email } from "../../shared/contracts/users.ts";
 
 const SCHEMES = { "smtp:": { secure: false, port: 587 }, "smtps:": { secure: true, port: 465 } };
 
@@ -15,28 +15,32 @@ export type MailServer = {
   auth: { user: string; pass: string } | undefined;
 };
 
-/** What sends mails, and where people unsubscribe. */
+/** What sends mails, and what they link to. */
 export type MailSettings = {
   server: MailServer;
   /** The address of the sender. */
   from: string;
-  /** The origin of the API, without a trailing slash, where recipients unsubscribe. */
+  /** The origin of the API, without a trailing slash. */
   apiUrl: string;
-  /** The secret that signs the addresses at which they do. */
+  /** That of the dashboard; undefined without one. */
+  dashboardUrl: string | undefined;
+  /** The secret that signs the addresses at which recipients unsubscribe. */
   ownSecret: string;
 };
 
-type Variables = Partial<Record<"SMTP_URL" | "SMTP_FROM" | "API_URL" | "DASHBOARD_SECRET", string>>;
+type Variable = "SMTP_URL" | "SMTP_FROM" | "API_URL" | "DASHBOARD_URL" | "DASHBOARD_SECRET";
 
 /** Returns how mails are sent; undefined if they are not. */
 export function readMailSettings(variables: {
-  [Name in keyof Variables]: Variables[Name] | undefined;
+  [Name in Variable]?: string | undefined;
 }): MailSettings | undefined {
-  const { SMTP_URL, SMTP_FROM: from, API_URL, DASHBOARD_SECRET: ownSecret } = variables;
+  const { SMTP_URL, SMTP_FROM: from, API_URL, DASHBOARD_URL } = variables;
+  const ownSecret = variables.DASHBOARD_SECRET;
   const server = SMTP_URL === undefined ? undefined : parseMailServer(SMTP_URL);
   if (!server || from === undefined || API_URL === undefined || ownSecret === undefined)
     return undefined;
-  return { server, from, apiUrl: new URL(API_URL).origin, ownSecret };
+  const dashboardUrl = DASHBOARD_URL === undefined ? undefined : new URL(DASHBOARD_URL).origin;
+  return { server, from, apiUrl: new URL(API_URL).origin, dashboardUrl, ownSecret };
 }
 
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/;

@@ -5,15 +5,19 @@
  */
 import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 
-import { newUuid, type Uuid } from "../../../shared/ids.ts";
-import { createLog } from "../../../shared/log.ts";
-import { eventually } from "../../../test/harness/eventually.ts";
-import { startPostgres, type TestPostgres } from "../../../test/harness/postgres.ts";
-import { REPORT_CONTENT } from "../../../test/harness/report-content.ts";
-import { headerOf, partOf, refusal, startSmtp } from "../../../test/harness/smtp.ts";
-import { createUnsubscribeTokens } from "../unsubscribe/token.ts";
-import { createUnsubscriber } from "../unsubscribe/unsubscriber.ts";
-import { addMails, type MailQueueDeps, readDelay, sendWaiting } from "./queue.ts";
+import { newUuid, type Uuid } from "../../shared/ids.ts";
+import { createLog } from "../../shared/log.ts";
+import { eventually } from "../../test/harness/eventually.ts";
+import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { REPORT_CONTENT } from "../../test/harness/report-content.ts";
+import { headerOf, partOf, refusal, startSmtp } from "../../test/harness/smtp.ts";
+import { enqueueMails } from "../reports/mails-sql.ts";
+import { createReportMails } from "../reports/mails.ts";
+import { createUnsubscribeTokens } from "../reports/unsubscribe/token.ts";
+import { createUnsubscriber } from "../reports/unsubscribe/unsubscriber.ts";
+import { createWebhookMails } from "../webhooks/mails.ts";
+import type { MailKinds } from "./kind.ts";
+import { type MailQueueDeps, readDelay, sendWaiting } from "./queue.ts";
 import { parseMailServer } from "./settings.ts";
 
 // Starting a real server takes long on a busy machine.
@@ -38,10 +42,15 @@ beforeEach(async () => {
 function depsFor(url: string): MailQueueDeps {
   const server = parseMailServer(url);
   if (server === undefined) throw new Error("The URL is wrong.");
+  const { sql } = postgres;
+  const settings = { apiUrl: "https://api.example.com", dashboardUrl: undefined };
   return {
-    sql: postgres.sql,
-    settings: { server, from: FROM, apiUrl: "https://api.example.com" },
-    tokens,
+    sql,
+    settings: { server, from: FROM },
+    kinds: {
+      report: createReportMails({ sql, settings, tokens }),
+      webhook: createWebhookMails({ sql, settings }),
+    },
     log: createLog("test", "silent"),
     onOutcome: (outcome) => outcomes.push(outcome),
   };
@@ -69,7 +78,7 @@ async function addRecipients(recipients: number) {
     await sql`insert into report_recipients (report_id, account_id, user_id) values (${reportId}, ${accountId}, ${user.id})`;
     users.push(user);
   }
-  await sql.begin((transaction) => addMails(transaction, { runId, reportId }));
+  await sql.begin((transaction) => enqueueMails(transaction, { runId, reportId }));
   return { accountId, reportId, users };
 }
 
@@ -247,4 +256,17 @@ test("who unsubscribes while the mail is on its way to the server gets nothing o
   await expireLeases();
   await sendWaiting(deps, newUuid());
   expect(await statuses()).toEqual([]);
+});
+
+test("a mail whose subject is gone when it is written is not sent, and ends no look", async () => {
+  await using smtp = await startSmtp();
+  const { users } = await addRecipients(2);
+  const deps = depsFor(smtp.url);
+  const { report } = deps.kinds;
+  const write: MailKinds["report"]["write"] = async (mail) =>
+    mail.user_id === users[0]?.id ? undefined : await report.write(mail);
+  const kinds = { ...deps.kinds, report: { ...report, write } };
+  expect(await sendWaiting({ ...deps, kinds }, newUuid())).toBe(2);
+  expect(outcomes.toSorted()).toEqual(["sent", "withdrawn"]);
+  expect(smtp.received.map(({ to }) => to)).toEqual([[users[1]?.email ?? ""]]);
 });

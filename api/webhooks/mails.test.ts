@@ -1,0 +1,380 @@
+/**
+ * Goal: when a webhook is disabled, each owner of the account gets one mail, whatever stops and
+ * however many processes look; nobody else gets one, and nothing old is told. Method: a real
+ * PostgreSQL, a real SMTP server on loopback, and the statement by which workers disable.
+ */
+import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+
+import { newUuid, type Uuid } from "../../shared/ids.ts";
+import { createLog } from "../../shared/log.ts";
+import { eventually } from "../../test/harness/eventually.ts";
+import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { headerOf, partOf, refusal, startSmtp } from "../../test/harness/smtp.ts";
+import { disable } from "../../worker/webhooks/results.ts";
+import { type MailQueueDeps, sendWaiting } from "../mail/queue.ts";
+import { parseMailServer } from "../mail/settings.ts";
+import { startMails } from "../mails.ts";
+import { createReportMails } from "../reports/mails.ts";
+import { createUnsubscribeTokens } from "../reports/unsubscribe/token.ts";
+import { deleteOldMails, enqueueMails } from "./mails-sql.ts";
+import { createWebhookMails } from "./mails.ts";
+import { updateWebhook } from "./sql.ts";
+
+// Starting a real server takes long on a busy machine.
+setDefaultTimeout(180_000);
+
+let postgres: TestPostgres;
+beforeAll(async () => {
+  postgres = await startPostgres();
+});
+afterAll(() => postgres[Symbol.asyncDispose]());
+
+let outcomes: string[];
+beforeEach(async () => {
+  outcomes = [];
+  await postgres.sql`delete from webhooks`;
+});
+
+function depsFor(url: string): MailQueueDeps {
+  const { sql } = postgres;
+  const server = parseMailServer(url);
+  if (server === undefined) throw new Error("The URL is wrong.");
+  const settings = { apiUrl: "https://api.example.com", dashboardUrl: "https://app.example.com" };
+  const tokens = createUnsubscribeTokens("the secret of this test, with many characters");
+  return {
+    sql,
+    settings: { server, from: "mails@shorthop.example" },
+    kinds: {
+      report: createReportMails({ sql, settings, tokens }),
+      webhook: createWebhookMails({ sql, settings }),
+    },
+    log: createLog("test", "silent"),
+    onOutcome: (outcome) => outcomes.push(outcome),
+  };
+}
+
+let people = 0;
+
+async function addMember(accountId: Uuid, role: string, confirmed = true): Promise<string> {
+  const email = `person-${++people}@example.com`;
+  const [user] = await postgres.sql<[{ id: Uuid }]>`
+    insert into users (email, name, email_verified) values (${email}, 'n', ${confirmed}) returning id`;
+  await postgres.sql`
+    insert into members (account_id, user_id, role) values (${accountId}, ${user.id}, ${role})`;
+  return email;
+}
+
+const WORKER = newUuid();
+
+/** Adds an account with owners and a webhook. */
+async function addWebhook(owners = 1) {
+  const accountId = await postgres.addAccount();
+  const emails: string[] = [];
+  for (let i = 0; i < owners; i++) emails.push(await addMember(accountId, "owner"));
+  const id = newUuid();
+  await postgres.sql`
+    insert into webhooks (id, account_id, mode, url, events, salt, position, leased_by)
+    values (${id}, ${accountId}, 'live', 'https://hooks.example.com/shorthop?key=secret', '{*}',
+            ${Buffer.alloc(16)}, 0, ${WORKER})`;
+  return { accountId, id, emails };
+}
+
+/** Disables a webhook as a worker does. */
+const disableAsWorker = async (id: Uuid) =>
+  expect(await disable(postgres.sql, WORKER, { id, reason: "gone" })).toBe(true);
+
+/** Continues a webhook as its owner does. */
+const resume = ({ accountId, id }: { accountId: Uuid; id: Uuid }) =>
+  updateWebhook(postgres.sql, { accountId, mode: "live" }, id, { status: "active" });
+
+async function addDisabled(owners = 1) {
+  const webhook = await addWebhook(owners);
+  await disableAsWorker(webhook.id);
+  return webhook;
+}
+
+const statuses = async () =>
+  (
+    await postgres.sql<{ status: string }[]>`
+      select status from report_mails where webhook_id is not null order by status`
+  ).map(({ status }) => status);
+
+const makeDue = () =>
+  postgres.sql`update report_mails set next_attempt_at = now() where status = 'waiting'`;
+
+const expireLeases = (status: string) => postgres.sql`
+  update report_mails set leased_until = now() - interval '1 second' where status = ${status}`;
+
+const recipientsOf = ({ received }: { received: readonly { to: string[] }[] }) =>
+  received.flatMap(({ to }) => to).toSorted();
+
+test("each owner with a confirmed address gets a mail, and nobody else", async () => {
+  await using smtp = await startSmtp();
+  const { accountId, id, emails } = await addWebhook(2);
+  await addMember(accountId, "member");
+  await addMember(accountId, "viewer");
+  await addMember(accountId, "owner", false);
+  const deps = depsFor(smtp.url);
+  expect(await sendWaiting(deps, newUuid())).toBe(0);
+  await disableAsWorker(id);
+  await sendWaiting(deps, newUuid());
+  await sendWaiting(deps, newUuid());
+  expect(recipientsOf(smtp)).toEqual(emails.toSorted());
+  expect([await statuses(), outcomes]).toEqual([
+    ["sent", "sent"],
+    ["sent", "sent"],
+  ]);
+  const [mail] = smtp.received;
+  if (mail === undefined) throw new Error("No mail.");
+  expect(partOf(mail, "text/plain")).toContain("to hooks.example.com/shorthop.");
+  expect(mail.raw).not.toContain("secret");
+});
+
+test("a mail is in the language of the account's newest report", async () => {
+  await using smtp = await startSmtp();
+  const { accountId } = await addDisabled();
+  for (const [language, day] of [
+    ["en", 1],
+    ["de", 2],
+  ] as const)
+    await postgres.sql`
+      insert into reports (id, account_id, mode, name, period, hour, time_zone, language, due_at, created_at)
+      values (${newUuid()}, ${accountId}, 'test', 'n', 'weekly', 8, 'UTC', ${language}, now(), make_date(2026, 1, ${day}))`;
+  await sendWaiting(depsFor(smtp.url), newUuid());
+  expect(smtp.received.map((mail) => headerOf(mail, "content-language"))).toEqual(["de"]);
+});
+
+test("many processes send one mail to each owner of each webhook", async () => {
+  await using smtp = await startSmtp();
+  const deps = depsFor(smtp.url);
+  const expected: string[] = [];
+  for (let i = 0; i < 6; i++) expected.push(...(await addDisabled(2)).emails);
+  const sendAll = () =>
+    Promise.allSettled(Array.from({ length: 4 }, () => sendWaiting(deps, newUuid())));
+  await sendAll();
+  // Some may have to wait, on a machine that is too busy to connect in time.
+  while ((await statuses()).includes("waiting")) {
+    await makeDue();
+    await expireLeases("waiting");
+    await sendAll();
+  }
+  await sendAll();
+  expect(recipientsOf(smtp)).toEqual(expected.toSorted());
+});
+
+test("two processes that add mails at the same moment add each once", async () => {
+  const { sql } = postgres;
+  await addDisabled(2);
+  let isDone = false;
+  let other: Promise<void> | undefined;
+  await sql.begin(async (transaction) => {
+    await enqueueMails(transaction);
+    other = enqueueMails(sql).finally(() => (isDone = true));
+    other.catch(() => undefined);
+    await eventually(async () => {
+      const { count } = await sql`select from pg_locks where not granted`;
+      expect(isDone || count > 0).toBe(true);
+    }, 10_000);
+  });
+  await other;
+  expect(await statuses()).toEqual(["waiting", "waiting"]);
+});
+
+test("a mail whose process is killed is sent by another one, unless it had begun", async () => {
+  await using smtp = await startSmtp({ onMessage: () => new Promise(() => undefined) });
+  await addDisabled();
+  const deps = depsFor(smtp.url);
+  const stuck = sendWaiting(deps, newUuid());
+  await eventually(async () => expect(await statuses()).toEqual(["sending"]), 10_000);
+  // As it is when that process is gone.
+  await expireLeases("sending");
+  expect(await sendWaiting(deps, newUuid())).toBe(0);
+  expect([await statuses(), outcomes]).toEqual([["unknown"], ["unknown"]]);
+  smtp.disconnect();
+  await stuck;
+  expect(await sendWaiting(deps, newUuid())).toBe(0);
+
+  await using other = await startSmtp();
+  const { emails } = await addDisabled();
+  // Killed between the statement that adds the mail and its first byte.
+  await depsFor(other.url).kinds.webhook.enqueue?.();
+  await postgres.sql`
+    update report_mails set leased_by = ${newUuid()}, leased_until = now() - interval '1 second'
+     where status = 'waiting'`;
+  await sendWaiting(depsFor(other.url), newUuid());
+  expect(recipientsOf(other)).toEqual(emails);
+});
+
+test("a webhook that is continued and disabled again is told again, once an hour at most", async () => {
+  await using smtp = await startSmtp();
+  const webhook = await addDisabled();
+  const deps = depsFor(smtp.url);
+  await sendWaiting(deps, newUuid());
+  await resume(webhook);
+  await disableAsWorker(webhook.id);
+  await sendWaiting(deps, newUuid());
+  expect(smtp.received.length).toBe(1);
+  await postgres.sql`update report_mails set created_at = created_at - interval '1 hour'`;
+  await sendWaiting(deps, newUuid());
+  await sendWaiting(deps, newUuid());
+  expect(recipientsOf(smtp)).toEqual([...webhook.emails, ...webhook.emails]);
+});
+
+test("a change of a webhook that stays disabled tells nothing again", async () => {
+  await using smtp = await startSmtp();
+  const { accountId, id } = await addDisabled();
+  const deps = depsFor(smtp.url);
+  await sendWaiting(deps, newUuid());
+  await postgres.sql`update report_mails set created_at = created_at - interval '2 hours'`;
+  const owner = { accountId, mode: "live" } as const;
+  await updateWebhook(postgres.sql, owner, id, { description: "changed" });
+  await postgres.sql`update webhooks set status = 'disabled' where id = ${id}`;
+  await sendWaiting(deps, newUuid());
+  expect(smtp.received.length).toBe(1);
+});
+
+test("a mail is withdrawn when its user no longer owns the account, or the webhook continues", async () => {
+  let refuses = true;
+  await using smtp = await startSmtp({
+    onRecipient() {
+      if (refuses) throw refusal(450);
+    },
+  });
+  const deps = depsFor(smtp.url);
+  const [left, demoted, unconfirmed, continued] = [
+    await addDisabled(),
+    await addDisabled(),
+    await addDisabled(),
+    await addDisabled(),
+  ];
+  const { emails } = await addDisabled();
+  await sendWaiting(deps, newUuid());
+  expect(await statuses()).toEqual(Array.from({ length: 5 }, () => "waiting"));
+  refuses = false;
+  await postgres.sql`delete from members where account_id = ${left.accountId}`;
+  await postgres.sql`update members set role = 'member' where account_id = ${demoted.accountId}`;
+  await postgres.sql`update users set email_verified = false where email = ${unconfirmed.emails[0] ?? ""}`;
+  await resume(continued);
+  await makeDue();
+  await sendWaiting(deps, newUuid());
+  expect([recipientsOf(smtp), await statuses()]).toEqual([emails, ["sent"]]);
+});
+
+test("who continues the webhook while the mail is on its way to the server gets nothing of it", async () => {
+  const webhook = await addDisabled();
+  await using smtp = await startSmtp({
+    async onRecipient() {
+      await resume(webhook);
+      await disableAsWorker(webhook.id);
+    },
+  });
+  await sendWaiting(depsFor(smtp.url), newUuid());
+  expect([smtp.received.length, outcomes]).toEqual([0, ["withdrawn"]]);
+});
+
+const setDisabledAt = (id: Uuid, hours: number | null) => postgres.sql`
+  update webhooks set disabled_at = clock_timestamp() - make_interval(hours => ${hours}) where id = ${id}`;
+
+test("a webhook that was disabled long before mails were set up is not told", async () => {
+  await using smtp = await startSmtp();
+  const [old, older, recent] = [await addDisabled(), await addDisabled(), await addDisabled()];
+  await setDisabledAt(old.id, 25);
+  // Before the column was there.
+  await setDisabledAt(older.id, null);
+  await setDisabledAt(recent.id, 23);
+  await sendWaiting(depsFor(smtp.url), newUuid());
+  expect([recipientsOf(smtp), await statuses()]).toEqual([recent.emails, ["sent"]]);
+});
+
+test("without a mail server nothing is started that writes mails", async () => {
+  const stops: string[] = [];
+  const tokens = startMails({
+    config: { API_URL: "https://api.example.com", DASHBOARD_SECRET: "s".repeat(32) },
+    sql: postgres.sql,
+    lifecycle: { onStop: (name) => void stops.push(name) },
+    log: createLog("test", "silent"),
+    observeMail: () => undefined,
+  });
+  expect([tokens, stops]).toEqual([undefined, []]);
+});
+
+/** What processes of the version before do at each look, by their own statements. */
+async function lookAsBefore(): Promise<number> {
+  const { sql } = postgres;
+  await sql`
+    update report_mails set status = 'unknown', error = 'The process ended while it was sending.'
+     where status = 'sending' and leased_until < clock_timestamp()`;
+  await sql`
+    delete from report_mails mail
+     where status = 'waiting' and leased_until < clock_timestamp() and not exists (
+       select from report_recipients recipient join users on users.id = recipient.user_id
+        where recipient.report_id = mail.report_id and recipient.user_id = mail.user_id
+          and users.email_verified)`;
+  const leased = await sql`
+    with free as (
+      select id from report_mails
+       where status = 'waiting' and next_attempt_at <= clock_timestamp() and leased_until < clock_timestamp()
+       order by next_attempt_at limit 5
+       for update skip locked)
+    update report_mails mail
+       set leased_by = ${newUuid()}, leased_until = clock_timestamp() + make_interval(secs => 120),
+           attempts = mail.attempts + 1
+      from free, report_runs run, users
+     where mail.id = free.id and run.id = mail.run_id and users.id = mail.user_id
+    returning mail.id`;
+  return leased.count;
+}
+
+test("processes of the version before lose no mail, and make none arrive twice", async () => {
+  let refuses = true;
+  await using smtp = await startSmtp({
+    onRecipient() {
+      if (refuses) throw refusal(450);
+    },
+  });
+  const { emails } = await addDisabled(2);
+  const deps = depsFor(smtp.url);
+  await deps.kinds.webhook.enqueue?.();
+  // They withdraw what waits, also after an attempt, and lease nothing of it.
+  expect([await lookAsBefore(), await statuses()]).toEqual([0, []]);
+  await sendWaiting(deps, newUuid());
+  expect([await lookAsBefore(), await statuses()]).toEqual([0, []]);
+  refuses = false;
+  await sendWaiting(deps, newUuid());
+  expect([await lookAsBefore(), await statuses()]).toEqual([0, ["sent", "sent"]]);
+  await sendWaiting(deps, newUuid());
+  expect(recipientsOf(smtp)).toEqual(emails.toSorted());
+});
+
+test("mails about webhooks are deleted after 30 days", async () => {
+  await using smtp = await startSmtp();
+  await addDisabled();
+  const deps = depsFor(smtp.url);
+  await sendWaiting(deps, newUuid());
+  await postgres.sql`
+    update report_mails set created_at = now() - interval '29 days' where webhook_id is not null`;
+  await deleteOldMails(postgres.sql);
+  expect(await statuses()).toEqual(["sent"]);
+  await postgres.sql`
+    update report_mails set created_at = now() - interval '31 days' where webhook_id is not null`;
+  await deleteOldMails(postgres.sql);
+  expect(await statuses()).toEqual([]);
+});
+
+test("a mail is about one thing: a run of a report, or a webhook that was disabled at some time", async () => {
+  const { id, emails } = await addDisabled();
+  const add = (webhook: Uuid | null, at: Date | null, run: Uuid | null) => postgres.sql`
+    insert into report_mails (id, webhook_id, webhook_disabled_at, run_id, report_id, user_id)
+    select gen_random_uuid(), ${webhook}, ${at}, ${run}, ${run}, id from users where email = ${emails[0] ?? ""}`;
+  const now = new Date();
+  for (const [webhook, at, run] of [
+    [null, null, null],
+    [id, null, null],
+    [null, now, null],
+    [id, now, newUuid()],
+  ] as const) {
+    const error: unknown = await add(webhook, at, run).catch((cause: unknown) => cause);
+    expect(error).toMatchObject({ code: "23514" });
+  }
+  await add(id, now, null);
+});
