@@ -164,19 +164,20 @@ test("events are delivered once, with a body and signatures that others verify",
   }, WITHIN_MS);
 });
 
+function isVerifiedBy(key: string, { body, headers }: Delivered): boolean {
+  try {
+    new Webhook(key).verify(body, headers);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 test("after a rotation both secrets verify, until the old one has expired", async () => {
   const owner = await addOwner();
   await using receiver = startReceiver(ok);
   const { row, secret: old } = await create(owner, receiver.url);
   const { secret } = await webhooks.rotate(owner, row.id);
-  const isVerifiedBy = (key: string, delivered: Delivered) => {
-    try {
-      new Webhook(key).verify(delivered.body, delivered.headers);
-      return true;
-    } catch {
-      return false;
-    }
-  };
   const deliverOne = async () => {
     await using _ = startWorker();
     const [id] = await record(owner, links(1));
