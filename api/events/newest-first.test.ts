@@ -109,6 +109,8 @@ describe("newest first", () => {
       const refused = await list(author, query).catch((error: unknown) => error);
       expect(refused).toMatchObject({ reason: "invalid_request", param });
     }
+    const latest = list(author, { ...newest, after: "latest" });
+    expect(String(await latest.catch((error: unknown) => error))).toContain("order=desc");
     const gone = { ...newest, after: encodeId("event", newUuid()) };
     const refused = await list(author, gone).catch((error: unknown) => error);
     expect(refused).toMatchObject({ reason: "cursor_expired" });

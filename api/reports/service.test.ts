@@ -205,8 +205,14 @@ describe("a report that is due", () => {
     const owner = await addOwner();
     const { id } = await reports.create(owner, newUuid(), { ...WEEKLY, tag: "spring" });
     await makeOverdue(id);
+    let computed = 0;
+    onCompute = async () => {
+      computed += 1;
+      await Bun.sleep(100);
+    };
     await Promise.all([makeDue(deps), makeDue(deps), makeDue(deps)]);
     await makeDue(deps);
+    expect(computed).toBe(1);
     const [event, ...more] = await eventsOf(owner);
     expect(more).toEqual([]);
     expect(event).toMatchObject({ object_id: id, link_id: null, actor: { type: "system" } });
@@ -226,10 +232,11 @@ describe("a report that is due", () => {
 
   test("is not made twice of one period, although nothing says when it is due", async () => {
     const owner = await addOwner();
-    const { id } = await reports.create(owner, newUuid(), WEEKLY);
+    const { id, due_at } = await reports.create(owner, newUuid(), WEEKLY);
     for (let i = 0; i < 3; i++) {
       await makeOverdue(id);
       await makeDue(deps);
+      expect((await reports.get(owner, id)).due_at).toEqual(due_at);
     }
     expect((await eventsOf(owner)).length).toBe(1);
     await makeOverdue(id);

@@ -43,7 +43,14 @@ const RIGHT_MS = 60_000;
 type Link = { id: string; alias: string };
 
 /** What followers of links were answered, of links that nobody changed meanwhile. */
-export type Answers = { right: number; wrong: number; notFound: number; unavailable: number };
+export type Answers = {
+  right: number;
+  wrong: number;
+  notFound: number;
+  unavailable: number;
+  /** 503 for an alias without a link: whoever lacks changes cannot know that there is none. */
+  undecided: number;
+};
 
 export type Watch = {
   /** Ends it, and returns what was answered and what processes warned of. */
@@ -227,7 +234,7 @@ export async function openLinks(stack: Stack, count: number) {
       redirectors: () => readonly Pick<ExtraProcess, "url" | "metricsUrl">[],
       pauseMs = PAUSE_MS,
     ): Watch => {
-      const answers: Answers = { right: 0, wrong: 0, notFound: 0, unavailable: 0 };
+      const answers: Answers = { right: 0, wrong: 0, notFound: 0, unavailable: 0, undecided: 0 };
       const warnings = new Set<string>();
       const examples: string[] = [];
       let stopped = false;
@@ -242,12 +249,10 @@ export async function openLinks(stack: Stack, count: number) {
         // One address may ask for so many aliases that no link has, and all requests here come from
         // one.
         if (problem?.endsWith(": 429 instead of 404")) return;
-        if (problem === undefined) answers.right++;
-        else if (problem.includes(": 503")) answers.unavailable++;
-        else {
-          answers[problem.includes(": 404") ? "notFound" : "wrong"]++;
-          if (examples.length < WRONG_MAX) examples.push(problem);
-        }
+        const kind = problem === undefined ? "right" : kindOf(problem);
+        answers[kind]++;
+        if (problem !== undefined && kind !== "undecided" && examples.length < WRONG_MAX)
+          examples.push(problem);
       }
 
       async function followAll(follower: number): Promise<void> {
@@ -280,4 +285,11 @@ export async function openLinks(stack: Stack, count: number) {
       };
     },
   };
+}
+
+/** The kind of a wrong answer, by what `follow` says of it. */
+function kindOf(problem: string): Exclude<keyof Answers, "right"> {
+  if (problem.includes(": 503"))
+    return problem.endsWith(" instead of 404") ? "undecided" : "unavailable";
+  return problem.includes(": 404") ? "notFound" : "wrong";
 }

@@ -396,6 +396,26 @@ test("five days of nothing but failure disable a webhook, four do not", async ()
   }, 2 * WITHIN_MS);
 });
 
+test("one success ends days of failure, also for the next worker", async () => {
+  const owner = await addOwner();
+  let status = 200;
+  await using receiver = startReceiver(() => new Response("", { status }));
+  const { row } = await create(owner, receiver.url);
+  await postgres.sql`
+    update webhooks set failing_since = now() - make_interval(days => 6) where id = ${row.id}`;
+  for (status of [200, 500]) {
+    await using _ = startWorker();
+    const count = receiver.got.length;
+    await record(owner, links(1));
+    await eventually(async () => {
+      expect(receiver.got.length).toBeGreaterThan(count);
+      const attempts = (await deliveriesOf(owner, row.id)).map((delivery) => delivery.attempts);
+      expect(Math.min(...attempts)).toBeGreaterThan(0);
+    }, WITHIN_MS);
+  }
+  expect((await webhooks.get(owner, row.id)).status).toBe("active");
+});
+
 test("a webhook gets only the types and links that it wants", async () => {
   const owner = await addOwner();
   await using typed = startReceiver(ok);
