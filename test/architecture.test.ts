@@ -81,7 +81,8 @@ const READS_ENVIRONMENT = /\/main\.ts$|^deploy\/|^dashboard\/build\.ts$/;
  * as a string: the analytical queries are composed in `api/analytics`, and this rule is not about
  * them.
  */
-const MAY_CONTAIN_SQL = /^api\/.*[/-]sql\.ts$|^api\/migrations\/|^api\/postgres\.ts$/;
+const MAY_CONTAIN_SQL =
+  /^api\/.*[/-]sql\.ts$|^api\/migrations\/|^api\/(?:postgres|owned-rows)\.ts$/;
 
 /** A resource's statements: `sql.ts`, and `<what>-sql.ts` beside it. */
 const IS_SQL = /(?:^|[/-])sql\.ts$/;

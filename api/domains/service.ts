@@ -9,6 +9,7 @@ import { ApiError, invalidField, notFound } from "../http/errors.ts";
 import { type ListPart, type ListRequest, readPart } from "../http/pagination.ts";
 import type { AccountScope, Author, Writer } from "../http/principal.ts";
 import type { WorkBudget } from "../limits/work-budget.ts";
+import { countOwned } from "../owned-rows.ts";
 import { isForeignKeyViolation, isUniqueViolation, type Sql } from "../postgres.ts";
 import { domainEvent, domainFields } from "./events.ts";
 import { parseDomain } from "./host.ts";
@@ -17,7 +18,6 @@ import { enqueueNotice, enqueueRemoval, hasNotice } from "./notices.ts";
 import { switchCase, withRepublishing, withSwitching } from "./republishing.ts";
 import { mergeDomainSettings, prepareDomainSettings } from "./settings.ts";
 import {
-  countDomains,
   deleteDomain,
   findDomain,
   findVerifiedHost,
@@ -84,7 +84,7 @@ const createHostLookups = (sql: Sql) => ({
     readPart(
       request,
       (limit, start) => listDomains(sql, owner, limit, start),
-      () => countDomains(sql, owner),
+      () => countOwned(sql, owner, "domains"),
     ),
   /** Lists the owner's verified domains and when each was verified. */
   listVerified: (owner: AccountScope): Promise<{ host: string; verifiedAt: Date }[]> =>

@@ -70,12 +70,6 @@ export async function listDomains(
      limit ${limit} offset ${"offset" in start ? start.offset : 0}`;
 }
 
-export async function countDomains(sql: Sql, { accountId, mode }: AccountScope): Promise<number> {
-  const [{ total }] = await sql<[{ total: number }]>`
-    select count(*)::integer as total from domains where account_id = ${accountId} and mode = ${mode}`;
-  return total;
-}
-
 type VerifiedHost = AccountScope & { id: Uuid; caseSensitive: boolean; missingSince: Date | null };
 
 /** Finds the verified domain with a host, of any account, by the index `domains_verified_host`. */

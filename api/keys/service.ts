@@ -8,18 +8,10 @@ import { futureInstant } from "../http/common-schemas.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import { type ListPart, type ListRequest, readPart } from "../http/pagination.ts";
 import { type Actor, OPERATOR, type Principal } from "../http/principal.ts";
+import { countOwned } from "../owned-rows.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import { type CreateKeyBody, type KeyRow, toKeyResponse } from "./model.ts";
-import {
-  claimKey,
-  countKeys,
-  findKey,
-  insertKey,
-  isKeyAlive,
-  listKeys,
-  lockKey,
-  revokeKey,
-} from "./sql.ts";
+import { claimKey, findKey, insertKey, isKeyAlive, listKeys, lockKey, revokeKey } from "./sql.ts";
 
 type NewApiKey = {
   accountId: Uuid;
@@ -58,7 +50,7 @@ const createCallerOperations = (sql: Sql) => ({
     readPart(
       request,
       (limit, start) => listKeys(sql, grantor, limit, start),
-      () => countKeys(sql, grantor),
+      () => countOwned(sql, grantor, "api_keys"),
     ),
 
   /** Revokes a key permanently, from the next request on. */

@@ -80,12 +80,6 @@ export async function listKeys(
      limit ${limit} offset ${"offset" in start ? start.offset : 0}`;
 }
 
-export async function countKeys(sql: Sql, { accountId, mode }: AccountScope): Promise<number> {
-  const [row] = await sql<[{ total: number }]>`
-    select count(*)::integer as total from api_keys where account_id = ${accountId} and mode = ${mode}`;
-  return row.total;
-}
-
 /**
  * Revokes a key `graceSeconds` from now, by the database's clock. Never postpones an earlier
  * revocation. Returns undefined when there is no such key.

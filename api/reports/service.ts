@@ -8,6 +8,7 @@ import { type ListPart, type ListRequest, readPart } from "../http/pagination.ts
 import type { AccountScope, Principal } from "../http/principal.ts";
 import type { WorkBudget } from "../limits/work-budget.ts";
 import type { LinkService } from "../links/service.ts";
+import { countOwned, lockAndCountOwned } from "../owned-rows.ts";
 import type { Sql } from "../postgres.ts";
 import type {
   CreateReportBody,
@@ -21,12 +22,10 @@ import { listRuns } from "./runs-sql.ts";
 import { type RunDeps, runRequested } from "./runs.ts";
 import { nextDue } from "./schedule.ts";
 import {
-  countReports,
   deleteReport,
   findReport,
   insertReport,
   listReports,
-  lockAndCountReports,
   lockReport,
   updateReport,
 } from "./sql.ts";
@@ -66,7 +65,7 @@ export const createReportService = (deps: ReportServiceDeps) => ({
     readPart(
       request,
       (limit, start) => listReports(deps.sql, owner, limit, start),
-      () => countReports(deps.sql, owner),
+      () => countOwned(deps.sql, owner, "reports"),
     ),
 
   /** Lists the newest runs of a report; throws `not_found`. */
@@ -102,7 +101,7 @@ const createChanges = ({ sql, links, sendsMails }: ReportServiceDeps) => ({
     const dueAt = new Date(nextDue(report, Date.now()));
     const recipients = await findRecipients(sql, owner, body.emails ?? [], sendsMails);
     return await sql.begin(async (transaction) => {
-      if ((await lockAndCountReports(transaction, owner)) >= REPORTS_MAX) throw tooMany();
+      if ((await lockAndCountOwned(transaction, owner, "reports")) >= REPORTS_MAX) throw tooMany();
       await insertReport(transaction, owner, { ...report, id, dueAt });
       await replaceRecipients(transaction, { id, account_id: owner.accountId }, recipients);
       return requireReport(await findReport(transaction, owner, id));

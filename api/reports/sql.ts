@@ -12,25 +12,6 @@ const columns = (sql: Sql | Transaction) => sql`
           from report_recipients recipient join users on users.id = recipient.user_id
          where recipient.report_id = reports.id order by 1) as emails`;
 
-/** Counts the owner's reports, and blocks new ones until the transaction ends. */
-export async function lockAndCountReports(
-  transaction: Transaction,
-  owner: AccountScope,
-): Promise<number> {
-  const { accountId, mode } = owner;
-  await transaction`select pg_advisory_xact_lock(hashtextextended(${`${accountId} ${mode} reports`}, 2))`;
-  return await countReports(transaction, owner);
-}
-
-export async function countReports(
-  sql: Sql | Transaction,
-  { accountId, mode }: AccountScope,
-): Promise<number> {
-  const [{ total }] = await sql<[{ total: number }]>`
-    select count(*)::integer as total from reports where account_id = ${accountId} and mode = ${mode}`;
-  return total;
-}
-
 /** Inserts a report, unless an earlier attempt of the same request has. */
 export async function insertReport(
   transaction: Transaction,

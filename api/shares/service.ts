@@ -10,6 +10,7 @@ import { ApiError, notFound } from "../http/errors.ts";
 import { type ListPart, type ListRequest, readPart } from "../http/pagination.ts";
 import type { AccountScope, Author, Principal, Writer } from "../http/principal.ts";
 import type { LinkService } from "../links/service.ts";
+import { countOwned, lockAndCountOwned } from "../owned-rows.ts";
 import type { PasswordHashing } from "../passwords/hashing.ts";
 import { isForeignKeyViolation, type Sql } from "../postgres.ts";
 import {
@@ -19,16 +20,7 @@ import {
   toShareResponse,
   type UpdateShareBody,
 } from "./model.ts";
-import {
-  countShares,
-  deleteShare,
-  findShare,
-  insertShare,
-  listShares,
-  lockAndCountShares,
-  lockShare,
-  updateShare,
-} from "./sql.ts";
+import { deleteShare, findShare, insertShare, listShares, lockShare, updateShare } from "./sql.ts";
 import { createToken } from "./token.ts";
 
 type ShareServiceDeps = {
@@ -73,7 +65,7 @@ export function createShareService({ sql, links, passwords }: ShareServiceDeps) 
     const share = { ...fields, id, link_id: link?.id ?? null, token_hash };
     try {
       const row = await sql.begin(async (transaction) => {
-        if ((await lockAndCountShares(transaction, owner)) >= SHARES_MAX) throw tooMany();
+        if ((await lockAndCountOwned(transaction, owner, "shares")) >= SHARES_MAX) throw tooMany();
         const { created, ...inserted } = await insertShare(transaction, owner, share);
         if (created)
           await recordEvents(transaction, owner, [shareEvent("share.created", inserted)]);
@@ -133,7 +125,7 @@ export function createShareService({ sql, links, passwords }: ShareServiceDeps) 
       readPart(
         request,
         (limit, start) => listShares(sql, owner, limit, start),
-        () => countShares(sql, owner),
+        () => countOwned(sql, owner, "shares"),
       ),
   };
 }

@@ -30,25 +30,6 @@ export async function insertShare(
   return row;
 }
 
-/** Counts the owner's shares, and blocks new ones until the transaction ends. */
-export async function lockAndCountShares(
-  transaction: Transaction,
-  owner: AccountScope,
-): Promise<number> {
-  const { accountId, mode } = owner;
-  await transaction`select pg_advisory_xact_lock(hashtextextended(${`${accountId} ${mode} shares`}, 2))`;
-  return await countShares(transaction, owner);
-}
-
-export async function countShares(
-  sql: Sql | Transaction,
-  { accountId, mode }: AccountScope,
-): Promise<number> {
-  const [{ total }] = await sql<[{ total: number }]>`
-    select count(*)::integer as total from shares where account_id = ${accountId} and mode = ${mode}`;
-  return total;
-}
-
 /** Finds one of the owner's shares by its primary key. */
 export async function findShare(
   sql: Sql,

@@ -1,5 +1,6 @@
 /** SQL statements on saved views. */
 import type { AccountScope } from "../http/principal.ts";
+import { lockOwned } from "../owned-rows.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import type { ViewRow } from "./model.ts";
 
@@ -14,13 +15,13 @@ export const listViews = (sql: Sql, { accountId, mode }: AccountScope): Promise<
  */
 export async function lockAndCountOtherViews(
   transaction: Transaction,
-  { accountId, mode }: AccountScope,
+  owner: AccountScope,
   name: string,
 ): Promise<number> {
-  await transaction`select pg_advisory_xact_lock(hashtextextended(${`${accountId} ${mode} views`}, 2))`;
+  await lockOwned(transaction, owner, "views");
   const [{ total }] = await transaction<[{ total: number }]>`
     select count(*)::integer as total from saved_views
-     where account_id = ${accountId} and mode = ${mode} and name <> ${name}`;
+     where account_id = ${owner.accountId} and mode = ${owner.mode} and name <> ${name}`;
   return total;
 }
 

@@ -12,6 +12,7 @@ import { ApiError, invalidField, notFound } from "../http/errors.ts";
 import { type ListPart, type ListRequest, readPart } from "../http/pagination.ts";
 import type { AccountScope, Author } from "../http/principal.ts";
 import { classifyHost } from "../links/public-host.ts";
+import { countOwned, lockAndCountOwned } from "../owned-rows.ts";
 import type { Sql } from "../postgres.ts";
 import {
   countDeliveries,
@@ -28,12 +29,10 @@ import type {
   WebhookRow,
 } from "./model.ts";
 import {
-  countWebhooks,
   deleteWebhook,
   findWebhook,
   insertWebhook,
   listWebhooks,
-  lockAndCountWebhooks,
   replaceSalt,
   setPosition,
   updateWebhook,
@@ -96,7 +95,8 @@ function createWebhookOperations({ sql, positions, ownSecret, rules }: WebhookSe
       const fields = { ...DEFAULTS, ...readFields(body, rules), ...required };
       const webhook = { ...fields, id, salt, position: await positions.last(owner) };
       const row = await sql.begin(async (transaction) => {
-        if ((await lockAndCountWebhooks(transaction, owner)) >= WEBHOOKS_MAX) throw tooMany();
+        if ((await lockAndCountOwned(transaction, owner, "webhooks")) >= WEBHOOKS_MAX)
+          throw tooMany();
         return await insertWebhook(transaction, owner, webhook);
       });
       return { row, secret };
@@ -109,7 +109,7 @@ function createWebhookOperations({ sql, positions, ownSecret, rules }: WebhookSe
       readPart(
         request,
         (limit, start) => listWebhooks(sql, owner, limit, start),
-        () => countWebhooks(sql, owner),
+        () => countOwned(sql, owner, "webhooks"),
       ),
 
     /** Changes the fields in the body; throws `not_found`, `invalid_request` and `invalid_url`. */

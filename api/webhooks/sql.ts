@@ -11,25 +11,6 @@ const columns = (sql: Sql | Transaction) => sql`
   id, url, events, link_ids, tags, domains, description, format, status, disabled_reason, failing_since,
   case when old_until > clock_timestamp() then old_until end as old_until, created_at, updated_at`;
 
-/** Counts the owner's webhooks, and blocks new ones until the transaction ends. */
-export async function lockAndCountWebhooks(
-  transaction: Transaction,
-  owner: AccountScope,
-): Promise<number> {
-  const { accountId, mode } = owner;
-  await transaction`select pg_advisory_xact_lock(hashtextextended(${`${accountId} ${mode} webhooks`}, 2))`;
-  return await countWebhooks(transaction, owner);
-}
-
-export async function countWebhooks(
-  sql: Sql | Transaction,
-  { accountId, mode }: AccountScope,
-): Promise<number> {
-  const [{ total }] = await sql<[{ total: number }]>`
-    select count(*)::integer as total from webhooks where account_id = ${accountId} and mode = ${mode}`;
-  return total;
-}
-
 /**
  * Inserts a webhook that gets the events after a position, or gives it another salt if an earlier
  * attempt of the same request has inserted it.

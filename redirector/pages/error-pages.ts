@@ -8,6 +8,7 @@ import {
   CATALOGUES,
   type Catalogues,
   FALLBACK,
+  inEachLanguage,
 } from "../../shared/languages/catalogues.ts";
 import { createLanguageChoice, HEADER_LENGTH_MAX } from "../../shared/languages/choose-language.ts";
 import { createTexts, type Text, type Texts } from "../../shared/languages/messages.ts";
@@ -79,22 +80,22 @@ export function createErrorPages(
 ): ErrorPages {
   const headers = createHeaders(template);
   const translatable = isTranslatable(template);
-  const pages = new Map<string, LanguagePages>();
-  for (const [code, { redirector }] of Object.entries(catalogues)) {
-    if (!translatable && code !== FALLBACK) continue;
+  const offered = Object.fromEntries(
+    Object.entries(catalogues).filter(([code]) => translatable || code === FALLBACK),
+  );
+  const pagesIn = inEachLanguage((code, { redirector }) => {
     const language = translatable ? { "content-language": code, vary: "Accept-Language" } : {};
     const texts = createTexts(code, redirector);
-    pages.set(code, createLanguagePages(template, { code, texts }, { ...headers, ...language }));
-  }
-  const fallback = pages.get(FALLBACK);
-  if (fallback === undefined) throw new Error("There is no English catalogue.");
-  const chooseLanguage = cached(LANGUAGES_MAX, createLanguageChoice([...pages.keys()]));
+    return createLanguagePages(template, { code, texts }, { ...headers, ...language });
+  }, offered);
+  const fallback = pagesIn(FALLBACK);
+  const chooseLanguage = cached(LANGUAGES_MAX, createLanguageChoice(Object.keys(offered)));
   return {
     of({ bytes, language: { start, end } }) {
       if (start === end) return fallback;
       // A longer header must be seen to be longer; the rest of it is not even decoded.
       const header = decodeLatin1(bytes, start, Math.min(end, start + HEADER_LENGTH_MAX + 1));
-      return pages.get(chooseLanguage(header)) ?? fallback;
+      return pagesIn(chooseLanguage(header));
     },
   };
 }

@@ -29,3 +29,19 @@ export const CATALOGUES: Catalogues = {
 
 /** The language of visitors who accept none of the others; every set of catalogues has it. */
 export const FALLBACK = "en";
+
+/**
+ * Creates something for each language, by its code and catalogue. Returns what was created for a
+ * code; for others what was created for English.
+ */
+export function inEachLanguage<Created>(
+  create: (code: string, catalogue: Catalogue) => Created,
+  catalogues: Catalogues = CATALOGUES,
+): (code: string) => Created {
+  const created = new Map(
+    Object.entries(catalogues).map(([code, catalogue]) => [code, create(code, catalogue)]),
+  );
+  const fallback = created.get(FALLBACK);
+  if (fallback === undefined) throw new Error("There is no English catalogue.");
+  return (code) => created.get(code) ?? fallback;
+}

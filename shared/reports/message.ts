@@ -1,7 +1,7 @@
 /** What a report says in its language, before it becomes a message of a chat or a mail. */
 import { FAILURE_REASONS } from "../contracts/failure-reasons.ts";
 import { UNKNOWN_COUNTRY } from "../countries.ts";
-import { CATALOGUES, FALLBACK } from "../languages/catalogues.ts";
+import { type Catalogue, inEachLanguage } from "../languages/catalogues.ts";
 import { createTexts } from "../languages/messages.ts";
 import { countryName } from "../statistics/format.ts";
 import type { ReportContent } from "./content.ts";
@@ -25,7 +25,7 @@ export type ReportMessage = {
 
 type Language = ReturnType<typeof createLanguage>;
 
-function createLanguage(code: string, catalogue: (typeof CATALOGUES)[string]) {
+function createLanguage(code: string, { reports }: Catalogue) {
   const number = new Intl.NumberFormat(code);
   const change = new Intl.NumberFormat(code, {
     signDisplay: "exceptZero",
@@ -34,7 +34,7 @@ function createLanguage(code: string, catalogue: (typeof CATALOGUES)[string]) {
   const days = new Intl.DateTimeFormat(code, { dateStyle: "long", timeZone: "UTC" });
   return {
     code,
-    texts: createTexts(code, catalogue.reports),
+    texts: createTexts(code, reports),
     formatNumber: (value: number) => number.format(value),
     formatChange: (value: number) => change.format(value),
     /** Both days are included. */
@@ -43,17 +43,7 @@ function createLanguage(code: string, catalogue: (typeof CATALOGUES)[string]) {
   };
 }
 
-const languages = new Map<string, Language>();
-
-function languageOf(code: string): Language {
-  const known = languages.get(code);
-  if (known !== undefined) return known;
-  const catalogue = CATALOGUES[code] ?? CATALOGUES[FALLBACK];
-  if (catalogue === undefined) throw new Error("There is no English catalogue.");
-  const language = createLanguage(code, catalogue);
-  languages.set(code, language);
-  return language;
-}
+const languageOf = inEachLanguage(createLanguage);
 
 /** Describes a report in its language. Texts of the account are in it as they are. */
 export function describeReport(content: ReportContent): ReportMessage {

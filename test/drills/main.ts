@@ -2,7 +2,7 @@
  * `bun run test:drills [LINKS] [NAME …]`: whatever comes back older than it was, empty or damaged,
  * with a million links: no link that exists is 404 or leads where it led before, nobody has to do
  * anything, and processes say what is wrong. Names choose drills by a part of theirs. Writes
- * `test/results/drills-links.json`, and ends with 1 when a drill failed.
+ * `test/results/drills-links.json`. Ends with 1 when a drill failed, and with 2 when none matches.
  */
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -33,6 +33,13 @@ const ABOUT_LINKS = /link/;
 const [first, ...rest] = process.argv.slice(2);
 if (first === "matrix") process.exit((await runMatrix(rest)) ? 0 : 1);
 const [count = String(LINKS), ...names] = [first, ...rest];
+const chosen = FAULTS.filter(
+  (fault) => names.length === 0 || names.some((name) => fault.name.includes(name)),
+);
+if (chosen.length === 0) {
+  console.error(`No drill matches ${names.join(" or ")}.`);
+  process.exit(2);
+}
 await using stack = await startStack({ empty: true });
 const links = await openLinks(stack, Number(count));
 await resyncLinks(links.sql, () => undefined);
@@ -50,12 +57,11 @@ await expectAllRight();
 
 const rows: Record<string, string | number>[] = [];
 let hasFailed = false;
-for (const fault of FAULTS)
-  if (names.length === 0 || names.some((name) => fault.name.includes(name)))
-    await drill(fault).catch((error: unknown) => {
-      hasFailed = true;
-      console.error(`${fault.name}:`, error);
-    });
+for (const fault of chosen)
+  await drill(fault).catch((error: unknown) => {
+    hasFailed = true;
+    console.error(`${fault.name}:`, error);
+  });
 await hosts.other.stop();
 await links.sql.end();
 console.table(rows);

@@ -313,6 +313,28 @@ withBrowser("the rows of the list", () => {
     });
   });
 
+  test("are paler while the list is changed, and not when the same list is read again", async () => {
+    await visitList(plain("pale", 3), async (page) => {
+      await page.evaluate(`
+        window.timesPaler = 0;
+        new MutationObserver((records) => {
+          for (const { target, oldValue } of records)
+            if (oldValue === "false" && target.matches("div")) window.timesPaler++;
+        }).observe(document.body, {
+          attributeFilter: ["aria-busy"], attributeOldValue: true, subtree: true,
+        });
+      `);
+      const timesPaler = () => page.evaluate("window.timesPaler");
+      await choose(page, "pale-0", "Disable");
+      await rowOf(page, "pale-0").getByText("Disabled", { exact: true }).waitFor();
+      expect(await timesPaler()).toBe(0);
+
+      await page.getByRole("button", { name: "Last click" }).click();
+      await eventually(async () => expect(await timesPaler()).toBe(1), TIMEOUT_MS);
+      await listHas(page, ["pale-0", "pale-1", "pale-2"]);
+    });
+  });
+
   test("archive, disable and duplicate a link by its menu, and undo that", async () => {
     const links: NewLink[] = [
       {

@@ -2,7 +2,8 @@
  * `bun run test:hostile [--minutes N] [--seed N] [--only INDEX,INDEX] [--surfaces NAME,NAME]`:
  * attacks every route of a new stack, or the routes of some listeners. Before that, the cost guard
  * measures single inputs; `--cost` runs nothing else, and a repeated run leaves it out. Writes
- * `bench/results/hostile-inputs.json` and `hostile-cost.json`; exits with 1 after a violation.
+ * `bench/results/hostile-inputs.json` and `hostile-cost.json`; exits with 1 after a violation, or
+ * when a signal has ended it early.
  *
  * `--amplification [--clicks MILLIONS] [--data DIR] [--route TEXT]` measures instead how much CPU
  * time a free key can cause within its limits, by route, and writes
@@ -90,7 +91,8 @@ if (only === undefined)
     targets,
   });
 // A late response depends more on the machine than on the service.
-process.exit(costly === 0 && findings.every(({ kind }) => kind === "no response") ? 0 : 1);
+const isClean = costly === 0 && findings.every(({ kind }) => kind === "no response");
+process.exit(isClean && !stopping.signal.aborted ? 0 : 1);
 
 function listTargets({ sent, findings, longestStalls, client, memory }: HostileReport): Target[] {
   const count = (kind: string): number =>

@@ -1,6 +1,10 @@
 /** The languages of the pages of shared statistics, and which of them a reader gets. */
 import { directionOf } from "../../../shared/contracts/text-direction.ts";
-import { type Catalogue, CATALOGUES, FALLBACK } from "../../../shared/languages/catalogues.ts";
+import {
+  type Catalogue,
+  CATALOGUES,
+  inEachLanguage,
+} from "../../../shared/languages/catalogues.ts";
 import { createLanguageChoice } from "../../../shared/languages/choose-language.ts";
 import { createTexts, type Texts } from "../../../shared/languages/messages.ts";
 import type { StatisticsLanguage } from "../../../shared/statistics/language.ts";
@@ -25,18 +29,9 @@ export function createPageLanguage(code: string, { shares, statistics }: Catalog
   };
 }
 
-const languages = new Map(
-  Object.entries(CATALOGUES).map(([code, catalogue]) => [
-    code,
-    createPageLanguage(code, catalogue),
-  ]),
-);
+const languageOf = inEachLanguage(createPageLanguage);
 
-const chooseLanguage = createLanguageChoice([...languages.keys()]);
+const chooseLanguage = createLanguageChoice(Object.keys(CATALOGUES));
 
 /** Returns the language of the page for a reader, by the header `Accept-Language`; "" for none. */
-export function pageLanguageOf(header: string): PageLanguage {
-  const language = languages.get(chooseLanguage(header)) ?? languages.get(FALLBACK);
-  if (language === undefined) throw new Error("There is no English catalogue.");
-  return language;
-}
+export const pageLanguageOf = (header: string): PageLanguage => languageOf(chooseLanguage(header));

@@ -27,7 +27,7 @@ const NEEDED: Partial<Record<Cell["condition"], () => boolean>> = {
   "clock an hour behind": canSetClocks,
 };
 
-/** Runs the cells that the arguments choose; returns whether all are as promised. */
+/** Runs the cells that the arguments choose; returns whether there are any, all as promised. */
 export async function runMatrix(args: readonly string[]): Promise<boolean> {
   const { values, positionals } = parseArgs({
     args: [...args],
@@ -43,6 +43,10 @@ export async function runMatrix(args: readonly string[]): Promise<boolean> {
   const chosen = CELLS.filter(
     (cell) => positionals.length === 0 || positionals.some((name) => nameOf(cell).includes(name)),
   );
+  if (chosen.length === 0) {
+    console.error(`No cell matches ${positionals.join(" or ")}.`);
+    return false;
+  }
   const results: CellResult[] = [];
   for (const cell of chosen) {
     console.log(`\n=== ${nameOf(cell)}`);

@@ -3,11 +3,12 @@
  * by all of its cards.
  */
 import { useQuery } from "@tanstack/react-query";
-import { createContext, useContext, useDeferredValue, useMemo } from "react";
+import { createContext, useContext, useMemo } from "react";
 
 import { getJson } from "../../data/http.ts";
 import { type AccountScope, getBasePath, toSearch } from "../../data/scope.ts";
 import { useAccountContext } from "../../data/session.ts";
+import { useDeferredData } from "../../ui/deferred-data.ts";
 import { updateSearch, useSearchState } from "../../ui/search-state.ts";
 import { type Filter, FILTER_NAMES, readFilters, toFilterQuery, toggleFilters } from "./filters.ts";
 import { type Range, readRange, toRangeQuery } from "./range.ts";
@@ -115,16 +116,13 @@ export function useAnalytics<Data>(subpath: string, params: Params = {}) {
   const path = analyticsQuery.path + subpath;
   const search = toSearch({ ...toQuery(analyticsQuery), ...params });
   const view = `${path}?${toSearch(params)}`;
-  const { data, error, refetch, isPlaceholderData } = useQuery({
+  const { error, refetch, ...fetched } = useQuery({
     queryKey: ["analytics", scope, view, search],
     queryFn: ({ signal }) => getJson<Data>(`${path}?${search}`, { signal }),
     // Until the response for another period or filter arrives, the previous one of the same view is
     // shown.
     placeholderData: (data, previous) => (previous?.queryKey[2] === view ? data : undefined),
   });
-  const drawn = useDeferredValue(data);
-  return {
-    query: { data: drawn, error, refetch, isOutdated: isPlaceholderData || drawn !== data },
-    csvPath: `${path}?${search}`,
-  };
+  const csvPath = `${path}?${search}`;
+  return { query: { ...useDeferredData(fetched, csvPath), error, refetch }, csvPath };
 }

@@ -1,7 +1,7 @@
 /** The list of links, with search, filters, sorting and the page in the URL. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { Download, Plus, Upload } from "lucide-react";
-import { lazy, Suspense, useDeferredValue, useState } from "react";
+import { lazy, Suspense, useState } from "react";
 import { Link as PageLink } from "wouter";
 
 import { useCommands } from "../../data/commands.ts";
@@ -9,6 +9,7 @@ import { useAccountContext, useCanWrite } from "../../data/session.ts";
 import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { type CursorPages, useCursorPages } from "../../ui/cursor-pages.ts";
+import { useDeferredData } from "../../ui/deferred-data.ts";
 import { Card, Page } from "../../ui/page.tsx";
 import { Pager } from "../../ui/pager.tsx";
 import { type SearchUpdate, useSearchState } from "../../ui/search-state.ts";
@@ -37,8 +38,9 @@ export function LinksPage() {
   const change = (update: SearchUpdate, options?: { replace: boolean }) =>
     setParams({ ...update, after: undefined }, options);
   // A long list yields to keys and clicks while it is rendered.
-  const drawn = useDeferredValue(links.data);
-  const shown = drawn?.links ?? [];
+  const list = JSON.stringify([query, pages.after]);
+  const { data, isOutdated } = useDeferredData(links, list);
+  const shown = data?.links ?? [];
 
   return (
     <Page
@@ -51,14 +53,14 @@ export function LinksPage() {
           shownTags={[...new Set(shown.flatMap(({ tags }) => tags))]}
           onChange={change}
         />
-        <QueryBoundary query={{ ...links, data: drawn }} label={t("links.loading")} lines={8}>
+        <QueryBoundary query={{ ...links, data }} label={t("links.loading")} lines={8}>
           {(page) => (
-            <div aria-busy={links.isPlaceholderData || drawn !== links.data}>
+            <div aria-busy={isOutdated}>
               {page.links.length === 0 ? (
                 <NoLinks filtered={isFiltered(query) || pages.after !== ""} />
               ) : (
                 <LinkList
-                  id={JSON.stringify([query, pages.after])}
+                  id={list}
                   links={page.links}
                   fetchedAt={page.fetchedAt}
                   query={query}
