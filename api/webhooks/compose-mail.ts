@@ -1,6 +1,6 @@
 /** Writes the mail that says that a webhook was disabled. */
 import { encodeId } from "../../shared/ids.ts";
-import { CATALOGUES, FALLBACK } from "../../shared/languages/catalogues.ts";
+import { inEachLanguage } from "../../shared/languages/catalogues.ts";
 import { createTexts } from "../../shared/languages/messages.ts";
 import { escapeHtml } from "../http/html.ts";
 import { type MailContent, writeLink } from "../mail/message.ts";
@@ -19,7 +19,7 @@ export type Origins = Pick<MailSettings, "apiUrl" | "dashboardUrl">;
 /** What a mail about a webhook that was disabled says. */
 export function composeDisabled(webhook: DisabledWebhook, origins: Origins): MailContent {
   const { account, mode, reason } = webhook;
-  const { language, texts } = textsIn(webhook.language);
+  const { language, texts } = textsIn(webhook.language ?? "");
   const receiver = nameReceiver(webhook);
   const { hint, link } = explainContinuing(webhook, origins, texts);
   const before = [texts[mode]({ account, receiver }), texts[reason]()];
@@ -38,12 +38,10 @@ export function composeDisabled(webhook: DisabledWebhook, origins: Origins): Mai
   };
 }
 
-function textsIn(code: string | null) {
-  const language = code !== null && Object.hasOwn(CATALOGUES, code) ? code : FALLBACK;
-  const catalogue = CATALOGUES[language];
-  if (catalogue === undefined) throw new Error("There is no English catalogue.");
-  return { language, texts: createTexts(language, catalogue.webhooks) };
-}
+const textsIn = inEachLanguage((language, { webhooks }) => ({
+  language,
+  texts: createTexts(language, webhooks),
+}));
 
 /** How a webhook is continued: in the dashboard, or by the API where there is none. */
 function explainContinuing(
