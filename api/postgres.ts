@@ -145,6 +145,7 @@ export const isDiskFull = (error: unknown): boolean => errorCode(error) === DISK
  */
 const UNAVAILABLE = new Set([
   "25006", // read-only: it has become a standby
+  "40P01", // ended so that another transaction could go on: nothing was written
   DISK_FULL,
   "53300", // too many clients
   "57014", // the statement took too long
