@@ -4,11 +4,8 @@
  */
 import * as z from "zod";
 
-import { createAccount } from "../harness/admin.ts";
 import { type ApiResponse, call } from "../harness/api.ts";
-import { BULK_LIMITS } from "../harness/bulk-links.ts";
 import { eventually } from "../harness/eventually.ts";
-import type { Stack } from "../harness/stack.ts";
 import {
   findMisdelivered,
   type LedgerEvent,
@@ -31,9 +28,12 @@ const DELIVERY_TIMEOUT_MS = 180_000;
 
 const idSchema = z.object({ id: z.string() });
 
-/** Creates a webhook of all events, and changes links until it is stopped. */
-export async function startChanges(stack: Stack) {
-  const { key } = await createAccount(stack, "enterprise", BULK_LIMITS);
+/**
+ * Creates a webhook of all events in the account of a key, and changes links until it is stopped.
+ * Nothing else may change the account. `apiUrl` returns the origin of an API process, for each
+ * attempt.
+ */
+export async function startChanges({ key, apiUrl }: { key: string; apiUrl: () => string }) {
   const receiver = startWebhookReceiver();
 
   /** Sends a request until the API has carried it out. A repetition does nothing twice. */
@@ -41,14 +41,14 @@ export async function startChanges(stack: Stack) {
     const headers = { "idempotency-key": crypto.randomUUID() };
     return eventually(async () => {
       const options = { method, key, body, ...(method === "POST" ? { headers } : {}) };
-      const response: ApiResponse = await call(`${stack.info().api_url}/v1${path}`, options);
+      const response: ApiResponse = await call(`${apiUrl()}/v1${path}`, options);
       if (response.status >= 300) throw new Error(`${method} ${path}: ${response.status}`);
       return idSchema.parse(response.body).id;
     }, REQUEST_TIMEOUT_MS);
   };
 
   await send("/webhooks", "POST", { url: receiver.url, events: ["*"] });
-  const before = (await readLedger(stack.info().api_url, key)).length;
+  const before = (await readLedger(apiUrl(), key)).length;
   /** By link, what was done to it, in order. */
   const done = new Map<string, string[]>();
   let stopped = false;
@@ -77,7 +77,7 @@ export async function startChanges(stack: Stack) {
     },
     /** Throws an {@link UnequalError} unless the ledger has the changes, and all was delivered. */
     async expectDelivered(): Promise<number> {
-      const events = (await readLedger(stack.info().api_url, key)).slice(before);
+      const events = (await readLedger(apiUrl(), key)).slice(before);
       const recorded = groupByLink(events);
       for (const [id, changes] of done)
         if (!Bun.deepEquals(recorded.get(id), changes))

@@ -84,7 +84,11 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const ledger: Ledger = { links, tallies, retried: new Set(), deletedDir };
   const bases = () => [stack.info().short_url, redirector.current().url] as const;
   const bulk = await createLinksByBulk(stack, bases, log);
-  await using changes = await startChanges(stack);
+  const { key: changesKey } = await createAccount(stack, "enterprise", BULK_LIMITS);
+  await using changes = await startChanges({
+    key: changesKey,
+    apiUrl: () => stack.info().api_url,
+  });
   const clients = startClients(ledger, bases, options.redirectsMax);
   cleanup.defer(() => clients.stop().catch(() => undefined));
 

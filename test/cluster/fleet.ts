@@ -30,6 +30,13 @@ const START_TIMEOUT_MS = 60_000;
 /** What a process that ended by itself said last. */
 const OUTPUT_LENGTH_MAX = 4_000;
 const REPLICAS = "3";
+/** Webhooks may have receivers of tests. */
+const WEBHOOK_ENV = {
+  WEBHOOKS_SECRET: "secret of the webhooks of this test",
+  WEBHOOK_NETWORKS_ALLOWED: "127.0.0.0/8",
+  WEBHOOK_PORTS_ALLOWED: "*",
+};
+
 const CLICKHOUSE_PASSWORD = "password-of-this-test";
 
 /** A process that is started again, at the same address, when it is killed. */
@@ -42,8 +49,9 @@ export type Fleet = {
   redirectors: (Member & { linksDir: string })[];
   workers: Member[];
   apis: Member[];
-  /** An API key of an account without tight limits. */
+  /** API keys of two accounts without tight limits. */
   key: string;
+  otherKey: string;
   [Symbol.asyncDispose](): Promise<void>;
 };
 
@@ -71,12 +79,17 @@ export async function startFleet(program: NatsProgram): Promise<Fleet> {
   };
   const settingsOf = (user: "api" | "redirector" | "worker") => ({
     ...nats.env,
+    ...WEBHOOK_ENV,
     NATS_URL: nats.url(user),
     NATS_REPLICAS: REPLICAS,
   });
   const add = (start: () => Promise<ExtraProcess>) => addMember(start, cleanup);
-  const account = ["accounts", "create", "--name", "Fleet", "--plan", "enterprise", "--key"];
-  const [apis, workers, redirectors, created] = await Promise.all([
+  const limits = ["--limits", JSON.stringify(BULK_LIMITS)];
+  const createKey = async (name: string): Promise<string> => {
+    const account = ["accounts", "create", "--name", name, "--plan", "enterprise", "--key"];
+    return JSON.parse(await runProgram([...account, ...limits, "--json"], env)).key;
+  };
+  const [apis, workers, redirectors, key, otherKey] = await Promise.all([
     two(() => {
       const API_PORT = String(freePort());
       return add(() => startApi(services, { ...settingsOf("api"), API_PORT }));
@@ -91,7 +104,8 @@ export async function startFleet(program: NatsProgram): Promise<Fleet> {
       );
       return { ...member, linksDir: join(JOURNAL_DIR, "links") };
     }),
-    runProgram([...account, "--limits", JSON.stringify(BULK_LIMITS), "--json"], env),
+    createKey("Fleet"),
+    createKey("Events"),
   ]);
   const kept = cleanup.move();
   return {
@@ -101,7 +115,8 @@ export async function startFleet(program: NatsProgram): Promise<Fleet> {
     redirectors,
     workers,
     apis,
-    key: JSON.parse(created).key,
+    key,
+    otherKey,
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
 }

@@ -27,7 +27,7 @@ const { values } = parseArgs({
 const program = values.later ? await laterNatsServer() : await ownNatsServer();
 if (program === undefined) process.exit(1);
 console.log(`nats-server ${program.version.join(".")}, --seed ${values.seed}`);
-const { rounds, failures, missing, outdated, redirected, unknown, stored } = await runCluster({
+const report = await runCluster({
   program,
   seed: Number(values.seed),
   rounds: Number(values.rounds),
@@ -37,12 +37,15 @@ const { rounds, failures, missing, outdated, redirected, unknown, stored } = awa
   writesPerSecond: Number(values.writes),
   log: console.log,
 });
+const { rounds, failures, missing, outdated, redirected, unknown, stored, delivered } = report;
 for (const name of ["redirectGapMs", "writeGapMs", "publishGapMs", "stalenessMs"] as const) {
   const sorted = rounds.map((round) => Math.round(round[name])).toSorted((a, b) => a - b);
   const at = (share: number) => sorted[Math.floor((sorted.length - 1) * share)];
   console.log(`${name}: median ${at(0.5)}, 90 % ${at(0.9)}, longest ${at(1)}`);
 }
-console.log(`${redirected} redirected, ${unknown} unknown, ${stored} stored`);
+console.log(
+  `${redirected} redirected, ${unknown} unknown, ${stored} stored, ${delivered} changes delivered`,
+);
 const problems = [
   ...new Set(failures),
   ...missing.map((alias) => `${alias} is missing`),

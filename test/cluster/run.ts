@@ -1,5 +1,6 @@
 /** The cluster test: faults, one after the other, on a fleet that is used all the time. */
 import { decodeId } from "../../shared/ids.ts";
+import { startChanges } from "../chaos/events.ts";
 import { callOnce } from "../harness/api.ts";
 import { createBulkLinks, LINKS_MORE } from "../harness/bulk-links.ts";
 import { eventually } from "../harness/eventually.ts";
@@ -38,6 +39,8 @@ export type ClusterReport = {
   redirected: number;
   unknown: number;
   stored: number;
+  /** Changes of links that the ledger has, and that a webhook got. */
+  delivered: number;
   /** The longest interruptions of each round. */
   rounds: {
     fault: string;
@@ -71,6 +74,11 @@ export async function runCluster(options: ClusterOptions): Promise<ClusterReport
   const links = await prepareLinks(fleet);
   const rates = { redirects: options.redirectsPerSecond, writes: options.writesPerSecond };
   const load = startLoad(fleet, links, rates);
+  let turn = 0;
+  await using changes = await startChanges({
+    key: fleet.otherKey,
+    apiUrl: () => fleet.apis[turn++ % fleet.apis.length]?.url ?? "",
+  });
   const report: ClusterReport["rounds"] = [];
   let queue: ReturnType<typeof faultsOf> = [];
   try {
@@ -97,9 +105,11 @@ export async function runCluster(options: ClusterOptions): Promise<ClusterReport
       });
       log(await describePositions(fleet));
     }
+    await changes.stop();
   } finally {
     await load.stop();
   }
+  const delivered = await changes.expectDelivered();
   await bulk.expectConsumers();
   const sum = (read: (link: (typeof links)[number]) => number) =>
     links.reduce((total, link) => total + read(link), 0);
@@ -119,6 +129,7 @@ export async function runCluster(options: ClusterOptions): Promise<ClusterReport
     redirected,
     unknown: sum((link) => link.unknown),
     stored,
+    delivered,
     rounds: report,
   };
 }

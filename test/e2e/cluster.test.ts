@@ -14,7 +14,7 @@ const FAULTS = 7;
 test("redirects of known links, acknowledged links and clicks survive the death of any server or process", async () => {
   const seed = Date.now() % 1_000_000;
   console.log(`seed ${seed}`);
-  const { rounds, failures, missing, outdated, redirected, unknown, stored } = await runCluster({
+  const report = await runCluster({
     program: await ownNatsServer(),
     seed,
     rounds: FAULTS,
@@ -25,10 +25,12 @@ test("redirects of known links, acknowledged links and clicks survive the death 
     quietMs: 200,
     log: console.log,
   });
+  const { rounds, failures, missing, outdated, redirected, unknown, stored, delivered } = report;
   expect(new Set(rounds.map(({ fault }) => fault)).size).toBe(FAULTS);
   expect(failures).toEqual([]);
   expect(missing).toEqual([]);
   expect(outdated).toEqual([]);
   expect(stored).toBeGreaterThanOrEqual(redirected);
   expect(stored).toBeLessThanOrEqual(redirected + unknown);
+  expect(delivered).toBeGreaterThan(0);
 }, 900_000);
