@@ -12,7 +12,7 @@ import { startLossyClickHouse } from "../chaos/lossy-clickhouse.ts";
 import { breakInserts, mendInserts } from "../chaos/owner-faults.ts";
 import { countWaiting } from "../chaos/stream.ts";
 import type { Ledger } from "../chaos/targets.ts";
-import { createAccount } from "../harness/admin.ts";
+import { admin, type NewAccount } from "../harness/admin.ts";
 import { call, linkSchema } from "../harness/api.ts";
 import {
   BULK_LIMITS,
@@ -50,7 +50,7 @@ export async function runUpgrade(oldRoot: string, log: (line: string) => void): 
   mkdirSync(deletedDir);
   const ledger: Ledger = { links, tallies, retried: new Set(), deletedDir };
   let url = stack.info().short_url;
-  const account = await createAccount(stack, "enterprise", BULK_LIMITS);
+  const account = await createAccount(stack);
   const bulk = createBulkLinks({
     apis: () => [stack.info().api_url],
     key: account.key,
@@ -117,6 +117,13 @@ async function killOldWorkers(stack: Stack): Promise<void> {
     await lossy.stop();
   }
 }
+
+/** Creates an account by the old program, whose database lacks tables of this one. */
+const createAccount = (stack: Stack): Promise<NewAccount> => {
+  const limits = ["--limits", JSON.stringify(BULK_LIMITS)];
+  const account = ["accounts", "create", "--name", "Upgrade", "--plan", "enterprise", "--key"];
+  return admin(stack, [...account, ...limits]);
+};
 
 const createLinks = (stack: Stack, key: string) =>
   Promise.all(

@@ -72,6 +72,7 @@ type ReportTableProps = {
 
 const ReportTable = ({ reports, canChange, onOpen }: ReportTableProps) => (
   <Table
+    className="stacked"
     label={t("shell.pages.reports")}
     head={[t("reports.name"), t("reports.schedule"), t("reports.statusHead"), actionsColumn()]}
   >
@@ -81,7 +82,7 @@ const ReportTable = ({ reports, canChange, onOpen }: ReportTableProps) => (
           {report.name}
           <div className="hint">{report.tag ?? report.link_id ?? t("reports.everything")}</div>
         </td>
-        <td>
+        <td data-label={t("reports.schedule")}>
           {t(`reports.periods.${report.period}`)}
           {report.next_run_at !== null && (
             <div className="hint">
@@ -89,7 +90,7 @@ const ReportTable = ({ reports, canChange, onOpen }: ReportTableProps) => (
             </div>
           )}
         </td>
-        <td>
+        <td data-label={t("reports.statusHead")}>
           <span className={report.status === "active" ? "badge badge-good" : "badge badge-bad"}>
             {t(`reports.status.${report.status}`)}
           </span>
