@@ -6,26 +6,22 @@
 import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 
 import { newUuid, type Uuid } from "../../shared/ids.ts";
-import { createLog } from "../../shared/log.ts";
 import { eventually } from "../../test/harness/eventually.ts";
+import {
+  MAIL_FROM,
+  mailQueueDeps,
+  unsubscribeTokens as tokens,
+} from "../../test/harness/mail-queue.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { REPORT_CONTENT } from "../../test/harness/report-content.ts";
 import { headerOf, partOf, refusal, startSmtp } from "../../test/harness/smtp.ts";
 import { enqueueMails } from "../reports/mails-sql.ts";
-import { createReportMails } from "../reports/mails.ts";
-import { createUnsubscribeTokens } from "../reports/unsubscribe/token.ts";
 import { createUnsubscriber } from "../reports/unsubscribe/unsubscriber.ts";
-import { createWebhookMails } from "../webhooks/mails.ts";
 import type { MailKinds } from "./kind.ts";
 import { type MailQueueDeps, readDelay, sendWaiting } from "./queue.ts";
-import { parseMailServer } from "./settings.ts";
 
 // Starting a real server takes long on a busy machine.
 setDefaultTimeout(180_000);
-
-const FROM = "reports@shorthop.example";
-
-const tokens = createUnsubscribeTokens("the secret of this test, with many characters");
 
 let postgres: TestPostgres;
 beforeAll(async () => {
@@ -39,22 +35,7 @@ beforeEach(async () => {
   await postgres.sql`delete from report_mails`;
 });
 
-function depsFor(url: string): MailQueueDeps {
-  const server = parseMailServer(url);
-  if (server === undefined) throw new Error("The URL is wrong.");
-  const { sql } = postgres;
-  const settings = { apiUrl: "https://api.example.com", dashboardUrl: undefined };
-  return {
-    sql,
-    settings: { server, from: FROM },
-    kinds: {
-      report: createReportMails({ sql, settings, tokens }),
-      webhook: createWebhookMails({ sql, settings }),
-    },
-    log: createLog("test", "silent"),
-    onOutcome: (outcome) => outcomes.push(outcome),
-  };
-}
+const depsFor = (url: string): MailQueueDeps => mailQueueDeps(postgres.sql, url, outcomes);
 
 let people = 0;
 
@@ -105,7 +86,7 @@ test("each recipient gets a mail with the report, and can unsubscribe by one cli
   const [mail] = smtp.received;
   if (mail === undefined) throw new Error("No mail.");
   const header = (name: string) => headerOf(mail, name);
-  expect(mail.from).toBe(FROM);
+  expect(mail.from).toBe(MAIL_FROM);
   expect(header("message-id")).toMatch(/^<[0-9a-f-]{36}@shorthop\.example>$/);
   expect(header("list-unsubscribe-post")).toBe("List-Unsubscribe=One-Click");
   expect(header("auto-submitted")).toBe("auto-generated");

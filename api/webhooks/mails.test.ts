@@ -8,16 +8,13 @@ import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { createLog } from "../../shared/log.ts";
 import { eventually } from "../../test/harness/eventually.ts";
+import { mailQueueDeps } from "../../test/harness/mail-queue.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { headerOf, partOf, refusal, startSmtp } from "../../test/harness/smtp.ts";
 import { disable } from "../../worker/webhooks/results.ts";
 import { type MailQueueDeps, sendWaiting } from "../mail/queue.ts";
-import { parseMailServer } from "../mail/settings.ts";
 import { startMails } from "../mails.ts";
-import { createReportMails } from "../reports/mails.ts";
-import { createUnsubscribeTokens } from "../reports/unsubscribe/token.ts";
 import { deleteOldMails, enqueueMails } from "./mails-sql.ts";
-import { createWebhookMails } from "./mails.ts";
 import { updateWebhook } from "./sql.ts";
 
 // Starting a real server takes long on a busy machine.
@@ -35,23 +32,7 @@ beforeEach(async () => {
   await postgres.sql`delete from webhooks`;
 });
 
-function depsFor(url: string): MailQueueDeps {
-  const { sql } = postgres;
-  const server = parseMailServer(url);
-  if (server === undefined) throw new Error("The URL is wrong.");
-  const settings = { apiUrl: "https://api.example.com", dashboardUrl: "https://app.example.com" };
-  const tokens = createUnsubscribeTokens("the secret of this test, with many characters");
-  return {
-    sql,
-    settings: { server, from: "mails@shorthop.example" },
-    kinds: {
-      report: createReportMails({ sql, settings, tokens }),
-      webhook: createWebhookMails({ sql, settings }),
-    },
-    log: createLog("test", "silent"),
-    onOutcome: (outcome) => outcomes.push(outcome),
-  };
-}
+const depsFor = (url: string): MailQueueDeps => mailQueueDeps(postgres.sql, url, outcomes);
 
 let people = 0;
 

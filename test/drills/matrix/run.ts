@@ -93,11 +93,13 @@ type Seen = Pick<CellResult, "statuses" | "said"> & { answers: Answers; examples
 /** What was seen meanwhile, and should not have been. */
 function judge(cell: Cell, { answers, examples, statuses, said }: Seen): string[] {
   const problems: string[] = [];
-  const { wrong, notFound, unavailable } = answers;
+  const { wrong, notFound, unavailable, undecided } = answers;
   if (wrong + notFound > 0)
     problems.push(`${wrong} wrong and ${notFound} missing links: ${examples.join("; ")}`);
   if (cell.mayBeUnavailable !== true) {
     if (unavailable > 0) problems.push(`${unavailable} links were unavailable`);
+    if (undecided > 0 && said.length === 0)
+      problems.push(`${undecided} aliases without a link got 503, and nothing said why`);
     const failed = Object.keys(statuses);
     if (failed.length > 0) problems.push(`redirects failed: ${JSON.stringify(statuses)}`);
   }
