@@ -206,6 +206,29 @@ test("a mail whose sender ends is sent by another one, unless it had begun", asy
   expect([await statuses(), other.received.length]).toEqual([["sent", "unknown"], 1]);
 });
 
+test("a clock that was an hour ahead, and is set right, delays no mail", async () => {
+  const { sql } = postgres;
+  const setBack = () => sql`
+    update report_mails
+       set leased_until = leased_until + interval '1 hour', next_attempt_at = next_attempt_at + interval '1 hour'`;
+  // One was refused for now, one is leased by a process that is gone, and one was never tried.
+  await using closed = await startSmtp({
+    onRecipient() {
+      throw refusal(450);
+    },
+  });
+  await addRecipients(2);
+  await sendWaiting(depsFor(closed.url), newUuid());
+  await sql`
+    update report_mails set leased_by = ${newUuid()}, leased_until = now() + interval '1 minute'
+     where id = (select max(id::text)::uuid from report_mails)`;
+  await addRecipients(1);
+  await setBack();
+  await using smtp = await startSmtp();
+  await sendWaiting(depsFor(smtp.url), newUuid());
+  expect([await statuses(), smtp.received.length]).toEqual([["sent", "sent", "sent"], 3]);
+});
+
 test("nobody gets a mail who has unsubscribed, left the account, or whose address is not confirmed", async () => {
   await using smtp = await startSmtp();
   const { accountId, reportId, users } = await addRecipients(4);

@@ -23,11 +23,23 @@ export type LeasedMail = QueuedMail & {
 const mayReceive = (sql: Sql, { report, webhook }: MailKinds) => sql`
   case when mail.webhook_id is null then ${report.mayReceive(sql)} else ${webhook.mayReceive(sql)} end`;
 
+/** Whether no lease is valid. One that ends later than any can is of a clock that was ahead. */
+const isFree = (sql: Sql) => sql`
+  (mail.leased_until < clock_timestamp()
+   or mail.leased_until > clock_timestamp() + make_interval(secs => ${LEASE_SECONDS}))`;
+
+/**
+ * Whether a mail is to be sent now. One that was given back at a time that is yet to come waits for
+ * one that is further away, as the clock was ahead.
+ */
+const isDue = (sql: Sql) => sql`
+  (mail.next_attempt_at <= clock_timestamp() or mail.attempts = 0 or mail.leased_until > clock_timestamp())`;
+
 /** Deletes mails that wait for somebody who may no longer have them. */
 export async function withdrawMails(sql: Sql, kinds: MailKinds): Promise<void> {
   await sql`
     delete from report_mails mail
-     where status = 'waiting' and leased_until < clock_timestamp() and not ${mayReceive(sql, kinds)}`;
+     where status = 'waiting' and ${isFree(sql)} and not ${mayReceive(sql, kinds)}`;
 }
 
 /**
@@ -36,8 +48,8 @@ export async function withdrawMails(sql: Sql, kinds: MailKinds): Promise<void> {
  */
 export async function abandonMails(sql: Sql): Promise<number> {
   const { count } = await sql`
-    update report_mails set status = 'unknown', error = 'The process ended while it was sending.'
-     where status = 'sending' and leased_until < clock_timestamp()`;
+    update report_mails mail set status = 'unknown', error = 'The process ended while it was sending.'
+     where status = 'sending' and ${isFree(sql)}`;
   return count;
 }
 
@@ -45,8 +57,8 @@ export async function abandonMails(sql: Sql): Promise<number> {
 export const leaseMails = (sql: Sql, senderId: Uuid, limit: number): Promise<LeasedMail[]> =>
   sql<LeasedMail[]>`
     with free as (
-      select id from report_mails
-       where status = 'waiting' and next_attempt_at <= clock_timestamp() and leased_until < clock_timestamp()
+      select id from report_mails mail
+       where status = 'waiting' and ${isDue(sql)} and ${isFree(sql)}
        order by next_attempt_at limit ${limit}
        for update skip locked)
     update report_mails mail

@@ -89,8 +89,9 @@ export async function insertTest(
   });
 }
 
+/** Wakes a webhook: what it waits for is due, whatever the clock says by then. */
 const wake = (transaction: Transaction, webhookId: Uuid) =>
-  transaction`update webhooks set wake_at = now() where id = ${webhookId}`;
+  transaction`update webhooks set wake_at = '-infinity' where id = ${webhookId}`;
 
 /** Deletes deliveries that have been kept long enough, apart from pending ones. */
 export async function deleteOldDeliveries(sql: Sql): Promise<void> {

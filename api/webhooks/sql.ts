@@ -75,7 +75,7 @@ export async function updateWebhook(
              ${status === undefined ? transaction`` : transaction`, status = ${status}`}
              ${
                status === "active"
-                 ? transaction`, disabled_reason = null, failing_since = null, is_slow = false, wake_at = now(), is_full = false`
+                 ? transaction`, disabled_reason = null, failing_since = null, is_slow = false, wake_at = '-infinity', is_full = false`
                  : transaction``
              }
        where id = ${id} and account_id = ${accountId} and mode = ${mode}

@@ -308,6 +308,46 @@ test("what a killed worker had leased is taken over", async () => {
   await eventually(async () => expect(receiver.ids()).toEqual([id ?? ""]), 30_000);
 });
 
+test("a clock that was an hour ahead, and is set right, delays no delivery", async () => {
+  const owner = await addOwner();
+  let status = 500;
+  await using receiver = startReceiver(() => new Response("", { status }));
+  const given = await create(owner, receiver.url);
+  const held = await create(owner, receiver.url);
+  const [id = ""] = await record(owner, links(1));
+  const worker = startWorker();
+  // Both have failed once; one is given back, the other one is not, as its worker is killed.
+  await eventually(async () => expect(receiver.ids()).toEqual([id, id]), WITHIN_MS);
+  await worker.stop();
+  await postgres.sql`
+    update webhooks set leased_by = ${newUuid()}, leased_until = now() + interval '5 s', wake_at = 'infinity'
+     where id = ${held.row.id}`;
+  await postgres.sql`
+    update webhooks set leased_until = leased_until + interval '1 hour', wake_at = wake_at + interval '1 hour'
+     where id in (${given.row.id}, ${held.row.id})`;
+  await postgres.sql`
+    update webhook_deliveries
+       set next_attempt_at = next_attempt_at + interval '1 hour', last_attempt_at = last_attempt_at + interval '1 hour'
+     where webhook_id in (${given.row.id}, ${held.row.id})`;
+  // Made by a worker that did not come to an attempt.
+  const [other = ""] = await record(owner, links(1));
+  await postgres.sql`
+    insert into webhook_deliveries (id, webhook_id, event_id, event_type, position, next_attempt_at)
+    select ${newUuid()}, ${held.row.id}, id, type, 1, now() + interval '1 hour'
+      from events where id = ${decodeId("event", other) ?? ""}`;
+  // Nor does a new event wake them.
+  await postgres.sql`
+    update webhooks set position = 9000000000000000 where id in (${given.row.id}, ${held.row.id})`;
+
+  status = 200;
+  receiver.got.length = 0;
+  await using _ = startWorker();
+  await eventually(
+    async () => expect(receiver.ids().toSorted()).toEqual([id, id, other].toSorted()),
+    WITHIN_MS,
+  );
+});
+
 test("a worker that is killed while it delivers loses nothing", async () => {
   const owner = await addOwner();
   await using receiver = startReceiver(async () => {

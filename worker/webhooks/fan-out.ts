@@ -137,7 +137,11 @@ type PendingRow = {
   due_ms: number;
 };
 
-/** Reads the deliveries of a webhook that wait; what wakes it afterwards is news again. */
+/**
+ * Reads the deliveries of a webhook that wait; what wakes it afterwards is news again. A first
+ * attempt is due at once, and so is one after an attempt that is yet to come: the clock was ahead
+ * when their times were written.
+ */
 export async function readPending(
   sql: postgres.Sql,
   workerId: Uuid,
@@ -148,7 +152,8 @@ export async function readPending(
       update webhooks set wake_at = 'infinity' where id = ${webhookId} and leased_by = ${workerId}`;
     return await transaction<PendingRow[]>`
       select id, event_id, position, order_key, link_ids, attempts,
-             (extract(epoch from next_attempt_at - clock_timestamp()) * 1000)::float8 as due_ms
+             case when attempts > 0 and last_attempt_at <= clock_timestamp()
+               then (extract(epoch from next_attempt_at - clock_timestamp()) * 1000)::float8 else 0 end as due_ms
         from webhook_deliveries
        where webhook_id = ${webhookId} and status = 'pending' order by position limit ${PENDING_MAX}`;
   });

@@ -41,6 +41,14 @@ const columns = (sql: postgres.Sql) => sql`
 const isFailing = (sql: postgres.Sql) => sql`
   coalesce(webhook.failing_since < clock_timestamp() - make_interval(secs => ${FAILING_SECONDS}), false)`;
 
+/** Whether no lease is valid. One that ends later than any can is of a clock that was ahead. */
+const isFree = (sql: postgres.Sql) => sql`
+  (webhook.leased_until < clock_timestamp()
+   or webhook.leased_until > clock_timestamp() + make_interval(secs => ${LEASE_SECONDS}))`;
+
+/** Whether a webhook was given back at a time that is yet to come: so is what it waits for. */
+const isOfClockAhead = (sql: postgres.Sql) => sql`webhook.leased_until > clock_timestamp()`;
+
 const hasNewEvents = (sql: postgres.Sql) => sql`
   exists (select from events event
            where event.account_id = webhook.account_id and event.mode = webhook.mode
@@ -70,9 +78,9 @@ export const lease = async (
 ): Promise<LeasedWebhook[]> => sql<LeasedWebhook[]>`
   with free as (
     select id from webhooks webhook
-     where status = 'active' and leased_until < clock_timestamp()
+     where status = 'active' and ${isFree(sql)}
        and (is_slow or ${isFailing(sql)}) = ${throttled}
-       and (leased_by is not null or wake_at <= clock_timestamp()
+       and (leased_by is not null or wake_at <= clock_timestamp() or ${isOfClockAhead(sql)}
             or not is_full and (wake_at = 'infinity' or not ${isFailing(sql)}) and ${hasNewEvents(sql)})
      order by leased_until limit ${limit}
      for update skip locked)
