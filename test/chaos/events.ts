@@ -28,6 +28,8 @@ const DELIVERY_TIMEOUT_MS = 180_000;
 
 const idSchema = z.object({ id: z.string() });
 
+export type RecordedChanges = Awaited<ReturnType<typeof startChanges>>;
+
 /**
  * Creates a webhook of all events in the account of a key, and changes links until it is stopped.
  * Nothing else may change the account. `apiUrl` returns the origin of an API process, for each

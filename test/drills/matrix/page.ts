@@ -62,9 +62,10 @@ export function writePage(results: readonly CellResult[]): void {
 
 /** What a cell measured, in a sentence. */
 function describe({ outcome, problems, ...result }: CellResult): string {
-  const { links, changes, secondsUntilRight, clicks, lostClicksMax, answers } = result;
+  const { links, changes, delivered, secondsUntilRight, clicks, lostClicksMax, answers } = result;
   const numbers = [
     `${links} links, ${changes} changes`,
+    delivered === undefined ? undefined : `${delivered} events recorded once and delivered`,
     `right ${secondsUntilRight} s after the end`,
     clicks === undefined
       ? undefined

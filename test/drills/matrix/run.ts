@@ -28,6 +28,8 @@ export type CellResult = {
   clicks: Counted | undefined;
   lostClicksMax: number;
   changes: number;
+  /** Changes of links that were recorded and delivered, where events are examined. */
+  delivered: number | undefined;
   secondsUntilRight: number;
   said: string[];
 };
@@ -60,6 +62,7 @@ export async function runCell(cell: Cell, options: RunOptions): Promise<CellResu
   const { lostClicksMax = 0 } = effect ?? {};
   const endedAt = performance.now();
   const changes = await system.changes.stop();
+  await check("changes", system.recorded?.stop() ?? Promise.resolve());
   await check("links", expectLinksRight(system));
   const secondsUntilRight = Math.round((performance.now() - endedAt) / 1_000);
   const { answers, examples } = await system.watch.stop();
@@ -69,6 +72,10 @@ export async function runCell(cell: Cell, options: RunOptions): Promise<CellResu
   const clicks = await check("clicks", countClicks(system, lostClicksMax));
   await check("clicks counted twice", expectNoDuplicates(system));
   await check("history", expectHistory(system));
+  const delivered = await check(
+    "events",
+    system.recorded?.expectDelivered() ?? Promise.resolve(undefined),
+  );
   // Only now: what is said of a click may be said when it is stored.
   const said = await system.listener.stop();
   problems.push(...judge(cell, { answers, examples, statuses, said }));
@@ -83,6 +90,7 @@ export async function runCell(cell: Cell, options: RunOptions): Promise<CellResu
     clicks,
     lostClicksMax,
     changes,
+    delivered,
     secondsUntilRight,
     said,
   };

@@ -6,7 +6,10 @@ import { mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 import { type Clients, createFollowedLinks, startClients } from "../../chaos/clients.ts";
+import { type RecordedChanges, startChanges } from "../../chaos/events.ts";
 import type { Ledger } from "../../chaos/targets.ts";
+import { createAccount } from "../../harness/admin.ts";
+import { BULK_LIMITS } from "../../harness/bulk-links.ts";
 import type { Changes } from "../changes.ts";
 import type { Hosts } from "../faults.ts";
 import type { Watch } from "../links.ts";
@@ -31,6 +34,8 @@ export type System = Hosts & {
   dir: string;
   ledger: Ledger;
   changes: Changes;
+  /** Changes each of which has to be an event that a webhook gets; only where clocks are set. */
+  recorded: RecordedChanges | undefined;
   clients: Clients;
   watch: Watch;
   listener: Listener;
@@ -89,6 +94,7 @@ export async function startSystem({
   }));
   const clients = startClients(ledger, () => [stack.info().short_url, hosts.other.url], 0);
   const changes = links.startChanges();
+  const recorded = clocks === undefined ? undefined : cleanup.use(await recordChanges(stack));
   const watch = links.watch(redirectors, FOLLOW_PAUSE_MS);
   const resources = cleanup.move();
 
@@ -103,6 +109,7 @@ export async function startSystem({
     ledger,
     clients,
     changes,
+    recorded,
     watch,
     listener,
     doctor,
@@ -118,4 +125,10 @@ export async function startSystem({
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
   };
   return system;
+}
+
+/** Changes links of an account of their own, and has the events delivered to a webhook. */
+async function recordChanges(stack: Hosts["stack"]): Promise<RecordedChanges> {
+  const { key } = await createAccount(stack, "enterprise", BULK_LIMITS);
+  return await startChanges({ key, apiUrl: () => stack.info().api_url });
 }
