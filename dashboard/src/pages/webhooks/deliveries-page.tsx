@@ -28,6 +28,12 @@ type Status = WebhookDelivery["status"];
 
 const STATUSES: readonly Status[] = ["pending", "delivered", "failed"];
 
+const BADGES: Readonly<Record<Status, string>> = {
+  pending: "badge",
+  delivered: "badge badge-good",
+  failed: "badge badge-bad",
+};
+
 export function DeliveriesPage({ id }: { id: string }) {
   const { scope, account } = useAccountContext();
   const [status, setStatus] = useState<Status>();
@@ -112,7 +118,7 @@ const DeliveryTable = ({ webhookId, deliveries, onReplay }: DeliveryTableProps) 
           </div>
         </td>
         <td data-label={t("webhooks.statusHead")}>
-          <span className={delivery.status === "failed" ? "badge badge-bad" : "badge badge-good"}>
+          <span className={BADGES[delivery.status]}>
             {t(`webhooks.delivery.${delivery.status}`)}
           </span>
           <div className="hint">{t("webhooks.attempts", { count: delivery.attempts })}</div>

@@ -105,11 +105,15 @@ const WebhookTable = ({ webhooks, canChange, onOpen }: WebhookTableProps) => (
 const formatEvents = ({ events }: Webhook): string =>
   events.includes("*") ? t("webhooks.allEvents") : events.join(", ");
 
+const BADGES: Readonly<Record<Webhook["status"], string>> = {
+  active: "badge badge-good",
+  paused: "badge",
+  disabled: "badge badge-bad",
+};
+
 export const WebhookStatus = ({ webhook }: { webhook: Webhook }) => (
   <>
-    <span className={webhook.status === "active" ? "badge badge-good" : "badge badge-bad"}>
-      {t(`webhooks.status.${webhook.status}`)}
-    </span>
+    <span className={BADGES[webhook.status]}>{t(`webhooks.status.${webhook.status}`)}</span>
     {webhook.disabled_reason !== null && (
       <div className="hint">{t(`webhooks.reason.${webhook.disabled_reason}`)}</div>
     )}
