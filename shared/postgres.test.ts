@@ -155,6 +155,30 @@ describe("a connection that closes", () => {
   );
 });
 
+/** As many as the library sends over a connection before the first is answered, or nearly. */
+const WAITING = [98, 99, 100, 101, 102];
+
+test("a transaction has its connection to itself, however many statements wait there", async () => {
+  await using database = await startPostgres();
+  const sql = openPrimary(database.url, { max: 1 });
+  await sql`create table written (what text)`;
+  const outcomes: string[] = [];
+  for (const count of WAITING) {
+    const waiting = Array.from({ length: count }, (_, i) => sql`select ${i}::integer`.execute());
+    const failing = sql.begin(async (own) => {
+      await own`insert into written values ('rolled back')`;
+      throw new Error("Not now.");
+    });
+    const other = sql`insert into written values (${count})`.execute();
+    outcomes.push(await failing.catch((error: Error) => error.message));
+    await Promise.all([...waiting, other]);
+  }
+  expect(outcomes).toEqual(WAITING.map(() => "Not now."));
+  await sql.end({ timeout: 1 });
+  const rows = await database.sql<{ what: string }[]>`select what from written`;
+  expect(rows.map(({ what }) => Number(what)).toSorted((a, b) => a - b)).toEqual(WAITING);
+});
+
 /** Closes a socket after some microtasks, and says so at once. */
 async function closeAfter(microtasks: number, socket: Socket | undefined): Promise<void> {
   for (let i = 0; i < microtasks; i++) await Promise.resolve();
