@@ -29,9 +29,9 @@ type Status = WebhookDelivery["status"];
 const STATUSES: readonly Status[] = ["pending", "delivered", "failed"];
 
 const BADGES: Readonly<Record<Status, string>> = {
-  pending: "badge",
-  delivered: "badge badge-good",
-  failed: "badge badge-bad",
+  pending: "",
+  delivered: "badge-good",
+  failed: "badge-bad",
 };
 
 export function DeliveriesPage({ id }: { id: string }) {
@@ -118,7 +118,7 @@ const DeliveryTable = ({ webhookId, deliveries, onReplay }: DeliveryTableProps) 
           </div>
         </td>
         <td data-label={t("webhooks.statusHead")}>
-          <span className={BADGES[delivery.status]}>
+          <span className={`badge ${BADGES[delivery.status]}`}>
             {t(`webhooks.delivery.${delivery.status}`)}
           </span>
           <div className="hint">{t("webhooks.attempts", { count: delivery.attempts })}</div>

@@ -106,14 +106,16 @@ const formatEvents = ({ events }: Webhook): string =>
   events.includes("*") ? t("webhooks.allEvents") : events.join(", ");
 
 const BADGES: Readonly<Record<Webhook["status"], string>> = {
-  active: "badge badge-good",
-  paused: "badge",
-  disabled: "badge badge-bad",
+  active: "badge-good",
+  paused: "",
+  disabled: "badge-bad",
 };
 
 export const WebhookStatus = ({ webhook }: { webhook: Webhook }) => (
   <>
-    <span className={BADGES[webhook.status]}>{t(`webhooks.status.${webhook.status}`)}</span>
+    <span className={`badge ${BADGES[webhook.status]}`}>
+      {t(`webhooks.status.${webhook.status}`)}
+    </span>
     {webhook.disabled_reason !== null && (
       <div className="hint">{t(`webhooks.reason.${webhook.disabled_reason}`)}</div>
     )}
