@@ -18,6 +18,7 @@ import { describeAge } from "./links/republish/image-job.ts";
 import { schemaState } from "./migrations/applied.ts";
 import {
   findExcessPrivilege,
+  isTimeLimited,
   readTime,
   requireOwnership,
   requirePrivileges,
@@ -58,6 +59,7 @@ export const checks: Checks<Config> = {
   }) => [
     checkSchema(DATABASE_URL),
     checkExcess(DATABASE_URL),
+    checkTimeLimit(DATABASE_URL),
     checkFeed(DATABASE_URL),
     checkBackups(DATABASE_URL),
     ...checkStreams({
@@ -162,6 +164,19 @@ const checkExcess = (url: string): Check => ({
     const mend =
       "Use shorthop_api of postgres/roles.sql, which has only the rights that the API needs.";
     return { status: "warning", detail, mend };
+  },
+});
+
+const checkTimeLimit = (url: string): Check => ({
+  name: "time limit of statements",
+  mend: "Mend DATABASE_URL first.",
+  async run() {
+    if (await usePostgres(url, isTimeLimited)) return undefined;
+    return {
+      status: "warning",
+      detail: "there is none: a pooler has dropped it",
+      mend: "alter role shorthop_api set statement_timeout = '5s'",
+    };
   },
 });
 

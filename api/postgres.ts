@@ -112,6 +112,13 @@ export async function findExcessPrivilege(sql: Sql): Promise<string | undefined>
   return row.owner ? `the role ${row.role} owns the tables` : undefined;
 }
 
+/** Whether a statement of the API ends after a time: a pooler may drop what the API asks for. */
+export async function isTimeLimited(sql: Sql): Promise<boolean> {
+  const [row] = await sql<[{ limited: boolean }]>`
+    select current_setting('statement_timeout') <> '0' as limited`;
+  return row.limited;
+}
+
 /**
  * Whether the role can change the schema: it owns the tables, or may create them where there are
  * none.

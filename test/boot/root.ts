@@ -35,7 +35,7 @@ const BASE = ["systemd", "systemd-sysv", "dbus", "ca-certificates", "procps", "i
  * Downloaded, but not installed: the document's commands install them, on a machine without a
  * network.
  */
-const DOWNLOADED = ["postgresql", "nats-server", "openssl"];
+const DOWNLOADED = ["postgresql", "nats-server", "openssl", "pgbouncer"];
 
 const cacheDir = (): string =>
   process.env["SHORTHOP_BOOT_CACHE"] ?? join(PROJECT_DIR, ".local", "boot");

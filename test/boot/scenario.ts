@@ -7,6 +7,7 @@ import { REDIRECTORS, startBulkLinks } from "./bulk-links.ts";
 import { createCalls, SERVICES } from "./calls.ts";
 import type { Context } from "./install.ts";
 import { examine, updateGeoip } from "./operator.ts";
+import { pool } from "./pooler.ts";
 import { renewByCertbot, renewCertificate, serveTls } from "./tls.ts";
 import { rollBack, upgrade } from "./upgrade.ts";
 
@@ -30,6 +31,7 @@ export const SCENARIO: [name: string, work: (context: Context) => Promise<void>]
   ["the links feed has one consumer for the redirectors of the machine", expectConsumers],
   ["a redirector is removed with an empty journal", removeRedirector],
   ["a backup passes its drill, and is restored with an empty NATS", restore],
+  ["PgBouncer in transaction mode is between the processes and PostgreSQL", pool],
   ["a removed package leaves its configuration, and nothing that runs", removePackage],
 ];
 
