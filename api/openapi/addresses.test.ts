@@ -57,6 +57,18 @@ describe("the reference", () => {
   });
 });
 
+test("every tag of an operation has a description, and every description an operation", async () => {
+  const { text } = await createFakeApi({}).send("/v1/openapi.json");
+  const document: {
+    tags: { name: string }[];
+    paths: Record<string, Record<string, { tags?: string[] }>>;
+  } = JSON.parse(text);
+  const used = Object.values(document.paths)
+    .flatMap((path) => Object.values(path))
+    .flatMap(({ tags = [] }) => tags);
+  expect(document.tags.map(({ name }) => name).toSorted()).toEqual([...new Set(used)].toSorted());
+});
+
 test("errors name the page about them at the configured address, whatever host a request names", async () => {
   const { body } = await createFakeApi({}, OWN).send("/v1/limits");
   expect(body).toMatchObject({ error: { doc_url: `${OWN.apiUrl}/docs/errors#unauthorized` } });

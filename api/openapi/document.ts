@@ -16,6 +16,7 @@ const TAGS = [
   { name: "Analytics", description: "Clicks by time, location, device and referrer." },
   { name: "Views", description: "Saved views of analytics." },
   { name: "Events", description: "What happened to what an account owns, in one order." },
+  { name: "Webhooks", description: "URLs that events are posted to, and what came of it." },
   { name: "Reports", description: "Statistics that are made every week or month." },
   { name: "Shares", description: "Statistics for people without an account." },
   {

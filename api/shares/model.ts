@@ -171,6 +171,7 @@ const date = z
     const problem = boundaryProblem(text);
     if (problem !== undefined) context.addIssue({ code: "custom", message: problem });
   })
+  .meta({ maxLength: 10 })
   .optional();
 
 /** When, but no filters: a reader sees the owner's selection of what is known of the clicks. */

@@ -13,6 +13,10 @@ const SHARED = /^paths\.\/v1\/shared\//;
 
 export const EXPLAINED: readonly Explanation[] = [
   {
+    rule: "owasp:api8:2023-no-server-http",
+    reason: "the stack of the test is on loopback; an installation's URL is the one of `API_URL`",
+  },
+  {
     rule: "owasp:api8:2023-define-cors-origin",
     reason:
       "no origin may call the API from a page unless the operator allows it, so that no response has the header by default",

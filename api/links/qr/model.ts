@@ -20,6 +20,7 @@ const color = (fallback: string, what: string) =>
     .meta({
       description: `Colour ${what} the code, with or without \`#\`. ${SAVED}: \`${fallback}\`.`,
       examples: [fallback],
+      maxLength: 7,
     });
 
 export const qrQuery = z.object({
