@@ -223,12 +223,18 @@ test("a unit is enabled, started, and restarted when a file is younger than its 
 
 test("systemd reads its files again only when a unit's are others", async () => {
   const running = "UnitFileState=enabled\nActiveState=inactive";
+  const dropIn = "/etc/systemd/system/nats-server.service.d/shorthop.conf";
+  mkdirSync(join(root, dropIn, ".."), { recursive: true });
+  writeFileSync(join(root, dropIn), "");
+  const known = `${running}\nDropInPaths=/etc/other.conf ${dropIn}`;
   for (const [state, expected] of [
-    [`${running}\nNeedDaemonReload=no`, ["systemctl start nats-server"]],
+    [`${known}\nNeedDaemonReload=no`, ["systemctl start nats-server"]],
+    // Debian 12 does not notice one in a new folder.
     [
-      `${running}\nNeedDaemonReload=yes`,
+      `${running}\nDropInPaths=\nNeedDaemonReload=no`,
       ["systemctl daemon-reload", "systemctl start nats-server"],
     ],
+    [`${known}\nNeedDaemonReload=yes`, ["systemctl daemon-reload", "systemctl start nats-server"]],
   ] satisfies [string, string[]][]) {
     const commands: string[] = [];
     const step = servicesStep(
@@ -240,7 +246,7 @@ test("systemd reads its files again only when a unit's are others", async () => 
           return Promise.resolve({ code: 0, stdout: state, stderr: "" });
         },
       },
-      () => [{ unit: "nats-server", reads: [] }],
+      () => [{ unit: "nats-server", reads: [dropIn] }],
     );
     for (const { apply } of await step.inspect()) await apply();
     expect(commands).toEqual(expected);

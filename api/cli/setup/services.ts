@@ -12,6 +12,7 @@ const PROPERTIES = [
   "ActiveState",
   "UnitFileState",
   "NeedDaemonReload",
+  "DropInPaths",
   "ExecMainStartTimestamp",
 ];
 
@@ -42,7 +43,7 @@ async function inspectService({ unit, reads }: Service, system: System): Promise
   const systemctl = (...words: string[]): Change => ({
     title: `systemctl ${words.join(" ")}`,
     async apply() {
-      if (needsReload(state)) await mustRun(system, ["systemctl", "daemon-reload"]);
+      if (needsReload(state, reads, system)) await mustRun(system, ["systemctl", "daemon-reload"]);
       await mustRun(system, ["systemctl", ...words]);
     },
   });
@@ -57,14 +58,25 @@ async function inspectService({ unit, reads }: Service, system: System): Promise
   ];
 }
 
-/** Whether a file of the unit, or a drop-in, is another than the one that systemd has read. */
-const needsReload = (state: State): boolean => state["NeedDaemonReload"] === "yes";
+/** Where systemd reads units and drop-ins that an administrator makes. */
+const UNITS = "/etc/systemd/system/";
+
+/**
+ * Whether a file of the unit, or a drop-in, is another than the one that systemd has read. Debian
+ * 12's systemd does not say so of a drop-in in a folder that is new.
+ */
+function needsReload(state: State, reads: readonly string[], system: System): boolean {
+  const known = new Set((state["DropInPaths"] ?? "").split(" "));
+  const isNew = (path: string) =>
+    path.startsWith(UNITS) && existsSync(system.path(path)) && !known.has(path);
+  return state["NeedDaemonReload"] === "yes" || reads.some(isNew);
+}
 
 const isRunning = ({ ActiveState }: State): boolean =>
   ["active", "reloading", "activating"].includes(ActiveState ?? "");
 
 function isOutdated(state: State, reads: readonly string[], system: System): boolean {
-  if (needsReload(state)) return true;
+  if (needsReload(state, reads, system)) return true;
   const started = parseTimestamp(state["ExecMainStartTimestamp"] ?? "");
   return reads
     .map((path) => system.path(path))
