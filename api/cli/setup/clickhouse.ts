@@ -37,6 +37,7 @@ export const CLICKHOUSE_FILES = [
   `${SERVER}/config.d/shorthop-listen.xml`,
   `${SERVER}/users.d/shorthop.xml`,
   HASHES,
+  DROP_IN,
 ];
 
 /** The server's files as they should be; none when there is no server here. */
