@@ -29,7 +29,16 @@ const RELEASES: Record<string, Release> = {
 const RELEASE = process.env["SHORTHOP_BOOT_RELEASE"] ?? "trixie";
 
 /** What a fresh virtual machine has, and what the test itself needs. */
-const BASE = ["systemd", "systemd-sysv", "dbus", "ca-certificates", "procps", "iproute2", "curl"];
+const BASE = [
+  "systemd",
+  "systemd-sysv",
+  "dbus",
+  "ca-certificates",
+  "procps",
+  "iproute2",
+  "curl",
+  "tzdata",
+];
 
 /**
  * Downloaded, but not installed: the document's commands install them, on a machine without a
