@@ -23,10 +23,13 @@ export type LeasedMail = QueuedMail & {
 const mayReceive = (sql: Sql, { report, webhook }: MailKinds) => sql`
   case when mail.webhook_id is null then ${report.mayReceive(sql)} else ${webhook.mayReceive(sql)} end`;
 
-/** Whether no lease is valid. One that ends later than any can is of a clock that was ahead. */
+/**
+ * Whether no lease is valid. One that ends much later than any can is of a clock that was ahead;
+ * a smaller step of the clock takes nobody's lease away.
+ */
 const isFree = (sql: Sql) => sql`
   (mail.leased_until < clock_timestamp()
-   or mail.leased_until > clock_timestamp() + make_interval(secs => ${LEASE_SECONDS}))`;
+   or mail.leased_until > clock_timestamp() + make_interval(secs => ${2 * LEASE_SECONDS}))`;
 
 /**
  * Whether a mail is to be sent now. One that was given back at a time that is yet to come waits for

@@ -41,10 +41,13 @@ const columns = (sql: postgres.Sql) => sql`
 const isFailing = (sql: postgres.Sql) => sql`
   coalesce(webhook.failing_since < clock_timestamp() - make_interval(secs => ${FAILING_SECONDS}), false)`;
 
-/** Whether no lease is valid. One that ends later than any can is of a clock that was ahead. */
+/**
+ * Whether no lease is valid. One that ends much later than any can is of a clock that was ahead;
+ * a smaller step of the clock takes nobody's lease away.
+ */
 const isFree = (sql: postgres.Sql) => sql`
   (webhook.leased_until < clock_timestamp()
-   or webhook.leased_until > clock_timestamp() + make_interval(secs => ${LEASE_SECONDS}))`;
+   or webhook.leased_until > clock_timestamp() + make_interval(secs => ${2 * LEASE_SECONDS}))`;
 
 /** Whether a webhook was given back at a time that is yet to come: so is what it waits for. */
 const isOfClockAhead = (sql: postgres.Sql) => sql`webhook.leased_until > clock_timestamp()`;
