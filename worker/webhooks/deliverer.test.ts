@@ -15,6 +15,7 @@ import { eventually } from "../../test/harness/eventually.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { PROJECT_DIR } from "../../test/harness/stack.ts";
 import { startDeliverer } from "./deliverer.ts";
+import { PENDING_MAX } from "./queue.ts";
 
 const OWN_SECRET = "what secrets are derived from in this test";
 
@@ -24,6 +25,10 @@ const RULES = createReceiverRules({
 });
 
 const WITHIN_MS = 5_000;
+
+/** Deliveries of each of several webhooks that take several looks for work. */
+const MUCH = 2 * PENDING_MAX;
+const BUSY = 5;
 
 let postgres: TestPostgres;
 let webhooks: ReturnType<typeof createWebhookService>;
@@ -236,6 +241,26 @@ test("one webhook that never responds does not delay another", async () => {
   );
   expect(dead.got).toHaveLength(1);
   stuck.resolve();
+});
+
+test("webhooks with much to deliver do not delay another", async () => {
+  const [owner, other] = [await addOwner(), await addOwner()];
+  const order: string[] = [];
+  await using busy = startReceiver(async () => {
+    order.push("busy");
+    if (order.length === (MUCH * BUSY) / 4) await record(other, links(1));
+    return ok();
+  });
+  await using quick = startReceiver(() => {
+    order.push("quick");
+    return ok();
+  });
+  for (let i = 0; i < BUSY; i++) await create(owner, busy.url);
+  await create(other, quick.url);
+  await record(owner, links(MUCH));
+  await using _ = startWorker();
+  await eventually(async () => expect(order).toHaveLength(MUCH * BUSY + 1), 4 * WITHIN_MS);
+  expect(order.at(-1)).toBe("busy");
 });
 
 test("many webhooks whose receivers never respond leave places for one that does", async () => {

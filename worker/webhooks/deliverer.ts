@@ -13,9 +13,6 @@ import { createLook, giveBack } from "./look.ts";
 const POLL_MS = 250;
 const POLL_MS_MAX = 2_000;
 
-/** A look is followed by a pause of so many times its duration: the database has other work. */
-const PAUSE_FACTOR = 4;
-
 /** Longest time that a stop waits for deliveries in flight, and between two looks at them. */
 const STOP_MS = 3_000;
 const DRAIN_POLL_MS = 20;
@@ -62,8 +59,8 @@ export function startDeliverer(deps: DelivererDeps): Deliverer {
       state = "webhooks wait for PostgreSQL";
       log.warn({ error }, "webhooks_not_read");
     }
-    const pauseMs = (performance.now() - startedAt) * PAUSE_FACTOR;
-    return Math.min(POLL_MS_MAX, Math.max(POLL_MS, pauseMs));
+    // Looks take at most half of the time: the database has other work.
+    return Math.min(POLL_MS_MAX, Math.max(POLL_MS, performance.now() - startedAt));
   });
 
   return {

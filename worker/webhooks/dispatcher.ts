@@ -65,7 +65,7 @@ export function createDispatcher(deps: DispatcherDeps) {
   /** Begins the deliveries that are due. */
   async function pump(): Promise<void> {
     if (isClosed || results.waiting() >= RESULTS_MAX) return;
-    const picks = slots.take(endpoints);
+    const picks = slots.take(endpoints.values());
     if (picks.length === 0) return;
     try {
       const events = await readEvents(

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 
-import { newUuid, type Uuid } from "../../shared/ids.ts";
+import { newUuid } from "../../shared/ids.ts";
 import { createEndpoint, type Endpoint } from "./endpoint.ts";
 import type { LeasedWebhook } from "./leases.ts";
 import { createSlots } from "./slots.ts";
@@ -43,13 +43,10 @@ function createBusy(more: Partial<LeasedWebhook> = {}): Endpoint {
   return endpoint;
 }
 
-const byId = (endpoints: readonly Endpoint[]): Map<Uuid, Endpoint> =>
-  new Map(endpoints.map((endpoint) => [endpoint.webhook().id, endpoint]));
-
 /** How many deliveries the webhook gets at once; ends them with a latency each. */
 function countAtOnce(endpoint: Endpoint, latencyMs: number): number {
   const slots = createSlots();
-  const picks = slots.take(byId([endpoint]));
+  const picks = slots.take([endpoint]);
   for (const { delivery } of picks)
     endpoint.finish(delivery, { delivered: true, latencyMs }, undefined);
   return picks.length;
@@ -69,7 +66,7 @@ test("a slow webhook gets one at a time, until it has been quick several times",
 test("what a worker has noted of it is known to the next one", () => {
   const endpoint = createBusy({ is_slow: true });
   expect(endpoint.isThrottled(performance.now())).toBe(true);
-  const [delivery] = createSlots().take(byId([endpoint]));
+  const [delivery] = createSlots().take([endpoint]);
   if (delivery === undefined) throw new Error("Nothing is delivered.");
   const end = { delivered: true, latencyMs: QUICK_MS };
   expect(endpoint.finish(delivery.delivery, end, undefined).slow).toBeUndefined();
@@ -86,10 +83,21 @@ test("slow webhooks share half of the places, new ones have one each, and quick 
   const fresh = Array.from({ length: 60 }, () => createBusy());
   const quick = createBusy();
   countAtOnce(quick, QUICK_MS);
-  const picks = slots.take(byId([...slow, ...fresh, quick]));
+  const picks = slots.take([...slow, ...fresh, quick]);
   const countOf = (endpoints: readonly Endpoint[]) =>
     picks.filter(({ endpoint }) => endpoints.includes(endpoint)).length;
   expect([countOf(slow), countOf(fresh), countOf([quick])]).toEqual([100, 60, 5]);
   for (const pick of picks) slots.free(pick);
   expect(slots.used()).toBe(0);
+});
+
+test("webhooks take turns when places are scarce", () => {
+  const slots = createSlots();
+  const slow = Array.from({ length: 120 }, () => createBusy({ is_slow: true }));
+  const first = slots.take(slow);
+  for (const pick of first) slots.free(pick);
+  const next = new Set(slots.take(slow).map(({ endpoint }) => endpoint));
+  const left = slow.filter((endpoint) => !first.some((pick) => pick.endpoint === endpoint));
+  expect(left).toHaveLength(20);
+  expect(left.every((endpoint) => next.has(endpoint))).toBe(true);
 });

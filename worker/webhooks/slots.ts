@@ -1,5 +1,4 @@
 /** How many deliveries a worker makes at once, and which webhook is next. */
-import type { Uuid } from "../../shared/ids.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { Pending } from "./queue.ts";
 
@@ -13,6 +12,10 @@ export type Pick = { endpoint: Endpoint; delivery: Pending; isThrottled: boolean
 export function createSlots() {
   let used = 0;
   let throttled = 0;
+  let turn = 0;
+  /** The last turn of each webhook; ascending. */
+  const lastTurns = new WeakMap<Endpoint, number>();
+  const turnOf = (endpoint: Endpoint): number => lastTurns.get(endpoint) ?? 0;
 
   /** Takes a delivery of a webhook, if one is due and a slot is free. */
   function takeOne(endpoint: Endpoint, now: number): Pick | undefined {
@@ -30,23 +33,21 @@ export function createSlots() {
     used: (): number => used,
 
     /**
-     * Takes deliveries of the webhooks in turn. One of which a delivery was taken goes behind the
-     * others, so that each gets its turn when slots are scarce.
+     * Takes deliveries of the webhooks in turn, beginning with the one of which none was taken for
+     * the longest time, so that each gets its turn when slots are scarce.
      */
-    take(endpoints: Map<Uuid, Endpoint>): Pick[] {
+    take(endpoints: Iterable<Endpoint>): Pick[] {
       const picks: Pick[] = [];
       const now = performance.now();
+      const turns = [...endpoints].sort((a, b) => turnOf(a) - turnOf(b));
       let before = -1;
       while (before < picks.length) {
         before = picks.length;
-        // A copy, as the order changes meanwhile.
-        const turns = Array.from(endpoints);
-        for (const [id, endpoint] of turns) {
+        for (const endpoint of turns) {
           const pick = takeOne(endpoint, now);
           if (pick === undefined) continue;
           picks.push(pick);
-          endpoints.delete(id);
-          endpoints.set(id, endpoint);
+          lastTurns.set(endpoint, ++turn);
         }
       }
       return picks;
