@@ -45,6 +45,8 @@ export function createDispatcher(deps: DispatcherDeps) {
   const stopping = new AbortController();
   const slots = createSlots();
   let isClosed = false;
+  let isPumping = false;
+  let isWanted = false;
   const settle = createSettlement(deps);
 
   async function deliver(pick: Pick, event: StoredEvent | undefined): Promise<void> {
@@ -63,7 +65,7 @@ export function createDispatcher(deps: DispatcherDeps) {
   }
 
   /** Begins the deliveries that are due. */
-  async function pump(): Promise<void> {
+  async function begin(): Promise<void> {
     if (isClosed || results.waiting() >= RESULTS_MAX) return;
     const picks = slots.take(endpoints.values());
     if (picks.length === 0) return;
@@ -80,6 +82,18 @@ export function createDispatcher(deps: DispatcherDeps) {
         pick.endpoint.queue.putBack(pick.delivery);
       }
     }
+  }
+
+  /** Begins what is due; what becomes due while events are read is read together afterwards. */
+  async function pump(): Promise<void> {
+    isWanted = true;
+    if (isPumping) return;
+    isPumping = true;
+    while (isWanted) {
+      isWanted = false;
+      await begin();
+    }
+    isPumping = false;
   }
 
   return {

@@ -3,10 +3,23 @@ import { expect, test } from "bun:test";
 import { newUuid } from "../../shared/ids.ts";
 import { createEndpoint, type Endpoint } from "./endpoint.ts";
 import type { LeasedWebhook } from "./leases.ts";
+import { type Pending, PENDING_MAX } from "./queue.ts";
 import { createSlots } from "./slots.ts";
 
 const SLOW_MS = 3_000;
 const QUICK_MS = 20;
+
+/** Deliveries that are due and wait for no others. */
+const createRows = (count: number, dueAt: number): Pending[] =>
+  Array.from({ length: count }, (_, position) => ({
+    id: newUuid(),
+    eventId: newUuid(),
+    position,
+    orderKey: null,
+    linkIds: null,
+    attempts: 0,
+    dueAt,
+  }));
 
 /** A webhook with 100 deliveries that are due and wait for no others. */
 function createBusy(more: Partial<LeasedWebhook> = {}): Endpoint {
@@ -30,16 +43,7 @@ function createBusy(more: Partial<LeasedWebhook> = {}): Endpoint {
     },
     now,
   );
-  const rows = Array.from({ length: 100 }, (_, position) => ({
-    id: newUuid(),
-    eventId: newUuid(),
-    position,
-    orderKey: null,
-    linkIds: null,
-    attempts: 0,
-    dueAt: now,
-  }));
-  endpoint.add(rows, now);
+  endpoint.add(createRows(100, now), now);
   return endpoint;
 }
 
@@ -100,4 +104,12 @@ test("webhooks take turns when places are scarce", () => {
   const left = slow.filter((endpoint) => !first.some((pick) => pick.endpoint === endpoint));
   expect(left).toHaveLength(20);
   expect(left.every((endpoint) => next.has(endpoint))).toBe(true);
+});
+
+test("a webhook is busy while half of its queue is full, and something in it is due", () => {
+  const before = performance.now() - 1;
+  const endpoint = createBusy();
+  expect(endpoint.isBusy(performance.now())).toBe(false);
+  endpoint.add(createRows(PENDING_MAX / 2, before + 1), before);
+  expect([endpoint.isBusy(before), endpoint.isBusy(performance.now())]).toEqual([false, true]);
 });

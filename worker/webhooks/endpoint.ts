@@ -4,7 +4,7 @@ import type { Uuid } from "../../shared/ids.ts";
 import { ATTEMPT_TIMEOUT_MS } from "./attempt.ts";
 import { type AttemptEnd, createHealth } from "./health.ts";
 import { LEASE_SECONDS, type LeasedWebhook } from "./leases.ts";
-import { createQueue, type Pending } from "./queue.ts";
+import { createQueue, type Pending, PENDING_MAX } from "./queue.ts";
 
 /**
  * Most deliveries in flight to one webhook; one while it fails or is slow, and until it has
@@ -30,6 +30,12 @@ export function createEndpoint(leased: LeasedWebhook, requestedAt: number) {
   let needsRead = true;
   let isRetired = false;
 
+  /** When the next attempt can be made; undefined without one. */
+  function nextDueAt(): number | undefined {
+    const dueAt = queue.nextDueAt();
+    return dueAt === undefined ? undefined : Math.max(dueAt, restsUntil);
+  }
+
   return {
     leasedAt: requestedAt,
     queue,
@@ -45,6 +51,9 @@ export function createEndpoint(leased: LeasedWebhook, requestedAt: number) {
 
     /** Whether its deliveries have to be read, at first or again. */
     needsRead: () => needsRead && !isRetired,
+
+    /** Whether half of the queue is full, and something in it is due: more can wait. */
+    isBusy: (now: number) => queue.size() > PENDING_MAX / 2 && (nextDueAt() ?? now) <= now,
 
     /** Begins no further attempt: the webhook is given back, or lost already. */
     retire: (): void => void (isRetired = true),
@@ -86,10 +95,6 @@ export function createEndpoint(leased: LeasedWebhook, requestedAt: number) {
     /** Somebody wants an attempt now. */
     wake: (): void => void (restsUntil = 0),
 
-    /** When the next attempt can be made; undefined without one. */
-    nextDueAt(): number | undefined {
-      const dueAt = queue.nextDueAt();
-      return dueAt === undefined ? undefined : Math.max(dueAt, restsUntil);
-    },
+    nextDueAt,
   };
 }

@@ -1,4 +1,4 @@
-/** Makes deliveries of new events. */
+/** Makes deliveries of new events, and reads what waits. */
 import type postgres from "postgres";
 
 import { decodeId, newUuid, type Uuid } from "../../shared/ids.ts";
@@ -20,41 +20,77 @@ type EventRow = Omit<FilteredEvent, "clicked_link_ids"> & {
   short_url: string | null;
 };
 
+type Refill = {
+  /** Whether there may be events of which no deliveries have been made. */
+  hasEvents: boolean;
+  /** For how many more deliveries there is room. */
+  room: number;
+  ownHosts: readonly string[];
+};
+
 /**
- * Makes deliveries of the webhook's next events, as far as there is `room`, and moves its position
- * beyond them. Returns whether the worker still has the lease.
+ * Makes deliveries of the webhook's next events, moves its position beyond them, and reads what
+ * waits for it; what wakes the webhook afterwards is news again. Returns undefined when the worker
+ * has lost the lease. Statements that need no result of each other are sent together.
  */
-export async function fanOut(
+export async function refill(
   sql: postgres.Sql,
   workerId: Uuid,
   webhook: LeasedWebhook,
-  { room, ownHosts }: { room: number; ownHosts: readonly string[] },
-): Promise<boolean> {
+  { hasEvents, room, ownHosts }: Refill,
+): Promise<Pending[] | undefined> {
   const limit = Math.min(room, selectsLinks(webhook) ? SELECTED_EVENTS_MAX : EVENTS_MAX);
-  return await sql.begin(async (transaction) => {
-    const [current] = await transaction<{ position: string }[]>`
-      select position from webhooks
-       where id = ${webhook.id} and leased_by = ${workerId} and status = 'active' for update`;
-    if (current === undefined) return false;
-    const rows = await readEvents(transaction, webhook, current.position, limit);
-    const last = rows.at(-1);
-    if (last === undefined) return true;
-    const links = await readLinks(transaction, webhook, rows, ownHosts);
-    const deliveries = rows.flatMap((row) => {
-      const matched = match(webhook, toFiltered(row), links);
-      if (matched === undefined) return [];
-      return [{ row, linkIds: matched === "all" ? null : matched }];
-    });
-    if (deliveries.length > 0) await insert(transaction, webhook.id, deliveries);
-    await transaction`update webhooks set position = ${last.position} where id = ${webhook.id}`;
-    return true;
+  const rows = await sql.begin(async (transaction) => {
+    const events =
+      hasEvents && limit > 0 ? await readNext(transaction, workerId, webhook, limit) : [];
+    if (events === undefined) return undefined;
+    const deliveries = await select(transaction, webhook, events, ownHosts);
+    const [, updated, pending] = await Promise.all([
+      deliveries.length > 0 ? insert(transaction, webhook.id, deliveries) : undefined,
+      transaction`
+        update webhooks set wake_at = 'infinity', position = coalesce(${events.at(-1)?.position ?? null}, position)
+         where id = ${webhook.id} and leased_by = ${workerId}`,
+      readPending(transaction, webhook.id),
+    ]);
+    return updated.count === 0 ? undefined : pending;
+  });
+  return rows?.map(toPending);
+}
+
+/** Locks the webhook, and reads its next events; undefined without the lease. */
+async function readNext(
+  transaction: postgres.TransactionSql,
+  workerId: Uuid,
+  webhook: LeasedWebhook,
+  limit: number,
+): Promise<EventRow[] | undefined> {
+  const [leased, events] = await Promise.all([
+    transaction`
+      select from webhooks
+       where id = ${webhook.id} and leased_by = ${workerId} and status = 'active' for update`,
+    readEvents(transaction, webhook, limit),
+  ]);
+  return leased.length === 0 ? undefined : events;
+}
+
+/** The deliveries of those events that the webhook gets. */
+async function select(
+  transaction: postgres.TransactionSql,
+  webhook: LeasedWebhook,
+  events: readonly EventRow[],
+  ownHosts: readonly string[],
+): Promise<NewDelivery[]> {
+  const links = await readLinks(transaction, webhook, events, ownHosts);
+  return events.flatMap((row) => {
+    const matched = match(webhook, toFiltered(row), links);
+    if (matched === undefined) return [];
+    return [{ row, linkIds: matched === "all" ? null : matched }];
   });
 }
 
 const readEvents = (
   transaction: postgres.TransactionSql,
   webhook: LeasedWebhook,
-  position: string,
   limit: number,
 ): Promise<EventRow[]> => transaction<EventRow[]>`
   select id, type, link_id, object_id, position,
@@ -69,7 +105,8 @@ const readEvents = (
              : transaction`null as clicked, null as tags, null as short_url`
          }
     from events
-   where account_id = ${webhook.account_id} and mode = ${webhook.mode} and position > ${position}
+   where account_id = ${webhook.account_id} and mode = ${webhook.mode}
+     and position > (select position from webhooks where id = ${webhook.id})
    order by position limit ${limit}`;
 
 const toFiltered = ({ type, link_id, clicked }: EventRow): FilteredEvent => ({
@@ -86,7 +123,7 @@ async function readLinks(
   ownHosts: readonly string[],
 ): Promise<Map<Uuid, FilteredLink>> {
   const links = new Map<Uuid, FilteredLink>();
-  if (webhook.tags === null && webhook.domains === null) return links;
+  if (events.length === 0 || (webhook.tags === null && webhook.domains === null)) return links;
   const ids = new Set<Uuid>();
   for (const event of events) {
     for (const id of toFiltered(event).clicked_link_ids ?? []) ids.add(id);
@@ -138,33 +175,24 @@ type PendingRow = {
 };
 
 /**
- * Reads the deliveries of a webhook that wait; what wakes it afterwards is news again. A first
- * attempt is due at once, and so is one after an attempt that is yet to come: the clock was ahead
- * when their times were written.
+ * Reads the deliveries of a webhook that wait. A first attempt is due at once, and so is one after
+ * an attempt that is yet to come: the clock was ahead when their times were written.
  */
-export async function readPending(
-  sql: postgres.Sql,
-  workerId: Uuid,
-  webhookId: Uuid,
-): Promise<Pending[]> {
-  const rows = await sql.begin(async (transaction) => {
-    await transaction`
-      update webhooks set wake_at = 'infinity' where id = ${webhookId} and leased_by = ${workerId}`;
-    return await transaction<PendingRow[]>`
-      select id, event_id, position, order_key, link_ids, attempts,
-             case when attempts > 0 and last_attempt_at <= clock_timestamp()
-               then (extract(epoch from next_attempt_at - clock_timestamp()) * 1000)::float8 else 0 end as due_ms
-        from webhook_deliveries
-       where webhook_id = ${webhookId} and status = 'pending' order by position limit ${PENDING_MAX}`;
-  });
-  const now = performance.now();
-  return rows.map((row) => ({
-    id: row.id,
-    eventId: row.event_id,
-    position: Number(row.position),
-    orderKey: row.order_key,
-    linkIds: row.link_ids,
-    attempts: row.attempts,
-    dueAt: now + row.due_ms,
-  }));
-}
+const readPending = (transaction: postgres.TransactionSql, webhookId: Uuid) => transaction<
+  PendingRow[]
+>`
+  select id, event_id, position, order_key, link_ids, attempts,
+         case when attempts > 0 and last_attempt_at <= clock_timestamp()
+           then (extract(epoch from next_attempt_at - clock_timestamp()) * 1000)::float8 else 0 end as due_ms
+    from webhook_deliveries
+   where webhook_id = ${webhookId} and status = 'pending' order by position limit ${PENDING_MAX}`;
+
+const toPending = (row: PendingRow): Pending => ({
+  id: row.id,
+  eventId: row.event_id,
+  position: Number(row.position),
+  orderKey: row.order_key,
+  linkIds: row.link_ids,
+  attempts: row.attempts,
+  dueAt: performance.now() + row.due_ms,
+});

@@ -4,7 +4,7 @@ import type postgres from "postgres";
 import type { Uuid } from "../../shared/ids.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import { createEndpoint, type Endpoint } from "./endpoint.ts";
-import { fanOut, readPending } from "./fan-out.ts";
+import { refill } from "./fan-out.ts";
 import { findNews, lease, LEASE_SECONDS, numberEvents, release, renew } from "./leases.ts";
 import { PENDING_MAX } from "./queue.ts";
 
@@ -32,7 +32,7 @@ type LookDeps = {
 export function createLook(deps: LookDeps): () => Promise<void> {
   const { sql, workerId, dispatcher } = deps;
   const { endpoints, pump } = dispatcher;
-  const refill = createRefill(deps);
+  const fill = createRefill(deps);
   let renewedAt = performance.now();
 
   async function renewAll(): Promise<void> {
@@ -53,10 +53,11 @@ export function createLook(deps: LookDeps): () => Promise<void> {
       const endpoint = endpoints.get(id);
       if (endpoint === undefined) continue;
       if (is_woken) endpoint.wake();
-      if (is_woken || endpoint.queue.size() < PENDING_MAX) await refill(endpoint, has_events);
+      const hasRoom = endpoint.queue.size() < PENDING_MAX && !endpoint.isBusy(performance.now());
+      if (is_woken || hasRoom) await fill(endpoint, has_events);
     }
     for (const endpoint of endpoints.values())
-      if (endpoint.needsRead()) await refill(endpoint, true);
+      if (endpoint.needsRead() && !endpoint.isBusy(performance.now())) await fill(endpoint, true);
   }
 
   async function leaseMore(throttled: boolean): Promise<void> {
@@ -80,15 +81,14 @@ export function createLook(deps: LookDeps): () => Promise<void> {
   };
 }
 
-/** Returns a function that makes deliveries of new events, and reads what waits for a webhook. */
+/** Returns a function that refills the queue of a webhook. */
 function createRefill({ sql, workerId, ownHosts }: LookDeps) {
   return async (endpoint: Endpoint, hasEvents: boolean): Promise<void> => {
-    const webhook = endpoint.webhook();
     const room = PENDING_MAX - endpoint.queue.size();
-    if (hasEvents && room > 0 && !(await fanOut(sql, workerId, webhook, { room, ownHosts })))
-      return endpoint.retire();
     const readAt = performance.now();
-    endpoint.add(await readPending(sql, workerId, webhook.id), readAt);
+    const rows = await refill(sql, workerId, endpoint.webhook(), { hasEvents, room, ownHosts });
+    if (rows === undefined) endpoint.retire();
+    else endpoint.add(rows, readAt);
   };
 }
 
