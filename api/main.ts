@@ -28,7 +28,7 @@ import { listenOptions, stopSite } from "./http/site-server.ts";
 import { warnOfUntrustedProxy } from "./http/untrusted-proxy.ts";
 import { startLinksFeed } from "./links-feed.ts";
 import { startUtmRepublishing } from "./links/republish/utm.ts";
-import { readDelay } from "./mail/queue.ts";
+import { readMailDelay } from "./mail/sql.ts";
 import { startExpiredRowCleanup } from "./maintenance/expired-rows.ts";
 import { createMetrics } from "./metrics.ts";
 import { migrate } from "./migrate.ts";
@@ -51,7 +51,7 @@ async function serve(): Promise<void> {
 
   const replies = createReplies(log);
   const backups = () => readBackups(sql);
-  const mailDelay = () => readDelay(sql);
+  const mailDelay = () => readMailDelay(sql);
   const metrics = createMetrics({ feed, watch, images, backups, mailDelay, replies });
   const { registry, observe, observeMail, watchLoad } = metrics;
   const tracing = await startConfiguredTracing(config, lifecycle);

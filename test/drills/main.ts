@@ -1,11 +1,12 @@
 /**
- * `bun run test:drills [LINKS] [NAME …]`: whatever comes back older than it was, empty or damaged,
+ * `bun run test:drills [--links N] [NAME …]`: whatever comes back older than it was, empty or damaged,
  * with a million links: no link that exists is 404 or leads where it led before, nobody has to do
  * anything, and processes say what is wrong. Names choose drills by a part of theirs. Writes
  * `test/results/drills-links.json`. Ends with 1 when a drill failed, and with 2 when none matches.
  */
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { parseArgs } from "node:util";
 
 import { resyncLinks } from "../../api/feed/resync.ts";
 import { eventually } from "../harness/eventually.ts";
@@ -32,7 +33,10 @@ const ABOUT_LINKS = /link/;
 
 const [first, ...rest] = process.argv.slice(2);
 if (first === "matrix") process.exit((await runMatrix(rest)) ? 0 : 1);
-const [count = String(LINKS), ...names] = [first, ...rest];
+const { values, positionals: names } = parseArgs({
+  allowPositionals: true,
+  options: { links: { type: "string", default: String(LINKS) } },
+});
 const chosen = FAULTS.filter(
   (fault) => names.length === 0 || names.some((name) => fault.name.includes(name)),
 );
@@ -41,7 +45,7 @@ if (chosen.length === 0) {
   process.exit(2);
 }
 await using stack = await startStack({ empty: true });
-const links = await openLinks(stack, Number(count));
+const links = await openLinks(stack, Number(values.links));
 await resyncLinks(links.sql, () => undefined);
 
 const LINKS_DIR = mkdtempSync(join(stack.dataDir, "links-"));
@@ -68,7 +72,7 @@ console.table(rows);
 mkdirSync(join(import.meta.dir, "../results"), { recursive: true });
 writeFileSync(
   join(import.meta.dir, "../results/drills-links.json"),
-  JSON.stringify({ count, rows }),
+  JSON.stringify({ count: Number(values.links), rows }),
 );
 process.exitCode = hasFailed ? 1 : 0;
 
