@@ -15,6 +15,8 @@ import { eventually } from "../../test/harness/eventually.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { PROJECT_DIR } from "../../test/harness/stack.ts";
 import { startDeliverer } from "./deliverer.ts";
+import { refill } from "./fan-out.ts";
+import { lease, numberEvents } from "./leases.ts";
 import { PENDING_MAX } from "./queue.ts";
 
 const OWN_SECRET = "what secrets are derived from in this test";
@@ -261,6 +263,28 @@ test("webhooks with much to deliver do not delay another", async () => {
   await using _ = startWorker();
   await eventually(async () => expect(order).toHaveLength(MUCH * BUSY + 1), 4 * WITHIN_MS);
   expect(order.at(-1)).toBe("busy");
+});
+
+test("no more deliveries wait than are read at once, however often a webhook is leased", async () => {
+  const owner = await addOwner();
+  await using receiver = startReceiver(ok);
+  const { row } = await create(owner, receiver.url);
+  await record(owner, links(PENDING_MAX + 10));
+  await numberEvents(postgres.sql);
+  const workerId = newUuid();
+  const leased = await lease(postgres.sql, workerId, { limit: 100, throttled: false });
+  const webhook = leased.find(({ id }) => id === row.id);
+  if (webhook === undefined) throw new Error("The webhook is not leased.");
+  const sizes: (number | undefined)[] = [];
+  for (let i = 0; i < 4; i++) {
+    const rows = await refill(postgres.sql, workerId, webhook, { hasEvents: true, ownHosts: [] });
+    sizes.push(rows?.length);
+  }
+  expect(sizes).toEqual([PENDING_MAX / 2, PENDING_MAX, PENDING_MAX, PENDING_MAX]);
+  const [waiting] = await postgres.sql`
+    select count(*)::int as count from webhook_deliveries where webhook_id = ${row.id}`;
+  expect(waiting?.count).toBe(PENDING_MAX);
+  await webhooks.update(owner, row.id, { status: "paused" });
 });
 
 test("many webhooks whose receivers never respond leave places for one that does", async () => {

@@ -23,26 +23,23 @@ type EventRow = Omit<FilteredEvent, "clicked_link_ids"> & {
 type Refill = {
   /** Whether there may be events of which no deliveries have been made. */
   hasEvents: boolean;
-  /** For how many more deliveries there is room. */
-  room: number;
   ownHosts: readonly string[];
 };
 
 /**
- * Makes deliveries of the webhook's next events, moves its position beyond them, and reads what
- * waits for it; what wakes the webhook afterwards is news again. Returns undefined when the worker
- * has lost the lease. Statements that need no result of each other are sent together.
+ * Makes deliveries of the webhook's next events as far as there is room for more that wait, moves
+ * its position beyond them, and reads what waits; what wakes the webhook afterwards is news again.
+ * Returns undefined when the worker has lost the lease. Statements that need no result of each
+ * other are sent together.
  */
 export async function refill(
   sql: postgres.Sql,
   workerId: Uuid,
   webhook: LeasedWebhook,
-  { hasEvents, room, ownHosts }: Refill,
+  { hasEvents, ownHosts }: Refill,
 ): Promise<Pending[] | undefined> {
-  const limit = Math.min(room, selectsLinks(webhook) ? SELECTED_EVENTS_MAX : EVENTS_MAX);
   const rows = await sql.begin(async (transaction) => {
-    const events =
-      hasEvents && limit > 0 ? await readNext(transaction, workerId, webhook, limit) : [];
+    const events = hasEvents ? await readNext(transaction, workerId, webhook) : [];
     if (events === undefined) return undefined;
     const deliveries = await select(transaction, webhook, events, ownHosts);
     const [, updated, pending] = await Promise.all([
@@ -62,13 +59,12 @@ async function readNext(
   transaction: postgres.TransactionSql,
   workerId: Uuid,
   webhook: LeasedWebhook,
-  limit: number,
 ): Promise<EventRow[] | undefined> {
   const [leased, events] = await Promise.all([
     transaction`
       select from webhooks
        where id = ${webhook.id} and leased_by = ${workerId} and status = 'active' for update`,
-    readEvents(transaction, webhook, limit),
+    readEvents(transaction, webhook),
   ]);
   return leased.length === 0 ? undefined : events;
 }
@@ -91,7 +87,6 @@ async function select(
 const readEvents = (
   transaction: postgres.TransactionSql,
   webhook: LeasedWebhook,
-  limit: number,
 ): Promise<EventRow[]> => transaction<EventRow[]>`
   select id, type, link_id, object_id, position,
          ${
@@ -107,7 +102,12 @@ const readEvents = (
     from events
    where account_id = ${webhook.account_id} and mode = ${webhook.mode}
      and position > (select position from webhooks where id = ${webhook.id})
-   order by position limit ${limit}`;
+   order by position
+   limit least(
+     ${selectsLinks(webhook) ? SELECTED_EVENTS_MAX : EVENTS_MAX}::bigint,
+     ${PENDING_MAX} - (select count(*)
+                         from (select from webhook_deliveries
+                                where webhook_id = ${webhook.id} and status = 'pending' limit ${PENDING_MAX}) waiting))`;
 
 const toFiltered = ({ type, link_id, clicked }: EventRow): FilteredEvent => ({
   type,

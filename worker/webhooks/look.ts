@@ -84,9 +84,8 @@ export function createLook(deps: LookDeps): () => Promise<void> {
 /** Returns a function that refills the queue of a webhook. */
 function createRefill({ sql, workerId, ownHosts }: LookDeps) {
   return async (endpoint: Endpoint, hasEvents: boolean): Promise<void> => {
-    const room = PENDING_MAX - endpoint.queue.size();
     const readAt = performance.now();
-    const rows = await refill(sql, workerId, endpoint.webhook(), { hasEvents, room, ownHosts });
+    const rows = await refill(sql, workerId, endpoint.webhook(), { hasEvents, ownHosts });
     if (rows === undefined) endpoint.retire();
     else endpoint.add(rows, readAt);
   };
