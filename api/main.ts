@@ -37,6 +37,7 @@ import { openPostgres, type Sql } from "./postgres.ts";
 import { createServices } from "./services.ts";
 import { createStores } from "./stores.ts";
 import { startTracing } from "./tracing.ts";
+import { lagWarning, readWebhooksLag } from "./webhooks/lag.ts";
 
 async function serve(): Promise<void> {
   const config = loadConfig(configSchema, process.env);
@@ -52,7 +53,8 @@ async function serve(): Promise<void> {
   const replies = createReplies(log);
   const backups = () => readBackups(sql);
   const mailDelay = () => readMailDelay(sql);
-  const metrics = createMetrics({ feed, watch, images, backups, mailDelay, replies });
+  const webhooksLag = () => readWebhooksLag(sql);
+  const metrics = createMetrics({ feed, watch, images, backups, mailDelay, webhooksLag, replies });
   const { registry, observe, observeMail, watchLoad } = metrics;
   const tracing = await startConfiguredTracing(config, lifecycle);
   const reads = countReads(clickhouse, registry);
@@ -191,6 +193,7 @@ const createHealth = ({
     links_images: images?.problem(),
     replicas: replicas.warning(),
     streams: readability.warning(),
+    webhooks: await lagWarning(sql),
   }),
 });
 

@@ -27,11 +27,13 @@ type MetricsDeps = {
   backups: () => Promise<BackupTimes>;
   /** How many seconds the oldest mail has waited. */
   mailDelay: () => Promise<number>;
+  /** How many seconds an event has waited for a webhook. */
+  webhooksLag: () => Promise<number>;
   replies: Replies;
 };
 
 export function createMetrics(deps: MetricsDeps) {
-  const { feed, watch, images, backups, mailDelay, replies } = deps;
+  const { feed, watch, images, backups, mailDelay, webhooksLag, replies } = deps;
   const metrics = createProcessMetrics("api");
   const { registry, gauge, gaugeBy, histogram } = metrics;
   registerReplies(metrics, replies);
@@ -72,6 +74,9 @@ export function createMetrics(deps: MetricsDeps) {
   counterBy("outcome", "mails_total", "Mails, by what came of each", () => mails);
   const delayHelp = "How long the oldest mail has waited; 0 while none waits";
   gauge("mails_delay_seconds", delayHelp, mailDelay);
+  const lagHelp =
+    "How long an event has waited for a webhook, apart from those that fail or are slow";
+  gauge("webhooks_lag_seconds", lagHelp, webhooksLag);
 
   const observe: Observe = ({ request: { method }, route, status, seconds }) =>
     requests.observe(

@@ -122,9 +122,6 @@ function measureWebhooks(metrics: ProcessMetrics) {
       const leasedHelp = "Webhooks that this worker delivers to";
       metrics.gauge("webhooks_leased", leasedHelp, deliverer.leased);
       metrics.gauge("webhooks_in_flight", "Deliveries in flight", deliverer.inFlight);
-      const lagHelp =
-        "How long the oldest delivery that is due has waited, apart from webhooks that fail";
-      metrics.gauge("webhooks_lag_seconds", lagHelp, deliverer.lagSeconds);
       const disabledHelp = "Webhooks that this worker has disabled because of their receivers";
       metrics.counter("webhooks_disabled_total", disabledHelp, deliverer.disabled);
     },

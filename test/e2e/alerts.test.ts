@@ -286,19 +286,19 @@ const CASES: readonly Case[] = [
     2,
     "the events of 40 batches of clicks wait on a:1",
   ),
-  gauge(
-    "ShorthopWebhooksLate",
-    "shorthop_worker_webhooks_lag_seconds",
-    90,
-    30,
-    "a delivery to a webhook has waited for 1m 30s on a:1",
-  ),
   {
     alert: "ShorthopOldGeoData",
     wrong: [[`shorthop_worker_geoip_built_timestamp_seconds{${HOST}}`, ago(61 * 86_400)]],
     labels: { instance: "a:1" },
     summary: "a GeoIP database of a:1 is older than 60 days",
     well: [[`shorthop_worker_geoip_built_timestamp_seconds{${HOST}}`, ago(59 * 86_400)]],
+  },
+  {
+    alert: "ShorthopWebhooksLate",
+    wrong: [["shorthop_api_webhooks_lag_seconds", always(90)]],
+    labels: {},
+    summary: "an event has waited for a webhook for 1m 30s",
+    well: [["shorthop_api_webhooks_lag_seconds", always(30)]],
   },
   {
     alert: "ShorthopApiErrors",

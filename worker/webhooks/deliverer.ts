@@ -6,7 +6,6 @@
 import { newUuid } from "../../shared/ids.ts";
 import { repeat } from "../../shared/repeat.ts";
 import { createDispatcher, type Dispatcher, type DispatcherDeps } from "./dispatcher.ts";
-import type { Endpoint } from "./endpoint.ts";
 import { createLook, giveBack } from "./look.ts";
 
 /** Time between two looks for work, and at most, where looking takes long. */
@@ -28,11 +27,6 @@ export type Deliverer = {
   /** Webhooks that this worker has leased. */
   leased(): number;
   inFlight(): number;
-  /**
-   * How long the oldest delivery that is due has waited; of webhooks that fail or are slow, none
-   * counts.
-   */
-  lagSeconds(): number;
   /** Webhooks that this worker has disabled. */
   disabled(): number;
   stop(): Promise<void>;
@@ -67,7 +61,6 @@ export function startDeliverer(deps: DelivererDeps): Deliverer {
     state: () => state,
     leased: () => endpoints.size,
     inFlight: dispatcher.inFlight,
-    lagSeconds: () => lagOf(endpoints.values()),
     disabled: () => disabled,
     async stop() {
       repetition.stop();
@@ -90,12 +83,4 @@ async function drain({ close, inFlight, abort }: Dispatcher): Promise<void> {
   abort();
   // Attempts that were stopped put their deliveries back.
   await Bun.sleep(DRAIN_POLL_MS);
-}
-
-function lagOf(endpoints: Iterable<Endpoint>): number {
-  const now = performance.now();
-  let lagMs = 0;
-  for (const endpoint of endpoints)
-    if (!endpoint.isThrottled(now)) lagMs = Math.max(lagMs, now - (endpoint.nextDueAt() ?? now));
-  return lagMs / 1_000;
 }

@@ -15,9 +15,6 @@ const CONNECTIONS_MAX = 4;
 /** Longest time of a statement, so that a blocked database does not block for ever. */
 const STATEMENT_TIMEOUT_MS = 5_000;
 
-/** Deliveries lag when one that is due has waited for so many seconds. */
-const LAG_SECONDS_MAX = 60;
-
 type WebhooksDeps = {
   config: Config;
   lifecycle: Lifecycle;
@@ -52,9 +49,6 @@ export function startWebhooks({ config, lifecycle, metrics, log }: WebhooksDeps)
   lifecycle.onStop("webhooks", deliverer.stop);
   metrics.watchWebhooks(deliverer);
   return {
-    warning() {
-      if (deliverer.state() !== "ok") return deliverer.state();
-      return deliverer.lagSeconds() > LAG_SECONDS_MAX ? "webhooks are delivered late" : undefined;
-    },
+    warning: () => (deliverer.state() === "ok" ? undefined : deliverer.state()),
   };
 }

@@ -60,7 +60,7 @@ export const ALERTS: Readonly<Record<string, (metrics: Metrics) => boolean>> = {
   ShorthopDeadLetters: isAbove("worker_segments_total", 0, 'outcome="dead_lettered"'),
   ShorthopRollupsDiffer: isAbove("worker_rollup_differences_total", 0),
   ShorthopCountersNotWritten: isOlder("worker_counters_written_timestamp_seconds", 300),
-  ShorthopWebhooksLate: isAbove("worker_webhooks_lag_seconds", 60),
+  ShorthopWebhooksLate: isAbove("api_webhooks_lag_seconds", 60),
   ShorthopOldGeoData: isOlder("worker_geoip_built_timestamp_seconds", 60 * 86_400),
   ShorthopOutboxOld: isOlder("api_outbox_oldest_timestamp_seconds", 60),
 };
