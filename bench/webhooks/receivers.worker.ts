@@ -11,7 +11,11 @@ const SLOW_MS = 9_000;
 /** How often a flaky receiver fails. */
 const FAILURES = 0.3;
 
-type Receiver = Omit<ReceiverReport, "firstSeen"> & { firstSeen: Map<string, number> };
+type Receiver = Omit<ReceiverReport, "firstSeen"> & {
+  firstSeen: Map<string, number>;
+  /** The accepted ones, each once. */
+  events: Set<string>;
+};
 
 const receivers: Receiver[] = [];
 let isHalf = false;
@@ -24,7 +28,7 @@ async function respond(kind: Kind): Promise<Response> {
 }
 
 function start(kind: Kind): string {
-  const receiver: Receiver = { kind, accepted: [], firstSeen: new Map() };
+  const receiver: Receiver = { kind, accepted: [], firstSeen: new Map(), events: new Set() };
   receivers.push(receiver);
   const server = Bun.serve({
     port: 0,
@@ -35,7 +39,9 @@ function start(kind: Kind): string {
       if (!receiver.firstSeen.has(id)) receiver.firstSeen.set(id, Date.now());
       await request.arrayBuffer();
       const response = await respond(kind);
-      if (response.ok) receiver.accepted.push(id);
+      if (!response.ok) return response;
+      receiver.accepted.push(id);
+      receiver.events.add(id);
       return response;
     },
   });
@@ -43,12 +49,11 @@ function start(kind: Kind): string {
 }
 
 const report = (): ReceiverReport[] =>
-  receivers.map((receiver) => ({ ...receiver, firstSeen: [...receiver.firstSeen] }));
+  receivers.map(({ kind, accepted, firstSeen }) => ({ kind, accepted, firstSeen: [...firstSeen] }));
 
 self.addEventListener("message", ({ data }: MessageEvent<ReceiversCommand>): void => {
   if (data.type === "half") isHalf = true;
   else if (data.type === "start") self.postMessage(data.kinds.map(start));
-  else if (data.type === "count")
-    self.postMessage(receivers.map(({ accepted }) => new Set(accepted).size));
+  else if (data.type === "count") self.postMessage(receivers.map(({ events }) => events.size));
   else self.postMessage(report());
 });
