@@ -78,7 +78,21 @@ export async function nextRemembered(
 export async function rememberRetention(clickhouse: ClickHouse): Promise<void> {
   const state = await readRetention(clickhouse);
   const entry = await nextRemembered(state, () => findFirstWholeDay(clickhouse));
-  if (entry === undefined) return;
+  if (entry !== undefined) await remember(clickhouse, entry);
+}
+
+/**
+ * Remembers that clicks before a time, in Unix seconds, may be gone: rollups of theirs were
+ * restored from a backup.
+ */
+export async function rememberDeleted(clickhouse: ClickHouse, before: number): Promise<void> {
+  const { remembered } = await readRetention(clickhouse);
+  if (remembered === undefined) throw new Error("The schema of ClickHouse is not up to date.");
+  if (before > remembered.wholeFrom)
+    await remember(clickhouse, { days: remembered.days, wholeFrom: before });
+}
+
+async function remember(clickhouse: ClickHouse, entry: RememberedTtl): Promise<void> {
   await clickhouse.command({
     query: `
       INSERT INTO clicks_retention (number, days, whole_from)

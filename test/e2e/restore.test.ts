@@ -6,6 +6,8 @@ import { join } from "node:path";
 import { drillClicks, dumpClicks, restoreClicks } from "../../api/cli/backup/clicks.ts";
 import { adoptEarlierClicks } from "../../api/cli/backup/earlier-clicks.ts";
 import type { ClicksMonth } from "../../api/cli/backup/manifest.ts";
+import { restoreClickHouse } from "../../api/cli/backup/restore.ts";
+import { drillRollups, dumpRollups } from "../../api/cli/backup/rollups.ts";
 import { openStorage } from "../../api/cli/backup/storage.ts";
 import { createClient } from "../../clients/typescript/src/index.ts";
 import { ROLLUP_TABLES } from "../../shared/clicks/rollup-tables.ts";
@@ -17,6 +19,7 @@ import { openClickHouse } from "../../worker/clickhouse.ts";
 import { createDatabaseIfMissing } from "../../worker/migrations/create-database.ts";
 import { migrations } from "../../worker/migrations/index.ts";
 import { migrateClickHouse, statementsOf } from "../../worker/migrations/migrate.ts";
+import { setRetention } from "../../worker/migrations/retention.ts";
 import { admin, createAccount } from "../harness/admin.ts";
 import { call } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
@@ -122,6 +125,59 @@ test("clicks that an earlier version dumped months ago are the same after their 
   expect(await queryRows(restored, moved)).toEqual([{ clicks: 0 }]);
   const range = { from: nowSeconds() - (EARLIER_DAYS + 2) * 86_400, to: nowSeconds() + 86_400 };
   expect(await findDifferences(restored, wholeDays(range))).toEqual([]);
+});
+
+const RETENTION_DAYS = 30;
+
+test("rollups of clicks that retention has deleted are the same after a restore, and nothing repairs them", async () => {
+  await using stack = await startStack({ empty: true });
+  await using databases = new AsyncDisposableStack();
+  const open = async (name: string, days: number) => {
+    const url = new URL(`/${name}`, stack.info().clickhouse_url).href;
+    await createDatabaseIfMissing(url);
+    const clickhouse = openClickHouse(url);
+    databases.defer(() => clickhouse.close());
+    await migrateClickHouse(clickhouse, createLog("test", "silent"));
+    await setRetention(clickhouse, { clicksDays: days, rollupsDays: 0 });
+    await rememberRetention(clickhouse);
+    return clickhouse;
+  };
+  const original = await open("original", 0);
+  await original.command({
+    query: `INSERT INTO clicks (ts, link_id, account_id, mode, class, visitor, country, device, referrer, host, journal_id, segment, idx)
+            SELECT now() - INTERVAL number * ${EARLIER_DAYS * 86_400} / ${EARLIER_CLICKS} SECOND,
+                   toUUID(concat('00000000-0000-7000-8000-00000000000', toString(number % 5))),
+                   toUUID('00000000-0000-7000-8000-0000000000aa'), 'live', number % 7 = 0 ? 'bot' : 'human', number % 100,
+                   ['DE', 'AT', 'ZZ'][number % 3 + 1], 'mobile', 'direct', 'localhost',
+                   toUUID('00000000-0000-7000-8000-0000000000bb'), number, 1
+              FROM numbers(${EARLIER_CLICKS})`,
+  });
+  await setRetention(original, { clicksDays: RETENTION_DAYS, rollupsDays: 0 });
+  await rememberRetention(original);
+  await original.command({ query: "OPTIMIZE TABLE clicks FINAL" });
+  const storage = openStorage(join(stack.dataDir, "whole-dumps"), {});
+  const rollups = await dumpRollups(original, storage, { name: "first" });
+  const parts = { clicks: await dumpClicks(original, storage, { name: "first" }), rollups };
+  const dumped = parts.clicks.reduce((sum, { clicks }) => sum + clicks, 0);
+  expect(dumped).toBeLessThan((EARLIER_CLICKS * (RETENTION_DAYS + 1)) / EARLIER_DAYS);
+  // No file is written again.
+  expect(await dumpRollups(original, storage, { name: "second", known: rollups })).toEqual(rollups);
+  await drillRollups(original, storage, rollups);
+
+  // Also with a longer retention, by which the clicks would seem to be whole.
+  const restored = await open("restored", 0);
+  await restoreClickHouse(restored, storage, parts);
+  const range = wholeDays({
+    from: nowSeconds() - (EARLIER_DAYS + 2) * 86_400,
+    to: nowSeconds() + 86_400,
+  });
+  await rebuildBuckets(restored, await findDifferences(restored, range));
+  for (const { table, keys, measures } of ROLLUP_TABLES) {
+    const visitors = measures.includes("visitors") ? "uniqCombined64Merge(14)(visitors)" : "0";
+    const rows = `SELECT toString((${keys.join(", ")})) AS row, toFloat64(sum(clicks)) AS clicks, toFloat64(${visitors}) AS visitors
+                    FROM ${table} GROUP BY ${keys.join(", ")} ORDER BY row`;
+    expect(await queryRows(restored, rows)).toEqual(await queryRows(original, rows));
+  }
 });
 
 /**

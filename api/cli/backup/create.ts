@@ -7,7 +7,7 @@ import { packConfiguration } from "./configuration.ts";
 import { adoptEarlierClicks } from "./earlier-clicks.ts";
 import {
   backupOf,
-  type ClicksMonth,
+  type ClickHouseParts,
   listBackups,
   listProven,
   type Manifest,
@@ -16,6 +16,7 @@ import {
   writeManifest,
 } from "./manifest.ts";
 import { type Database, dumpPostgres } from "./postgres.ts";
+import { dumpRollups } from "./rollups.ts";
 import type { Storage } from "./storage.ts";
 
 export type BackupSources = {
@@ -36,12 +37,12 @@ export async function createBackup(
   now = new Date(),
 ): Promise<{ name: string; manifest: Omit<Manifest, "format" | "version"> }> {
   const name = nameOf(now);
-  const known = clickhouse === undefined ? [] : await readKnownClicks(storage);
   const manifest = {
     made_at: now.toISOString(),
     postgres: await dumpPostgres(database, storage, name),
-    clicks:
-      clickhouse === undefined ? null : await dumpClicks(clickhouse, storage, { known, name, now }),
+    ...(clickhouse === undefined
+      ? { clicks: null, rollups: [] }
+      : await dumpClickHouse(clickhouse, storage, name, now)),
     configuration:
       configDir === undefined ? null : await packConfiguration(storage, name, configDir),
   };
@@ -49,18 +50,35 @@ export async function createBackup(
   return { name, manifest };
 }
 
+/**
+ * Writes what the backup before does not have. Rollups first: a click that comes later is not in
+ * them, and NATS may deliver it again.
+ */
+export async function dumpClickHouse(
+  clickhouse: ClickHouseClient,
+  storage: Storage,
+  name: string,
+  now = new Date(),
+): Promise<ClickHouseParts> {
+  const known = await readKnown(storage);
+  const rollups = await dumpRollups(clickhouse, storage, { known: known.rollups, name, now });
+  const clicks = await dumpClicks(clickhouse, storage, { known: known.clicks, name, now });
+  return { clicks, rollups };
+}
+
 /** The months of the newest backup that has clicks. */
-async function readKnownClicks(storage: Storage): Promise<ClicksMonth[]> {
+async function readKnown(storage: Storage): Promise<ClickHouseParts> {
   for (const name of listBackups(await storage.list()).toReversed()) {
-    const { clicks } = (await readBackup(storage, name)).manifest;
-    if (clicks !== null) return clicks;
+    const { clicks, rollups } = (await readBackup(storage, name)).manifest;
+    if (clicks !== null) return { clicks, rollups };
   }
-  return storage.place.startsWith("/") ? await adoptEarlierClicks(storage) : [];
+  const clicks = storage.place.startsWith("/") ? await adoptEarlierClicks(storage) : [];
+  return { clicks, rollups: [] };
 }
 
 /**
  * Deletes backups that are older than so many days, except the newest and the newest that is
- * proven, and files of clicks that no backup has any more. Returns how many backups it deleted.
+ * proven, and shared files that no backup has any more. Returns how many backups it deleted.
  */
 export async function deleteOldBackups(
   storage: Storage,
@@ -79,25 +97,30 @@ export async function deleteOldBackups(
   // The manifest first: what is left of a backup is then none.
   const removed = files.filter((file) => old.has(backupOf(file)));
   for (const file of removed.toSorted((a, b) => rank(a) - rank(b))) await storage.remove(file);
-  await deleteUnusedClicks(storage, now);
+  await deleteUnusedFiles(storage, now);
   return [...old].filter((name) => backups.includes(name)).length;
 }
 
 const rank = (file: string): number => (file.endsWith("/manifest.json") ? 0 : 1);
 
-/** A file of clicks, and the time of the backup that wrote it. */
-const CLICKS_FILE = /^clicks\/\d{6}_(\d{4}-\d\d-\d\dT[\d.-]+Z)\.tsv\.gz$/;
+/** A file that several backups may share, and the time of the backup that wrote it. */
+const SHARED_FILE = /^(?:clicks\/|rollups\/\w+_)\d{6}_(\d{4}-\d\d-\d\dT[\d.-]+Z)\.tsv\.gz$/;
 
-async function deleteUnusedClicks(storage: Storage, now: number): Promise<void> {
+async function deleteUnusedFiles(storage: Storage, now: number): Promise<void> {
   const files = await storage.list();
   const used = new Set<string>();
   for (const name of listBackups(files))
-    for (const { file } of (await readBackup(storage, name)).manifest.clicks ?? [])
+    for (const { file } of sharedFiles((await readBackup(storage, name)).manifest))
       used.add(file.name);
   // A backup that is still being made has no manifest yet.
   const recent = nameOf(new Date(now - INTERRUPTED_MS));
   for (const file of files) {
-    const madeAt = CLICKS_FILE.exec(file)?.[1];
+    const madeAt = SHARED_FILE.exec(file)?.[1];
     if (madeAt !== undefined && madeAt < recent && !used.has(file)) await storage.remove(file);
   }
 }
+
+const sharedFiles = ({ clicks, rollups }: Pick<Manifest, keyof ClickHouseParts>) => [
+  ...(clicks ?? []),
+  ...rollups,
+];

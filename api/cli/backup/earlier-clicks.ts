@@ -6,8 +6,8 @@ import { createReadStream, statSync } from "node:fs";
 import { join } from "node:path";
 import { createGunzip } from "node:zlib";
 
-import { countLines } from "./clicks.ts";
 import type { ClicksMonth } from "./manifest.ts";
+import { countLines } from "./rows.ts";
 import { createDigest, type Storage } from "./storage.ts";
 
 const NAME = /^clicks\/(\d{6})\.tsv\.gz$/;

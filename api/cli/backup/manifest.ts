@@ -29,6 +29,16 @@ const clicksMonth = z.object({
   file: storedFile,
 });
 
+const rollupsMonth = z.object({
+  table: z.string().regex(/^\w+$/),
+  /** As YYYYMM. */
+  month: z.int(),
+  rows: z.int(),
+  /** The end of its buckets, in Unix seconds. */
+  until: z.int(),
+  file: storedFile,
+});
+
 const manifestSchema = z.object({
   format: z.literal(1),
   /** Version of Shorthop that made the backup. */
@@ -42,12 +52,18 @@ const manifestSchema = z.object({
   }),
   /** Null if ClickHouse has a backup of its own. */
   clicks: z.array(clicksMonth).nullable(),
+  /** Rollups of clicks that retention deletes; backups of versions up to 0.2.0 have none. */
+  rollups: z.array(rollupsMonth).default([]),
   /** An archive of the configuration directory; null without one. */
   configuration: storedFile.nullable(),
 });
 
 export type Manifest = z.output<typeof manifestSchema>;
 export type ClicksMonth = z.output<typeof clicksMonth>;
+export type RollupsMonth = z.output<typeof rollupsMonth>;
+/** What a backup has of ClickHouse. */
+export type ClickHouseParts = { clicks: ClicksMonth[]; rollups: RollupsMonth[] };
+export type StoredFile = z.output<typeof storedFile>;
 
 /** A whole backup. */
 export type Backup = { name: string; manifest: Manifest };

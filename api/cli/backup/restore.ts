@@ -4,7 +4,7 @@ import { type ClickHouseClient, ClickHouseError } from "@clickhouse/client";
 import { databaseOf, withDatabase } from "../../../shared/postgres.ts";
 import { usePostgres } from "../../postgres.ts";
 import { drillClicks, requireNoClicks, restoreClicks } from "./clicks.ts";
-import { type Backup, requireKnownSchema } from "./manifest.ts";
+import { type Backup, type ClickHouseParts, requireKnownSchema } from "./manifest.ts";
 import {
   bringUpToDate,
   clearDatabase,
@@ -12,6 +12,7 @@ import {
   type Database,
   restorePostgres,
 } from "./postgres.ts";
+import { drillRollups, restoreRollups } from "./rollups.ts";
 import { createDatabase, dropDatabase } from "./sql.ts";
 import { type Storage, verifyFile } from "./storage.ts";
 
@@ -42,19 +43,33 @@ export async function restoreBackup(
 ): Promise<RestoreResult> {
   const { manifest } = backup;
   requireKnownSchema(backup);
-  const months = clickhouse === undefined ? [] : (manifest.clicks ?? []);
-  for (const file of [manifest.postgres.file, ...months.map((month) => month.file)])
+  const parts =
+    clickhouse === undefined
+      ? { clicks: [], rollups: [] }
+      : { clicks: manifest.clicks ?? [], rollups: manifest.rollups };
+  for (const { file } of [manifest.postgres, ...parts.clicks, ...parts.rollups])
     await verifyFile(storage, file);
   if (clickhouse !== undefined) await requireNoClicksIfAny(clickhouse);
   const hasRoles = await clearDatabase(database.url);
   const privileges = hasRoles ? "with privileges" : "without privileges";
   const rows = await restorePostgres(database, storage, manifest.postgres, privileges);
   await migrate();
-  const clicks = clickhouse === undefined ? null : await restoreClicks(clickhouse, storage, months);
-  const expected = months.reduce((sum, month) => sum + month.clicks, 0);
-  if (clicks !== null && clicks !== expected)
-    throw new Error(`${clicks} of ${expected} clicks were restored.`);
+  const clicks =
+    clickhouse === undefined ? null : await restoreClickHouse(clickhouse, storage, parts);
   return { rows, clicks, lacksRoles: !hasRoles };
+}
+
+/** Restores clicks and rollups; returns how many clicks. Throws when there are fewer. */
+export async function restoreClickHouse(
+  clickhouse: ClickHouseClient,
+  storage: Storage,
+  { clicks, rollups }: ClickHouseParts,
+): Promise<number> {
+  const restored = await restoreClicks(clickhouse, storage, clicks);
+  const expected = clicks.reduce((sum, month) => sum + month.clicks, 0);
+  if (restored !== expected) throw new Error(`${restored} of ${expected} clicks were restored.`);
+  await restoreRollups(clickhouse, storage, rollups);
+  return restored;
 }
 
 /** Before the first migration there is no table, or no database. */
@@ -96,6 +111,7 @@ export async function drillBackup(
     clickhouse === undefined || manifest.clicks === null
       ? null
       : await drillClicks(clickhouse, storage, manifest.clicks);
+  if (clickhouse !== undefined) await drillRollups(clickhouse, storage, manifest.rollups);
   return { rows, clicks };
 }
 

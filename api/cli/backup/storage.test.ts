@@ -105,6 +105,7 @@ async function writeBackup(storage: Storage, name: string, rows: number): Promis
     made_at,
     postgres: { file: dump, migration: 1, rows: { links: rows } },
     clicks: [{ month: 202_601, clicks: 1, made_at, file: clicks }],
+    rollups: [],
     configuration: null,
   });
 }

@@ -44,6 +44,7 @@ async function backUp(files: Record<string, string>): Promise<void> {
     made_at: new Date(0).toISOString(),
     postgres: { file: { name: "none", bytes: 0, sha256: "0".repeat(64) }, migration: 1, rows: {} },
     clicks: null,
+    rollups: [],
     configuration: await packConfiguration(storage, NAME, join(dir, "before")),
   });
 }

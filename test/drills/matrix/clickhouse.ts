@@ -4,7 +4,8 @@ import { join } from "node:path";
 
 import { connect } from "nats";
 
-import { dumpClicks, restoreClicks } from "../../../api/cli/backup/clicks.ts";
+import { dumpClickHouse } from "../../../api/cli/backup/create.ts";
+import { restoreClickHouse } from "../../../api/cli/backup/restore.ts";
 import { openStorage } from "../../../api/cli/backup/storage.ts";
 import { CLICKS_STREAM, CLICKS_WORKER } from "../../../shared/contracts/streams.ts";
 import { natsLogin } from "../../../shared/nats.ts";
@@ -86,12 +87,12 @@ export const CLICKHOUSE_CELLS: readonly Cell[] = [
     subject: "ClickHouse",
     condition: "empty",
     promise:
-      "`migrate` and `restore`: raw clicks and their rollups of the backup, and those of `CLICKS`.",
+      "`migrate` and `restore`: clicks and rollups of the backup, also of clicks that retention has deleted, and those of `CLICKS`.",
     named: NAMED,
     async inject(system) {
       const dumps = openStorage(join(system.dir, "dumps"), {});
       const clickhouse = openClickHouse(system.stack.info().clickhouse_url);
-      const months = await dumpClicks(clickhouse, dumps, { name: "drill" });
+      const parts = await dumpClickHouse(clickhouse, dumps, "drill");
       await clickhouse.close();
       const dir = storeDir(system, "clickhouse");
       await stopStores(system, ["clickhouse"], () => rmSync(dir, { recursive: true }));
@@ -102,7 +103,7 @@ export const CLICKHOUSE_CELLS: readonly Cell[] = [
         async () => {
           await system.doctor.run(["migrate"]);
           const empty = openClickHouse(system.stack.info().clickhouse_url);
-          await restoreClicks(empty, dumps, months);
+          await restoreClickHouse(empty, dumps, parts);
           await empty.close();
         },
       );
