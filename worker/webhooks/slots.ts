@@ -39,7 +39,7 @@ export function createSlots() {
     take(endpoints: Iterable<Endpoint>): Pick[] {
       const picks: Pick[] = [];
       const now = performance.now();
-      const turns = [...endpoints].sort((a, b) => turnOf(a) - turnOf(b));
+      const turns = Array.from(endpoints).toSorted((a, b) => turnOf(a) - turnOf(b));
       let before = -1;
       while (before < picks.length) {
         before = picks.length;
