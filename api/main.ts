@@ -28,7 +28,7 @@ import { listenOptions, stopSite } from "./http/site-server.ts";
 import { warnOfUntrustedProxy } from "./http/untrusted-proxy.ts";
 import { startLinksFeed } from "./links-feed.ts";
 import { startUtmRepublishing } from "./links/republish/utm.ts";
-import { readMailDelay } from "./mail/sql.ts";
+import { readDelay } from "./mail/queue.ts";
 import { startExpiredRowCleanup } from "./maintenance/expired-rows.ts";
 import { createMetrics } from "./metrics.ts";
 import { migrate } from "./migrate.ts";
@@ -37,7 +37,7 @@ import { openPostgres, type Sql } from "./postgres.ts";
 import { createServices } from "./services.ts";
 import { createStores } from "./stores.ts";
 import { startTracing } from "./tracing.ts";
-import { lagWarning, readWebhooksLag } from "./webhooks/lag.ts";
+import { lagWarning, readLag } from "./webhooks/lag.ts";
 
 async function serve(): Promise<void> {
   const config = loadConfig(configSchema, process.env);
@@ -52,8 +52,8 @@ async function serve(): Promise<void> {
 
   const replies = createReplies(log);
   const backups = () => readBackups(sql);
-  const mailDelay = () => readMailDelay(sql);
-  const webhooksLag = () => readWebhooksLag(sql);
+  const mailDelay = () => readDelay(sql);
+  const webhooksLag = () => readLag(sql);
   const metrics = createMetrics({ feed, watch, images, backups, mailDelay, webhooksLag, replies });
   const { registry, observe, observeMail, watchLoad } = metrics;
   const tracing = await startConfiguredTracing(config, lifecycle);

@@ -18,8 +18,7 @@ import { headerOf, partOf, refusal, startSmtp } from "../../test/harness/smtp.ts
 import { enqueueMails } from "../reports/mails-sql.ts";
 import { createUnsubscriber } from "../reports/unsubscribe/unsubscriber.ts";
 import type { MailKinds } from "./kind.ts";
-import { type MailQueueDeps, sendWaiting } from "./queue.ts";
-import { readMailDelay } from "./sql.ts";
+import { type MailQueueDeps, readDelay, sendWaiting } from "./queue.ts";
 
 // Starting a real server takes long on a busy machine.
 setDefaultTimeout(180_000);
@@ -161,7 +160,7 @@ test("a mail that is refused for good is not sent again, nor one that waits for 
   const deps = depsFor("smtp://127.0.0.1:1");
   await sendWaiting(deps, newUuid());
   expect(await statuses()).toEqual(["failed", "waiting"]);
-  expect(await readMailDelay(postgres.sql)).toBeGreaterThan(0);
+  expect(await readDelay(postgres.sql)).toBeGreaterThan(0);
   await postgres.sql`update report_mails set created_at = now() - interval '24 hours'`;
   await makeDue();
   await sendWaiting(deps, newUuid());

@@ -19,6 +19,7 @@ import {
   type LeasedMail,
   leaseMails,
   type MailState,
+  readMailDelay,
   withdrawMails,
 } from "./sql.ts";
 
@@ -62,6 +63,9 @@ export function startMailQueue(deps: MailQueueDeps): () => Promise<void> {
     await Promise.race([sending, Bun.sleep(STOP_MS)]);
   };
 }
+
+/** How many seconds the oldest mail that is not sent has waited; 0 without any. */
+export const readDelay = (sql: Sql): Promise<number> => readMailDelay(sql);
 
 /** Sends mails that are due, some at most; returns how many were attempted. */
 export async function sendWaiting(deps: MailQueueDeps, senderId: Uuid): Promise<number> {

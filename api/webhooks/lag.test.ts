@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
-import { lagWarning, readWebhooksLag } from "./lag.ts";
+import { lagWarning, readLag } from "./lag.ts";
 
 const MINUTES = 5;
 
@@ -45,7 +45,7 @@ const deliver = (dueMinutes: number) => postgres.sql`
     returning position)
   update webhooks set position = delivery.position from delivery where webhooks.id = ${webhookId}`;
 
-const lagMinutes = async () => Math.round((await readWebhooksLag(postgres.sql)) / 60);
+const lagMinutes = async () => Math.round((await readLag(postgres.sql)) / 60);
 
 test("nothing is late without events", async () => {
   expect(await lagMinutes()).toBe(0);

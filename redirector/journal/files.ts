@@ -11,7 +11,7 @@ import {
   truncateSync,
   unlinkSync,
 } from "node:fs";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 
 import {
   listQuarantine,
@@ -37,19 +37,21 @@ export const segmentPath = (
 /**
  * Recovers the segments that an earlier process left. Seals those that were still open at the end
  * of their last whole click, and returns all in order. Ignores files that hold no segment and
- * returns their names. Quarantines files that cannot be read and returns an error for each.
+ * returns their names. Quarantines files that cannot be read and returns an error for each; and one
+ * for each that cannot be changed, as on a read-only disk: the next start recovers it.
  */
 export function recoverSegments(dir: string): {
   segments: SealedSegment[];
   unknown: string[];
   unreadable: Error[];
+  unchangeable: Error[];
 } {
   const segments: SealedSegment[] = [];
   const unknown = renameLegacyFiles(dir);
   const unreadable: Error[] = [];
+  const unchangeable: Error[] = [];
   for (const name of readdirSync(dir).toSorted()) {
-    const fields = FILE_NAME.exec(name)?.groups;
-    if (fields === undefined) continue;
+    if (!FILE_NAME.test(name)) continue;
     const path = join(dir, name);
     let bytes: Buffer;
     try {
@@ -58,29 +60,43 @@ export function recoverSegments(dir: string): {
       unreadable.push(quarantineUnreadable(path, cause));
       continue;
     }
-    const scan = scanSegment(bytes);
-    if (bytes.length === 0) {
-      // It was published and truncated, for reuse.
-      unlinkSync(path);
-    } else if (
-      scan === undefined ||
-      scan.journalId !== fields["journalId"] ||
-      scan.segment !== Number(fields["number"])
-    ) {
-      unknown.push(name);
-    } else if (scan.count === 0) {
-      unlinkSync(path);
-    } else if (fields["state"] === "open") {
-      truncateSync(path, scan.end);
-      const sealedPath = segmentPath(dir, scan, "segment");
-      renameSync(path, sealedPath);
-      segments.push({ ...scan, path: sealedPath, bytes: scan.end, clicks: scan.count });
-    } else {
-      // Includes damaged records: the worker skips and counts them.
-      segments.push({ ...scan, path, bytes: bytes.length, clicks: scan.count });
+    try {
+      const segment = recoverSegment(path, bytes);
+      if (segment === "unknown") unknown.push(name);
+      else if (segment !== undefined) segments.push(segment);
+    } catch (cause) {
+      unchangeable.push(new Error(`${path} cannot be recovered.`, { cause }));
     }
   }
-  return { segments, unknown, unreadable };
+  return { segments, unknown, unreadable, unchangeable };
+}
+
+/** Seals a segment; undefined for one without clicks, whose file is deleted. */
+function recoverSegment(path: string, bytes: Buffer): SealedSegment | "unknown" | undefined {
+  const fields = FILE_NAME.exec(basename(path))?.groups;
+  const scan = scanSegment(bytes);
+  if (bytes.length === 0) {
+    // It was published and truncated, for reuse.
+    unlinkSync(path);
+    return undefined;
+  }
+  if (
+    scan === undefined ||
+    scan.journalId !== fields?.["journalId"] ||
+    scan.segment !== Number(fields["number"])
+  )
+    return "unknown";
+  if (scan.count === 0) {
+    unlinkSync(path);
+    return undefined;
+  }
+  // Of a sealed one all, with damaged records: the worker skips and counts them.
+  if (fields["state"] === "segment")
+    return { ...scan, path, bytes: bytes.length, clicks: scan.count };
+  truncateSync(path, scan.end);
+  const sealedPath = segmentPath(dirname(path), scan, "segment");
+  renameSync(path, sealedPath);
+  return { ...scan, path: sealedPath, bytes: scan.end, clicks: scan.count };
 }
 
 /**

@@ -18,7 +18,12 @@ import type { Click } from "../../shared/contracts/click-record.ts";
 import { decodeSegment, SEGMENT_CLICKS_MAX } from "../../shared/contracts/click-segment.ts";
 import { toRawClick } from "../../test/harness/encode-segment.ts";
 import { eventually } from "../../test/harness/eventually.ts";
-import { canMountDisks, mountDisk, unmountDisk } from "../../test/harness/small-disk.ts";
+import {
+  canMountDisks,
+  mountDisk,
+  remountDisk,
+  unmountDisk,
+} from "../../test/harness/small-disk.ts";
 import type { SealedSegment } from "./files.ts";
 import { openJournal } from "./journal.ts";
 
@@ -348,6 +353,9 @@ describe("the click journal", () => {
 
   const small = mkdtempSync(join(tmpdir(), "shorthop-small-"));
   const mounted = canMountDisks && mountDisk(small, "64k");
+  beforeEach(() => {
+    for (const left of readdirSync(small)) rmSync(join(small, left));
+  });
   afterAll(() => {
     if (mounted) unmountDisk(small);
     rmSync(small, { recursive: true });
@@ -375,6 +383,34 @@ describe("the click journal", () => {
       journal.append(toRawClick(click({ time: 1_000 })));
       journal.close();
       expect(clicks().map(({ time }) => time)).toContain(1_000);
+      dir = previousDir;
+    },
+  );
+
+  test.skipIf(!mounted)(
+    "a process starts on a read-only disk, and the first on a writable one recovers all",
+    () => {
+      const { journal } = open();
+      for (let i = 0; i < 3; i++) journal.append(toRawClick(click({ time: i })));
+      journal.commit();
+      const [name = ""] = readdirSync(dir);
+      const whole = readFileSync(join(dir, name));
+      journal.close();
+      const previousDir = dir;
+      dir = small;
+      // Of a killed process: the last click of one is torn, another is to be reused.
+      writeFileSync(join(dir, name), whole.subarray(0, -1));
+      writeFileSync(join(dir, name.replace(/\d{10}/, "0000000099")), "");
+      remountDisk(dir, "ro");
+      const onReadOnly = open();
+      expect(onReadOnly.errors).toHaveLength(2);
+      expect(onReadOnly.sealed).toEqual([]);
+      onReadOnly.journal.close();
+      remountDisk(dir, "rw");
+      const next = open();
+      expect(next.errors).toEqual([]);
+      expect(next.clicks().map(({ time }) => time)).toEqual([0, 1]);
+      next.journal.close();
       dir = previousDir;
     },
   );

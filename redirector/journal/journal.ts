@@ -155,9 +155,9 @@ export function openJournal(options: JournalOptions): Journal {
 
 /** Recovers the segments of earlier processes; returns the initial stats. */
 function recover({ dir, onSealed, onError, onUnknownFile }: JournalOptions): JournalStats {
-  const { segments, unknown, unreadable } = recoverSegments(dir);
+  const { segments, unknown, unreadable, unchangeable } = recoverSegments(dir);
   unknown.forEach(onUnknownFile);
-  unreadable.forEach(onError);
+  [...unreadable, ...unchangeable].forEach(onError);
   let pendingBytes = quarantineBytes(dir);
   for (const segment of segments) {
     pendingBytes += segment.bytes;

@@ -7,6 +7,10 @@ import { join } from "node:path";
 export const mountDisk = (dir: string, size: string): boolean =>
   Bun.spawnSync(["mount", "-t", "tmpfs", "-o", `size=${size}`, "tmpfs", dir]).exitCode === 0;
 
+/** Makes a disk read-only, or writable again. */
+export const remountDisk = (dir: string, access: "ro" | "rw"): void =>
+  void Bun.spawnSync(["mount", "-o", `remount,${access}`, dir]);
+
 /** Removes a disk, also while files on it are open. */
 export const unmountDisk = (dir: string): void => void Bun.spawnSync(["umount", "--lazy", dir]);
 

@@ -14,7 +14,7 @@ import type { Storage } from "./storage.ts";
 
 const FOLDER = "rollups";
 
-/** Clicks of so many days may be delivered again after a restore: those of `CLICKS`, and one more. */
+/** Clicks of so many days may be delivered again after a restore: as `CLICKS` has, and one more. */
 const DELIVERED_DAYS = 4;
 
 /** The table that a file is read into, beside its rollup. */
