@@ -1,8 +1,9 @@
 /**
  * `bun run test:drills [--links N] [NAME …]`: whatever comes back older than it was, empty or
- * damaged, with a million links: no link that exists is 404 or leads where it led before, nobody has
- * to do anything, and processes say what is wrong. Names choose drills by a part of theirs. Writes
- * `test/results/drills-links.json`. Ends with 1 when a drill failed, and with 2 when none matches.
+ * damaged, with a million links: no link that exists is 404 or leads where it led before, nobody
+ * has to do anything, and processes say what is wrong. Names choose drills by a part of theirs.
+ * Writes `test/results/drills-links.json`. Ends with 1 when a drill failed, and with 2 when none
+ * matches.
  */
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
