@@ -20,6 +20,9 @@ const DELIVERED_DAYS = 4;
 /** The table that a file is read into, beside its rollup. */
 const RESTORED_TABLE = "rollup_restored";
 
+/** Memory of a restored month's sums; more of them are on ClickHouse's disk. */
+const GROUP_BYTES_MAX = 1024 ** 3;
+
 /** The type of states of visitors in all rollups. */
 const VISITORS_TYPE = "AggregateFunction(uniqCombined64(14), UInt64)";
 
@@ -93,13 +96,11 @@ async function readMonths(
 
 const hasVisitors = ({ measures }: RollupTable): boolean => measures.includes("visitors");
 
-/** States of visitors are text in the files. */
+/** Rows as they are: summing those of a whole month would take memory. States are text in files. */
 const selectMonth = (rollup: RollupTable, month: number, until: number): string => `
-  SELECT ${rollup.keys.join(", ")}, sum(clicks) AS clicks
-         ${hasVisitors(rollup) ? ", hex(toString(uniqCombined64MergeState(14)(visitors))) AS visitors" : ""}
+  SELECT ${rollup.keys.join(", ")}, clicks ${hasVisitors(rollup) ? ", hex(toString(visitors)) AS visitors" : ""}
     FROM ${rollup.table}
-   WHERE toYYYYMM(bucket) = ${month} AND bucket < fromUnixTimestamp(${until})
-   GROUP BY ${rollup.keys.join(", ")}`;
+   WHERE toYYYYMM(bucket) = ${month} AND bucket < fromUnixTimestamp(${until})`;
 
 /**
  * Restores rollups once the clicks are restored: what they lack then. No check compares the days of
@@ -180,5 +181,6 @@ function insertMissing(rollup: RollupTable, { month }: RollupsMonth): string {
       )
      GROUP BY ${keys}
     HAVING sum(difference) > 0
-    SETTINGS insert_deduplicate = 0, use_query_condition_cache = 0`;
+    SETTINGS insert_deduplicate = 0, use_query_condition_cache = 0,
+             max_bytes_before_external_group_by = ${GROUP_BYTES_MAX}`;
 }
