@@ -165,8 +165,8 @@ export const MUTATIONS: Readonly<Record<string, DrillMutation>> = {
     file: "redirector/journal/journal.ts",
     replace: [
       [
-        "const { segments, unknown, unreadable } = recoverSegments(dir);",
-        "const { unknown, unreadable } = recoverSegments(dir);",
+        "const { segments, unknown, unreadable, unchangeable } = recoverSegments(dir);",
+        "const { unknown, unreadable, unchangeable } = recoverSegments(dir);",
       ],
       ["for (const segment of segments) {", "for (const segment of new Array<SealedSegment>()) {"],
     ],
