@@ -53,6 +53,7 @@ const UNIT_PATHS = [
   "test/architecture.test.ts",
   "test/chaos",
   "test/credentials",
+  "test/drills",
   "test/hostile",
   "test/http-corpus",
   "test/runner",
