@@ -41,7 +41,7 @@ export async function refill(
   const rows = await sql.begin(async (transaction) => {
     const events = hasEvents ? await readNext(transaction, workerId, webhook) : [];
     if (events === undefined) return undefined;
-    const deliveries = await select(transaction, webhook, events, ownHosts);
+    const deliveries = await listDeliveries(transaction, webhook, events, ownHosts);
     const [, updated, pending] = await Promise.all([
       deliveries.length > 0 ? insert(transaction, webhook.id, deliveries) : undefined,
       transaction`
@@ -70,7 +70,7 @@ async function readNext(
 }
 
 /** The deliveries of those events that the webhook gets. */
-async function select(
+async function listDeliveries(
   transaction: postgres.TransactionSql,
   webhook: LeasedWebhook,
   events: readonly EventRow[],

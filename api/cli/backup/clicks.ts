@@ -6,7 +6,7 @@ import type { ClickHouseClient } from "@clickhouse/client";
 
 import { queryRows } from "../../../shared/clicks/rollups.ts";
 import type { ClicksMonth } from "./manifest.ts";
-import { DRILL_ROWS_MAX, dumpRows, insertRows, type StoredRows } from "./rows.ts";
+import { DRILL_ROWS_MAX, type DumpOptions, dumpRows, insertRows, type StoredRows } from "./rows.ts";
 import type { Storage } from "./storage.ts";
 
 /**
@@ -21,14 +21,6 @@ const DRILL_TABLE = "clicks_drill";
 /** The folder of the months, which later backups share. */
 const FOLDER = "clicks";
 
-type DumpOptions = {
-  /** The months of the backup before. */
-  known?: readonly ClicksMonth[];
-  /** The name of the backup. */
-  name: string;
-  now?: Date;
-};
-
 /**
  * Writes the months that are missing or may have changed since they were written. Returns all
  * months, those of `known` that have not changed as they are there.
@@ -36,7 +28,7 @@ type DumpOptions = {
 export async function dumpClicks(
   clickhouse: ClickHouseClient,
   storage: Storage,
-  { known = [], name, now = new Date() }: DumpOptions,
+  { known = [], name, now = new Date() }: DumpOptions<ClicksMonth>,
 ): Promise<ClicksMonth[]> {
   const months = await queryRows<{ month: number; clicks: number }>(
     clickhouse,

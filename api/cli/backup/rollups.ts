@@ -9,7 +9,7 @@ import { queryRows } from "../../../shared/clicks/rollups.ts";
 import { readWholeFrom, rememberDeleted } from "../../../shared/clicks/whole-clicks.ts";
 import { DAY_MS } from "../../../shared/durations.ts";
 import type { RollupsMonth } from "./manifest.ts";
-import { DRILL_ROWS_MAX, dumpRows, insertRows } from "./rows.ts";
+import { DRILL_ROWS_MAX, type DumpOptions, dumpRows, insertRows } from "./rows.ts";
 import type { Storage } from "./storage.ts";
 
 const FOLDER = "rollups";
@@ -26,14 +26,6 @@ const GROUP_BYTES_MAX = 1024 ** 3;
 /** The type of states of visitors in all rollups. */
 const VISITORS_TYPE = "AggregateFunction(uniqCombined64(14), UInt64)";
 
-type DumpOptions = {
-  /** The months of the backup before. */
-  known?: readonly RollupsMonth[];
-  /** The name of the backup. */
-  name: string;
-  now?: Date;
-};
-
 /**
  * Writes the rollups of days of which clicks may be deleted, as far as no file has them. Returns
  * all months, those of `known` as they are there.
@@ -41,7 +33,7 @@ type DumpOptions = {
 export async function dumpRollups(
   clickhouse: ClickHouseClient,
   storage: Storage,
-  { known = [], name, now = new Date() }: DumpOptions,
+  { known = [], name, now = new Date() }: DumpOptions<RollupsMonth>,
 ): Promise<RollupsMonth[]> {
   const until = await readUntil(clickhouse, now);
   const dumped = new Map(known.map((month) => [keyOf(month), month]));

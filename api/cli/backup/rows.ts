@@ -24,6 +24,15 @@ const NEWLINE = "\n".charCodeAt(0);
 /** A file, and how many rows it has. */
 export type StoredRows = { rows: number; file: StoredFile };
 
+/** What a dump by month needs. */
+export type DumpOptions<Month> = {
+  /** The months of the backup before. */
+  known?: readonly Month[];
+  /** The name of the backup. */
+  name: string;
+  now?: Date;
+};
+
 /** Writes the rows of a query. */
 export async function dumpRows(
   clickhouse: ClickHouseClient,
