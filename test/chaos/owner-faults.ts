@@ -21,6 +21,9 @@ import { type Targets, UnequalError, type Workers } from "./targets.ts";
 
 const TIMEOUT_MS = 30_000;
 
+/** Workers may take so long to store what waits after other faults, whatever the machine does. */
+const CONSUMED_MS = 300_000;
+
 /**
  * Longer than JetStream waits for an acknowledgement (worker/batches/stream.ts), and a batch is
  * collected.
@@ -207,7 +210,7 @@ const waitUntilConsumed = (stack: Stack): Promise<void> =>
   eventually(async () => {
     const waiting = await countWaiting(stack);
     if (waiting > WAITING_MAX) throw new Error(`${waiting} segments wait.`);
-  }, TIMEOUT_MS);
+  }, CONSUMED_MS);
 
 /** Makes inserts half done: a further view of `clicks` fails, and the rollups get nothing. */
 export async function breakInserts(stack: Stack): Promise<void> {

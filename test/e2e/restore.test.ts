@@ -5,6 +5,7 @@ import { join } from "node:path";
 
 import { drillClicks, dumpClicks, restoreClicks } from "../../api/cli/backup/clicks.ts";
 import { adoptEarlierClicks } from "../../api/cli/backup/earlier-clicks.ts";
+import { drillFailures, dumpFailures } from "../../api/cli/backup/failures.ts";
 import type { ClicksMonth } from "../../api/cli/backup/manifest.ts";
 import { restoreClickHouse } from "../../api/cli/backup/restore.ts";
 import { drillRollups, dumpRollups } from "../../api/cli/backup/rollups.ts";
@@ -129,20 +130,20 @@ test("clicks that an earlier version dumped months ago are the same after their 
 
 const RETENTION_DAYS = 30;
 
-test("rollups of clicks that retention has deleted are the same after a restore, and nothing repairs them", async () => {
+test("rollups of clicks that retention has deleted are the same after a restore, and nothing repairs them; so are failed requests", async () => {
   await using stack = await startStack({ empty: true });
   await using databases = new AsyncDisposableStack();
-  const open = async (name: string, days: number) => {
+  const open = async (name: string) => {
     const url = new URL(`/${name}`, stack.info().clickhouse_url).href;
     await createDatabaseIfMissing(url);
     const clickhouse = openClickHouse(url);
     databases.defer(() => clickhouse.close());
     await migrateClickHouse(clickhouse, createLog("test", "silent"));
-    await setRetention(clickhouse, { clicksDays: days, rollupsDays: 0 });
+    await setRetention(clickhouse, { clicksDays: 0, rollupsDays: 0 });
     await rememberRetention(clickhouse);
     return clickhouse;
   };
-  const original = await open("original", 0);
+  const original = await open("original");
   await original.command({
     query: `INSERT INTO clicks (ts, link_id, account_id, mode, class, visitor, country, device, referrer, host, journal_id, segment, idx)
             SELECT now() - INTERVAL number * ${EARLIER_DAYS * 86_400} / ${EARLIER_CLICKS} SECOND,
@@ -155,17 +156,34 @@ test("rollups of clicks that retention has deleted are the same after a restore,
   await setRetention(original, { clicksDays: RETENTION_DAYS, rollupsDays: 0 });
   await rememberRetention(original);
   await original.command({ query: "OPTIMIZE TABLE clicks FINAL" });
+  // Reports of the same links, reasons and quarter hours.
+  for (const _ of [1, 2])
+    await original.command({
+      query: `INSERT INTO failures (account_id, mode, domain, link_id, reason, bucket, requests)
+              SELECT toUUID('00000000-0000-7000-8000-0000000000aa'), 'live', concat('d', toString(number % 2)),
+                     toUUID(concat('00000000-0000-7000-8000-00000000000', toString(number % 5))), 'expired',
+                     toStartOfFifteenMinutes(now() - INTERVAL number DAY), number
+                FROM numbers(${EARLIER_DAYS}) SETTINGS insert_deduplicate = 0`,
+    });
   const storage = openStorage(join(stack.dataDir, "whole-dumps"), {});
   const rollups = await dumpRollups(original, storage, { name: "first" });
-  const parts = { clicks: await dumpClicks(original, storage, { name: "first" }), rollups };
+  const failures = await dumpFailures(original, storage, { name: "first" });
+  const clicks = await dumpClicks(original, storage, { name: "first" });
+  const parts = { clicks, rollups, failures };
   const dumped = parts.clicks.reduce((sum, { clicks }) => sum + clicks, 0);
   expect(dumped).toBeLessThan((EARLIER_CLICKS * (RETENTION_DAYS + 1)) / EARLIER_DAYS);
   // No file is written again.
   expect(await dumpRollups(original, storage, { name: "second", known: rollups })).toEqual(rollups);
   await drillRollups(original, storage, rollups);
+  await drillFailures(original, storage, failures);
+  // A month that may still get rows is written again, one that is over is not.
+  const known = failures.map(({ file }) => file.name);
+  const later = await dumpFailures(original, storage, { name: "second", known: failures });
+  expect(known).toContain(later[0]?.file.name ?? "");
+  expect(known).not.toContain(later.at(-1)?.file.name ?? "");
 
   // Also with a longer retention, by which the clicks would seem to be whole.
-  const restored = await open("restored", 0);
+  const restored = await open("restored");
   await restoreClickHouse(restored, storage, parts);
   const range = wholeDays({
     from: nowSeconds() - (EARLIER_DAYS + 2) * 86_400,
@@ -178,6 +196,12 @@ test("rollups of clicks that retention has deleted are the same after a restore,
                     FROM ${table} GROUP BY ${keys.join(", ")} ORDER BY row`;
     expect(await queryRows(restored, rows)).toEqual(await queryRows(original, rows));
   }
+  const failed = `SELECT toString(account_id) AS account, domain, toString(link_id) AS link, reason, toUInt32(bucket) AS begin,
+                         toFloat64(sum(requests)) AS requests FROM failures GROUP BY ALL ORDER BY ALL`;
+  const rows = await queryRows(restored, failed);
+  // One row has no requests, and is not stored.
+  expect(rows).toHaveLength(EARLIER_DAYS - 1);
+  expect(rows).toEqual(await queryRows(original, failed));
 });
 
 /**

@@ -6,14 +6,16 @@ import type { ClickHouseClient } from "@clickhouse/client";
 
 import { queryRows } from "../../../shared/clicks/rollups.ts";
 import type { ClicksMonth } from "./manifest.ts";
-import { DRILL_ROWS_MAX, type DumpOptions, dumpRows, insertRows, type StoredRows } from "./rows.ts";
+import {
+  DRILL_ROWS_MAX,
+  type DumpOptions,
+  dumpRows,
+  insertRows,
+  isOver,
+  type StoredRows,
+  withTable,
+} from "./rows.ts";
 import type { Storage } from "./storage.ts";
-
-/**
- * A month usually receives clicks until this long after its end: those that waited in journals and
- * in NATS.
- */
-const LATE_DAYS = 4;
 
 /** The table of a drill, beside `clicks`. */
 const DRILL_TABLE = "clicks_drill";
@@ -48,10 +50,6 @@ export async function dumpClicks(
   }
   return [...dumped.values()].toSorted((a, b) => a.month - b.month);
 }
-
-/** Whether a file was written after its month stopped receiving clicks, except very late ones. */
-const isOver = ({ month, made_at }: ClicksMonth): boolean =>
-  Date.parse(made_at) > Date.UTC(Math.floor(month / 100), month % 100, 1 + LATE_DAYS);
 
 async function dumpMonth(
   clickhouse: ClickHouseClient,
@@ -101,11 +99,8 @@ export async function drillClicks(
 ): Promise<number> {
   const newest = months.at(-1);
   if (newest === undefined) return 0;
-  await clickhouse.command({ query: `DROP TABLE IF EXISTS ${DRILL_TABLE}` });
-  await clickhouse.command({
-    query: `CREATE TABLE ${DRILL_TABLE} AS clicks ENGINE = MergeTree ORDER BY tuple()`,
-  });
-  try {
+  const create = `CREATE TABLE ${DRILL_TABLE} AS clicks ENGINE = MergeTree ORDER BY tuple()`;
+  return await withTable(clickhouse, { table: DRILL_TABLE, create }, async () => {
     let read = 0;
     for (const month of months) {
       const rowsMax = month === newest ? DRILL_ROWS_MAX : 0;
@@ -122,7 +117,5 @@ export async function drillClicks(
       read += month.clicks;
     }
     return read;
-  } finally {
-    await clickhouse.command({ query: `DROP TABLE IF EXISTS ${DRILL_TABLE}` });
-  }
+  });
 }

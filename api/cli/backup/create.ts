@@ -5,6 +5,7 @@ import { DAY_MS } from "../../../shared/durations.ts";
 import { dumpClicks } from "./clicks.ts";
 import { packConfiguration } from "./configuration.ts";
 import { adoptEarlierClicks } from "./earlier-clicks.ts";
+import { dumpFailures } from "./failures.ts";
 import {
   backupOf,
   type ClickHouseParts,
@@ -41,7 +42,7 @@ export async function createBackup(
     made_at: now.toISOString(),
     postgres: await dumpPostgres(database, storage, name),
     ...(clickhouse === undefined
-      ? { clicks: null, rollups: [] }
+      ? { clicks: null, rollups: [], failures: [] }
       : await dumpClickHouse(clickhouse, storage, name, now)),
     configuration:
       configDir === undefined ? null : await packConfiguration(storage, name, configDir),
@@ -63,17 +64,18 @@ export async function dumpClickHouse(
   const known = await readKnown(storage);
   const rollups = await dumpRollups(clickhouse, storage, { known: known.rollups, name, now });
   const clicks = await dumpClicks(clickhouse, storage, { known: known.clicks, name, now });
-  return { clicks, rollups };
+  const failures = await dumpFailures(clickhouse, storage, { known: known.failures, name, now });
+  return { clicks, rollups, failures };
 }
 
 /** The months of the newest backup that has clicks. */
 async function readKnown(storage: Storage): Promise<ClickHouseParts> {
   for (const name of listBackups(await storage.list()).toReversed()) {
-    const { clicks, rollups } = (await readBackup(storage, name)).manifest;
-    if (clicks !== null) return { clicks, rollups };
+    const { clicks, rollups, failures } = (await readBackup(storage, name)).manifest;
+    if (clicks !== null) return { clicks, rollups, failures };
   }
   const clicks = storage.place.startsWith("/") ? await adoptEarlierClicks(storage) : [];
-  return { clicks, rollups: [] };
+  return { clicks, rollups: [], failures: [] };
 }
 
 /**
@@ -104,7 +106,8 @@ export async function deleteOldBackups(
 const rank = (file: string): number => (file.endsWith("/manifest.json") ? 0 : 1);
 
 /** A file that several backups may share, and the time of the backup that wrote it. */
-const SHARED_FILE = /^(?:clicks\/|rollups\/\w+_)\d{6}_(\d{4}-\d\d-\d\dT[\d.-]+Z)\.tsv\.gz$/;
+const SHARED_FILE =
+  /^(?:clicks\/|failures\/|rollups\/\w+_)\d{6}_(\d{4}-\d\d-\d\dT[\d.-]+Z)\.tsv\.gz$/;
 
 async function deleteUnusedFiles(storage: Storage, now: number): Promise<void> {
   const files = await storage.list();
@@ -120,7 +123,8 @@ async function deleteUnusedFiles(storage: Storage, now: number): Promise<void> {
   }
 }
 
-const sharedFiles = ({ clicks, rollups }: Pick<Manifest, keyof ClickHouseParts>) => [
+const sharedFiles = ({ clicks, rollups, failures }: Pick<Manifest, keyof ClickHouseParts>) => [
   ...(clicks ?? []),
   ...rollups,
+  ...failures,
 ];

@@ -39,6 +39,14 @@ const rollupsMonth = z.object({
   file: storedFile,
 });
 
+const failuresMonth = z.object({
+  /** As YYYYMM. */
+  month: z.int(),
+  rows: z.int(),
+  made_at: z.iso.datetime(),
+  file: storedFile,
+});
+
 const manifestSchema = z.object({
   format: z.literal(1),
   /** Version of Shorthop that made the backup. */
@@ -54,6 +62,8 @@ const manifestSchema = z.object({
   clicks: z.array(clicksMonth).nullable(),
   /** Rollups of clicks that retention deletes; backups of versions up to 0.2.0 have none. */
   rollups: z.array(rollupsMonth).default([]),
+  /** Sums of failed requests; backups of versions up to 0.2.0 have none. */
+  failures: z.array(failuresMonth).default([]),
   /** An archive of the configuration directory; null without one. */
   configuration: storedFile.nullable(),
 });
@@ -61,8 +71,13 @@ const manifestSchema = z.object({
 export type Manifest = z.output<typeof manifestSchema>;
 export type ClicksMonth = z.output<typeof clicksMonth>;
 export type RollupsMonth = z.output<typeof rollupsMonth>;
+export type FailuresMonth = z.output<typeof failuresMonth>;
 /** What a backup has of ClickHouse. */
-export type ClickHouseParts = { clicks: ClicksMonth[]; rollups: RollupsMonth[] };
+export type ClickHouseParts = {
+  clicks: ClicksMonth[];
+  rollups: RollupsMonth[];
+  failures: FailuresMonth[];
+};
 export type StoredFile = z.output<typeof storedFile>;
 
 /** A whole backup. */

@@ -4,6 +4,7 @@ import { type ClickHouseClient, ClickHouseError } from "@clickhouse/client";
 import { databaseOf, withDatabase } from "../../../shared/postgres.ts";
 import { usePostgres } from "../../postgres.ts";
 import { drillClicks, requireNoClicks, restoreClicks } from "./clicks.ts";
+import { drillFailures, restoreFailures } from "./failures.ts";
 import { type Backup, type ClickHouseParts, requireKnownSchema } from "./manifest.ts";
 import {
   bringUpToDate,
@@ -45,9 +46,9 @@ export async function restoreBackup(
   requireKnownSchema(backup);
   const parts =
     clickhouse === undefined
-      ? { clicks: [], rollups: [] }
-      : { clicks: manifest.clicks ?? [], rollups: manifest.rollups };
-  for (const { file } of [manifest.postgres, ...parts.clicks, ...parts.rollups])
+      ? { clicks: [], rollups: [], failures: [] }
+      : { ...manifest, clicks: manifest.clicks ?? [] };
+  for (const { file } of [manifest.postgres, ...parts.clicks, ...parts.rollups, ...parts.failures])
     await verifyFile(storage, file);
   if (clickhouse !== undefined) await requireNoClicksIfAny(clickhouse);
   const hasRoles = await clearDatabase(database.url);
@@ -59,16 +60,17 @@ export async function restoreBackup(
   return { rows, clicks, lacksRoles: !hasRoles };
 }
 
-/** Restores clicks and rollups; returns how many clicks. Throws when there are fewer. */
+/** Restores clicks, rollups and failed requests; returns how many clicks. Throws when there are fewer. */
 export async function restoreClickHouse(
   clickhouse: ClickHouseClient,
   storage: Storage,
-  { clicks, rollups }: ClickHouseParts,
+  { clicks, rollups, failures }: ClickHouseParts,
 ): Promise<number> {
   const restored = await restoreClicks(clickhouse, storage, clicks);
   const expected = clicks.reduce((sum, month) => sum + month.clicks, 0);
   if (restored !== expected) throw new Error(`${restored} of ${expected} clicks were restored.`);
   await restoreRollups(clickhouse, storage, rollups);
+  await restoreFailures(clickhouse, storage, failures);
   return restored;
 }
 
@@ -111,7 +113,10 @@ export async function drillBackup(
     clickhouse === undefined || manifest.clicks === null
       ? null
       : await drillClicks(clickhouse, storage, manifest.clicks);
-  if (clickhouse !== undefined) await drillRollups(clickhouse, storage, manifest.rollups);
+  if (clickhouse !== undefined) {
+    await drillRollups(clickhouse, storage, manifest.rollups);
+    await drillFailures(clickhouse, storage, manifest.failures);
+  }
   return { rows, clicks };
 }
 

@@ -9,7 +9,7 @@ import { queryRows } from "../../../shared/clicks/rollups.ts";
 import { readWholeFrom, rememberDeleted } from "../../../shared/clicks/whole-clicks.ts";
 import { DAY_MS } from "../../../shared/durations.ts";
 import type { RollupsMonth } from "./manifest.ts";
-import { DRILL_ROWS_MAX, type DumpOptions, dumpRows, insertRows } from "./rows.ts";
+import { DRILL_ROWS_MAX, type DumpOptions, dumpRows, insertRows, withTable } from "./rows.ts";
 import type { Storage } from "./storage.ts";
 
 const FOLDER = "rollups";
@@ -134,19 +134,13 @@ async function withRestored(
   const rollup = ROLLUP_TABLES.find(({ table }) => table === month.table);
   // A rollup that this version no longer has.
   if (rollup === undefined) return;
-  const drop = { query: `DROP TABLE IF EXISTS ${RESTORED_TABLE}` };
-  await clickhouse.command(drop);
-  await clickhouse.command({
-    query: `CREATE TABLE ${RESTORED_TABLE} ENGINE = MergeTree ORDER BY tuple() AS
-            SELECT ${rollup.keys.join(", ")}, clicks ${hasVisitors(rollup) ? ", '' AS visitors" : ""}
-              FROM ${rollup.table} LIMIT 0`,
-  });
-  try {
+  const create = `CREATE TABLE ${RESTORED_TABLE} ENGINE = MergeTree ORDER BY tuple() AS
+                  SELECT ${rollup.keys.join(", ")}, clicks ${hasVisitors(rollup) ? ", '' AS visitors" : ""}
+                    FROM ${rollup.table} LIMIT 0`;
+  await withTable(clickhouse, { table: RESTORED_TABLE, create }, async () => {
     await insertRows(clickhouse, storage, month, { table: RESTORED_TABLE, rowsMax });
     await work(rollup);
-  } finally {
-    await clickhouse.command(drop);
-  }
+  });
 }
 
 /**

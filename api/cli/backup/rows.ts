@@ -33,6 +33,33 @@ export type DumpOptions<Month> = {
   now?: Date;
 };
 
+/**
+ * A month usually gets rows until this long after its end: those that waited in journals and in
+ * NATS.
+ */
+const LATE_DAYS = 4;
+
+/** Whether a file was written after its month stopped getting rows, except very late ones. */
+export const isOver = ({ month, made_at }: { month: number; made_at: string }): boolean =>
+  Date.parse(made_at) > Date.UTC(Math.floor(month / 100), month % 100, 1 + LATE_DAYS);
+
+/** Calls `work` while a table exists that `create` creates. */
+export async function withTable<T>(
+  clickhouse: ClickHouseClient,
+  { table, create }: { table: string; create: string },
+  work: () => Promise<T>,
+): Promise<T> {
+  const drop = { query: `DROP TABLE IF EXISTS ${table}` };
+  // One that was interrupted has left it.
+  await clickhouse.command(drop);
+  await clickhouse.command({ query: create });
+  try {
+    return await work();
+  } finally {
+    await clickhouse.command(drop);
+  }
+}
+
 /** Writes the rows of a query. */
 export async function dumpRows(
   clickhouse: ClickHouseClient,

@@ -106,6 +106,7 @@ async function writeBackup(storage: Storage, name: string, rows: number): Promis
     postgres: { file: dump, migration: 1, rows: { links: rows } },
     clicks: [{ month: 202_601, clicks: 1, made_at, file: clicks }],
     rollups: [],
+    failures: [],
     configuration: null,
   });
 }

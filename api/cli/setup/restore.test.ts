@@ -45,6 +45,7 @@ async function backUp(files: Record<string, string>): Promise<void> {
     postgres: { file: { name: "none", bytes: 0, sha256: "0".repeat(64) }, migration: 1, rows: {} },
     clicks: null,
     rollups: [],
+    failures: [],
     configuration: await packConfiguration(storage, NAME, join(dir, "before")),
   });
 }
