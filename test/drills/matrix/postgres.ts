@@ -24,6 +24,13 @@ const PROCESSES = ["api", "redirector", "worker"] as const;
 /** Requests that change a hundred links each: some 20 MB. */
 const REQUESTS_MAX = 100;
 
+/**
+ * How often a change is refused, and the pause between: the first time PostgreSQL may have lost its
+ * connections instead of saying that its disk is full.
+ */
+const REFUSED_TIMES = 10;
+const REFUSED_PAUSE_MS = 1_000;
+
 const STARTED_MS = 30_000;
 
 const RESYNCED_MS = 60_000;
@@ -54,12 +61,15 @@ const waitForDisk = (dir: string): void =>
   appendFileSync(join(dir, "postgresql.conf"), "fsync = on\nfull_page_writes = on\n");
 
 /**
- * Changes links until the disk has no room for more. Throws unless the API says then that it is
- * unavailable.
+ * Changes links until the disk has no room for more. Throws unless the API says each time that it
+ * is unavailable.
  */
 async function useRoom({ changes, links }: System): Promise<void> {
-  const status = await changes.without(() => links.changeUntilRefused(REQUESTS_MAX));
-  if (status !== 503) throw new Error(`On a full disk the API answers ${status}.`);
+  for (let time = 0; time < REFUSED_TIMES; time++) {
+    const status = await changes.without(() => links.changeUntilRefused(REQUESTS_MAX));
+    if (status !== 503) throw new Error(`On a full disk the API answers ${status}.`);
+    await Bun.sleep(REFUSED_PAUSE_MS);
+  }
 }
 
 export const POSTGRES_CELLS: readonly Cell[] = [
