@@ -47,18 +47,25 @@ export const MUTATIONS: Readonly<Record<string, DrillMutation>> = {
     replace: [["  if drawn >= micros then return drawn; end if;\n", ""]],
   },
   recreated: {
-    does: "The API notices that `LINKS` is another stream.",
+    does: "The API notices that `LINKS` is another stream, by its date, its end and its length.",
     cell: "NATS: empty",
     problem: UNNAMED,
     file: "api/feed/stream-loss.ts",
-    replace: [['after.stream === stream.created ? undefined : "recreated"', "undefined"]],
+    replace: [
+      ['after.stream === stream.created ? undefined : "recreated"', "undefined"],
+      ['return "rolled_back";', "return undefined;"],
+      ['before.messages ? "thinned" : undefined', "before.messages ? undefined : undefined"],
+    ],
   },
   "rolled-back": {
-    does: "The API notices that `LINKS` ends before what it had.",
+    does: "The API notices that `LINKS` ends before what it had, or has less.",
     cell: "NATS: older copy",
     problem: UNNAMED,
     file: "api/feed/stream-loss.ts",
-    replace: [['return "rolled_back";', "return undefined;"]],
+    replace: [
+      ['return "rolled_back";', "return undefined;"],
+      ['before.messages ? "thinned" : undefined', "before.messages ? undefined : undefined"],
+    ],
   },
   republish: {
     does: "Redirectors publish the clicks that they retain again.",
