@@ -12,6 +12,17 @@ import { readConsumer } from "./stream.ts";
 const TRIMMED_TO = 0.5;
 
 /**
+ * Servers whose consumers forget, with a purge, which messages were delivered and are not
+ * acknowledged: if their worker ended then, nobody would get them
+ * (https://github.com/nats-io/nats-server/pull/3892, in 2.9.15).
+ */
+const FORGETFUL = /^[01]\.|^2\.[0-8]\.|^2\.9\.(?:\d|1[0-4])(?!\d)/;
+
+/** How long such a server is given until everything that was delivered is acknowledged. */
+const SETTLED_MS = 5_000;
+const POLL_MS = 100;
+
+/**
  * Deletes the oldest stored segments of a stream that is nearly full. The consumer's position must
  * belong to this stream (worker/batches/position.ts). Returns how many it deleted.
  */
@@ -20,6 +31,9 @@ export async function trimStream(connection: NatsConnection): Promise<number> {
   const { config, state } = await streams.info(CLICKS_STREAM);
   const { max_bytes: max } = config;
   if (max <= 0 || state.bytes < CLICKS_TRIMMED_AT * max) return 0;
+  // While ClickHouse is away nothing is acknowledged: such a stream gets full, and journals keep what
+  // it refuses.
+  if (isForgetful(connection) && !(await waitUntilSettled(connection))) return 0;
   const { ack_floor: stored } = await readConsumer(connection);
   const surplus = Math.ceil(state.messages * (1 - (TRIMMED_TO * max) / state.bytes));
   const seq = Math.min(state.first_seq + surplus, stored.stream_seq + 1);
@@ -27,4 +41,17 @@ export async function trimStream(connection: NatsConnection): Promise<number> {
   // Purges the messages before the sequence.
   const { purged } = await streams.purge(CLICKS_STREAM, { seq });
   return purged;
+}
+
+const isForgetful = ({ info }: NatsConnection): boolean => FORGETFUL.test(info?.version ?? "");
+
+/** Whether everything that was delivered has been acknowledged within {@link SETTLED_MS}. */
+async function waitUntilSettled(connection: NatsConnection): Promise<boolean> {
+  const giveUpAt = performance.now() + SETTLED_MS;
+  do {
+    const { num_ack_pending } = await readConsumer(connection);
+    if (num_ack_pending === 0) return true;
+    await Bun.sleep(POLL_MS);
+  } while (performance.now() < giveUpAt);
+  return false;
 }

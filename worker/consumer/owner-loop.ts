@@ -95,13 +95,13 @@ function createTrim(
   let due = 0;
   return async () => {
     if (performance.now() < due) return;
-    due = performance.now() + trimIntervalMs;
     try {
       const segments = await trimStream(connection);
       if (segments > 0) log.warn({ segments }, "stored_segments_deleted_early");
     } catch (error) {
       log.warn({ error }, "stream_not_trimmed");
     }
+    due = performance.now() + trimIntervalMs;
   };
 }
 

@@ -34,7 +34,9 @@ export async function expireStream(system: System, what: "all" | "stored"): Prom
     const { data } = await streams.getMessage(CLICKS_STREAM, { seq });
     unstored += decodeSegment(Buffer.from(data))?.clicks.length ?? 0;
   }
-  await streams.purge(CLICKS_STREAM, { seq: last + 1 });
+  // One after the other, as they expire: a purge does more to consumers (worker/batches/trim.ts).
+  for (let { first_seq: seq } = state; seq <= last; seq++)
+    await streams.deleteMessage(CLICKS_STREAM, seq);
   await nats.close();
   return unstored;
 }
