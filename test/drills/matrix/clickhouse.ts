@@ -47,9 +47,10 @@ const restore = (
     await deleteConsumer(system);
   });
 
-/** As of a backup: files of a server that has stopped. */
+/** As of a backup: files of a server that has stopped, with clicks that NATS will deliver again. */
 async function copyClickHouse(system: System): Promise<() => void> {
   let putBack: (() => void) | undefined;
+  await system.rest();
   await stopStores(system, ["clickhouse"], () => {
     putBack = copyAside(storeDir(system, "clickhouse"), join(system.dir, "clickhouse-copy"));
   });

@@ -35,6 +35,8 @@ export const NATS_CELLS: readonly Cell[] = [
     named: FILLED_BY_ITSELF,
     async inject(system) {
       let putBack: (() => void) | undefined;
+      // So that the copy has clicks and changes.
+      await system.rest();
       await stopStores(system, ["nats"], () => {
         putBack = copyAside(storeDir(system, "nats"), join(system.dir, "nats-copy"));
       });
