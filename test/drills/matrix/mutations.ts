@@ -107,17 +107,6 @@ export const MUTATIONS: Readonly<Record<string, DrillMutation>> = {
     file: "worker/consumer/context.ts",
     replace: [["if (isDiskFull(error))", "if (isDiskFull(undefined))"]],
   },
-  token: {
-    does: "ClickHouse stores an insert once, however often it arrives.",
-    cell: "ClickHouse: paused for a minute",
-    problem: CLICKS,
-    file: "worker/consumer/row-insert.ts",
-    replace: [
-      ["insert_deduplicate: 1,", "insert_deduplicate: 0,"],
-      ["insert_deduplication_token: token,", ""],
-      ["deduplicate_blocks_in_dependent_materialized_views: 1,", ""],
-    ],
-  },
   complete: {
     does: "A host that does not have all links yet responds with 503 for those that it lacks.",
     cell: "links store: empty",
