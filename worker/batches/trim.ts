@@ -45,12 +45,15 @@ export async function trimStream(connection: NatsConnection): Promise<number> {
 
 const isForgetful = ({ info }: NatsConnection): boolean => FORGETFUL.test(info?.version ?? "");
 
-/** Whether everything that was delivered has been acknowledged within {@link SETTLED_MS}. */
+/**
+ * Whether within {@link SETTLED_MS} everything that was delivered is acknowledged, and no fetch
+ * waits.
+ */
 async function waitUntilSettled(connection: NatsConnection): Promise<boolean> {
   const giveUpAt = performance.now() + SETTLED_MS;
   do {
-    const { num_ack_pending } = await readConsumer(connection);
-    if (num_ack_pending === 0) return true;
+    const { num_ack_pending, num_waiting } = await readConsumer(connection);
+    if (num_ack_pending === 0 && num_waiting === 0) return true;
     await Bun.sleep(POLL_MS);
   } while (performance.now() < giveUpAt);
   return false;
