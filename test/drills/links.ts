@@ -188,6 +188,8 @@ export async function openLinks(stack: Stack, count: number) {
         uncertain.clear();
       };
     },
+    /** The destinations of the sample. */
+    destinations: (): Iterable<string> => expected.values(),
     /** Throws unless PostgreSQL has every change that was acknowledged, and no other. */
     async expectStored(): Promise<void> {
       const stored = await sql<{ alias: string; url: string }[]>`

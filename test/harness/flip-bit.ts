@@ -1,13 +1,30 @@
 /** A disk that changes what was written. */
-import { closeSync, fstatSync, openSync, readSync, writeSync } from "node:fs";
+import { closeSync, fstatSync, openSync, readFileSync, readSync, writeSync } from "node:fs";
 
 /** Flips one bit of a file, at a part of its length: 0.5 is its middle. */
 export function flipBit(path: string, part = 0.5): void {
   const file = openSync(path, "r+");
+  flipBitAt(file, path, Math.floor(fstatSync(file).size * part));
+  closeSync(file);
+}
+
+/** Flips one bit of the first of these texts that a file has. Throws when it has none. */
+export function flipBitOf(path: string, texts: Iterable<string>): void {
+  const content = readFileSync(path);
+  for (const text of texts) {
+    const position = content.indexOf(text);
+    if (position === -1) continue;
+    const file = openSync(path, "r+");
+    flipBitAt(file, path, position + Math.floor(text.length / 2));
+    closeSync(file);
+    return;
+  }
+  throw new Error(`${path} has none of these texts.`);
+}
+
+function flipBitAt(file: number, path: string, position: number): void {
   const byte = Buffer.alloc(1);
-  const position = Math.floor(fstatSync(file).size * part);
   if (readSync(file, byte, 0, 1, position) !== 1) throw new Error(`${path} is empty.`);
   byte[0] = (byte[0] ?? 0) ^ 0b100;
   writeSync(file, byte, 0, 1, position);
-  closeSync(file);
 }

@@ -8,7 +8,7 @@ import { readRedirectors } from "../../../api/cli/reconciliation.ts";
 import { storePath } from "../../../redirector/links/store-files.ts";
 import { admin } from "../../harness/admin.ts";
 import { type Disk, moveToDisk } from "../../harness/disks.ts";
-import { flipBit } from "../../harness/flip-bit.ts";
+import { flipBit, flipBitOf } from "../../harness/flip-bit.ts";
 import { waitUntilEnded } from "../../harness/services.ts";
 import type { Cell, Effect } from "./cell.ts";
 import { copyAside } from "./files.ts";
@@ -167,7 +167,7 @@ export const HOST_CELLS: readonly Cell[] = [
     promise: LOST,
     ...RESTARTED,
     async inject(system) {
-      flipBit(storePath(system.otherLinks));
+      flipBitOf(storePath(system.otherLinks), system.links.destinations());
       await system.hold();
       await stopOther(system, () => undefined);
       await system.hold();
