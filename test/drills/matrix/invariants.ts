@@ -1,4 +1,7 @@
 /** What must be so after a cell; each returns what is wrong. */
+import { mkdtempSync } from "node:fs";
+import { join } from "node:path";
+
 import { connect } from "nats";
 
 import { readReconciliation, readRedirectors } from "../../../api/cli/reconciliation.ts";
@@ -8,6 +11,7 @@ import { expectEqual } from "../../chaos/equality.ts";
 import { countWaiting } from "../../chaos/stream.ts";
 import type { Ledger } from "../../chaos/targets.ts";
 import { eventually } from "../../harness/eventually.ts";
+import { startRedirector } from "../../harness/processes.ts";
 import { readHistory } from "./history.ts";
 import type { System } from "./system.ts";
 
@@ -74,10 +78,20 @@ export async function expectNoDuplicates({ stack, other }: System): Promise<void
   }
 }
 
-/** Every link leads on both hosts where PostgreSQL says, which has what was acknowledged. */
+/**
+ * Every link leads on both hosts where PostgreSQL says, which has what was acknowledged; and on one
+ * that begins with nothing, as the others have stores that hide what the stream lacks.
+ */
 export async function expectLinksRight({ stack, links, other }: System): Promise<void> {
   await eventually(links.expectStored, RIGHT_MS);
   for (const url of [stack.info().short_url, other.url]) await links.waitUntilRight(url, RIGHT_MS);
+  const LINKS_DIR = mkdtempSync(join(stack.dataDir, "new-links-"));
+  const begun = await startRedirector(stack, { LINKS_DIR });
+  try {
+    await links.waitUntilRight(begun.url, RIGHT_MS);
+  } finally {
+    await begun.stop();
+  }
 }
 
 export async function expectHistory({ stack, history }: System): Promise<void> {
