@@ -6,7 +6,7 @@ import { Database } from "bun:sqlite";
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
 import { keyOf } from "../../shared/contracts/short-link.ts";
 import { readFeed } from "../../shared/links-store/schema.ts";
-import { decodeStoredRecord } from "../../shared/links-store/stored-record.ts";
+import { DamagedRecordError, decodeStoredRecord } from "../../shared/links-store/stored-record.ts";
 import { storePath } from "./store-files.ts";
 
 /** Memory for pages, in KiB; the system's page cache holds the rest of the file. */
@@ -42,8 +42,14 @@ export function openReader(dir: string) {
     feed: (stream?: string) => readFeed(db, stream),
     /** Finds the record of a link or notice; throws as `decodeStoredRecord` does. */
     find(domain: string, alias: string): LinkRecord | undefined {
-      const row = find.get(keyOf({ domain, alias }));
-      return row === null ? undefined : decodeStoredRecord(row.record);
+      const key = keyOf({ domain, alias });
+      const row = find.get(key);
+      if (row === null) return undefined;
+      const record = decodeStoredRecord(row.record);
+      // The index of keys has no checksums: a damaged entry leads to another row, which is whole.
+      if (keyOf(record) !== key)
+        throw new DamagedRecordError("The links store has another link under this key.");
+      return record;
     },
     /** Changes after each transaction of the writer. */
     dataVersion: (): number => dataVersion.get()?.data_version ?? 0,

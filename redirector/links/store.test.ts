@@ -194,6 +194,19 @@ describe("the links store", () => {
     db.close();
   });
 
+  test("never returns the row of another link, as a damaged index would", () => {
+    const writer = openWriter(dir, { reserveBytes: 0 });
+    writer.write([change(activeLink("a", 1)), change(activeLink("b", 1))], at(1));
+    writer.close();
+    const db = new Database(storePath(dir));
+    db.run("UPDATE links SET record = (SELECT record FROM links WHERE key = '/b')");
+    db.close();
+    const reader = openReader(dir);
+    expect(caught(() => reader.find("", "a"))).toSatisfy(isDamage);
+    expect(reader.find("", "b")).toMatchObject({ alias: "b" });
+    reader.close();
+  });
+
   test("knows of a link whose record is malformed only that it may exist, until there is a good one", () => {
     const writer = openWriter(dir, { reserveBytes: 0 });
     const [a, b] = [activeLink("a", 1), activeLink("b", 1)];
