@@ -58,8 +58,11 @@ export function quarantineStore(dir: string): void {
   rmSync(damageMarkPath(dir), { force: true });
 }
 
-/** SQLite's result codes for a file that is not, or no longer, a valid database. */
-const DAMAGED = new Set(["SQLITE_CORRUPT", "SQLITE_NOTADB"]);
+/**
+ * SQLite's result codes for a file that is not, or no longer, a valid database. SQLITE_ERROR is a
+ * statement that its tables do not have the columns for: those of a file of this format do.
+ */
+const DAMAGED = new Set(["SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_ERROR"]);
 
 /** Whether an error means that the file is damaged. */
 export function isDamage(error: unknown): boolean {

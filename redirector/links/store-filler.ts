@@ -16,11 +16,13 @@ import {
   damageMarkPath,
   findStore,
   isDamage,
+  markDamaged,
   memoryDir,
   quarantineStore,
   storePath,
 } from "./store-files.ts";
 import { releaseReserve } from "./store-reserve.ts";
+import { createScrub } from "./store-scrub.ts";
 import { openWriter, type StoreWriter } from "./store-writer.ts";
 
 /** Pause after a failed write of the store. */
@@ -72,7 +74,7 @@ export function createStoreFiller(deps: FillerDeps) {
 
   /** Follows all streams until the filler is stopped or one of them fails. */
   async function follow(connection: Nats, writer: StoreWriter): Promise<void> {
-    const checkStore = createStoreCheck(dir);
+    const checkStore = createStoreCheck(dir, createScrub(writer));
     const store = { ...writer, write: writeAndNotify(writer, onChanged) };
     const group = createFeedGroup({ store, streams, log });
     const shared = { ...deps, nats: connection, group, store, checkStore };
@@ -135,9 +137,10 @@ function openStore(dir: string, log: Log): StoreWriter {
 }
 
 /** Returns a function that throws when the open store must not be written any more. */
-function createStoreCheck(dir: string): () => void {
+function createStoreCheck(dir: string, scrub: ReturnType<typeof createScrub>): () => void {
   const opened = findStore(dir)?.inode;
   return () => {
+    if (scrub.findsDamage()) markDamaged(dir);
     if (existsSync(damageMarkPath(dir))) throw new Error("The links store is damaged.");
     if (findStore(dir)?.inode !== opened) throw new Error("The links store was deleted.");
   };

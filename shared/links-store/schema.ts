@@ -4,7 +4,12 @@ import type { Database } from "bun:sqlite";
 import type { LinkRecord } from "../contracts/link-record.ts";
 import { UNDIVIDED } from "../contracts/links-streams.ts";
 import { keyOf, type ShortLink } from "../contracts/short-link.ts";
-import { encodeMalformed, encodeStoredRecord, isLinkRow } from "./stored-record.ts";
+import {
+  DamagedRecordError,
+  encodeMalformed,
+  encodeStoredRecord,
+  isLinkRow,
+} from "./stored-record.ts";
 
 /**
  * The format of the file, which names it, its lock and its images: a version with another format
@@ -152,7 +157,15 @@ type FeedRow = FeedState & { streams?: Readonly<Record<string, Partial<FeedState
 
 function readRow(db: Database): FeedRow {
   const row = db.query<{ state: string }, []>("SELECT state FROM feed").get();
-  return row === null ? EMPTY_FEED : { ...EMPTY_FEED, ...JSON.parse(row.state) };
+  return row === null ? EMPTY_FEED : { ...EMPTY_FEED, ...parseState(row.state) };
+}
+
+function parseState(state: string): object {
+  try {
+    return JSON.parse(state);
+  } catch (error) {
+    throw new DamagedRecordError("The state of the links feed is no JSON.", { cause: error });
+  }
 }
 
 /** Reads the state of a stream from a store. */

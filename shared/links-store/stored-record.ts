@@ -93,7 +93,10 @@ function restJson(link: ActiveLink): string {
  * Decodes a row. Throws a {@link DamagedRecordError} when it is damaged, and a {@link
  * MalformedRecordError} when the feed has only a malformed record of the link.
  */
-export function decodeStoredRecord(row: Uint8Array): LinkRecord {
+export function decodeStoredRecord(row: unknown): LinkRecord {
+  // A column of a damaged page can have any type, whatever its table says.
+  if (!(row instanceof Uint8Array))
+    throw new DamagedRecordError("A row of the links store has no record.");
   const bytes = Buffer.from(row.buffer, row.byteOffset, row.length);
   if (bytes.length < HEADER_BYTES || bytes.readUInt32LE() !== Bun.hash.crc32(bytes.subarray(FORM)))
     throw new DamagedRecordError("A row of the links store has another checksum.");

@@ -8,18 +8,18 @@ export function flipBit(path: string, part = 0.5): void {
   closeSync(file);
 }
 
-/** Flips one bit of the first of these texts that a file has. Throws when it has none. */
-export function flipBitOf(path: string, texts: Iterable<string>): void {
+/** Flips one bit of the last place where a file has one of these texts; returns whether it has. */
+export function flipBitOf(path: string, texts: Iterable<string>): boolean {
   const content = readFileSync(path);
   for (const text of texts) {
-    const position = content.indexOf(text);
+    const position = content.lastIndexOf(text);
     if (position === -1) continue;
     const file = openSync(path, "r+");
     flipBitAt(file, path, position + Math.floor(text.length / 2));
     closeSync(file);
-    return;
+    return true;
   }
-  throw new Error(`${path} has none of these texts.`);
+  return false;
 }
 
 function flipBitAt(file: number, path: string, position: number): void {

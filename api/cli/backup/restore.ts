@@ -60,7 +60,10 @@ export async function restoreBackup(
   return { rows, clicks, lacksRoles: !hasRoles };
 }
 
-/** Restores clicks, rollups and failed requests; returns how many clicks. Throws when there are fewer. */
+/**
+ * Restores clicks, rollups and failed requests; returns how many clicks. Throws when there are
+ * fewer.
+ */
 export async function restoreClickHouse(
   clickhouse: ClickHouseClient,
   storage: Storage,

@@ -167,7 +167,12 @@ export const HOST_CELLS: readonly Cell[] = [
     promise: LOST,
     ...RESTARTED,
     async inject(system) {
-      flipBitOf(storePath(system.otherLinks), system.links.destinations());
+      const path = storePath(system.otherLinks);
+      // What was not written for long is in the file, the rest in its write-ahead log.
+      const hasFlipped = [path, `${path}-wal`].some((file) =>
+        flipBitOf(file, system.links.destinations()),
+      );
+      if (!hasFlipped) throw new Error("The store has none of the links.");
       await system.hold();
       await stopOther(system, () => undefined);
       await system.hold();

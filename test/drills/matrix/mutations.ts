@@ -121,6 +121,9 @@ export const MUTATIONS: Readonly<Record<string, DrillMutation>> = {
         "if (found === null) return isComplete() ? null : undefined;",
         "if (found === null) return null;",
       ],
+      // The list of takedowns may be the last that a host gets.
+      ["if (!store.isOpen() || !isReadable())", "if (!store.isOpen())"],
+      ["if (disk.isSlow(startedAt) || !isReadable())", "if (disk.isSlow(startedAt))"],
     ],
   },
   damage: {

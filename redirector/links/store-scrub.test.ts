@@ -1,0 +1,88 @@
+/**
+ * Goal: whatever a disk does to one bit of a links store, either every link is as it was written,
+ * or the host finds the damage by itself.
+ */
+import { Database } from "bun:sqlite";
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import fc from "fast-check";
+
+import { encodeLinkRecord } from "../../shared/contracts/link-record.ts";
+import { EMPTY_FEED, toChange, toMalformed } from "../../shared/links-store/schema.ts";
+import { activeLink } from "../../test/harness/link-record.ts";
+import { isDamage, storePath } from "./store-files.ts";
+import { openReader } from "./store-reader.ts";
+import { createScrub } from "./store-scrub.ts";
+import { openWriter } from "./store-writer.ts";
+
+const LINKS = Array.from({ length: 250 }, (_, i) => activeLink(`alias-${i}`, i + 1));
+
+let dir: string;
+let pristine: string;
+beforeAll(() => {
+  dir = mkdtempSync(join(tmpdir(), "shorthop-scrub-"));
+  pristine = join(dir, "pristine");
+  const writer = openWriter(dir, { reserveBytes: 0 });
+  const changes = LINKS.map((link) => toChange(link, encodeLinkRecord(link)));
+  writer.write([...changes, toMalformed(activeLink("malformed", 1))], EMPTY_FEED);
+  writer.close();
+  const db = new Database(storePath(dir));
+  db.run("PRAGMA wal_checkpoint(TRUNCATE)");
+  db.close();
+  copyFileSync(storePath(dir), pristine);
+});
+afterAll(() => rmSync(dir, { recursive: true }));
+
+/** Reads the whole store, or until it finds damage. */
+function scrub(): boolean {
+  let clock = 0;
+  using writer = openWriter(dir, { reserveBytes: 0 });
+  // Each call is a turn of its own.
+  const { findsDamage } = createScrub(writer, () => (clock += 1_000));
+  for (let turn = 0; turn < LINKS.length; turn++) if (findsDamage()) return true;
+  return false;
+}
+
+/** Whether each link is found as it was written, or damage is. */
+function areLinksRight(): boolean {
+  const reader = openReader(dir);
+  try {
+    return LINKS.every((link) =>
+      findsDamage(() => Bun.deepEquals(reader.find("", link.alias), link)),
+    );
+  } finally {
+    reader.close();
+  }
+}
+
+/** Returns the result of `work`, or true when it meets damage. */
+function findsDamage(work: () => boolean): boolean {
+  try {
+    return work();
+  } catch (error) {
+    if (isDamage(error)) return true;
+    throw error;
+  }
+}
+
+test("a whole store has no damage", () => {
+  copyFileSync(pristine, storePath(dir));
+  expect([scrub(), areLinksRight()]).toEqual([false, true]);
+});
+
+test("one bit that is flipped anywhere is found, or no link is missing or another", () => {
+  const content = readFileSync(pristine);
+  fc.assert(
+    fc.property(fc.nat(content.length - 1), fc.nat(7), (position, bit) => {
+      const damaged = Buffer.from(content);
+      damaged[position] = (damaged[position] ?? 0) ^ (1 << bit);
+      for (const suffix of ["-wal", "-shm"]) rmSync(`${storePath(dir)}${suffix}`, { force: true });
+      writeFileSync(storePath(dir), damaged);
+      expect(findsDamage(scrub) || findsDamage(areLinksRight)).toBe(true);
+    }),
+    { numRuns: 200 },
+  );
+});
