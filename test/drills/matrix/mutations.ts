@@ -21,6 +21,9 @@ type DrillMutation = Mutation & {
 /** Nothing said what the cell is about. */
 const UNNAMED = /^nothing names it/;
 
+/** Links lead elsewhere than they should, on one of the hosts. */
+const LINKS = /^links/;
+
 /** Clicks are missing, or stored twice. */
 const CLICKS = /^clicks/;
 
@@ -60,7 +63,7 @@ export const MUTATIONS: Readonly<Record<string, DrillMutation>> = {
   "rolled-back": {
     does: "The API notices that `LINKS` ends before what it had, or has less.",
     cell: "NATS: older copy",
-    problem: UNNAMED,
+    problem: LINKS,
     file: "api/feed/stream-loss.ts",
     replace: [
       ['return "rolled_back";', "return undefined;"],
@@ -129,7 +132,7 @@ export const MUTATIONS: Readonly<Record<string, DrillMutation>> = {
   damage: {
     does: "A damaged links store is set aside and filled again.",
     cell: "links store: one bit flipped",
-    problem: /^links/,
+    problem: LINKS,
     file: "redirector/links/store-files.ts",
     replace: [
       [
