@@ -110,25 +110,6 @@ export const MUTATIONS: Readonly<Record<string, DrillMutation>> = {
     file: "worker/consumer/context.ts",
     replace: [["if (isDiskFull(error))", "if (isDiskFull(undefined))"]],
   },
-  complete: {
-    does: "A host that does not have all links yet responds with 503 for those that it lacks.",
-    cell: "links store: empty",
-    problem: /missing links/,
-    file: "redirector/links/store-reads.ts",
-    replace: [
-      [
-        '    if (record === undefined && !isComplete()) throw new Error("The links store lacks links.");\n',
-        "",
-      ],
-      [
-        "if (found === null) return isComplete() ? null : undefined;",
-        "if (found === null) return null;",
-      ],
-      // The list of takedowns may be the last that a host gets.
-      ["if (!store.isOpen() || !isReadable())", "if (!store.isOpen())"],
-      ["if (disk.isSlow(startedAt) || !isReadable())", "if (disk.isSlow(startedAt))"],
-    ],
-  },
   damage: {
     does: "A damaged links store is set aside and filled again.",
     cell: "links store: one bit flipped",
