@@ -1,5 +1,6 @@
 /** A redirector's host: its links store and its click journal. */
-import { readdirSync, rmSync, statSync } from "node:fs";
+import { Database } from "bun:sqlite";
+import { existsSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 
 import * as z from "zod";
@@ -8,6 +9,7 @@ import { readRedirectors } from "../../../api/cli/reconciliation.ts";
 import { storePath } from "../../../redirector/links/store-files.ts";
 import { admin } from "../../harness/admin.ts";
 import { type Disk, moveToDisk } from "../../harness/disks.ts";
+import { eventually } from "../../harness/eventually.ts";
 import { flipBit, flipBitOf } from "../../harness/flip-bit.ts";
 import { waitUntilEnded } from "../../harness/services.ts";
 import type { Cell, Effect } from "./cell.ts";
@@ -15,6 +17,8 @@ import { copyAside } from "./files.ts";
 import { emptyNats } from "./nats.ts";
 import { stopStores } from "./stop.ts";
 import type { System } from "./system.ts";
+
+const CHECKPOINT_MS = 30_000;
 
 /** How long clicks gather in the journal before something happens to it. */
 const GATHER_MS = 3_000;
@@ -70,6 +74,23 @@ async function withWaiting(system: System, work: () => Promise<void> | void): Pr
   });
   await system.restartOther();
   await system.hold();
+}
+
+/**
+ * Flips a bit of a link's destination in the other host's store, and waits until the link leads
+ * where it should again.
+ */
+async function damageLink({ otherLinks, other, links, changes }: System): Promise<void> {
+  const path = storePath(otherLinks);
+  await eventually(() => {
+    using db = new Database(path);
+    // Into the file, so that nothing newer hides it.
+    const [result] = db.query<{ busy: number }, []>("PRAGMA wal_checkpoint(TRUNCATE)").all();
+    if (result?.busy !== 0) throw new Error("The store is in use.");
+  }, CHECKPOINT_MS);
+  if (!flipBitOf(path, links.destinations())) throw new Error("The store has none of the links.");
+  await changes.without(() => links.waitUntilRight(other.url));
+  if (!existsSync(`${path}.damaged`)) throw new Error("The damaged store was not set aside.");
 }
 
 /** Has the other host use a disk of its own for both of its folders. */
@@ -167,12 +188,7 @@ export const HOST_CELLS: readonly Cell[] = [
     promise: LOST,
     ...RESTARTED,
     async inject(system) {
-      const path = storePath(system.otherLinks);
-      // What was not written for long is in the file, the rest in its write-ahead log.
-      const hasFlipped = [path, `${path}-wal`].some((file) =>
-        flipBitOf(file, system.links.destinations()),
-      );
-      if (!hasFlipped) throw new Error("The store has none of the links.");
+      await damageLink(system);
       await system.hold();
       await stopOther(system, () => undefined);
       await system.hold();
