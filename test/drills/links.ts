@@ -188,8 +188,12 @@ export async function openLinks(stack: Stack, count: number) {
         uncertain.clear();
       };
     },
-    /** The destinations of the sample. */
-    destinations: (): Iterable<string> => expected.values(),
+    /** The destination of a link of the sample. */
+    anyDestination(): string {
+      const [url] = expected.values();
+      if (url === undefined) throw new Error("There are no links.");
+      return url;
+    },
     /** Throws unless PostgreSQL has every change that was acknowledged, and no other. */
     async expectStored(): Promise<void> {
       const stored = await sql<{ alias: string; url: string }[]>`

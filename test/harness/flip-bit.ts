@@ -8,18 +8,18 @@ export function flipBit(path: string, part = 0.5): void {
   closeSync(file);
 }
 
-/** Flips one bit of the last place where a file has one of these texts; returns whether it has. */
-export function flipBitOf(path: string, texts: Iterable<string>): boolean {
+/**
+ * Flips one bit of a text wherever a file has it: a database may have moved it, and left a copy.
+ * Throws when the file does not have it.
+ */
+export function flipBitOf(path: string, text: string): void {
   const content = readFileSync(path);
-  for (const text of texts) {
-    const position = content.lastIndexOf(text);
-    if (position === -1) continue;
-    const file = openSync(path, "r+");
+  const file = openSync(path, "r+");
+  let position = content.indexOf(text);
+  if (position === -1) throw new Error(`${path} does not have ${text}.`);
+  for (; position !== -1; position = content.indexOf(text, position + 1))
     flipBitAt(file, path, position + Math.floor(text.length / 2));
-    closeSync(file);
-    return true;
-  }
-  return false;
+  closeSync(file);
 }
 
 function flipBitAt(file: number, path: string, position: number): void {

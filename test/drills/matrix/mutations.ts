@@ -113,7 +113,7 @@ export const MUTATIONS: Readonly<Record<string, DrillMutation>> = {
   damage: {
     does: "A damaged links store is set aside and filled again.",
     cell: "links store: one bit flipped",
-    problem: /^the drill itself: .*503/,
+    problem: /was not set aside/,
     file: "redirector/links/store-files.ts",
     replace: [
       [
