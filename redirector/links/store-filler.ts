@@ -21,6 +21,7 @@ import {
   quarantineStore,
   storePath,
 } from "./store-files.ts";
+import { openReader } from "./store-reader.ts";
 import { releaseReserve } from "./store-reserve.ts";
 import { createScrub } from "./store-scrub.ts";
 import { openWriter, type StoreWriter } from "./store-writer.ts";
@@ -74,7 +75,9 @@ export function createStoreFiller(deps: FillerDeps) {
 
   /** Follows all streams until the filler is stopped or one of them fails. */
   async function follow(connection: Nats, writer: StoreWriter): Promise<void> {
-    const checkStore = createStoreCheck(dir, createScrub(writer));
+    // A store in memory has no disk that could damage it.
+    using reader = existsSync(storePath(dir)) ? openReader(dir) : undefined;
+    const checkStore = createStoreCheck(dir, reader && createScrub(reader));
     const store = { ...writer, write: writeAndNotify(writer, onChanged) };
     const group = createFeedGroup({ store, streams, log });
     const shared = { ...deps, nats: connection, group, store, checkStore };
@@ -137,10 +140,13 @@ function openStore(dir: string, log: Log): StoreWriter {
 }
 
 /** Returns a function that throws when the open store must not be written any more. */
-function createStoreCheck(dir: string, scrub: ReturnType<typeof createScrub>): () => void {
+function createStoreCheck(
+  dir: string,
+  scrub: ReturnType<typeof createScrub> | undefined,
+): () => void {
   const opened = findStore(dir)?.inode;
   return () => {
-    if (scrub.findsDamage()) markDamaged(dir);
+    if (scrub?.findsDamage() === true) markDamaged(dir);
     if (existsSync(damageMarkPath(dir))) throw new Error("The links store is damaged.");
     if (findStore(dir)?.inode !== opened) throw new Error("The links store was deleted.");
   };

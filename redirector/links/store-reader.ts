@@ -6,7 +6,11 @@ import { Database } from "bun:sqlite";
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
 import { keyOf } from "../../shared/contracts/short-link.ts";
 import { readFeed } from "../../shared/links-store/schema.ts";
-import { DamagedRecordError, decodeStoredRecord } from "../../shared/links-store/stored-record.ts";
+import {
+  DamagedRecordError,
+  decodeStoredRecord,
+  isMalformed,
+} from "../../shared/links-store/stored-record.ts";
 import { storePath } from "./store-files.ts";
 
 /** Memory for pages, in KiB; the system's page cache holds the rest of the file. */
@@ -26,8 +30,11 @@ export function openReader(dir: string) {
   db.run("PRAGMA busy_timeout = 0");
   db.run(`PRAGMA cache_size = -${CACHE_KIB}`);
   db.run("PRAGMA query_only = 1");
-  const find = db.prepare<{ record: Uint8Array }, [string]>(
-    "SELECT record FROM links WHERE key = ?",
+  const find = db.prepare<{ number: number; record: Uint8Array }, [string]>(
+    "SELECT number, record FROM links WHERE key = ?",
+  );
+  const rowsAfter = db.prepare<{ number: number; key: string }, [number, number]>(
+    "SELECT number, key FROM links WHERE number > ? ORDER BY number LIMIT ?",
   );
   const dataVersion = db.prepare<{ data_version: number }, []>("PRAGMA data_version");
   const bounds = db.prepare<{ first: number | null; last: number | null }, []>(
@@ -44,12 +51,22 @@ export function openReader(dir: string) {
     find(domain: string, alias: string): LinkRecord | undefined {
       const key = keyOf({ domain, alias });
       const row = find.get(key);
-      if (row === null) return undefined;
-      const record = decodeStoredRecord(row.record);
-      // The index of keys has no checksums: a damaged entry leads to another row, which is whole.
-      if (keyOf(record) !== key)
-        throw new DamagedRecordError("The links store has another link under this key.");
-      return record;
+      return row === null ? undefined : decodeRow(key, row.record);
+    },
+    /**
+     * Reads the next `limit` rows after a number, by which rows are in order, and each again by its
+     * key, as `find` does. Throws when one is not found, or as `find` does. Returns the number to
+     * continue after; undefined at the end.
+     */
+    verify(after: number, limit: number): number | undefined {
+      const rows = rowsAfter.all(after, limit);
+      for (const { number, key } of rows) {
+        const row = find.get(key);
+        if (row?.number !== number)
+          throw new DamagedRecordError("The index of the links store lacks a row.");
+        if (!isMalformed(row.record)) decodeRow(key, row.record);
+      }
+      return rows.length < limit ? undefined : rows.at(-1)?.number;
     },
     /** Changes after each transaction of the writer. */
     dataVersion: (): number => dataVersion.get()?.data_version ?? 0,
@@ -66,5 +83,15 @@ export function openReader(dir: string) {
       return { keys: rows.map(({ key }) => key), number: rows.at(-1)?.number ?? number };
     },
     close: () => db.close(),
+    [Symbol.dispose]: () => db.close(),
   };
+}
+
+/** Decodes the record of a key. */
+function decodeRow(key: string, record: Uint8Array): LinkRecord {
+  const decoded = decodeStoredRecord(record);
+  // The index of keys has no checksums: a damaged entry leads to another row, which is whole.
+  if (keyOf(decoded) !== key)
+    throw new DamagedRecordError("The links store has another link under this key.");
+  return decoded;
 }

@@ -39,9 +39,9 @@ afterAll(() => rmSync(dir, { recursive: true }));
 /** Reads the whole store, or until it finds damage. */
 function scrub(): boolean {
   let clock = 0;
-  using writer = openWriter(dir, { reserveBytes: 0 });
+  using reader = openReader(dir);
   // Each call is a turn of its own.
-  const { findsDamage } = createScrub(writer, () => (clock += 1_000));
+  const { findsDamage } = createScrub(reader, () => (clock += 1_000));
   for (let turn = 0; turn < LINKS.length; turn++) if (findsDamage()) return true;
   return false;
 }

@@ -3,13 +3,8 @@
  * for. SQLite has no checksums: a damaged entry in the index of keys would make a link 404, while
  * everything seems well.
  */
-import { keyOf } from "../../shared/contracts/short-link.ts";
-import {
-  decodeStoredRecord,
-  MalformedRecordError,
-} from "../../shared/links-store/stored-record.ts";
 import { isDamage } from "./store-files.ts";
-import type { StoreWriter } from "./store-writer.ts";
+import type { StoreReader } from "./store-reader.ts";
 
 /** Rows that are read in one turn, and the pause after it: ten million rows in 28 hours. */
 const ROWS = 100;
@@ -19,49 +14,32 @@ const INTERVAL_MS = 1_000;
 const STATEMENT_ROWS = 10;
 const TURN_MS = 5;
 
-type Rows = Pick<StoreWriter, "rowsAfter" | "find">;
-
-export function createScrub(store: Rows, now: () => number = () => performance.now()) {
+/**
+ * `store` must have a connection of its own: that of the writer has its pages in memory, whatever
+ * the disk does.
+ */
+export function createScrub(
+  store: Pick<StoreReader, "verify">,
+  now: () => number = () => performance.now(),
+) {
   let after = 0;
   let dueAt = now();
-
-  /** Reads the next rows; returns whether all are as they were written. */
-  function readRows(): boolean {
-    const rows = store.rowsAfter(after, STATEMENT_ROWS);
-    after = rows.length < STATEMENT_ROWS ? 0 : (rows.at(-1)?.number ?? 0);
-    return rows.every(({ number, key }) => {
-      const found = store.find(key);
-      return found !== undefined && found.number === number && isRecordOf(key, found.record);
-    });
-  }
-
   return {
     /** Reads some rows if it is time to; returns whether the store is damaged. */
     findsDamage(): boolean {
       const startedAt = now();
       if (startedAt < dueAt) return false;
+      dueAt = startedAt + INTERVAL_MS;
       try {
         for (let read = 0; read < ROWS; read += STATEMENT_ROWS) {
-          if (!readRows()) return true;
+          after = store.verify(after, STATEMENT_ROWS) ?? 0;
           if (after === 0 || now() - startedAt >= TURN_MS) break;
         }
+        return false;
       } catch (error) {
-        if (isDamage(error)) return true;
-        throw error;
+        // All else, as a checkpoint that has the file for itself, is over the next time.
+        return isDamage(error);
       }
-      dueAt = now() + INTERVAL_MS;
-      return false;
     },
   };
-}
-
-/** Whether a record is whole, and that of the key. Throws when it is damaged. */
-function isRecordOf(key: string, record: Uint8Array): boolean {
-  try {
-    return keyOf(decodeStoredRecord(record)) === key;
-  } catch (error) {
-    // So it came from the feed.
-    if (error instanceof MalformedRecordError) return true;
-    throw error;
-  }
 }

@@ -52,7 +52,7 @@ export function openWriter(dir: string, { reserveBytes = RESERVE_BYTES } = {}) {
   const db = openDatabase(dir, reserveBytes);
   const put = preparePut(db);
   const remove = prepareRemove(db);
-  const { note, trim, rowsAfter, find } = prepareStatements(db);
+  const { note, trim, olderThan } = prepareStatements(db);
   let links = countLinks(db);
 
   const write = db.transaction((changes: readonly Change[], feed: FeedState, stream?: string) => {
@@ -72,7 +72,7 @@ export function openWriter(dir: string, { reserveBytes = RESERVE_BYTES } = {}) {
 
   const sweep = db.transaction(
     (epoch: number, after: number, limit: number, kept: (key: string) => boolean) => {
-      const rows = rowsAfter.all(after, limit);
+      const rows = olderThan.all(after, limit);
       let [removed, removedLinks] = [0, 0];
       for (const { key, version } of rows) {
         if (version >= epoch || kept(key)) continue;
@@ -114,10 +114,6 @@ export function openWriter(dir: string, { reserveBytes = RESERVE_BYTES } = {}) {
       links -= removedLinks;
       return swept;
     },
-    /** The next `limit` rows after a number, by which rows are in order. */
-    rowsAfter: (after: number, limit: number) => rowsAfter.all(after, limit),
-    /** The row of a key, as visitors find it. */
-    find: (key: string) => find.get(key) ?? undefined,
     close: () => db.close(),
     [Symbol.dispose]: () => db.close(),
   };
@@ -151,11 +147,8 @@ const prepareStatements = (db: Database) => ({
   trim: db.prepare<undefined, [number]>(
     "DELETE FROM changes WHERE number <= (SELECT max(number) FROM changes) - ?",
   ),
-  rowsAfter: db.prepare<{ number: number; key: string; version: number }, [number, number]>(
+  olderThan: db.prepare<{ number: number; key: string; version: number }, [number, number]>(
     "SELECT number, key, version FROM links WHERE number > ? ORDER BY number LIMIT ?",
-  ),
-  find: db.prepare<{ number: number; record: Uint8Array }, [string]>(
-    "SELECT number, record FROM links WHERE key = ?",
   ),
 });
 
