@@ -1,6 +1,7 @@
 /** The stack's processes with their environments, and the file that describes the running stack. */
 import { join } from "node:path";
 
+import { GATEWAY_ARGUMENTS } from "./clickhouse/command.ts";
 import { PROJECT_DIR } from "./config.ts";
 import type { Secrets } from "./secrets.ts";
 import { respondsOk, type Service } from "./supervisor.ts";
@@ -70,7 +71,7 @@ export const clickhouseUrl = (port: number, password: string): string =>
 export function clickhouseService(dataDir: string, port: number, password: string): Service {
   return {
     name: "clickhouse",
-    command: bunScript("deploy/local/clickhouse/main.ts"),
+    command: [BUN, ...GATEWAY_ARGUMENTS],
     env: {
       TZ: "UTC",
       CLICKHOUSE_GATEWAY_HOST: "127.0.0.1",

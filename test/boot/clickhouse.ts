@@ -11,7 +11,7 @@ Description=ClickHouse engine of the local stack
 [Service]
 Environment=CLICKHOUSE_GATEWAY_DATA_DIR=/var/lib/clickhouse-engine
 Environment=CLICKHOUSE_GATEWAY_PASSWORD=${PASSWORD}
-ExecStart=${PROJECT_MOUNT}/node_modules/.bin/bun ${PROJECT_MOUNT}/deploy/local/clickhouse/main.ts
+ExecStart=${PROJECT_MOUNT}/node_modules/.bin/bun --max-http-header-size=1048576 ${PROJECT_MOUNT}/deploy/local/clickhouse/main.ts
 Restart=always
 
 [Install]

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Readable } from "node:stream";
 
 import {
   type ClickHouseClient,
@@ -11,6 +12,7 @@ import {
 } from "@clickhouse/client";
 import fc from "fast-check";
 
+import { GATEWAY_ARGUMENTS } from "./command.ts";
 import { BODY_BYTES_MAX } from "./statement.ts";
 
 type Gateway = { url: string; process: Bun.Subprocess<"ignore", "pipe", "inherit"> };
@@ -22,7 +24,7 @@ let gateway: Gateway;
 let client: ClickHouseClient;
 
 async function startGateway(): Promise<Gateway> {
-  const child = Bun.spawn(["bun", join(import.meta.dir, "main.ts")], {
+  const child = Bun.spawn(["bun", ...GATEWAY_ARGUMENTS], {
     env: {
       ...process.env,
       TZ: "UTC",
@@ -142,6 +144,15 @@ describe("the ClickHouse gateway", () => {
     expect(
       await rows<{ n: number }>("SELECT length({list: Array(UInt32)}) AS n", { list }),
     ).toEqual([{ n: 20_000 }]);
+  });
+
+  test("binds a list of 5,000 ids to a statement that is read in parts, whose URL has them", async () => {
+    const ids = Array.from({ length: 5_000 }, () => crypto.randomUUID());
+    const { stream } = await client.exec({
+      query: "SELECT length({ids: Array(UUID)}) FORMAT TSV",
+      query_params: { ids },
+    });
+    expect(await new Response(Readable.toWeb(stream)).text()).toBe("5000\n");
   });
 
   test("binds a list of 20,000 ids beside other parameters", async () => {
