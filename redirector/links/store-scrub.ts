@@ -6,13 +6,13 @@
 import { isDamage } from "./store-files.ts";
 import type { StoreReader } from "./store-reader.ts";
 
-/** Rows that are read in one turn, and the pause after it: ten million rows in 28 hours. */
-const ROWS = 100;
+/** Rows that are read in one turn, and the pause after it: ten million rows in a day or less. */
+const ROWS = 200;
 const INTERVAL_MS = 1_000;
 
 /** Rows of one statement. On a slow disk a turn ends once it has taken {@link TURN_MS}. */
-const STATEMENT_ROWS = 10;
-const TURN_MS = 5;
+const STATEMENT_ROWS = 20;
+const TURN_MS = 20;
 
 /**
  * `store` must have a connection of its own: that of the writer has its pages in memory, whatever
