@@ -2,8 +2,8 @@
 import { join } from "node:path";
 
 /**
- * Most bytes of a URL, as of a ClickHouse server (`http_max_uri_size`): statements whose response is
- * read in parts have their parameters there. Bun's own limit is 16 KiB.
+ * Most bytes of a URL, as of a ClickHouse server (`http_max_uri_size`): statements whose response
+ * is read in parts have their parameters there. Bun's own limit is 16 KiB.
  */
 const URL_BYTES_MAX = 1024 * 1024;
 
