@@ -21,7 +21,7 @@ const READING = { scope: null, limit: null, cost: 0 } as const;
 const LACKED = { scope: "keys:write", limit: null, cost: 1 } as const;
 const LIMIT_PER_MINUTE = 60;
 /** Of one key: readings of its limits in a second, and refused requests in 10 seconds. */
-const READINGS_MAX = 50;
+const READINGS_MAX = 20;
 const REFUSALS_MAX = 100;
 /** Of one network: refused requests in a minute. */
 const NETWORK_REFUSALS_MAX = 1_000;

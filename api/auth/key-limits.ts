@@ -8,7 +8,7 @@ import type { AccessRule } from "./access-rules.ts";
 import type { Verdict } from "./sql.ts";
 
 /** Reads of the state of the limits per key: far more than a monitoring program needs. */
-const READINGS = { name: "limits", limit: 50, seconds: 1, keysMax: 50_000 };
+const READINGS = { name: "limits", limit: 20, seconds: 1, keysMax: 50_000 };
 
 /**
  * Rejected requests per key: more than the number of operations. The window is short, because an

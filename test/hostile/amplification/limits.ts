@@ -20,7 +20,7 @@ export type PlanLimits = {
 };
 
 /** Readings of the limits, which consume nothing: `READINGS` in api/auth/key-limits.ts. */
-const READINGS_PER_MINUTE = 50 * 60;
+const READINGS_PER_MINUTE = 20 * 60;
 
 export const readLimits = (stack: SharedStack): Promise<PlanLimits> =>
   withPostgres(stack, async (sql) => {
