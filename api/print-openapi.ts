@@ -18,6 +18,7 @@ import { createEventPositions } from "./events/positions.ts";
 import { createKeyService } from "./keys/service.ts";
 import { createChangedLinks } from "./limits/changed-links.ts";
 import { createRequestedReports } from "./limits/requested-reports.ts";
+import { createTriedRules } from "./limits/tried-rules.ts";
 import { createLinkService } from "./links/service.ts";
 import { PLACEHOLDERS } from "./openapi/addresses.ts";
 import { createPasswordHashing } from "./passwords/hashing.ts";
@@ -60,6 +61,7 @@ const analytics = createAnalyticsService({
   links,
   live: { open: () => Promise.reject(new Error("Nothing is streamed.")) },
   isAlive: async () => true,
+  triedRules: createTriedRules(),
   clicksRetentionDays: 0,
 });
 

@@ -24,6 +24,7 @@ import { createUsedClicksReader } from "./feed/used-clicks.ts";
 import { createKeyService } from "./keys/service.ts";
 import { createChangedLinks } from "./limits/changed-links.ts";
 import { createStreamLeases } from "./limits/stream-leases.ts";
+import { createTriedRules } from "./limits/tried-rules.ts";
 import type { WorkBudget } from "./limits/work-budget.ts";
 import { startRepublishing } from "./links/republish/job.ts";
 import { createLinkService } from "./links/service.ts";
@@ -65,12 +66,14 @@ export function createServices(deps: ServicesDeps) {
   lifecycle.onStop("stream leases", leases.stop);
   const poller = createClickPoller({ readRows: createLiveRowReader(clickhouse), log });
   const live = createLiveClicks({ poller, leases });
+  const triedRules = createTriedRules();
   const analyticsFor = (isAlive: IsAlive) =>
     createAnalyticsService({
       clickhouse,
       links,
       live,
       isAlive,
+      triedRules,
       clicksRetentionDays: config.CLICKS_RETENTION_DAYS,
     });
   const analytics = analyticsFor(keys.isAlive);

@@ -2,6 +2,8 @@
 import type { ClickChunks, ClickHouse } from "../../shared/clicks/query.ts";
 import { decodeId, encodeId, type Uuid } from "../../shared/ids.ts";
 import type { AccountScope } from "../http/principal.ts";
+import { triedRules } from "../limits/tried-rules.ts";
+import type { WorkBudget, Worker } from "../limits/work-budget.ts";
 import { backtestRules } from "./backtest/backtest.ts";
 import type { Backtest, BacktestBody } from "./backtest/model.ts";
 import type {
@@ -42,6 +44,8 @@ type AnalyticsServiceDeps = SubjectDeps & {
   clickhouse: ClickHouse & ClickChunks;
   live: Pick<LiveClicks, "open">;
   isAlive: IsAlive;
+  /** The budget of rules that an account tries on clicks. */
+  triedRules: WorkBudget;
 };
 
 export type AnalyticsService = ReturnType<typeof createAnalyticsService>;
@@ -169,14 +173,17 @@ const createClickReads = (deps: AnalyticsServiceDeps) => ({
     });
   },
 
-  /** Runs rules over a link's clicks. Throws also `invalid_url`. */
+  /** Runs rules over a link's clicks. Throws also `invalid_url` and `rate_limited`. */
   async backtest(
-    owner: AccountScope,
+    owner: AccountScope & Worker,
     id: Uuid | undefined,
     { rules, ...query }: BacktestBody,
   ): Promise<Backtest> {
+    deps.triedRules.require(owner);
     const { range, row } = await resolveLinkClicks(deps, owner, id, query);
     const tested = await backtestRules(deps.clickhouse, row.id, rules, range);
+    const conditions = rules.reduce((count, rule) => count + rule.conditions.length, 0);
+    deps.triedRules.spend(owner, triedRules(tested.clicks, conditions));
     return { link_id: encodeId("link", row.id), ...incomplete(range), ...tested };
   },
 

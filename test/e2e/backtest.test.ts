@@ -6,7 +6,9 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
 import * as z from "zod";
 
-import { callOnce, errorSchema } from "../harness/api.ts";
+import { decodeId, newUuid } from "../../shared/ids.ts";
+import { createAccount } from "../harness/admin.ts";
+import { callOnce, errorSchema, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { createSettingsAccount, type Json } from "../harness/settings-account.ts";
 import { useStack } from "../harness/shared-stack.ts";
@@ -70,6 +72,18 @@ beforeAll(async () => {
 afterAll(async () => await stack[Symbol.asyncDispose]());
 
 const send = (body: Json) => account.send(`/v1/links/${linkId}/backtest`, "POST", body);
+
+/** More requests at their bounds than a free account may make at once. */
+const ONCE_MAX = 7;
+
+/** Stores as many clicks as a backtest reads. */
+async function insertClicks(account: string, link: string): Promise<void> {
+  const query = `INSERT INTO clicks (ts, link_id, account_id, mode, class, visitor, country, device, referrer, host, journal_id, segment, idx)
+    SELECT now() - number, toUUID('${link}'), toUUID('${account}'), 'live', 'human', number, 'AT', 'mobile', 'direct', 'localhost',
+           toUUID('${newUuid()}'), number, 1 FROM numbers(50000)`;
+  const { ok } = await fetch(stack.info().clickhouse_url, { method: "POST", body: query });
+  expect(ok).toBe(true);
+}
 
 /** The rules of conditions, each a rule of its own. */
 const rulesOf = (...conditions: Json[]) =>
@@ -224,6 +238,33 @@ describe("a backtest", () => {
     }
     expect((await backtest(rules)).rules.map(([clicks]) => clicks)).toEqual(followed);
     expect(followed.every((clicks) => clicks > 0)).toBe(true);
+  });
+
+  test("is refused to an account that has tried too many rules, until time has passed", async () => {
+    const { id, key } = await createAccount(stack, "free");
+    const created = await callOnce(`${stack.info().api_url}/v1/links`, {
+      key,
+      body: { url: "https://example.com/" },
+    });
+    const link = linkSchema.parse(created.body).id;
+    await insertClicks(decodeId("acct", id) ?? "", decodeId("link", link) ?? "");
+    const condition = { type: "country", in: ["DE"], not: true };
+    const rules = Array.from({ length: 20 }, () => ({
+      url: "https://example.com/",
+      conditions: Array.from({ length: 10 }, () => condition),
+    }));
+    const path = `${stack.info().api_url}/v1/links/${link}/backtest`;
+    const statuses: number[] = [];
+    for (let i = 0; i < ONCE_MAX; i++) {
+      const { status, headers, body } = await callOnce(path, { key, body: { rules } });
+      statuses.push(status);
+      if (status === 200) continue;
+      expect([status, errorSchema.parse(body).error.code]).toEqual([429, "rate_limited"]);
+      expect(Number(headers.get("retry-after"))).toBeGreaterThan(0);
+    }
+    expect([statuses[0], statuses.at(-1)]).toEqual([200, 429]);
+    // Anything else is as before.
+    expect((await callOnce(`${stack.info().api_url}/v1/links`, { key })).status).toBe(200);
   });
 
   test.each<[string, Json, string, string]>([

@@ -3,6 +3,7 @@
  * 100,000 links with clicks, a tag on 10,000 links. The cost guard's inputs are at the bounds of a
  * request, not of stored data.
  */
+import { triedRules } from "../../../api/limits/tried-rules.ts";
 import { encodeId } from "../../../shared/ids.ts";
 import { call } from "../../harness/api.ts";
 import { RANK_ID_PREFIX } from "../../harness/generated-clicks.ts";
@@ -109,6 +110,8 @@ export function listCostly({ apiUrl, key, hot, median }: Subjects): CostlyCall[]
       route: "/v1/links/:id/backtest",
       name: "200 conditions",
       path: `/v1/links/${hot}/backtest`,
+      // Of the newest clicks, as many as one request reads.
+      tried: triedRules(50_000, 200),
       body: () => ({ rules, period: "90d" }),
     },
     {

@@ -4,6 +4,7 @@
  */
 import { CHANGED_LINKS } from "../../../api/limits/changed-links.ts";
 import { LINK_PASSWORDS } from "../../../api/limits/link-passwords.ts";
+import { TRIED_RULES } from "../../../api/limits/tried-rules.ts";
 import { withPostgres } from "../../harness/admin.ts";
 import type { SharedStack } from "../../harness/stack.ts";
 import type { Route } from "../routes.ts";
@@ -66,16 +67,22 @@ export type Work = {
   links?: number | undefined;
   /** Passwords that it sets. */
   passwords?: number | undefined;
+  /** Conditions that it tries on clicks, and what reading those takes. */
+  tried?: number | undefined;
 };
 
 /** Calls that the budgets of an account allow within a minute. */
 export function budgetedPerMinute(
   { plans }: PlanLimits,
   plan: Plan,
-  { links = 0, passwords = 0 }: Work,
+  { links = 0, passwords = 0, tried = 0 }: Work,
 ): number {
   const factor = plans[plan].minute / plans.free.minute;
   const allowed = ({ perSecond }: { perSecond: number }, units: number): number =>
     units === 0 ? Infinity : (perSecond * 60 * factor) / units;
-  return Math.min(allowed(CHANGED_LINKS, links), allowed(LINK_PASSWORDS, passwords));
+  return Math.min(
+    allowed(CHANGED_LINKS, links),
+    allowed(LINK_PASSWORDS, passwords),
+    allowed(TRIED_RULES, tried),
+  );
 }
