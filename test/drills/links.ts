@@ -188,12 +188,8 @@ export async function openLinks(stack: Stack, count: number) {
         uncertain.clear();
       };
     },
-    /** The destination of a link of the sample. */
-    anyDestination(): string {
-      const [url] = expected.values();
-      if (url === undefined) throw new Error("There are no links.");
-      return url;
-    },
+    /** The destinations of some links of the sample. */
+    destinations: (count: number): string[] => [...expected.values()].slice(-count),
     /** Throws unless PostgreSQL has every change that was acknowledged, and no other. */
     async expectStored(): Promise<void> {
       const stored = await sql<{ alias: string; url: string }[]>`
