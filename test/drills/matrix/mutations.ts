@@ -113,7 +113,7 @@ export const MUTATIONS: Readonly<Record<string, DrillMutation>> = {
   damage: {
     does: "A damaged links store is set aside and filled again.",
     cell: "links store: one bit flipped",
-    problem: /was not set aside/,
+    problem: LINKS,
     file: "redirector/links/store-files.ts",
     replace: [
       [
