@@ -74,6 +74,8 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
     api/limits/work-budget.ts ACCOUNTS_MAX
     api/limits/changed-links.ts CHANGED_LINKS
     api/limits/link-passwords.ts LINK_PASSWORDS
+    api/limits/tried-rules.ts TRIED_RULES
+    api/limits/tried-rules.ts READ_CONDITIONS
     api/auth/key-limits.ts READINGS
     api/auth/key-limits.ts REFUSALS
     api/auth/authorizer.ts REQUESTS_MAX
