@@ -31,13 +31,13 @@ export async function trimStream(connection: NatsConnection): Promise<number> {
   const { config, state } = await streams.info(CLICKS_STREAM);
   const { max_bytes: max } = config;
   if (max <= 0 || state.bytes < CLICKS_TRIMMED_AT * max) return 0;
-  // While ClickHouse is away nothing is acknowledged: such a stream gets full, and journals keep
-  // what it refuses.
-  if (isForgetful(connection) && !(await waitUntilSettled(connection))) return 0;
   const { ack_floor: stored } = await readConsumer(connection);
   const surplus = Math.ceil(state.messages * (1 - (TRIMMED_TO * max) / state.bytes));
   const seq = Math.min(state.first_seq + surplus, stored.stream_seq + 1);
   if (seq <= state.first_seq) return 0;
+  // While ClickHouse is away nothing is acknowledged: such a stream gets full, and journals keep
+  // what it refuses.
+  if (isForgetful(connection) && !(await waitUntilSettled(connection))) return 0;
   // Purges the messages before the sequence.
   const { purged } = await streams.purge(CLICKS_STREAM, { seq });
   return purged;
