@@ -9,7 +9,7 @@ import { readFeed } from "../../shared/links-store/schema.ts";
 import {
   DamagedRecordError,
   decodeStoredRecord,
-  isMalformed,
+  MalformedRecordError,
 } from "../../shared/links-store/stored-record.ts";
 import { storePath } from "./store-files.ts";
 
@@ -64,7 +64,7 @@ export function openReader(dir: string) {
         const row = find.get(key);
         if (row?.number !== number)
           throw new DamagedRecordError("The index of the links store lacks a row.");
-        if (!isMalformed(row.record)) decodeRow(key, row.record);
+        verifyRow(key, row.record);
       }
       return rows.length < limit ? undefined : rows.at(-1)?.number;
     },
@@ -85,6 +85,15 @@ export function openReader(dir: string) {
     close: () => db.close(),
     [Symbol.dispose]: () => db.close(),
   };
+}
+
+/** Throws unless the record of a key is whole. The feed itself may have a malformed one. */
+function verifyRow(key: string, record: Uint8Array): void {
+  try {
+    decodeRow(key, record);
+  } catch (error) {
+    if (!(error instanceof MalformedRecordError)) throw error;
+  }
 }
 
 /** Decodes the record of a key. */

@@ -48,14 +48,10 @@ function scrub(): boolean {
 
 /** Whether each link is found as it was written, or damage is. */
 function areLinksRight(): boolean {
-  const reader = openReader(dir);
-  try {
-    return LINKS.every((link) =>
-      findsDamage(() => Bun.deepEquals(reader.find("", link.alias), link)),
-    );
-  } finally {
-    reader.close();
-  }
+  using reader = openReader(dir);
+  return LINKS.every((link) =>
+    findsDamage(() => Bun.deepEquals(reader.find("", link.alias), link)),
+  );
 }
 
 /** Returns the result of `work`, or true when it meets damage. */

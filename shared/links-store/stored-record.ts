@@ -37,10 +37,6 @@ export function encodeStoredRecord(record: LinkRecord, message: Uint8Array): Buf
 /** Whether a row is that of a link. */
 export const isLinkRow = (row: Buffer): boolean => row[FORM] === LINK;
 
-/** Whether a row is that of a link whose record is malformed, and whole. */
-export const isMalformed = (row: unknown): boolean =>
-  row instanceof Uint8Array && Buffer.from(row).equals(encodeMalformed());
-
 /** The row of a link whose record is malformed. */
 export const encodeMalformed = (): Buffer => seal(encodeMessage(MALFORMED, new Uint8Array()));
 

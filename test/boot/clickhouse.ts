@@ -1,4 +1,5 @@
 /** Instead of a ClickHouse server: the engine of the local stack, as a service of the machine. */
+import { GATEWAY_FLAG } from "../../deploy/local/clickhouse/command.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type Machine, PROJECT_MOUNT } from "./machine.ts";
 
@@ -11,7 +12,7 @@ Description=ClickHouse engine of the local stack
 [Service]
 Environment=CLICKHOUSE_GATEWAY_DATA_DIR=/var/lib/clickhouse-engine
 Environment=CLICKHOUSE_GATEWAY_PASSWORD=${PASSWORD}
-ExecStart=${PROJECT_MOUNT}/node_modules/.bin/bun --max-http-header-size=1048576 ${PROJECT_MOUNT}/deploy/local/clickhouse/main.ts
+ExecStart=${PROJECT_MOUNT}/node_modules/.bin/bun ${GATEWAY_FLAG} ${PROJECT_MOUNT}/deploy/local/clickhouse/main.ts
 Restart=always
 
 [Install]

@@ -14,9 +14,9 @@ export function flipBit(path: string, part = 0.5): void {
  */
 export function flipBitOf(path: string, text: string): void {
   const content = readFileSync(path);
-  const file = openSync(path, "r+");
   let position = content.indexOf(text);
   if (position === -1) throw new Error(`${path} does not have ${text}.`);
+  const file = openSync(path, "r+");
   for (; position !== -1; position = content.indexOf(text, position + 1))
     flipBitAt(file, path, position + Math.floor(text.length / 2));
   closeSync(file);

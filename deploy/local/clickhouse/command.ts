@@ -7,8 +7,10 @@ import { join } from "node:path";
  */
 const URL_BYTES_MAX = 1024 * 1024;
 
+export const GATEWAY_FLAG = `--max-http-header-size=${URL_BYTES_MAX}`;
+
 /** The command after the path of Bun. */
 export const GATEWAY_ARGUMENTS: readonly string[] = [
-  `--max-http-header-size=${URL_BYTES_MAX}`,
+  GATEWAY_FLAG,
   join(import.meta.dir, "main.ts"),
 ];

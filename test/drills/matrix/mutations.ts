@@ -21,6 +21,12 @@ type DrillMutation = Mutation & {
 /** Nothing said what the cell is about. */
 const UNNAMED = /^nothing names it/;
 
+/** Nobody notices that `LINKS` ends earlier, or has less. */
+const UNNOTICED_LENGTH: Mutation["replace"] = [
+  ['return "rolled_back";', "return undefined;"],
+  ['return stream.messages < before.messages ? "thinned" : undefined;', "return undefined;"],
+];
+
 /** Links lead elsewhere than they should, on one of the hosts. */
 const LINKS = /^links/;
 
@@ -56,8 +62,7 @@ export const MUTATIONS: Readonly<Record<string, DrillMutation>> = {
     file: "api/feed/stream-loss.ts",
     replace: [
       ['after.stream === stream.created ? undefined : "recreated"', "undefined"],
-      ['return "rolled_back";', "return undefined;"],
-      ['before.messages ? "thinned" : undefined', "before.messages ? undefined : undefined"],
+      ...UNNOTICED_LENGTH,
     ],
   },
   "rolled-back": {
@@ -65,10 +70,7 @@ export const MUTATIONS: Readonly<Record<string, DrillMutation>> = {
     cell: "NATS: older copy",
     problem: LINKS,
     file: "api/feed/stream-loss.ts",
-    replace: [
-      ['return "rolled_back";', "return undefined;"],
-      ['before.messages ? "thinned" : undefined', "before.messages ? undefined : undefined"],
-    ],
+    replace: [...UNNOTICED_LENGTH],
   },
   republish: {
     does: "Redirectors publish the clicks that they retain again.",
