@@ -91,7 +91,7 @@ export function limitRoutes({ auth, listWindows, listQuotas }: LimitRoutesDeps) 
       detail: {
         operationId: "getLimits",
         summary: "Get the state of all limits",
-        description: "Consumes nothing. A key may call it up to 20 times a second.",
+        description: "Consumes nothing. A key may call it up to 1,200 times a minute.",
       },
     },
   );

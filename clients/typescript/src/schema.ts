@@ -588,7 +588,7 @@ export interface paths {
     };
     /**
      * Get the state of all limits
-     * @description Consumes nothing. A key may call it up to 20 times a second.
+     * @description Consumes nothing. A key may call it up to 1,200 times a minute.
      */
     get: operations["getLimits"];
     put?: never;

@@ -21,7 +21,7 @@ export type PlanLimits = {
 };
 
 /** Readings of the limits, which consume nothing: `READINGS` in api/auth/key-limits.ts. */
-const READINGS_PER_MINUTE = 20 * 60;
+const READINGS_PER_MINUTE = 1_200;
 
 export const readLimits = (stack: SharedStack): Promise<PlanLimits> =>
   withPostgres(stack, async (sql) => {
