@@ -48,46 +48,92 @@ export const openClickHouse = (url: string) =>
     },
   });
 
-const summary = z.object({ read_rows: z.coerce.number(), read_bytes: z.coerce.number() });
+/**
+ * Milliseconds that a query and each row it reads can take ClickHouse: what it takes beyond is spent
+ * on others.
+ */
+const QUERY_MS = 1;
+const ROW_MS = 0.005;
+
+/** Milliseconds in which ClickHouse writes a mebibyte of rows that are read as they arrive. */
+const MS_PER_MEBIBYTE = 10;
+
+const MEBIBYTE = 1024 * 1024;
+
+/** The engine of the local stack does not say what it has read. */
+const summary = z.object({
+  read_rows: z.coerce.number().optional(),
+  read_bytes: z.coerce.number().optional(),
+  elapsed_ns: z.coerce.number(),
+});
+
+export type MeasuredClickHouse = ClickHouse &
+  ClickChunks & {
+    /** The same client; calls `onWork` with the milliseconds that each query took ClickHouse. */
+    measured(onWork: (ms: number) => void): ClickHouse & ClickChunks;
+  };
 
 /**
- * Wraps a client: bounds its concurrent queries, and counts queries and the rows and bytes that
- * ClickHouse reports to have read. A query throws `unavailable` when too many are already waiting.
+ * Wraps a client: bounds its concurrent queries, and counts queries and the rows, bytes and time
+ * that ClickHouse reports for them. A query throws `unavailable` when too many are already waiting.
  */
-export function countReads(
+export function measureQueries(
   client: ReturnType<typeof openClickHouse>,
   registry: Registry,
-): ClickHouse & ClickChunks {
+): MeasuredClickHouse {
   const counter = (name: string, help: string) =>
     new Counter({ name: `shorthop_api_clickhouse_${name}_total`, help, registers: [registry] });
   const queries = counter("queries", "Queries that ClickHouse executed");
   const rows = counter("read_rows", "Rows that ClickHouse read for them");
   const bytes = counter("read_bytes", "Bytes that ClickHouse read for them");
+  const seconds = counter("seconds", "Time that ClickHouse worked on them");
   const limit = createConcurrencyLimit(QUERIES, () =>
     unavailable(new Error("Too many queries wait for ClickHouse.")),
   );
-  function count({ response_headers }: { response_headers: ResponseHeaders }): void {
+
+  /** Counts a query; returns the milliseconds that it took ClickHouse until its first rows. */
+  function count({ response_headers }: { response_headers: ResponseHeaders }): number {
     queries.inc();
     const header = response_headers["x-clickhouse-summary"];
     const read = summary.safeParse(typeof header === "string" ? JSON.parse(header) : undefined);
-    if (!read.success) return;
-    rows.inc(read.data.read_rows);
-    bytes.inc(read.data.read_bytes);
+    if (!read.success) return 0;
+    const { read_rows, read_bytes, elapsed_ns } = read.data;
+    const elapsedMs = elapsed_ns / 1e6;
+    if (read_rows === undefined) return elapsedMs;
+    rows.inc(read_rows);
+    bytes.inc(read_bytes);
+    return Math.min(elapsedMs, QUERY_MS + read_rows * ROW_MS);
   }
 
-  return {
-    async query(params) {
-      const result = await limit(() => client.query(params));
-      count(result);
-      return result;
-    },
-    async chunks(statement) {
-      const result = await limit(() => client.exec(statement));
-      count(result);
-      return result.stream;
-    },
-    command: (statement) => client.command(statement),
-  };
+  function measured(onWork: (ms: number) => void): ClickHouse & ClickChunks {
+    function work(ms: number): void {
+      seconds.inc(ms / 1_000);
+      onWork(ms);
+    }
+
+    async function* follow(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+      for await (const chunk of chunks) {
+        work((chunk.length / MEBIBYTE) * MS_PER_MEBIBYTE);
+        yield chunk;
+      }
+    }
+
+    return {
+      async query(params) {
+        const result = await limit(() => client.query(params));
+        work(count(result));
+        return result;
+      },
+      async chunks(statement) {
+        const result = await limit(() => client.exec(statement));
+        work(count(result));
+        return follow(result.stream);
+      },
+      command: (statement) => client.command(statement),
+    };
+  }
+
+  return { ...measured(() => undefined), measured };
 }
 
 /**

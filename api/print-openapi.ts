@@ -10,7 +10,7 @@ import { createFailureService } from "./analytics/failures/service.ts";
 import { createAnalyticsService } from "./analytics/service.ts";
 import { createApp } from "./app.ts";
 import { createBrandingService } from "./branding/service.ts";
-import { countReads, openClickHouse } from "./clickhouse.ts";
+import { measureQueries, openClickHouse } from "./clickhouse.ts";
 import { createClicksService } from "./clicks/service.ts";
 import { createTxtReader } from "./domains/dns.ts";
 import { createDomainService } from "./domains/service.ts";
@@ -18,6 +18,8 @@ import { createEventPositions } from "./events/positions.ts";
 import { createKeyService } from "./keys/service.ts";
 import { createChangedLinks } from "./limits/changed-links.ts";
 import { createRequestedReports } from "./limits/requested-reports.ts";
+import { createClickHouseFor } from "./limits/statistics-time.ts";
+import { createSummedLinks } from "./limits/summed-links.ts";
 import { createTriedRules } from "./limits/tried-rules.ts";
 import { createLinkService } from "./links/service.ts";
 import { PLACEHOLDERS } from "./openapi/addresses.ts";
@@ -34,7 +36,9 @@ import { createWebhookService } from "./webhooks/service.ts";
 
 const { shortUrl } = PLACEHOLDERS;
 const sql = openPostgres("postgres://localhost", 1);
-const clickhouse = countReads(openClickHouse("http://localhost"), new Registry());
+const clickhouseFor = createClickHouseFor(
+  measureQueries(openClickHouse("http://localhost"), new Registry()),
+);
 const ownHosts = new Set<string>();
 const feed = { publish: () => Promise.resolve(false) };
 const changedLinks = createChangedLinks();
@@ -57,7 +61,7 @@ const links = createLinkService({
 });
 
 const analytics = createAnalyticsService({
-  clickhouse,
+  clickhouseFor,
   links,
   live: { open: () => Promise.reject(new Error("Nothing is streamed.")) },
   isAlive: async () => true,
@@ -67,7 +71,7 @@ const analytics = createAnalyticsService({
 
 const branding = createBrandingService({ sql });
 
-const failures = createFailureService({ clickhouse, links, domains });
+const failures = createFailureService({ clickhouseFor, links, domains });
 
 const app = createApp({
   log: createLog("api", "fatal"),
@@ -78,7 +82,12 @@ const app = createApp({
   domains,
   keys: createKeyService({ sql }),
   shares: createShareService({ sql, links, passwords }),
-  tags: createTagService({ sql, changedLinks, shortUrl: "https://sho.rt" }),
+  tags: createTagService({
+    sql,
+    changedLinks,
+    summedLinks: createSummedLinks(),
+    shortUrl: "https://sho.rt",
+  }),
   shared: createSharedService({ sql, analytics, links, passwords, branding, shortUrl }),
   branding,
   views: createViewService({ sql }),
@@ -99,7 +108,7 @@ const app = createApp({
     sendsMails: false,
     requestedReports: createRequestedReports(),
   }),
-  clicks: createClicksService({ clickhouse, analytics }),
+  clicks: createClicksService({ analytics }),
   isStopping: () => false,
   isBehind: () => false,
   observe: () => undefined,

@@ -10,7 +10,7 @@ import { createLiveRowReader } from "./analytics/live-rows.ts";
 import { createLiveClicks } from "./analytics/live.ts";
 import { createAnalyticsService, type IsAlive } from "./analytics/service.ts";
 import { createBrandingService } from "./branding/service.ts";
-import type { countReads } from "./clickhouse.ts";
+import type { MeasuredClickHouse } from "./clickhouse.ts";
 import { createClicksService } from "./clicks/service.ts";
 import type { Config } from "./config.ts";
 import { createTxtReader } from "./domains/dns.ts";
@@ -23,7 +23,9 @@ import type { LinkPublisher } from "./feed/link-publisher.ts";
 import { createUsedClicksReader } from "./feed/used-clicks.ts";
 import { createKeyService } from "./keys/service.ts";
 import { createChangedLinks } from "./limits/changed-links.ts";
+import { createClickHouseFor } from "./limits/statistics-time.ts";
 import { createStreamLeases } from "./limits/stream-leases.ts";
+import { createSummedLinks } from "./limits/summed-links.ts";
 import { createTriedRules } from "./limits/tried-rules.ts";
 import type { WorkBudget } from "./limits/work-budget.ts";
 import { startRepublishing } from "./links/republish/job.ts";
@@ -44,8 +46,7 @@ import { createWebhookService } from "./webhooks/service.ts";
 type ServicesDeps = {
   config: Config;
   sql: Sql;
-  /** ClickHouse, whose reads are counted. */
-  clickhouse: ReturnType<typeof countReads>;
+  clickhouse: MeasuredClickHouse;
   nats: Nats;
   feed: LinkPublisher;
   lifecycle: Lifecycle;
@@ -60,16 +61,18 @@ export function createServices(deps: ServicesDeps) {
   const shortUrl = new URL(config.SHORT_URL);
   const passwords = createPasswordHashing();
   const changedLinks = createChangedLinks();
+  const summedLinks = createSummedLinks();
   const { links, domains, hosts } = createLinkServices(deps, shortUrl, passwords, changedLinks);
   const keys = createKeyService({ sql });
   const leases = createStreamLeases({ sql, log });
   lifecycle.onStop("stream leases", leases.stop);
   const poller = createClickPoller({ readRows: createLiveRowReader(clickhouse), log });
   const live = createLiveClicks({ poller, leases });
+  const clickhouseFor = createClickHouseFor(clickhouse);
   const triedRules = createTriedRules();
   const analyticsFor = (isAlive: IsAlive) =>
     createAnalyticsService({
-      clickhouse,
+      clickhouseFor,
       links,
       live,
       isAlive,
@@ -80,7 +83,7 @@ export function createServices(deps: ServicesDeps) {
   const branding = createBrandingService({ sql });
   const waits = createEventWaits({ sql, log });
   const positions = createEventPositions(sql);
-  const failures = createFailureService({ clickhouse, links, domains });
+  const failures = createFailureService({ clickhouseFor, links, domains });
   const tokens = startMails(deps);
   const reports = startReports({ sql, lifecycle, log, tokens, analytics, failures, links });
   return {
@@ -100,9 +103,9 @@ export function createServices(deps: ServicesDeps) {
       passwords,
       analyticsFor,
       failures,
-      clicks: createClicksService({ clickhouse, analytics }),
+      clicks: createClicksService({ analytics }),
       shares: createShareService({ sql, links, passwords }),
-      tags: createTagService({ sql, changedLinks, shortUrl: shortUrl.origin }),
+      tags: createTagService({ sql, changedLinks, summedLinks, shortUrl: shortUrl.origin }),
       branding,
       views: createViewService({ sql }),
       webhooks: createWebhookService({

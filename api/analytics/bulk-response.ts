@@ -1,6 +1,6 @@
 /** Analytics of many links in one response. */
 import { decodeId, type Uuid } from "../../shared/ids.ts";
-import type { AccountScope } from "../http/principal.ts";
+import type { ClicksReader } from "../limits/statistics-time.ts";
 import type { BulkBody, BulkResponse } from "./bulk-model.ts";
 import { countMany, type LinkCounts } from "./bulk.ts";
 import { resolveSelection } from "./selection.ts";
@@ -15,9 +15,10 @@ type RequestedLink = { text: string; uuid: Uuid | undefined };
 /** Returns counts of many links; lists links that the owner does not have in `errors`. */
 export async function countRequested(
   deps: SubjectDeps,
-  owner: AccountScope,
+  owner: ClicksReader,
   { link_ids, period, metrics, filters = {} }: BulkBody,
 ): Promise<BulkResponse> {
+  const clickhouse = deps.clickhouseFor(owner);
   const requested = link_ids.map((text): RequestedLink => ({ text, uuid: decodeId("link", text) }));
   const [created, selection] = await Promise.all([
     deps.links.getCreationTimes(
@@ -28,7 +29,7 @@ export async function countRequested(
   ]);
   const now = Date.now();
   const range = resolveQueryRange(deps, { period }, Math.min(now, ...created.values()), now);
-  const counted = await countMany(deps.clickhouse, [...created.keys()], range, selection);
+  const counted = await countMany(clickhouse, [...created.keys()], range, selection);
   const response: BulkResponse = { data: [], ...completeFrom(range, selection) };
   for (const { text, uuid } of requested) {
     if (uuid === undefined || !created.has(uuid)) {

@@ -4,6 +4,7 @@ import * as z from "zod";
 import { SHORT_URL } from "../../shared/contracts/examples.ts";
 import { decodeId, encodeId } from "../../shared/ids.ts";
 import type { Principal } from "../http/principal.ts";
+import type { ClicksReader } from "../limits/statistics-time.ts";
 import type { LinkService } from "../links/service.ts";
 
 /** Both are null for a deleted link, and for callers who may not read links. */
@@ -34,7 +35,7 @@ export const linkName = z
 type LinkName = z.output<typeof linkName>;
 
 /** The caller; link names need the scope `links:read`. */
-export type Reader = Pick<Principal, "accountId" | "mode" | "scopes">;
+export type Reader = Pick<Principal, "accountId" | "mode" | "scopes"> & ClicksReader;
 
 const NO_NAME: LinkName = { short_url: null, title: null };
 

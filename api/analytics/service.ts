@@ -1,7 +1,7 @@
 /** Analytics of links and accounts: resolves owner and range, then queries ClickHouse. */
 import type { ClickChunks, ClickHouse } from "../../shared/clicks/query.ts";
 import { decodeId, encodeId, type Uuid } from "../../shared/ids.ts";
-import type { AccountScope } from "../http/principal.ts";
+import type { ClicksReader } from "../limits/statistics-time.ts";
 import { triedRules } from "../limits/tried-rules.ts";
 import type { WorkBudget, Worker } from "../limits/work-budget.ts";
 import { backtestRules } from "./backtest/backtest.ts";
@@ -41,7 +41,6 @@ import { countAccount, countOverTime, readOverview } from "./totals.ts";
 export type IsAlive = (caller: { callerId: Uuid; accountId: Uuid }) => Promise<boolean>;
 
 type AnalyticsServiceDeps = SubjectDeps & {
-  clickhouse: ClickHouse & ClickChunks;
   live: Pick<LiveClicks, "open">;
   isAlive: IsAlive;
   /** The budget of rules that an account tries on clicks. */
@@ -51,8 +50,8 @@ type AnalyticsServiceDeps = SubjectDeps & {
 export type AnalyticsService = ReturnType<typeof createAnalyticsService>;
 
 /**
- * Creates the queries. Each throws `not_found` for a link that the owner does not have, and
- * `invalid_request`.
+ * Creates the queries. Each throws `not_found` for a link that the owner does not have,
+ * `invalid_request`, and `rate_limited` for an account that has used up its time.
  */
 export const createAnalyticsService = (deps: AnalyticsServiceDeps) => ({
   ...createCounts(deps),
@@ -63,7 +62,7 @@ export const createAnalyticsService = (deps: AnalyticsServiceDeps) => ({
 /** Totals, over time or by link. */
 const createCounts = (deps: SubjectDeps) => ({
   /** Returns totals and time series. */
-  summary: async (owner: AccountScope, subject: Subject, query: SummaryQuery) =>
+  summary: async (owner: ClicksReader, subject: Subject, query: SummaryQuery) =>
     await countOverTime(query, await resolveClicks(deps, owner, subject, query)),
 
   /** As `summary` for all links of an account, with the links with the most clicks. */
@@ -71,48 +70,73 @@ const createCounts = (deps: SubjectDeps) => ({
 
   /** As `summary`, with the top values of each dimension. */
   overview: (
-    owner: AccountScope,
+    owner: ClicksReader,
     subject: Subject,
     query: SummaryQuery,
     options: Parameters<typeof readOverview>[4],
   ) => readOverview(deps, owner, subject, query, options),
 
+  /** Returns when people clicked. */
+  async times(
+    owner: ClicksReader,
+    subject: Subject,
+    query: AnalyticsQuery,
+  ): Promise<AccountTimesResponse> {
+    const clicks = await resolveClicks(deps, owner, subject, query);
+    return { ...(await exploreTimes(clicks.clickhouse, clicks, query)), ...clicks.complete };
+  },
+
   /** Returns counts of many links; lists links that the owner does not have in `errors`. */
-  bulk: (owner: AccountScope, body: BulkBody) => countRequested(deps, owner, body),
+  bulk: (owner: ClicksReader, body: BulkBody) => countRequested(deps, owner, body),
 });
 
 /** Clicks by what is known of them. */
 const createBreakdowns = (deps: SubjectDeps) => ({
   /** Breaks clicks down by location. */
-  async geo(owner: AccountScope, subject: Subject, query: GeoQuery): Promise<AccountGeoResponse> {
-    const { scope, range, selection } = await resolveClicks(deps, owner, subject, query);
+  async geo(owner: ClicksReader, subject: Subject, query: GeoQuery): Promise<AccountGeoResponse> {
+    const { clickhouse, scope, range, selection } = await resolveClicks(
+      deps,
+      owner,
+      subject,
+      query,
+    );
     return {
-      ...(await breakDownGeo(deps.clickhouse, scope, range, query)),
+      ...(await breakDownGeo(clickhouse, scope, range, query)),
       ...breakdownCompleteFrom(range, selection),
     };
   },
 
   /** Breaks clicks down by device, browser and system. */
   async devices(
-    owner: AccountScope,
+    owner: ClicksReader,
     subject: Subject,
     query: AnalyticsQuery,
   ): Promise<AccountDevicesResponse> {
-    const { scope, range, selection } = await resolveClicks(deps, owner, subject, query);
+    const { clickhouse, scope, range, selection } = await resolveClicks(
+      deps,
+      owner,
+      subject,
+      query,
+    );
     return {
-      ...(await breakDownDevices(deps.clickhouse, scope, range)),
+      ...(await breakDownDevices(clickhouse, scope, range)),
       ...breakdownCompleteFrom(range, selection),
     };
   },
 
   /** Breaks clicks down by referrer. */
   async referrers(
-    owner: AccountScope,
+    owner: ClicksReader,
     subject: Subject,
     query: ReferrersQuery,
   ): Promise<AccountReferrersResponse> {
-    const { scope, range, selection } = await resolveClicks(deps, owner, subject, query);
-    const referrers = await breakDownReferrers(deps.clickhouse, scope, range, query.limit);
+    const { clickhouse, scope, range, selection } = await resolveClicks(
+      deps,
+      owner,
+      subject,
+      query,
+    );
+    const referrers = await breakDownReferrers(clickhouse, scope, range, query.limit);
     return { ...referrers, ...breakdownCompleteFrom(range, selection) };
   },
 
@@ -123,31 +147,29 @@ const createBreakdowns = (deps: SubjectDeps) => ({
     query: AccountBreakdownQuery,
   ): Promise<AccountBreakdownResponse> {
     const clicks = await resolveClicks(deps, reader, subject, query);
-    const page = await exploreNamed(deps.clickhouse, deps.links, reader, clicks, query);
+    const page = await exploreNamed(clicks.clickhouse, deps.links, reader, clicks, query);
     return { ...page, ...incomplete(clicks.range) };
-  },
-
-  /** Returns when people clicked. */
-  async times(
-    owner: AccountScope,
-    subject: Subject,
-    query: AnalyticsQuery,
-  ): Promise<AccountTimesResponse> {
-    const clicks = await resolveClicks(deps, owner, subject, query);
-    return { ...(await exploreTimes(deps.clickhouse, clicks, query)), ...clicks.complete };
   },
 
   /** Counts a link's clicks by rule and arm. */
   async targets(
-    owner: AccountScope,
+    owner: ClicksReader,
     id: Uuid | undefined,
     query: AnalyticsQuery,
   ): Promise<TargetsResponse> {
-    const { row, scope, range } = await resolveLinkClicks(deps, owner, id, query);
-    const data = await countTargets(deps.clickhouse, row, scope, range);
+    const { clickhouse, row, scope, range } = await resolveLinkClicks(deps, owner, id, query);
+    const data = await countTargets(clickhouse, row, scope, range);
     return { link_id: encodeId("link", row.id), data, ...incomplete(range) };
   },
 });
+
+/** The single clicks that a query covers, of one link or of all, and where they are read. */
+type ClicksToRead = {
+  clickhouse: ClickHouse & ClickChunks;
+  scope: Condition;
+  range: QueryRange;
+  link: Uuid | undefined;
+};
 
 /** Single clicks. */
 const createClickReads = (deps: AnalyticsServiceDeps) => ({
@@ -156,7 +178,7 @@ const createClickReads = (deps: AnalyticsServiceDeps) => ({
    * Throws also `quota_exceeded` and `unavailable`.
    */
   async live(
-    owner: AccountScope & { callerId: Uuid },
+    owner: ClicksReader & { callerId: Uuid },
     id: Uuid | undefined,
     request: Pick<Request, "headers" | "signal">,
     query: FilterQuery,
@@ -175,13 +197,13 @@ const createClickReads = (deps: AnalyticsServiceDeps) => ({
 
   /** Runs rules over a link's clicks. Throws also `invalid_url` and `rate_limited`. */
   async backtest(
-    owner: AccountScope & Worker,
+    owner: ClicksReader & Worker,
     id: Uuid | undefined,
     { rules, ...query }: BacktestBody,
   ): Promise<Backtest> {
     deps.triedRules.require(owner);
-    const { range, row } = await resolveLinkClicks(deps, owner, id, query);
-    const tested = await backtestRules(deps.clickhouse, row.id, rules, range);
+    const { clickhouse, range, row } = await resolveLinkClicks(deps, owner, id, query);
+    const tested = await backtestRules(clickhouse, row.id, rules, range);
     const conditions = rules.reduce((count, rule) => count + rule.conditions.length, 0);
     deps.triedRules.spend(owner, triedRules(tested.clicks, conditions));
     return { link_id: encodeId("link", row.id), ...incomplete(range), ...tested };
@@ -192,16 +214,16 @@ const createClickReads = (deps: AnalyticsServiceDeps) => ({
    * unless a filter names some.
    */
   async selectClicks(
-    owner: AccountScope,
+    owner: ClicksReader,
     linkId: string | undefined,
     query: AnalyticsQuery,
-  ): Promise<{ scope: Condition; range: QueryRange; link: Uuid | undefined }> {
+  ): Promise<ClicksToRead> {
     const link = linkId === undefined ? undefined : decodeId("link", linkId);
     const subject = linkId === undefined ? "account" : { link };
     const clicks = await resolveClicks(deps, owner, subject, ofEveryClass(query));
-    const { range, selection } = clicks;
+    const { clickhouse, range, selection } = clicks;
     const scope = subject === "account" ? accountClicks(owner, selection) : clicks.scope;
-    return { scope, range, link };
+    return { clickhouse, scope, range, link };
   },
 });
 

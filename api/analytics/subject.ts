@@ -1,8 +1,8 @@
 /** Whose clicks a query counts, and which of them: resolves owner, filters and range. */
-import type { ClickHouse } from "../../shared/clicks/rollups.ts";
+import type { ClickChunks, ClickHouse } from "../../shared/clicks/query.ts";
 import { DAY_MS } from "../../shared/durations.ts";
 import type { Uuid } from "../../shared/ids.ts";
-import type { AccountScope } from "../http/principal.ts";
+import type { ClickHouseFor, ClicksReader } from "../limits/statistics-time.ts";
 import type { LinkRow } from "../links/model.ts";
 import type { LinkService } from "../links/service.ts";
 import type { SelectedClicks } from "./explore.ts";
@@ -19,7 +19,7 @@ import { completeFrom, type CurrentRange, rollupOf } from "./summary.ts";
 export type Subject = { link: Uuid | undefined } | "account";
 
 export type SubjectDeps = {
-  clickhouse: ClickHouse;
+  clickhouseFor: ClickHouseFor;
   links: LinkService;
   /** Days for which raw clicks are retained; 0 keeps them for ever. */
   clicksRetentionDays: number;
@@ -27,6 +27,8 @@ export type SubjectDeps = {
 
 /** The clicks of a subject that a query selects. */
 export type SubjectClicks = SelectedClicks & {
+  /** Where they are read, within the time that the account has. */
+  clickhouse: ClickHouse & ClickChunks;
   range: CurrentRange;
   selection: Selection;
   /** When the counted clicks are complete, if filters need single clicks that have been deleted. */
@@ -35,10 +37,13 @@ export type SubjectClicks = SelectedClicks & {
   countIn: (range: QueryRange) => Promise<SummaryCounts>;
 };
 
-/** Resolves the clicks that a query covers; throws `not_found` and `invalid_request`. */
+/**
+ * Resolves the clicks that a query covers; throws `not_found`, `invalid_request` and
+ * `rate_limited`.
+ */
 export const resolveClicks = async (
   deps: SubjectDeps,
-  owner: AccountScope,
+  owner: ClicksReader,
   subject: Subject,
   query: AnalyticsQuery,
 ): Promise<SubjectClicks> =>
@@ -49,45 +54,49 @@ export const resolveClicks = async (
 /** As {@link resolveClicks} for a link, with its row. */
 export async function resolveLinkClicks(
   deps: SubjectDeps,
-  owner: AccountScope,
+  owner: ClicksReader,
   id: Uuid | undefined,
   query: AnalyticsQuery,
 ): Promise<SubjectClicks & { row: LinkRow }> {
+  const clickhouse = deps.clickhouseFor(owner);
   const row = await deps.links.get(owner, id);
   const selection = await resolveSelection(deps.links, owner, query);
   const range = resolveQueryRange(deps, query, row.created_at.getTime(), Date.now());
   const link = { id: row.id, lowVolume: row.clicks < LOW_VOLUME_CLICKS };
   return {
+    clickhouse,
     row,
     range,
     selection,
     scope: linkScope(link, selection),
     rollup: rollupOf("clicks_15m", range, selection),
     complete: completeFrom(range, selection),
-    countIn: (within) => countClicks(deps.clickhouse, link, within, selection),
+    countIn: (within) => countClicks(clickhouse, link, within, selection),
   };
 }
 
 async function resolveAccountClicks(
   deps: SubjectDeps,
-  owner: AccountScope,
+  owner: ClicksReader,
   query: AnalyticsQuery,
 ): Promise<SubjectClicks> {
+  const clickhouse = deps.clickhouseFor(owner);
   const [range, selection] = await Promise.all([
     resolveAccountRange(deps, owner, query),
     resolveSelection(deps.links, owner, query),
   ]);
   return {
+    clickhouse,
     range,
     selection,
     scope: accountScope(owner, range, selection),
     rollup: rollupOf("clicks_15m_of_account", range, selection),
     complete: completeFrom(range, selection),
-    countIn: (within) => countAccountClicks(deps.clickhouse, owner, within, selection),
+    countIn: (within) => countAccountClicks(clickhouse, owner, within, selection),
   };
 }
 
-async function resolveAccountRange(deps: SubjectDeps, owner: AccountScope, query: PeriodQuery) {
+async function resolveAccountRange(deps: SubjectDeps, owner: ClicksReader, query: PeriodQuery) {
   const now = Date.now();
   const first = await deps.links.getFirstCreationTime(owner);
   return resolveQueryRange(deps, query, first ?? now, now);

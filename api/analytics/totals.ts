@@ -1,6 +1,6 @@
 /** Totals of a subject over time, alone or together with what else a page shows of it. */
 import { encodeId } from "../../shared/ids.ts";
-import type { AccountScope } from "../http/principal.ts";
+import type { ClicksReader } from "../limits/statistics-time.ts";
 import type { ColumnFilter } from "./filter-names.ts";
 import { type Reader, readLinkNames } from "./link-names.ts";
 import type { AccountQuery, AccountSummary, Summary, SummaryQuery } from "./model.ts";
@@ -22,7 +22,7 @@ export async function countAccount(
   const selected = await resolveClicks(deps, reader, "account", query);
   const [series, top] = await Promise.all([
     countOverTime(query, selected),
-    findTopLinks(deps.clickhouse, reader, selected.range, limit, selected.selection),
+    findTopLinks(selected.clickhouse, reader, selected.range, limit, selected.selection),
   ]);
   const ids = top.map(({ link_id }) => encodeId("link", link_id));
   const nameOf = await readLinkNames(deps.links, reader, ids);
@@ -36,7 +36,7 @@ export async function countAccount(
 /** Returns totals, time series and the top values of each dimension. */
 export async function readOverview(
   deps: SubjectDeps,
-  owner: AccountScope,
+  owner: ClicksReader,
   subject: Subject,
   query: SummaryQuery,
   { dimensions, limit }: { dimensions: readonly ColumnFilter[]; limit: number },
@@ -44,7 +44,7 @@ export async function readOverview(
   const clicks = await resolveClicks(deps, owner, subject, query);
   const [series, breakdowns] = await Promise.all([
     countOverTime(query, clicks),
-    readTopValues(deps.clickhouse, clicks, dimensions, limit),
+    readTopValues(clicks.clickhouse, clicks, dimensions, limit),
   ]);
   const { period, summary, clicks_over_time } = series;
   const complete = needsSingleClicks(dimensions)

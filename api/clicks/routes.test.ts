@@ -55,16 +55,13 @@ function startApi({
   const analytics = {
     selectClicks: () =>
       Promise.resolve({
+        clickhouse: { ...clickhouse, query: unused, command: unused },
         scope: { condition: "1", params: {} },
         range: { ...resolveRange({ period: "24h" }, 0, Date.now()), rawFrom: 0 },
         link: LINK,
       }),
   };
-  const service = createClicksService({
-    clickhouse: { ...clickhouse, query: unused },
-    analytics,
-    ...bounds,
-  });
+  const service = createClicksService({ analytics, ...bounds });
   const api = createFakeApi({ clicks: service });
   const server = api.listen();
   return {

@@ -5,6 +5,7 @@
  */
 import { ApiError } from "../http/errors.ts";
 import type { AccountScope } from "../http/principal.ts";
+import type { WorkBudget, Worker } from "../limits/work-budget.ts";
 import type { Sql } from "../postgres.ts";
 import type { CountedTag, ListTagsQuery, TagRow } from "./model.ts";
 import { listTags, sumClicks, type TagPosition } from "./sql.ts";
@@ -28,20 +29,30 @@ export type TagsRequest = Pick<ListTagsQuery, "sort" | "limit"> & {
 
 export type TagsPart = { rows: CountedTag[]; next: TagsCursor | null };
 
+/** An account whose budget adding up clicks takes from. */
+type TagsReader = AccountScope & Worker;
+
+export type TagsDeps = {
+  sql: Sql;
+  /** The budget of links whose clicks an account's lists of tags add up. */
+  summedLinks: WorkBudget;
+};
+
 /**
  * Returns the requested part of the owner's tags. Throws `invalid_request` when there are too many
- * to sort by clicks.
+ * to sort by clicks, and `rate_limited` when the owner's budget is used up.
  */
 export async function listCountedTags(
-  sql: Sql,
-  owner: AccountScope,
+  deps: TagsDeps,
+  owner: TagsReader,
   { sort, ...request }: TagsRequest,
 ): Promise<TagsPart> {
-  if (sort === "clicks") return await listByClicks(sql, owner, request);
+  deps.summedLinks.require(owner);
+  if (sort === "clicks") return await listByClicks(deps, owner, request);
   const { search, limit, after } = request;
   const position = after === null ? null : { links: after[0], name: after[1] };
   const { rows, end } = await listTags(
-    sql,
+    deps.sql,
     owner,
     { sort, search, after: position },
     limit + 1,
@@ -51,19 +62,19 @@ export async function listCountedTags(
   const last = rows.length > limit ? kept.at(-1) : end;
   const keyOf = ({ links }: TagPosition): number => (sort === "links" ? links : 0);
   return {
-    rows: await withClicks(sql, owner, kept),
+    rows: await withClicks(deps, owner, kept),
     next: last === undefined || last === null ? null : [keyOf(last), last.name],
   };
 }
 
 async function listByClicks(
-  sql: Sql,
-  owner: AccountScope,
+  deps: TagsDeps,
+  owner: TagsReader,
   { search, limit, after }: Omit<TagsRequest, "sort">,
 ): Promise<TagsPart> {
   const order = { sort: "name", search, after: null } as const;
   // One more, to detect that there are too many.
-  const { rows, end } = await listTags(sql, owner, order, EXAMINED_MAX + 1, EXAMINED_MAX + 1);
+  const { rows, end } = await listTags(deps.sql, owner, order, EXAMINED_MAX + 1, EXAMINED_MAX + 1);
   const links = rows.reduce((sum, row) => sum + row.links, 0);
   if (end !== null || rows.length > EXAMINED_MAX || links > SUMMED_LINKS_MAX)
     throw new ApiError(
@@ -71,7 +82,7 @@ async function listByClicks(
       `Up to ${EXAMINED_MAX} tags of up to ${SUMMED_LINKS_MAX} links can be sorted by clicks.`,
       { param: "sort" },
     );
-  const counted = await withClicks(sql, owner, rows);
+  const counted = await withClicks(deps, owner, rows);
   const all = counted.map((tag) => [tag.clicks ?? 0, tag] as const);
   const left = all
     .filter(
@@ -93,17 +104,18 @@ async function listByClicks(
  * {@link SUMMED_LINKS_MAX}.
  */
 export async function withClicks(
-  sql: Sql,
-  owner: AccountScope,
+  { sql, summedLinks }: TagsDeps,
+  owner: TagsReader,
   rows: readonly TagRow[],
 ): Promise<CountedTag[]> {
   const summed = new Set<string>();
   let links = 0;
   for (const row of rows.toSorted((a, b) => a.links - b.links)) {
+    if (links + row.links > SUMMED_LINKS_MAX) break;
     links += row.links;
-    if (links > SUMMED_LINKS_MAX) break;
     summed.add(row.name);
   }
+  summedLinks.spend(owner, links);
   const clicks =
     summed.size === 0 ? new Map<string, number>() : await sumClicks(sql, owner, [...summed]);
   return rows.map((row) => ({

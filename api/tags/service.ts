@@ -4,10 +4,16 @@ import type * as z from "zod";
 import type { changeTagBody } from "../../shared/contracts/tag-schemas.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import type { AccountScope, Writer } from "../http/principal.ts";
-import type { WorkBudget } from "../limits/work-budget.ts";
+import type { WorkBudget, Worker } from "../limits/work-budget.ts";
 import { recordTagChanges } from "../links/tag-changes.ts";
-import { isStorable, type Sql, type Transaction } from "../postgres.ts";
-import { listCountedTags, type TagsPart, type TagsRequest, withClicks } from "./listing.ts";
+import { isStorable, type Transaction } from "../postgres.ts";
+import {
+  listCountedTags,
+  type TagsDeps,
+  type TagsPart,
+  type TagsRequest,
+  withClicks,
+} from "./listing.ts";
 import type { CountedTag, Progress, TagRow } from "./model.ts";
 import { findTags, lockRenaming, replaceTags, setColor } from "./sql.ts";
 
@@ -26,8 +32,7 @@ type Replacement = {
 
 export type TagService = ReturnType<typeof createTagService>;
 
-type TagServiceDeps = {
-  sql: Sql;
+type TagServiceDeps = TagsDeps & {
   /** The budget of links that an account changes many at once. */
   changedLinks: WorkBudget;
   /** The origin of short links. */
@@ -37,11 +42,11 @@ type TagServiceDeps = {
 export const createTagService = (deps: TagServiceDeps) => ({
   /**
    * Lists the requested part of the owner's tags. Throws `invalid_request` when there are too many
-   * to sort by clicks.
+   * to sort by clicks, and `rate_limited`.
    */
-  list: async (owner: AccountScope, request: TagsRequest): Promise<TagsPart> =>
+  list: async (owner: AccountScope & Worker, request: TagsRequest): Promise<TagsPart> =>
     isStorable(request.search)
-      ? await listCountedTags(deps.sql, owner, request)
+      ? await listCountedTags(deps, owner, request)
       : { rows: [], next: null },
 
   /**
@@ -57,16 +62,17 @@ export const createTagService = (deps: TagServiceDeps) => ({
     if (!isStorable(name)) throw notFound("tag");
     const { sql } = deps;
     if (to === name) {
+      deps.summedLinks.require(owner);
       const exists = color === undefined || (await setColor(sql, owner, name, color));
       if (!exists) throw notFound("tag");
-      return { ...(await get(sql, owner, name)), changed: 0, done: true };
+      return { ...(await get(deps, owner, name)), changed: 0, done: true };
     }
     const check = (found: ReadonlyMap<string, TagRow>): void => {
       if (!found.has(name)) throw notFound("tag");
       if (!merge && found.has(to)) throw tagTaken(to);
     };
     const progress = await replace(deps, owner, [name], to, { check, color });
-    return { ...(await get(sql, owner, to)), ...progress };
+    return { ...(await get(deps, owner, to)), ...progress };
   },
 
   /** Removes a tag from all links that have it; throws `not_found`. */
@@ -139,9 +145,9 @@ async function replaceAndRecord(
 }
 
 /** Finds one of the owner's tags; throws `not_found`. */
-async function get(sql: Sql, owner: AccountScope, name: string): Promise<CountedTag> {
-  const [counted] = await withClicks(sql, owner, [
-    ...(await findTags(sql, owner, [name])).values(),
+async function get(deps: TagsDeps, owner: Writer, name: string): Promise<CountedTag> {
+  const [counted] = await withClicks(deps, owner, [
+    ...(await findTags(deps.sql, owner, [name])).values(),
   ]);
   if (counted === undefined) throw notFound("tag");
   return counted;

@@ -11,6 +11,8 @@ import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { ApiError } from "../http/errors.ts";
 import { type AccountScope, SYSTEM, type Writer } from "../http/principal.ts";
+import { createChangedLinks } from "../limits/changed-links.ts";
+import { createSummedLinks } from "../limits/summed-links.ts";
 import { createWorkBudget } from "../limits/work-budget.ts";
 import type { LinkRow } from "../links/model.ts";
 import type { TagsCursor, TagsRequest } from "./listing.ts";
@@ -44,7 +46,7 @@ const tagsOf = async (owner: AccountScope, { id }: { id: Uuid }): Promise<string
 
 /** Reads the whole list, in parts of `limit`. */
 async function readAll(
-  owner: AccountScope,
+  owner: Writer,
   { sort = "name", limit = 100, search = "" }: Partial<TagsRequest> = {},
 ): Promise<CountedTag[]> {
   const all: CountedTag[] = [];
@@ -56,7 +58,7 @@ async function readAll(
   }
 }
 
-const countsOf = async (owner: AccountScope) =>
+const countsOf = async (owner: Writer) =>
   (await readAll(owner)).map(({ name, links }) => [name, links]);
 
 /** The counts, from the links themselves. */
@@ -382,6 +384,7 @@ test("an account that has changed as many links as it may at once waits, and oth
   const tags = createTagService({
     sql: postgres.sql,
     changedLinks: createWorkBudget(bounds),
+    summedLinks: createSummedLinks(),
     shortUrl: "https://sho.rt",
   });
   const [owner, other] = [await newOwner(), await newOwner()];
@@ -404,4 +407,29 @@ test("an account that has changed as many links as it may at once waits, and oth
     (await tags.list(owner, { sort: "name", limit: 9, search: "", after: null })).rows,
   ).toMatchObject([{ name: "b", links: 3 }]);
   expect(await tags.merge(other, ["a"], "b")).toEqual({ changed: 1, done: true });
+});
+
+test("an account that has added up the clicks of as many links as it may waits, and others do not", async () => {
+  const tags = createTagService({
+    sql: postgres.sql,
+    changedLinks: createChangedLinks(),
+    summedLinks: createWorkBudget({ name: "links", perSecond: 0.001, most: 3 }),
+    shortUrl: "https://sho.rt",
+  });
+  const list = (of: typeof owner, sort: "name" | "clicks") =>
+    tags.list(of, { sort, limit: 9, search: "", after: null });
+  const [owner, other] = [await newOwner(), await newOwner()];
+  for (let i = 0; i < 2; i++) await create(owner, ["a"]);
+  await create(other, ["a"]);
+  for (const sort of ["name", "clicks"] as const)
+    expect((await list(owner, sort)).rows).toMatchObject([{ name: "a", links: 2 }]);
+  for (const refused of [
+    list(owner, "name"),
+    list(owner, "clicks"),
+    tags.change(owner, "a", { color: "red" }),
+  ])
+    expect(await reasonOf(refused)).toBe("rate_limited");
+  // A tag can be renamed, which has a budget of its own.
+  expect(await tags.change(owner, "a", { name: "b" })).toMatchObject({ name: "b", links: 2 });
+  expect((await list(other, "clicks")).rows).toMatchObject([{ name: "a", links: 1 }]);
 });

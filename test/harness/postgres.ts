@@ -7,6 +7,7 @@ import { dirname, join } from "node:path";
 
 import { createKeyService } from "../../api/keys/service.ts";
 import { createChangedLinks } from "../../api/limits/changed-links.ts";
+import { createSummedLinks } from "../../api/limits/summed-links.ts";
 import { createLinkService, type LinkService } from "../../api/links/service.ts";
 import { migratePostgres } from "../../api/migrations/migrate.ts";
 import { createPasswordHashing } from "../../api/passwords/hashing.ts";
@@ -83,7 +84,12 @@ export async function startPostgres(): Promise<TestPostgres> {
     sql,
     url,
     keys: createKeyService({ sql }),
-    tags: createTagService({ sql, changedLinks: createChangedLinks(), shortUrl: "https://sho.rt" }),
+    tags: createTagService({
+      sql,
+      changedLinks: createChangedLinks(),
+      summedLinks: createSummedLinks(),
+      shortUrl: "https://sho.rt",
+    }),
     links: createLinksOn(sql),
     async addAccount(plan = "pro") {
       const id = newUuid();

@@ -1,11 +1,10 @@
 /** Statistics of failed requests: those that were not redirected. */
-import type { ClickHouse } from "../../../shared/clicks/rollups.ts";
 import { FAILURE_REASONS, LINK_FAILURES } from "../../../shared/contracts/failure-reasons.ts";
 import { DEFAULT_DOMAIN } from "../../../shared/contracts/link-record.ts";
 import { decodeId, encodeId } from "../../../shared/ids.ts";
 import type { DomainService } from "../../domains/service.ts";
 import { invalidField } from "../../http/errors.ts";
-import type { AccountScope } from "../../http/principal.ts";
+import type { ClickHouseFor, ClicksReader } from "../../limits/statistics-time.ts";
 import type { LinkService } from "../../links/service.ts";
 import { parseFilterValue } from "../filter-values.ts";
 import { resolveRange } from "../period.ts";
@@ -19,20 +18,20 @@ import {
 } from "./queries.ts";
 
 type FailureServiceDeps = {
-  clickhouse: ClickHouse;
+  clickhouseFor: ClickHouseFor;
   links: Pick<LinkService, "get" | "getFirstCreationTime" | "isOwnHost" | "requireKnownDomains">;
   domains: Pick<DomainService, "listVerified">;
 };
 
 export type FailureService = ReturnType<typeof createFailureService>;
 
-export function createFailureService({ clickhouse, links, domains }: FailureServiceDeps) {
+export function createFailureService({ clickhouseFor, links, domains }: FailureServiceDeps) {
   /**
    * Resolves the scope of a query, and when the owner's first link or domain was created. Throws
    * `not_found` and `invalid_request`.
    */
   async function resolveScope(
-    owner: AccountScope,
+    owner: ClicksReader,
     { link_id, domain: given }: Pick<FailuresQuery, "link_id" | "domain">,
   ): Promise<{ scope: FailureScope; createdAt: number }> {
     const host = given === undefined ? undefined : parseDomain(given);
@@ -56,9 +55,13 @@ export function createFailureService({ clickhouse, links, domains }: FailureServ
     return { scope: { owner, linkId: undefined, domain, hosts }, createdAt };
   }
 
-  /** Counts failed requests of an account or a link; throws `not_found` and `invalid_request`. */
+  /**
+   * Counts failed requests of an account or a link; throws `not_found`, `invalid_request` and
+   * `rate_limited`.
+   */
   return {
-    async count(owner: AccountScope, query: FailuresQuery): Promise<FailuresResponse> {
+    async count(owner: ClicksReader, query: FailuresQuery): Promise<FailuresResponse> {
+      const clickhouse = clickhouseFor(owner);
       const { scope, createdAt } = await resolveScope(owner, query);
       const range = resolveRange(query, createdAt, Date.now());
       const [rows, failing, unknown] = await Promise.all([

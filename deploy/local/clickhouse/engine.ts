@@ -18,8 +18,6 @@ const STATEMENT_BYTES_MAX = 262_144;
 
 type EngineResult = {
   bytes: Uint8Array;
-  rowsRead: number;
-  bytesRead: number;
   elapsedSeconds: number;
 };
 
@@ -75,16 +73,11 @@ export async function openEngine(dataDir: string, connectionArgs: string[]): Pro
       // times.
       if (insert !== undefined) {
         const { elapsed } = await session.insert({ ...insert, values: data });
-        return { bytes: NO_BYTES, rowsRead: 0, bytesRead: data.length, elapsedSeconds: elapsed };
+        return { bytes: NO_BYTES, elapsedSeconds: elapsed };
       }
       const text = data.length === 0 ? sql : `${sql}\n${data.toString()}`;
       const result = await session.queryAsync(text, { format });
-      return {
-        bytes: result.bytes(),
-        rowsRead: result.rowsRead,
-        bytesRead: result.bytesRead,
-        elapsedSeconds: result.elapsed,
-      };
+      return { bytes: result.bytes(), elapsedSeconds: result.elapsed };
     } finally {
       session.close();
     }

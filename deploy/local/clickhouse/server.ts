@@ -32,9 +32,8 @@ export function startGateway({ host, port, credentials, engine }: GatewayOptions
         "x-clickhouse-query-id": url.searchParams.get("query_id") ?? crypto.randomUUID(),
         "x-clickhouse-format": statement.format,
         "x-clickhouse-timezone": "UTC",
+        // The engine says how many rows a result has, not how many were read for it.
         "x-clickhouse-summary": JSON.stringify({
-          read_rows: String(result.rowsRead),
-          read_bytes: String(result.bytesRead),
           elapsed_ns: String(Math.round(result.elapsedSeconds * 1e9)),
         }),
       },
@@ -69,7 +68,7 @@ export function startGateway({ host, port, credentials, engine }: GatewayOptions
   return { url: server.url, stop: () => server.stop() };
 }
 
-const EMPTY_RESULT = { bytes: new Uint8Array(), rowsRead: 0, bytesRead: 0, elapsedSeconds: 0 };
+const EMPTY_RESULT = { bytes: new Uint8Array(), elapsedSeconds: 0 };
 
 function isEmptyInsert({ sql, data }: Statement): boolean {
   if (data.length > 0 || !/^\s*INSERT\b/i.test(sql)) return false;

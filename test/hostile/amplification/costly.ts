@@ -97,7 +97,7 @@ export function listCostly({ apiUrl, key, hot, median }: Subjects): CostlyCall[]
     get("/v1/clicks/export", "/v1/clicks/export?period=90d"),
     get("/v1/links", "/v1/links?search=ex&sort=clicks&limit=100"),
     get("/v1/links", "/v1/links?tag=campaign&limit=100&page=50"),
-    get("/v1/tags", "/v1/tags?sort=clicks&limit=100"),
+    { ...get("/v1/tags", "/v1/tags?sort=clicks&limit=100"), summed: 10_000 },
     {
       method: "POST",
       route: "/v1/analytics/bulk",

@@ -6,6 +6,7 @@
  */
 import type { Data } from "../../harness/analytics-data.ts";
 import { callOnce } from "../../harness/api.ts";
+import { scrape } from "../../harness/scrape.ts";
 import { createCalls, describeParts, listParts, sendFilled, type Target } from "../cost/targets.ts";
 import { createFixtures } from "../fixtures.ts";
 import { readPorts } from "../ports.ts";
@@ -47,6 +48,11 @@ export type Amplification = {
   perMinute: Readonly<Record<Plan, number>>;
 };
 
+/** Measures also the time that an account's calls are charged. */
+type Meter = StackMeter & { readStatisticsMs: () => Promise<number> };
+
+const STATISTICS_SECONDS = "shorthop_api_clickhouse_seconds_total";
+
 /** Calls of one kind, each of which returns its status. */
 type Input = Work & {
   method: string;
@@ -70,7 +76,11 @@ export async function measureAmplification(
   const { stack } = data;
   const limits = await readLimits(stack);
   const inputs = (await createInputs(data)).filter(({ route }) => route.includes(only));
-  const meter = await createStackMeter(stack);
+  const meter: Meter = {
+    ...(await createStackMeter(stack)),
+    readStatisticsMs: async () =>
+      1_000 * ((await scrape(stack.info().api_metrics_url)).get(STATISTICS_SECONDS) ?? 0),
+  };
   const rows: Amplification[] = [];
   for (const [route, own] of Map.groupBy(
     inputs,
@@ -134,32 +144,33 @@ async function createInputs({ stack, contents }: Data): Promise<Input[]> {
 const isForKeys = ({ surface, path }: { surface: string; path: string }): boolean =>
   surface === "api" && /^\/v1\/(?!shared\/)/.test(path) && !path.endsWith("/stream");
 
-async function run(
-  meter: StackMeter,
-  { prepare, send }: Input,
-  calls: number,
-): Promise<{ call: CpuMs; status: number; ms: number }> {
+/** What one of so many calls costs, which they returned, and how long one takes. */
+type Run = { call: CpuMs; statisticsMs: number; status: number; ms: number };
+
+async function run(meter: Meter, { prepare, send }: Input, calls: number): Promise<Run> {
   // What it prepares is over before the measurement begins.
   if (prepare !== undefined) await meter.measure(() => prepare(calls));
   let status = 0;
+  const chargedBefore = await meter.readStatisticsMs();
   const started = performance.now();
   const cpu = await meter.measure(async () => {
     for (let i = 0; i < calls; i++) status = await send(i);
   });
   const ms = (performance.now() - started) / calls;
-  return { call: mapCpu((process) => cpu[process] / calls), status, ms };
+  const statisticsMs = ((await meter.readStatisticsMs()) - chargedBefore) / calls;
+  return { call: mapCpu((process) => cpu[process] / calls), statisticsMs, status, ms };
 }
 
 /** The input with which a free key causes most within a minute. */
 async function chooseMostExpensive(
-  meter: StackMeter,
+  meter: Meter,
   limits: PlanLimits,
   inputs: readonly Input[],
 ): Promise<{ input: Input; ms: number }> {
   let most: { input: Input; cpu: number; ms: number } | undefined;
   for (const input of inputs) {
-    const { call, ms } = await run(meter, input, TRIAL_CALLS);
-    const cpu = sum(call) * perMinuteOf(limits, "free", input);
+    const { call, statisticsMs, ms } = await run(meter, input, TRIAL_CALLS);
+    const cpu = sum(call) * perMinuteOf(limits, "free", { ...input, statisticsMs });
     if (most === undefined || cpu > most.cpu) most = { input, cpu, ms };
   }
   if (most === undefined) throw new Error("A route has no inputs.");
@@ -173,18 +184,18 @@ const perMinuteOf = (limits: PlanLimits, plan: Plan, { method, route, ...work }:
   );
 
 async function measureCalls(
-  meter: StackMeter,
+  meter: Meter,
   limits: PlanLimits,
   { input, ms }: { input: Input; ms: number },
 ): Promise<Amplification> {
   const { method, route, name } = input;
-  const perMinute = toPlans((plan) => perMinuteOf(limits, plan, input));
-  const usual = perMinute.free > 100 ? MANY_CALLS : CALLS;
-  const { call, status } = await run(
+  const usual = perMinuteOf(limits, "free", input) > 100 ? MANY_CALLS : CALLS;
+  const { call, statisticsMs, status } = await run(
     meter,
     input,
     ms > LONG_MS || input.prepare !== undefined ? LONG_CALLS : usual,
   );
+  const perMinute = toPlans((plan) => perMinuteOf(limits, plan, { ...input, statisticsMs }));
   return { method, route, input: name, status, call, perMinute };
 }
 

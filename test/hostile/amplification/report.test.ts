@@ -39,3 +39,11 @@ test("every call has the same budget of a store's time, whatever the plan", () =
     "most of a core that a business key takes of clickhouse, %",
   ]);
 });
+
+test("a call that is refused or fails measures nothing", () => {
+  expect(missed([{ ...row("api", 1), status: 400 }])).toEqual([]);
+  expect(missed([{ ...row("api", 1), status: 429 }])).toEqual([
+    "calls that failed or were refused",
+  ]);
+  expect(missed([{ ...row("api", 1), status: 500 }])).toHaveLength(1);
+});

@@ -30,7 +30,7 @@ export function toRow(row: Amplification): Record<string, string | number> {
   return {
     route: `${method} ${route}`,
     "% of a core at most": round(Math.max(...shares)),
-    "calls a minute": perMinute.free,
+    "calls a minute": round(perMinute.free),
     ...Object.fromEntries(PROCESSES.map((process) => [`${process}, ms`, round(call[process])])),
     status,
     input,
@@ -41,6 +41,7 @@ const most = (values: readonly number[]): number => Math.max(0, ...values);
 
 export function listTargets(rows: readonly Amplification[], minutes: PlanMinutes): Target[] {
   return [
+    atMost("calls that failed or were refused", rows.filter(isLost).length, 0),
     ...PROCESSES.map((process) =>
       atMost(
         `most of a core that a free key takes of ${process}, %`,
@@ -59,6 +60,9 @@ export function listTargets(rows: readonly Amplification[], minutes: PlanMinutes
     ),
   ];
 }
+
+/** Whether calls did not do what they are measured for. */
+const isLost = ({ status }: Amplification): boolean => status === 429 || status >= 500;
 
 /** Calls per minute of each plan. */
 type PlanMinutes = Amplification["perMinute"];

@@ -1,0 +1,75 @@
+/** Goal: the time that a query is said to take is ClickHouse's, not that of others or of a client. */
+import { afterEach, expect, test } from "bun:test";
+
+import { Registry } from "prom-client";
+
+import { queryRows, readChunks } from "../shared/clicks/query.ts";
+import { measureQueries, openClickHouse } from "./clickhouse.ts";
+
+const MEBIBYTE = 1024 * 1024;
+
+const servers: { stop(closeActive?: boolean): unknown }[] = [];
+afterEach(async () => {
+  for (const server of servers.splice(0)) await server.stop(true);
+});
+
+/** A client of a server that reports a summary with each response. */
+function createClient(summary: Record<string, string> | undefined, body = '{"n":1}\n') {
+  const server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch: () =>
+      new Response(body, {
+        headers: summary === undefined ? {} : { "x-clickhouse-summary": JSON.stringify(summary) },
+      }),
+  });
+  servers.push(server);
+  const registry = new Registry();
+  const client = measureQueries(openClickHouse(server.url.href), registry);
+  const times: number[] = [];
+  const readSeconds = async (): Promise<number> => {
+    const metric = await registry.getSingleMetric("shorthop_api_clickhouse_seconds_total")?.get();
+    return metric?.values[0]?.value ?? Number.NaN;
+  };
+  return { clickhouse: client.measured((ms) => void times.push(ms)), times, readSeconds };
+}
+
+const summaryOf = (rows: number, ms: number) => ({
+  read_rows: String(rows),
+  read_bytes: "1",
+  elapsed_ns: String(ms * 1e6),
+});
+
+test.each([
+  ["as long as ClickHouse reports", 1_000_000, 120, 120],
+  ["no longer than its rows can explain", 1_000, 4_000, 6],
+  ["next to nothing without rows", 0, 4_000, 1],
+])("a query takes %s", async (_, rows, ms, expected) => {
+  const { clickhouse, times, readSeconds } = createClient(summaryOf(rows, ms));
+  expect(await queryRows<{ n: number }>(clickhouse, "SELECT 1 AS n")).toEqual([{ n: 1 }]);
+  expect(times).toEqual([expected]);
+  expect(await readSeconds()).toBeCloseTo(expected / 1_000, 6);
+});
+
+test("a query takes as long as an engine reports that does not say what it has read", async () => {
+  const { clickhouse, times } = createClient({ elapsed_ns: "4000000000" });
+  await queryRows(clickhouse, "SELECT 1 AS n");
+  expect(times).toEqual([4_000]);
+});
+
+test("a server that reports nothing is not guessed at", async () => {
+  const { clickhouse, times } = createClient(undefined);
+  await queryRows(clickhouse, "SELECT 1 AS n");
+  expect(times).toEqual([0]);
+});
+
+test("rows that are read as they arrive take as long as writing them", async () => {
+  const body = `${"1".repeat(MEBIBYTE - 1)}\n`.repeat(4);
+  const { clickhouse, times } = createClient(summaryOf(1_000_000, 100), body);
+  const sum = () => times.reduce((total, ms) => total + ms, 0);
+  let bytes = 0;
+  for await (const chunk of await readChunks(clickhouse, "SELECT 1 AS n", {}))
+    bytes += chunk.length;
+  expect(bytes).toBe(4 * MEBIBYTE);
+  expect(sum()).toBeCloseTo(140, 6);
+});

@@ -1,0 +1,87 @@
+/**
+ * Goal: no account takes more of ClickHouse's time than it has, however few its calls; all others
+ * are served as before.
+ */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+
+import { decodeId, newUuid } from "../../shared/ids.ts";
+import { createAccount, withPostgres } from "../harness/admin.ts";
+import { type ApiResponse, callOnce, errorSchema, linkSchema } from "../harness/api.ts";
+import { useStack } from "../harness/shared-stack.ts";
+import type { SharedStack } from "../harness/stack.ts";
+
+/** Limits so high that the number of calls is not what limits an account. */
+const UNLIMITED = {
+  minute: 1_000_000,
+  burst: 1_000_000,
+  day: 1_000_000,
+  endpoints: { "GET /v1/analytics/*": 1_000_000 },
+};
+
+const CLICKS = 100_000;
+
+/** Calls that are sent at a time, and at most. */
+const CONCURRENT = 16;
+const CALLS_MAX = 4_000;
+
+let stack: SharedStack;
+beforeAll(async () => {
+  stack = await useStack();
+});
+afterAll(() => stack[Symbol.asyncDispose]());
+
+/** A free account with a link that has clicks, and any number of calls, which no command gives it. */
+async function createClickedLink(): Promise<{ key: string; link: string }> {
+  const { id, key } = await createAccount(stack, "enterprise", UNLIMITED);
+  const account = decodeId("acct", id) ?? "";
+  await withPostgres(stack, (sql) => sql`update accounts set plan = 'free' where id = ${account}`);
+  const created = await callOnce(`${stack.info().api_url}/v1/links`, {
+    key,
+    body: { url: "https://example.com/" },
+  });
+  const link = linkSchema.parse(created.body).id;
+  const query = `INSERT INTO clicks (ts, link_id, account_id, mode, class, visitor, country, device, referrer, host, journal_id, segment, idx)
+    SELECT now() - number, toUUID('${decodeId("link", link)}'), toUUID('${account}'), 'live', 'human', number, 'AT', 'mobile', 'direct', 'localhost',
+           toUUID('${newUuid()}'), number, 1 FROM numbers(${CLICKS})`;
+  const { ok } = await fetch(stack.info().clickhouse_url, { method: "POST", body: query });
+  expect(ok).toBe(true);
+  return { key, link };
+}
+
+const get = (path: string, key: string) => callOnce(`${stack.info().api_url}${path}`, { key });
+
+test("an account that has used up its time waits for its statistics, and for nothing else", async () => {
+  const spender = await createClickedLink();
+  const other = await createClickedLink();
+  // No rollup has the answer, so each call reads all clicks.
+  const breakdown = ({ key, link }: typeof spender) =>
+    get(`/v1/analytics/${link}/breakdown?period=7d&by=country,referrer&device=-desktop`, key);
+
+  expect((await breakdown(spender)).status).toBe(200);
+  let refused: ApiResponse | undefined;
+  for (let sent = 0; refused === undefined && sent < CALLS_MAX; sent += CONCURRENT) {
+    const responses = await Promise.all(
+      Array.from({ length: CONCURRENT }, () => breakdown(spender)),
+    );
+    refused = responses.find(({ status }) => status !== 200);
+  }
+  if (refused === undefined) throw new Error(`${CALLS_MAX} calls were answered.`);
+  const { error } = errorSchema.parse(refused.body);
+  expect([refused.status, error.code]).toEqual([429, "rate_limited"]);
+  expect(error.message).toContain("statistics took too long");
+  expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
+
+  const { key, link } = spender;
+  for (const path of [
+    `/v1/analytics/${link}`,
+    `/v1/analytics/${link}/geo`,
+    "/v1/analytics",
+    "/v1/analytics/failures",
+    "/v1/clicks",
+    "/v1/clicks/export",
+  ]) {
+    expect([path, (await get(path, key)).status]).toEqual([path, 429]);
+  }
+  expect((await get("/v1/links", key)).status).toBe(200);
+  expect((await breakdown(other)).status).toBe(200);
+});
