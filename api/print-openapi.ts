@@ -17,9 +17,9 @@ import { createDomainService } from "./domains/service.ts";
 import { createEventPositions } from "./events/positions.ts";
 import { createKeyService } from "./keys/service.ts";
 import { createChangedLinks } from "./limits/changed-links.ts";
+import { createListedLinks } from "./limits/listed-links.ts";
 import { createRequestedReports } from "./limits/requested-reports.ts";
 import { createClickHouseFor } from "./limits/statistics-time.ts";
-import { createSummedLinks } from "./limits/summed-links.ts";
 import { createTriedRules } from "./limits/tried-rules.ts";
 import { createLinkService } from "./links/service.ts";
 import { PLACEHOLDERS } from "./openapi/addresses.ts";
@@ -58,6 +58,7 @@ const links = createLinkService({
   passwords,
   destinationRules: { allowPrivate: false, shortUrl: new URL("http://localhost"), ownHosts },
   readUsedClicks: () => Promise.resolve(undefined),
+  listedLinks: createListedLinks(),
 });
 
 const analytics = createAnalyticsService({
@@ -85,7 +86,7 @@ const app = createApp({
   tags: createTagService({
     sql,
     changedLinks,
-    summedLinks: createSummedLinks(),
+    listedLinks: createListedLinks(),
     shortUrl: "https://sho.rt",
   }),
   shared: createSharedService({ sql, analytics, links, passwords, branding, shortUrl }),

@@ -23,9 +23,9 @@ import type { LinkPublisher } from "./feed/link-publisher.ts";
 import { createUsedClicksReader } from "./feed/used-clicks.ts";
 import { createKeyService } from "./keys/service.ts";
 import { createChangedLinks } from "./limits/changed-links.ts";
+import { createListedLinks } from "./limits/listed-links.ts";
 import { createClickHouseFor } from "./limits/statistics-time.ts";
 import { createStreamLeases } from "./limits/stream-leases.ts";
-import { createSummedLinks } from "./limits/summed-links.ts";
 import { createTriedRules } from "./limits/tried-rules.ts";
 import type { WorkBudget } from "./limits/work-budget.ts";
 import { startRepublishing } from "./links/republish/job.ts";
@@ -61,8 +61,9 @@ export function createServices(deps: ServicesDeps) {
   const shortUrl = new URL(config.SHORT_URL);
   const passwords = createPasswordHashing();
   const changedLinks = createChangedLinks();
-  const summedLinks = createSummedLinks();
-  const { links, domains, hosts } = createLinkServices(deps, shortUrl, passwords, changedLinks);
+  const listedLinks = createListedLinks();
+  const budgets = { changedLinks, listedLinks };
+  const { links, domains, hosts } = createLinkServices(deps, shortUrl, passwords, budgets);
   const keys = createKeyService({ sql });
   const leases = createStreamLeases({ sql, log });
   lifecycle.onStop("stream leases", leases.stop);
@@ -105,7 +106,7 @@ export function createServices(deps: ServicesDeps) {
       failures,
       clicks: createClicksService({ analytics }),
       shares: createShareService({ sql, links, passwords }),
-      tags: createTagService({ sql, changedLinks, summedLinks, shortUrl: shortUrl.origin }),
+      tags: createTagService({ sql, changedLinks, listedLinks, shortUrl: shortUrl.origin }),
       branding,
       views: createViewService({ sql }),
       webhooks: createWebhookService({
@@ -136,7 +137,7 @@ function createLinkServices(
   { config, sql, nats, feed, lifecycle, log }: ServicesDeps,
   shortUrl: URL,
   passwords: ReturnType<typeof createPasswordHashing>,
-  changedLinks: WorkBudget,
+  { changedLinks, listedLinks }: Record<"changedLinks" | "listedLinks", WorkBudget>,
 ) {
   const hosts = ownHosts(config.SHORT_URL, config.SHORT_HOSTS);
   const destinationRules = {
@@ -161,6 +162,7 @@ function createLinkServices(
     destinationRules,
     passwords,
     readUsedClicks,
+    listedLinks,
   });
   const stopMaintenance = startEventMaintenance({
     sql,

@@ -11,6 +11,7 @@ import { eventually } from "../../test/harness/eventually.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { type AccountScope, SYSTEM, type Writer } from "../http/principal.ts";
 import { createChangedLinks } from "../limits/changed-links.ts";
+import { createListedLinks } from "../limits/listed-links.ts";
 import { startRepublishing } from "../links/republish/job.ts";
 import { createLinkService, type LinkService } from "../links/service.ts";
 import { takeLinkDown } from "../links/takedown.ts";
@@ -63,6 +64,7 @@ beforeAll(async () => {
     destinationRules,
     passwords: createPasswordHashing(),
     readUsedClicks: () => Promise.resolve(undefined),
+    listedLinks: createListedLinks(),
   });
 });
 afterAll(async () => await postgres[Symbol.asyncDispose]());

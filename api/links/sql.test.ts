@@ -5,7 +5,7 @@ import type { LinkRecord } from "../../shared/contracts/link-record.ts";
 import { newUuid } from "../../shared/ids.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { ApiError } from "../http/errors.ts";
-import { type AccountScope, SYSTEM, type Writer } from "../http/principal.ts";
+import { SYSTEM, type Writer } from "../http/principal.ts";
 import { isUnavailable } from "../postgres.ts";
 
 // Starting a real server takes long on a busy machine.
@@ -25,7 +25,7 @@ const newOwner = async (): Promise<Writer> => ({
 const create = (owner: Writer, alias: string, more: { title?: string; tags?: string[] } = {}) =>
   postgres.links.create(owner, newUuid(), { url: "https://example.com/", alias, ...more });
 
-const list = (owner: AccountScope, more: { search?: string; tag?: string } = {}) =>
+const list = (owner: Writer, more: { search?: string; tag?: string } = {}) =>
   postgres.links.list(
     owner,
     { limit: 10, sort: "created_at", order: "desc", ...more },

@@ -27,7 +27,7 @@ beforeAll(async () => {
   postgres = await startPostgres();
   const { sql } = postgres;
   const passwords = createPasswordHashing(undefined, createWorkBudget(BUDGET));
-  links = createLinksOn(sql, passwords);
+  links = createLinksOn(sql, { passwords });
   shares = createShareService({ sql, links, passwords });
 });
 afterAll(async () => await postgres[Symbol.asyncDispose]());

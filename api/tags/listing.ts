@@ -5,6 +5,7 @@
  */
 import { ApiError } from "../http/errors.ts";
 import type { AccountScope } from "../http/principal.ts";
+import { SUMMED_LINK } from "../limits/listed-links.ts";
 import type { WorkBudget, Worker } from "../limits/work-budget.ts";
 import type { Sql } from "../postgres.ts";
 import type { CountedTag, ListTagsQuery, TagRow } from "./model.ts";
@@ -34,8 +35,8 @@ type TagsReader = AccountScope & Worker;
 
 export type TagsDeps = {
   sql: Sql;
-  /** The budget of links whose clicks an account's lists of tags add up. */
-  summedLinks: WorkBudget;
+  /** The budget of links that an account's lists read. */
+  listedLinks: WorkBudget;
 };
 
 /**
@@ -47,7 +48,7 @@ export async function listCountedTags(
   owner: TagsReader,
   { sort, ...request }: TagsRequest,
 ): Promise<TagsPart> {
-  deps.summedLinks.require(owner);
+  deps.listedLinks.require(owner);
   if (sort === "clicks") return await listByClicks(deps, owner, request);
   const { search, limit, after } = request;
   const position = after === null ? null : { links: after[0], name: after[1] };
@@ -104,7 +105,7 @@ async function listByClicks(
  * {@link SUMMED_LINKS_MAX}.
  */
 export async function withClicks(
-  { sql, summedLinks }: TagsDeps,
+  { sql, listedLinks }: TagsDeps,
   owner: TagsReader,
   rows: readonly TagRow[],
 ): Promise<CountedTag[]> {
@@ -115,7 +116,7 @@ export async function withClicks(
     links += row.links;
     summed.add(row.name);
   }
-  summedLinks.spend(owner, links);
+  listedLinks.spend(owner, SUMMED_LINK * links);
   const clicks =
     summed.size === 0 ? new Map<string, number>() : await sumClicks(sql, owner, [...summed]);
   return rows.map((row) => ({

@@ -62,7 +62,7 @@ export const createTagService = (deps: TagServiceDeps) => ({
     if (!isStorable(name)) throw notFound("tag");
     const { sql } = deps;
     if (to === name) {
-      deps.summedLinks.require(owner);
+      deps.listedLinks.require(owner);
       const exists = color === undefined || (await setColor(sql, owner, name, color));
       if (!exists) throw notFound("tag");
       return { ...(await get(deps, owner, name)), changed: 0, done: true };

@@ -12,7 +12,7 @@ import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts
 import { ApiError } from "../http/errors.ts";
 import { type AccountScope, SYSTEM, type Writer } from "../http/principal.ts";
 import { createChangedLinks } from "../limits/changed-links.ts";
-import { createSummedLinks } from "../limits/summed-links.ts";
+import { createListedLinks } from "../limits/listed-links.ts";
 import { createWorkBudget } from "../limits/work-budget.ts";
 import type { LinkRow } from "../links/model.ts";
 import type { TagsCursor, TagsRequest } from "./listing.ts";
@@ -384,7 +384,7 @@ test("an account that has changed as many links as it may at once waits, and oth
   const tags = createTagService({
     sql: postgres.sql,
     changedLinks: createWorkBudget(bounds),
-    summedLinks: createSummedLinks(),
+    listedLinks: createListedLinks(),
     shortUrl: "https://sho.rt",
   });
   const [owner, other] = [await newOwner(), await newOwner()];
@@ -413,7 +413,7 @@ test("an account that has added up the clicks of as many links as it may waits, 
   const tags = createTagService({
     sql: postgres.sql,
     changedLinks: createChangedLinks(),
-    summedLinks: createWorkBudget({ name: "links", perSecond: 0.001, most: 3 }),
+    listedLinks: createWorkBudget({ name: "links", perSecond: 0.001, most: 7 }),
     shortUrl: "https://sho.rt",
   });
   const list = (of: typeof owner, sort: "name" | "clicks") =>

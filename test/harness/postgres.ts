@@ -7,7 +7,7 @@ import { dirname, join } from "node:path";
 
 import { createKeyService } from "../../api/keys/service.ts";
 import { createChangedLinks } from "../../api/limits/changed-links.ts";
-import { createSummedLinks } from "../../api/limits/summed-links.ts";
+import { createListedLinks } from "../../api/limits/listed-links.ts";
 import { createLinkService, type LinkService } from "../../api/links/service.ts";
 import { migratePostgres } from "../../api/migrations/migrate.ts";
 import { createPasswordHashing } from "../../api/passwords/hashing.ts";
@@ -56,7 +56,10 @@ export type TestPostgres = {
 };
 
 /** The link service on a database; publishes no links. */
-export const createLinksOn = (sql: Sql, passwords = createPasswordHashing()): LinkService =>
+export const createLinksOn = (
+  sql: Sql,
+  { passwords = createPasswordHashing(), listedLinks = createListedLinks() } = {},
+): LinkService =>
   createLinkService({
     sql,
     feed: { publish: () => Promise.resolve(false) },
@@ -72,6 +75,7 @@ export const createLinksOn = (sql: Sql, passwords = createPasswordHashing()): Li
     },
     passwords,
     readUsedClicks: () => Promise.resolve(undefined),
+    listedLinks,
   });
 
 /** Starts a server with a temporary data directory, in which all migrations are applied. */
@@ -87,7 +91,7 @@ export async function startPostgres(): Promise<TestPostgres> {
     tags: createTagService({
       sql,
       changedLinks: createChangedLinks(),
-      summedLinks: createSummedLinks(),
+      listedLinks: createListedLinks(),
       shortUrl: "https://sho.rt",
     }),
     links: createLinksOn(sql),

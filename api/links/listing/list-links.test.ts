@@ -7,9 +7,11 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import fc from "fast-check";
 
 import { newUuid, type Uuid } from "../../../shared/ids.ts";
-import { startPostgres, type TestPostgres } from "../../../test/harness/postgres.ts";
-import type { Position } from "../../http/pagination.ts";
-import { type AccountScope, SYSTEM, type Writer } from "../../http/principal.ts";
+import { createLinksOn, startPostgres, type TestPostgres } from "../../../test/harness/postgres.ts";
+import { ApiError } from "../../http/errors.ts";
+import type { ListRequest, Position } from "../../http/pagination.ts";
+import { SYSTEM, type Writer } from "../../http/principal.ts";
+import { createWorkBudget } from "../../limits/work-budget.ts";
 import type { LinkRow, ListLinksQuery } from "../model.ts";
 import { findLinks } from "./list-links.ts";
 import { toFilter } from "./query.ts";
@@ -43,7 +45,7 @@ const ORDERS = [
  * Inserts links created in the same few milliseconds, with few different numbers of clicks and
  * times of the last one, so that there are ties; some were never clicked.
  */
-async function insertLinks({ accountId, mode }: AccountScope, count: number): Promise<void> {
+async function insertLinks({ accountId, mode }: Writer, count: number): Promise<void> {
   await postgres.sql`
     with inserted as (
       insert into links (id, account_id, mode, alias, original_url, target_url, title, tags, expires_at, version,
@@ -68,7 +70,7 @@ const analyze = () => postgres.sql`analyze links, link_counters`;
 
 /** Reads a list to its end; calls `between` before every part but the first. */
 async function readAll(
-  owner: AccountScope,
+  owner: Writer,
   query: ListLinksQuery,
   between: () => Promise<void> = () => Promise.resolve(),
 ): Promise<LinkRow[]> {
@@ -85,7 +87,7 @@ async function readAll(
 
 const idsOf = (rows: readonly { id: Uuid }[]): Uuid[] => rows.map(({ id }) => id);
 
-let many: Promise<AccountScope> | undefined;
+let many: Promise<Writer> | undefined;
 /** An account with more links than a request examines. */
 const ownerOfMany = () =>
   (many ??= newOwner().then(async (owner) => {
@@ -133,10 +135,11 @@ describe("a list by page", () => {
       expect(await findPage(query, 1, MANY_LINKS, MANY_LINKS)).toEqual({
         ids: all.slice(0, 100),
         total: all.length,
+        read: MANY_LINKS + all.length,
         next: null,
       });
-      const { ids, total, isEstimate, next } = await findPage(query, 1, MANY_LINKS, 5_500);
-      expect([ids, isEstimate]).toEqual([all.slice(0, ids.length), true]);
+      const { ids, total, read, isEstimate, next } = await findPage(query, 1, MANY_LINKS, 5_500);
+      expect([ids, isEstimate, read]).toEqual([all.slice(0, ids.length), true, 5_500]);
       // Every 97th link matches, in each half of the list about as many.
       expect(total).toBeWithin(MANY_LINKS / 97 / 2, (MANY_LINKS / 97) * 2);
       const rest: Uuid[] = [];
@@ -148,6 +151,39 @@ describe("a list by page", () => {
       expect([...ids, ...rest]).toEqual(all);
     },
   );
+
+  test.each(ORDERS)("reads what it passes over, from the nearer end: %p", async (order) => {
+    const readOf = async (page: number) =>
+      (await findPage(order, page, MANY_LINKS, MANY_LINKS)).read;
+    expect(await Promise.all([1, 2, 30, 110, 111].map(readOf))).toEqual([0, 100, 2_900, 0, 0]);
+  });
+
+  test("reads each match of an index, and each again that it counts", async () => {
+    const query = { sort: "created_at", order: "desc", tag: "third" } as const;
+    const { total = 0, read } = await findPage(query, 1, MANY_LINKS, MANY_LINKS);
+    expect([total, read]).toEqual([Math.floor(MANY_LINKS / 3), total]);
+    const all = { sort: "created_at", order: "desc", search: "example.com" } as const;
+    expect(await findPage(all, 2, MANY_LINKS, MANY_LINKS)).toMatchObject({
+      total: MANY_LINKS,
+      read: 10_001 + MANY_LINKS + 100,
+    });
+  });
+
+  test("of an account that has read as many links as it may has to wait, by cursor it does not", async () => {
+    const links = createLinksOn(postgres.sql, {
+      listedLinks: createWorkBudget({ name: "links", perSecond: 0.001, most: 10 }),
+    });
+    const [owner, other] = [await newOwner(), await newOwner()];
+    // Their plan has five times as much as a free one.
+    for (const each of [owner, other]) await insertLinks(each, 60);
+    const query = { sort: "clicks", order: "desc", search: "example", limit: 1 } as const;
+    const list = (of: Writer, request: ListRequest) => links.list(of, query, request);
+    expect(await list(owner, { page: 1, limit: 1 })).toMatchObject({ total: 60 });
+    const refused: unknown = await list(owner, { page: 1, limit: 1 }).catch((thrown) => thrown);
+    expect(refused instanceof ApiError && refused.reason).toBe("rate_limited");
+    expect((await list(owner, { after: null, limit: 1 })).rows).toHaveLength(1);
+    expect(await list(other, { page: 1, limit: 1 })).toMatchObject({ total: 60 });
+  });
 });
 
 describe("a list by cursor", () => {

@@ -55,13 +55,17 @@ const EXAMINED_MAX = { created_at: 10_000, clicks: 3_000, last_click_at: 3_000 }
 /** With fewer matches than this in a scan, an index finds all of them faster. */
 const DENSE_MATCHES = 4;
 
-/** A page; `next` is where a partly examined list continues. */
-type FoundPage = LinkIds & { next?: LinkPosition };
+/**
+ * A page; `next` is where a partly examined list continues, `read` how many links were matched,
+ * counted or passed over.
+ */
+type FoundPage = LinkIds & { next?: LinkPosition; read: number };
 
-/** A part of a list; `total` only by page. */
+/** A part of a list; `total` and `read`, the links that it took to find it, only by page. */
 export type FoundLinks = {
   ids: Uuid[];
   total?: number;
+  read?: number;
   isEstimate?: boolean;
   next: LinkPosition | null;
 };
@@ -160,25 +164,29 @@ async function findPage(
   }
   if (selectsUnarchived(filter)) {
     const { links, archived } = await countOwnedLinks(sql, filter);
-    return { ids: await findMatchesInOrder(sql, filter, order, page), total: links - archived };
+    const ids = await findMatchesInOrder(sql, filter, order, page);
+    return { ids, total: links - archived, read: Math.min(page.offset, links) };
   }
+  let scanned = 0;
   if (!isSelective(filter) && !hasIndex(filter)) {
     const { links } = await countOwnedLinks(sql, filter);
     const examined = examinedMax[order.sort];
     if (links > examined)
       return await findPageOfFirst(sql, filter, order, page, { links, examined });
+    scanned = links;
   }
   const sorted = await findAndSortMatches(sql, filter, order, page, SORTED_MATCHES_MAX);
-  if (sorted.total <= SORTED_MATCHES_MAX) return sorted;
+  if (sorted.total <= SORTED_MATCHES_MAX) return { ...sorted, read: scanned + sorted.total };
   // With this many matches, a scan in the requested order finds enough of them quickly.
   const [ids, total] = await Promise.all([
     findMatchesInOrder(sql, filter, order, page),
     countMatches(sql, filter, countedMax),
   ]);
-  if (total <= countedMax) return { ids, total };
+  const read = scanned + sorted.total + total + Math.min(page.offset, total);
+  if (total <= countedMax) return { ids, total, read };
   const { links } = await countOwnedLinks(sql, filter);
   const estimate = Math.min(links, Math.max(total, await estimateMatches(sql, filter)));
-  return { ids, total: estimate, isEstimate: true };
+  return { ids, total: estimate, isEstimate: true, read };
 }
 
 /** For a list that no index supports: the matches among the first `examined` of its `links`. */
@@ -190,10 +198,10 @@ async function findPageOfFirst(
   { links, examined }: { links: number; examined: number },
 ): Promise<FoundPage> {
   const { ids, found, end } = await findAmongFirst(sql, filter, order, page, examined);
-  if (end === null) return { ids, total: found };
+  if (end === null) return { ids, total: found, read: links };
   const total = Math.round((found / examined) * links);
   const isLast = page.offset + page.limit >= found;
-  return { ids, total, isEstimate: true, ...(isLast ? { next: end } : {}) };
+  return { ids, total, isEstimate: true, read: examined, ...(isLast ? { next: end } : {}) };
 }
 
 /** Without a filter: scans an index from the end that is nearer to the page. */
@@ -202,15 +210,16 @@ async function findPageOfAll(
   owner: LinkFilter,
   { sort, order }: LinkOrder,
   { limit, offset }: PageWindow,
-): Promise<LinkIds> {
+): Promise<FoundPage> {
   const { links: total } = await countOwnedLinks(sql, owner);
   const size = Math.min(limit, total - offset);
-  if (size <= 0) return { ids: [], total };
+  if (size <= 0) return { ids: [], total, read: 0 };
   if (offset <= total / 2) {
-    return { ids: await listOwnedIds(sql, owner, { sort, order }, { limit: size, offset }), total };
+    const ids = await listOwnedIds(sql, owner, { sort, order }, { limit: size, offset });
+    return { ids, total, read: offset };
   }
   const reverse = { sort, order: order === "asc" ? "desc" : "asc" } as const;
   const fromEnd = { limit: size, offset: total - offset - size };
   const ids = await listOwnedIds(sql, owner, reverse, fromEnd);
-  return { ids: ids.toReversed(), total };
+  return { ids: ids.toReversed(), total, read: fromEnd.offset };
 }

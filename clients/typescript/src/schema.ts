@@ -588,7 +588,7 @@ export interface paths {
     };
     /**
      * Get the state of all limits
-     * @description Consumes nothing. A key may call it up to 1,200 times a minute.
+     * @description Consumes nothing. A key may call it up to 200 times in 10 seconds.
      */
     get: operations["getLimits"];
     put?: never;

@@ -3,6 +3,7 @@
  * 100,000 links with clicks, a tag on 10,000 links. The cost guard's inputs are at the bounds of a
  * request, not of stored data.
  */
+import { SUMMED_LINK } from "../../../api/limits/listed-links.ts";
 import { triedRules } from "../../../api/limits/tried-rules.ts";
 import { encodeId } from "../../../shared/ids.ts";
 import { call } from "../../harness/api.ts";
@@ -95,9 +96,9 @@ export function listCostly({ apiUrl, key, hot, median }: Subjects): CostlyCall[]
     get("/v1/clicks", "/v1/clicks?period=90d&city=nowhere&limit=1000"),
     get("/v1/clicks", "/v1/clicks?period=90d&limit=1000"),
     get("/v1/clicks/export", "/v1/clicks/export?period=90d"),
-    get("/v1/links", "/v1/links?search=ex&sort=clicks&limit=100"),
+    { ...get("/v1/links", "/v1/links?search=ex&sort=clicks&limit=100"), listed: 10_000 },
     get("/v1/links", "/v1/links?tag=campaign&limit=100&page=50"),
-    { ...get("/v1/tags", "/v1/tags?sort=clicks&limit=100"), summed: 10_000 },
+    { ...get("/v1/tags", "/v1/tags?sort=clicks&limit=100"), listed: SUMMED_LINK * 10_000 },
     {
       method: "POST",
       route: "/v1/analytics/bulk",

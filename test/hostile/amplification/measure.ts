@@ -17,7 +17,6 @@ import {
   type Plan,
   type PlanLimits,
   PLANS,
-  readLimits,
   type Work,
 } from "./limits.ts";
 import { type CpuMs, createStackMeter, mapCpu, PROCESSES, type StackMeter } from "./meter.ts";
@@ -68,13 +67,13 @@ export type AmplificationOptions = {
   log: (line: string) => void;
 };
 
-/** Calls every route, and returns the most expensive input of each and all expensive calls. */
+/** Calls every route of a stack with these limits, each with its most expensive input. */
 export async function measureAmplification(
   data: Data,
+  limits: PlanLimits,
   { only = "", log }: AmplificationOptions,
 ): Promise<Amplification[]> {
   const { stack } = data;
-  const limits = await readLimits(stack);
   const inputs = (await createInputs(data)).filter(({ route }) => route.includes(only));
   const meter: Meter = {
     ...(await createStackMeter(stack)),

@@ -76,7 +76,8 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
     api/limits/link-passwords.ts LINK_PASSWORDS
     api/limits/tried-rules.ts TRIED_RULES
     api/limits/statistics-time.ts STATISTICS_TIME
-    api/limits/summed-links.ts SUMMED_LINKS
+    api/limits/listed-links.ts LISTED_LINKS
+    api/limits/listed-links.ts SUMMED_LINK
     api/limits/tried-rules.ts READ_CONDITIONS
     api/auth/key-limits.ts READINGS
     api/auth/key-limits.ts REFUSALS
