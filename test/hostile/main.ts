@@ -42,8 +42,8 @@ const { values } = parseArgs({
 });
 if (values.amplification) {
   const { clicks, data: dir, route: only } = values;
-  const above = await reportAmplification({ millions: Number(clicks), dir, only });
-  process.exit(above === 0 ? 0 : 1);
+  const missed = await reportAmplification({ millions: Number(clicks), dir, only });
+  process.exit(missed === 0 ? 0 : 1);
 }
 const seed = Number(values.seed ?? Date.now() % 1_000_000);
 const minutes = Number(values.minutes);
