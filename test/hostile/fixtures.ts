@@ -4,6 +4,7 @@
  */
 import * as z from "zod";
 
+import { newUuid } from "../../shared/ids.ts";
 import { createAccount } from "../harness/admin.ts";
 import { call, linkSchema } from "../harness/api.ts";
 import { createUser, type Session, signIn } from "../harness/dashboard.ts";
@@ -32,7 +33,10 @@ const CLIENT_LINKS = 20;
 
 const created = z.object({ id: z.string() });
 
-/** The attackers' account is a new one without limits, unless there is one already. */
+/**
+ * The attackers' account is a new one without limits, unless there is one already, which may have
+ * fixtures of earlier runs.
+ */
 export async function createFixtures(
   stack: Stack,
   existing?: { id: string; key: string },
@@ -42,16 +46,17 @@ export async function createFixtures(
   const { key: freeKey } = await createAccount(stack, "free");
   const create = async (path: string, body: unknown): Promise<string> =>
     created.parse((await call(`${api}/v1/${path}`, { key, body })).body).id;
+  const name = existing === undefined ? "attacked" : `attacked-${newUuid().slice(-8)}`;
   const url = "https://example.com/path?own=1";
-  const linkId = await create("links", { url, alias: "attacked-plain" });
-  await create("links", { url, alias: "attacked-forwarding", forward_query: true });
-  await create("links", { url, alias: "attacked-protected", password: "a password" });
-  const domain = await create("domains", { domain: "attacked.example.com" });
+  const linkId = await create("links", { url, alias: `${name}-plain` });
+  await create("links", { url, alias: `${name}-forwarding`, forward_query: true });
+  await create("links", { url, alias: `${name}-protected`, password: "a password" });
+  const domain = await create("domains", { domain: `${name}.example.com` });
   const spare = await create("keys", { name: "spare", scopes: ["links:read"] });
   const hook = { url: "https://hooks.example.com/", events: ["*"] };
   const webhook = await create("webhooks", hook);
   const tested = await call(`${api}/v1/webhooks/${webhook}/test`, { key, method: "POST" });
-  const report = await create("reports", { name: "attacked", period: "weekly" });
+  const report = await create("reports", { name, period: "weekly" });
   // So that QR codes can have it.
   const logo = createPng(512, 512).toString("base64");
   const branded = await call(`${api}/v1/branding`, { key, method: "PATCH", body: { logo } });
@@ -75,9 +80,9 @@ export async function createFixtures(
     paths: {
       account,
       mode: "live",
-      plain: "attacked-plain",
-      forwarding: "attacked-forwarding",
-      protected: "attacked-protected",
+      plain: `${name}-plain`,
+      forwarding: `${name}-forwarding`,
+      protected: `${name}-protected`,
       missing: "nothing-is-here",
       nested: "a",
       path: "b",
