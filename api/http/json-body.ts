@@ -1,4 +1,5 @@
 /** Reads a request's JSON body, bounded in size and time. */
+import { beginTurn } from "../../shared/turns.ts";
 import { ApiError } from "./errors.ts";
 import { jsonShapeProblem } from "./json-shape.ts";
 
@@ -9,6 +10,12 @@ const BODY_BYTES_MAX = 1024 * 1024;
  * Maximum time for a body to arrive; the server's idle timeout ends a silent connection earlier.
  */
 const BODY_MS_MAX = 30_000;
+
+/**
+ * A body with more bytes waits for a turn of its own: to parse and validate it may take tens of
+ * milliseconds, and of several that arrive at once this would add up.
+ */
+const LARGE_BODY_BYTES = 16 * 1024;
 
 /**
  * Reads and parses the body. Throws `unsupported_media_type` when it is not declared as JSON in
@@ -25,6 +32,7 @@ export async function readJsonBody(request: Request): Promise<unknown> {
     );
   }
   const bytes = await readBody(request, BODY_BYTES_MAX);
+  if (bytes.length > LARGE_BODY_BYTES) await beginTurn().next();
   const problem = jsonShapeProblem(bytes);
   if (problem !== undefined) throw new ApiError("invalid_request", problem);
   try {

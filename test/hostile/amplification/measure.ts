@@ -113,7 +113,7 @@ async function createInputs({ stack, contents }: Data): Promise<Input[]> {
       route: target.route.path,
       name: describeParts(combination),
       async send() {
-        const sending = { share: 1, number: ++number, linkId: hot.id };
+        const sending = { share: 1, number: ++number, fixtures };
         const sent = await sendFilled(target, listParts(target, combination), sending, ports);
         return sent.status;
       },

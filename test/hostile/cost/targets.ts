@@ -34,23 +34,26 @@ type Sending = {
   share: number;
   /** Different for each request. */
   number: number;
-  linkId: string;
+  fixtures: Pick<Fixtures, "linkId" | "cookies">;
 };
 
 /** Sends a request whose parts are filled up to a share of their bounds. */
 export async function sendFilled(
   { route, base }: Pick<Target, "route" | "base">,
   parts: readonly Part[],
-  { share, number, linkId }: Sending,
+  { share, number, fixtures: { linkId, cookies } }: Sending,
   ports: Readonly<Record<Surface, number>>,
 ): Promise<Sent> {
   const filling = { share, nonce: `n${number.toString(36)}`, route, linkId };
   // An address of its own for each request: limits by network must not keep it from the parsers.
   const address = `100.${64 + (number >> 16)}.${(number >> 8) & 255}.${number & 255}`;
-  const headers = base.headers.map(([name, value]): [string, string] => [
-    name,
-    name === "X-Forwarded-For" ? address : value,
-  ]);
+  // A session has a limit, too.
+  const cookie = cookies[number % cookies.length];
+  const headers = base.headers.map(([name, value]): [string, string] => {
+    if (name === "X-Forwarded-For") return [name, address];
+    const isSession = name === "Cookie" && cookies.includes(value);
+    return [name, isSession && cookie !== undefined ? cookie : value];
+  });
   const bytes = fillRequest({ ...base, headers }, parts, filling);
   const input = {
     bytes,
