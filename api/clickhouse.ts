@@ -49,13 +49,16 @@ export const openClickHouse = (url: string) =>
   });
 
 /**
- * Milliseconds that a query and each row it reads can take ClickHouse: what it takes beyond is spent
- * on others.
+ * Milliseconds that a query and each row it reads can take ClickHouse: what it takes beyond is
+ * spent on others.
  */
 const QUERY_MS = 1;
 const ROW_MS = 0.005;
 
-/** Milliseconds in which ClickHouse writes a mebibyte of rows that are read as they arrive. */
+/**
+ * Milliseconds in which ClickHouse writes a mebibyte of rows that are read as they arrive: 4.5 µs
+ * for a click (docs/benchmarks.md).
+ */
 const MS_PER_MEBIBYTE = 10;
 
 const MEBIBYTE = 1024 * 1024;

@@ -8,8 +8,8 @@ import type { AccessRule } from "./access-rules.ts";
 import type { Verdict } from "./sql.ts";
 
 /**
- * Reads of the state of the limits per key: 15 a second take less than a twentieth of a core of PostgreSQL,
- * and a client that reads them after each of its calls may make more at once.
+ * Reads of the state of the limits per key: 15 a second take less than a twentieth of a core of
+ * PostgreSQL, and a client that reads them after each of its calls may make more at once.
  */
 const READINGS = { name: "limits", limit: 150, seconds: 10, keysMax: 50_000 };
 

@@ -14,7 +14,9 @@ export const STATISTICS_TIME = { perSecond: 20, most: 20_000 };
 export const createStatisticsTime = (): WorkBudget =>
   createWorkBudget({ name: "statistics took too long to compute", ...STATISTICS_TIME });
 
-/** Who reads: a caller, who has a plan, or the service itself, whose reading is bounded otherwise. */
+/**
+ * Who reads: a caller, who has a plan, or the service itself, whose reading is bounded otherwise.
+ */
 export type ClicksReader = AccountScope & Partial<Pick<Worker, "plan">>;
 
 /** ClickHouse for a reader; throws `rate_limited` while its account has no time left. */
