@@ -11,7 +11,7 @@ import { createWorkBudget, type WorkBudget, type Worker } from "./work-budget.ts
  */
 export const STATISTICS_TIME = { perSecond: 20, most: 20_000 };
 
-export const createStatisticsTime = (): WorkBudget =>
+const createStatisticsTime = (): WorkBudget =>
   createWorkBudget({ name: "statistics took too long to compute", ...STATISTICS_TIME });
 
 /**
