@@ -8,7 +8,7 @@ import { beforeAll, expect, test } from "bun:test";
 import { startDns } from "../harness/dns.ts";
 import { startStack } from "../harness/stack.ts";
 import { type CostRow, guardCosts } from "../hostile/cost/guard.ts";
-import { countAccepted, formatRow } from "../hostile/cost/table.ts";
+import { countAccepted, formatRow, listUnmeasured } from "../hostile/cost/table.ts";
 
 /** Budgets are multiplied by it: CPU time does not depend on what else runs, but on the machine. */
 const SLOWDOWN = 3;
@@ -23,6 +23,10 @@ beforeAll(async () => {
 
 test("no input at its bounds costs more than in proportion to its size", () => {
   expect(rows.filter(({ fault }) => fault !== undefined).map(formatRow)).toEqual([]);
+});
+
+test("no route is kept from being measured by a limit", () => {
+  expect(listUnmeasured(rows)).toEqual([]);
 });
 
 test("visitors' requests at their bounds are served, except of unknown links", () => {

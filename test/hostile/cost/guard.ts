@@ -172,7 +172,6 @@ async function measureInput(
   const quarter = isCheap ? full : await meter.measure(send(SHARES[0]));
   const half = isCheap ? full : await meter.measure(send(SHARES[1]));
   const rows: CostRow[] = [];
-  const isRefused = full.status === 429;
   for (const process of judged) {
     const sample = ({ bytes, cpu }: Cost): Sample => ({ bytes, cpuMs: cpu[process] });
     const samples = [sample(quarter), sample(half), sample(full)] as const;
@@ -180,8 +179,7 @@ async function measureInput(
     let turnMs = full.cpu[process];
     if (turnMs > budget) turnMs = Math.min(turnMs, await meter.measureTurn(process, send(1)));
     const row = { target, process, parts, status: full.status, samples, turnMs };
-    if (isRefused) rows.push({ ...row, fault: "refused by a limit, so not measured" });
-    else if (isSuperlinear(samples)) rows.push({ ...row, fault: "grows faster than the input" });
+    if (isSuperlinear(samples)) rows.push({ ...row, fault: "grows faster than the input" });
     else if (turnMs > budget) rows.push({ ...row, fault: `turn above ${budget} ms` });
     else rows.push(row);
   }

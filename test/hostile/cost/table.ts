@@ -45,3 +45,9 @@ export const countAccepted = (rows: readonly CostRow[]): Row[] =>
     inputs: own.length,
     accepted: own.filter(({ status }) => status > 0 && status < 400).length,
   }));
+
+/** The routes of which a limit refused every input, so that none was measured. */
+export const listUnmeasured = (rows: readonly Pick<CostRow, "target" | "status">[]): string[] =>
+  [...Map.groupBy(rows, ({ target }) => target)]
+    .filter(([, own]) => own.every(({ status }) => status === 429))
+    .map(([route]) => route);
