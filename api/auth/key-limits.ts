@@ -8,10 +8,10 @@ import type { AccessRule } from "./access-rules.ts";
 import type { Verdict } from "./sql.ts";
 
 /**
- * Reads of the state of the limits per key: 15 a second take less than a twentieth of a core of
+ * Reads of the state of the limits per key: 17 a second take less than a twentieth of a core of
  * PostgreSQL, and a client that reads them after each of its calls may make more at once.
  */
-const READINGS = { name: "limits", limit: 150, seconds: 10, keysMax: 50_000 };
+const READINGS = { name: "limits", limit: 50, seconds: 3, keysMax: 50_000 };
 
 /**
  * Rejected requests per key: more than the number of operations. The window is short, because an

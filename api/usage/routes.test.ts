@@ -28,18 +28,19 @@ describe("GET /v1/limits", () => {
     }
   });
 
-  test("answers a key 150 times in 10 seconds, then says when to ask again, and still consumes nothing", async () => {
+  test("answers a key 50 times in 3 seconds, then says when to ask again, and still consumes nothing", async () => {
     const key = api.addKey({ remaining: 7 });
     const responses = await Promise.all(
-      Array.from({ length: 300 }, () => api.send("/v1/limits", { key })),
+      Array.from({ length: 80 }, () => api.send("/v1/limits", { key })),
     );
     const rejected = responses.filter(({ status }) => status !== 200);
-    expect(rejected).toHaveLength(150);
+    // A busy machine may see a second window begin.
+    expect(rejected.length).toBeLessThanOrEqual(30);
     const [first] = rejected;
     if (first === undefined) throw new Error("No request was rejected.");
     expect([first.status, errorCodeOf(first)]).toEqual([429, "rate_limited"]);
-    expect(Number(first.headers.get("retry-after"))).toBeWithin(1, 11);
-    expect(first.headers.get("x-ratelimit-policy")).toBe("150;w=10");
+    expect(Number(first.headers.get("retry-after"))).toBeWithin(1, 4);
+    expect(first.headers.get("x-ratelimit-policy")).toBe("50;w=3");
     expect(key.remaining).toBe(7);
     expect((await api.send("/v1/links", { key })).status).toBe(200);
   });

@@ -91,7 +91,7 @@ export function limitRoutes({ auth, listWindows, listQuotas }: LimitRoutesDeps) 
       detail: {
         operationId: "getLimits",
         summary: "Get the state of all limits",
-        description: "Consumes nothing. A key may call it up to 150 times in 10 seconds.",
+        description: "Consumes nothing. A key may call it up to 50 times in 3 seconds.",
       },
     },
   );

@@ -588,7 +588,7 @@ export interface paths {
     };
     /**
      * Get the state of all limits
-     * @description Consumes nothing. A key may call it up to 150 times in 10 seconds.
+     * @description Consumes nothing. A key may call it up to 50 times in 3 seconds.
      */
     get: operations["getLimits"];
     put?: never;

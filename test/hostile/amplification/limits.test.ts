@@ -26,7 +26,7 @@ test.each([
   ["business", "GET", "/v1/analytics/:link_id/geo", 120],
   ["business", "POST", "/v1/links/:id/explain", 1_000],
   ["business", "GET", "/v1/clicks/export", 120],
-  ["free", "GET", "/v1/limits", 900],
+  ["free", "GET", "/v1/limits", 1_000],
 ] as const)("a key on %s may make %s %s %d times a minute", (plan, method, path, calls) => {
   expect(callsPerMinute(LIMITS, plan, { method, path })).toBe(calls);
 });

@@ -23,7 +23,7 @@ export type PlanLimits = {
 };
 
 /** Readings of the limits, which consume nothing: `READINGS` in api/auth/key-limits.ts. */
-const READINGS_PER_MINUTE = 900;
+const READINGS_PER_MINUTE = 1_000;
 
 export const readLimits = (stack: SharedStack): Promise<PlanLimits> =>
   withPostgres(stack, async (sql) => {
