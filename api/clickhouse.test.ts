@@ -57,6 +57,31 @@ test("a query takes as long as an engine reports that does not say what it has r
   expect(times).toEqual([4_000]);
 });
 
+test.each([
+  ["that ClickHouse ended for its time is work", 159, "TIMEOUT_EXCEEDED", 1],
+  ["that is wrong is none", 62, "SYNTAX_ERROR", 0],
+])("a query %s", async (_, code, name, queries) => {
+  using server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    async fetch() {
+      await Bun.sleep(30);
+      return new Response(`Code: ${code}. DB::Exception: No. (${name}) (version 25.8.1.1)`, {
+        status: 500,
+      });
+    },
+  });
+  const times: number[] = [];
+  const client = measureQueries(openClickHouse(server.url.href), new Registry());
+  const query = queryRows(
+    client.measured((ms) => void times.push(ms)),
+    "SELECT 1",
+  );
+  expect(await query.catch((error: unknown) => error)).toHaveProperty("code", String(code));
+  expect(times).toHaveLength(queries);
+  for (const ms of times) expect(ms).toBeGreaterThan(25);
+});
+
 test("a server that reports nothing is not guessed at", async () => {
   const { clickhouse, times } = createClient(undefined);
   await queryRows(clickhouse, "SELECT 1 AS n");

@@ -16,6 +16,12 @@ import { unavailable } from "./http/errors.ts";
 /** Maximum time of a query; beyond that, the response is 503 and ClickHouse cancels the query. */
 const QUERY_TIMEOUT_MS = 10_000;
 
+/**
+ * ClickHouse ends a query by itself before the client gives up: then it is known that it has
+ * worked on it, and did not just fail to respond.
+ */
+const EXECUTION_SECONDS_MAX = 9;
+
 /** Maximum memory of a query; beyond that, the response is 503. */
 const QUERY_BYTES_MAX = 2 * 1024 ** 3;
 
@@ -43,7 +49,7 @@ export const openClickHouse = (url: string) =>
     // Errors are logged where they are handled.
     log: { level: ClickHouseLogLevel.OFF },
     clickhouse_settings: {
-      max_execution_time: QUERY_TIMEOUT_MS / 1_000,
+      max_execution_time: EXECUTION_SECONDS_MAX,
       max_memory_usage: String(QUERY_BYTES_MAX),
     },
   });
@@ -121,16 +127,27 @@ export function measureQueries(
       }
     }
 
+    /** Runs a statement when it is its turn; one that ClickHouse gave up is work, too. */
+    const run = <Result extends { response_headers: ResponseHeaders }>(
+      start: () => Promise<Result>,
+    ): Promise<Result> =>
+      limit(async () => {
+        const startedMs = performance.now();
+        try {
+          const result = await start();
+          work(count(result));
+          return result;
+        } catch (error) {
+          if (isTooMuch(error)) work(performance.now() - startedMs);
+          throw error;
+        }
+      });
+
     return {
-      async query(params) {
-        const result = await limit(() => client.query(params));
-        work(count(result));
-        return result;
-      },
+      query: (params) => run(() => client.query(params)),
       async chunks(statement) {
-        const result = await limit(() => client.exec(statement));
-        work(count(result));
-        return follow(result.stream);
+        const { stream } = await run(() => client.exec(statement));
+        return follow(stream);
       },
       command: (statement) => client.command(statement),
     };
@@ -139,12 +156,18 @@ export function measureQueries(
   return { ...measured(() => undefined), measured };
 }
 
+/** Whether ClickHouse ended a query for its time or memory. */
+const isTooMuch = (error: unknown): boolean =>
+  error instanceof ClickHouseError &&
+  // TOO_SLOW, TIMEOUT_EXCEEDED, MEMORY_LIMIT_EXCEEDED
+  ["160", "159", "241"].includes(error.code);
+
 /**
  * Whether a query's error means that ClickHouse is unavailable, rather than that the query is
  * invalid.
  */
 export const isClickHouseUnavailable = (error: unknown): boolean =>
   error instanceof ClickHouseError
-    ? // TOO_SLOW, TIMEOUT_EXCEEDED, MEMORY_LIMIT_EXCEEDED, TOO_MANY_SIMULTANEOUS_QUERIES
-      ["160", "159", "241", "202"].includes(error.code)
+    ? // TOO_MANY_SIMULTANEOUS_QUERIES
+      isTooMuch(error) || error.code === "202"
     : error instanceof Error && /timeout|socket|connect|ECONN/i.test(error.message);

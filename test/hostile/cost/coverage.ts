@@ -186,6 +186,7 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
     api/domains/dns.ts TIMEOUT_MS
     api/domains/dns.ts TRIES
     api/clickhouse.ts QUERY_TIMEOUT_MS
+    api/clickhouse.ts EXECUTION_SECONDS_MAX
     api/postgres.ts STATEMENT_TIMEOUT_MS
   `),
   "is about what the operator sets or the product itself sends": lines(`
