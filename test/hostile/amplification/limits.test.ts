@@ -35,6 +35,6 @@ test("the budgets of an account allow fewer calls the more work each is", () => 
   expect(budgetedPerMinute(LIMITS, "free", {})).toBe(Infinity);
   expect(budgetedPerMinute(LIMITS, "free", { passwords: 1 })).toBe(45);
   expect(budgetedPerMinute(LIMITS, "free", { passwords: 10 })).toBe(4.5);
-  expect(budgetedPerMinute(LIMITS, "pro", { passwords: 10, links: 10_000 })).toBe(9);
+  expect(budgetedPerMinute(LIMITS, "pro", { passwords: 10, links: 10_000 })).toBe(4.2);
   expect(budgetedPerMinute(LIMITS, "free", { statisticsMs: 600 })).toBe(2);
 });

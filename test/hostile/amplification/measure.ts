@@ -23,8 +23,8 @@ import { type CpuMs, createStackMeter, mapCpu, PROCESSES, type StackMeter } from
 
 /** Calls of a measurement: the kernel counts CPU time in steps of 10 ms. */
 const CALLS = 10;
-/** Calls of a route that may be called more often: as many as its limit allows at once. */
-const MANY_CALLS = 45;
+/** Calls of a route that may be called more often: fewer than its limit allows at once. */
+const MANY_CALLS = 30;
 /** Calls by which the most expensive input of a route is found. */
 const TRIAL_CALLS = 2;
 /** Calls of an input that takes this long. */
