@@ -18,11 +18,11 @@ const UNLIMITED = {
   endpoints: { "GET /v1/analytics/*": 1_000_000 },
 };
 
-const CLICKS = 100_000;
+const CLICKS = 300_000;
 
 /** Calls that are sent at a time, and at most. */
 const CONCURRENT = 16;
-const CALLS_MAX = 4_000;
+const CALLS_MAX = 10_000;
 
 let stack: SharedStack;
 beforeAll(async () => {
