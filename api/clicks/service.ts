@@ -46,8 +46,7 @@ export function createClicksService({ analytics, stalledMs, pace = PACE }: Click
 
     /**
      * Returns all clicks of a range as lines of JSON, until the client disconnects or stops
-     * reading, or reads slowly while others wait. Throws as `list`, and
-     * `unavailable`.
+     * reading, or reads slowly while others wait. Throws as `list`, and `unavailable`.
      */
     async exportAll(owner: ClicksReader, query: ExportQuery): Promise<ReadableStream<Uint8Array>> {
       const { clickhouse, range, ...scope } = await analytics.selectClicks(

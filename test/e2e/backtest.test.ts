@@ -6,10 +6,12 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
 import * as z from "zod";
 
-import { decodeId, newUuid } from "../../shared/ids.ts";
+import { decodeId } from "../../shared/ids.ts";
 import { createAccount } from "../harness/admin.ts";
+import { runQuery } from "../harness/analytics-data.ts";
 import { callOnce, errorSchema, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
+import { insertClicksOf } from "../harness/generated-clicks.ts";
 import { createSettingsAccount, type Json } from "../harness/settings-account.ts";
 import { useStack } from "../harness/shared-stack.ts";
 import type { SharedStack } from "../harness/stack.ts";
@@ -76,14 +78,8 @@ const send = (body: Json) => account.send(`/v1/links/${linkId}/backtest`, "POST"
 /** More requests at their bounds than a free account may make at once. */
 const ONCE_MAX = 7;
 
-/** Stores as many clicks as a backtest reads. */
-async function insertClicks(account: string, link: string): Promise<void> {
-  const query = `INSERT INTO clicks (ts, link_id, account_id, mode, class, visitor, country, device, referrer, host, journal_id, segment, idx)
-    SELECT now() - number, toUUID('${link}'), toUUID('${account}'), 'live', 'human', number, 'AT', 'mobile', 'direct', 'localhost',
-           toUUID('${newUuid()}'), number, 1 FROM numbers(50000)`;
-  const { ok } = await fetch(stack.info().clickhouse_url, { method: "POST", body: query });
-  expect(ok).toBe(true);
-}
+/** More clicks than a backtest reads, of which a tenth are not people's. */
+const MANY_CLICKS = 60_000;
 
 /** The rules of conditions, each a rule of its own. */
 const rulesOf = (...conditions: Json[]) =>
@@ -247,7 +243,8 @@ describe("a backtest", () => {
       body: { url: "https://example.com/" },
     });
     const link = linkSchema.parse(created.body).id;
-    await insertClicks(decodeId("acct", id) ?? "", decodeId("link", link) ?? "");
+    const account = decodeId("acct", id) ?? "";
+    await runQuery({ stack }, insertClicksOf(account, decodeId("link", link) ?? "", MANY_CLICKS));
     const condition = { type: "country", in: ["DE"], not: true };
     const rules = Array.from({ length: 20 }, () => ({
       url: "https://example.com/",

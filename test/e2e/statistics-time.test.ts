@@ -4,9 +4,11 @@
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 
-import { decodeId, newUuid } from "../../shared/ids.ts";
+import { decodeId } from "../../shared/ids.ts";
 import { createAccount, withPostgres } from "../harness/admin.ts";
+import { runQuery } from "../harness/analytics-data.ts";
 import { type ApiResponse, callOnce, errorSchema, linkSchema } from "../harness/api.ts";
+import { insertClicksOf } from "../harness/generated-clicks.ts";
 import { useStack } from "../harness/shared-stack.ts";
 import type { SharedStack } from "../harness/stack.ts";
 
@@ -40,11 +42,7 @@ async function createClickedLink(): Promise<{ key: string; link: string }> {
     body: { url: "https://example.com/" },
   });
   const link = linkSchema.parse(created.body).id;
-  const query = `INSERT INTO clicks (ts, link_id, account_id, mode, class, visitor, country, device, referrer, host, journal_id, segment, idx)
-    SELECT now() - number, toUUID('${decodeId("link", link)}'), toUUID('${account}'), 'live', 'human', number, 'AT', 'mobile', 'direct', 'localhost',
-           toUUID('${newUuid()}'), number, 1 FROM numbers(${CLICKS})`;
-  const { ok } = await fetch(stack.info().clickhouse_url, { method: "POST", body: query });
-  expect(ok).toBe(true);
+  await runQuery({ stack }, insertClicksOf(account, decodeId("link", link) ?? "", CLICKS));
   return { key, link };
 }
 

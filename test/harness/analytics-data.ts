@@ -48,7 +48,10 @@ type BenchLink = { id: string; uuid: string };
 export type Data = { stack: Stack; contents: Contents };
 
 /** Runs a statement in ClickHouse and returns the response's text. */
-export async function runQuery({ stack }: Pick<Data, "stack">, query: string): Promise<string> {
+export async function runQuery(
+  { stack }: { stack: Pick<Stack, "info"> },
+  query: string,
+): Promise<string> {
   const response = await fetch(stack.info().clickhouse_url, { method: "POST", body: query });
   const text = await response.text();
   if (!response.ok) throw new Error(text);
