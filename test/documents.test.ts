@@ -96,25 +96,3 @@ test("every benchmark has a section in docs/benchmarks.md", () => {
     .map((name) => name.slice("bench:".length));
   expect(benchmarks.filter((name) => !sections.includes(name))).toEqual([]);
 });
-
-/** The files that README names for an afternoon. */
-const afternoon = [
-  ...readDocument("README.md").text.matchAll(/^\d\. \[`[^`]+`\]\(([^)]+)\)/gm),
-].map(([, path = ""]) => path);
-
-test("a value in the first comment of a file for an afternoon is that of the constant", () => {
-  expect(afternoon).toHaveLength(5);
-  const named = afternoon.flatMap((path) => {
-    const text = readFileSync(join(ROOT, path), "utf8");
-    const comment = text.slice(0, text.indexOf("*/"));
-    return [...comment.matchAll(/`([A-Z_]+ = [^`]+)`/g)].map(([, constant = ""]) => constant);
-  });
-  expect(named.length).toBeGreaterThan(5);
-  const sources = [...new Bun.Glob("{api,redirector,shared,worker}/**/*.ts").scanSync(ROOT)].map(
-    (path) => readFileSync(join(ROOT, path), "utf8"),
-  );
-  const wrong = named.filter(
-    (constant) => !sources.some((source) => source.includes(`const ${constant};`)),
-  );
-  expect(wrong).toEqual([]);
-});

@@ -6,31 +6,31 @@
  *    a deletion is a state, too. The state's version is assigned under a lock on the alias, so the
  *    newest state has the highest version.
  * 2. After the commit, the API process publishes the state to the stream `LINKS`. Each short link
- *    has a subject of its own there, of which only the last message is kept. The process waits up
- *    to two seconds for the acknowledgement (`PUBLISH_TIMEOUT_MS = 2_000`) and responds. The outbox
- *    entry is deleted in the background. Without an acknowledgement the response has
+ *    has a subject of its own there, of which only the last message is kept. The process waits for
+ *    the acknowledgement, not longer than `PUBLISH_TIMEOUT_MS`, and responds. The outbox entry is
+ *    deleted in the background. Without an acknowledgement the response has
  *    `X-Propagation: pending`, and the entry stays.
  * 3. On each host one redirector, which holds a lock, follows the stream. It writes every change,
  *    together with the position in the stream, in one transaction to the links store, a SQLite
- *    file. All redirectors of the host look for changes in the store every 20 ms, and apply them to
+ *    file. All redirectors of the host look for changes in the store continually, and apply them to
  *    the links in their memory. If the follower dies, another one takes the lock.
  *
  * What can go wrong, and what happens then:
  *
  * - The process dies after the commit, or NATS is down: the entry is still in the outbox. The relay
- *   in every API process publishes entries that are older than a second.
+ *   in every API process publishes entries that others left.
  * - Two processes publish states of one link, in any order: each publication names the sequence
  *   number that it expects to be the subject's last. If another message came first, the versions
  *   are compared, and the older state is dropped. A links store ignores older versions, too.
  * - A host or its network is down: the follower continues at the position in its store.
- * - The stream loses messages: every two seconds API processes compare its creation time, its last
+ * - The stream loses messages: API processes continually compare its creation time, its last
  *   sequence number, its message count and its epoch, which changes each time all links are
  *   published again, with what PostgreSQL has recorded. If the stream was recreated, went back or
  *   shrank, or if PostgreSQL itself was restored from a backup, one process publishes all links
  *   again under a new epoch. Each host then reads the stream from its beginning, and removes links
  *   that are not in it. Meanwhile the links in its store redirect as before.
  *
- * Every two seconds API processes publish a heartbeat in the stream, which says whether the stream
+ * API processes publish heartbeats in the stream. A heartbeat says whether the stream
  * has every link. A redirector responds with 404 for an alias that it cannot find only if the last
  * heartbeat says so. Otherwise it responds with 503, because the link may exist.
  *

@@ -6,25 +6,22 @@
  * - Order: a request is read only when the response to the previous one is complete and the
  *   client's socket has accepted it (`canRead`). A request for a link in memory is answered at
  *   once, so several requests can be handled in one turn of the event loop.
- * - Share of a turn: a connection gets at most 32 responses (`REQUESTS_PER_TURN_MAX = 32`) in one
- *   turn of the event loop. When the turn has already taken 5 ms (`TURN_MS = 5` in `turn.ts`), it
- *   gets only one. The other requests wait for a later turn. All connections that have requests
- *   left over from an earlier turn share 5 ms of each turn (`WAITING_MS = 5` in
- *   `waiting-turns.ts`); client networks take it in rotation. So a client that pipelines mainly
- *   delays others that pipeline.
- * - Size of a request: a head may have at most 16 KiB (`HEAD_BYTES_MAX = 16 * 1024`) and 100 fields
- *   (`FIELDS_MAX = 100`, both in `request-head-parser.ts`); a larger one is rejected with 431. The
- *   only body accepted is a form of at most 2 KiB (`FORM_BYTES_MAX = 2_048`). After a rejection the
+ * - Share of a turn: in one turn of the event loop a connection gets `REQUESTS_PER_TURN_MAX`
+ *   responses at most, and only one when the turn has already taken `TURN_MS` (`turn.ts`). The
+ *   other requests wait for a later turn. All connections that have requests left over from an
+ *   earlier turn share a part of each turn (`waiting-turns.ts`); client networks take it in
+ *   rotation. So a client that pipelines mainly delays others that pipeline.
+ * - Size of a request: the bytes and fields of a head are bounded (`request-head-parser.ts`); a
+ *   larger one is rejected with 431. The only body accepted is a small form. After a rejection the
  *   connection is closed, because it is no longer certain where the next request begins.
  * - Memory (`input-buffers.ts`): while a connection waits for a response or for the rest of a
- *   request, at most 64 KiB of its input are buffered (`INPUT_BYTES_MAX = 64 * 1024`); a client
- *   that sends more is disconnected. If the input only waits for the connection's next turn, the
- *   socket is paused instead. What all connections together have buffered beyond one request each
- *   is at most 64 MiB (`PIPELINED_BYTES_MAX = 64 * 1024 * 1024`); a connection that would exceed
- *   this is closed.
- * - Time (`connection.ts`): a request must arrive within 5 s (`REQUEST_SECONDS = 5`); the time for
- *   which it waits behind earlier responses does not count. The client must read a response within
- *   30 s (`RESPONSE_SECONDS = 30`). An idle connection is closed after 60 s (`IDLE_SECONDS = 60`).
+ *   request, little of its input is buffered; a client that sends more is disconnected. If the
+ *   input only waits for the connection's next turn, the socket is paused instead. What all
+ *   connections together have buffered beyond one request each is bounded too; a connection that
+ *   would exceed this is closed.
+ * - Time (`connection.ts`): a request must arrive in time; the time for which it waits behind
+ *   earlier responses does not count. The client must read a response in time, and an idle
+ *   connection is closed.
  */
 import { readBody } from "./body.ts";
 import { canRead, type Client } from "./connection.ts";

@@ -21,7 +21,7 @@ export const REASONS: Readonly<Record<string, string>> = {
   coding: "Both reject it; which status a malformed or unknown coding gets differs.",
   chunk_syntax:
     "Chunks are read strictly (RFC 9112 §7.1), before the request is handled; nginx accepts other line ends and any trailer, and responds before it has read the body.",
-  bounds: "The bounds of docs/input-bounds.md differ from those of nginx.",
+  bounds: "Our bounds differ from those of nginx.",
   incomplete: "nginx responds before the body has arrived.",
   malformed_path:
     "A malformed path, or one with `..`, gets 400 and the connection stays open, as its framing is clear; nginx closes it, and resolves `..` below the root.",

@@ -9,7 +9,6 @@ import { SEGMENT_BYTES_MAX, SEGMENT_CLICKS_MAX } from "../../shared/contracts/cl
 import { newUuid } from "../../shared/ids.ts";
 import { createCollector, type HeldSegment } from "./collector.ts";
 
-/** The bounds in docs/input-bounds.md. */
 const BOUNDS = { clicks: 60_000, segments: 2_000, bytes: 16 * 1024 ** 2 };
 
 const JOURNAL = newUuid();

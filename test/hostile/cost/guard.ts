@@ -2,8 +2,8 @@
  * The cost guard: sends each input at its bounds alone to an idle stack, and measures what it costs
  * the event loop that reads it. A visitor's request may take 20 ms, a call of the API 50 ms, and
  * the work may grow no faster than the input. PostgreSQL and ClickHouse may take 50 ms of CPU time
- * each. The bounds are those of docs/input-bounds.md; the routes and their schemas are read from
- * the applications. Messages at their bounds are sent straight to NATS.
+ * each. The bounds are constants of the code; the routes and their schemas are read from the
+ * applications. Messages at their bounds are sent straight to NATS.
  *
  * A short run combines few parts of a request (each once), a long one all pairs of them. An input
  * that takes less than `FLOOR_MS` is sent once; others are measured at three sizes, three times

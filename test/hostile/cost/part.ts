@@ -15,7 +15,7 @@ export type Filling = {
 };
 
 export type Part = {
-  /** The bounds that it reaches, as `nameBound` names them. */
+  /** The bounds that it reaches, each by its file and constant. */
   reaches: readonly string[];
   fill: (request: HttpRequest, filling: Filling) => HttpRequest;
 };

@@ -6,7 +6,7 @@ import { formatRoute, listRoutes, type Route } from "../routes.ts";
 import { CALL_PARTS } from "./calls.ts";
 import { REACHED_BOUNDS } from "./coverage.ts";
 import type { Part } from "./part.ts";
-import { MEASURES, readValues } from "./reach.ts";
+import { MEASURES, valueOf } from "./reach.ts";
 import { sampleConditions } from "./sample-conditions.ts";
 import { LINK_BOUNDS, LINK_PARTS, listLinks, VISITOR_PARTS } from "./visitors.ts";
 
@@ -68,15 +68,13 @@ function requestsFor(bound: string): HttpRequest[] {
   return [...visits, ...calls, ...links];
 }
 
-const limits = await readValues();
-
 test("each bound that a generator reaches has a measure, and no other", () => {
   expect(Object.keys(MEASURES).toSorted()).toEqual([...REACHED_BOUNDS].toSorted());
 });
 
 test.each([...REACHED_BOUNDS].toSorted())("%s is reached", (bound) => {
   const measure = MEASURES[bound];
-  const limit = limits.get(bound) ?? Number.NaN;
+  const limit = valueOf(bound);
   expect(limit).toBeGreaterThan(0);
   const reached = Math.max(...requestsFor(bound).map((request) => measure?.(request) ?? 0));
   expect(reached).toBeGreaterThanOrEqual(SHARE * limit);

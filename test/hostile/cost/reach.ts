@@ -3,7 +3,7 @@
  * do what they say. Each measure counts, in a filled request, what the bound limits.
  */
 import { type HttpRequest, toBytes } from "../requests.ts";
-import { nameBound, readBounds } from "./bounds.ts";
+import { readBound } from "./bounds.ts";
 
 type Measure = (request: HttpRequest) => number;
 
@@ -162,7 +162,7 @@ const pixels: Measure = (request) =>
       .map((image) => image.readUInt32BE(PNG_WIDTH_AT) * image.readUInt32BE(PNG_HEIGHT_AT)),
   );
 
-/** By the name of the bound: see `nameBound`. */
+/** By the name of the bound: its file and constant. */
 export const MEASURES: Readonly<Record<string, Measure>> = {
   "redirector/http/request-head-parser.ts HEAD_BYTES_MAX": (request) =>
     toBytes({ ...request, body: undefined }).length,
@@ -277,7 +277,7 @@ export const MEASURES: Readonly<Record<string, Measure>> = {
   "api/sessions/better-auth.ts USER_AGENT_LENGTH_MAX": lengthOf("user-agent"),
 };
 
-/** Bounds whose value on the page is not a number. */
+/** Bounds whose definition is not a sum or product of numbers. */
 const OTHER_VALUES: Readonly<Record<string, number>> = {
   "shared/contracts/click-text.ts CLICK_TEXT_BYTES_MAX": 512,
   "shared/contracts/users.ts PASSWORD_LENGTH": 128,
@@ -285,17 +285,9 @@ const OTHER_VALUES: Readonly<Record<string, number>> = {
   "shared/contracts/web-url.ts TEXT_LENGTH_MAX": 4 * 8_192,
 };
 
-/** The value of each bound of the page that has a measure. */
-export async function readValues(): Promise<Map<string, number>> {
-  const found = new Map<string, number>(Object.entries(OTHER_VALUES));
-  for (const bound of await readBounds()) {
-    const name = nameBound(bound);
-    const [, expression = ""] = bound.bound.split(" = ");
-    if (found.has(name) || !(name in MEASURES)) continue;
-    found.set(name, evaluate(expression));
-  }
-  return found;
-}
+/** The value of a bound; NaN if it is unknown. */
+export const valueOf = (name: string): number =>
+  OTHER_VALUES[name] ?? evaluate(readBound(name) ?? "");
 
 /** Evaluates sums and products of numbers such as `16 * 1024`; NaN for anything else. */
 const evaluate = (expression: string): number =>
