@@ -1,0 +1,104 @@
+/**
+ * Goal: what ClickHouse has can be restored from a backup, also what retention has deleted the
+ * clicks of. That of PostgreSQL is in api/cli/backup/backup.test.ts, and a whole installation in a
+ * scenario.
+ */
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+
+import { dumpClicks } from "../../api/cli/backup/clicks.ts";
+import { drillFailures, dumpFailures } from "../../api/cli/backup/failures.ts";
+import { restoreClickHouse } from "../../api/cli/backup/restore.ts";
+import { drillRollups, dumpRollups } from "../../api/cli/backup/rollups.ts";
+import { openStorage } from "../../api/cli/backup/storage.ts";
+import { ROLLUP_TABLES } from "../../shared/clicks/rollup-tables.ts";
+import { findDifferences, queryRows, rebuildBuckets } from "../../shared/clicks/rollups.ts";
+import { rememberRetention } from "../../shared/clicks/whole-clicks.ts";
+import { createLog } from "../../shared/log.ts";
+import { openClickHouse } from "../../worker/clickhouse.ts";
+import { createDatabaseIfMissing } from "../../worker/migrations/create-database.ts";
+import { migrateClickHouse } from "../../worker/migrations/migrate.ts";
+import { setRetention } from "../../worker/migrations/retention.ts";
+import { useStack } from "../harness/shared-stack.ts";
+import { wholeDays } from "../harness/whole-days.ts";
+
+/** Clicks of three months, and the rollups of their buckets. */
+const CLICKS = 3_000;
+const DAYS = 70;
+
+const RETENTION_DAYS = 30;
+
+test("the rollups of clicks that retention has deleted are the same after a restore, and nothing repairs them; so are failed requests", async () => {
+  await using stack = await useStack();
+  await using databases = new AsyncDisposableStack();
+  const open = async (name: string) => {
+    const url = new URL(`/${name}`, stack.info().clickhouse_url).href;
+    await createDatabaseIfMissing(url);
+    const clickhouse = openClickHouse(url);
+    databases.defer(() => clickhouse.close());
+    await migrateClickHouse(clickhouse, createLog("test", "silent"));
+    await setRetention(clickhouse, { clicksDays: 0, rollupsDays: 0 });
+    await rememberRetention(clickhouse);
+    return clickhouse;
+  };
+  const original = await open("original");
+  await original.command({
+    query: `INSERT INTO clicks (ts, link_id, account_id, mode, class, visitor, country, device, referrer, host, journal_id, segment, idx)
+            SELECT now() - INTERVAL number * ${DAYS * 86_400} / ${CLICKS} SECOND,
+                   toUUID(concat('00000000-0000-7000-8000-00000000000', toString(number % 5))),
+                   toUUID('00000000-0000-7000-8000-0000000000aa'), 'live', number % 7 = 0 ? 'bot' : 'human', number % 100,
+                   ['DE', 'AT', 'ZZ'][number % 3 + 1], 'mobile', 'direct', 'localhost',
+                   toUUID('00000000-0000-7000-8000-0000000000bb'), number, 1
+              FROM numbers(${CLICKS})`,
+  });
+  await setRetention(original, { clicksDays: RETENTION_DAYS, rollupsDays: 0 });
+  await rememberRetention(original);
+  await original.command({ query: "OPTIMIZE TABLE clicks FINAL" });
+  // Reports of the same links, reasons and quarter hours.
+  for (const _ of [1, 2])
+    await original.command({
+      query: `INSERT INTO failures (account_id, mode, domain, link_id, reason, bucket, requests)
+              SELECT toUUID('00000000-0000-7000-8000-0000000000aa'), 'live', concat('d', toString(number % 2)),
+                     toUUID(concat('00000000-0000-7000-8000-00000000000', toString(number % 5))), 'expired',
+                     toStartOfFifteenMinutes(now() - INTERVAL number DAY), number
+                FROM numbers(${DAYS}) SETTINGS insert_deduplicate = 0`,
+    });
+  const storage = openStorage(join(stack.dataDir, "whole-dumps"), {});
+  const rollups = await dumpRollups(original, storage, { name: "first" });
+  const failures = await dumpFailures(original, storage, { name: "first" });
+  const clicks = await dumpClicks(original, storage, { name: "first" });
+  const parts = { clicks, rollups, failures };
+  const dumped = parts.clicks.reduce((sum, { clicks }) => sum + clicks, 0);
+  expect(dumped).toBeLessThan((CLICKS * (RETENTION_DAYS + 1)) / DAYS);
+  // No file is written again.
+  expect(await dumpRollups(original, storage, { name: "second", known: rollups })).toEqual(rollups);
+  await drillRollups(original, storage, rollups);
+  await drillFailures(original, storage, failures);
+  // A month that may still get rows is written again, one that is over is not.
+  const known = failures.map(({ file }) => file.name);
+  const later = await dumpFailures(original, storage, { name: "second", known: failures });
+  expect(known).toContain(later[0]?.file.name ?? "");
+  expect(known).not.toContain(later.at(-1)?.file.name ?? "");
+
+  // Also with a longer retention, by which the clicks would seem to be whole.
+  const restored = await open("restored");
+  await restoreClickHouse(restored, storage, parts);
+  const now = Math.floor(Date.now() / 1_000);
+  const range = wholeDays({
+    from: now - (DAYS + 2) * 86_400,
+    to: now + 86_400,
+  });
+  await rebuildBuckets(restored, await findDifferences(restored, range));
+  for (const { table, keys, measures } of ROLLUP_TABLES) {
+    const visitors = measures.includes("visitors") ? "uniqCombined64Merge(14)(visitors)" : "0";
+    const rows = `SELECT toString((${keys.join(", ")})) AS row, toFloat64(sum(clicks)) AS clicks, toFloat64(${visitors}) AS visitors
+                    FROM ${table} GROUP BY ${keys.join(", ")} ORDER BY row`;
+    expect(await queryRows(restored, rows)).toEqual(await queryRows(original, rows));
+  }
+  const failed = `SELECT toString(account_id) AS account, domain, toString(link_id) AS link, reason, toUInt32(bucket) AS begin,
+                         toFloat64(sum(requests)) AS requests FROM failures GROUP BY ALL ORDER BY ALL`;
+  const rows = await queryRows(restored, failed);
+  // One row has no requests, and is not stored.
+  expect(rows).toHaveLength(DAYS - 1);
+  expect(rows).toEqual(await queryRows(original, failed));
+});
