@@ -19,6 +19,9 @@ const TEST_TIMEOUT_MS = 900_000;
 /** A file that uses less of its time than this on a core mostly waits. */
 const WAITING_CORE_MAX = 1 / 3;
 
+/** A file without a recorded time may take longer than any other. */
+const UNKNOWN_SECONDS = 10_000;
+
 /** What a file imports whose tests leave the stack undisturbed. */
 const SHARED_STACK = "harness/shared-stack.ts";
 
@@ -41,8 +44,8 @@ export function findFiles(folder: string, words: readonly string[]): string[] {
  * Orders files: those without a recorded time first, then the longest first, so that the last ones
  * to end are short. Those that share a stack come last: it runs from the first to the last of them.
  */
-export function orderFiles(files: readonly string[], times: RecordedTimes): string[] {
-  const seconds = (file: string): number => times[file]?.seconds ?? Infinity;
+function orderFiles(files: readonly string[], times: RecordedTimes): string[] {
+  const seconds = (file: string): number => times[file]?.seconds ?? UNKNOWN_SECONDS;
   const byTime = files.toSorted((a, b) => seconds(b) - seconds(a) || a.localeCompare(b));
   return [
     ...byTime.filter((file) => !sharesStack(file)),

@@ -3,6 +3,8 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism, cpus } from "node:os";
 import { join } from "node:path";
 
+import * as z from "zod";
+
 import { STARTS_VARIABLE } from "../harness/start-times.ts";
 import type { FileOutcome } from "./end-to-end.ts";
 
@@ -15,13 +17,14 @@ const STARTS = join(RESULTS, "starts.jsonl");
 /** `--update-timings` writes it. */
 const RECORDED = join(import.meta.dir, "e2e-timings.json");
 
-type Time = { seconds: number; cpu_seconds: number };
+const timeSchema = z.object({ seconds: z.number(), cpu_seconds: z.number() });
+const recordedTimes = z.record(z.string(), timeSchema);
 
 /** How long each end-to-end file took in the run that was recorded last. */
-export type RecordedTimes = Readonly<Record<string, Time>>;
+export type RecordedTimes = Readonly<z.output<typeof recordedTimes>>;
 
 export const readRecordedTimes = (): RecordedTimes =>
-  JSON.parse(readFileSync(RECORDED, "utf8")) as RecordedTimes;
+  recordedTimes.parse(JSON.parse(readFileSync(RECORDED, "utf8")));
 
 /** Records the times of files that passed; those of other files stay, if they exist. */
 export function recordTimes(files: readonly FileOutcome[]): void {
@@ -34,10 +37,14 @@ export function recordTimes(files: readonly FileOutcome[]): void {
   writeFileSync(RECORDED, `{\n${lines.join(",\n")}\n}\n`);
 }
 
-const write = ({ seconds, cpu_seconds }: Time): string =>
+const write = ({ seconds, cpu_seconds }: z.output<typeof timeSchema>): string =>
   `{ "seconds": ${seconds}, "cpu_seconds": ${cpu_seconds} }`;
 
-const timeOf = ({ file, seconds, cpuSeconds }: FileOutcome): [string, Time] => [
+const timeOf = ({
+  file,
+  seconds,
+  cpuSeconds,
+}: FileOutcome): [string, z.output<typeof timeSchema>] => [
   file,
   { seconds: round(seconds), cpu_seconds: round(cpuSeconds) },
 ];

@@ -5,10 +5,7 @@ import { join } from "node:path";
 
 import { drillClicks, dumpClicks, restoreClicks } from "../../api/cli/backup/clicks.ts";
 import { adoptEarlierClicks } from "../../api/cli/backup/earlier-clicks.ts";
-import { drillFailures, dumpFailures } from "../../api/cli/backup/failures.ts";
 import type { ClicksMonth } from "../../api/cli/backup/manifest.ts";
-import { restoreClickHouse } from "../../api/cli/backup/restore.ts";
-import { drillRollups, dumpRollups } from "../../api/cli/backup/rollups.ts";
 import { openStorage } from "../../api/cli/backup/storage.ts";
 import { createClient } from "../../clients/typescript/src/index.ts";
 import { ROLLUP_TABLES } from "../../shared/clicks/rollup-tables.ts";
@@ -20,7 +17,6 @@ import { openClickHouse } from "../../worker/clickhouse.ts";
 import { createDatabaseIfMissing } from "../../worker/migrations/create-database.ts";
 import { migrations } from "../../worker/migrations/index.ts";
 import { migrateClickHouse, statementsOf } from "../../worker/migrations/migrate.ts";
-import { setRetention } from "../../worker/migrations/retention.ts";
 import { admin, createAccount } from "../harness/admin.ts";
 import { call } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
