@@ -6,9 +6,9 @@
  * end-to-end files are recorded.
  */
 import { findAffected } from "./runner/affected.ts";
-import { type Failure, type Outcome, runBunTest } from "./runner/bun-test.ts";
+import { type Failure, type FileOutcome, type Outcome, runBunTest } from "./runner/bun-test.ts";
 import { countCores } from "./runner/cores.ts";
-import { type FileOutcome, findFiles, type Lanes, runFiles } from "./runner/end-to-end.ts";
+import { findFiles, type Lanes, runFiles } from "./runner/end-to-end.ts";
 import {
   collectStarts,
   readRecordedTimes,

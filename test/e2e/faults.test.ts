@@ -10,9 +10,9 @@ import { dirname, join } from "node:path";
 import * as z from "zod";
 
 import { BULK_LINKS_MAX } from "../../shared/contracts/link-schemas.ts";
+import { BatchWorkers, INSERT, MANIFEST } from "../chaos/batch-workers.ts";
 import { admin, createAccount } from "../harness/admin.ts";
 import { call, callOnce, summarySchema } from "../harness/api.ts";
-import { BatchWorkers, INSERT, MANIFEST } from "../harness/batch-workers.ts";
 import { BULK_LIMITS } from "../harness/bulk-links.ts";
 import { eventually } from "../harness/eventually.ts";
 import { startApi, startRedirector } from "../harness/processes.ts";

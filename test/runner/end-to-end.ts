@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 import { freePort } from "../harness/ports.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
-import { type Outcome, runBunTest } from "./bun-test.ts";
+import { type FileOutcome, type Outcome, runBunTest } from "./bun-test.ts";
 import type { RecordedTimes } from "./timing.ts";
 
 const ROOT = join(import.meta.dir, "../..");
@@ -24,8 +24,6 @@ const UNKNOWN_SECONDS = 10_000;
 
 /** What a file imports whose tests leave the stack undisturbed. */
 const SHARED_STACK = "harness/shared-stack.ts";
-
-export type FileOutcome = Outcome & { file: string };
 
 /** How many files run at a time, and how many more of those that mostly wait. */
 export type Lanes = { all: number; waiting: number };

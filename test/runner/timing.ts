@@ -6,7 +6,7 @@ import { join } from "node:path";
 import * as z from "zod";
 
 import { STARTS_VARIABLE } from "../harness/start-times.ts";
-import type { FileOutcome } from "./end-to-end.ts";
+import type { FileOutcome } from "./bun-test.ts";
 
 const ROOT = join(import.meta.dir, "../..");
 const RESULTS = join(ROOT, "test/results");

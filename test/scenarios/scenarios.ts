@@ -22,7 +22,7 @@ export const SCENARIOS: readonly Scenario[] = [
     name: "backup",
     files: ["test/scenarios/backup.test.ts"],
     seconds: 60,
-    paths: [...BACKUPS, "test/harness/{s3,backups}.ts"],
+    paths: [...BACKUPS, "test/harness/s3.ts"],
     proves:
       "a backup in a folder or a bucket is proven and restored, and a damaged one changes nothing",
   },
@@ -30,7 +30,7 @@ export const SCENARIOS: readonly Scenario[] = [
     name: "batches",
     files: ["test/scenarios/batches.test.ts"],
     seconds: 240,
-    paths: ["worker/consumer/**", "worker/batches/**", "test/chaos/{lossy,owner}-*.ts"],
+    paths: ["worker/consumer/**", "worker/batches/**", "test/chaos/{batch,lossy,owner}-*.ts"],
     proves: "a segment is stored once wherever in a batch a worker, ClickHouse or NATS fails",
   },
   {

@@ -11,16 +11,17 @@ import { findDifferences, queryRows } from "../../shared/clicks/rollups.ts";
 import { formatSegmentId } from "../../shared/contracts/click-segment.ts";
 import { CLICKS_STREAM, CLICKS_WORKER } from "../../shared/contracts/streams.ts";
 import { natsLogin } from "../../shared/nats.ts";
+import { eventually } from "../harness/eventually.ts";
+import { type ExtraProcess, startWorker } from "../harness/processes.ts";
 import {
-  type Hold,
-  type LossyClickHouse,
-  startLossyClickHouse,
-} from "../chaos/lossy-clickhouse.ts";
-import { eventually } from "./eventually.ts";
-import { type ExtraProcess, startWorker } from "./processes.ts";
-import { createJournal, publishSegments, type TestJournal, type TestSegment } from "./segments.ts";
-import type { Stack } from "./stack.ts";
-import { wholeDays } from "./whole-days.ts";
+  createJournal,
+  publishSegments,
+  type TestJournal,
+  type TestSegment,
+} from "../harness/segments.ts";
+import type { Stack } from "../harness/stack.ts";
+import { wholeDays } from "../harness/whole-days.ts";
+import { type Hold, type LossyClickHouse, startLossyClickHouse } from "./lossy-clickhouse.ts";
 
 /**
  * Time until segments are stored that no worker returned to JetStream: it redelivers them after 10
