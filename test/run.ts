@@ -2,13 +2,20 @@
  * `npm test`: runs all tests, unit tests first, and prints one line with the counts at the end.
  * `bun run test:unit` runs those that need no stack; `bun run test:e2e [name …]` the end-to-end
  * tests, or those whose names contain a word; `bun run test:affected [commit]` those that can see
- * what changed since a commit, or is not committed.
+ * what changed since a commit, or is not committed. With `--update-timings`, the times of the
+ * end-to-end files are recorded.
  */
 import { findAffected } from "./runner/affected.ts";
-import { type Failure, type Outcome, runBunTest } from "./runner/bun-test.ts";
+import { type Failure, type FileOutcome, type Outcome, runBunTest } from "./runner/bun-test.ts";
 import { countCores } from "./runner/cores.ts";
-import { type FileOutcome, findFiles, runFiles } from "./runner/end-to-end.ts";
-import { collectStarts, sum, writeTiming } from "./runner/timing.ts";
+import { findFiles, type Lanes, runFiles } from "./runner/end-to-end.ts";
+import {
+  collectStarts,
+  readRecordedTimes,
+  recordTimes,
+  sum,
+  writeTiming,
+} from "./runner/timing.ts";
 
 /**
  * Timeout of one unit test, also on a machine that is six times slower than ours: one that takes
@@ -18,10 +25,11 @@ const UNIT_TIMEOUT_MS = 600_000;
 
 /**
  * Files of end-to-end tests, and processes of unit tests, that run at a time for each core. They
- * wait half of the time and two thirds of it: for elections, leases, time-outs. With these, two
- * cores have no more to give.
+ * wait half of the time and two thirds of it: for elections, leases, time-outs. Beside them runs
+ * one more file that mostly waits.
  */
 const FILES_PER_CORE = 2;
+const WAITING_FILES_PER_CORE = 1;
 const UNIT_PROCESSES_PER_CORE = 3;
 
 /** For more cores than this, no more at a time: they would share memory and a disk. */
@@ -35,12 +43,17 @@ const CORES = Math.min(CORES_MAX, countCores());
  * fault to mend; more of them are no coincidence.
  */
 const RERUN_FILES_MAX = 3;
+const ALONE: Lanes = { all: 1, waiting: 0 };
 
 /**
  * The slowest files of unit tests, which start first: with the slowest last, one process works on
  * it while the others have nothing to do. `bun test --update-timings` writes it.
  */
 const UNIT_TIMINGS = "test/runner/unit-timings.json";
+
+const END_TO_END = "test/e2e";
+
+const UPDATE_TIMINGS = "--update-timings";
 
 const UNIT_PATHS = [
   "shared",
@@ -61,7 +74,7 @@ const UNIT_PATHS = [
 
 type Selection = { unit: readonly string[]; files: readonly string[] };
 
-const [word, ...words] = process.argv.slice(2);
+const [word, ...words] = process.argv.slice(2).filter((argument) => argument !== UPDATE_TIMINGS);
 const selection = select();
 if (selection.unit.length + selection.files.length === 0) {
   console.error(`No test matches ${words.join(" or ")}.`);
@@ -76,6 +89,7 @@ const outcomes: Outcome[] = [...(unit === undefined ? [] : [unit]), ...files];
 const failures = outcomes.flatMap((outcome) => outcome.failures);
 const flaky = await findFlaky(failures);
 writeTiming(startedAt, unit?.seconds, files);
+if (process.argv.includes(UPDATE_TIMINGS)) recordTimes(files);
 
 const skipped = sum(outcomes.map((outcome) => outcome.skipped));
 const failed = failures.length - flaky.length;
@@ -95,21 +109,25 @@ process.exit(failed === 0 && passed > 0 ? 0 : 1);
 
 /** Selects the tests by the command line; exits if it is wrong. */
 function select(): Selection {
-  if (word === undefined) return { unit: UNIT_PATHS, files: findFiles([]) };
+  if (word === undefined) return { unit: UNIT_PATHS, files: findFiles(END_TO_END, []) };
   if (word === "unit") return { unit: UNIT_PATHS, files: [] };
-  if (word === "e2e") return { unit: [], files: findFiles(words) };
+  if (word === "e2e") return { unit: [], files: findFiles(END_TO_END, words) };
   if (word === "affected") return selectAffected();
-  console.error("Usage: bun test/run.ts [unit | e2e [FILE …] | affected [COMMIT]]");
+  console.error(
+    "Usage: bun test/run.ts [unit | e2e [FILE …] | affected [COMMIT]] [--update-timings]",
+  );
   return process.exit(2);
 }
 
 function selectAffected(): Selection {
-  const { changed, unit, files } = findAffected(words[0] ?? "HEAD", UNIT_PATHS, findFiles([]));
+  const { changed, unit, files } = findAffected(
+    words[0] ?? "HEAD",
+    UNIT_PATHS,
+    findFiles(END_TO_END, []),
+  );
   console.log(`${changed.length} files changed; ${unit.length} files of unit tests see that,`);
   console.log(`and ${files.length} of end-to-end tests: ${files.join(" ")}`);
   if (unit.length + files.length === 0) process.exit(0);
-  // The chaos test injects the kinds of faults that the change can touch.
-  process.env["SHORTHOP_TEST_CHANGED"] = changed.join("\n");
   return { unit, files };
 }
 
@@ -128,7 +146,11 @@ async function runUnitTests(paths: readonly string[]): Promise<Outcome> {
 async function runEndToEnd(selected: readonly string[]): Promise<FileOutcome[]> {
   if (selected.length === 0) return [];
   console.log("\n== end-to-end tests ==");
-  return await runFiles(selected, Math.ceil(FILES_PER_CORE * CORES));
+  const lanes = {
+    all: Math.ceil(FILES_PER_CORE * CORES),
+    waiting: Math.floor(WAITING_FILES_PER_CORE * CORES),
+  };
+  return await runFiles(selected, lanes, readRecordedTimes());
 }
 
 /**
@@ -141,7 +163,8 @@ async function findFlaky(failed: readonly Failure[]): Promise<Failure[]> {
   );
   if (again.length === 0 || again.length > RERUN_FILES_MAX) return [];
   console.log("\n== failed files again, alone ==");
-  const left = (await runFiles(again, 1)).flatMap((outcome) => outcome.failures);
+  const outcomes = await runFiles(again, ALONE, readRecordedTimes());
+  const left = outcomes.flatMap((outcome) => outcome.failures);
   return failed.filter(
     ({ file }) => again.includes(file) && !left.some((failure) => failure.file === file),
   );

@@ -1,4 +1,4 @@
-/** Which kinds of faults `npm test` injects: always a few, and those that a change can touch. */
+/** Which kinds of faults the scenario injects: a few always, and those that a change can touch. */
 import { type Kind, KINDS } from "./kinds.ts";
 
 /**

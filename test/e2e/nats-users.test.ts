@@ -7,6 +7,7 @@ import { expect, test } from "bun:test";
 import * as z from "zod";
 
 import { FAILURES_SUBJECT } from "../../shared/contracts/failures.ts";
+import { isInStream, linksStreams } from "../../shared/contracts/links-streams.ts";
 import { processStatus, STATUS_SUBJECT } from "../../shared/contracts/process-status.ts";
 import { linkSubject } from "../../shared/contracts/streams.ts";
 import { newUuid } from "../../shared/ids.ts";
@@ -21,6 +22,9 @@ import { startStack } from "../harness/stack.ts";
 
 const TIMEOUT_MS = 20_000;
 
+/** Of the feed here; that it is one by default is in all other tests. */
+const STREAMS = linksStreams(4);
+
 type NatsUser = "api" | "redirector" | "worker";
 
 test("links and clicks flow with the users of deploy/nats, and no process publishes for another's user", async () => {
@@ -31,6 +35,7 @@ test("links and clicks flow with the users of deploy/nats, and no process publis
   const environment = (user: NatsUser) => ({
     ...nats.env,
     NATS_URL: nats.url(user),
+    LINKS_STREAMS: String(STREAMS.length),
   });
   const api = await startApi(stack, environment("api"));
   cleanup.defer(() => api.stop());
@@ -88,6 +93,12 @@ test("links and clicks flow with the users of deploy/nats, and no process publis
   const created = await call(`${api.url}/v1/links`, { key, body });
   expect(created.headers.get("x-propagation")).toBeNull();
   const { id, alias } = linkSchema.parse(created.body);
+  for (const stream of STREAMS) {
+    const others = Array.from({ length: 100 }, (_, i) => ({ domain: "", alias: `other-${i}` }));
+    const other = others.find((one) => isInStream(stream, one));
+    await call(`${api.url}/v1/links`, { key, body: { ...body, alias: other?.alias } });
+    expect((await call(`${redirector.url}/${other?.alias}`)).status).toBe(302);
+  }
   const expectClicks = async (clicks: number) => {
     for (let i = 0; i < 5; i++) expect((await call(`${redirector.url}/${alias}`)).status).toBe(302);
     await eventually(async () => {
@@ -133,7 +144,8 @@ test("links and clicks flow with the users of deploy/nats, and no process publis
   }, TIMEOUT_MS);
 
   // No process may be made to publish for another, which would reply where a request says.
-  const victim = linkSubject({ domain: "", alias });
+  const stream = STREAMS.find((one) => isInStream(one, { domain: "", alias }));
+  const victim = linkSubject({ domain: "", alias }, stream);
   const purge = "$JS.API.STREAM.PURGE.CLICKS";
   const asApi = await nats.connect("api");
   const asRedirector = await nats.connect("redirector");
@@ -155,7 +167,9 @@ test("links and clicks flow with the users of deploy/nats, and no process publis
     expect(process.output()).not.toContain(purge);
   }
   const linkMessages = await asApi.jetstreamManager({ checkAPI: false });
-  const { data } = await linkMessages.streams.getMessage("LINKS", { last_by_subj: victim });
+  const { data } = await linkMessages.streams.getMessage(stream?.name ?? "", {
+    last_by_subj: victim,
+  });
   expect(JSON.parse(new TextDecoder().decode(data))).toMatchObject({ alias });
   const { state } = await linkMessages.streams.info("CLICKS");
   expect(state.messages).toBeGreaterThan(0);

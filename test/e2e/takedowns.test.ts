@@ -9,19 +9,15 @@ import * as z from "zod";
 import { admin, createAccount, type NewAccount, runAdmin } from "../harness/admin.ts";
 import { call, callOnce, errorSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
-import { type ExtraProcess, startApi, startRedirector } from "../harness/processes.ts";
+import { type ExtraProcess, startRedirector } from "../harness/processes.ts";
 import { useStack } from "../harness/shared-stack.ts";
-import { PROJECT_DIR, type SharedStack } from "../harness/stack.ts";
-import { extractProgramBefore } from "../upgrade/old-program.ts";
+import type { SharedStack } from "../harness/stack.ts";
 
 const UNLIMITED = {
   minute: 1_000_000,
   burst: 1_000_000,
   endpoints: { "POST /v1/links": 1_000_000 },
 };
-
-/** The last version without it has links with settings, and no takedowns. */
-const ADDED = "api/takedowns/service.ts";
 
 let stack: SharedStack;
 let second: ExtraProcess;
@@ -279,48 +275,6 @@ async function startDisposable() {
   const redirector = await startRedirector(stack);
   return { url: redirector.url, [Symbol.asyncDispose]: () => redirector.stop() };
 }
-
-test("processes of the version before neither redirect what is taken down nor lift it", async () => {
-  const old = extractProgramBefore(PROJECT_DIR, ADDED);
-  if (old === undefined) {
-    console.warn(`\n!!! Not tested beside the version before ${ADDED}: this copy has no history\n`);
-    return;
-  }
-  const services = { ...stack, root: old.root };
-  const oldRedirector = await startRedirector(services);
-  const oldApi = await startApi(services);
-  try {
-    const [plain, rich] = [await create(), await create({ disabled: true })];
-    await disable("--alias", plain.alias);
-    await disable("--alias", rich.alias);
-    await eventually(
-      async () => expect((await callOnce(`${oldRedirector.url}/${plain.alias}`)).status).toBe(404),
-      10_000,
-    );
-    for (const { id } of [plain, rich])
-      for (const [method, body] of [
-        ["PATCH", { title: "x" }],
-        ["DELETE", undefined],
-      ] as const) {
-        const response = await callOnce(`${oldApi.url}/v1/links/${id}`, {
-          key: account.key,
-          method,
-          ...(body === undefined ? {} : { body }),
-        });
-        expect([method, response.status]).toEqual([method, 503]);
-      }
-    const bulk = await callOnce(`${oldApi.url}/v1/links/bulk`, {
-      key: account.key,
-      body: { links: [{ url: "https://example.com/old" }] },
-    });
-    expect([bulk.status, bulk.body]).toEqual([200, expect.anything()]);
-    for (const { alias } of [plain, rich]) await becomes(alias, 451);
-  } finally {
-    await oldRedirector.stop();
-    await oldApi.stop();
-    old.remove();
-  }
-});
 
 /** Aliases and total of a list. */
 const list = async (query: string, owner: NewAccount) => {

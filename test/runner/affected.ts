@@ -99,13 +99,14 @@ export function findSeers(path: string, views: readonly View[]): string[] {
 }
 
 /** Runs git; returns the lines that it prints. */
-function git(...args: string[]): string[] {
+export function git(...args: string[]): string[] {
   const { stdout, exitCode, stderr } = Bun.spawnSync(["git", ...args], { cwd: ROOT });
   if (exitCode !== 0) throw new Error(stderr.toString());
   return stdout.toString().split("\n");
 }
 
-function findChanged(commit: string): string[] {
+/** Paths that differ from a commit, or are not known to git. */
+export function findChanged(commit: string): string[] {
   const differing = git("diff", "--name-only", "--no-renames", commit);
   const unknown = git("ls-files", "--others", "--exclude-standard");
   return [...new Set([...differing, ...unknown])].filter((path) => path !== "");

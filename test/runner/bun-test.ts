@@ -15,6 +15,9 @@ export type Outcome = {
   cpuSeconds: number;
 };
 
+/** That of one file. */
+export type FileOutcome = Outcome & { file: string };
+
 /** A failed test, or a file that could not be run (`test` says why). As text, for people. */
 export type Failure = { file: string; test: string; message: string };
 

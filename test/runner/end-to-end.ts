@@ -1,11 +1,12 @@
-/** Runs the files of end-to-end tests, some at a time. */
+/** Runs files of end-to-end tests, some at a time. */
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { freePort } from "../harness/ports.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
-import { type Outcome, runBunTest } from "./bun-test.ts";
+import { type FileOutcome, type Outcome, runBunTest } from "./bun-test.ts";
+import type { RecordedTimes } from "./timing.ts";
 
 const ROOT = join(import.meta.dir, "../..");
 
@@ -15,52 +16,66 @@ const ROOT = join(import.meta.dir, "../..");
  */
 const TEST_TIMEOUT_MS = 900_000;
 
-/** These take longest, so they start first: the last file to end should be a short one. */
-const LONG_FILES = ["batches", "feed-recovery", "click-limits", "chaos", "cluster", "rolling"];
+/** A file that uses less of its time than this on a core mostly waits. */
+const WAITING_CORE_MAX = 1 / 3;
+
+/** A file without a recorded time may take longer than any other. */
+const UNKNOWN_SECONDS = 10_000;
 
 /** What a file imports whose tests leave the stack undisturbed. */
 const SHARED_STACK = "harness/shared-stack.ts";
 
-export type FileOutcome = Outcome & { file: string };
+/** How many files run at a time, and how many more of those that mostly wait. */
+export type Lanes = { all: number; waiting: number };
 
 type LaneStack = { stack: Stack; env: Record<string, string> };
 
-/** Finds the files whose paths contain one of the words, or all. */
-export function findFiles(words: readonly string[]): string[] {
+/** Finds the files in a folder whose paths contain one of the words, or all. */
+export function findFiles(folder: string, words: readonly string[]): string[] {
   const names = words.map((word) => word.replace(/^\.\//, ""));
-  return [...new Bun.Glob("test/e2e/**/*.test.ts").scanSync(ROOT)]
+  return [...new Bun.Glob(`${folder}/**/*.test.ts`).scanSync(ROOT)]
     .filter((file) => names.length === 0 || names.some((name) => file.includes(name)))
     .toSorted();
 }
 
 /**
- * Runs each file in a process of its own, so many at a time, and prints what each printed when it
- * has ended. Those that share a stack come last, one stack for each of the files that run at a
- * time.
+ * Orders files: those without a recorded time first, then the longest first, so that the last ones
+ * to end are short. Those that share a stack come last: it runs from the first to the last of them.
  */
-export async function runFiles(files: readonly string[], atOnce: number): Promise<FileOutcome[]> {
+function orderFiles(files: readonly string[], times: RecordedTimes): string[] {
+  const seconds = (file: string): number => times[file]?.seconds ?? UNKNOWN_SECONDS;
+  const byTime = files.toSorted((a, b) => seconds(b) - seconds(a) || a.localeCompare(b));
+  return [
+    ...byTime.filter((file) => !sharesStack(file)),
+    ...byTime.filter((file) => sharesStack(file)),
+  ];
+}
+
+/** Runs each file in a process of its own, and prints what each printed when it has ended. */
+export async function runFiles(
+  files: readonly string[],
+  lanes: Lanes,
+  times: RecordedTimes,
+): Promise<FileOutcome[]> {
   const logs = mkdtempSync(join(tmpdir(), "shorthop-logs-"));
-  const sharing = new Set(files.filter(sharesStack));
-  const rank = (file: string): number =>
-    sharing.has(file) ? LONG_FILES.length + 1 : longRank(file);
-  const waiting = files.toSorted((a, b) => rank(a) - rank(b));
+  const queue = orderFiles(files, times);
   const outcomes: FileOutcome[] = [];
 
   async function runOne(file: string, env: Record<string, string>): Promise<Outcome> {
-    const path = join(logs, file.replaceAll("/", "-"));
-    const output = openSync(path, "w");
-    const flags = [`--timeout=${TEST_TIMEOUT_MS}`];
-    const outcome = await runBunTest({ paths: [file], flags, env, output });
-    closeSync(output);
-    console.log(readFileSync(path, "utf8"));
+    const { outcome, output } = await runFile(file, env, join(logs, file.replaceAll("/", "-")));
+    console.log(output);
     outcomes.push({ file, ...outcome });
     return outcome;
   }
 
-  async function runLane(): Promise<void> {
+  async function runLane(accepts: (file: string) => boolean): Promise<void> {
     let shared: LaneStack | undefined;
-    for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
-      if (!sharing.has(file)) {
+    for (
+      let file = takeFirst(queue, accepts);
+      file !== undefined;
+      file = takeFirst(queue, accepts)
+    ) {
+      if (!sharesStack(file)) {
         await runOne(file, {});
         continue;
       }
@@ -74,9 +89,38 @@ export async function runFiles(files: readonly string[], atOnce: number): Promis
     await shared?.stack[Symbol.asyncDispose]();
   }
 
-  await Promise.all(Array.from({ length: atOnce }, runLane));
+  // The further lanes start no stack to share.
+  const mostlyWaits = (file: string): boolean => {
+    const time = times[file];
+    return (
+      time !== undefined && !sharesStack(file) && time.cpu_seconds < WAITING_CORE_MAX * time.seconds
+    );
+  };
+  await Promise.all([
+    ...Array.from({ length: lanes.all }, () => runLane(() => true)),
+    ...Array.from({ length: lanes.waiting }, () => runLane(mostlyWaits)),
+  ]);
   rmSync(logs, { recursive: true });
   return outcomes;
+}
+
+/** Runs one file; what it prints goes to a path, and is returned. */
+export async function runFile(
+  file: string,
+  env: Record<string, string>,
+  path: string,
+): Promise<{ outcome: Outcome; output: string }> {
+  const fd = openSync(path, "w");
+  const flags = [`--timeout=${TEST_TIMEOUT_MS}`];
+  const outcome = await runBunTest({ paths: [file], flags, env, output: fd });
+  closeSync(fd);
+  return { outcome, output: readFileSync(path, "utf8") };
+}
+
+/** Takes the first file that is accepted out of a queue. */
+function takeFirst(queue: string[], accepts: (file: string) => boolean): string | undefined {
+  const place = queue.findIndex(accepts);
+  return place < 0 ? undefined : queue.splice(place, 1)[0];
 }
 
 /**
@@ -91,9 +135,3 @@ async function startLaneStack(): Promise<LaneStack> {
 
 const sharesStack = (file: string): boolean =>
   readFileSync(join(ROOT, file), "utf8").includes(SHARED_STACK);
-
-/** The place of a file among the long ones, or that after them. */
-function longRank(file: string): number {
-  const rank = LONG_FILES.findIndex((name) => file.endsWith(`/${name}.test.ts`));
-  return rank < 0 ? LONG_FILES.length : rank;
-}

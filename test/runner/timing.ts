@@ -1,17 +1,53 @@
-/** What the time of a run went to: `test/results/timing.json`. */
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+/** What the time of a run went to, and the recorded times by which files are ordered. */
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism, cpus } from "node:os";
 import { join } from "node:path";
 
-import { STARTS_VARIABLE } from "../harness/start-times.ts";
-import type { FileOutcome } from "./end-to-end.ts";
+import * as z from "zod";
 
-const RESULTS = join(import.meta.dir, "../results");
+import { STARTS_VARIABLE } from "../harness/start-times.ts";
+import type { FileOutcome } from "./bun-test.ts";
+
+const ROOT = join(import.meta.dir, "../..");
+const RESULTS = join(ROOT, "test/results");
 
 /** What processes of the run append to. */
 const STARTS = join(RESULTS, "starts.jsonl");
 
-const SLOWEST = 10;
+/** `--update-timings` writes it. */
+const RECORDED = join(import.meta.dir, "e2e-timings.json");
+
+const timeSchema = z.object({ seconds: z.number(), cpu_seconds: z.number() });
+const recordedTimes = z.record(z.string(), timeSchema);
+
+/** How long each end-to-end file took in the run that was recorded last. */
+export type RecordedTimes = Readonly<z.output<typeof recordedTimes>>;
+
+export const readRecordedTimes = (): RecordedTimes =>
+  recordedTimes.parse(JSON.parse(readFileSync(RECORDED, "utf8")));
+
+/** Records the times of files that passed; those of other files stay, if they exist. */
+export function recordTimes(files: readonly FileOutcome[]): void {
+  const passed = files.filter(({ failures }) => failures.length === 0);
+  const times = { ...readRecordedTimes(), ...Object.fromEntries(passed.map(timeOf)) };
+  const left = Object.entries(times)
+    .filter(([file]) => existsSync(join(ROOT, file)))
+    .toSorted(([, a], [, b]) => b.seconds - a.seconds);
+  const lines = left.map(([file, time]) => `  ${JSON.stringify(file)}: ${write(time)}`);
+  writeFileSync(RECORDED, `{\n${lines.join(",\n")}\n}\n`);
+}
+
+const write = ({ seconds, cpu_seconds }: z.output<typeof timeSchema>): string =>
+  `{ "seconds": ${seconds}, "cpu_seconds": ${cpu_seconds} }`;
+
+const timeOf = ({
+  file,
+  seconds,
+  cpuSeconds,
+}: FileOutcome): [string, z.output<typeof timeSchema>] => [
+  file,
+  { seconds: round(seconds), cpu_seconds: round(cpuSeconds) },
+];
 
 /** Has every test process of this run say how long its stacks took to start. */
 export function collectStarts(): void {
@@ -20,7 +56,7 @@ export function collectStarts(): void {
   process.env[STARTS_VARIABLE] = STARTS;
 }
 
-/** Writes the times of a run. */
+/** Writes the times of a run: `test/results/timing.json`. */
 export function writeTiming(
   startedAt: Date,
   unitSeconds: number | undefined,
@@ -37,15 +73,7 @@ export function writeTiming(
       file_seconds: round(sum(files.map(({ seconds }) => seconds))),
       cpu_seconds: round(sum(files.map(({ cpuSeconds }) => cpuSeconds))),
     },
-    slowest_files: files
-      .toSorted((a, b) => b.seconds - a.seconds)
-      .slice(0, SLOWEST)
-      .map(({ file, seconds, cpuSeconds, tests }) => ({
-        file,
-        tests,
-        seconds: round(seconds),
-        cpu_seconds: round(cpuSeconds),
-      })),
+    files: Object.fromEntries(files.toSorted((a, b) => b.seconds - a.seconds).map(timeOf)),
     stack_starts: starts.filter((line) => line !== "").map((line): unknown => JSON.parse(line)),
   };
   writeFileSync(join(RESULTS, "timing.json"), `${JSON.stringify(timing, undefined, 2)}\n`);

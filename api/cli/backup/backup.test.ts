@@ -1,7 +1,7 @@
 /**
  * Goal: a backup of PostgreSQL has the rows of one moment, a drill and a restore compare all of
  * them, and neither changes anything when the backup is not what was stored. With clicks, in
- * test/e2e/backup.test.ts.
+ * test/scenarios/backup.test.ts.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";

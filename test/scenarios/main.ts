@@ -1,0 +1,65 @@
+/**
+ * `bun run test:scenarios`: runs the scenarios of `scenarios.ts`.
+ *
+ * - `NAME …`: those whose names contain a word.
+ * - `--all`: all of them, which takes an hour.
+ * - `--affected [COMMIT]`: those that what differs from the commit (default: the last one) selects.
+ * - `--seconds N`: within so many seconds; what does not fit is printed as NOT RUN.
+ * - `--list`: prints them, and runs none.
+ */
+import { parseArgs } from "node:util";
+
+import { findChanged, git } from "../runner/affected.ts";
+import { countCores } from "../runner/cores.ts";
+import { runScenarios, type Scenario, selectAffected } from "../runner/scenarios.ts";
+import { SCENARIOS } from "./scenarios.ts";
+
+/** For more cores than this, no more at a time: they would share memory and a disk. */
+const AT_ONCE_MAX = 2;
+
+const { values, positionals } = parseArgs({
+  options: {
+    all: { type: "boolean", default: false },
+    affected: { type: "boolean", default: false },
+    list: { type: "boolean", default: false },
+    seconds: { type: "string", default: "Infinity" },
+  },
+  allowPositionals: true,
+});
+
+const selected = select();
+if (values.list) {
+  for (const { name, seconds, proves } of selected)
+    console.log(`${name} (${seconds} s): ${proves}`);
+  process.exit(0);
+}
+const atOnce = Math.min(AT_ONCE_MAX, Math.ceil(countCores()));
+const { outcomes, notRun } = await runScenarios(selected, atOnce, Number(values.seconds));
+for (const { name, seconds } of notRun) console.log(`NOT RUN: ${name}, which takes ${seconds} s`);
+const failed = outcomes.filter(({ passed }) => !passed);
+console.log(
+  `\n${outcomes.length - failed.length} scenarios passed, ${failed.length} failed` +
+    `${failed.map(({ scenario }) => ` ${scenario.name}`).join()}, ${notRun.length} not run`,
+);
+process.exit(failed.length === 0 ? 0 : 1);
+
+/** Selects scenarios by the command line; exits if it names none. */
+function select(): readonly Scenario[] {
+  if (values.affected) return selectChanged(positionals[0] ?? "HEAD");
+  const named = SCENARIOS.filter(({ name }) => positionals.some((word) => name.includes(word)));
+  if (named.length > 0) return named;
+  if (positionals.length === 0 && (values.all || values.list)) return SCENARIOS;
+  console.error("Usage: bun run test:scenarios [NAME …] [--all] [--affected [COMMIT]]");
+  console.error("                              [--seconds N] [--list]");
+  return process.exit(2);
+}
+
+function selectChanged(commit: string): Scenario[] {
+  const changed = findChanged(commit);
+  const affected = selectAffected(SCENARIOS, changed, git("ls-files"));
+  console.log(`${changed.length} files differ from ${commit}; scenarios that can see that:`);
+  console.log(affected.map(({ name }) => name).join(" ") || "none");
+  // That of chaos injects the kinds of faults that the change can touch.
+  process.env["SHORTHOP_TEST_CHANGED"] = changed.join("\n");
+  return affected;
+}
