@@ -11,13 +11,15 @@ import { configSchema } from "../../api/config.ts";
 import { startApi } from "../../api/process.ts";
 import { loadSecrets } from "../../deploy/local/secrets.ts";
 import { appServices } from "../../deploy/local/stack.ts";
+import { DEFAULT_DOMAIN, type LinkRecord } from "../../shared/contracts/link-record.ts";
+import { decodeLinkMessage, LINKS_STREAM, linkSubject } from "../../shared/contracts/streams.ts";
 import { loadConfig } from "../../shared/env.ts";
 import type { Lifecycle } from "../../shared/lifecycle.ts";
 import { createLog } from "../../shared/log.ts";
 import { createAccount } from "./admin.ts";
 import { type ApiResponse, call, type CallOptions } from "./api.ts";
 import { TestClickHouse } from "./clickhouse.ts";
-import { startNats } from "./nats.ts";
+import { startNats, type TestNats } from "./nats.ts";
 import { freePort } from "./ports.ts";
 import { startPostgres, type TestPostgres } from "./postgres.ts";
 import { createDataDir, PROJECT_DIR, type SharedStack } from "./stack.ts";
@@ -94,6 +96,7 @@ export class ApiInProcess implements SharedStack {
   readonly root = PROJECT_DIR;
   readonly dataDir: string;
   readonly database: TestPostgres;
+  readonly #nats: TestNats;
   readonly #resources: AsyncDisposableStack;
   readonly #env: Record<string, string>;
   readonly #info: StackInfo;
@@ -102,7 +105,7 @@ export class ApiInProcess implements SharedStack {
   private constructor(
     resources: AsyncDisposableStack,
     info: StackInfo,
-    { database, dataDir }: { database: TestPostgres; dataDir: string },
+    { database, nats, dataDir }: { database: TestPostgres; nats: TestNats; dataDir: string },
     { env, first }: { env: Record<string, string>; first: ApiProcess },
   ) {
     this.#resources = resources;
@@ -111,6 +114,7 @@ export class ApiInProcess implements SharedStack {
     this.#first = first;
     this.dataDir = dataDir;
     this.database = database;
+    this.#nats = nats;
   }
 
   static async start({ env = {}, clickhouse = false }: Options = {}): Promise<ApiInProcess> {
@@ -137,7 +141,7 @@ export class ApiInProcess implements SharedStack {
     const api = new ApiInProcess(
       resources,
       info,
-      { database, dataDir },
+      { database, nats, dataDir },
       { env: settings, first },
     );
     info.api_key = (await createAccount(api, "business")).key;
@@ -164,6 +168,19 @@ export class ApiInProcess implements SharedStack {
 
   output(): string {
     return this.#first.output();
+  }
+
+  /** What every redirector reads of a link of the service's domain; throws when that is nothing. */
+  async readPublished(alias: string): Promise<LinkRecord | undefined> {
+    const connection = await this.#nats.connect();
+    try {
+      const { streams } = await connection.jetstreamManager();
+      const last_by_subj = linkSubject({ domain: DEFAULT_DOMAIN, alias });
+      const { subject, data } = await streams.getMessage(LINKS_STREAM, { last_by_subj });
+      return decodeLinkMessage(subject, data);
+    } finally {
+      await connection.close();
+    }
   }
 
   [Symbol.asyncDispose](): Promise<void> {

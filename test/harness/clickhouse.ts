@@ -64,7 +64,7 @@ export class TestClickHouse {
   static async #open(dir: string): Promise<TestClickHouse> {
     const port = freePort();
     const service = clickhouseService(dir, port, PASSWORD);
-    const server = Bun.spawn(service.command, {
+    const server = Bun.spawn([...service.command], {
       env: { ...process.env, ...service.env },
       stdio: ["ignore", "ignore", "inherit"],
     });
