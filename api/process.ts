@@ -40,11 +40,7 @@ export type Listening = {
 };
 
 /** Starts everything, and stops it with the process. */
-export async function startApi(
-  config: Config,
-  lifecycle: Lifecycle,
-  log: Log,
-): Promise<Listening> {
+export async function startApi(config: Config, lifecycle: Lifecycle, log: Log): Promise<Listening> {
   const { sql, clickhouse, nats } = openConnections(config, lifecycle, log);
   const linksFeed = startLinksFeed({ config, sql, nats, lifecycle, log });
   const { feed, watch, images } = linksFeed;

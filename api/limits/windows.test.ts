@@ -6,6 +6,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 
 import fc from "fast-check";
+
 import type { Uuid } from "../../shared/ids.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { casesOf, SEED } from "../../test/harness/seed.ts";

@@ -11,7 +11,6 @@ import * as z from "zod";
 
 import { decodeId, newUuid } from "../../shared/ids.ts";
 import { createAccount, createKey, type NewAccount } from "../harness/admin.ts";
-import { ApiInProcess } from "../harness/api-in-process.ts";
 import {
   anyClick,
   anyRange,
@@ -25,6 +24,7 @@ import {
   toSpan,
   ZONES,
 } from "../harness/analytics-reference.ts";
+import { ApiInProcess } from "../harness/api-in-process.ts";
 import { call, linkSchema } from "../harness/api.ts";
 import { casesOf, SEED } from "../harness/seed.ts";
 

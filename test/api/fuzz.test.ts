@@ -289,7 +289,10 @@ test("titles and tags are returned unchanged, in any script and normalization fo
   for (const title of texts) {
     const { body } = await create({ url: "https://example.com/", title, tags: [title] });
     expect(body).toMatchObject({ title, tags: [title] });
-    const found = await call(`${stack.info().api_url}/v1/links?search=${encodeURIComponent(title)}`, { key });
+    const found = await call(
+      `${stack.info().api_url}/v1/links?search=${encodeURIComponent(title)}`,
+      { key },
+    );
     expect(JSON.stringify(found.body)).toContain(JSON.stringify(title));
   }
 });

@@ -118,7 +118,8 @@ describe("a creation with an Idempotency-Key", () => {
 
   test("can be repeated with a new effect after a day", async () => {
     const first = linkSchema.parse((await create("yesterday", body)).body);
-    await stack.database.sql`update idempotency_keys set created_at = created_at - interval '24 hours 1 second'`;
+    await stack.database
+      .sql`update idempotency_keys set created_at = created_at - interval '24 hours 1 second'`;
     const next = linkSchema.parse((await create("yesterday", body)).body);
     expect(next.id).not.toBe(first.id);
   });
@@ -239,7 +240,10 @@ describe("the bulk creation of links", () => {
 });
 
 /** What every redirector reads of these links. */
-async function expectStates(aliases: readonly string[], state: "active" | "deleted"): Promise<void> {
+async function expectStates(
+  aliases: readonly string[],
+  state: "active" | "deleted",
+): Promise<void> {
   const published = await Promise.all(aliases.map((alias) => stack.readPublished(alias)));
   expect(published.map((record) => record?.state)).toEqual(aliases.map(() => state));
 }

@@ -314,7 +314,8 @@ describe("a quota", () => {
     expect((await create()).status).toBe(403);
     await call(api(`/v1/keys/${readKeyId(rotated)}`), { key, method: "DELETE" });
     const third = readKeyId(await create());
-    await stack.database.sql`update api_keys set expires_at = now() - interval '1 second' where id = (
+    await stack.database
+      .sql`update api_keys set expires_at = now() - interval '1 second' where id = (
       select id from api_keys order by created_at desc limit 1)`;
     expect(third).toBeString();
     expect((await create()).status).toBe(201);

@@ -6,7 +6,13 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
 import * as z from "zod";
 
-import { createAccount, createKey, type NewAccount, setPlan, suspendAccount } from "../harness/admin.ts";
+import {
+  createAccount,
+  createKey,
+  type NewAccount,
+  setPlan,
+  suspendAccount,
+} from "../harness/admin.ts";
 import { ApiInProcess, type ApiProcess } from "../harness/api-in-process.ts";
 import { type ApiResponse, call, callOnce, errorSchema } from "../harness/api.ts";
 import { eventually, SLOWDOWN_MAX } from "../harness/eventually.ts";
@@ -68,18 +74,16 @@ describe("rate limits", () => {
     // Their limits of a second stretch the use of a minute's limit over ten seconds.
     await stack.database.sql`update plans set per_second = per_minute / 2`;
     await Promise.all(
-      [
-        ["free", 2, 60] as const,
-        ["pro", 4, 300] as const,
-        ["business", 4, 1_000] as const,
-      ].map(async ([plan, processes, perMinute]) => {
-        const { key } = await createAccount(stack, plan);
-        const used = urls.slice(0, processes);
-        const { granted, rejected } = await useUp(used, key, "/v1/links/link_none");
-        expect([plan, granted]).toEqual([plan, perMinute]);
-        const policies = rejected.map(({ headers }) => headers.get("x-ratelimit-policy"));
-        expect(policies).toContain(`${perMinute};w=60`);
-      }),
+      [["free", 2, 60] as const, ["pro", 4, 300] as const, ["business", 4, 1_000] as const].map(
+        async ([plan, processes, perMinute]) => {
+          const { key } = await createAccount(stack, plan);
+          const used = urls.slice(0, processes);
+          const { granted, rejected } = await useUp(used, key, "/v1/links/link_none");
+          expect([plan, granted]).toEqual([plan, perMinute]);
+          const policies = rejected.map(({ headers }) => headers.get("x-ratelimit-policy"));
+          expect(policies).toContain(`${perMinute};w=60`);
+        },
+      ),
     );
   });
 

@@ -8,9 +8,9 @@ import { dirname, join } from "node:path";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 
 import { configSchema } from "../../api/config.ts";
-import { startApi } from "../../api/process.ts";
+import { type Listening, startApi } from "../../api/process.ts";
 import { loadSecrets } from "../../deploy/local/secrets.ts";
-import { appServices } from "../../deploy/local/stack.ts";
+import { appServices, type StackUrls } from "../../deploy/local/stack.ts";
 import { DEFAULT_DOMAIN, type LinkRecord } from "../../shared/contracts/link-record.ts";
 import { decodeLinkMessage, LINKS_STREAM, linkSubject } from "../../shared/contracts/streams.ts";
 import { loadConfig } from "../../shared/env.ts";
@@ -22,7 +22,7 @@ import { TestClickHouse } from "./clickhouse.ts";
 import { startNats, type TestNats } from "./nats.ts";
 import { freePort } from "./ports.ts";
 import { startPostgres, type TestPostgres } from "./postgres.ts";
-import { createDataDir, PROJECT_DIR, type SharedStack } from "./stack.ts";
+import { createDataDir, PROJECT_DIR, type SharedStack, type StackInfo } from "./stack.ts";
 
 /** Where nothing listens. */
 const NOWHERE = "http://127.0.0.1:9";
@@ -34,8 +34,6 @@ type Options = {
   env?: Record<string, string>;
   clickhouse?: boolean;
 };
-
-type StackInfo = ReturnType<SharedStack["info"]>;
 
 /** What a process stops, as the product does it, but this one goes on. */
 class Parts implements Lifecycle {
@@ -58,18 +56,12 @@ class Parts implements Lifecycle {
 /** One API process within this one: its addresses, and what it has logged. */
 export class ApiProcess {
   readonly url: string;
-  readonly dashboardUrl: string;
   readonly metricsUrl: string;
   readonly #parts: Parts;
   readonly #lines: string[];
 
-  private constructor(
-    { url, dashboard_url, internal_url }: Awaited<ReturnType<typeof startApi>>,
-    parts: Parts,
-    lines: string[],
-  ) {
+  private constructor({ url, internal_url }: Listening, parts: Parts, lines: string[]) {
     this.url = (url ?? "").replace(/\/$/, "");
-    this.dashboardUrl = dashboard_url ?? "";
     this.metricsUrl = internal_url;
     this.#parts = parts;
     this.#lines = lines;
@@ -188,10 +180,8 @@ export class ApiInProcess implements SharedStack {
   }
 }
 
-type Urls = Parameters<typeof appServices>[0]["urls"];
-
 /** The settings of an API process of a local stack, whose dashboard is a page and no more. */
-function settingsOf(urls: Urls, dataDir: string): Record<string, string> {
+function settingsOf(urls: StackUrls, dataDir: string): Record<string, string> {
   const dashboardDir = join(dataDir, "dashboard");
   mkdirSync(dashboardDir);
   const page = Buffer.from("<!doctype html><title>Dashboard</title>");
@@ -212,7 +202,7 @@ function settingsOf(urls: Urls, dataDir: string): Record<string, string> {
   return { ...env, LINKS_IMAGES: "" };
 }
 
-const describe = (urls: Urls, { metricsUrl }: ApiProcess): StackInfo => ({
+const describe = (urls: StackUrls, { metricsUrl }: ApiProcess): StackInfo => ({
   api_url: urls.api,
   short_url: urls.short,
   api_key: "",
