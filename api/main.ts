@@ -2,215 +2,23 @@
  * The API process. `bun api/main.ts` serves; with `migrate` it migrates the schema and exits, with
  * `check` it reports whether it could start.
  */
-import { createClientAddress } from "../shared/client-address.ts";
-import { loadConfig, metricsPort } from "../shared/env.ts";
-import { watchEventLoop } from "../shared/event-loop.ts";
-import type { HealthSource } from "../shared/health.ts";
-import { startInternalServer } from "../shared/internal-server.ts";
-import { createLifecycle, type Lifecycle, runMain } from "../shared/lifecycle.ts";
-import { createLog, type Log } from "../shared/log.ts";
-import { openNats } from "../shared/nats.ts";
+import { loadConfig } from "../shared/env.ts";
+import { createLifecycle, runMain } from "../shared/lifecycle.ts";
+import { createLog } from "../shared/log.ts";
 import { createCheckCommands } from "../shared/preflight.ts";
-import { createReplies } from "../shared/replies.ts";
 import { createNotifier } from "../shared/sd-notify.ts";
-import { answerStatus } from "../shared/status-responder.ts";
-import { version } from "../shared/version.ts";
-import { createApp } from "./app.ts";
-import { readBackups } from "./backups/service.ts";
 import { checks, migrateChecks } from "./checks.ts";
-import { measureQueries, openClickHouse } from "./clickhouse.ts";
-import { type Config, configSchema, METRICS_PORTS, migrateConfigSchema } from "./config.ts";
-import { startDashboard } from "./dashboard/server.ts";
-import type { DomainService } from "./domains/service.ts";
-import { createFullDisk, type FullDisk } from "./full-disk.ts";
-import type { CompletedRequest } from "./http/metrics-plugin.ts";
-import { listenOptions, stopSite } from "./http/site-server.ts";
-import { warnOfUntrustedProxy } from "./http/untrusted-proxy.ts";
-import { startLinksFeed } from "./links-feed.ts";
-import { startUtmRepublishing } from "./links/republish/utm.ts";
-import { readDelay } from "./mail/queue.ts";
-import { startExpiredRowCleanup } from "./maintenance/expired-rows.ts";
-import { createMetrics } from "./metrics.ts";
+import { configSchema, migrateConfigSchema } from "./config.ts";
 import { migrate } from "./migrate.ts";
-import { schemaState } from "./migrations/applied.ts";
-import { openPostgres, type Sql } from "./postgres.ts";
-import { createServices } from "./services.ts";
-import { createStores } from "./stores.ts";
-import { startTracing } from "./tracing.ts";
-import { lagWarning, readLag } from "./webhooks/lag.ts";
+import { startApi } from "./process.ts";
 
 async function serve(): Promise<void> {
   const config = loadConfig(configSchema, process.env);
   const log = createLog("api", config.LOG_LEVEL);
   const notifier = createNotifier(process.env, log);
-  const lifecycle = createLifecycle(log, notifier);
-  const { sql, clickhouse, nats } = openConnections(config, lifecycle, log);
-  const linksFeed = startLinksFeed({ config, sql, nats, lifecycle, log });
-  const { feed, watch, images } = linksFeed;
-  lifecycle.onStop("UTM republishing", startUtmRepublishing(sql, log).stop);
-  lifecycle.onStop("expired row cleanup", startExpiredRowCleanup(sql, log));
-
-  const replies = createReplies(log);
-  const backups = () => readBackups(sql);
-  const mailDelay = () => readDelay(sql);
-  const webhooksLag = () => readLag(sql);
-  const metrics = createMetrics({ feed, watch, images, backups, mailDelay, webhooksLag, replies });
-  const { registry, observe, observeMail, watchLoad } = metrics;
-  const tracing = await startConfiguredTracing(config, lifecycle);
-  const reads = measureQueries(clickhouse, registry);
-  const services = createServices({
-    config,
-    sql,
-    clickhouse: reads,
-    nats,
-    feed,
-    lifecycle,
-    log,
-    observeMail,
-  });
-  watchLoad({ ...services, passwords: services.common.passwords });
-  const fullDisk = createFullDisk();
-  const eventLoop = watchEventLoop(registry);
-  const sites = startSites(config, services, {
-    sql,
-    lifecycle,
-    log,
-    onFailure: fullDisk.record,
-    isBehind: eventLoop.isBehind,
-    observe(completed) {
-      observe(completed);
-      tracing?.observe(completed);
-    },
-  });
-
-  const health = createHealth({ sql, lifecycle, fullDisk, ...linksFeed });
-  answerStatus({
-    nats: nats.connection,
-    replies,
-    process: "api",
-    instance: config.INSTANCE,
-    health,
-    figures: async () => ({ outbox_pending: (await feed.outboxStats()).pending }),
-    log,
-  });
-  const internal = startInternalServer({
-    host: config.API_METRICS_HOST,
-    port: metricsPort(config.API_METRICS_PORT, config.INSTANCE, METRICS_PORTS),
-    registry,
-    health,
-    eventLoop,
-    routes: createDomainQuery(services.hosts, services.common.domains),
-  });
-  lifecycle.onStop("internal server", () => internal.stop());
-  const { url, dashboard_url } = sites;
-  log.info({ url, internal_url: internal.url.origin, dashboard_url }, "listening");
+  await startApi(config, createLifecycle(log, notifier), log);
   notifier.ready();
 }
-
-function openConnections(config: Config, lifecycle: Lifecycle, log: Log) {
-  const sql = openPostgres(config.DATABASE_URL, config.DATABASE_CONNECTIONS_MAX);
-  lifecycle.onStop("postgres", () => sql.end({ timeout: 5 }));
-  const clickhouse = openClickHouse(config.CLICKHOUSE_URL);
-  lifecycle.onStop("clickhouse", () => clickhouse.close());
-  const nats = openNats({ url: config.NATS_URL, files: config, name: "api", log });
-  lifecycle.onStop("nats", nats.close);
-  return { sql, clickhouse, nats };
-}
-
-/** Starts tracing; undefined when no collector is configured. */
-async function startConfiguredTracing(
-  { OTEL_EXPORTER_OTLP_ENDPOINT: collector }: Config,
-  lifecycle: Lifecycle,
-) {
-  if (collector === undefined) return undefined;
-  const tracing = await startTracing(collector, version);
-  lifecycle.onStop("tracing", () => tracing.stop());
-  return tracing;
-}
-
-type SitesDeps = {
-  sql: Sql;
-  lifecycle: Lifecycle;
-  log: Log;
-  onFailure: (error: unknown) => void;
-  isBehind: () => boolean;
-  observe: (completed: CompletedRequest) => void;
-};
-
-/** Starts /v1 and, if it is configured, the dashboard. Returns their URLs. */
-function startSites(
-  config: Config,
-  { common, analytics, live, waits }: ReturnType<typeof createServices>,
-  { sql, lifecycle, log, onFailure, isBehind, observe }: SitesDeps,
-) {
-  const deps = {
-    ...common,
-    log,
-    stores: createStores(sql),
-    clientAddress: createClientAddress(config.TRUSTED_PROXIES, warnOfUntrustedProxy(log)),
-    apiUrl: config.API_URL === undefined ? undefined : new URL(config.API_URL).origin,
-    isStopping: lifecycle.stopping,
-    isBehind,
-    observe,
-  };
-  const app = createApp({ ...deps, analytics, onFailure, corsOrigins: config.API_CORS_ORIGINS });
-  const shared = config.INSTANCE !== undefined;
-  app.listen({ hostname: config.API_HOST, port: config.API_PORT, ...listenOptions(shared) });
-  lifecycle.onStop("server", () => stopSite(app.server, shared));
-  const dashboard = startDashboard(config, { ...deps, sql });
-  if (dashboard !== undefined) lifecycle.onStop("dashboard", dashboard.stop);
-  // Stops before the servers, which wait for their open connections.
-  lifecycle.onStop("live streams", live.stop);
-  lifecycle.onStop("waits for events", waits.stop);
-  return { url: app.server?.url.origin, dashboard_url: dashboard?.url };
-}
-
-type HealthDeps = ReturnType<typeof startLinksFeed> & {
-  sql: Sql;
-  lifecycle: Lifecycle;
-  fullDisk: FullDisk;
-};
-
-const createHealth = ({
-  sql,
-  lifecycle,
-  fullDisk,
-  feed,
-  watch,
-  images,
-  replicas,
-  readability,
-}: HealthDeps): HealthSource => ({
-  readiness: async () => ({
-    process: lifecycle.stopping() ? "stopping" : "ok",
-    postgres: await schemaState(sql).catch(() => "unreachable"),
-    links_feed: feed.connected() && watch.started() ? "ok" : "not connected yet",
-  }),
-  warnings: async () => ({
-    links_feed: watch.problem(),
-    outbox: await feed.outboxWarning(),
-    postgres: watch.databaseProblem() ?? fullDisk.problem(),
-    links_images: images?.problem(),
-    replicas: replicas.warning(),
-    streams: readability.warning(),
-    webhooks: await lagWarning(sql),
-  }),
-});
-
-/** The route that Caddy queries before it issues a certificate for a host. */
-const createDomainQuery = (
-  hosts: ReadonlySet<string>,
-  domains: Pick<DomainService, "isCustom">,
-) => ({
-  "/domains/ask": async (request: Request) => {
-    const url = URL.parse(request.url);
-    // The URL contains the Host header, which may be invalid.
-    if (url === null) return new Response(null, { status: 400 });
-    const host = url.searchParams.get("domain") ?? "";
-    const ours = hosts.has(host) || (await domains.isCustom(host));
-    return new Response(null, { status: ours ? 200 : 404 });
-  },
-});
 
 const { check, doctor } = createCheckCommands(configSchema, process.env, checks);
 const migrating = createCheckCommands(migrateConfigSchema, process.env, migrateChecks);

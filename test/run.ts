@@ -64,6 +64,7 @@ const UNIT_PATHS = [
   "worker",
   "deploy",
   "test/architecture.test.ts",
+  "test/api",
   "test/chaos",
   "test/credentials",
   "test/drills",

@@ -80,6 +80,35 @@ export const createKey = (
     return { id: encodeId("key", row.id), key };
   });
 
+/** Revokes a key, as the command `keys revoke` does. */
+export const revokeKey = (stack: SharedStack, key: string): Promise<boolean> =>
+  withPostgres(stack, (sql) => createKeyService({ sql }).revokeAny(parseId("key")(key)));
+
+/** Suspends an account, as `accounts suspend` does: for ever, or for minutes, with 0 no longer. */
+export const suspendAccount = (
+  stack: SharedStack,
+  account: string,
+  minutes?: number,
+): Promise<boolean> =>
+  withPostgres(stack, (sql) =>
+    createAccountService({ sql }).suspend(parseId("acct")(account), minutes),
+  );
+
+/** Changes an account's plan, as `accounts set-plan` does. */
+export const setPlan = (
+  stack: SharedStack,
+  account: string,
+  plan: Plan,
+  limits?: unknown,
+): Promise<boolean> =>
+  withPostgres(stack, (sql) =>
+    createAccountService({ sql }).setPlan(
+      parseId("acct")(account),
+      plan,
+      accountLimits.parse(limits ?? {}),
+    ),
+  );
+
 /** Runs `work` on the stack's database. */
 export const withPostgres = <T>(stack: SharedStack, work: (sql: Sql) => Promise<T>): Promise<T> =>
   usePostgres(stack.info().database_url, work, CONNECT_TIMEOUT_SECONDS);

@@ -9,7 +9,7 @@ export type ApiResponse = { status: number; headers: Headers; body: unknown };
 const RETRIES_MAX = 8;
 const RETRY_DELAY_MS_MAX = 1_000;
 
-type CallOptions = {
+export type CallOptions = {
   method?: string;
   key?: string | undefined;
   body?: unknown;

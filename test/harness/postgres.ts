@@ -2,7 +2,7 @@
  * Only PostgreSQL, with all migrations applied: for tests of SQL statements and functions. Starts
  * in a fraction of a second, without durability, which such tests do not need.
  */
-import { chmodSync, mkdirSync, rmSync } from "node:fs";
+import { chmodSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 import { createKeyService } from "../../api/keys/service.ts";
@@ -52,6 +52,9 @@ export type TestPostgres = {
   links: LinkService;
   tags: TagService;
   keys: ReturnType<typeof createKeyService>;
+  /** Stops the processing of the server and of its connections until it is resumed. */
+  pause(): void;
+  resume(): void;
   [Symbol.asyncDispose](): Promise<void>;
 };
 
@@ -95,6 +98,8 @@ export async function startPostgres(): Promise<TestPostgres> {
       shortUrl: "https://sho.rt",
     }),
     links: createLinksOn(sql),
+    pause: () => server.signal("SIGSTOP"),
+    resume: () => server.signal("SIGCONT"),
     async addAccount(plan = "pro") {
       const id = newUuid();
       await sql`insert into accounts (id, name, plan, limits) values (${id}, 'Test', ${plan}, '{}')`;
@@ -145,6 +150,13 @@ async function startServer(prepare: (installation: PostgresInstallation) => void
   return {
     url: databaseUrl(port, PASSWORD),
     data: join(installation.home, "data"),
+    /** Sends a signal to its processes (Linux). */
+    signal(signal: NodeJS.Signals) {
+      const children = readFileSync(`/proc/${server.pid}/task/${server.pid}/children`, "utf8");
+      const pids = children.split(" ").map(Number);
+      for (const pid of [server.pid, ...pids.filter((child) => child > 0)])
+        process.kill(pid, signal);
+    },
     async stop() {
       server.kill("SIGINT");
       await server.exited;

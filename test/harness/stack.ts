@@ -41,7 +41,7 @@ const stackInfo = z.object({
   }),
 });
 
-type StackInfo = z.output<typeof stackInfo>;
+export type StackInfo = z.output<typeof stackInfo>;
 
 /** What tests may use of a stack that others use too. */
 export type SharedStack = {

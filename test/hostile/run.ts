@@ -4,7 +4,7 @@
  * to another request; measures stalls of event loops and the legitimate client's response times.
  */
 import { startDns } from "../harness/dns.ts";
-import { startStack } from "../harness/stack.ts";
+import { type Stack, startStack } from "../harness/stack.ts";
 import { attackForDuration, type AttackOptions } from "./attack.ts";
 import { type ClientReport, startLegitimateClient } from "./client-thread.ts";
 import {
@@ -59,9 +59,14 @@ const SUSPECTS_MAX = 30;
 type Sent = { input: Input; from: number; until: number };
 
 export async function runHostile(options: HostileOptions): Promise<HostileReport> {
-  const { seed, log, only } = options;
   await using dns = await startDns();
   await using stack = await startStack({ env: { DNS_SERVERS: dns.address } });
+  return await attackStack(stack, options);
+}
+
+/** Attacks a stack that nobody has attacked before. */
+export async function attackStack(stack: Stack, options: HostileOptions): Promise<HostileReport> {
+  const { seed, log, only } = options;
   const routes = listRoutes().filter(({ surface }) => options.surfaces?.includes(surface) ?? true);
   const fixtures = await createFixtures(stack);
   const inputs = createInputs(seed, routes, fixtures);

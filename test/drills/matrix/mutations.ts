@@ -83,7 +83,7 @@ export const MUTATIONS: Readonly<Record<string, DrillMutation>> = {
     does: "API processes read back what NATS accepts.",
     cell: "NATS: one bit flipped",
     problem: UNNAMED,
-    file: "api/main.ts",
+    file: "api/process.ts",
     replace: [["    streams: readability.warning(),\n", ""]],
   },
   history: {

@@ -14,6 +14,7 @@ import { connect } from "nats";
 
 import { natsLogin } from "../../../shared/nats.ts";
 import { call, linkSchema } from "../../harness/api.ts";
+import { createRandom } from "../../harness/random.ts";
 import type { Stack } from "../../harness/stack.ts";
 import { createFixtures } from "../fixtures.ts";
 import { readPorts } from "../ports.ts";
@@ -75,6 +76,10 @@ export type GuardOptions = {
   slowdown: number;
   /** Listeners whose inputs are measured; by default all. */
   surfaces?: readonly Surface[] | undefined;
+  /** Only so many of the inputs, as a seed chooses them. */
+  some?: { count: number; seed: number };
+  /** An account without limits, if the stack has been attacked before. */
+  account?: { id: string; key: string };
   log: (line: string) => void;
 };
 
@@ -93,7 +98,7 @@ type Input = {
  * it makes work.
  */
 export async function guardCosts(stack: Stack, options: GuardOptions): Promise<CostRow[]> {
-  const fixtures = await createFixtures(stack);
+  const fixtures = await createFixtures(stack, options.account);
   const meter = createMeter(stack);
   const ports = readPorts(stack);
   const { visits, linkId } = await createVisits(stack, fixtures, options);
@@ -129,13 +134,24 @@ export async function guardCosts(stack: Stack, options: GuardOptions): Promise<C
     parts: message.name,
     send: (share) => sendMessage(nats, message, share, ++sent),
   }));
-  const rows = await measureInputs(
-    meter,
-    [...requests, ...(options.surfaces === undefined ? messages : [])],
-    options,
-  );
+  const all = [...requests, ...(options.surfaces === undefined ? messages : [])];
+  const chosen = options.some === undefined ? all : choose(all, options.some);
+  const rows = await measureInputs(meter, chosen, options);
   await nats.drain();
   return rows;
+}
+
+/** Chooses some of the inputs, each at most once. */
+function choose(
+  inputs: readonly Input[],
+  { count, seed }: { count: number; seed: number },
+): readonly Input[] {
+  const random = createRandom(seed);
+  const left = [...inputs];
+  const chosen: Input[] = [];
+  while (chosen.length < count && left.length > 0)
+    chosen.push(...left.splice(random.between(0, left.length - 1), 1));
+  return chosen;
 }
 
 /** Measures the inputs one after the other, and then those again that seem to be at fault. */

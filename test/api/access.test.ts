@@ -1,37 +1,24 @@
 /**
- * Goal: only authorized callers get access, exactly as often as their plan allows, regardless of
- * the number of API processes; and secrets stay secret.
+ * Goal: only authorized callers get access to what is theirs, on every endpoint; and secrets stay
+ * secret.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
 
-import postgres from "postgres";
 import * as z from "zod";
 
 import { generateKey } from "../../api/auth/api-key.ts";
-import {
-  admin,
-  createAccount,
-  createKey,
-  type NewAccount,
-  type NewKey,
-  runAdmin,
-} from "../harness/admin.ts";
-import { type ApiResponse, call, callOnce, errorSchema, linkSchema } from "../harness/api.ts";
+import { createAccount, createKey, type NewAccount, revokeKey } from "../harness/admin.ts";
+import { ApiInProcess, type ApiProcess } from "../harness/api-in-process.ts";
+import { type ApiResponse, call, errorSchema } from "../harness/api.ts";
 import { type Dns, startDns } from "../harness/dns.ts";
-import { eventually, SLOWDOWN_MAX } from "../harness/eventually.ts";
-import { type ExtraProcess, startApi } from "../harness/processes.ts";
-import { type Stack, startStack } from "../harness/stack.ts";
+import { eventually } from "../harness/eventually.ts";
+import { expectLimitHeaders } from "../harness/limit-headers.ts";
 
 const ALL_SCOPES =
   "links:read,links:write,links:delete,analytics:read,domains:read,domains:write,keys:read,keys:write,shares:read,shares:write,events:read,webhooks:read,webhooks:write,reports:read,reports:write";
 
-/** Latest response of a service whose database is unreachable. */
-const UNAVAILABLE_WITHIN_MS = 2_000;
-
-let stack: Stack;
-let second: ExtraProcess;
+let stack: ApiInProcess;
+let second: ApiProcess;
 let dns: Dns;
 let account: NewAccount;
 let refused: Awaited<ReturnType<typeof createRefused>>;
@@ -39,8 +26,8 @@ const secrets: string[] = [];
 
 beforeAll(async () => {
   dns = await startDns();
-  stack = await startStack({ env: { DNS_SERVERS: dns.address } });
-  second = await startApi(stack);
+  stack = await ApiInProcess.start({ env: { DNS_SERVERS: dns.address }, clickhouse: true });
+  second = await stack.startApi();
   account = await createAccount(stack, "enterprise", {
     minute: 100_000,
     burst: 100_000,
@@ -55,7 +42,6 @@ beforeAll(async () => {
   refused = await createRefused();
 });
 afterAll(async () => {
-  await second.stop();
   await stack[Symbol.asyncDispose]();
   await dns[Symbol.asyncDispose]();
 });
@@ -179,62 +165,81 @@ const NO_RESOURCES = {
   report: "rpt_none",
 };
 
-/** Webhooks and reports only where they are needed: an account has a number of them at most. */
-async function createResources(owner: string, { withWebhook = true, withReport = true } = {}) {
-  const tag = crypto.randomUUID();
-  const { body } = await call(api("/v1/links"), {
-    key: owner,
-    body: { url: "https://example.com/target", tags: [tag] },
-  });
-  const created = await call(api("/v1/keys"), {
-    key: owner,
-    body: { name: "target", scopes: ["links:read"] },
-  });
-  const key = z.object({ id: z.string(), key: z.string() }).parse(created.body);
-  secrets.push(key.key);
-  const { body: added } = await call(api("/v1/domains"), {
-    key: owner,
-    body: { domain: `target-${key.id.replace("_", "-")}.example.com` },
-  });
-  const domain = z.object({ id: z.string() }).parse(added).id;
-  const { body: shared } = await call(api("/v1/shares"), { key: owner, body: {} });
-  const share = z.object({ id: z.string(), token: z.string() }).parse(shared);
-  secrets.push(share.token);
-  const { webhook, delivery, event } = withWebhook ? await createWebhook(owner) : NO_RESOURCES;
-  const report = withReport ? await createReport(owner) : NO_RESOURCES.report;
-  const link = linkSchema.parse(body);
-  const view = `view-${tag}`;
-  await call(api(`/v1/views/${view}`), { key: owner, method: "PUT", body: { query: "" } });
-  return {
-    link: link.id,
-    alias: link.alias,
-    webhook,
-    delivery,
-    event,
-    tag,
-    domain,
-    share: share.id,
-    view,
-    key: key.id,
-    report,
-  };
+type Resources = Record<keyof typeof NO_RESOURCES, string>;
+
+const created = z.object({ id: z.string() });
+
+/** Creates something for `owner`, and returns what the API says of it. */
+async function create(owner: string, path: string, body: object): Promise<unknown> {
+  const response = await call(api(path), { key: owner, body });
+  expect([path, response.status]).toEqual([path, 201]);
+  return response.body;
 }
 
-async function createReport(owner: string): Promise<string> {
-  const report = { name: "Monthly", period: "monthly" };
-  const { body } = await call(api("/v1/reports"), { key: owner, body: report });
-  return z.object({ id: z.string() }).parse(body).id;
+/** Creates a resource of each kind; the placeholders in paths are named after what they fill. */
+const CREATE: readonly ((owner: string) => Promise<Partial<Resources>>)[] = [
+  async (owner) => {
+    const tag = crypto.randomUUID();
+    const body = { url: "https://example.com/target", tags: [tag] };
+    const made = await create(owner, "/v1/links", body);
+    const { id: link, alias } = created.extend({ alias: z.string() }).parse(made);
+    return { link, alias, tag };
+  },
+  async (owner) => {
+    const made = await create(owner, "/v1/keys", { name: "target", scopes: ["links:read"] });
+    const { id, key } = created.extend({ key: z.string() }).parse(made);
+    secrets.push(key);
+    return { key: id };
+  },
+  async (owner) => {
+    const domain = `target-${crypto.randomUUID()}.example.com`;
+    return { domain: created.parse(await create(owner, "/v1/domains", { domain })).id };
+  },
+  async (owner) => {
+    const made = await create(owner, "/v1/shares", {});
+    const { id, token } = created.extend({ token: z.string() }).parse(made);
+    secrets.push(token);
+    return { share: id };
+  },
+  async (owner) => {
+    const view = `view-${crypto.randomUUID()}`;
+    await call(api(`/v1/views/${view}`), { key: owner, method: "PUT", body: { query: "" } });
+    return { view };
+  },
+  async (owner) => {
+    const report = { name: "Monthly", period: "monthly" };
+    return { report: created.parse(await create(owner, "/v1/reports", report)).id };
+  },
+  createWebhook,
+];
+
+/** The placeholders that each of {@link CREATE} fills. */
+const FILLS = [
+  ["link", "alias", "tag"],
+  ["key"],
+  ["domain"],
+  ["share"],
+  ["view"],
+  ["report"],
+  ["webhook", "delivery"],
+];
+
+/** Creates what the placeholders of a path stand for. */
+async function createResources(owner: string, path: string): Promise<Resources> {
+  const parts = CREATE.filter((_, i) => FILLS[i]?.some((name) => path.includes(`:${name}`)));
+  const made = await Promise.all(parts.map((part) => part(owner)));
+  return Object.assign({}, NO_RESOURCES, ...made);
 }
 
 /** Creates a webhook with a delivery. */
 async function createWebhook(owner: string) {
   const hook = { url: "https://hooks.example.com/", events: ["link.created"] };
-  const { body } = await call(api("/v1/webhooks"), { key: owner, body: hook });
-  const { id: webhook, secret } = z.object({ id: z.string(), secret: z.string() }).parse(body);
+  const made = await create(owner, "/v1/webhooks", hook);
+  const { id: webhook, secret } = created.extend({ secret: z.string() }).parse(made);
   secrets.push(secret);
   const tested = await call(api(`/v1/webhooks/${webhook}/test`), { key: owner, method: "POST" });
-  const { id: delivery, event_id: event } = z
-    .object({ id: z.string(), event_id: z.string() })
+  const { id: delivery, event_id: event } = created
+    .extend({ event_id: z.string() })
     .parse(tested.body);
   return { webhook, delivery, event };
 }
@@ -242,7 +247,7 @@ async function createWebhook(owner: string) {
 /** Creates keys that every endpoint refuses, and resources that none shows to strangers. */
 async function createRefused() {
   const { id, key: revoked } = await createKey(stack, account.id, ALL_SCOPES);
-  await admin(stack, ["keys", "revoke", id]);
+  await revokeKey(stack, id);
   const { key: stranger } = await createAccount(stack, "pro");
   secrets.push(revoked, stranger);
   const without = new Map<string, string>();
@@ -258,16 +263,8 @@ async function createRefused() {
     without,
     stranger,
     test: await keyWith(ALL_SCOPES, { type: "test" }),
-    resources: await createResources(account.key),
+    resources: await createResources(account.key, ENDPOINTS.map(([, path]) => path).join()),
   };
-}
-
-function expectLimitHeaders({ headers }: ApiResponse): void {
-  for (const name of ["limit", "remaining", "reset"]) {
-    expect(headers.get(`x-ratelimit-${name}`)).toMatch(/^\d+$/);
-  }
-  expect(headers.get("x-ratelimit-policy")).toMatch(/^\d+;w=\d+$/);
-  expect(headers.get("x-request-id")).toBeTruthy();
 }
 
 test("these tests cover every documented endpoint", async () => {
@@ -344,13 +341,7 @@ describe.each(ENDPOINTS)("%s %s", (method, path, scope, body) => {
   });
 
   test("accepts its owner's key", async () => {
-    const response = await send(
-      account.key,
-      await createResources(account.key, {
-        withWebhook: path.includes(":webhook"),
-        withReport: path.includes(":report"),
-      }),
-    );
+    const response = await send(account.key, await createResources(account.key, path));
     expect([200, 201]).toContain(response.status);
     const created = z.object({ key: z.string() }).safeParse(response.body).data;
     if (created !== undefined) secrets.push(created.key);
@@ -418,7 +409,7 @@ describe("API keys", () => {
   });
 
   test("can only share statistics that they may read, and a refusal changes nothing", async () => {
-    const { link, share } = await createResources(account.key);
+    const { link, share } = await createResources(account.key, ":link :share");
     const path = `/v1/shares/${share}`;
     const send = async (scopes: string, method: string, target: string, body: object) =>
       call(api(target), { key: await keyWith(scopes), method, body });
@@ -522,244 +513,6 @@ describe("API keys", () => {
   });
 });
 
-describe("the revocation of a key", () => {
-  test("takes effect at once on every process, under fifty connections", async () => {
-    const { id, key } = await createKey(stack, account.id, "links:read");
-    secrets.push(key);
-    let revokedAt = Infinity;
-    let late = 0;
-    let before = 0;
-    let rejected = 0;
-    await Promise.all([
-      ...Array.from({ length: 50 }, async (_, i) => {
-        const url = `${i % 2 === 0 ? stack.info().api_url : second.url}/v1/links/link_none`;
-        while (rejected < 500) {
-          const startedAt = performance.now();
-          const { status } = await call(url, { key });
-          if (status === 404) {
-            if (startedAt > revokedAt) late++;
-            else before++;
-          } else if (status === 403) rejected++;
-        }
-      }),
-      (async () => {
-        await eventually(async () => expect(before).toBeGreaterThanOrEqual(200), 30_000);
-        expect(
-          (await call(api(`/v1/keys/${id}`), { key: account.key, method: "DELETE" })).status,
-        ).toBe(200);
-        revokedAt = performance.now();
-      })(),
-    ]);
-    expect(before).toBeGreaterThanOrEqual(200);
-    expect(late).toBe(0);
-  });
-});
-
-describe("rate limits", () => {
-  const more: ExtraProcess[] = [];
-  beforeAll(async () => {
-    more.push(...(await Promise.all([startApi(stack), startApi(stack)])));
-  });
-  afterAll(async () => {
-    await Promise.all(more.map((process) => process.stop()));
-  });
-
-  test.each([
-    ["free", 2],
-    ["pro", 4],
-    ["business", 4],
-  ] as const)("of the plan %s are exact over %i processes", async (plan, processes) => {
-    const perMinute = { free: 60, pro: 300, business: 1_000 }[plan];
-    const { key } = await createAccount(stack, plan);
-    secrets.push(key);
-    const urls = [stack.info().api_url, second.url, ...more.map(({ url }) => url)];
-    const { granted, rejected } = await useUp(urls.slice(0, processes), key, "/v1/links/link_none");
-    expect(granted).toBe(perMinute);
-    expect(
-      rejected.some(({ headers }) => headers.get("x-ratelimit-policy") === `${perMinute};w=60`),
-    ).toBe(true);
-  });
-
-  test.each([
-    ["GET /v1/analytics/*", "GET", "/v1/analytics/link_none", 120, 60],
-    ["POST /v1/links", "POST", "/v1/links", 100, 3_600],
-    ["POST /v1/analytics/bulk", "POST", "/v1/analytics/bulk", 10, 60],
-  ] as const)(
-    "of the endpoint %s are exact over two processes",
-    async (_name, method, path, limit, seconds) => {
-      const { key } = await createAccount(stack, "enterprise", { minute: 10_000, burst: 10_000 });
-      secrets.push(key);
-      const bodies: Record<string, unknown> = {
-        "/v1/links": { url: "https://example.com/limited" },
-        "/v1/analytics/bulk": { link_ids: ["link_none"] },
-      };
-      const body = bodies[path];
-      const responses = await Promise.all(
-        Array.from({ length: 200 }, (_, i) =>
-          call(`${i % 2 === 0 ? stack.info().api_url : second.url}${path}`, { method, key, body }),
-        ),
-      );
-      const rejected = responses.filter(({ status }) => status === 429);
-      expect(rejected).toHaveLength(200 - limit);
-      for (const { headers } of rejected)
-        expect(headers.get("x-ratelimit-policy")).toBe(`${limit};w=${seconds}`);
-      // Other endpoints are not affected.
-      expect((await call(api("/v1/links/link_none"), { key })).status).toBe(404);
-    },
-  );
-
-  test("accept a client again once it has waited as long as Retry-After says", async () => {
-    const { key } = await createAccount(stack, "enterprise", { burst: 3, minute: 1_000 });
-    secrets.push(key);
-    const hit = () => call(api("/v1/links/link_none"), { key });
-    let response = await hit();
-    while (response.status !== 429) response = await hit();
-    // What a client does: it waits exactly as long, and the next request is accepted.
-    await Bun.sleep(1_000 * Number(response.headers.get("retry-after")));
-    expect((await hit()).status).toBe(404);
-  });
-
-  test("can be read without consuming them", async () => {
-    const { key } = await createAccount(stack, "free");
-    secrets.push(key);
-    const limitsNow = async () =>
-      z
-        .object({
-          limits: z.array(z.object({ name: z.string(), limit: z.int(), remaining: z.int() })),
-        })
-        .parse((await call(api("/v1/limits"), { key })).body).limits;
-    for (let i = 0; i < 20; i++) await limitsNow();
-    expect((await limitsNow()).every(({ limit, remaining }) => limit === remaining)).toBe(true);
-    await call(api("/v1/links/link_none"), { key });
-    const minute = (await limitsNow()).find(({ name }) => name === "minute");
-    expect(minute).toEqual({ name: "minute", limit: 60, remaining: 59 });
-  });
-
-  test("apply by address to requests without a key", async () => {
-    const responses = await Promise.all(
-      Array.from({ length: 70 }, () => limitsFrom("203.0.113.77")),
-    );
-    expect(responses.filter(({ status }) => status === 401)).toHaveLength(60);
-    expect(responses.filter(({ status }) => status === 429)).toHaveLength(10);
-    expect((await limitsFrom("203.0.113.78")).status).toBe(401);
-  });
-
-  test("lead to a suspension when they are exceeded repeatedly, which an operator can lift", async () => {
-    const { id, key } = await createAccount(stack, "enterprise", { minute: 2, burst: 1_000 });
-    secrets.push(key);
-    const hit = () => call(api("/v1/links/link_none"), { key });
-    const suspended = await eventually(async () => {
-      const responses = await Promise.all(Array.from({ length: 10 }, hit));
-      const found = responses.find(({ body }) => JSON.stringify(body).includes("suspended"));
-      if (found === undefined) throw new Error("Not suspended yet.");
-      return found;
-    }, 20_000);
-    expect(codeOf(suspended)).toEqual([429, "rate_limited"]);
-    expect(Number(suspended.headers.get("retry-after"))).toBeGreaterThan(590);
-    await admin(stack, ["accounts", "suspend", id, "--minutes", "0"]);
-    await admin(stack, ["accounts", "set-plan", id, "--plan", "business"]);
-    await eventually(async () => expect((await hit()).status).toBe(404), 5_000);
-    await admin(stack, ["accounts", "suspend", id]);
-    await eventually(async () => expect(codeOf(await hit())).toEqual([403, "forbidden"]), 5_000);
-  });
-});
-
-describe("the operator's command line", () => {
-  test("lists accounts and keys without secrets, and rotates a key", async () => {
-    const accounts = await admin<{ id: string; plan: string }[]>(stack, ["accounts", "list"]);
-    expect(accounts).toContainEqual(
-      expect.objectContaining({ id: account.id, plan: "enterprise" }),
-    );
-    const { id, key } = await createKey(stack, account.id, "links:read");
-    const rotated = await admin<{ id: string; key: string }>(stack, ["keys", "rotate", id]);
-    secrets.push(key, rotated.key);
-    expect(Object.keys(rotated)).toEqual(["id", "key"]);
-    expect((await call(api("/v1/limits"), { key })).status).toBe(403);
-    expect((await call(api("/v1/limits"), { key: rotated.key })).status).toBe(200);
-    const { stdout } = await runAdmin(stack, ["keys", "list", "--account", account.id]);
-    expect(stdout).toContain(rotated.id);
-    expect(stdout).not.toContain(rotated.key);
-  });
-
-  test("creates accounts with limits, and keys of a type with scopes that expire", async () => {
-    const limits = { minute: 77, burst: 78 };
-    const create = ["accounts", "create", "--name", "Limited", "--plan", "enterprise", "--key"];
-    create.push("--limits", JSON.stringify(limits));
-    const created = await admin<NewAccount>(stack, create);
-    const { body } = await call(api("/v1/limits"), { key: created.key });
-    expect(JSON.stringify(body)).toContain(`"limit":77`);
-    const expires = "2099-01-01T00:00:00.000Z";
-    const createTestKey = ["keys", "create", "--account", created.id, "--name", "k"];
-    createTestKey.push("--type", "test", "--scopes", "links:read, keys:read", "--expires", expires);
-    const key = await admin<NewKey>(stack, createTestKey);
-    secrets.push(created.key, key.key);
-    expect(key.key).toStartWith("sk_test_");
-    expect((await call(api(`/v1/keys/${key.id}`), { key: key.key })).body).toMatchObject({
-      scopes: ["links:read", "keys:read"],
-      expires_at: expires,
-    });
-  });
-
-  test.each([
-    [["accounts", "create", "--name", "x", "--plan", "gold"], 2, "gold"],
-    [["accounts", "create", "--plan", "free"], 2, "--name"],
-    [
-      ["accounts", "create", "--name", "x", "--plan", "free", "--limits", '{"minute":5}'],
-      1,
-      "enterprise",
-    ],
-    [
-      ["accounts", "create", "--name", "x", "--plan", "enterprise", "--limits", '{"minute":0}'],
-      2,
-      "minute: Too small",
-    ],
-    [
-      ["accounts", "create", "--name", "x", "--plan", "enterprise", "--limits", '{"minutes":5}'],
-      2,
-      'Unrecognized key: "minutes". It must be JSON such as {"minute":600,',
-    ],
-    [["keys", "revoke", "key_nonsense"], 2, "key_"],
-    [["keys", "revoke", "key_01m7xx1r0feg6ayt089t7p6rr5"], 1, "does not exist"],
-    [["nonsense"], 2, "nonsense"],
-    [["--help"], 0, ""],
-  ] as const)("%p exits with %i", async (args, code, problem) => {
-    const result = await runAdmin(stack, args);
-    expect(result.code).toBe(code);
-    expect(result.stderr).toContain(problem);
-    if (code !== 0) expect(result.stdout).toBe("");
-  });
-});
-
-describe("while PostgreSQL is unavailable", () => {
-  test("the API responds with 503 in time, and recovers by itself", async () => {
-    const { api_url, api_key, pids } = stack.info();
-    const postmaster = Number(pids.postgres);
-    const family = [postmaster, ...childrenOf(postmaster)];
-    for (const pid of family) process.kill(pid, "SIGSTOP");
-    const started = performance.now();
-    const response = await callOnce(`${api_url}/v1/links/link_none`, { key: api_key });
-    const took = performance.now() - started;
-    for (const pid of family) process.kill(pid, "SIGCONT");
-    expect(codeOf(response)).toEqual([503, "unavailable"]);
-    expect(Number(response.headers.get("retry-after"))).toBeGreaterThan(0);
-    expectLimitHeaders(response);
-    expect(took).toBeLessThan(UNAVAILABLE_WITHIN_MS * SLOWDOWN_MAX);
-    await eventually(async () => {
-      expect((await call(`${api_url}/v1/links/link_none`, { key: api_key })).status).toBe(404);
-    }, 10_000);
-  });
-
-  test("an API process that never reached it responds with 503 too", async () => {
-    const unreachable = await startApi(stack, { DATABASE_URL: "postgres://u:p@127.0.0.1:9/x" });
-    const started = performance.now();
-    const response = await callOnce(`${unreachable.url}/v1/limits`, { key: account.key });
-    expect(performance.now() - started).toBeLessThan(UNAVAILABLE_WITHIN_MS * SLOWDOWN_MAX);
-    expect(codeOf(response)).toEqual([503, "unavailable"]);
-    expect((await call(`${unreachable.url}/v1/limits`, { key: "nonsense" })).status).toBe(401);
-    await unreachable.stop();
-  });
-});
-
 test("no API key and no password appears in the database or the logs", async () => {
   const password = "correct-horse-battery-staple";
   await call(api("/v1/links"), {
@@ -776,7 +529,7 @@ test("no API key and no password appears in the database or the logs", async () 
   secrets.push(created.key, rotated.key, await keyWith("links:read"));
   // Also used in rejected requests, whose log lines must not contain them either.
   for (const key of secrets) await call(api("/v1/links"), { key, body: { url: "nonsense" } });
-  const sql = postgres(stack.info().database_url, { max: 1 });
+  const { sql } = stack.database;
   const tables = await sql<{ name: string }[]>`
     select table_name as name from information_schema.tables where table_schema = 'public'`;
   expect(tables.length).toBeGreaterThan(8);
@@ -785,30 +538,12 @@ test("no API key and no password appears in the database or the logs", async () 
     const rows = await sql<{ row: string }[]>`select t::text as row from ${sql(name)} t`;
     dump += rows.map(({ row }) => row).join("\n");
   }
-  await sql.end();
-  const logs = join(stack.dataDir, "logs");
-  for (const file of readdirSync(logs)) dump += readFileSync(join(logs, file), "utf8");
-  dump += second.output();
+  dump += stack.output() + second.output();
   expect(dump).toContain("example.com/secret");
   expect(dump).not.toContain(password);
   // The secret part, whole or in large part; the public prefix may appear.
   for (const key of secrets) expect(dump).not.toContain(key.slice(20, 40));
 });
-
-/** Child processes of a process (Linux). */
-function childrenOf(parent: number): number[] {
-  return readdirSync("/proc")
-    .filter((name) => /^\d+$/.test(name))
-    .map(Number)
-    .filter((pid) => {
-      try {
-        const stat = readFileSync(`/proc/${pid}/stat`, "latin1").replace(/^.*\) /s, "");
-        return Number(stat.split(" ")[1]) === parent;
-      } catch {
-        return false;
-      }
-    });
-}
 
 /** Creates a key through the API. */
 async function createKeyByApi(body: Record<string, unknown>) {
@@ -819,36 +554,3 @@ async function createKeyByApi(body: Record<string, unknown>) {
   secrets.push(created.key);
   return created;
 }
-
-/**
- * Sends requests from fifty clients to all processes, respecting Retry-After, until a minute's
- * limit is used up.
- */
-async function useUp(urls: readonly string[], key: string, path: string) {
-  const granted: ApiResponse[] = [];
-  const rejected: ApiResponse[] = [];
-  const clients = Array.from({ length: 50 }, async (_, i) => {
-    for (;;) {
-      const response = await call(`${urls[i % urls.length]}${path}`, { key });
-      expectLimitHeaders(response);
-      if (response.status !== 429) {
-        granted.push(response);
-        continue;
-      }
-      rejected.push(response);
-      const { error } = errorSchema.parse(response.body);
-      expect(error.code).toBe("rate_limited");
-      expect(response.headers.get("retry-after")).toBe(String(error.retry_after));
-      expect(response.headers.get("x-ratelimit-remaining")).toBe("0");
-      expect(response.headers.get("content-type")).toStartWith("application/json");
-      if ((error.retry_after ?? 0) > 1) return;
-      await Bun.sleep(1_000);
-    }
-  });
-  await Promise.all(clients);
-  return { granted: granted.length, rejected };
-}
-
-/** Sends a request without a key from an address. */
-const limitsFrom = (address: string): Promise<ApiResponse> =>
-  call(api("/v1/limits"), { headers: { "x-forwarded-for": address } });

@@ -5,17 +5,17 @@
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 
-import postgres from "postgres";
 import * as z from "zod";
 
 import type { Plan } from "../../api/accounts/model.ts";
-import { admin, createAccount, createKey } from "../harness/admin.ts";
+import { parseId } from "../../api/cli/arguments.ts";
+import { insertLease } from "../../api/limits/sql.ts";
+import { newUuid } from "../../shared/ids.ts";
+import { createAccount, createKey, setPlan, suspendAccount } from "../harness/admin.ts";
+import { ApiInProcess, type ApiProcess } from "../harness/api-in-process.ts";
 import { type ApiResponse, call, callOnce, errorSchema, linkSchema } from "../harness/api.ts";
 import { createUser, readSessionCookie, signIn, trySignIn } from "../harness/dashboard.ts";
 import { eventually, SLOWDOWN_MAX } from "../harness/eventually.ts";
-import { type ExtraProcess, startApi } from "../harness/processes.ts";
-import { useStack } from "../harness/shared-stack.ts";
-import type { SharedStack } from "../harness/stack.ts";
 
 /** Rate limits so high that only quotas apply. */
 const UNLIMITED = {
@@ -28,23 +28,18 @@ const UNLIMITED = {
   },
 };
 
-/** Duration of a killed process's leases on its streams, plus time to detect their end. */
-const LEASES_END_MS = 25_000;
+/** How long the leases last of a process that was killed, and how soon their end is seen. */
+const LEASE_SECONDS = 2;
+const LEASES_END_MS = 10_000;
 
-let stack: SharedStack;
-let second: ExtraProcess;
-let sql: postgres.Sql;
+let stack: ApiInProcess;
+let second: ApiProcess;
 
 beforeAll(async () => {
-  stack = await useStack();
-  second = await startApi(stack);
-  sql = postgres(stack.info().database_url, { max: 2, onnotice: () => undefined });
+  stack = await ApiInProcess.start({ clickhouse: true });
+  second = await stack.startApi();
 });
-afterAll(async () => {
-  await sql.end();
-  await second.stop();
-  await stack[Symbol.asyncDispose]();
-});
+afterAll(() => stack[Symbol.asyncDispose]());
 
 const api = (path: string) => `${stack.info().api_url}${path}`;
 const codeOf = ({ status, body }: ApiResponse) => [status, errorSchema.parse(body).error.code];
@@ -98,12 +93,6 @@ const readKeyId = ({ body }: ApiResponse) => z.object({ id: z.string() }).parse(
 async function readMetric(url: string, name: string): Promise<number> {
   const text = await (await fetch(`${url}/metrics`)).text();
   return Number(new RegExp(`^${name} (.+)$`, "m").exec(text)?.[1]);
-}
-
-/** Starts an additional API process, which the test kills. */
-async function startKillable() {
-  const { url, pid, stop } = await startApi(stack);
-  return { url, pid, [Symbol.asyncDispose]: () => stop().catch(() => undefined) };
 }
 
 async function createLink(key: string): Promise<string> {
@@ -271,7 +260,7 @@ describe("a quota", () => {
     // A temporary rejection is not stored for its Idempotency-Key: the request can be retried.
     const later = { "idempotency-key": "later" };
     expect((await create({ url: "https://example.com/" }, later)).status).toBe(429);
-    await sql`
+    await stack.database.sql`
       update quota_windows w set opened_at = opened_at - interval '86401 seconds'
         from accounts a where a.id = w.account_id and a.limits -> 'quotas' ->> 'links_per_day' = '4'`;
     expect((await create({ url: "https://example.com/" }, later)).status).toBe(201);
@@ -304,8 +293,7 @@ describe("a quota", () => {
       ["api_keys", "total", 10],
       ["live_streams", "total", 3],
     ]);
-    const options = ["--plan", "free", "--limits", '{"quotas":{"domains":25}}'];
-    await admin(stack, ["accounts", "set-plan", free.id, ...options]);
+    await setPlan(stack, free.id, "free", { quotas: { domains: 25 } });
     expect(await findQuota(free.key, "domains")).toMatchObject({ limit: 25 });
   });
 
@@ -326,7 +314,8 @@ describe("a quota", () => {
     expect((await create()).status).toBe(403);
     await call(api(`/v1/keys/${readKeyId(rotated)}`), { key, method: "DELETE" });
     const third = readKeyId(await create());
-    await sql`update api_keys set expires_at = now() - interval '1 second' where id = (
+    await stack.database
+      .sql`update api_keys set expires_at = now() - interval '1 second' where id = (
       select id from api_keys order by created_at desc limit 1)`;
     expect(third).toBeString();
     expect((await create()).status).toBe(201);
@@ -401,22 +390,21 @@ describe("live streams", () => {
   });
 
   test("are counted across processes, and those of a killed process end", async () => {
-    const { key } = await createAccount(stack, "enterprise", {
+    const { id: account, key } = await createAccount(stack, "enterprise", {
       ...UNLIMITED,
       quotas: { live_streams: 8 },
     });
     const id = await createLink(key);
-    await using killable = await startKillable();
     const headers = { authorization: `Bearer ${key}` };
     const at = (base: string) => () => `${base}/v1/analytics/${id}/stream`;
-    expect(countStatuses(await openAll(3, at(killable.url), headers))).toEqual({ 200: 3 });
+    // What a process leaves behind that is killed: leases that nobody renews.
+    const scope = { accountId: parseId("acct")(account), mode: "live" } as const;
+    await repeat(3, () => insertLease(stack.database.sql, newUuid(), scope, LEASE_SECONDS));
     const [here, there] = await Promise.all([
       openAll(15, at(stack.info().api_url), headers),
       openAll(15, at(second.url), headers),
     ]);
     expect(countStatuses([...here, ...there])).toEqual({ 200: 5, 403: 25 });
-    process.kill(killable.pid, "SIGKILL");
-    expect((await open(at(second.url)(), headers)).status).toBe(403);
     await eventually(
       async () => expect(await findQuota(key, "live_streams")).toMatchObject({ remaining: 3 }),
       LEASES_END_MS,
@@ -432,7 +420,7 @@ describe("live streams", () => {
       headers: { authorization: `Bearer ${key}` },
     });
     expect(response.status).toBe(200);
-    await admin(stack, ["accounts", "suspend", account]);
+    await suspendAccount(stack, account);
     expect(await response.text()).toStartWith("retry:");
   });
 });

@@ -24,19 +24,18 @@ import {
   toSpan,
   ZONES,
 } from "../harness/analytics-reference.ts";
+import { ApiInProcess } from "../harness/api-in-process.ts";
 import { call, linkSchema } from "../harness/api.ts";
-import { useStack } from "../harness/shared-stack.ts";
-import type { SharedStack } from "../harness/stack.ts";
+import { casesOf, SEED } from "../harness/seed.ts";
 
 const CLICKS = 12_000;
-/** In `npm test` some; `bun run test:analytics` asks a thousand. */
-const QUESTIONS = Number(process.env["ANALYTICS_QUESTIONS"] ?? 120);
+const QUESTIONS = casesOf(40, 1_000);
 
 /** Tags of the links; the second one is on an own domain. */
 const LINK_TAGS = [["launch"], ["launch", "-odd"], [], ["paid"]];
 const OWN_DOMAIN = "go.filters.example";
 
-let stack: SharedStack;
+let stack: ApiInProcess;
 let account: NewAccount;
 let other: NewAccount;
 let links: { id: string; uuid: string; created: number; tags: string[]; domain: string }[];
@@ -54,7 +53,7 @@ const UNLIMITED = {
 };
 
 beforeAll(async () => {
-  stack = await useStack();
+  stack = await ApiInProcess.start({ clickhouse: true });
   account = await createAccount(stack, "enterprise", UNLIMITED);
   other = await createAccount(stack, "enterprise", UNLIMITED);
   const domain = new URL(stack.info().short_url).host;
@@ -373,9 +372,9 @@ test(`${QUESTIONS} questions with filters are answered as a count of the clicks 
         });
       },
     ),
-    { numRuns: QUESTIONS },
+    { numRuns: QUESTIONS, seed: SEED },
   );
-  expect(seen).toBeGreaterThan(CLICKS);
+  expect(seen).toBeGreaterThan(CLICKS / 10);
 });
 
 /**

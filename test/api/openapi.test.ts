@@ -8,13 +8,15 @@ import formats from "ajv-formats";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import * as z from "zod";
 
+import { takeLinkDown } from "../../api/links/takedown.ts";
+import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
 import { encodeId, newUuid } from "../../shared/ids.ts";
-import { admin, createAccount, createKey, type NewAccount } from "../harness/admin.ts";
+import { createAccount, createKey, type NewAccount, revokeKey } from "../harness/admin.ts";
+import { ApiInProcess } from "../harness/api-in-process.ts";
 import { type ApiResponse, call } from "../harness/api.ts";
 import { chromiumPath, openBrowser } from "../harness/browser.ts";
 import { type Dns, startDns } from "../harness/dns.ts";
-import { useStack } from "../harness/shared-stack.ts";
-import { PROJECT_DIR, type SharedStack } from "../harness/stack.ts";
+import { PROJECT_DIR } from "../harness/stack.ts";
 
 type DocumentedSchema = {
   $ref?: string;
@@ -111,7 +113,7 @@ const REQUIRED_QUERIES: Readonly<Record<string, string>> = {
 };
 
 let dns: Dns;
-let stack: SharedStack;
+let stack: ApiInProcess;
 let account: NewAccount;
 let exhausted: NewAccount;
 let document: z.output<typeof documentSchema>;
@@ -121,7 +123,7 @@ let ajv: Ajv2020;
 
 beforeAll(async () => {
   dns = await startDns();
-  stack = await useStack({ dns });
+  stack = await ApiInProcess.start({ env: { DNS_SERVERS: dns.address }, clickhouse: true });
   account = await createAccount(stack, "enterprise", UNLIMITED);
   const known = { url: "https://example.com/", alias: KNOWN, external_id: KNOWN };
   await call(api("/v1/links"), { key: account.key, body: known });
@@ -324,7 +326,7 @@ async function createConflicts(): Promise<Record<string, string>> {
     await create("/v1/links", { url: "https://example.com/", domain: "in-use.example.com", alias });
   const held = { url: "https://example.com/", alias: "held", external_id: "held" };
   const deleteLink = await create("/v1/links", held);
-  await admin(stack, ["links", "disable", "--alias", "held"]);
+  await takeLinkDown(stack.database.sql, { domain: DEFAULT_DOMAIN, alias: "held" }, true);
   const { body: locked } = await call(api("/v1/shares"), {
     key: account.key,
     body: { password: PASSWORD },
@@ -554,7 +556,7 @@ describe("the OpenAPI document", () => {
 
   test("is complete: every documented response of every operation occurs, with the documented schema", async () => {
     const revoked = await createKey(stack, account.id, "links:read");
-    await admin(stack, ["keys", "revoke", revoked.id]);
+    await revokeKey(stack, revoked.id);
     const narrow = [
       revoked,
       await createKey(stack, account.id, "links:read"),

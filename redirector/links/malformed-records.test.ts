@@ -17,9 +17,9 @@ import {
 } from "../../shared/contracts/streams.ts";
 import { newUuid } from "../../shared/ids.ts";
 import { createLog } from "../../shared/log.ts";
-import { eventually } from "../harness/eventually.ts";
-import { startTestHost } from "../harness/host-links.ts";
-import { startNats } from "../harness/nats.ts";
+import { eventually } from "../../test/harness/eventually.ts";
+import { startTestHost } from "../../test/harness/host-links.ts";
+import { startNats } from "../../test/harness/nats.ts";
 
 const TIMEOUT_MS = 60_000;
 

@@ -1,0 +1,15 @@
+/**
+ * The seed of a run's random tests: another one each time, so that every run asks what none has
+ * asked. A failed run is repeated by `SHORTHOP_TEST_SEED`.
+ */
+const SEEDS = 2 ** 31;
+
+const given = process.env["SHORTHOP_TEST_SEED"];
+
+export const SEED = given === undefined ? Math.floor(Math.random() * SEEDS) : Number(given);
+
+console.log(`SHORTHOP_TEST_SEED=${SEED}`);
+
+/** How many random cases a test has: in `npm test` some, as a scenario all. */
+export const casesOf = (some: number, all: number): number =>
+  process.env["SHORTHOP_TEST_CASES"] === "all" ? all : some;
