@@ -1,3 +1,4 @@
+import { SHARED_POSTGRES, startMigratedServer } from "./harness/postgres-server.ts";
 /**
  * `npm test`: runs all tests, unit tests first, and prints one line with the counts at the end.
  * `bun run test:unit` runs those that need no stack; `bun run test:e2e [name …]` the end-to-end
@@ -122,7 +123,9 @@ async function runUnitTests(paths: readonly string[]): Promise<Outcome> {
     `--timeout=${UNIT_TIMEOUT_MS}`,
     `--timings=${UNIT_TIMINGS}`,
   ];
-  return await runBunTest({ paths, flags, output: "inherit" });
+  await using postgres = await startMigratedServer();
+  const env = { [SHARED_POSTGRES]: postgres.url };
+  return await runBunTest({ paths, flags, env, output: "inherit" });
 }
 
 async function runEndToEnd(selected: readonly string[]): Promise<FileOutcome[]> {

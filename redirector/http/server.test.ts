@@ -9,6 +9,7 @@ import fc from "fast-check";
 
 import { sliceToString } from "../../shared/bytes.ts";
 import { eventually } from "../../test/harness/eventually.ts";
+import { casesOf } from "../../test/harness/property-runs.ts";
 import { createConnectionCaps } from "./connection-caps.ts";
 import type { IncomingRequest } from "./request.ts";
 import { createResponseWriter } from "./response-writer.ts";
@@ -609,7 +610,7 @@ test("any sequence of requests gets the same responses, in whatever pieces it ar
         ]);
       },
     ),
-    { numRuns: 300 },
+    { numRuns: casesOf(300) },
   );
 });
 

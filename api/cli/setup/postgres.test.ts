@@ -7,7 +7,7 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { startPostgres, type TestPostgres } from "../../../test/harness/postgres.ts";
+import { startOwnPostgres, type TestPostgres } from "../../../test/harness/postgres.ts";
 import { openPostgres, requirePrivileges, usePostgres } from "../../postgres.ts";
 import { type Created, firstAccountStep } from "./first-account.ts";
 import { rolesStep } from "./postgres.ts";
@@ -42,7 +42,7 @@ describe.skipIf(psql === null)("on a real PostgreSQL", () => {
   let secrets: Secrets;
 
   beforeAll(async () => {
-    postgres = await startPostgres();
+    postgres = await startOwnPostgres();
     root = mkdtempSync(join(tmpdir(), "shorthop-setup-"));
     cpSync(join(DEPLOY, "postgres"), join(root, "usr/share/shorthop/postgres"), {
       recursive: true,
