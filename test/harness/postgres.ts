@@ -67,7 +67,7 @@ export async function startPostgres(): Promise<TestPostgres> {
 /** The same on a server of its own, for tests of its roles and settings. */
 export async function startOwnPostgres(): Promise<TestPostgres> {
   const server = await startMigratedServer();
-  return openTestPostgres(server.url, () => server[Symbol.asyncDispose]());
+  return openTestPostgres(server.url, async () => await server[Symbol.asyncDispose]());
 }
 
 function openTestPostgres(url: string, stop: () => Promise<void>): TestPostgres {
