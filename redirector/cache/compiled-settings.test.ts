@@ -23,7 +23,7 @@ import { LONG } from "../../test/harness/property-runs.ts";
 import { COMPILED_BYTES_MAX, createSettingsCache } from "./compiled-settings.ts";
 
 // Thousands of rules are compiled, on a machine that may be busy.
-setDefaultTimeout(60_000);
+setDefaultTimeout(240_000);
 
 /** The memory of a cache, of which the estimates of its entries fill three quarters. */
 const MEMORY_BYTES_MAX = (COMPILED_BYTES_MAX * 4) / 3;

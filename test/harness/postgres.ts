@@ -14,10 +14,10 @@ import { createDatabase, SHARED_POSTGRES, startMigratedServer } from "./postgres
 const CONNECTIONS_MAX = 10;
 
 /**
- * Far more than the API has: how long a statement takes on a busy machine is no matter of these
- * tests.
+ * Far more than the API has: how long a connection or a statement takes on a busy machine is no
+ * matter of these tests.
  */
-const STATEMENT_TIMEOUT_MS = 120_000;
+const PATIENT = { connectTimeoutSeconds: 60, statementTimeoutMs: 120_000 };
 
 export type TestPostgres = {
   sql: Sql;
@@ -71,7 +71,7 @@ export async function startOwnPostgres(): Promise<TestPostgres> {
 }
 
 function openTestPostgres(url: string, stop: () => Promise<void>): TestPostgres {
-  const sql = openPostgres(url, CONNECTIONS_MAX, { statementTimeoutMs: STATEMENT_TIMEOUT_MS });
+  const sql = openPostgres(url, CONNECTIONS_MAX, PATIENT);
   return {
     sql,
     url,
