@@ -101,10 +101,14 @@ export function createApp(deps: AppDeps) {
     .use(resourceRoutes(deps, { auth, consumeMany: stores.consumeMany, originOf }))
     .use(sharedRoutes({ auth, shared, secure: shortUrl.startsWith("https:") }))
     .use(unsubscribeRoutes({ auth, unsubscriber }))
-    .use(openApiRoutes({ auth, document: () => reference }));
+    .use(openApiRoutes({ auth, document: describeRoutes }));
   requireAccessRules(app.routes);
   installValidation(app.routes);
   routes = app.routes;
-  const reference = createOpenApiDocument(app.routes, version, { apiUrl, shortUrl });
   return app;
+
+  /** Takes half as long as all else here, so it waits until somebody asks. */
+  function describeRoutes(): unknown {
+    return createOpenApiDocument(app.routes, version, { apiUrl, shortUrl });
+  }
 }

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
+import { casesOf } from "../test/harness/property-runs.ts";
 import { decodeId, encodeId, newUuid } from "./ids.ts";
 
 describe("public ids", () => {
@@ -24,7 +25,7 @@ describe("public ids", () => {
           (uuid) => uuid === undefined || encodeId("link", uuid) === `link_${text}`,
         );
       }),
-      { numRuns: 1_000 },
+      { numRuns: casesOf(1_000) },
     );
   });
 

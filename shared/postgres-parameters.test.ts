@@ -8,7 +8,7 @@ import { join } from "node:path";
 
 import { createCertificates } from "../test/harness/certificates.ts";
 import { eventually } from "../test/harness/eventually.ts";
-import { startPostgres, type TestPostgres } from "../test/harness/postgres.ts";
+import { startOwnPostgres, type TestPostgres } from "../test/harness/postgres.ts";
 import { startTcpProxy } from "../test/harness/tcp-proxy.ts";
 import { openPrimary } from "./postgres.ts";
 
@@ -43,7 +43,7 @@ async function isEncrypted(url: string): Promise<boolean> {
 }
 
 test("a certificate is verified by the authorities of sslrootcert, and for the host of the URL", async () => {
-  await using postgres = await startPostgres();
+  await using postgres = await startOwnPostgres();
   const ca = await demandTls(postgres);
   const parameters = (text: string, url = postgres.url) => `${url}?${text}`;
   await eventually(async () => {

@@ -1,17 +1,21 @@
-import { describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 
 import type postgres from "postgres";
 import * as z from "zod";
 
 import { eventually } from "../test/harness/eventually.ts";
-import { startPostgres } from "../test/harness/postgres.ts";
+import { startPostgres, type TestPostgres } from "../test/harness/postgres.ts";
 import { replaceHost, startTcpProxy } from "../test/harness/tcp-proxy.ts";
 import { ConfigError, loadConfig } from "./env.ts";
 import { databaseOf, envPostgresUrl, openPrimary, withDatabase } from "./postgres.ts";
 
 const load = (DATABASE_URL: string) =>
   loadConfig(z.object({ DATABASE_URL: envPostgresUrl }), { DATABASE_URL }).DATABASE_URL;
+
+let database: TestPostgres;
+beforeAll(async () => void (database = await startPostgres()));
+afterAll(() => database[Symbol.asyncDispose]());
 
 describe("a PostgreSQL URL", () => {
   test.each([
@@ -66,7 +70,6 @@ describe("a transaction whose connection is lost", () => {
   test.each(ENDINGS)(
     "is rejected, and neither ends the process nor takes the connection's place in the pool, when its work %s",
     async (_, work) => {
-      await using database = await startPostgres();
       const proxy = startTcpProxy(Number(new URL(database.url).port));
       const sql = openPrimary(
         replaceHost(database.url, "127.0.0.1", proxy.port) + new URL(database.url).pathname,
@@ -132,7 +135,6 @@ describe("a connection that closes", () => {
   test.each(UNDER_WAY)(
     "in whichever step of %s neither ends the process nor is lost to the pool",
     async (_, work) => {
-      await using database = await startPostgres();
       const { hostname, port } = new URL(database.url);
       let socket: Socket | undefined;
       // Untyped by the library: a function that returns a socket.
@@ -159,7 +161,6 @@ describe("a connection that closes", () => {
 const WAITING = [98, 99, 100, 101, 102];
 
 test("a transaction has its connection to itself, however many statements wait there", async () => {
-  await using database = await startPostgres();
   const sql = openPrimary(database.url, { max: 1 });
   await sql`create table written (what text)`;
   const outcomes: string[] = [];

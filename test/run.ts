@@ -5,6 +5,11 @@
  * what changed since a commit, or is not committed. With `--update-timings`, the times of the
  * end-to-end files are recorded.
  */
+import { chmodSync, rmSync } from "node:fs";
+
+import { TRAVERSABLE_MODE } from "../deploy/local/private-files.ts";
+import { SHARED_POSTGRES, startMigratedServer } from "./harness/postgres-server.ts";
+import { createTemporaryDir } from "./harness/templates.ts";
 import { findAffected } from "./runner/affected.ts";
 import { type Failure, type FileOutcome, type Outcome, runBunTest } from "./runner/bun-test.ts";
 import { countCores } from "./runner/cores.ts";
@@ -63,10 +68,8 @@ const UNIT_PATHS = [
   "redirector",
   "worker",
   "deploy",
-  "test/architecture.test.ts",
   "test/api",
   "test/chaos",
-  "test/credentials",
   "test/drills",
   "test/hostile",
   "test/http-corpus",
@@ -141,7 +144,17 @@ async function runUnitTests(paths: readonly string[]): Promise<Outcome> {
     `--timeout=${UNIT_TIMEOUT_MS}`,
     `--timings=${UNIT_TIMINGS}`,
   ];
-  return await runBunTest({ paths, flags, output: "inherit" });
+  await using postgres = await startMigratedServer();
+  // In memory where there is room: they write thousands of small files.
+  const dir = createTemporaryDir("shorthop-unit-");
+  // PostgreSQL's user must be able to traverse it.
+  chmodSync(dir, TRAVERSABLE_MODE);
+  const env = { [SHARED_POSTGRES]: postgres.url, TMPDIR: dir };
+  try {
+    return await runBunTest({ paths, flags, env, output: "inherit" });
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+  }
 }
 
 async function runEndToEnd(selected: readonly string[]): Promise<FileOutcome[]> {

@@ -31,7 +31,8 @@ test("a repair whose connection was lost is told so, and gives nothing back that
   const other = openPrimary(postgres.url, { max: 1 });
   const lock = await takeRepairLock(sql);
   await other`
-    select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory'`;
+    select pg_terminate_backend(pid) from pg_locks join pg_stat_activity using (pid)
+     where locktype = 'advisory' and datname = current_database()`;
   await eventually(async () => expect(lock.confirm).toThrow("given up"), 5_000);
   lock.release();
   const next = await takeRepairLock(sql);

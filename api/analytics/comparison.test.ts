@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { DAY_MS, HOUR_MS } from "../../shared/durations.ts";
+import { casesOf } from "../../test/harness/property-runs.ts";
 import { type Comparison, COMPARISONS, resolveComparison } from "./comparison.ts";
 import { type PeriodQuery, type Range, resolveRange } from "./period.ts";
 
@@ -194,7 +195,7 @@ describe("in every period and zone, at every moment, also when clocks change", (
           );
         }
       }),
-      { numRuns: 3_000 },
+      { numRuns: casesOf(3_000) },
     );
   });
 
@@ -206,7 +207,7 @@ describe("in every period and zone, at every moment, also when clocks change", (
         if (timezone === "Australia/Lord_Howe" || timezone === "Pacific/Chatham") return;
         expect(earlier.to - earlier.from).toBe(now - range.from);
       }),
-      { numRuns: 1_000 },
+      { numRuns: casesOf(1_000) },
     );
   });
 
@@ -223,7 +224,7 @@ describe("in every period and zone, at every moment, also when clocks change", (
         expect(earlier.to).toBe(expected.epochMilliseconds);
       }),
       {
-        numRuns: 1_000,
+        numRuns: casesOf(1_000),
         // 1:00 in Cairo, the start of that Friday, as clocks had just been changed.
         examples: [
           [{ period: "30d", timezone: "Africa/Cairo", now: Date.parse("2026-04-23T22:00Z") }],
@@ -246,7 +247,7 @@ describe("in every period and zone, at every moment, also when clocks change", (
           expect(starts.slice(0, -1).every((start) => start % 900_000 === 0)).toBe(true);
         },
       ),
-      { numRuns: 1_000 },
+      { numRuns: casesOf(1_000) },
     );
   });
 });

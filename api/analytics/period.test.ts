@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { DAY_MS } from "../../shared/durations.ts";
+import { casesOf } from "../../test/harness/property-runs.ts";
 import { ApiError } from "../http/errors.ts";
 import { resolveRange } from "./period.ts";
 
@@ -141,7 +142,7 @@ describe("periods", () => {
           if (period === "7d") expect(to - from).toBeLessThanOrEqual(7 * DAY_MS + 2 * 3_600_000);
         },
       ),
-      { numRuns: 2_000 },
+      { numRuns: casesOf(2_000) },
     );
   });
 });

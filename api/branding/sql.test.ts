@@ -91,3 +91,17 @@ test("the table takes no colour that could end a style, and no large image", asy
   expect(await fails({ logo: Buffer.alloc(32_769) })).toBe(true);
   expect(await versionOf(owner)).toBeUndefined();
 });
+
+test("the table takes no style of QR codes that is not an object, and no large one", async () => {
+  const { sql } = postgres;
+  const owner = await newOwner();
+  const insert = (style: string) =>
+    sql`insert into account_branding (account_id, mode, qr_style)
+        values (${owner.accountId}, 'live', ${style}::text::jsonb)`.then(
+      () => true,
+      () => false,
+    );
+  expect(await insert(`["dots"]`)).toBe(false);
+  expect(await insert(JSON.stringify({ shape: "x".repeat(1_000) }))).toBe(false);
+  expect(await insert(JSON.stringify(DEFAULT_QR_STYLE))).toBe(true);
+});

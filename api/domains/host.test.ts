@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
+import { casesOf } from "../../test/harness/property-runs.ts";
 import { parseDomain } from "./host.ts";
 
 describe("domain names", () => {
@@ -14,7 +15,7 @@ describe("domain names", () => {
         expect(parseDomain(parsed.host)).toEqual(parsed);
         expect(new URL(`https://${parsed.host}/`).hostname).toBe(parsed.host);
       }),
-      { numRuns: 2_000 },
+      { numRuns: casesOf(2_000) },
     );
   });
 

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
+import { casesOf } from "../../test/harness/property-runs.ts";
 import { JSON_DEPTH_MAX, JSON_TOKENS_MAX, jsonShapeProblem } from "./json-shape.ts";
 
 const checkShape = (text: string) => jsonShapeProblem(new TextEncoder().encode(text));
@@ -85,7 +86,7 @@ describe("the shape of a body", () => {
         const [parsed] = JSON.parse(text) as [string];
         expect(checkShape(text) === undefined).toBe(parsed.isWellFormed());
       }),
-      { numRuns: 2_000 },
+      { numRuns: casesOf(2_000) },
     );
   });
 

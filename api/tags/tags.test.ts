@@ -9,6 +9,7 @@ import type { PendingQuery, Row } from "postgres";
 
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { casesOf } from "../../test/harness/property-runs.ts";
 import { ApiError } from "../http/errors.ts";
 import { type AccountScope, SYSTEM, type Writer } from "../http/principal.ts";
 import { createChangedLinks } from "../limits/changed-links.ts";
@@ -124,7 +125,9 @@ describe("counts", () => {
       }
       expect(await countsOf(owner)).toEqual(await recount(owner));
     };
-    await fc.assert(fc.asyncProperty(fc.array(change, { maxLength: 12 }), run), { numRuns: 40 });
+    await fc.assert(fc.asyncProperty(fc.array(change, { maxLength: 12 }), run), {
+      numRuns: casesOf(100),
+    });
   });
 
   test("are exact when many requests change the same tags at once", async () => {

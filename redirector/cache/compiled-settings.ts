@@ -13,7 +13,7 @@ import { type CachedLink, parseSettings } from "../../shared/links-store/record.
 type CompiledSettings = { settings: RedirectSettings; targets: Targets; utm: Buffer | undefined };
 
 /** Maximum bytes of memory for compiled settings, by {@link sizeOf}. */
-const COMPILED_BYTES_MAX = 96 * 1024 * 1024;
+export const COMPILED_BYTES_MAX = 96 * 1024 * 1024;
 
 /**
  * The fixed size of an entry; its conditions and its JSON, kept as bytes and parsed, come on top.
@@ -36,9 +36,9 @@ type Entry = { compiled: CompiledSettings; bytes: Buffer; block: Buffer; start: 
  * other settings is compiled again. If it has not moved, reads neither copy of the bytes: in a
  * cache of many links both are rarely in the processor's cache.
  */
-export function createSettingsCache(): SettingsOf {
+export function createSettingsCache(bytesMax = COMPILED_BYTES_MAX): SettingsOf {
   const cache = new LRUCache<number, Entry>({
-    maxSize: COMPILED_BYTES_MAX,
+    maxSize: bytesMax,
     sizeCalculation: sizeOf,
   });
   return ({ version, settings }) => {

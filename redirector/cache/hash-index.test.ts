@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 
 import fc from "fast-check";
 
+import { casesOf } from "../../test/harness/property-runs.ts";
 import { createHashIndex, entriesThatFit } from "./hash-index.ts";
 
 test("the index has the entries that were inserted and not removed, however hashes collide", () => {
@@ -47,7 +48,7 @@ test("the index has the entries that were inserted and not removed, however hash
       }
       expect(index.size()).toBe(model.size);
     }),
-    { numRuns: 200 },
+    { numRuns: casesOf(200) },
   );
 });
 

@@ -4,6 +4,7 @@ import fc from "fast-check";
 
 import { sliceToString } from "../../shared/bytes.ts";
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
+import { casesOf } from "../../test/harness/property-runs.ts";
 import { createLinkCache, type LinkCache } from "./link-cache.ts";
 
 const MIB = 1024 ** 2;
@@ -121,7 +122,7 @@ describe("the link cache", () => {
         expect(cached).toBe(cache.stats().entries);
         expect(cache.stats().bytes).toBeLessThanOrEqual(MIB);
       }),
-      { numRuns: 30 },
+      { numRuns: casesOf(100) },
     );
   });
 

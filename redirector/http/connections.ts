@@ -23,9 +23,11 @@ export type ConnectionsDeps = Omit<OpenConnectionsDeps, "inputs"> &
     onError: ReportError;
     /** Bytes of pipelined requests in all connections, for tests. */
     pipelinedBytesMax?: number;
+    /** How long a second of the time-outs takes, for tests. */
+    secondMs?: number;
   };
 
-const SWEEP_MS = 1_000;
+const SECOND_MS = 1_000;
 
 export function createConnections(deps: ConnectionsDeps) {
   const { onError } = deps;
@@ -33,7 +35,7 @@ export function createConnections(deps: ConnectionsDeps) {
   const connections = createOpenConnections({ ...deps, inputs });
   const open = connections.all();
   const abort = createAbort(onError, connections.discard);
-  const { seconds, stop: stopSweep } = startSweep(open, abort);
+  const { seconds, stop: stopSweep } = startSweep(open, abort, deps.secondMs);
   const discard = guard(abort, connections.discard);
   let draining = false;
 
@@ -102,7 +104,7 @@ export function createConnections(deps: ConnectionsDeps) {
 }
 
 /** Starts the timeout clock, and closes connections whose state has lasted too long. */
-function startSweep(open: ReadonlySet<Client>, abort: Abort) {
+function startSweep(open: ReadonlySet<Client>, abort: Abort, secondMs = SECOND_MS) {
   let seconds = 0;
   const closeTimedOut = guard(abort, (socket) => {
     if (isTimedOut(socket.data, seconds)) socket.terminate();
@@ -110,7 +112,7 @@ function startSweep(open: ReadonlySet<Client>, abort: Abort) {
   const timer = setInterval(() => {
     seconds++;
     for (const socket of open) closeTimedOut(socket);
-  }, SWEEP_MS);
+  }, secondMs);
   return { seconds: () => seconds, stop: () => clearInterval(timer) };
 }
 

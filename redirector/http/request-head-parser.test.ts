@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
 import type { ByteRange } from "../../shared/bytes.ts";
+import { casesOf } from "../../test/harness/property-runs.ts";
 import { createRequestHeadParser, HEAD_BYTES_MAX } from "./request-head-parser.ts";
 import { createHead } from "./request-head.ts";
 
@@ -222,7 +223,7 @@ describe("the head of a request", () => {
         expect(text.slice(2, head.length - 2)).not.toContain("\r\n\r\n");
         expect(status(text.slice(0, head.length))).toBe("complete");
       }),
-      { numRuns: 20_000 },
+      { numRuns: casesOf(20_000) },
     );
   });
 });

@@ -12,6 +12,7 @@ import {
   type Ledger,
   usedClicks,
 } from "../../shared/contracts/click-limits.ts";
+import { casesOf } from "../../test/harness/property-runs.ts";
 import { GONE_SECONDS, lease, LEASE_MAX, settle } from "./lease.ts";
 
 const limitOf = (change: Partial<ClickLimit> = {}): ClickLimit => ({
@@ -142,6 +143,6 @@ test("redirectors that lease, use, crash, and whose replacements arrive late, ne
         expect(leasedClicks(stored.ledger)).toBeGreaterThanOrEqual(0);
       }
     }),
-    { numRuns: 2_000 },
+    { numRuns: casesOf(2_000) },
   );
 });

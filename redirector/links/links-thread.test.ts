@@ -1,7 +1,7 @@
 /**
- * Goal: of the redirectors of a host one fills the store, another goes on when it ends, and neither
- * a damaged store nor a full disk stops them. Method: real threads, a real NATS server, and small
- * disks where they can be mounted.
+ * Goal: of the redirectors of a host one fills the store, another goes on when it ends, and a
+ * damaged store does not stop them. Method: real threads and a real NATS server. Full disks are in
+ * test/scenarios/links-disk.test.ts.
  */
 import { Database } from "bun:sqlite";
 import {
@@ -16,7 +16,6 @@ import {
 } from "bun:test";
 import {
   existsSync,
-  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -40,11 +39,9 @@ import {
 } from "../../shared/contracts/streams.ts";
 import { type ImagesPlace, openImages } from "../../shared/links-store/images.ts";
 import { EMPTY_FEED, SCHEMA, setFeed, toChange } from "../../shared/links-store/schema.ts";
-import { canMakeDisks, moveToDisk } from "../../test/harness/disks.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { activeLink } from "../../test/harness/link-record.ts";
 import { startNats, type TestNats } from "../../test/harness/nats.ts";
-import { canMountDisks, mountDisk, unmountDisk } from "../../test/harness/small-disk.ts";
 import { type LinksThread, startLinksThread } from "./links-thread.ts";
 import { findStore, markDamaged, memoryDir, storePath } from "./store-files.ts";
 import { openReader } from "./store-reader.ts";
@@ -53,12 +50,6 @@ import { openWriter } from "./store-writer.ts";
 setDefaultTimeout(180_000);
 
 const WITHIN_MS = 60_000;
-
-/** Longer than a thread takes to find that it cannot write. */
-const REFUSED_MS = 3_000;
-
-/** Links that fit no disk of the size below. */
-const MANY_LINKS = 20_000;
 
 let server: TestNats;
 let connection: NatsConnection;
@@ -165,85 +156,6 @@ test("a file that is no store is set aside, and another one filled", async () =>
   start();
   await eventually(async () => expect(versionOf("no-store")).toBe(1), WITHIN_MS);
 });
-
-test.skipIf(!canMountDisks)("without any room on the disk, the store is in memory", async () => {
-  await publish("in-memory", 1);
-  const disk = join(dir, "disk");
-  mkdirSync(disk);
-  mountDisk(disk, "64k");
-  try {
-    writeFileSync(join(disk, "other"), Buffer.alloc(60 * 1024));
-    const thread = start(disk);
-    await expectVersion("in-memory", 1, disk);
-    await thread.stop();
-  } finally {
-    unmountDisk(disk);
-    rmSync(memoryDir(disk), { recursive: true, force: true });
-  }
-});
-
-test.skipIf(!canMountDisks)("on a disk that gets full, changes go on in the reserve", async () => {
-  const disk = join(dir, "disk");
-  mkdirSync(disk);
-  mountDisk(disk, "600m");
-  try {
-    await publish("reserve", 1);
-    const heartbeat = encodeHeartbeat({ complete: true, epoch: 0, version: 1 });
-    await connection.jetstream().publish(HEARTBEAT_SUBJECT, heartbeat);
-    const thread = start(disk);
-    await expectVersion("reserve", 1, disk);
-    expect(existsSync(`${storePath(disk)}.reserve`)).toBe(true);
-    // All that is left.
-    const { exitCode } = Bun.spawnSync([
-      "dd",
-      "if=/dev/zero",
-      `of=${join(disk, "other")}`,
-      "bs=64k",
-    ]);
-    expect(exitCode).not.toBe(0);
-    for (let i = 0; i < MANY_LINKS; i += 1_000)
-      await Promise.all(Array.from({ length: 1_000 }, (_, j) => publish(`many-${i + j}`, 1)));
-    await publish("reserve", 2);
-    await expectVersion("reserve", 2, disk);
-    expect(versionOf(`many-${MANY_LINKS - 1}`, disk)).toBe(1);
-    expect(existsSync(`${storePath(disk)}.reserve`)).toBe(false);
-    await thread.stop();
-  } finally {
-    unmountDisk(disk);
-    // The other tests would read them all.
-    const manager = await connection.jetstreamManager();
-    await manager.streams.purge(LINKS_STREAM);
-  }
-});
-
-test.skipIf(!canMakeDisks())(
-  "on a disk that refuses every write, the thread does not fail, and links stay",
-  async () => {
-    const folder = join(dir, "disk");
-    mkdirSync(folder);
-    const unmounts: (() => void)[] = [];
-    const disk = moveToDisk(folder, (work) => unmounts.push(work));
-    try {
-      await publish("refused", 1);
-      const heartbeat = encodeHeartbeat({ complete: true, epoch: 0, version: 1 });
-      await connection.jetstream().publish(HEARTBEAT_SUBJECT, heartbeat);
-      const thread = start(folder);
-      await expectVersion("refused", 1, folder);
-      await eventually(
-        async () => expect(existsSync(`${storePath(folder)}.reserve`)).toBe(true),
-        WITHIN_MS,
-      );
-      disk.breakWrites();
-      await publish("refused", 2);
-      // An error of the thread would end the test.
-      await Bun.sleep(REFUSED_MS);
-      expect(versionOf("refused", folder)).toBe(1);
-      await thread.stop();
-    } finally {
-      for (const unmount of unmounts) unmount();
-    }
-  },
-);
 
 describe("an image", () => {
   const EPOCH = 1_000;

@@ -13,6 +13,7 @@ import fc from "fast-check";
 import { encodeLinkRecord } from "../../shared/contracts/link-record.ts";
 import { EMPTY_FEED, toChange, toMalformed } from "../../shared/links-store/schema.ts";
 import { activeLink } from "../../test/harness/link-record.ts";
+import { casesOf } from "../../test/harness/property-runs.ts";
 import { isDamage, storePath } from "./store-files.ts";
 import { openReader } from "./store-reader.ts";
 import { createScrub } from "./store-scrub.ts";
@@ -79,6 +80,6 @@ test("one bit that is flipped anywhere is found, or no link is missing or anothe
       writeFileSync(storePath(dir), damaged);
       expect(findsDamage(scrub) || findsDamage(areLinksRight)).toBe(true);
     }),
-    { numRuns: 200 },
+    { numRuns: casesOf(200) },
   );
 });

@@ -18,6 +18,7 @@ import {
 } from "../../shared/links-store/schema.ts";
 import { MalformedRecordError } from "../../shared/links-store/stored-record.ts";
 import { activeLink } from "../../test/harness/link-record.ts";
+import { casesOf } from "../../test/harness/property-runs.ts";
 import { isDamage, storePath } from "./store-files.ts";
 import { openReader } from "./store-reader.ts";
 import { CHANGES_KEPT, openWriter } from "./store-writer.ts";
@@ -171,7 +172,7 @@ describe("the links store", () => {
         }
         writer.close();
       }),
-      { numRuns: 50 },
+      { numRuns: casesOf(100) },
     );
   });
 

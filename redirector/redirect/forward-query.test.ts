@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
+import { casesOf } from "../../test/harness/property-runs.ts";
 import { forwardQuery, LOCATION_BYTES_MAX, PARAMETERS_MAX } from "./forward-query.ts";
 
 const forward = (destination: string, query: string | Buffer): string | undefined => {
@@ -70,7 +71,7 @@ describe("forwarding the query", () => {
       fc.property(anyDestination, anyBytes, (destination, query) => {
         expect(forward(destination, query)).toBe(reference(destination, query.toString()));
       }),
-      { numRuns: 2_000 },
+      { numRuns: casesOf(2_000) },
     );
   });
 

@@ -15,6 +15,7 @@ import {
 } from "../../shared/contracts/feed-notices.ts";
 import type { ActiveLink, LinkRecord } from "../../shared/contracts/link-record.ts";
 import { encodeClick } from "../../test/harness/encode-segment.ts";
+import { casesOf } from "../../test/harness/property-runs.ts";
 import { createDomainSettingsCache } from "../cache/domain-settings.ts";
 import { createLinkCache } from "../cache/link-cache.ts";
 import { createTakedowns } from "../cache/takedowns.ts";
@@ -733,7 +734,7 @@ describe("a custom domain", () => {
           }
         },
       ),
-      { numRuns: 200 },
+      { numRuns: casesOf(200) },
     );
   });
 });

@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
+import { casesOf } from "../../test/harness/property-runs.ts";
 import {
   nextRemembered,
   RETENTION_MARGIN_SECONDS,
@@ -56,7 +57,7 @@ describe("the time from which on clicks are whole", () => {
           }
         },
       ),
-      { numRuns: 1_000 },
+      { numRuns: casesOf(1_000) },
     );
   });
 

@@ -7,6 +7,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { countParses } from "../../test/harness/count-parses.ts";
+import { casesOf } from "../../test/harness/property-runs.ts";
 import type { Condition, Rule } from "../contracts/redirect-settings.ts";
 import { rememberFacts, toAgentNames } from "./facts.ts";
 import { preferredLanguage } from "./language.ts";
@@ -119,7 +120,7 @@ describe("a parameter", () => {
         for (const asked of names)
           expect(facts.parameter(asked)).toEqual(new URLSearchParams(text).getAll(asked));
       }),
-      { numRuns: 500 },
+      { numRuns: casesOf(500) },
     );
   });
 });

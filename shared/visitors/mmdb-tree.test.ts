@@ -3,6 +3,7 @@ import { isIPv4 } from "node:net";
 
 import fc from "fast-check";
 
+import { casesOf } from "../../test/harness/property-runs.ts";
 import { createTree, parseIpv4 } from "./mmdb-tree.ts";
 
 describe("an IPv4 address", () => {
@@ -34,7 +35,7 @@ describe("an IPv4 address", () => {
           expect(parseIpv4(text) !== undefined).toBe(isIPv4(text));
         },
       ),
-      { numRuns: 2_000 },
+      { numRuns: casesOf(2_000) },
     );
   });
 });

@@ -2,6 +2,7 @@ import { describe, expect, spyOn, test } from "bun:test";
 
 import fc from "fast-check";
 
+import { casesOf } from "../../test/harness/property-runs.ts";
 import { normalizeHost } from "../hosts.ts";
 import { DIRECT, parseReferrer } from "./referrer.ts";
 
@@ -81,7 +82,7 @@ describe("the referrer", () => {
           ]);
         else expect(host).toBe("");
       }),
-      { numRuns: 2_000 },
+      { numRuns: casesOf(2_000) },
     );
   });
 

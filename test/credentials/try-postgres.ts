@@ -11,7 +11,7 @@ import * as z from "zod";
 import { migratePostgres } from "../../api/migrations/migrate.ts";
 import { usePostgres } from "../../api/postgres.ts";
 import { createLog } from "../../shared/log.ts";
-import { startPostgres } from "../harness/postgres.ts";
+import { startOwnPostgres } from "../harness/postgres.ts";
 import { type PostgresRight, type PostgresUser, tablesOf } from "./postgres-rights.ts";
 import type { Attempt } from "./rights.ts";
 
@@ -47,7 +47,7 @@ export type Roles = {
  * those of the packages.
  */
 export async function startRoles(psql: string): Promise<Roles> {
-  const server = await startPostgres();
+  const server = await startOwnPostgres();
   const urlOf = (user: string, password: string, database: string): string => {
     const url = new URL(server.url);
     return Object.assign(url, { username: user, password, pathname: `/${database}` }).href;
@@ -109,7 +109,7 @@ const interpolate = (value: string): string =>
  * database with the tables; returns its URL.
  */
 async function renameSuperuser(
-  server: Awaited<ReturnType<typeof startPostgres>>,
+  server: Awaited<ReturnType<typeof startOwnPostgres>>,
   urlOf: (user: string, password: string, database: string) => string,
 ): Promise<string> {
   await server.sql.unsafe(`create role renaming superuser login password '${PASSWORD}'`);

@@ -21,7 +21,7 @@ import { type ApiResponse, call, type CallOptions } from "./api.ts";
 import { TestClickHouse } from "./clickhouse.ts";
 import { startNats, type TestNats } from "./nats.ts";
 import { freePort } from "./ports.ts";
-import { startPostgres, type TestPostgres } from "./postgres.ts";
+import { type OwnPostgres, startOwnPostgres } from "./postgres.ts";
 import { createDataDir, PROJECT_DIR, type SharedStack, type StackInfo } from "./stack.ts";
 
 /** Where nothing listens. */
@@ -87,7 +87,7 @@ export class ApiProcess {
 export class ApiInProcess implements SharedStack {
   readonly root = PROJECT_DIR;
   readonly dataDir: string;
-  readonly database: TestPostgres;
+  readonly database: OwnPostgres;
   readonly #nats: TestNats;
   readonly #resources: AsyncDisposableStack;
   readonly #env: Record<string, string>;
@@ -97,7 +97,7 @@ export class ApiInProcess implements SharedStack {
   private constructor(
     resources: AsyncDisposableStack,
     info: StackInfo,
-    { database, nats, dataDir }: { database: TestPostgres; nats: TestNats; dataDir: string },
+    { database, nats, dataDir }: { database: OwnPostgres; nats: TestNats; dataDir: string },
     { env, first }: { env: Record<string, string>; first: ApiProcess },
   ) {
     this.#resources = resources;
@@ -114,7 +114,7 @@ export class ApiInProcess implements SharedStack {
     const dataDir = createDataDir();
     mkdirSync(dataDir, { recursive: true });
     resources.defer(() => rmSync(dirname(dataDir), { recursive: true, force: true }));
-    const [database, nats] = await Promise.all([startPostgres(), startNats()]);
+    const [database, nats] = await Promise.all([startOwnPostgres(), startNats()]);
     resources.use(database);
     resources.use(nats);
     const store = clickhouse ? resources.use(await TestClickHouse.start(database.url)) : undefined;

@@ -1,47 +1,23 @@
 /**
- * Only PostgreSQL, with all migrations applied: for tests of SQL statements and functions. Starts
- * in a fraction of a second, without durability, which such tests do not need.
+ * Only PostgreSQL, with all migrations applied: for tests of SQL statements and functions.
  */
-import { chmodSync, mkdirSync, readFileSync, rmSync } from "node:fs";
-import { dirname, join } from "node:path";
-
 import { createKeyService } from "../../api/keys/service.ts";
 import { createChangedLinks } from "../../api/limits/changed-links.ts";
 import { createListedLinks } from "../../api/limits/listed-links.ts";
 import { createLinkService, type LinkService } from "../../api/links/service.ts";
-import { migratePostgres } from "../../api/migrations/migrate.ts";
 import { createPasswordHashing } from "../../api/passwords/hashing.ts";
-import { openPostgres, type Sql, usePostgres } from "../../api/postgres.ts";
+import { openPostgres, type Sql } from "../../api/postgres.ts";
 import { createTagService, type TagService } from "../../api/tags/service.ts";
-import {
-  type PostgresInstallation,
-  prepareInstallation,
-  removeInstallation,
-} from "../../deploy/local/postgres-installation.ts";
-import {
-  databaseUrl,
-  findPrograms,
-  initialise,
-  postgresService,
-} from "../../deploy/local/postgres.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
-import { createLog } from "../../shared/log.ts";
-import { eventually } from "./eventually.ts";
-import { freePort } from "./ports.ts";
-import { copyTemplate, PASSWORD } from "./postgres-template.ts";
-import { createTemporaryDir } from "./templates.ts";
+import { createDatabase, SHARED_POSTGRES, startMigratedServer } from "./postgres-server.ts";
 
-const START_TIMEOUT_MS = 30_000;
 const CONNECTIONS_MAX = 10;
 
 /**
- * Far more than the API has: how long a statement takes on a busy machine is no matter of these
- * tests.
+ * Far more than the API has: how long a connection or a statement takes on a busy machine is no
+ * matter of these tests.
  */
-const STATEMENT_TIMEOUT_MS = 120_000;
-
-/** Tests do not need durability, so they do not pay for it. */
-const WITHOUT_DURABILITY = ["fsync=off", "synchronous_commit=off", "full_page_writes=off"];
+const PATIENT = { connectTimeoutSeconds: 60, statementTimeoutMs: 120_000 };
 
 export type TestPostgres = {
   sql: Sql;
@@ -52,10 +28,13 @@ export type TestPostgres = {
   links: LinkService;
   tags: TagService;
   keys: ReturnType<typeof createKeyService>;
+  [Symbol.asyncDispose](): Promise<void>;
+};
+
+export type OwnPostgres = TestPostgres & {
   /** Stops the processing of the server and of its connections until it is resumed. */
   pause(): void;
   resume(): void;
-  [Symbol.asyncDispose](): Promise<void>;
 };
 
 /** The link service on a database; publishes no links. */
@@ -81,12 +60,28 @@ export const createLinksOn = (
     listedLinks,
   });
 
-/** Starts a server with a temporary data directory, in which all migrations are applied. */
+/**
+ * Makes a database in which all migrations are applied: on the server of the run if it has one,
+ * else on one of its own.
+ */
 export async function startPostgres(): Promise<TestPostgres> {
-  const server = await startServer((installation) => copyTemplate(installation, makeCluster));
-  const { url } = server;
-  const sql = openPostgres(url, CONNECTIONS_MAX, { statementTimeoutMs: STATEMENT_TIMEOUT_MS });
+  const shared = process.env[SHARED_POSTGRES];
+  if (shared === undefined) return await startOwnPostgres();
+  return openTestPostgres(await createDatabase(shared), () => Promise.resolve());
+}
 
+/** The same on a server of its own, for tests of its roles and settings. */
+export async function startOwnPostgres(): Promise<OwnPostgres> {
+  const server = await startMigratedServer();
+  return {
+    ...openTestPostgres(server.url, async () => await server[Symbol.asyncDispose]()),
+    pause: () => server.signal("SIGSTOP"),
+    resume: () => server.signal("SIGCONT"),
+  };
+}
+
+function openTestPostgres(url: string, stop: () => Promise<void>): TestPostgres {
+  const sql = openPostgres(url, CONNECTIONS_MAX, PATIENT);
   return {
     sql,
     url,
@@ -98,8 +93,6 @@ export async function startPostgres(): Promise<TestPostgres> {
       shortUrl: "https://sho.rt",
     }),
     links: createLinksOn(sql),
-    pause: () => server.signal("SIGSTOP"),
-    resume: () => server.signal("SIGCONT"),
     async addAccount(plan = "pro") {
       const id = newUuid();
       await sql`insert into accounts (id, name, plan, limits) values (${id}, 'Test', ${plan}, '{}')`;
@@ -107,64 +100,7 @@ export async function startPostgres(): Promise<TestPostgres> {
     },
     async [Symbol.asyncDispose]() {
       await sql.end({ timeout: 1 });
-      await server.stop();
-      server.remove();
-    },
-  };
-}
-
-/** Makes the cluster that all tests copy. */
-async function makeCluster(keep: (data: string) => void): Promise<void> {
-  const server = await startServer((installation) => initialise(installation, PASSWORD));
-  try {
-    await usePostgres(server.url, (sql) => migratePostgres(sql, createLog("test", "silent")));
-    await server.stop();
-    keep(server.data);
-  } finally {
-    await server.stop();
-    server.remove();
-  }
-}
-
-/** Starts a server in a temporary folder; `prepare` creates its database cluster. */
-async function startServer(prepare: (installation: PostgresInstallation) => void | Promise<void>) {
-  const dir = createTemporaryDir("shorthop-postgres-");
-  // As root, the server runs as another user, which must be able to traverse the folder.
-  chmodSync(dir, 0o755);
-  const home = join(dir, "data", "postgres");
-  mkdirSync(dirname(home));
-  const installation = prepareInstallation(await findPrograms(), home, () => undefined);
-  await prepare(installation);
-  const port = freePort();
-  const service = postgresService(installation, port, PASSWORD);
-  const [program, ...args] = service.command;
-  const server = Bun.spawn(
-    [program, ...args, ...WITHOUT_DURABILITY.flatMap((setting) => ["-c", setting])],
-    {
-      env: { ...process.env, ...service.env },
-      stdio: ["ignore", "ignore", "ignore"],
-      ...service.user,
-    },
-  );
-  await eventually(service.isReady, START_TIMEOUT_MS);
-  return {
-    url: databaseUrl(port, PASSWORD),
-    data: join(installation.home, "data"),
-    /** Sends a signal to its processes (Linux). */
-    signal(signal: NodeJS.Signals) {
-      const children = readFileSync(`/proc/${server.pid}/task/${server.pid}/children`, "utf8");
-      const pids = children.split(" ").map(Number);
-      for (const pid of [server.pid, ...pids.filter((child) => child > 0)])
-        process.kill(pid, signal);
-    },
-    async stop() {
-      server.kill("SIGINT");
-      await server.exited;
-    },
-    /** Removes its files. */
-    remove() {
-      removeInstallation(home);
-      rmSync(dir, { recursive: true, force: true });
+      await stop();
     },
   };
 }

@@ -19,6 +19,7 @@ import { parseReferrer } from "../../shared/visitors/referrer.ts";
 import { truncateText } from "../../shared/visitors/truncate-text.ts";
 import { parseAgent } from "../../shared/visitors/user-agent.ts";
 import { encodeClick, encodeSegment, toRawClick } from "../../test/harness/encode-segment.ts";
+import { casesOf } from "../../test/harness/property-runs.ts";
 import { createEnricher, parseLanguage, ROW_COLUMNS } from "./rows.ts";
 import { createVisitorHash } from "./visitor.ts";
 
@@ -217,7 +218,7 @@ describe("the rows of a segment", () => {
         expect(rows?.firstClick).toBe(Math.min(...times));
         expect(rows?.lastClick).toBe(Math.max(...times));
       }),
-      { numRuns: 300 },
+      { numRuns: casesOf(300) },
     );
   });
 
@@ -239,7 +240,7 @@ describe("the rows of a segment", () => {
         const rows = await enrichSegment(segment);
         expect(parseRows(rows?.rows ?? Buffer.alloc(0))).toEqual(decoded.map(enrich));
       }),
-      { numRuns: 300 },
+      { numRuns: casesOf(300) },
     );
   });
 

@@ -465,7 +465,9 @@ test("an update to an external id that another request is just taking fails as a
   const made = await create(owner, [{ url }, { url }]);
   const [first, second] = [linkOf(made, 0), linkOf(made, 1)];
   const isWaiting = async () => {
-    const rows = await postgres.sql`select from pg_locks where not granted`;
+    const rows = await postgres.sql`
+      select from pg_locks join pg_stat_activity using (pid)
+       where not granted and datname = current_database()`;
     return rows.length > 0;
   };
   let updating: Promise<unknown> | undefined;

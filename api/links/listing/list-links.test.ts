@@ -8,6 +8,7 @@ import fc from "fast-check";
 
 import { newUuid, type Uuid } from "../../../shared/ids.ts";
 import { createLinksOn, startPostgres, type TestPostgres } from "../../../test/harness/postgres.ts";
+import { casesOf } from "../../../test/harness/property-runs.ts";
 import { ApiError } from "../../http/errors.ts";
 import type { ListRequest, Position } from "../../http/pagination.ts";
 import { SYSTEM, type Writer } from "../../http/principal.ts";
@@ -232,7 +233,7 @@ describe("a list by cursor", () => {
         fc.array(fc.boolean(), { maxLength: 8 }),
         run,
       ),
-      { numRuns: 25 },
+      { numRuns: casesOf(100) },
     );
   });
 
@@ -334,6 +335,6 @@ test("a search finds exactly the links that contain it, whichever of its words a
         ]);
       },
     ),
-    { numRuns: 60 },
+    { numRuns: casesOf(200) },
   );
 });

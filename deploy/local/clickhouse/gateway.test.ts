@@ -12,6 +12,7 @@ import {
 } from "@clickhouse/client";
 import fc from "fast-check";
 
+import { casesOf } from "../../../test/harness/property-runs.ts";
 import { GATEWAY_ARGUMENTS } from "./command.ts";
 import { BODY_BYTES_MAX } from "./statement.ts";
 
@@ -117,7 +118,7 @@ describe("the ClickHouse gateway", () => {
         );
         expect(stored?.text).toBe(text);
       }),
-      { numRuns: 60 },
+      { numRuns: casesOf(100) },
     );
   });
 

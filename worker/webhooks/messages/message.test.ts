@@ -8,6 +8,7 @@ import fc from "fast-check";
 import * as z from "zod";
 
 import type { ReportContent } from "../../../shared/reports/content.ts";
+import { casesOf } from "../../../test/harness/property-runs.ts";
 import { REPORT_CONTENT } from "../../../test/harness/report-content.ts";
 import { writeMessage } from "./message.ts";
 
@@ -184,7 +185,7 @@ test("whatever texts contain, messages keep to the limits", () => {
       slackMessage.parse(writeMessage("slack", "link.updated", data));
       discordMessage.parse(writeMessage("discord", "link.updated", data));
     }),
-    { numRuns: 200 },
+    { numRuns: casesOf(200) },
   );
 });
 

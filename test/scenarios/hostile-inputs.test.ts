@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 
-import { createInputs, GENERATOR_NAMES } from "./inputs.ts";
-import type { Fixtures } from "./requests.ts";
-import { formatRoute, listRoutes } from "./routes.ts";
+import { createInputs, GENERATOR_NAMES } from "../hostile/inputs.ts";
+import type { Fixtures } from "../hostile/requests.ts";
+import { formatRoute, listRoutes } from "../hostile/routes.ts";
 
 const FIXTURES: Fixtures = {
   enterpriseKey: "sk_live_enterprise",

@@ -1,9 +1,9 @@
 /** Goal: a fill ends however busy NATS is, and holds nobody up. Method: real PostgreSQL and NATS. */
 import { expect, test } from "bun:test";
 
-import { eventually } from "../../../test/harness/eventually.ts";
-import { keepFeed, startFeedStores } from "../../../test/harness/links-feed.ts";
-import { selectFeed } from "../../feed/sql.ts";
+import { selectFeed } from "../../api/feed/sql.ts";
+import { eventually } from "../harness/eventually.ts";
+import { keepFeed, startFeedStores } from "../harness/links-feed.ts";
 
 /** Many batches, so that NATS pauses during one of the first. */
 const LINKS = 20_000;

@@ -8,20 +8,20 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { createLog } from "../../../shared/log.ts";
-import { withDatabase } from "../../../shared/postgres.ts";
+import { createBackup } from "../../api/cli/backup/create.ts";
+import { readBackup } from "../../api/cli/backup/manifest.ts";
+import { drillBackup, restoreBackup } from "../../api/cli/backup/restore.ts";
+import { openStorage } from "../../api/cli/backup/storage.ts";
+import { migratePostgres } from "../../api/migrations/migrate.ts";
+import { usePostgres } from "../../api/postgres.ts";
+import { createLog } from "../../shared/log.ts";
+import { withDatabase } from "../../shared/postgres.ts";
 import {
   type DebianPostgres,
   findDebianPostgres,
   startDebianPostgres,
-} from "../../../test/harness/debian-postgres.ts";
-import { flipBit } from "../../../test/harness/flip-bit.ts";
-import { migratePostgres } from "../../migrations/migrate.ts";
-import { usePostgres } from "../../postgres.ts";
-import { createBackup } from "./create.ts";
-import { readBackup } from "./manifest.ts";
-import { drillBackup, restoreBackup } from "./restore.ts";
-import { openStorage } from "./storage.ts";
+} from "../harness/debian-postgres.ts";
+import { flipBit } from "../harness/flip-bit.ts";
 
 const ACCOUNTS = 7;
 

@@ -4,8 +4,8 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { readDatabase } from "../shared/visitors/geo.ts";
-import { updateDatabase } from "./geoip-update.ts";
+import { readDatabase } from "../../shared/visitors/geo.ts";
+import { updateDatabase } from "../../worker/geoip-update.ts";
 
 // Databases of 60 MB are packed and read, on a machine that may be busy.
 setDefaultTimeout(60_000);

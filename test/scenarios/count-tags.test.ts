@@ -3,14 +3,14 @@
  */
 import { expect, setDefaultTimeout, test } from "bun:test";
 
+import { type AccountScope, SYSTEM, type Writer } from "../../api/http/principal.ts";
+import { schemaState } from "../../api/migrations/applied.ts";
+import { migrations } from "../../api/migrations/index.ts";
+import { migratePostgres } from "../../api/migrations/migrate.ts";
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { createLog } from "../../shared/log.ts";
 import { checksumOf } from "../../shared/migrations.ts";
-import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
-import { type AccountScope, SYSTEM, type Writer } from "../http/principal.ts";
-import { schemaState } from "./applied.ts";
-import { migrations } from "./index.ts";
-import { migratePostgres } from "./migrate.ts";
+import { startPostgres, type TestPostgres } from "../harness/postgres.ts";
 
 // Starting a real server takes long on a busy machine.
 setDefaultTimeout(240_000);

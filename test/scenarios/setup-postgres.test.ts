@@ -7,22 +7,22 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { startPostgres, type TestPostgres } from "../../../test/harness/postgres.ts";
-import { openPostgres, requirePrivileges, usePostgres } from "../../postgres.ts";
-import { type Created, firstAccountStep } from "./first-account.ts";
-import { rolesStep } from "./postgres.ts";
-import { privilegesStep } from "./privileges.ts";
-import { findProblems } from "./problems.ts";
-import { createVerifier, verifies } from "./scram.ts";
-import { completeSecrets, rotate, type Secrets } from "./secrets.ts";
-import { completeSettings } from "./settings.ts";
-import { runSteps, type Step } from "./step.ts";
-import { openSystem, type System } from "./system.ts";
+import { type Created, firstAccountStep } from "../../api/cli/setup/first-account.ts";
+import { rolesStep } from "../../api/cli/setup/postgres.ts";
+import { privilegesStep } from "../../api/cli/setup/privileges.ts";
+import { findProblems } from "../../api/cli/setup/problems.ts";
+import { createVerifier, verifies } from "../../api/cli/setup/scram.ts";
+import { completeSecrets, rotate, type Secrets } from "../../api/cli/setup/secrets.ts";
+import { completeSettings } from "../../api/cli/setup/settings.ts";
+import { runSteps, type Step } from "../../api/cli/setup/step.ts";
+import { openSystem, type System } from "../../api/cli/setup/system.ts";
+import { openPostgres, requirePrivileges, usePostgres } from "../../api/postgres.ts";
+import { startOwnPostgres, type TestPostgres } from "../harness/postgres.ts";
 
 const psql = Bun.which("psql");
 if (psql === null) console.warn("\n!!! psql is not installed: setup of PostgreSQL is NOT TESTED\n");
 
-const DEPLOY = join(import.meta.dir, "../../../deploy");
+const DEPLOY = join(import.meta.dir, "../../deploy");
 
 test("a verifier is that of RFC 7677's password, and only of it", () => {
   const salt = Buffer.from("W22ZaJ0SNY7soEsUEjb6gQ==", "base64");
@@ -42,7 +42,7 @@ describe.skipIf(psql === null)("on a real PostgreSQL", () => {
   let secrets: Secrets;
 
   beforeAll(async () => {
-    postgres = await startPostgres();
+    postgres = await startOwnPostgres();
     root = mkdtempSync(join(tmpdir(), "shorthop-setup-"));
     cpSync(join(DEPLOY, "postgres"), join(root, "usr/share/shorthop/postgres"), {
       recursive: true,

@@ -1,0 +1,13 @@
+/**
+ * How many random cases a test of a property tries. The seed is another one in each run, and a
+ * failure prints it.
+ */
+
+/** Set to 1 for the long form, which the scenarios run. */
+export const LONG = process.env["SHORTHOP_TEST_LONG"] === "1";
+
+/** Part of the cases of the long form that a short one tries. */
+const SHORT_PART = 10;
+
+/** The number of cases: all of them in the long form. */
+export const casesOf = (all: number): number => (LONG ? all : Math.ceil(all / SHORT_PART));

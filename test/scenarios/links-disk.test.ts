@@ -1,0 +1,187 @@
+/**
+ * Goal: neither a full disk nor one that refuses every write stops the thread that fills the store.
+ * Method: real threads, a real NATS server, and small disks where they can be mounted.
+ */
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  expect,
+  setDefaultTimeout,
+  test,
+} from "bun:test";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import type { NatsConnection } from "nats";
+
+import { type LinksThread, startLinksThread } from "../../redirector/links/links-thread.ts";
+import { findStore, memoryDir, storePath } from "../../redirector/links/store-files.ts";
+import { openReader } from "../../redirector/links/store-reader.ts";
+import { encodeHeartbeat } from "../../shared/contracts/feed-notices.ts";
+import { encodeLinkRecord } from "../../shared/contracts/link-record.ts";
+import { UNDIVIDED } from "../../shared/contracts/links-streams.ts";
+import {
+  ensureLinksStream,
+  HEARTBEAT_SUBJECT,
+  LINKS_STREAM,
+  linkSubject,
+} from "../../shared/contracts/streams.ts";
+import { canMakeDisks, moveToDisk } from "../harness/disks.ts";
+import { eventually } from "../harness/eventually.ts";
+import { activeLink } from "../harness/link-record.ts";
+import { startNats, type TestNats } from "../harness/nats.ts";
+import { canMountDisks, mountDisk, unmountDisk } from "../harness/small-disk.ts";
+
+setDefaultTimeout(180_000);
+
+const WITHIN_MS = 60_000;
+
+/** Longer than a thread takes to find that it cannot write. */
+const REFUSED_MS = 3_000;
+
+/** Links that fit no disk of the size below. */
+const MANY_LINKS = 20_000;
+
+let server: TestNats;
+let connection: NatsConnection;
+beforeAll(async () => {
+  server = await startNats();
+  connection = await server.connect();
+  await ensureLinksStream(await connection.jetstreamManager(), 1);
+});
+afterAll(async () => {
+  await connection.close();
+  await server[Symbol.asyncDispose]();
+});
+
+let dir: string;
+let threads: LinksThread[];
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), "shorthop-links-"));
+  threads = [];
+});
+afterEach(async () => {
+  await Promise.all(threads.map((thread) => thread.stop()));
+  rmSync(memoryDir(dir), { recursive: true, force: true });
+  rmSync(dir, { recursive: true });
+});
+
+function start(folder: string): LinksThread {
+  const thread = startLinksThread({
+    workerUrl: new URL("../../redirector/links/links.worker.ts", import.meta.url),
+    dir: folder,
+    natsUrl: server.url,
+    streamReplicas: 1,
+    streams: [UNDIVIDED],
+    logLevel: "silent",
+    images: {},
+    onChanged: () => undefined,
+    onError: (error) => {
+      throw error;
+    },
+  });
+  threads.push(thread);
+  return thread;
+}
+
+const publish = (alias: string, version: number) =>
+  connection
+    .jetstream()
+    .publish(linkSubject({ domain: "", alias }), encodeLinkRecord(activeLink(alias, version)));
+
+/** The version that the store of a folder has of a link. */
+function versionOf(alias: string, folder: string): number | undefined {
+  const found = findStore(folder);
+  if (found === undefined) return undefined;
+  const reader = openReader(found.dir);
+  try {
+    return reader.find("", alias)?.version;
+  } finally {
+    reader.close();
+  }
+}
+
+const expectVersion = (alias: string, version: number, folder: string) =>
+  eventually(async () => expect(versionOf(alias, folder)).toBe(version), WITHIN_MS);
+
+test.skipIf(!canMountDisks)("without any room on the disk, the store is in memory", async () => {
+  await publish("in-memory", 1);
+  const disk = join(dir, "disk");
+  mkdirSync(disk);
+  mountDisk(disk, "64k");
+  try {
+    writeFileSync(join(disk, "other"), Buffer.alloc(60 * 1024));
+    const thread = start(disk);
+    await expectVersion("in-memory", 1, disk);
+    await thread.stop();
+  } finally {
+    unmountDisk(disk);
+    rmSync(memoryDir(disk), { recursive: true, force: true });
+  }
+});
+
+test.skipIf(!canMountDisks)("on a disk that gets full, changes go on in the reserve", async () => {
+  const disk = join(dir, "disk");
+  mkdirSync(disk);
+  mountDisk(disk, "600m");
+  try {
+    await publish("reserve", 1);
+    const heartbeat = encodeHeartbeat({ complete: true, epoch: 0, version: 1 });
+    await connection.jetstream().publish(HEARTBEAT_SUBJECT, heartbeat);
+    const thread = start(disk);
+    await expectVersion("reserve", 1, disk);
+    expect(existsSync(`${storePath(disk)}.reserve`)).toBe(true);
+    // All that is left.
+    const { exitCode } = Bun.spawnSync([
+      "dd",
+      "if=/dev/zero",
+      `of=${join(disk, "other")}`,
+      "bs=64k",
+    ]);
+    expect(exitCode).not.toBe(0);
+    for (let i = 0; i < MANY_LINKS; i += 1_000)
+      await Promise.all(Array.from({ length: 1_000 }, (_, j) => publish(`many-${i + j}`, 1)));
+    await publish("reserve", 2);
+    await expectVersion("reserve", 2, disk);
+    expect(versionOf(`many-${MANY_LINKS - 1}`, disk)).toBe(1);
+    expect(existsSync(`${storePath(disk)}.reserve`)).toBe(false);
+    await thread.stop();
+  } finally {
+    unmountDisk(disk);
+    // The other tests would read them all.
+    const manager = await connection.jetstreamManager();
+    await manager.streams.purge(LINKS_STREAM);
+  }
+});
+
+test.skipIf(!canMakeDisks())(
+  "on a disk that refuses every write, the thread does not fail, and links stay",
+  async () => {
+    const folder = join(dir, "disk");
+    mkdirSync(folder);
+    const unmounts: (() => void)[] = [];
+    const disk = moveToDisk(folder, (work) => unmounts.push(work));
+    try {
+      await publish("refused", 1);
+      const heartbeat = encodeHeartbeat({ complete: true, epoch: 0, version: 1 });
+      await connection.jetstream().publish(HEARTBEAT_SUBJECT, heartbeat);
+      const thread = start(folder);
+      await expectVersion("refused", 1, folder);
+      await eventually(
+        async () => expect(existsSync(`${storePath(folder)}.reserve`)).toBe(true),
+        WITHIN_MS,
+      );
+      disk.breakWrites();
+      await publish("refused", 2);
+      // An error of the thread would end the test.
+      await Bun.sleep(REFUSED_MS);
+      expect(versionOf("refused", folder)).toBe(1);
+      await thread.stop();
+    } finally {
+      for (const unmount of unmounts) unmount();
+    }
+  },
+);
