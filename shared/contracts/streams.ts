@@ -26,6 +26,13 @@ import {
 import { type LinksStream, UNDIVIDED } from "./links-streams.ts";
 import type { ShortLink } from "./short-link.ts";
 
+/**
+ * Most bytes that one pull, or one group of requests, has delivered at once: a server of NATS ends
+ * the connection of a client for which more than its `max_pending` waits, by default 64 MiB. A
+ * connection has a pull for each stream of the links feed at the same time.
+ */
+export const PULL_BYTES_MAX = 8 * 1024 * 1024;
+
 export const LINKS_STREAM = UNDIVIDED.name;
 export const CLICKS_STREAM = "CLICKS";
 
