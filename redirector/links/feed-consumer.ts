@@ -78,7 +78,8 @@ export async function consume(connection: NatsConnection, deps: ConsumeDeps): Pr
   const readInfo = () => manager.streams.info(followed.name);
   await ensureLinksStream(manager, streamReplicas, followed);
   await findPosition(manager, readInfo, deps);
-  const overlap = deps.overlapMessages ?? NUMBERING_DIFFERENCE_MAX;
+  const difference = isReplicated(await readInfo()) ? NUMBERING_DIFFERENCE_MAX : 0;
+  const overlap = deps.overlapMessages ?? difference;
   const start = Math.max(1, writer.feed().sequence + 1 - overlap);
   const consumer = await addConsumer(manager, followed.name, start);
   deps.onConsumer();

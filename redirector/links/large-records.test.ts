@@ -26,7 +26,7 @@ const RECORD_BYTES = LINK_RECORD_BYTES_MAX - 1_024;
 
 test("a host takes over links that together are larger than NATS lets wait, and its connection lasts", async () => {
   await using server = await startNats(`max_pending: ${PULL_BYTES_MAX + 2 * 1024 * 1024}`);
-  await using connection = await server.connect();
+  const connection = await server.connect();
   await ensureLinksStream(await connection.jetstreamManager(), 1);
   const client = connection.jetstream();
   const destination = `https://example.com/${"a".repeat(RECORD_BYTES)}`;
@@ -36,6 +36,7 @@ test("a host takes over links that together are larger than NATS lets wait, and 
   }
   const heartbeat = encodeHeartbeat({ complete: true, epoch: 1, version: 2 });
   await client.publish(HEARTBEAT_SUBJECT, heartbeat);
+  await connection.close();
   await using host = startTestHost(server.url, { log: createLog("test", "silent") });
   await eventually(async () => expect(host.health.complete()).toBe(true), 60_000);
   expect(host.versionOf(`link-${LINKS - 1}`)).toBe(1);
