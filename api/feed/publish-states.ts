@@ -11,6 +11,7 @@ import {
   decodeLinkMessage,
   linkSubject,
   NO_MESSAGE,
+  READS_AT_ONCE,
   WRONG_LAST_SEQUENCE,
 } from "../../shared/contracts/streams.ts";
 import { type PipelineOptions, requestAll } from "./pipeline.ts";
@@ -90,7 +91,12 @@ async function findOlder(
     subject: `$JS.API.STREAM.MSG.GET.${stream.name}`,
     data: JSON.stringify({ last_by_subj: subject }),
   }));
-  const responses = await requestAll(connection, requests, options);
+  const responses: (Msg | undefined)[] = [];
+  // A response has the whole message.
+  for (let start = 0; start < requests.length; start += READS_AT_ONCE) {
+    const part = requests.slice(start, start + READS_AT_ONCE);
+    responses.push(...(await requestAll(connection, part, options)));
+  }
   return states.flatMap((state, i): State[] => {
     const { message, error } = read(found, responses[i]) ?? {};
     if (error?.err_code === NO_MESSAGE) return [{ ...state, last: 0 }];

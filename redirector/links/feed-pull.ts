@@ -1,7 +1,7 @@
 /**
- * One pull of messages of the links feed, bounded in number, in bytes and in time. The client's own
- * pulls are bounded in number or in bytes: NATS ends a connection for which too many bytes wait,
- * and a thousand links with many rules are as large as ten thousands of others.
+ * One pull of messages of the links feed, bounded in number, in bytes and in time. NATS ends a
+ * connection for which too many bytes wait, and a thousand links with many rules are as large as a
+ * hundred thousand others. The client's own pulls are bounded in number or in bytes.
  */
 import {
   type ConsumerInfo,

@@ -213,13 +213,12 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
     shared/contracts/link-record.ts DOMAIN_LENGTH_MAX
     shared/contracts/link-record.ts ALIAS_LENGTH_MAX
     shared/contracts/link-record.ts MESSAGE_OVERHEAD_BYTES
-    redirector/links/feed-consumer.ts PULL_BATCH
-    redirector/links/feed-consumer.ts TRANSACTION_CHANGES_MAX
+    redirector/links/feed-pull.ts MESSAGES_MAX
+    shared/contracts/streams.ts PULL_BYTES_MAX
     redirector/links/memory-updates.ts CHANGES_AT_ONCE
     worker/batches/collector.ts ROWS_MAX
     worker/batches/collector.ts SEGMENTS_MAX
     worker/batches/collector.ts BYTES_MAX
-    worker/consumer/owner-loop.ts FETCH_MAX
     worker/batches/stream.ts ACK_PENDING_MAX
     worker/batches/segment-index.ts RANGES_MAX
     worker/batches/owner.ts OPEN_MAX
