@@ -106,8 +106,8 @@ export async function consume(connection: NatsConnection, deps: ConsumeDeps): Pr
 }
 
 /**
- * Finds the position to read from: the store's, whether it is complete or being filled, or the start
- * of the stream if the store's is unusable.
+ * Finds the position to read from: the store's, whether it is complete or being filled, or the
+ * start of the stream if the store's is unusable.
  */
 async function findPosition(
   manager: JetStreamManager,
@@ -121,7 +121,11 @@ async function findPosition(
   const isOld = resumed.sequence > 0 && isOutdated(feed, heartbeat);
   if (isOld) onLost();
   const begins = isOld || resumed.sequence === 0;
-  const start = { sequence: 0, complete: false, announced: heartbeat ? toAnnounced(heartbeat) : null };
+  const start = {
+    sequence: 0,
+    complete: false,
+    announced: heartbeat ? toAnnounced(heartbeat) : null,
+  };
   if (begins || resumed !== feed) writer.save({ ...feed, ...resumed, ...(begins ? start : {}) });
 }
 

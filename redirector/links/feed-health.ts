@@ -22,8 +22,8 @@ export const SILENT_SECONDS = 8;
 const AGE_WARNING_SECONDS = 30;
 
 /**
- * How long a store that lacks links may get no further than it already was. A fill that begins again
- * and again gets nowhere either.
+ * How long a store that lacks links may get no further than it already was. A fill that begins
+ * again and again gets nowhere either.
  */
 const STALLED_SECONDS = 30;
 

@@ -51,8 +51,8 @@ export const toAnnounced = ({ complete, epoch }: Heartbeat): FeedState["announce
 /**
  * Whether a fill of the stream may have begun since the store was at its position, as the stream's
  * heartbeat announces something else. Then the position is meaningless: a stream that was rolled
- * back before has continued from an earlier number, where the fill's messages start. A fill that the
- * store was reading already does not matter.
+ * back before has continued from an earlier number, where the fill's messages start. A fill that
+ * the store was reading already does not matter.
  */
 export const isOutdated = (
   { announced }: { announced: FeedState["announced"] },

@@ -17,7 +17,9 @@ import { toJsMsg } from "nats/lib/jetstream/jsmsg.js";
 
 import { PULL_BYTES_MAX } from "../../shared/contracts/streams.ts";
 
-/** How long one pull waits for changes, and so how often the position is compared with the stream. */
+/**
+ * How long one pull waits for changes, and so how often the position is compared with the stream.
+ */
 const EXPIRES_MS = 1_000;
 
 /**

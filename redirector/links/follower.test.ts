@@ -201,39 +201,44 @@ describe("a store that resumes", () => {
   test.each([
     ["that has every link", true],
     ["that is being filled", false],
-  ])("goes on in the midst of a fill, wherever that ended, in a stream %s", async (_name, complete) => {
-    const COUNT = 300;
-    await Promise.all(Array.from({ length: COUNT }, (_, i) => publish(activeLink(`link-${i}`, 1))));
-    await publishHeartbeat({ complete, epoch: 1, version: 2 });
-    const dir = mkdtempSync(join(tmpdir(), "shorthop-links-"));
-    const written: number[] = [];
-    /** Fails after so many transactions, as if the process had been killed. */
-    const start = (transactions: number) =>
-      follow({
-        dir,
-        overlapMessages: 0,
-        pullBatch: 20,
-        wrap: (writer) => ({
-          ...writer,
-          write(changes, ...state) {
-            if (changes.length === 0) return writer.write(changes, ...state);
-            if (transactions-- === 0) fail();
-            written.push(changes.length);
-            return writer.write(changes, ...state);
-          },
-        }),
-      });
-    for (let end = 0; end < 4; end++) {
-      await using store = start(3);
-      expect(await store.ended.catch((error: unknown) => error)).toBeInstanceOf(StoreError);
-    }
-    await using store = start(COUNT);
-    await eventually(async () => expect(store.feed().sequence).toBe(COUNT + 1), WITHIN_MS);
-    expect(store.feed().complete).toBe(complete);
-    // Each change once.
-    expect(written.reduce((sum, changes) => sum + changes, 0)).toBe(COUNT);
-    rmSync(dir, { recursive: true });
-  });
+  ])(
+    "goes on in the midst of a fill, wherever that ended, in a stream %s",
+    async (_name, complete) => {
+      const COUNT = 300;
+      await Promise.all(
+        Array.from({ length: COUNT }, (_, i) => publish(activeLink(`link-${i}`, 1))),
+      );
+      await publishHeartbeat({ complete, epoch: 1, version: 2 });
+      const dir = mkdtempSync(join(tmpdir(), "shorthop-links-"));
+      const written: number[] = [];
+      /** Fails after so many transactions, as if the process had been killed. */
+      const start = (transactions: number) =>
+        follow({
+          dir,
+          overlapMessages: 0,
+          pullBatch: 20,
+          wrap: (writer) => ({
+            ...writer,
+            write(changes, ...state) {
+              if (changes.length === 0) return writer.write(changes, ...state);
+              if (transactions-- === 0) fail();
+              written.push(changes.length);
+              return writer.write(changes, ...state);
+            },
+          }),
+        });
+      for (let end = 0; end < 4; end++) {
+        await using store = start(3);
+        expect(await store.ended.catch((error: unknown) => error)).toBeInstanceOf(StoreError);
+      }
+      await using store = start(COUNT);
+      await eventually(async () => expect(store.feed().sequence).toBe(COUNT + 1), WITHIN_MS);
+      expect(store.feed().complete).toBe(complete);
+      // Each change once.
+      expect(written.reduce((sum, changes) => sum + changes, 0)).toBe(COUNT);
+      rmSync(dir, { recursive: true });
+    },
+  );
 
   test("has the changes of the time when nobody followed the feed", async () => {
     for (let i = 0; i < 10; i++) await publish(activeLink(`link-${i}`, 1));

@@ -32,6 +32,8 @@ const RULES = Array.from({ length: 7 }, (_, i) => ({
 }));
 const destinationOf = (version: number) => `https://example.com/${version}/${"b".repeat(5_000)}`;
 
+const LINK_BYTES = JSON.stringify({ url: destinationOf(0), rules: RULES }).length;
+
 /** Latest time until a new link redirects, and until a host has every link. */
 const NEW_LINK_MS = 2_000;
 const COMPLETE_MS = 60_000;
@@ -50,7 +52,7 @@ beforeAll(async () => {
   stack = await startStack();
   [{ key: large }, { key: other }] = await Promise.all([
     createAccount(stack, "enterprise", BULK_LIMITS),
-    createAccount(stack, "free", BULK_LIMITS),
+    createAccount(stack, "enterprise", BULK_LIMITS),
   ]);
   for (let start = 0; start < LINKS; start += LINKS_AT_ONCE) {
     const links = Array.from({ length: Math.min(LINKS_AT_ONCE, LINKS - start) }, (_, i) => ({
@@ -61,6 +63,7 @@ beforeAll(async () => {
     const { body } = await call(api("/v1/links/bulk"), { key: large, body: { links } });
     ids.push(...bulkSchema.parse(body).data.map(({ link }) => link.id));
   }
+  console.log(`${ids.length} links of ${LINK_BYTES} bytes`);
 });
 afterAll(async () => await stack[Symbol.asyncDispose]());
 

@@ -122,7 +122,10 @@ async function fetchSegments(
     if (collector.isClosed()) return;
     await checkPosition();
     await trim();
-    const messages = await consumer.fetch({ max_messages: PULL_SEGMENTS, expires: FETCH_EXPIRES_MS });
+    const messages = await consumer.fetch({
+      max_messages: PULL_SEGMENTS,
+      expires: FETCH_EXPIRES_MS,
+    });
     status.state = "ok";
     for await (const message of messages) {
       status.pending = message.info.pending;
