@@ -11,6 +11,8 @@ import {
   decodeLinkMessage,
   linkSubject,
   NO_MESSAGE,
+  PULL_BYTES_MAX,
+  READS_AT_ONCE,
   WRONG_LAST_SEQUENCE,
 } from "../../shared/contracts/streams.ts";
 import { type PipelineOptions, requestAll } from "./pipeline.ts";
@@ -66,7 +68,10 @@ export async function publishStates(
     expected.set(EXPECTED_LAST, String(last));
     return { subject, data: encodeLinkMessage(message), headers: expected };
   });
-  const responses = await requestAll(connection, requests, options);
+  const responses: (Msg | undefined)[] = [];
+  // What requests publish meanwhile waits for no more than a part.
+  for (const part of splitByBytes(requests))
+    responses.push(...(await requestAll(connection, part, options)));
   for (const [i, { message }] of older.entries()) {
     const { seq, error } = read(published, responses[i]) ?? {};
     if (error?.err_code === WRONG_LAST_SEQUENCE) outcome.conflicts.push(message);
@@ -90,7 +95,12 @@ async function findOlder(
     subject: `$JS.API.STREAM.MSG.GET.${stream.name}`,
     data: JSON.stringify({ last_by_subj: subject }),
   }));
-  const responses = await requestAll(connection, requests, options);
+  const responses: (Msg | undefined)[] = [];
+  // A response has the whole message.
+  for (let start = 0; start < requests.length; start += READS_AT_ONCE) {
+    const part = requests.slice(start, start + READS_AT_ONCE);
+    responses.push(...(await requestAll(connection, part, options)));
+  }
   return states.flatMap((state, i): State[] => {
     const { message, error } = read(found, responses[i]) ?? {};
     if (error?.err_code === NO_MESSAGE) return [{ ...state, last: 0 }];
@@ -103,6 +113,23 @@ async function findOlder(
     const version = decodeLinkMessage(state.subject, data)?.version ?? -1;
     return version >= state.message.version ? [] : [{ ...state, last: message.seq }];
   });
+}
+
+/** Splits requests, in order, into parts of {@link PULL_BYTES_MAX} at most. */
+function splitByBytes<Request extends { data: Uint8Array }>(
+  requests: readonly Request[],
+): Request[][] {
+  const parts: Request[][] = [];
+  let room = 0;
+  for (const request of requests) {
+    room -= request.data.length;
+    if (room < 0) {
+      parts.push([]);
+      room = PULL_BYTES_MAX - request.data.length;
+    }
+    parts.at(-1)?.push(request);
+  }
+  return parts;
 }
 
 /** Decodes a response; undefined when there is none or it is invalid. */

@@ -172,7 +172,8 @@ test("a store that lacks links of whichever stream reads all streams again", asy
     const store = openWriter(dir, { reserveBytes: 0 });
     for (const { name } of streams) {
       const { created, state } = await manager.streams.info(name);
-      const position = { stream: created, sequence: state.last_seq, complete: true, epoch: 1 };
+      const announced = { complete: true, epoch: 1 };
+      const position = { stream: created, sequence: state.last_seq, ...announced, announced };
       store.write([], { ...store.feed(name), ...position }, name);
     }
     store.close();
@@ -248,7 +249,8 @@ async function addImage(
     for (const { name } of of) {
       const found = await manager.streams.info(name).catch(() => undefined);
       const position = { epoch: 5, sequence: found?.state.last_seq ?? 0 };
-      setFeed(db, { ...EMPTY_FEED, ...position, complete: true }, 1, name);
+      const announced = { complete: true, epoch: position.epoch };
+      setFeed(db, { ...EMPTY_FEED, ...position, ...announced, announced }, 1, name);
       positions.push(position);
     }
   }

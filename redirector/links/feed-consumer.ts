@@ -1,9 +1,7 @@
 /** Follows a stream of the feed with one JetStream consumer. */
 import {
   AckPolicy,
-  type Consumer,
   type ConsumerInfo,
-  type ConsumerMessages,
   DeliverPolicy,
   type JetStreamManager,
   type NatsConnection,
@@ -24,25 +22,11 @@ import {
   isReplicated,
   NUMBERING_DIFFERENCE_MAX,
   resume,
+  toAnnounced,
   toNanos,
 } from "./feed-position.ts";
+import { FeedPull } from "./feed-pull.ts";
 import type { FeedWriter } from "./feed-writer.ts";
-
-/**
- * How long one pull waits for changes, and so how often the position is compared with the stream.
- * The client allows no shorter time.
- */
-const PULL_EXPIRES_MS = 1_000;
-const PULL_BATCH = 5_000;
-
-/**
- * How much later than requested a pull may end. After that the consumer counts as lost, as its
- * server has probably ended.
- */
-const PULL_GRACE_MS = 300;
-
-/** Maximum changes of a transaction: one takes a tenth of a second, and does not block readers. */
-const TRANSACTION_CHANGES_MAX = 5_000;
 
 /**
  * The server deletes a consumer that has not pulled for this long; a new one resumes from the
@@ -56,7 +40,7 @@ export type ConsumeOptions = {
   /** Maximum time of a request to JetStream, in milliseconds. */
   requestTimeoutMs: number;
   /**
-   * {@link PULL_BATCH}, and how many messages before the position a new consumer starts, because
+   * Messages of a pull, and how many messages before the position a new consumer starts, because
    * its server may number them differently. Tests vary both. Writing a change again has no effect.
    */
   pullBatch?: number | undefined;
@@ -65,6 +49,8 @@ export type ConsumeOptions = {
 
 export type ConsumeDeps = ConsumeOptions & {
   stream: LinksStream;
+  /** The prefix of inboxes that the connection's user may use; undefined for any. */
+  inboxPrefix: string | undefined;
   writer: FeedWriter;
   epoch: FeedEpoch;
   /** Whether to start another pull. Throws when the store must not be written any more. */
@@ -72,7 +58,7 @@ export type ConsumeDeps = ConsumeOptions & {
   onLost: () => void;
   /** Called when a consumer has been created. */
   onConsumer: () => void;
-  onPull: (messages: ConsumerMessages) => void;
+  onPull: (pull: FeedPull) => void;
   /** Called after each successful pull. */
   onCurrent: () => void;
 };
@@ -92,16 +78,16 @@ export async function consume(connection: NatsConnection, deps: ConsumeDeps): Pr
   const readInfo = () => manager.streams.info(followed.name);
   await ensureLinksStream(manager, streamReplicas, followed);
   await findPosition(manager, readInfo, deps);
-  const overlap = deps.overlapMessages ?? NUMBERING_DIFFERENCE_MAX;
+  const difference = isReplicated(await readInfo()) ? NUMBERING_DIFFERENCE_MAX : 0;
+  const overlap = deps.overlapMessages ?? difference;
   const start = Math.max(1, writer.feed().sequence + 1 - overlap);
-  const added = await addConsumer(manager, followed.name, start);
+  const consumer = await addConsumer(manager, followed.name, start);
   deps.onConsumer();
-  const stream = await connection.jetstream(options).streams.get(followed.name);
-  const consumer = stream.getConsumerFromInfo(added);
   const delivery: Delivery = { count: 0, last: { sequence: 0, at: 0 }, offset: 0 };
   while (deps.shouldContinue()) {
     const before = delivery.count;
-    if (!(await pull(consumer, delivery, deps))) return;
+    const pull = new FeedPull(connection, consumer, deps.inboxPrefix, deps.pullBatch);
+    if (!(await writeMessages(pull, delivery, deps))) return;
     epoch.sweep();
     // No message does not mean no change: only the stream's own state shows whether the position is
     // at its end.
@@ -120,8 +106,8 @@ export async function consume(connection: NatsConnection, deps: ConsumeDeps): Pr
 }
 
 /**
- * Finds the position to read from: the store's, or the start of the stream if the store's is
- * unusable.
+ * Finds the position to read from: the store's, whether it is complete or being filled, or the
+ * start of the stream if the store's is unusable.
  */
 async function findPosition(
   manager: JetStreamManager,
@@ -130,40 +116,43 @@ async function findPosition(
 ): Promise<void> {
   const feed = writer.feed();
   const resumed = await resume(feed, readInfo, onLost);
-  if (resumed !== feed)
-    writer.save({ ...feed, ...resumed, complete: feed.complete && resumed.sequence > 0 });
-  // Also for a partly read fill: changes of the stream are unknown for the time without a consumer.
-  if (resumed.sequence === 0 || !isOutdated(feed, await readHeartbeat(manager, stream))) return;
-  onLost();
-  writer.save({ ...writer.feed(), sequence: 0, complete: false });
+  // After the position: no fill had begun before it if the heartbeat is still the known one.
+  const heartbeat = await readHeartbeat(manager, stream);
+  const isOld = resumed.sequence > 0 && isOutdated(feed, heartbeat);
+  if (isOld) onLost();
+  const begins = isOld || resumed.sequence === 0;
+  const start = {
+    sequence: 0,
+    complete: false,
+    announced: heartbeat ? toAnnounced(heartbeat) : null,
+  };
+  if (begins || resumed !== feed) writer.save({ ...feed, ...resumed, ...(begins ? start : {}) });
 }
 
 /**
- * Pulls messages once and writes their changes. Returns false when messages were lost with a
- * connection or a pull.
+ * Writes the changes of a pull, in one transaction unless it reaches the end of the stream before.
+ * Returns false when messages were lost with a connection or a pull.
  */
-async function pull(consumer: Consumer, delivery: Delivery, deps: ConsumeDeps): Promise<boolean> {
-  const { writer, epoch, pullBatch = PULL_BATCH } = deps;
-  const messages = await consumer.fetch({
-    max_messages: pullBatch,
-    expires: PULL_EXPIRES_MS,
-    bind: true,
-  });
-  deps.onPull(messages);
-  const overdue = setTimeout(() => messages.stop(), PULL_EXPIRES_MS + PULL_GRACE_MS);
+async function writeMessages(
+  pull: FeedPull,
+  delivery: Delivery,
+  deps: ConsumeDeps,
+): Promise<boolean> {
+  const { writer, epoch } = deps;
+  deps.onPull(pull);
   let { pending } = writer.feed();
   try {
-    for await (const { subject, seq: sequence, data, info } of messages) {
+    for await (const { subject, seq: sequence, data, info } of pull) {
       // A new consumer starts after the last message written.
       if (info.deliverySequence !== ++delivery.count) return false;
       collect({ subject, sequence: sequence + delivery.offset, data }, deps);
       delivery.last = { sequence, at: info.timestampNanos };
       ({ pending } = info);
-      if (pending === 0 || writer.size() >= TRANSACTION_CHANGES_MAX) epoch.flush(pending);
+      if (pending === 0) epoch.flush(pending);
     }
     return true;
   } finally {
-    clearTimeout(overdue);
+    // Also when the pull failed: the next one goes on after what it has brought.
     epoch.flush(pending);
   }
 }

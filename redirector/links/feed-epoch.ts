@@ -6,6 +6,7 @@
 import { decodeHeartbeat } from "../../shared/contracts/feed-notices.ts";
 import type { LinksStream } from "../../shared/contracts/links-streams.ts";
 import type { FeedGroup } from "./feed-group.ts";
+import { toAnnounced } from "./feed-position.ts";
 import { createSweep } from "./feed-sweep.ts";
 import type { FeedWriter } from "./feed-writer.ts";
 import type { StoreWriter } from "./store-writer.ts";
@@ -40,7 +41,10 @@ export function createFeedEpoch({ stream, group, store, writer }: EpochDeps) {
     /** Applies a heartbeat, after all earlier messages were added to the writer. */
     applyHeartbeat(data: Uint8Array): void {
       const heartbeat = decodeHeartbeat(data);
-      writer.advance({ confirmed_at: Date.now() });
+      writer.advance({
+        confirmed_at: Date.now(),
+        ...(heartbeat === undefined ? {} : { announced: toAnnounced(heartbeat) }),
+      });
       // A heartbeat of an earlier API version does not report whether the stream is complete.
       if (heartbeat?.complete === false) {
         forget();

@@ -47,6 +47,25 @@ test("a host that was ready stays ready while its store is filled again, and say
   expect(health.warning()).toContain("lacks links");
 });
 
+test.each([
+  ["begins again and again", [10, 900, 0, 700, 0, 890, 900], false],
+  ["does not go on", [10, 900, 900, 900, 900, 900, 900], false],
+  ["goes on", [10, 900, 901, 902, 903, 904, 905], true],
+])("a host that was ready is not ready while a fill %s", (_name, sequences, isReady) => {
+  const { health, pass } = createHealth();
+  health.onFeed(complete);
+  health.onCurrent();
+  expect(health.readiness()).toBe("ok");
+  for (const sequence of sequences) {
+    health.onFeed({ ...complete, complete: false, sequence });
+    pass(8);
+  }
+  if (isReady) expect(health.readiness()).toBe("ok");
+  else expect(health.readiness()).toContain("has come no further for 48 s");
+  health.onFeed(complete);
+  expect(health.readiness()).toBe("ok");
+});
+
 test("a start waits as long as links come, and no longer than it may", async () => {
   const health = createFeedHealth();
   let sequence = 0;

@@ -21,7 +21,16 @@ export const SILENT_SECONDS = 8;
 /** The same threshold as the alert ShorthopFeedStale: many heartbeats of the feed are missing. */
 const AGE_WARNING_SECONDS = 30;
 
+/**
+ * How long a store that lacks links may get no further than it already was. A fill that begins
+ * again and again gets nowhere either.
+ */
+const STALLED_SECONDS = 30;
+
 const POLL_MS = 10;
+
+/** How far the fill of a stream has come, and since when. */
+type Progress = Pick<FeedState, "stream" | "sequence" | "complete"> & { at: number };
 
 export type FeedHealth = ReturnType<typeof createFeedHealth>;
 
@@ -34,6 +43,24 @@ export function createFeedHealth(now = () => performance.now()) {
   /** Whether the store has been up to date with the feed since the start. */
   let wasCurrent = false;
   let wasReady = false;
+  const progress = new Map<string, Progress>();
+
+  function recordProgress(name: string, { stream, sequence, complete }: FeedState): void {
+    const before = progress.get(name);
+    const isSameFill = before?.stream === stream && !before.complete && !complete;
+    if (isSameFill && sequence <= before.sequence) return;
+    progress.set(name, { stream, sequence, complete, at: now() });
+  }
+
+  /** Why the fill of a stream does not come to an end; undefined if it does, or there is none. */
+  function describeStall(): string | undefined {
+    for (const [name, { complete, at }] of progress) {
+      const seconds = Math.round((now() - at) / 1_000);
+      if (!complete && seconds >= STALLED_SECONDS)
+        return `the store lacks links of ${name}, and filling it has come no further for ${seconds} s`;
+    }
+    return undefined;
+  }
 
   const ageSeconds = (): number => (now() - confirmedAt) / 1_000;
 
@@ -45,13 +72,14 @@ export function createFeedHealth(now = () => performance.now()) {
   function readiness(): string {
     const waited = now() - startedAt >= START_GRACE_MS;
     wasReady ||= feed.complete && (wasCurrent || waited);
-    return wasReady ? "ok" : state();
+    return describeStall() ?? (wasReady ? "ok" : state());
   }
 
   return {
     /** Applies the store's state of the feed. */
     onFeed(changed: HostFeed): void {
       feed = changed;
+      for (const [name, stream] of Object.entries(streamsOf(feed))) recordProgress(name, stream);
       const { confirmed_at } = feed;
       if (heartbeat !== undefined && heartbeat !== confirmed_at) confirmedAt = now();
       heartbeat = confirmed_at;
@@ -71,14 +99,12 @@ export function createFeedHealth(now = () => performance.now()) {
     /** 1 if the store has every link of a stream, else 0, by stream. */
     completeStreams: (): Record<string, number> =>
       Object.fromEntries(
-        Object.entries(feed.streams ?? { [UNDIVIDED.name]: feed }).map(([name, { complete }]) => [
-          name,
-          Number(complete),
-        ]),
+        Object.entries(streamsOf(feed)).map(([name, { complete }]) => [name, Number(complete)]),
       ),
     /**
      * `ok` after the store had every link and was up to date with the feed, or could not be; else
-     * the reason. A later outage of NATS does not matter: the store can still serve requests.
+     * the reason. A later outage of NATS does not matter: the store can still serve requests. A
+     * store that lacks links and gets no more is not ready: new links would be missing for ever.
      */
     readiness,
     /**
@@ -109,6 +135,10 @@ export function createFeedHealth(now = () => performance.now()) {
     },
   };
 }
+
+/** The states of the streams by name, whether or not the feed is divided. */
+const streamsOf = (feed: HostFeed): Readonly<Record<string, FeedState>> =>
+  feed.streams ?? { [UNDIVIDED.name]: feed };
 
 /**
  * Names the streams of a divided feed for which a condition holds; an empty text when there is

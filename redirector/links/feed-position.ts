@@ -2,6 +2,7 @@
 import type { StreamInfo } from "nats";
 
 import type { Heartbeat } from "../../shared/contracts/feed-notices.ts";
+import type { FeedState } from "../../shared/links-store/schema.ts";
 
 /**
  * A position in the feed: the stream, identified by its creation time, and the last message
@@ -41,15 +42,24 @@ export function toNanos(time: string): number {
   return Number(`${seconds}${fraction.padEnd(9, "0")}`);
 }
 
+/** What a heartbeat announces of its stream, for the store. */
+export const toAnnounced = ({ complete, epoch }: Heartbeat): FeedState["announced"] => ({
+  complete,
+  epoch,
+});
+
 /**
- * Whether the stream has been filled since the store had all of it, or is being filled. Then a
- * position is meaningless: a stream that was rolled back before has continued from an earlier
- * number, where the fill's messages start.
+ * Whether a fill of the stream may have begun since the store was at its position, as the stream's
+ * heartbeat announces something else. Then the position is meaningless: a stream that was rolled
+ * back before has continued from an earlier number, where the fill's messages start. A fill that
+ * the store was reading already does not matter.
  */
 export const isOutdated = (
-  { epoch }: { epoch: number },
+  { announced }: { announced: FeedState["announced"] },
   heartbeat: Heartbeat | undefined,
-): boolean => heartbeat !== undefined && !(heartbeat.complete && heartbeat.epoch === epoch);
+): boolean =>
+  heartbeat !== undefined &&
+  !(announced?.complete === heartbeat.complete && announced.epoch === heartbeat.epoch);
 
 /**
  * How often a stream that does not continue from the position is read again, at which interval,

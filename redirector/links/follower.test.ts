@@ -99,6 +99,13 @@ function storeAt(position: FeedState, links: readonly LinkRecord[] = []): string
   return dir;
 }
 
+/** The state of a store that has all of a stream of this epoch. */
+const filled = (epoch: number) => ({
+  complete: true,
+  epoch,
+  announced: { complete: true, epoch },
+});
+
 type Options = {
   dir?: string;
   overlapMessages?: number;
@@ -192,6 +199,48 @@ describe("a store that resumes", () => {
     },
   );
 
+  test.each([
+    ["that has every link", true],
+    ["that is being filled", false],
+  ])(
+    "goes on in the midst of a fill, wherever that ended, in a stream %s",
+    async (_name, complete) => {
+      const COUNT = 300;
+      await Promise.all(
+        Array.from({ length: COUNT }, (_, i) => publish(activeLink(`link-${i}`, 1))),
+      );
+      await publishHeartbeat({ complete, epoch: 1, version: 2 });
+      const dir = mkdtempSync(join(tmpdir(), "shorthop-links-"));
+      const written: number[] = [];
+      /** Fails after so many transactions, as if the process had been killed. */
+      const start = (transactions: number) =>
+        follow({
+          dir,
+          overlapMessages: 0,
+          pullBatch: 20,
+          wrap: (writer) => ({
+            ...writer,
+            write(changes, ...state) {
+              if (changes.length === 0) return writer.write(changes, ...state);
+              if (transactions-- === 0) fail();
+              written.push(changes.length);
+              return writer.write(changes, ...state);
+            },
+          }),
+        });
+      for (let end = 0; end < 4; end++) {
+        await using store = start(3);
+        expect(await store.ended.catch((error: unknown) => error)).toBeInstanceOf(StoreError);
+      }
+      await using store = start(COUNT);
+      await eventually(async () => expect(store.feed().sequence).toBe(COUNT + 1), WITHIN_MS);
+      expect(store.feed().complete).toBe(complete);
+      // Each change once.
+      expect(written.reduce((sum, changes) => sum + changes, 0)).toBe(COUNT);
+      rmSync(dir, { recursive: true });
+    },
+  );
+
   test("has the changes of the time when nobody followed the feed", async () => {
     for (let i = 0; i < 10; i++) await publish(activeLink(`link-${i}`, 1));
     await publishHeartbeat({ complete: true, epoch: 1, version: 2 });
@@ -282,7 +331,7 @@ describe("a store", () => {
     const { created } = await manager.streams.info(LINKS_STREAM);
     // Of the stream as it was before: its position comes again, in the midst of what was published
     // since.
-    const before = { ...EMPTY_FEED, stream: created, sequence: 2, complete: true, epoch: 3 };
+    const before = { ...EMPTY_FEED, stream: created, sequence: 2, ...filled(3) };
     const old = ["early", "late", "deleted"].map((alias) => activeLink(alias, 5));
     const dir = storeAt(before, old);
     await using store = follow({ dir, overlapMessages: 0 });
@@ -298,7 +347,7 @@ describe("a store", () => {
     const { created } = await manager.streams.add({ ...config, max_consumers: 1 });
     const { name } = await manager.consumers.add(LINKS_STREAM, { mem_storage: true });
     await publish(activeLink("first", 1));
-    const position = { ...EMPTY_FEED, stream: created, sequence: 1, complete: true, epoch: 1 };
+    const position = { ...EMPTY_FEED, stream: created, sequence: 1, ...filled(1) };
     const dir = storeAt(position);
     await using store = follow({ dir });
     await publish(activeLink("second", 2));
@@ -318,7 +367,7 @@ describe("a store", () => {
     await publishHeartbeat(heartbeat);
     const { created } = await manager.streams.info(LINKS_STREAM);
     // As if a fault had removed one.
-    const position = { ...EMPTY_FEED, stream: created, sequence: 4, complete: true, epoch: 1 };
+    const position = { ...EMPTY_FEED, stream: created, sequence: 4, ...filled(1) };
     const dir = storeAt(position, [activeLink("kept", 5)]);
     await using store = follow({ dir, overlapMessages: 0 });
     /** As an API says again and again how many links there are, until something is so. */

@@ -3,7 +3,7 @@
  * rolled back or recreated is read again from its start, while the store continues to serve
  * requests.
  */
-import type { ConsumerMessages, NatsConnection } from "nats";
+import type { NatsConnection } from "nats";
 
 import type { LinksStream } from "../../shared/contracts/links-streams.ts";
 import { heartbeatSubject } from "../../shared/contracts/streams.ts";
@@ -13,6 +13,7 @@ import { consume, type ConsumeOptions } from "./feed-consumer.ts";
 import { createFeedEpoch } from "./feed-epoch.ts";
 import type { FeedGroup } from "./feed-group.ts";
 import { readNextMessage } from "./feed-message.ts";
+import type { FeedPull } from "./feed-pull.ts";
 import type { FeedRecords } from "./feed-records.ts";
 import { createFeedWriter, type FeedWriter, StoreError } from "./feed-writer.ts";
 import type { StoreWriter } from "./store-writer.ts";
@@ -28,7 +29,7 @@ const RETRY_MS = 100;
 const WITHOUT_CONSUMER_MS = 1_000;
 
 type FollowerDeps = Omit<ConsumeOptions, "requestTimeoutMs"> & {
-  nats: Pick<Nats, "connection" | "connected">;
+  nats: Nats;
   stream: LinksStream;
   /** The group of all followers of the host. */
   group: FeedGroup;
@@ -53,11 +54,12 @@ export function startFollower(deps: FollowerDeps): Follower {
   const readAlone = createReadAlone(stream, writer, () => stopped);
   let interrupted = false;
   let stopped = false;
-  let pull: ConsumerMessages | undefined;
+  let pull: FeedPull | undefined;
 
   const follow = (connection: NatsConnection): Promise<void> =>
     consume(connection, {
       ...deps,
+      inboxPrefix: nats.inboxPrefix,
       requestTimeoutMs: REQUEST_TIMEOUT_MS,
       writer,
       epoch,
@@ -71,7 +73,7 @@ export function startFollower(deps: FollowerDeps): Follower {
         epoch.forget();
       },
       onConsumer: readAlone.reset,
-      onPull: (messages) => (pull = messages),
+      onPull: (started) => (pull = started),
       onCurrent: () => (interrupted = false),
     });
 

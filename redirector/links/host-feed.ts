@@ -31,6 +31,7 @@ export function combineFeeds(
     sequence: sum(({ sequence }) => sequence),
     complete: feeds.every(({ complete }) => complete),
     epoch: Math.min(...feeds.map(({ epoch }) => epoch)),
+    announced: null,
     confirmed_at: Math.min(...feeds.map(({ confirmed_at }) => confirmed_at)),
     pending: sum(({ pending }) => pending),
     lacks: sum(({ lacks }) => lacks),

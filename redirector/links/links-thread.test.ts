@@ -176,7 +176,8 @@ describe("an image", () => {
       const link = activeLink(alias, EPOCH);
       const { key, version, row } = toChange(link, encodeLinkRecord(link));
       db.run("INSERT INTO links (key, version, record) VALUES (?, ?, ?)", [key, version, row]);
-      setFeed(db, { ...EMPTY_FEED, sequence, epoch, complete: true }, 1);
+      const announced = { complete: true, epoch };
+      setFeed(db, { ...EMPTY_FEED, ...announced, sequence, announced }, 1);
     }
     await openImages(place)?.add(path, { epoch, sequence });
     rmSync(path);

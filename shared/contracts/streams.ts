@@ -16,6 +16,7 @@ import {
 
 import { HOUR_MS, MINUTE_MS } from "../durations.ts";
 import type { Uuid } from "../ids.ts";
+import { SEGMENT_BYTES_MAX } from "./click-segment.ts";
 import { decodeHeartbeat, type Heartbeat } from "./feed-notices.ts";
 import {
   decodeLinkRecord,
@@ -25,6 +26,21 @@ import {
 } from "./link-record.ts";
 import { type LinksStream, UNDIVIDED } from "./links-streams.ts";
 import type { ShortLink } from "./short-link.ts";
+
+/**
+ * Most bytes that one pull, or one group of requests, has delivered at once: a server of NATS ends
+ * the connection of a client for which more than its `max_pending` waits, by default 64 MiB. A
+ * connection has a pull for each stream of the links feed at the same time.
+ */
+export const PULL_BYTES_MAX = 8 * 1024 * 1024;
+
+/**
+ * Segments of one pull, and reads of a link's last message at once, as many as that is, whatever
+ * their size. The client bounds a pull in messages or in bytes; one in bytes does not end when it
+ * has all its messages.
+ */
+export const PULL_SEGMENTS = Math.floor(PULL_BYTES_MAX / SEGMENT_BYTES_MAX);
+export const READS_AT_ONCE = Math.floor(PULL_BYTES_MAX / ((LINK_RECORD_BYTES_MAX * 4) / 3));
 
 export const LINKS_STREAM = UNDIVIDED.name;
 export const CLICKS_STREAM = "CLICKS";

@@ -29,6 +29,11 @@ export type FeedState = {
   complete: boolean;
   /** The epoch of the feed (see `Heartbeat`). */
   epoch: number;
+  /**
+   * What the last heartbeat before the position announced of the stream: the position is valid as
+   * long as the stream announces the same. null when there was none.
+   */
+  announced: { complete: boolean; epoch: number } | null;
   /** Time of the last heartbeat, in Unix milliseconds; 0 before the first one. */
   confirmed_at: number;
   /** Messages of the stream that are not in the store yet. */
@@ -47,6 +52,7 @@ export const EMPTY_FEED: FeedState = {
   sequence: 0,
   complete: false,
   epoch: 0,
+  announced: null,
   confirmed_at: 0,
   pending: 0,
   lacks: 0,

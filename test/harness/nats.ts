@@ -1,7 +1,7 @@
 /**
  * Only a NATS server with JetStream, for tests of its clients; starts in a fraction of a second.
  */
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -31,10 +31,12 @@ export type TestNats = {
   [Symbol.asyncDispose](): Promise<void>;
 };
 
-/** Starts a server with a temporary data directory. */
-export async function startNats(): Promise<TestNats> {
+/** Starts a server with a temporary data directory, and with settings of its configuration file. */
+export async function startNats(settings = ""): Promise<TestNats> {
   const program = await findNatsServer(join(PROJECT_DIR, ".local", "bin"), console.log);
   const dir = mkdtempSync(join(tmpdir(), "shorthop-nats-"));
+  const config = `${dir}.conf`;
+  writeFileSync(config, settings);
   const port = freePort();
   const url = `nats://127.0.0.1:${port}`;
   const monitoringPort = freePort();
@@ -43,7 +45,7 @@ export async function startNats(): Promise<TestNats> {
   async function start(store: "retained" | "lost"): Promise<void> {
     if (store === "lost") rmSync(dir, { recursive: true, force: true });
     const ports = ["-p", String(port), "-m", String(monitoringPort)];
-    server = Bun.spawn([program, "-a", "127.0.0.1", ...ports, "-js", "-sd", dir], {
+    server = Bun.spawn([program, "-c", config, "-a", "127.0.0.1", ...ports, "-js", "-sd", dir], {
       stdio: ["ignore", "ignore", "ignore"],
     });
     await eventually(async () => await acceptsClients(url), START_TIMEOUT_MS);
@@ -67,6 +69,7 @@ export async function startNats(): Promise<TestNats> {
     async [Symbol.asyncDispose]() {
       await kill();
       rmSync(dir, { recursive: true, force: true });
+      rmSync(config);
     },
   };
 }

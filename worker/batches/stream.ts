@@ -16,6 +16,7 @@ import {
   CLICKS_WORKER,
   CONSUMER_EXISTS,
   jetStreamErrorCode,
+  PULL_SEGMENTS,
 } from "../../shared/contracts/streams.ts";
 import { newUuid } from "../../shared/ids.ts";
 import { parseRanges } from "./ranges.ts";
@@ -32,8 +33,7 @@ const ACK_WAIT_MS = 10_000;
  */
 const ACK_PENDING_MAX = 10_000;
 
-/** Messages of one fetch of a read by sequence, and how long it waits for them. */
-const READ_FETCH_MAX = 100;
+/** How long one fetch of a read by sequence waits for messages. */
 const READ_FETCH_MS = 2_000;
 
 /** After this time without a fetch the server deletes the consumer of a read by sequence. */
@@ -90,7 +90,7 @@ export async function* readSequences(
 
 async function* readUpTo(reader: Consumer, last: number): AsyncGenerator<JsMsg> {
   for (;;) {
-    const fetched = await reader.fetch({ max_messages: READ_FETCH_MAX, expires: READ_FETCH_MS });
+    const fetched = await reader.fetch({ max_messages: PULL_SEGMENTS, expires: READ_FETCH_MS });
     let received = 0;
     for await (const message of fetched) {
       received++;

@@ -10,6 +10,7 @@ import {
   ensureClicksStream,
   ensureDeadLettersStream,
   MissingSubjectError,
+  PULL_SEGMENTS,
 } from "../../shared/contracts/streams.ts";
 import { type Collector, createCollector } from "../batches/collector.ts";
 import type { Owner } from "../batches/owner.ts";
@@ -32,8 +33,6 @@ const PROGRESS_INTERVAL_MS = 3_000;
  */
 const TRIM_INTERVAL_MS = 5_000;
 
-/** Segments of one fetch: 24 MiB at most wait for room in a batch. */
-const FETCH_MAX = 32;
 const FETCH_EXPIRES_MS = 1_000;
 
 /** Creates the streams and the durable consumer that are missing. */
@@ -123,7 +122,10 @@ async function fetchSegments(
     if (collector.isClosed()) return;
     await checkPosition();
     await trim();
-    const messages = await consumer.fetch({ max_messages: FETCH_MAX, expires: FETCH_EXPIRES_MS });
+    const messages = await consumer.fetch({
+      max_messages: PULL_SEGMENTS,
+      expires: FETCH_EXPIRES_MS,
+    });
     status.state = "ok";
     for await (const message of messages) {
       status.pending = message.info.pending;

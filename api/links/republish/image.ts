@@ -102,8 +102,11 @@ export async function buildImage(
       count += links.length;
     }
   }
-  for (const { stream, epoch, sequence } of places)
-    setFeed(db, { ...EMPTY_FEED, epoch, sequence, complete: true }, written, stream.name);
+  for (const { stream, epoch, sequence } of places) {
+    const announced = { complete: true, epoch };
+    const state = { ...EMPTY_FEED, ...announced, sequence, announced };
+    setFeed(db, state, written, stream.name);
+  }
   db.run("COMMIT");
   return { ...position, links: count };
 }
