@@ -8,7 +8,12 @@ import type { Scenario } from "../runner/scenarios.ts";
 const LINKS_FEED = ["api/feed/**", "redirector/links/**", "shared/links-store/**"];
 
 /** How clicks get from a redirector's disk into ClickHouse. */
-const CLICKS_WAY = ["redirector/journal/**", "worker/consumer/**", "worker/batches/**"];
+const CLICKS_WAY = [
+  "redirector/redirect/click-recorder.ts",
+  "redirector/journal/**",
+  "worker/consumer/**",
+  "worker/batches/**",
+];
 
 /** What streams and subjects of NATS are, and who may use them. */
 const NATS = ["shared/contracts/*streams.ts", "shared/nats.ts", "deploy/nats/**"];
