@@ -35,9 +35,10 @@ const START_TIMEOUT_MS = 30_000;
 const CONNECTIONS_MAX = 10;
 
 /**
- * Far more than the API has: how long a statement takes on a busy machine is no matter of these
- * tests.
+ * Far more than the API has: how long a connection or a statement takes on a busy machine is no
+ * matter of these tests.
  */
+const CONNECT_TIMEOUT_SECONDS = 30;
 const STATEMENT_TIMEOUT_MS = 120_000;
 
 /** Tests do not need durability, so they do not pay for it. */
@@ -85,7 +86,10 @@ export const createLinksOn = (
 export async function startPostgres(): Promise<TestPostgres> {
   const server = await startServer((installation) => copyTemplate(installation, makeCluster));
   const { url } = server;
-  const sql = openPostgres(url, CONNECTIONS_MAX, { statementTimeoutMs: STATEMENT_TIMEOUT_MS });
+  const sql = openPostgres(url, CONNECTIONS_MAX, {
+    connectTimeoutSeconds: CONNECT_TIMEOUT_SECONDS,
+    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+  });
 
   return {
     sql,
