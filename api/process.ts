@@ -1,4 +1,4 @@
-/** What an API process does: it connects to the stores, starts its sites and its background work. */
+/** An API process: its connections, its sites, and its work in the background. */
 import { createClientAddress } from "../shared/client-address.ts";
 import { metricsPort } from "../shared/env.ts";
 import { watchEventLoop } from "../shared/event-loop.ts";

@@ -214,7 +214,7 @@ describe("a quota", () => {
     for (const { data } of successfulBulks) {
       for (const { error } of data) expect(error?.code ?? "rate_limited").toBe("rate_limited");
     }
-    const [row] = await sql<[{ links: number }]>`
+    const [row] = await stack.database.sql<[{ links: number }]>`
       select count(*)::int as links from links l join accounts a on a.id = l.account_id
        where a.limits -> 'quotas' ->> 'links_per_day' = '150'`;
     expect(row.links).toBe(150);

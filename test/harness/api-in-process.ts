@@ -1,6 +1,6 @@
 /**
- * The API in this process, with everything that its own starts, on a PostgreSQL, a NATS and, where a
- * test asks for it, a ClickHouse of its own: what the API does by itself costs a fraction of a
+ * The API in this process, with everything that its own starts, on a PostgreSQL, a NATS and, where
+ * a test asks for it, a ClickHouse of its own: what the API does by itself costs a fraction of a
  * stack's time here. There is no redirector and no worker.
  */
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
