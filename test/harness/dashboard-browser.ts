@@ -71,7 +71,8 @@ export class DashboardBrowser {
     role: Role = "owner",
   ): Promise<void> {
     await this.join(account, role);
-    const { page, errors } = await this.#openWindow(role);
+    const window = await this.#openWindow(role);
+    const { page, errors } = window;
     // A window in which steps failed may be in any state.
     this.#windows.delete(role);
     try {
@@ -84,21 +85,26 @@ export class DashboardBrowser {
       await page.context().close();
       throw error;
     }
-    this.#windows.set(role, { user, page, errors });
+    this.#windows.set(role, window);
+  }
+
+  /** Signs in without the form of the page. */
+  async addSession(page: Page, user: TestUser): Promise<void> {
+    const { cookie } = await signIn(this.stack, user);
+    const [name = "", value = ""] = cookie.split("=");
+    await page.context().addCookies([{ name, value, url: this.stack.info().dashboard_url }]);
   }
 
   async #openWindow(role: Role): Promise<Window> {
     const open = this.#windows.get(role);
     if (open !== undefined) return open;
     const user = await createUser(this.stack);
-    const { cookie } = await signIn(this.stack, user);
     const { page, consoleErrors } = await openContext(this.browser, this.stack, {
       viewport: VIEWPORT,
       // Drawing animations would only take time.
       reducedMotion: "reduce",
     });
-    const [name = "", value = ""] = cookie.split("=");
-    await page.context().addCookies([{ name, value, url: this.stack.info().dashboard_url }]);
+    await this.addSession(page, user);
     const window = { user, page, errors: consoleErrors };
     this.#windows.set(role, window);
     return window;
