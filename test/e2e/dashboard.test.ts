@@ -18,8 +18,9 @@ import {
   signInOnPage,
 } from "../harness/browser.ts";
 import { DashboardBrowser, type TestAccount, withBrowser } from "../harness/dashboard-browser.ts";
-import { chooseAction, goTo, rowOf } from "../harness/dashboard-page.ts";
+import { addDomain, chooseAction, goTo, rowOf } from "../harness/dashboard-page.ts";
 import { createUser, type TestUser } from "../harness/dashboard.ts";
+import { type Dns, startDns } from "../harness/dns.ts";
 import { eventually } from "../harness/eventually.ts";
 
 const TIMEOUT_MS = 20_000;
@@ -31,18 +32,22 @@ const FIRST_LOAD_BYTES_MAX = 150 * 1024;
 
 const PHONE = { width: 390, height: 850 };
 
+let dns: Dns;
 let dashboard: DashboardBrowser;
 /** Tests that change something which others see have an account of their own. */
 let account: TestAccount;
 
 beforeAll(async () => {
   if (chromiumPath === undefined) return;
-  dashboard = await DashboardBrowser.open();
+  dns = await startDns();
+  dashboard = await DashboardBrowser.open(dns);
   account = await dashboard.addAccount();
   await account.client.links.create({ url: "https://example.com/" });
 });
 afterAll(async () => {
-  if (chromiumPath !== undefined) await dashboard[Symbol.asyncDispose]();
+  if (chromiumPath === undefined) return;
+  await dashboard[Symbol.asyncDispose]();
+  await dns[Symbol.asyncDispose]();
 });
 
 const linksTable = (page: Page) => page.getByRole("table", { name: "Links" });
@@ -61,7 +66,6 @@ withBrowser("the sign-in", () => {
       .getByText("The e-mail address or the password is wrong.")
       .waitFor();
     expect(await page.getByLabel("Password").inputValue()).toBe("");
-    await signInOnPage(page, owner);
     await signInOnPage(page, owner);
     await linksTable(page).waitFor();
     await page.getByRole("button", { name: "Sign out" }).click();
@@ -616,7 +620,7 @@ const MEMBERS_CHANGE = new Set(["/links", "/domains", "/reports"]);
 
 /** Adds one of everything to an account; returns the id of its link. */
 async function addEverything({ client }: TestAccount): Promise<string> {
-  const { id: domain } = await client.domains.create("go.roles.example");
+  const domain = await addDomain(client, dns, "go.roles.example");
   await client.domains.update(domain, { not_found_url: "https://example.com/none" });
   await client.webhooks.create({ url: "https://hooks.example.invalid/", events: ["*"] });
   await client.reports.create({ name: "For all", period: "weekly" });
