@@ -6,8 +6,9 @@ import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
 import { chromiumPath, openBrowser, openSignIn, signInOnPage } from "./harness/browser.ts";
+import { listViews, openView, VARIANTS } from "./harness/dashboard-views.ts";
 import { startDns } from "./harness/dns.ts";
-import { listViews, openView, seedAccount, VARIANTS } from "./harness/seeded-account.ts";
+import { seedAccount } from "./harness/seeded-account.ts";
 import { PROJECT_DIR, startStack } from "./harness/stack.ts";
 
 if (chromiumPath === undefined) process.exit(1);

@@ -2,106 +2,102 @@
  * Goal: users can question their clicks in the dashboard. Method: a real browser on a real stack;
  * what the page shows is compared with the API's responses.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 
-import type { Browser, Page } from "playwright-core";
+import type { Page } from "playwright-core";
 import * as z from "zod";
 
-import { createClient } from "../../clients/typescript/src/index.ts";
-import { createAccount } from "../harness/admin.ts";
+import { decodeId } from "../../shared/ids.ts";
+import { withPostgres } from "../harness/admin.ts";
+import { insert } from "../harness/analytics-reference.ts";
 import { call } from "../harness/api.ts";
-import { chromiumPath, openBrowser, openSignIn, signInOnPage } from "../harness/browser.ts";
-import { createUser } from "../harness/dashboard.ts";
+import { chromiumPath } from "../harness/browser.ts";
+import { DashboardBrowser, type TestAccount, withBrowser } from "../harness/dashboard-browser.ts";
+import { goTo, paramsOf, readClipboard } from "../harness/dashboard-page.ts";
 import { eventually } from "../harness/eventually.ts";
-import { useStack } from "../harness/shared-stack.ts";
-import type { SharedStack } from "../harness/stack.ts";
 
-const UNLIMITED = {
-  minute: 100_000,
-  burst: 100_000,
-  endpoints: { "POST /v1/links": 100_000, "GET /v1/analytics/*": 100_000 },
-};
 const TIMEOUT_MS = 20_000;
+
+/** Time until the page shows what it has requested. */
+const SHOWN_MS = 10_000;
 
 const IPHONE =
   "Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.1 Mobile/15E148 Safari/604.1";
-const WINDOWS =
-  "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Safari/537.36";
 
 /** A tag that URLs and routers are likely to change. */
 const ODD_TAG = "50% off/now, -&= ü";
 
-/** Clicks by user agent, address and campaign. */
-const CLICKS: readonly (readonly [string, string, string])[] = [
-  [IPHONE, "8.8.8.8", "letter"],
-  [IPHONE, "81.2.69.142", "letter"],
-  [IPHONE, "81.2.69.142", "100%25"],
-  [WINDOWS, "8.8.8.8", "letter"],
-  [WINDOWS, "200.160.2.3", "100%25"],
-  [WINDOWS, "81.2.69.142", ""],
-];
+/** The clicks of each link, by device, country and campaign. */
+const CLICKS = [
+  ["mobile", "US", "letter"],
+  ["mobile", "GB", "letter"],
+  ["mobile", "GB", "100%"],
+  ["desktop", "US", "letter"],
+  ["desktop", "BR", "100%"],
+  ["desktop", "GB", ""],
+] as const;
 
 const timesSchema = z.object({ heatmap: z.array(z.array(z.int())) });
 
-const withBrowser = describe.skipIf(chromiumPath === undefined);
-
-let stack: SharedStack;
-let browser: Browser;
+let dashboard: DashboardBrowser;
 /** Tests that change something have an account of their own. */
 let seeded: Seeded;
 
-/** Creates an account with two links, which have the clicks, and waits until these are counted. */
-async function seed() {
-  const { id: account, key } = await createAccount(stack, "enterprise", UNLIMITED);
-  const client = createClient({ baseUrl: stack.info().api_url, apiKey: key });
-  const urls: string[] = [];
-  for (const tags of [[ODD_TAG, "both"], ["both"]]) {
-    const link = await client.links.create({ url: "https://example.com/", tags });
-    urls.push(link.short_url);
-    for (const click of CLICKS) await visit(link.short_url, click);
-  }
-  await eventually(async () => {
-    const { summary } = await client.analytics.account({ period: "24h" });
-    expect(summary.total_clicks).toBe(2 * CLICKS.length);
-  }, TIMEOUT_MS);
-  return { account, key, client, urls, user: await createUser(stack, account) };
-}
+type Seeded = TestAccount & { urls: string[] };
 
-type Seeded = Awaited<ReturnType<typeof seed>>;
+/** Creates an account with two links, which have the clicks. */
+async function seed(): Promise<Seeded> {
+  const account = await dashboard.addAccount();
+  const host = new URL(dashboard.stack.info().short_url).hostname;
+  const urls: string[] = [];
+  const rows: object[] = [];
+  for (const tags of [[ODD_TAG, "both"], ["both"]]) {
+    const link = await account.client.links.create({ url: "https://example.com/", tags });
+    urls.push(link.short_url);
+    for (const [device, country, utm_campaign] of CLICKS)
+      rows.push({
+        ts: Date.now() - 60_000,
+        link_id: decodeId("link", link.id),
+        account_id: decodeId("acct", account.id),
+        mode: "live",
+        class: "human",
+        visitor: rows.length % 5,
+        country,
+        region: `${country}-1`,
+        region_name: "Region",
+        city: "City",
+        browser: "Safari",
+        os: "iOS",
+        device,
+        referrer: "direct",
+        host,
+        utm_campaign,
+        journal_id: decodeId("acct", account.id),
+        segment: 0,
+        idx: rows.length,
+      });
+  }
+  // The worker would have stored their number, of which lists of links and tags are made.
+  await withPostgres(
+    dashboard.stack,
+    (sql) => sql`
+      update link_counters set clicks = ${CLICKS.length}
+       where link_id in (select id from links where account_id = ${decodeId("acct", account.id) ?? ""})`,
+  );
+  const lines = rows.map((row) => JSON.stringify(row)).join("\n");
+  await insert(dashboard.stack, "INSERT INTO clicks FORMAT JSONEachRow", lines);
+  return { ...account, urls };
+}
 
 beforeAll(async () => {
   if (chromiumPath === undefined) return;
-  stack = await useStack();
-  browser = await openBrowser();
+  dashboard = await DashboardBrowser.open();
   seeded = await seed();
 });
 afterAll(async () => {
-  if (chromiumPath === undefined) return;
-  await browser.close();
-  await stack[Symbol.asyncDispose]();
+  if (chromiumPath !== undefined) await dashboard[Symbol.asyncDispose]();
 });
-
-async function visit(url: string, [agent, address, campaign]: (typeof CLICKS)[number]) {
-  const query = campaign === "" ? "" : `?utm_campaign=${campaign}`;
-  const headers = { "user-agent": agent, "x-forwarded-for": address };
-  const { status } = await fetch(url + query, { redirect: "manual", headers });
-  expect(status).toBe(302);
-}
-
-/** Runs the steps in a new browser context; fails on console errors. */
-async function signedIn(
-  path: string,
-  steps: (page: Page) => Promise<void>,
-  { user, account } = seeded,
-): Promise<void> {
-  const { page, consoleErrors } = await openSignIn(browser, stack);
-  await signInOnPage(page, user);
-  await page.goto(`/${account}/live${path}`);
-  await steps(page);
-  expect(consoleErrors).toEqual([]);
-  await page.context().close();
-}
 
 /** Opens the view "Phones" as somebody who may not change it. */
 async function openSavedView(page: Page): Promise<void> {
@@ -110,7 +106,7 @@ async function openSavedView(page: Page): Promise<void> {
   const dialog = page.getByRole("dialog", { name: "Saved views" });
   await dialog.getByRole("button", { name: "Phones", exact: true }).click();
   await waitForTotal(page, 6);
-  const params = new URL(page.url()).searchParams;
+  const params = paramsOf(page);
   expect(Object.fromEntries(params)).toEqual({
     timezone: "UTC",
     device: "mobile",
@@ -132,10 +128,6 @@ const waitForTotal = (page: Page, total: number) =>
     .getByText(String(total), { exact: true })
     .waitFor();
 
-/** The values of a list with their clicks. */
-/** Time until the page shows what it has requested. */
-const SHOWN_MS = 10_000;
-
 const readList = (page: Page, label: string) =>
   page
     .getByRole("list", { name: label, exact: true })
@@ -153,7 +145,7 @@ const choose = (page: Page, list: string, value: string) =>
 withBrowser("the analytics of the dashboard", () => {
   test("name links without a request for each", async () => {
     const aliases = seeded.urls.map((url) => new URL(url).pathname.slice(1));
-    await signedIn("/analytics?timezone=UTC", async (page) => {
+    await dashboard.visit(seeded, "/analytics?timezone=UTC", async (page) => {
       const asked: string[] = [];
       page.on("request", (request) => asked.push(new URL(request.url()).pathname));
       await page.reload();
@@ -168,11 +160,11 @@ withBrowser("the analytics of the dashboard", () => {
   });
 
   test("filter everything by a click on a value; the filters are in the URL and can be reversed and removed", async () => {
-    await signedIn("/analytics?timezone=UTC", async (page) => {
+    await dashboard.visit(seeded, "/analytics?timezone=UTC", async (page) => {
       await waitForTotal(page, 12);
       await choose(page, "Devices", "Mobile");
       await waitForTotal(page, 6);
-      expect(new URL(page.url()).searchParams.getAll("device")).toEqual(["mobile"]);
+      expect(paramsOf(page).getAll("device")).toEqual(["mobile"]);
       await page.getByRole("button", { name: "Campaigns", exact: true }).click();
       await choose(page, "Campaigns", "100%");
       await waitForTotal(page, 2);
@@ -191,7 +183,7 @@ withBrowser("the analytics of the dashboard", () => {
 
       await filters.getByRole("button", { name: "Device is Mobile: reverse" }).click();
       await waitForTotal(page, 2);
-      expect(new URL(page.url()).searchParams.getAll("device")).toEqual(["-mobile"]);
+      expect(paramsOf(page).getAll("device")).toEqual(["-mobile"]);
       // Each card is answered on its own.
       const devices = page.getByRole("list", { name: "Devices", exact: true });
       await devices.getByText("Desktop").waitFor();
@@ -209,7 +201,7 @@ withBrowser("the analytics of the dashboard", () => {
   });
 
   test("take several values of one kind for alternatives, and a second click undoes the first", async () => {
-    await signedIn("/analytics?timezone=UTC", async (page) => {
+    await dashboard.visit(seeded, "/analytics?timezone=UTC", async (page) => {
       await waitForTotal(page, 12);
       const [first] = await eventually(async () => {
         const countries = (await readList(page, "Countries")) as [string, number][];
@@ -229,7 +221,7 @@ withBrowser("the analytics of the dashboard", () => {
   });
 
   test("compare with the period before, the year before, or nothing", async () => {
-    await signedIn("/analytics?timezone=UTC&period=7d", async (page) => {
+    await dashboard.visit(seeded, "/analytics?timezone=UTC&period=7d", async (page) => {
       await waitForTotal(page, 12);
       await page.getByText("Clicks before").waitFor();
       expect(await page.locator(".line-earlier").getAttribute("d")).toStartWith("M");
@@ -238,7 +230,7 @@ withBrowser("the analytics of the dashboard", () => {
       await table.getByRole("columnheader", { name: "Before" }).waitFor();
       await page.getByLabel("Compare with").selectOption("none");
       await table.getByRole("columnheader", { name: "Before" }).waitFor({ state: "detached" });
-      expect(new URL(page.url()).searchParams.get("compare")).toBe("none");
+      expect(paramsOf(page).get("compare")).toBe("none");
       await page.getByRole("button", { name: "All time" }).click();
       await waitForTotal(page, 12);
       expect(await page.getByLabel("Compare with").count()).toBe(0);
@@ -246,7 +238,7 @@ withBrowser("the analytics of the dashboard", () => {
   });
 
   test("draw today's segment dotted, and show periods of the calendar", async () => {
-    await signedIn("/analytics?timezone=UTC&period=7d", async (page) => {
+    await dashboard.visit(seeded, "/analytics?timezone=UTC&period=7d", async (page) => {
       await waitForTotal(page, 12);
       expect(await page.locator(".line-clicks.line-unfinished").getAttribute("d")).toStartWith("M");
       await page.getByRole("button", { name: "Show as table" }).click();
@@ -257,7 +249,7 @@ withBrowser("the analytics of the dashboard", () => {
       await waitForTotal(page, 0);
       await period.selectOption("this-year");
       await waitForTotal(page, 12);
-      expect(new URL(page.url()).searchParams.get("period")).toBe("this-year");
+      expect(paramsOf(page).get("period")).toBe("this-year");
       await days.first().getByText("Jan 1", { exact: true }).waitFor();
       await days.last().getByText("(so far)").waitFor();
     });
@@ -266,12 +258,12 @@ withBrowser("the analytics of the dashboard", () => {
   test("show the clicks by weekday and hour, as the API counts them", async () => {
     const { heatmap } = timesSchema.parse(
       (
-        await call(`${stack.info().api_url}/v1/analytics/times?timezone=Asia/Kathmandu`, {
+        await call(`${dashboard.stack.info().api_url}/v1/analytics/times?timezone=Asia/Kathmandu`, {
           key: seeded.key,
         })
       ).body,
     );
-    await signedIn("/analytics?timezone=Asia/Kathmandu", async (page) => {
+    await dashboard.visit(seeded, "/analytics?timezone=Asia/Kathmandu", async (page) => {
       const cells = page.getByRole("table", { name: "Clicks by weekday and hour" });
       await cells.waitFor();
       const shown = await cells
@@ -282,7 +274,7 @@ withBrowser("the analytics of the dashboard", () => {
   });
 
   test("show all values of a dimension, searched, combined with another one, and saved as they are shown", async () => {
-    await signedIn("/analytics?timezone=UTC", async (page) => {
+    await dashboard.visit(seeded, "/analytics?timezone=UTC", async (page) => {
       await page.getByRole("button", { name: "All devices" }).click();
       const dialog = page.getByRole("dialog", { name: "Device" });
       await dialog.getByText("2 values").waitFor();
@@ -309,6 +301,120 @@ withBrowser("the analytics of the dashboard", () => {
     });
   });
 
+  test("show the same numbers as the API, also to the keyboard, compare them with the previous period, and show clicks live", async () => {
+    const account = await dashboard.addAccount();
+    const { client } = account;
+    const link = await client.links.create({
+      url: "https://example.com/counted",
+      alias: "dash-counted",
+      title: "Counted",
+    });
+    const click = (address: string) =>
+      fetch(link.short_url, {
+        redirect: "manual",
+        headers: {
+          "user-agent": IPHONE,
+          "x-forwarded-for": address,
+          referer: "https://news.ycombinator.com/",
+        },
+      });
+    const addresses = ["8.8.8.8", "81.2.69.142", "200.160.2.3", "8.8.8.8"];
+    for (const address of addresses) expect((await click(address)).status).toBe(302);
+    await eventually(async () => {
+      const { summary } = await client.analytics.summary(link.id, { period: "24h" });
+      expect(summary.total_clicks).toBe(addresses.length);
+    }, TIMEOUT_MS);
+
+    const path = `/links/${link.id}?period=7d&timezone=Asia/Kathmandu`;
+    await dashboard.visit(account, path, async (page) => {
+      const statCard = (name: string) => page.locator(`[data-stat=${name}] .stat-value`);
+      await statCard("total_clicks").waitFor();
+      const query = { period: "7d", timezone: "Asia/Kathmandu" } as const;
+      const compared = { ...query, compare: "previous" } as const;
+      const summary = await client.analytics.summary(link.id, compared);
+      expect(await statCard("total_clicks").textContent()).toBe(String(addresses.length));
+      expect(await statCard("unique_clicks").textContent()).toBe(
+        String(summary.summary.unique_clicks),
+      );
+
+      const chart = page.getByRole("group", { name: "Clicks over time" });
+      await chart.focus();
+      await page.keyboard.press("ArrowLeft");
+      await chart
+        .getByRole("status")
+        .getByText(/clicks, .* unique/)
+        .waitFor();
+
+      await page.getByRole("button", { name: "Show as table" }).click();
+      const rows = await page
+        .getByRole("table", { name: "Clicks over time" })
+        .locator("tbody tr")
+        .evaluateAll((all) =>
+          all.map((row) => [...row.querySelectorAll("td")].map((cell) => Number(cell.textContent))),
+        );
+      const { comparison, clicks_over_time } = summary;
+      expect(rows).toEqual(
+        clicks_over_time.map(({ clicks, unique }, i) => [
+          clicks,
+          unique,
+          comparison?.clicks_over_time[i]?.clicks ?? -1,
+        ]),
+      );
+
+      const geo = await client.analytics.geo(link.id, { ...query, group_by: "country" });
+      const countries = z.array(z.object({ country_name: z.string(), clicks: z.int() }));
+      expect(await readList(page, "Countries")).toEqual(
+        countries.parse(geo.data).map((row) => [row.country_name, row.clicks]),
+      );
+      await page.locator(".country.shade-5").first().waitFor();
+      const cities = await client.analytics.geo(link.id, { ...query, group_by: "city" });
+      await page.getByRole("button", { name: "Cities" }).click();
+      await page.getByRole("list", { name: "Cities" }).waitFor();
+      expect((await readList(page, "Cities")).map(([, clicks]) => clicks)).toEqual(
+        cities.data.map((row) => row.clicks),
+      );
+      expect(await readList(page, "Devices")).toEqual([["Mobile", addresses.length]]);
+      await page.getByRole("button", { name: "Systems" }).click();
+      expect(await readList(page, "Systems")).toEqual([["iOS", addresses.length]]);
+      expect(await readList(page, "Referrers")).toEqual([["ycombinator.com", addresses.length]]);
+
+      const [download] = await Promise.all([
+        page.waitForEvent("download"),
+        page.getByRole("button", { name: "Download referrers as CSV" }).click(),
+      ]);
+      expect(readFileSync(await download.path(), "utf8")).toContain(
+        `ycombinator.com,${addresses.length}`,
+      );
+
+      await page.locator(".pulse-open").waitFor();
+      for (let i = 0; i < 3; i++) await click("1.1.1.1");
+      await page.getByTestId("live-count").getByText("3", { exact: true }).waitFor();
+
+      await page.getByRole("button", { name: "24 hours" }).click();
+      await statCard("total_clicks").getByText("7", { exact: true }).waitFor();
+      await page.getByRole("button", { name: "Custom" }).click();
+      await page.getByLabel("From").fill("2020-01-01");
+      await page.getByLabel("To", { exact: true }).fill("2020-01-31");
+      await page.getByRole("button", { name: "Show", exact: true }).click();
+      await statCard("total_clicks").getByText("0", { exact: true }).waitFor();
+      await page.getByText("No clicks in this period.").first().waitFor();
+
+      await goTo(page, "Analytics");
+      const top = page.getByRole("list", { name: "Links" });
+      await top.getByText("dash-counted").waitFor();
+      const zone = { period: "30d", timezone: "Europe/Berlin" } as const;
+      const all = await client.analytics.account(zone);
+      expect(await statCard("total_clicks").textContent()).toBe(
+        all.summary.total_clicks.toLocaleString("en"),
+      );
+      const allGeo = await client.analytics.accountGeo({ ...zone, group_by: "country" });
+      await page.getByRole("list", { name: "Countries" }).waitFor();
+      expect((await readList(page, "Countries")).map(([, clicks]) => clicks)).toEqual(
+        allGeo.data.map(({ clicks }) => clicks),
+      );
+    });
+  });
+
   test("have a page for each tag and domain; tags can be renamed", async () => {
     const own = await seed();
     const [first = "", second = ""] = own.urls.map((url) => new URL(url).pathname);
@@ -325,11 +431,11 @@ withBrowser("the analytics of the dashboard", () => {
       await page.getByRole("link", { name: "Show its links" }).click();
       await page.getByText("1 link", { exact: true }).waitFor();
 
-      const host = new URL(stack.info().short_url).hostname;
-      await page.goto(`/${own.account}/live/domains/${host}?timezone=UTC`);
+      const host = new URL(dashboard.stack.info().short_url).hostname;
+      await page.goto(`/${own.id}/live/domains/${host}?timezone=UTC`);
       await waitForTotal(page, 12);
 
-      await page.goto(`/${own.account}/live/tags?timezone=UTC`);
+      await page.goto(`/${own.id}/live/tags?timezone=UTC`);
       await page.getByRole("button", { name: "Edit both" }).click();
       await page.getByLabel("Name", { exact: true }).fill("renamed");
       await page.getByRole("dialog").getByRole("button", { name: "Save" }).click();
@@ -338,7 +444,7 @@ withBrowser("the analytics of the dashboard", () => {
       const ofPeriod = page.getByRole("table", { name: "Clicks by tag" });
       await ofPeriod.getByRole("row").filter({ hasText: "renamed" }).getByText("12").waitFor();
     };
-    await signedIn("/tags?timezone=UTC", steps, own);
+    await dashboard.visit(own, "/tags?timezone=UTC", steps);
   });
 
   test("show what did not work, by reason and by link", async () => {
@@ -378,11 +484,11 @@ withBrowser("the analytics of the dashboard", () => {
       await reasons.getByText("Disabled link").waitFor();
       expect(await tabs.getByRole("button", { name: "Unknown aliases" }).count()).toBe(0);
       // Of another link.
-      await page.goto(`/${own.account}/live/tags/both`);
+      await page.goto(`/${own.id}/live/tags/both`);
       await waitForTotal(page, 12);
       expect(await tabs.count()).toBe(0);
     };
-    await signedIn("/analytics?timezone=UTC", steps, own);
+    await dashboard.visit(own, "/analytics?timezone=UTC", steps);
   });
 
   test("are shared by a URL that is shown once, with a password, an expiry and chosen breakdowns, until it is revoked", async () => {
@@ -418,7 +524,7 @@ withBrowser("the analytics of the dashboard", () => {
       await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
       await created.getByRole("button", { name: "Copy URL" }).click();
       await page.getByText("Copied.").waitFor();
-      expect(await page.evaluate("navigator.clipboard.readText()")).toBe(url);
+      expect(await readClipboard(page)).toBe(url);
       await created.getByRole("button", { name: "I have saved it" }).click();
 
       // That of the account is not among those of the link.
@@ -427,7 +533,7 @@ withBrowser("the analytics of the dashboard", () => {
       await row.getByText("With a password, until Jan 1, 2099").waitFor();
       expect(await list.getByRole("row").count()).toBe(2);
 
-      const reader = await browser.newPage();
+      const reader = await dashboard.browser.newPage();
       await reader.goto(url);
       await reader.getByLabel("Password").fill(password);
       await reader.keyboard.press("Enter");
@@ -442,12 +548,12 @@ withBrowser("the analytics of the dashboard", () => {
       expect((await reader.goto(url))?.status()).toBe(404);
       await reader.close();
     };
-    await signedIn(`/links/${link?.id}?timezone=UTC`, steps, own);
+    await dashboard.visit(own, `/links/${link?.id}?timezone=UTC`, steps);
   });
 
   test("are saved as views of filters, period and comparison, for everyone in the account", async () => {
-    const viewer = await createUser(stack, seeded.account, "viewer");
-    await signedIn("/analytics?timezone=UTC&device=mobile&period=7d&compare=none", async (page) => {
+    const saved = "/analytics?timezone=UTC&device=mobile&period=7d&compare=none";
+    await dashboard.visit(seeded, saved, async (page) => {
       await waitForTotal(page, 6);
       await page.getByRole("button", { name: "Views", exact: true }).click();
       const dialog = page.getByRole("dialog", { name: "Saved views" });
@@ -458,8 +564,8 @@ withBrowser("the analytics of the dashboard", () => {
       await page.getByText("The view has been saved.").waitFor();
       await dialog.getByRole("button", { name: "Phones", exact: true }).waitFor();
     });
-    await signedIn("/analytics?timezone=UTC", openSavedView, { ...seeded, user: viewer });
-    await signedIn("/analytics?timezone=UTC", async (page) => {
+    await dashboard.visit(seeded, "/analytics?timezone=UTC", openSavedView, "viewer");
+    await dashboard.visit(seeded, "/analytics?timezone=UTC", async (page) => {
       const dialog = page.getByRole("dialog", { name: "Saved views" });
       const phones = dialog.getByRole("button", { name: "Phones", exact: true });
       await page.getByRole("button", { name: "Views", exact: true }).click();
@@ -483,13 +589,13 @@ withBrowser("the analytics of the dashboard", () => {
     const steps = async (page: Page) => {
       const total = page.locator("[data-stat=total_clicks] .stat-value");
       await total.getByText("12", { exact: true }).waitFor();
-      await visit(url, [IPHONE, "1.1.1.1", ""]);
+      await fetch(url, { redirect: "manual", headers: { "user-agent": IPHONE } });
       await total.getByText("13", { exact: true }).waitFor();
       await page.locator(".live-list li").first().getByText(new URL(url).pathname).waitFor();
       // The list is asked for on its own.
       await page.locator(".live-list li").nth(12).waitFor();
       expect(await page.locator(".live-list li").count()).toBe(13);
     };
-    await signedIn("/live", steps, own);
+    await dashboard.visit(own, "/live", steps);
   });
 });

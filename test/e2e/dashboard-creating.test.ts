@@ -1,19 +1,17 @@
 /**
- * Goal: a short URL is a few keys away from every page, and nothing that somebody has entered is
- * lost. Method: a real browser on a real stack; keys and clicks are counted, and the clipboard is
- * read.
+ * Goal: a short URL is a few keys away from every page, whoever has no mouse can do all that one
+ * does with a link, and nothing that somebody has entered is lost. Method: a real browser on a real
+ * stack; keys and clicks are counted, and the clipboard is read.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 
-import type { Browser, BrowserContext, Page } from "playwright-core";
+import type { Page } from "playwright-core";
 
-import { type Client, createClient } from "../../clients/typescript/src/index.ts";
-import { createAccount } from "../harness/admin.ts";
-import { chromiumPath, openBrowser, openSignIn, signInOnPage } from "../harness/browser.ts";
-import { createUser, type TestUser } from "../harness/dashboard.ts";
+import { chromiumPath, openSignIn } from "../harness/browser.ts";
+import { DashboardBrowser, type TestAccount, withBrowser } from "../harness/dashboard-browser.ts";
+import { enter, isFocused, readClipboard, tabTo, write } from "../harness/dashboard-page.ts";
+import type { TestUser } from "../harness/dashboard.ts";
 import { eventually } from "../harness/eventually.ts";
-import { useStack } from "../harness/shared-stack.ts";
-import type { SharedStack } from "../harness/stack.ts";
 
 const TIMEOUT_MS = 20_000;
 
@@ -24,76 +22,32 @@ const TIMEOUT_MS = 20_000;
 const KEYS_MAX = 4;
 const CLICKS_MAX = 2;
 
-const withBrowser = describe.skipIf(chromiumPath === undefined);
-
-let stack: SharedStack;
-let browser: Browser;
-let account: string;
-let user: TestUser;
-let client: Client;
-/**
- * The cookies of the user: each test has a browser context of its own, and a sign-in takes a
- * second.
- */
-let signedIn: Awaited<ReturnType<BrowserContext["storageState"]>>;
+let dashboard: DashboardBrowser;
+let account: TestAccount;
 
 beforeAll(async () => {
   if (chromiumPath === undefined) return;
-  stack = await useStack();
-  const created = await createAccount(stack, "enterprise");
-  account = created.id;
-  user = await createUser(stack, account);
-  client = createClient({ baseUrl: stack.info().api_url, apiKey: created.key });
-  browser = await openBrowser();
-  signedIn = await signInAs(user);
+  dashboard = await DashboardBrowser.open();
+  account = await dashboard.addAccount();
 });
 afterAll(async () => {
-  if (chromiumPath === undefined) return;
-  await browser.close();
-  await stack[Symbol.asyncDispose]();
+  if (chromiumPath !== undefined) await dashboard[Symbol.asyncDispose]();
 });
 
-async function signInAs(who: TestUser) {
-  const { page } = await openSignIn(browser, stack);
-  await signInOnPage(page, who);
-  const state = await page.context().storageState();
-  await page.context().close();
-  return state;
-}
-
-type Visit = { as?: typeof signedIn; permissions?: string[]; path?: string };
-
-/**
- * Runs the steps on the first page of a signed-in user, or on another one; fails on console errors.
- */
-async function visit(
-  { as = signedIn, permissions = [], path }: Visit,
-  steps: (page: Page) => Promise<void>,
-): Promise<void> {
-  const { page, consoleErrors } = await openSignIn(browser, stack, {
-    storageState: as,
+/** Runs the steps on the list, with permissions of the browser. */
+const visitList = (permissions: readonly string[], steps: (page: Page) => Promise<void>) =>
+  dashboard.visit(account, "/links", async (page) => {
     // An empty list would deny them all.
-    ...(permissions.length === 0 ? {} : { permissions }),
+    if (permissions.length > 0) await page.context().grantPermissions([...permissions]);
+    await steps(page);
   });
-  if (path !== undefined) await page.goto(`/${account}/live${path}`);
-  await page.locator("h1").waitFor();
-  await steps(page);
-  expect(consoleErrors).toEqual([]);
-  await page.context().close();
-}
 
 const CLIPBOARD = ["clipboard-read", "clipboard-write"];
-
-const readClipboard = async (page: Page): Promise<string> =>
-  String(await page.evaluate("navigator.clipboard.readText()"));
 
 const newLink = (page: Page) => page.getByRole("dialog", { name: "New link" });
 const question = (page: Page) => page.getByRole("dialog", { name: "Discard your changes?" });
 const panel = (page: Page) => page.getByRole("region", { name: "New short URL" });
 const destination = (page: Page) => newLink(page).getByLabel("Destination");
-
-const isFocused = (page: Page, selector: string) =>
-  page.locator(selector).and(page.locator(":focus")).waitFor();
 
 /** What has the focus, as its tag. */
 const readFocus = async (page: Page): Promise<string> =>
@@ -113,19 +67,19 @@ async function readCreated(page: Page): Promise<string> {
 
 const findDestination = async (shortUrl: string): Promise<string> => {
   const { pathname } = new URL(shortUrl);
-  return (await client.links.lookUp({ alias: pathname.slice(1) })).original_url;
+  return (await account.client.links.lookUp({ alias: pathname.slice(1) })).original_url;
 };
 
 withBrowser("a new link", () => {
   test("takes four keys beside its URL, and is then in the clipboard beside its QR code", async () => {
-    await visit({ permissions: ["clipboard-write"] }, async (page) => {
+    await visitList(["clipboard-write"], async (page) => {
       let keys = 0;
       const press = async (key: string): Promise<void> => {
         keys++;
         await page.keyboard.press(key);
       };
       await press("c");
-      await destination(page).and(page.locator(":focus")).waitFor();
+      await isFocused(page, destination(page));
       await page.keyboard.type("https://example.com/typed");
       await press("Enter");
       const short = await readCreated(page);
@@ -148,7 +102,7 @@ withBrowser("a new link", () => {
   });
 
   test("takes two clicks, the URL from a clipboard that may be read", async () => {
-    await visit({ permissions: CLIPBOARD }, async (page) => {
+    await visitList(CLIPBOARD, async (page) => {
       let clicks = 0;
       const click = async (name: string): Promise<void> => {
         clicks++;
@@ -168,7 +122,7 @@ withBrowser("a new link", () => {
 
       // The short URL that is in the clipboard now is no destination, and neither is other text.
       await page.keyboard.press("c");
-      await destination(page).and(page.locator(":focus")).waitFor();
+      await isFocused(page, destination(page));
       expect(await destination(page).inputValue()).toBe("");
       await page.keyboard.press("Escape");
       await newLink(page).waitFor({ state: "detached" });
@@ -176,13 +130,13 @@ withBrowser("a new link", () => {
       expect(await readFocus(page)).not.toBe("BODY");
       await page.evaluate("navigator.clipboard.writeText('hunter2.example')");
       await page.keyboard.press("c");
-      await destination(page).and(page.locator(":focus")).waitFor();
+      await isFocused(page, destination(page));
       expect(await destination(page).inputValue()).toBe("");
     });
   });
 
-  test("asks nobody for the clipboard: without the permission one pastes by a click", async () => {
-    await visit({}, async (page) => {
+  test("asks nobody for the clipboard: without the permission one pastes, and copies by hand", async () => {
+    await visitList([], async (page) => {
       await page.evaluate(
         "navigator.clipboard.readText = () => { window.asked = (window.asked ?? 0) + 1; return Promise.resolve('https://example.com/pasted'); }",
       );
@@ -192,54 +146,41 @@ withBrowser("a new link", () => {
       expect(await page.evaluate("window.asked")).toBeUndefined();
       expect(await destination(page).inputValue()).toBe("");
       await paste.click();
-      await destination(page).and(page.locator(":focus")).waitFor();
+      await isFocused(page, destination(page));
       expect(await destination(page).inputValue()).toBe("https://example.com/pasted");
-    });
-  });
-
-  test("gets the scheme that its destination lacks, and is offered again by Copy", async () => {
-    await visit({ permissions: ["clipboard-write"] }, async (page) => {
-      await page.keyboard.press("c");
+      // A destination gets the scheme that it lacks.
       await destination(page).fill("example.com/x");
       await page.keyboard.press("Tab");
       expect(await destination(page).inputValue()).toBe("https://example.com/x");
       await destination(page).fill("example.org/y");
+      await page.evaluate(
+        "navigator.clipboard.write = navigator.clipboard.writeText = () => Promise.reject(new Error('not allowed'))",
+      );
       await page.keyboard.press("Enter");
       const short = await readCreated(page);
       expect(await findDestination(short)).toBe("https://example.org/y");
+      await panel(page).getByText("Press Ctrl C").waitFor();
+      await page.evaluate("navigator.clipboard.writeText = () => Promise.resolve()");
       await panel(page).getByRole("button", { name: "Copy" }).click();
       await page.getByText("Copied.", { exact: true }).waitFor();
     });
   });
 
-  test("is shown to be copied by hand where the browser does not copy it", async () => {
-    await visit({}, async (page) => {
-      await page.evaluate(
-        "navigator.clipboard.write = navigator.clipboard.writeText = () => Promise.reject(new Error('not allowed'))",
-      );
-      await page.keyboard.press("c");
-      await destination(page).fill("https://example.com/by-hand");
-      await page.keyboard.press("Enter");
-      await readCreated(page);
-      await panel(page).getByText("Press Ctrl C").waitFor();
-    });
-  });
-
   test("keeps the focus in the form while it is sent, and at the field that is refused", async () => {
-    await client.links.create({ url: "https://example.com/", alias: "creating-taken" });
-    await visit({}, async (page) => {
+    await account.client.links.create({ url: "https://example.com/", alias: "creating-taken" });
+    await visitList([], async (page) => {
       await page.keyboard.press("c");
       await destination(page).fill("https://example.com/again");
       await newLink(page).getByLabel("Alias").fill("creating-taken");
       await newLink(page).getByRole("button", { name: "Create link" }).click();
       await newLink(page).getByText("is already in use").waitFor();
-      await newLink(page).getByLabel("Alias").and(page.locator(":focus")).waitFor();
+      await isFocused(page, newLink(page).getByLabel("Alias"));
       expect(await panel(page).count()).toBe(0);
     });
   });
 
   test("is asked about before it is thrown away, however it is closed", async () => {
-    await visit({}, async (page) => {
+    await visitList([], async (page) => {
       const opener = page.getByRole("button", { name: "New link", exact: true });
       await opener.click();
       await destination(page).fill("https://example.com/filled");
@@ -265,10 +206,10 @@ withBrowser("a new link", () => {
       await page.keyboard.press("Escape");
       await question(page).getByRole("button", { name: "Discard" }).click();
       await newLink(page).waitFor({ state: "detached" });
-      await opener.and(page.locator(":focus")).waitFor();
+      await isFocused(page, opener);
       // Nothing is left of it, and an empty form is closed without a question.
       await page.keyboard.press("c");
-      await destination(page).and(page.locator(":focus")).waitFor();
+      await isFocused(page, destination(page));
       expect(await destination(page).inputValue()).toBe("");
       await page.keyboard.press("Escape");
       await newLink(page).waitFor({ state: "detached" });
@@ -278,8 +219,8 @@ withBrowser("a new link", () => {
 
 withBrowser("unsaved rules", () => {
   test("are asked about before their page is left", async () => {
-    const link = await client.links.create({ url: "https://example.com/ruled" });
-    await visit({ path: `/links/${link.id}` }, async (page) => {
+    const link = await account.client.links.create({ url: "https://example.com/ruled" });
+    await dashboard.visit(account, `/links/${link.id}`, async (page) => {
       await page.getByRole("link", { name: "Rules" }).click();
       await page.getByRole("button", { name: "Add rule" }).click();
       const rule = page.getByRole("listitem", { name: "Rule 1" });
@@ -309,19 +250,23 @@ withBrowser("unsaved rules", () => {
       await page.getByRole("link", { name: "Domains" }).click();
       await question(page).getByRole("button", { name: "Discard" }).click();
       await page.getByRole("heading", { name: "Domains", level: 1 }).waitFor();
-      expect(await client.links.get(link.id)).not.toHaveProperty("rules");
+      expect(await account.client.links.get(link.id)).not.toHaveProperty("rules");
     });
   });
 });
 
 withBrowser("shortcuts", () => {
   test("open the palette, the search and their own list, and do nothing while one types", async () => {
-    await client.links.create({ url: "https://example.com/p", alias: "palette-one", title: "One" });
-    await visit({ path: "/usage" }, async (page) => {
+    await account.client.links.create({
+      url: "https://example.com/p",
+      alias: "palette-one",
+      title: "One",
+    });
+    await dashboard.visit(account, "/usage", async (page) => {
       const palette = page.getByRole("dialog", { name: "Commands" });
       const find = palette.getByRole("combobox");
       await page.keyboard.press("Control+k");
-      await find.and(page.locator(":focus")).waitFor();
+      await isFocused(page, find);
       await page.keyboard.type("palette-one");
       await palette.getByRole("option", { name: "palette-one" }).waitFor();
       await page.keyboard.press("Enter");
@@ -340,10 +285,10 @@ withBrowser("shortcuts", () => {
       expect(await destination(page).inputValue()).toBe("https://example.net/from-palette");
       await page.keyboard.press("Escape");
 
-      await page.goto(`/${account}/live/links`);
+      await page.goto(`/${account.id}/live/links`);
       await page.getByRole("table", { name: "Links" }).waitFor();
       await page.keyboard.press("/");
-      await isFocused(page, "[aria-label='Search links']");
+      await isFocused(page, page.getByLabel("Search links"));
       for (const key of ["c", "?", "/", "Control+k"]) await page.keyboard.press(key);
       expect(await page.getByLabel("Search links").inputValue()).toBe("c?/");
       expect(await page.getByRole("dialog").count()).toBe(0);
@@ -365,16 +310,103 @@ withBrowser("shortcuts", () => {
       await find.waitFor();
     });
   });
+});
 
-  test("create nothing for viewers", async () => {
-    const viewer = await createUser(stack, account, "viewer");
-    await visit({ as: await signInAs(viewer) }, async (page) => {
-      await page.keyboard.press("c");
-      await page.keyboard.press("Control+k");
-      const palette = page.getByRole("dialog", { name: "Commands" });
-      await palette.getByRole("option", { name: "Links" }).waitFor();
-      expect(await palette.getByRole("option", { name: "New link" }).count()).toBe(0);
-      expect(await newLink(page).count()).toBe(0);
+/** Signs in with keys, skips to the content, and opens a menu and its dialog. */
+async function openMenu(page: Page, { email, password }: TestUser): Promise<void> {
+  await isFocused(page, page.locator("input[type=email]"));
+  await page.keyboard.type(email);
+  await page.keyboard.press("Tab");
+  await page.keyboard.type(password);
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "Links", level: 1 }).waitFor();
+  await page.goto(`/${account.id}/live/links`);
+  await page.getByRole("table", { name: "Links" }).waitFor();
+  await page.keyboard.press("Tab");
+  await isFocused(page, page.getByText("Skip to main content"));
+  await page.keyboard.press("Enter");
+  await page.locator("main:focus").waitFor();
+  await enter(page, page.getByRole("button", { name: "Actions for" }).first());
+  await isFocused(page, page.getByRole("menuitem", { name: "Analytics" }));
+  await page.keyboard.press("ArrowUp");
+  await isFocused(page, page.getByRole("menuitem", { name: "Delete" }));
+  await page.keyboard.press("Enter");
+  const dialog = page.getByRole("dialog", { name: "Delete this link?" });
+  await dialog.waitFor();
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "detached" });
+}
+
+/** Creates a link with keys, and opens its page. */
+async function createByKeys(page: Page): Promise<string> {
+  await enter(page, page.getByRole("button", { name: "New link" }));
+  await write(page, destination(page), "https://example.com/keys");
+  await write(page, newLink(page).getByLabel("Alias", { exact: true }), "by-keys");
+  await enter(page, newLink(page).getByRole("button", { name: "Create link" }));
+  expect(await findDestination(await readCreated(page))).toBe("https://example.com/keys");
+  await page.keyboard.press("Escape");
+  await panel(page).waitFor({ state: "detached" });
+  await enter(page, page.getByRole("link", { name: "/by-keys" }));
+  return (await account.client.links.lookUp({ alias: "by-keys" })).id;
+}
+
+async function editByKeys(page: Page, id: string): Promise<void> {
+  const edit = page.getByRole("button", { name: "Edit", exact: true });
+  await enter(page, edit);
+  const form = page.getByRole("dialog", { name: "Edit link" });
+  await write(page, form.getByLabel("Title", { exact: true }), "Renamed");
+  await enter(page, form.getByRole("button", { name: "Save" }));
+  await page.getByRole("heading", { name: "Renamed", level: 1 }).waitFor();
+  await isFocused(page, edit);
+  expect((await account.client.links.get(id)).title).toBe("Renamed");
+}
+
+async function shareByKeys(page: Page): Promise<void> {
+  await enter(page, page.getByRole("button", { name: "Share", exact: true }));
+  const list = page.getByRole("dialog", { name: "Shared statistics" });
+  await enter(page, list.getByRole("button", { name: "New share" }));
+  const form = page.getByRole("dialog", { name: "New share" });
+  await write(page, form.getByLabel("Name"), "By keys");
+  await enter(page, form.getByRole("button", { name: "Create share" }));
+  const created = page.getByRole("dialog", { name: "Your new share" });
+  const url = (await created.getByTestId("share-url").textContent()) ?? "";
+  expect((await fetch(url)).status).toBe(200);
+  await enter(page, created.getByRole("button", { name: "I have saved it" }));
+  await enter(page, list.getByRole("button", { name: "Revoke By keys" }));
+  const question = page.getByRole("dialog", { name: "Revoke this share?" });
+  await enter(page, question.getByRole("button", { name: "Revoke" }));
+  await list.getByText("Not shared yet").waitFor();
+  expect((await fetch(url)).status).toBe(404);
+  await page.keyboard.press("Escape");
+  await list.waitFor({ state: "detached" });
+}
+
+async function addRuleByKeys(page: Page, id: string): Promise<void> {
+  await enter(page, page.getByRole("link", { name: "Rules" }));
+  await enter(page, page.getByRole("button", { name: "Add rule" }));
+  const rule = page.getByRole("listitem", { name: "Rule 1" });
+  await tabTo(page, rule.getByLabel("Mobile"));
+  await page.keyboard.press("Space");
+  await write(page, rule.getByLabel("Redirect to"), "https://example.com/app");
+  await enter(page, page.getByRole("button", { name: "Save", exact: true }));
+  await page.getByText("The rules have been saved.").waitFor();
+  const { rules } = await account.client.links.get(id, { include: "settings" });
+  expect(rules).toMatchObject([{ url: "https://example.com/app" }]);
+}
+
+withBrowser("with the keyboard only", () => {
+  test("one signs in, and a link is created, edited, shared and gets a rule", async () => {
+    await account.client.links.create({ url: "https://example.com/" });
+    const user = await dashboard.join(account);
+    const { page, consoleErrors } = await openSignIn(dashboard.browser, dashboard.stack, {
+      reducedMotion: "reduce",
     });
+    await openMenu(page, user);
+    const id = await createByKeys(page);
+    await editByKeys(page, id);
+    await shareByKeys(page);
+    await addRuleByKeys(page, id);
+    expect(consoleErrors).toEqual([]);
+    await page.context().close();
   });
 });

@@ -1,115 +1,66 @@
 /**
- * Goal: every setting of a link and of a domain can be set in the dashboard, and users see what
- * became of them. Method: a real browser on a real stack; the redirector and the API show what was
- * set.
+ * Goal: every setting of a link and of a domain can be set in the dashboard, users can say where a
+ * link leads, and see what became of it. Method: a real browser on a real stack; the redirector and
+ * the API show what was set.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
 
-import type { Browser, Page } from "playwright-core";
+import type { Page } from "playwright-core";
 
-import { type Client, createClient, type NewLink } from "../../clients/typescript/src/index.ts";
-import { admin, createAccount } from "../harness/admin.ts";
+import type { Client } from "../../clients/typescript/src/index.ts";
+import { admin } from "../harness/admin.ts";
 import { callOnce } from "../harness/api.ts";
+import { AXE, runAxe } from "../harness/axe.ts";
+import { chromiumPath } from "../harness/browser.ts";
+import { DashboardBrowser, type TestAccount, withBrowser } from "../harness/dashboard-browser.ts";
 import {
-  chromiumPath,
-  openBrowser,
-  openSignIn,
-  signInOnPage,
-  visitSignedIn,
-} from "../harness/browser.ts";
-import { createUser, type TestUser } from "../harness/dashboard.ts";
+  chooseAction,
+  enter,
+  follow,
+  goTo,
+  isFocused,
+  rowOf,
+  tabTo,
+  write,
+} from "../harness/dashboard-page.ts";
 import { type Dns, startDns } from "../harness/dns.ts";
 import { eventually } from "../harness/eventually.ts";
-import { useStack } from "../harness/shared-stack.ts";
-import type { SharedStack } from "../harness/stack.ts";
+import { createPng } from "../harness/png.ts";
+import { readQr } from "../harness/qr-reader.ts";
 
 const TIMEOUT_MS = 20_000;
 const OWN = "https://example.com/own";
 const IMAGE = "https://images.example.com/card.svg";
 const CHAT = { "user-agent": "Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)" };
-
-/** A link with every setting that the API takes, but a password. */
-const EVERYTHING = {
-  url: OWN,
-  alias: "exp-all",
-  title: "Everything, at once",
-  tags: ["a", "b"],
-  external_id: "order-7",
-  starts_at: "2029-01-01T00:00:00.000Z",
-  expires_at: "2030-01-01T00:00:00.000Z",
-  expired_url: "https://example.com/over",
-  disabled: true,
-  archived: true,
-  max_clicks: 100,
-  limit_counts: "human",
-  confirm: true,
-  rules: [
-    {
-      id: "rule_01k9z3v6x7e8w9r0t1y2n3h4m5",
-      url: "https://example.com/de",
-      conditions: [{ type: "country", in: ["DE", "AT"] }],
-    },
-  ],
-  split: {
-    arms: [{ id: "arm_01k9z3v6x7e8w9r0t1y2n3h4m5", url: "https://example.com/b", weight: 30 }],
-    until: "2029-06-01T00:00:00.000Z",
-  },
-  preview: { title: "Card", description: "Text", image: IMAGE },
-  forward_path: "append",
-  forward_query: true,
-  utm_source: "s",
-  utm_medium: "m",
-  utm_campaign: "c",
-  utm_term: "t",
-  utm_content: "o",
-} satisfies NewLink;
-
-const withBrowser = describe.skipIf(chromiumPath === undefined);
+const IPHONE =
+  "Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.1 Mobile/15E148 Safari/604.1";
 
 let dns: Dns;
-let stack: SharedStack;
-let browser: Browser;
-let user: TestUser;
-let viewer: TestUser;
-let account: string;
+let dashboard: DashboardBrowser;
+let account: TestAccount;
 let client: Client;
 
 beforeAll(async () => {
   if (chromiumPath === undefined) return;
   dns = await startDns();
-  stack = await useStack({ dns });
-  const created = await createAccount(stack, "enterprise");
-  account = created.id;
-  user = await createUser(stack, account);
-  viewer = await createUser(stack, account, "viewer");
-  client = createClient({ baseUrl: stack.info().api_url, apiKey: created.key });
-  browser = await openBrowser();
+  dashboard = await DashboardBrowser.open(dns);
+  account = await dashboard.addAccount();
+  client = account.client;
 });
 afterAll(async () => {
   if (chromiumPath === undefined) return;
-  await browser.close();
-  await stack[Symbol.asyncDispose]();
+  await dashboard[Symbol.asyncDispose]();
   await dns[Symbol.asyncDispose]();
 });
 
-const visitAs = (who: TestUser, path: string, steps: (page: Page) => Promise<void>) =>
-  visitSignedIn(browser, stack, { who, path: `/${account}/live${path}`, steps });
-
-/** What visitors get: the destination, or the status of a page. */
-async function follow(url: string, options: Parameters<typeof callOnce>[1] = {}) {
-  const response = await callOnce(url, options);
-  return response.headers.get("location") ?? response.status;
+async function openNewLink(page: Page, alias: string) {
+  await page.getByRole("button", { name: "New link" }).click();
+  const dialog = page.getByRole("dialog", { name: "New link" });
+  await dialog.getByLabel("Destination").fill(OWN);
+  await dialog.getByLabel("Alias").fill(alias);
+  return dialog;
 }
-
-/** Adds a domain that is verified; returns its id. */
-async function addDomain(host: string, owner = client): Promise<string> {
-  const { id, verification } = await owner.domains.create(host);
-  dns.set(verification.name, [verification.value]);
-  await owner.domains.verify(id);
-  return id;
-}
-
-const rowOf = (page: Page, text: string) => page.getByRole("row").filter({ hasText: text });
 
 async function edit(
   page: Page,
@@ -117,8 +68,7 @@ async function edit(
   section: string,
   change: (page: Page) => Promise<void>,
 ) {
-  await rowOf(page, row).getByRole("button", { name: "Actions for" }).click();
-  await page.getByRole("menuitem", { name: "Edit" }).click();
+  await chooseAction(page, row, "Edit");
   await page.getByText(section).click();
   await change(page);
   await page.getByRole("button", { name: "Save", exact: true }).click();
@@ -127,11 +77,8 @@ async function edit(
 
 withBrowser("the form of a link", () => {
   test("sets a click limit and a confirmation, and shows what is left", async () => {
-    await visitAs(user, "/links", async (page) => {
-      await page.getByRole("button", { name: "New link" }).click();
-      const dialog = page.getByRole("dialog", { name: "New link" });
-      await dialog.getByLabel("Destination").fill(OWN);
-      await dialog.getByLabel("Alias").fill("limited");
+    await dashboard.visit(account, "/links", async (page) => {
+      const dialog = await openNewLink(page, "limited");
       await dialog.getByText("Limit and confirmation").click();
       await dialog.getByLabel("Click limit").fill("0");
       await dialog.getByText("At least 1").waitFor();
@@ -166,7 +113,7 @@ withBrowser("the form of a link", () => {
   });
 
   test("sets a preview, with the card as it will look", async () => {
-    await visitAs(user, "/links", async (page) => {
+    await dashboard.visit(account, "/links", async (page) => {
       const asked: string[] = [];
       await page.route("https://images.example.com/**", async (route) => {
         asked.push(route.request().url());
@@ -175,10 +122,7 @@ withBrowser("the form of a link", () => {
           body: '<svg xmlns="http://www.w3.org/2000/svg" width="1200" height="630"/>',
         });
       });
-      await page.getByRole("button", { name: "New link" }).click();
-      const dialog = page.getByRole("dialog", { name: "New link" });
-      await dialog.getByLabel("Destination").fill(OWN);
-      await dialog.getByLabel("Alias").fill("carded");
+      const dialog = await openNewLink(page, "carded");
       await dialog.getByText("Preview", { exact: true }).click();
       await dialog.getByLabel("Card image").pressSequentially(IMAGE);
       await dialog.getByText("Required").waitFor();
@@ -186,7 +130,7 @@ withBrowser("the form of a link", () => {
       await dialog.getByLabel("Card description").fill("Everything must go.");
       const card = dialog.getByRole("figure");
       await card.getByText("Everything must go.").waitFor();
-      await card.getByText(new URL(stack.info().short_url).host).waitFor();
+      await card.getByText(new URL(dashboard.stack.info().short_url).host).waitFor();
       const image = card.getByRole("img", { name: "The card’s image" });
       await image.scrollIntoViewIfNeeded();
       await eventually(async () => {
@@ -212,9 +156,9 @@ withBrowser("the form of a link", () => {
     });
   });
 
-  test("sets paths, an external id and the archive, from which a link comes back", async () => {
+  test("sets paths, a schedule, a password, an external id and the archive, and names the field that is refused", async () => {
     const { id, short_url } = await client.links.create({ url: OWN, alias: "kept" });
-    await visitAs(user, "/links", async (page) => {
+    await dashboard.visit(account, "/links", async (page) => {
       const pickPath = async (value: string) => {
         await page.getByLabel("Longer paths").selectOption(value);
       };
@@ -231,73 +175,182 @@ withBrowser("the form of a link", () => {
       await page.getByText("No matching links").waitFor();
       await page.getByLabel("Show", { exact: true }).selectOption("All links");
       await rowOf(page, "kept").waitFor();
-    });
-  });
 
-  test("names the field that the API refuses", async () => {
-    await client.links.create({ url: OWN, alias: "first", external_id: "once" });
-    await visitAs(user, "/links", async (page) => {
-      await page.getByRole("button", { name: "New link" }).click();
-      const dialog = page.getByRole("dialog", { name: "New link" });
-      await dialog.getByLabel("Destination").fill(OWN);
+      const dialog = await openNewLink(page, "scheduled");
+      await dialog.getByText("Schedule and state").click();
+      await dialog.getByText("Password, query and path").click();
+      await dialog.getByLabel("Starts").fill("2098-01-01T00:00");
+      await dialog.getByLabel("Expires").fill("2020-01-01T00:00");
+      await dialog.getByText("Must be in the future").waitFor();
+      await dialog.getByLabel("Expires").fill("2099-01-01T00:00");
+      await dialog.getByLabel("Once expired, redirect to").fill("ftp://x");
+      await dialog.getByText("The URL must be an http or https URL.").waitFor();
+      await dialog.getByLabel("Once expired, redirect to").fill("https://example.com/over");
+      await dialog.getByLabel("Password").fill("a secret");
       await dialog.getByText("Your own id").click();
-      await dialog.getByLabel("External id").fill("once");
+      await dialog.getByLabel("External id").fill("order-1");
       await dialog.getByRole("button", { name: "Create link" }).click();
       await dialog.getByText("Another link has this external_id.").waitFor();
-      await dialog.getByLabel("External id").fill("twice");
-      await dialog.getByText("Schedule and state").click();
-      const own = `${stack.info().short_url}/first`;
-      await dialog.getByLabel("Once expired, redirect to").fill(own);
+      await dialog.getByLabel("External id").fill("order-2");
+      await dialog.getByLabel("Once expired, redirect to").fill(short_url);
       await dialog.getByRole("button", { name: "Create link" }).click();
-      const described = dialog
-        .getByLabel("Once expired, redirect to")
-        .and(page.locator("[aria-invalid]"));
-      await described.waitFor();
+      const refused = dialog.getByLabel("Once expired, redirect to");
+      await refused.and(page.locator("[aria-invalid]")).waitFor();
+      await refused.fill("https://example.com/over");
+      await dialog.getByRole("button", { name: "Create link" }).click();
+      await rowOf(page, "scheduled").getByText("From Jan 1, 2098").waitFor();
+      const scheduled = await client.links.lookUp({ alias: "scheduled" });
+      expect(scheduled.expires_at).toBe("2098-12-31T23:00:00.000Z");
+      expect(await follow(scheduled.short_url)).toBe(404);
+      await edit(page, "scheduled", "Schedule and state", () => page.getByLabel("Starts").fill(""));
+      expect(await follow(scheduled.short_url)).toBe(401);
+      await rowOf(page, "scheduled").getByText("Until Jan 1, 2099").waitFor();
+      await edit(page, "scheduled", "Password, query and path", () =>
+        page.getByLabel("Remove password").check(),
+      );
+      expect(await follow(scheduled.short_url)).toBe(OWN);
+      await edit(page, "scheduled", "Schedule and state", async () => {
+        await page.getByLabel("Expires").fill("");
+        await page.getByLabel("Disabled").check();
+      });
+      expect(await follow(scheduled.short_url)).toBe(404);
+      expect(await client.links.get(scheduled.id)).toMatchObject({
+        disabled: true,
+        expires_at: null,
+        expired_url: "https://example.com/over",
+      });
+      await page.getByRole("link", { name: "/scheduled" }).click();
+      await page.getByText("Disabled", { exact: true }).waitFor();
     });
   });
 });
 
-withBrowser("links that are exported and imported", () => {
-  test("have every setting again, and none is opened without its password", async () => {
-    const created = await createAccount(stack, "enterprise");
-    const owner = await createUser(stack, created.id);
-    const own = createClient({ baseUrl: stack.info().api_url, apiKey: created.key });
-    const host = "go.exported.example";
-    await addDomain(host, own);
-    await own.links.create({ ...EVERYTHING, domain: host });
-    await own.links.create({ url: OWN, alias: "exp-plain", title: "=1+1", tags: ["a,b", "'-c"] });
-    await own.links.create({ url: OWN, alias: "exp-secret", password: "secret" });
-    const readAll = async () => {
-      const links = await Array.fromAsync(own.links.all({ include: "settings", archived: "any" }));
-      links.sort((a, b) => a.alias.localeCompare(b.alias));
-      const ofThisCopy = new Set(["id", "created_at", "updated_at"]);
-      return links.map((link) =>
-        Object.fromEntries(Object.entries(link).filter(([name]) => !ofThisCopy.has(name))),
-      );
-    };
-    const before = await readAll();
-    const { url, ...settings } = EVERYTHING;
-    expect(before[0]).toMatchObject({ ...settings, original_url: url, domain: host });
+const ruleOf = (page: Page, n: number) => page.getByRole("listitem", { name: `Rule ${n}` });
 
-    const { page, consoleErrors } = await openSignIn(browser, stack);
-    await signInOnPage(page, owner);
-    await page.getByRole("button", { name: "Export" }).click();
-    const [download] = await Promise.all([
-      page.waitForEvent("download"),
-      page.getByRole("button", { name: "Export as CSV" }).click(),
-    ]);
-    const file = await download.path();
-    for await (const link of own.links.all({ archived: "any" })) await own.links.delete(link.id);
-    await page.goto(`/${created.id}/live/links/import`);
-    await page.getByLabel("Choose a CSV file").setInputFiles(file);
-    await page.getByText("The Shorthop export contains 3 rows").waitFor();
-    await page.getByRole("button", { name: "Check 3 rows" }).click();
-    await page.getByRole("button", { name: "Import 2 links" }).click();
-    await page.getByText("2 links created, 1 not imported.").waitFor();
-    await page.getByRole("row", { name: "exp-secret" }).getByText("has a password").waitFor();
-    expect(consoleErrors).toEqual([]);
-    await page.context().close();
-    expect(await readAll()).toEqual(before.slice(0, 2));
+const readUrls = (page: Page) =>
+  page
+    .getByLabel("Redirect to")
+    .evaluateAll((all) => all.map((input) => String(Reflect.get(input, "value"))));
+
+const save = async (page: Page) => {
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.getByText("The rules have been saved.").last().waitFor();
+};
+
+withBrowser("rules in the dashboard", () => {
+  test("are added with validation, lead visitors, and are tried as another visitor", async () => {
+    const link = await client.links.create({ url: OWN });
+    await dashboard.visit(account, `/links/${link.id}/rules`, async (page) => {
+      await page.getByText("No rule matches").waitFor();
+      await page.getByRole("button", { name: "Add rule" }).click();
+      await page.getByRole("button", { name: "Save", exact: true }).click();
+      await ruleOf(page, 1).getByText("Required").first().waitFor();
+      await page.getByText("Save to try your changes.").waitFor();
+      await ruleOf(page, 1).getByLabel("Mobile").check();
+      await ruleOf(page, 1).getByLabel("Redirect to").fill("https://example.com/app");
+      await ruleOf(page, 1).getByRole("button", { name: "And another condition" }).click();
+      await ruleOf(page, 1).getByLabel("When").nth(1).selectOption("language");
+      await ruleOf(page, 1).getByLabel("Language: one of").fill("de, fr");
+      await save(page);
+      const german = { "user-agent": IPHONE, "accept-language": "de-AT,de;q=0.9" };
+      await eventually(
+        async () => expect(await follow(link.short_url, german)).toBe("https://example.com/app"),
+        TIMEOUT_MS,
+      );
+      expect(await follow(link.short_url, { "user-agent": IPHONE })).toBe(OWN);
+
+      // The trial is of an iPhone without a language.
+      const why = page.getByRole("list", { name: "Why" });
+      await why.getByText("Device: mobile").waitFor();
+      await why.getByText("Language: none").waitFor();
+      await page.getByText("More about the visitor").click();
+      await page.getByLabel("Language", { exact: true }).fill("fr");
+      await page.getByText("Rule 1: redirects to").waitFor();
+      await page.getByRole("combobox", { name: "Device" }).selectOption("Windows PC");
+      await why.getByText("Device: desktop").waitFor();
+      await page.getByText("No rule matches").waitFor();
+    });
+  });
+
+  test("are put in order by keys and by dragging", async () => {
+    const link = await client.links.create({
+      url: OWN,
+      rules: ["a", "b", "c"].map((name) => ({
+        url: `${OWN}/${name}`,
+        conditions: [{ type: "query", name }],
+      })),
+    });
+    const [a, b, c] = [`${OWN}/a`, `${OWN}/b`, `${OWN}/c`] as const;
+    await dashboard.visit(account, `/links/${link.id}/rules`, async (page) => {
+      const up = page.getByRole("button", { name: "Move rule 3 up" });
+      await up.focus();
+      await page.keyboard.press("Enter");
+      expect(await readUrls(page)).toEqual([a, c, b]);
+      await page.getByText("Rule 3 is now rule 2.").waitFor();
+      // The focus stays with the rule, so that it can be moved on.
+      await page.keyboard.press("Enter");
+      expect(await readUrls(page)).toEqual([c, a, b]);
+      await page.getByRole("button", { name: "Move rule 1 down" }).focus();
+      await page.keyboard.press("Enter");
+      await isFocused(page, page.getByRole("button", { name: "Move rule 2 down" }));
+      await page.keyboard.press("Enter");
+      expect(await readUrls(page)).toEqual([a, b, c]);
+      // All rules are in view: a drag does not start when the page scrolls after the button went
+      // down.
+      await page.setViewportSize({ width: 1280, height: 2000 });
+      const drag = (from: number, to: number) =>
+        ruleOf(page, from).getByTitle("Drag to reorder").dragTo(ruleOf(page, to));
+      await drag(1, 3);
+      expect(await readUrls(page)).toEqual([b, c, a]);
+      await drag(3, 1);
+      expect(await readUrls(page)).toEqual([a, b, c]);
+      await drag(3, 1);
+      expect(await readUrls(page)).toEqual([c, a, b]);
+      await save(page);
+      await eventually(
+        async () => expect(await follow(`${link.short_url}?a&b&c`)).toBe(c),
+        TIMEOUT_MS,
+      );
+      const { rules } = await client.links.get(link.id);
+      expect(rules?.map(({ url }) => url)).toEqual([c, a, b]);
+      await page.getByRole("button", { name: "Remove rule 1" }).click();
+      await page.getByRole("button", { name: "Discard" }).click();
+      expect(await readUrls(page)).toEqual([c, a, b]);
+    });
+  });
+
+  test("have a split, whose arms show their clicks and visitors", async () => {
+    const link = await client.links.create({ url: OWN });
+    await dashboard.visit(account, `/links/${link.id}/rules`, async (page) => {
+      await page.getByRole("button", { name: "Add arm" }).click();
+      await page.getByLabel("Share of arm 1").fill("99");
+      await page.getByLabel("Destination of arm 1").fill("https://example.com/b");
+      await page.locator(".share-bar").getByText("99 %").waitFor();
+      await page.locator(".share-bar").getByText("1 %", { exact: true }).waitFor();
+      await page.getByRole("button", { name: "Add arm" }).click();
+      await page.getByLabel("Destination of arm 2").fill("https://example.com/c");
+      await page.getByRole("button", { name: "Save", exact: true }).click();
+      await page.getByText("Expected weights whose sum is 100 at most").waitFor();
+      await page.getByRole("button", { name: "Remove arm 2" }).click();
+      await save(page);
+      // Nearly all visitors get the arm once it has reached the redirector; a HEAD is no click.
+      await eventually(async () => {
+        const { headers } = await fetch(link.short_url, { method: "HEAD", redirect: "manual" });
+        expect(headers.get("location")).toBe("https://example.com/b");
+      }, TIMEOUT_MS);
+      for (let i = 0; i < 20; i++)
+        await follow(link.short_url, { "x-forwarded-for": `9.9.9.${i}` });
+      await eventually(async () => {
+        const { data } = await client.analytics.targets(link.id);
+        expect(data.reduce((sum, { clicks }) => sum + clicks, 0)).toBe(20);
+      }, TIMEOUT_MS);
+      const { data } = await client.analytics.targets(link.id);
+      const arm = data.find(({ kind }) => kind === "arm");
+      await page.reload();
+      await page
+        .getByText(`${arm?.clicks} clicks (${arm?.percentage.toFixed(1)} %), ${arm?.unique_clicks}`)
+        .waitFor();
+    });
   });
 });
 
@@ -308,44 +361,68 @@ withBrowser("a link that the operator has taken down", () => {
       url: "https://disabled-host.example/",
       alias: "by-host",
     });
-    await admin(stack, ["links", "disable", "--alias", "downed"]);
-    await admin(stack, ["links", "disable", "--host", "disabled-host.example"]);
+    await admin(dashboard.stack, ["links", "disable", "--alias", "downed"]);
+    await admin(dashboard.stack, ["links", "disable", "--host", "disabled-host.example"]);
     await eventually(async () => {
       expect((await client.links.get(host.id)).status).toBe("taken_down");
     }, TIMEOUT_MS);
-    await visitAs(viewer, "/links", async (page) => {
+    await dashboard.visit(account, "/links", async (page) => {
       for (const alias of ["downed", "by-host"]) {
         await rowOf(page, alias).getByText("Taken down", { exact: true }).waitFor();
         await rowOf(page, alias).getByText("Taken down by the operator").waitFor();
       }
       await page.getByRole("link", { name: "/downed" }).click();
       await page.getByText("Only the operator can lift this.").waitFor();
-    });
-    await visitAs(user, "/links", async (page) => {
-      await rowOf(page, "downed").getByRole("button", { name: "Actions for" }).click();
-      await page.getByRole("menuitem", { name: "Delete" }).click();
+      await page.goBack();
+      await chooseAction(page, "downed", "Delete");
       await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
       await page.getByRole("dialog").getByText("An operator has taken the link down.").waitFor();
       await page.keyboard.press("Escape");
-      await admin(stack, ["links", "enable", "--alias", "downed"]);
-      await page.goto(`/${account}/live/links/${id}`);
+      await admin(dashboard.stack, ["links", "enable", "--alias", "downed"]);
+      await page.goto(`/${account.id}/live/links/${id}`);
       await page.getByRole("heading", { level: 1 }).waitFor();
       expect(await page.getByText("Taken down").count()).toBe(0);
     });
   });
 });
 
-withBrowser("the settings of a domain", () => {
-  test("are what its visitors get, and can be switched off again", async () => {
+/** What visitors of a host get: the destination, or the status of a page. */
+async function followAt(url: string, host: string): Promise<string | number> {
+  const response = await callOnce(url, { headers: { host } });
+  return response.headers.get("location") ?? response.status;
+}
+
+withBrowser("a domain and its settings", () => {
+  test("are what its visitors get once its DNS record is there, and it stays while it has links", async () => {
     const host = "go.settings.example";
-    const id = await addDomain(host);
-    const { alias } = await client.links.create({ url: OWN, domain: host, alias: "MixedCase" });
-    const visit = (path: string) =>
-      follow(`${stack.info().short_url}${path}`, { headers: { host } });
+    const alias = "MixedCase";
+    const visit = (path: string) => followAt(`${dashboard.stack.info().short_url}${path}`, host);
     const becomes = (path: string, expected: string | number) =>
       eventually(async () => expect(await visit(path)).toBe(expected), TIMEOUT_MS);
-    await visitAs(user, "/domains", async (page) => {
+    await dashboard.visit(account, "/domains", async (page) => {
+      await page.getByText("No domains yet").waitFor();
+      await page.getByRole("button", { name: "Add domain" }).click();
+      const adding = page.getByRole("dialog");
+      await adding.getByLabel("Domain", { exact: true }).fill("not a domain");
+      await adding.getByRole("button", { name: "Add" }).click();
+      await adding.getByRole("alert").waitFor();
+      await adding.getByLabel("Domain", { exact: true }).fill(host);
+      await adding.getByRole("button", { name: "Add" }).click();
       const card = page.getByRole("region", { name: host });
+      await card.getByText("Pending").waitFor();
+      await card.getByRole("button", { name: "Verify now" }).click();
+      await card.getByRole("alert").waitFor();
+      const [value = ""] = await card.locator("dd code").nth(1).allTextContents();
+      dns.set(`_shorthop.${host}`, [value]);
+      await card.getByRole("button", { name: "Verify now" }).click();
+      await card.getByText("Verified", { exact: true }).waitFor();
+
+      await goTo(page, "Links");
+      const form = await openNewLink(page, alias);
+      await form.getByLabel("Domain").selectOption(host);
+      await form.getByRole("button", { name: "Create link" }).click();
+      await rowOf(page, host).waitFor();
+      await goTo(page, "Domains");
       const open = async () => {
         await card.getByRole("button", { name: `Settings of ${host}` }).click();
         return page.getByRole("dialog", { name: `Settings of ${host}` });
@@ -387,21 +464,83 @@ withBrowser("the settings of a domain", () => {
       await again.waitFor({ state: "detached" });
       await becomes("/", "https://www.example.com/none");
       await becomes(`/${alias.toLowerCase()}`, "https://www.example.com/none");
-      const domain = await client.domains.get(id);
+      const [domain] = await Array.fromAsync(client.domains.all());
       expect(domain).toMatchObject({
         not_found_url: "https://www.example.com/none",
         assetlinks: [{ relation: [] }],
       });
-      expect(Object.keys(domain)).not.toContain("root_url");
+      expect(Object.keys(domain ?? {})).not.toContain("root_url");
+      await page.getByRole("button", { name: `Remove ${host}` }).click();
+      await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
+      await page.getByRole("dialog").getByRole("alert").getByText("links").waitFor();
     });
   });
+});
 
-  test("can be read, but not changed, by viewers", async () => {
-    const id = await addDomain("read.settings.example");
-    await client.domains.update(id, { not_found_url: "https://www.example.com/none" });
-    await visitAs(viewer, "/domains", async (page) => {
-      await page.getByText("Unknown short links redirect to").first().waitFor();
-      expect(await page.getByRole("button", { name: "Settings of" }).count()).toBe(0);
+withBrowser("the QR code of a link", () => {
+  test("is chosen, downloaded and saved with the keyboard", async () => {
+    await client.branding.update({ logo: createPng(200, 100).toString("base64") });
+    const link = await client.links.create({ url: "https://example.com/qr", alias: "qr-keys" });
+    await dashboard.visit(account, `/links/${link.id}`, async (page) => {
+      await page.evaluate(readFileSync(AXE, "utf8"));
+      await enter(page, page.getByRole("button", { name: "QR code" }));
+      const dialog = page.getByRole("dialog", { name: "QR code" });
+      const image = dialog.getByRole("img", { name: "QR code of" });
+      const source = async () => new URL((await image.getAttribute("src")) ?? "", page.url());
+
+      const code = dialog.getByLabel("Code", { exact: true });
+      await write(page, code, "#c4c4c4");
+      await dialog.getByRole("alert").getByText("Must contrast more").waitFor();
+      const saveButton = dialog.getByRole("button", { name: "Save as the account's style" });
+      expect(await saveButton.isDisabled()).toBe(true);
+      expect(await dialog.getByRole("link", { name: "PNG" }).count()).toBe(0);
+      await write(page, code, "#1d4ed8");
+      await dialog.getByRole("alert").waitFor({ state: "detached" });
+
+      await tabTo(page, dialog.getByLabel("Shape"));
+      await page.keyboard.type("Dots");
+      await tabTo(page, dialog.getByLabel("Corners"));
+      await page.keyboard.type("Circles");
+      await tabTo(page, dialog.getByLabel("Logo"));
+      await page.keyboard.press("Space");
+      await eventually(async () => {
+        const { searchParams } = await source();
+        expect(Object.fromEntries(searchParams)).toMatchObject({
+          foreground: "#1d4ed8",
+          shape: "dots",
+          eyes: "circle",
+          logo: "true",
+        });
+        const width = await image.evaluate((element) =>
+          Number(Reflect.get(element, "naturalWidth")),
+        );
+        expect(width).toBeGreaterThan(0);
+      }, TIMEOUT_MS);
+      expect(await runAxe(page, "QR code")).toEqual([]);
+
+      for (const [name, type] of [
+        ["SVG", "image/svg+xml"],
+        ["PNG", "image/png"],
+        ["PDF", "application/pdf"],
+      ] as const) {
+        await tabTo(page, dialog.getByRole("link", { name }));
+        const [download] = await Promise.all([
+          page.waitForEvent("download"),
+          page.keyboard.press("Enter"),
+        ]);
+        expect(download.suggestedFilename()).toBe(`qr-keys.${name.toLowerCase()}`);
+        expect(await readQr(type, readFileSync(await download.path()))).toBe(link.short_url);
+      }
+
+      await enter(page, saveButton);
+      await page.getByText("QR codes of the account look like this from now on.").waitFor();
+      const style = { foreground: "#1d4ed8", shape: "dots", eyes: "circle", logo: true };
+      expect((await client.branding.get()).qr_style).toMatchObject(style);
+      const svg = await (await client.links.qr(link.id)).text();
+      expect(svg).toContain("#1d4ed8");
+      expect(svg).toContain("<image");
+      await page.keyboard.press("Escape");
+      await dialog.waitFor({ state: "detached" });
     });
   });
 });

@@ -1,95 +1,63 @@
 /**
- * Goal: users can do with the dashboard what it is for. Method: a real browser on a real stack,
- * operated as people do: by labels, names and keys.
+ * Goal: users sign in to a dashboard that is there at once and in their language, and manage their
+ * account with it as far as their role allows. Method: a real browser on a real stack, operated as
+ * people do: by labels, names and keys.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 
-import type { Browser, Page } from "playwright-core";
-import * as z from "zod";
+import type { Page } from "playwright-core";
+import { Webhook } from "standardwebhooks";
 
-import { type Client, createClient } from "../../clients/typescript/src/index.ts";
-import { createAccount, type NewAccount } from "../harness/admin.ts";
 import { call } from "../harness/api.ts";
-import { chromiumPath, openBrowser, openSignIn, signInOnPage } from "../harness/browser.ts";
+import { findOverflow } from "../harness/axe.ts";
+import {
+  chromiumPath,
+  noteWhenShown,
+  openSignIn,
+  readScriptBytes,
+  signInOnPage,
+} from "../harness/browser.ts";
+import { DashboardBrowser, type TestAccount, withBrowser } from "../harness/dashboard-browser.ts";
+import { addDomain, chooseAction, goTo, rowOf } from "../harness/dashboard-page.ts";
 import { createUser, type TestUser } from "../harness/dashboard.ts";
 import { type Dns, startDns } from "../harness/dns.ts";
 import { eventually } from "../harness/eventually.ts";
-import { useStack } from "../harness/shared-stack.ts";
-import type { SharedStack } from "../harness/stack.ts";
 
-const UNLIMITED = {
-  minute: 100_000,
-  burst: 100_000,
-  endpoints: { "POST /v1/links": 100_000, "GET /v1/analytics/*": 100_000 },
-};
 const TIMEOUT_MS = 20_000;
 
-const IPHONE =
-  "Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.1 Mobile/15E148 Safari/604.1";
+/** The script of the application, which the page and its first requests do not wait for. */
+const APPLICATION = /\/chunk-\w+\.js$/;
 
-const withBrowser = describe.skipIf(chromiumPath === undefined);
+const FIRST_LOAD_BYTES_MAX = 150 * 1024;
+
+const PHONE = { width: 390, height: 850 };
 
 let dns: Dns;
-let stack: SharedStack;
-let browser: Browser;
-let account: NewAccount;
-let owner: TestUser;
-let client: Client;
+let dashboard: DashboardBrowser;
+/** Tests that change something which others see have an account of their own. */
+let account: TestAccount;
 
 beforeAll(async () => {
   if (chromiumPath === undefined) return;
   dns = await startDns();
-  stack = await useStack({ dns });
-  account = await createAccount(stack, "enterprise", UNLIMITED);
-  owner = await createUser(stack, account.id);
-  client = createClient({ baseUrl: stack.info().api_url, apiKey: account.key });
-  browser = await openBrowser();
+  dashboard = await DashboardBrowser.open(dns);
+  account = await dashboard.addAccount();
+  await account.client.links.create({ url: "https://example.com/" });
 });
 afterAll(async () => {
   if (chromiumPath === undefined) return;
-  await browser.close();
-  await stack[Symbol.asyncDispose]();
+  await dashboard[Symbol.asyncDispose]();
   await dns[Symbol.asyncDispose]();
 });
 
-/** Creates a user with a new, empty account. */
-async function createEmptyAccount() {
-  const own = await createAccount(stack, "enterprise", UNLIMITED);
-  return { own, user: await createUser(stack, own.id) };
-}
+const linksTable = (page: Page) => page.getByRole("table", { name: "Links" });
 
-/** Runs the steps in a new browser context as a signed-in user; fails on console errors. */
-async function runAs(user: TestUser, steps: (page: Page) => Promise<void>): Promise<void> {
-  const { page, consoleErrors } = await openSignIn(browser, stack);
-  await signInOnPage(page, user);
-  await steps(page);
-  expect(consoleErrors).toEqual([]);
-  await page.context().close();
-}
-
-const goTo = (page: Page, name: string) =>
-  page.getByRole("navigation", { name: "Main" }).getByRole("link", { name, exact: true }).click();
-
-const findRow = (page: Page, text: string) => page.getByRole("row").filter({ hasText: text });
-
-async function chooseAction(page: Page, row: string, action: string): Promise<void> {
-  await findRow(page, row).getByRole("button", { name: "Actions for" }).click();
-  await page.getByRole("menuitem", { name: action }).click();
-}
-
-const follow = async (alias: string) => {
-  const response = await fetch(`${stack.info().short_url}/${alias}`, { redirect: "manual" });
-  return [response.status, response.headers.get("location")];
-};
-
-/** Returns the status of a request with the key. */
-const tryKey = async (key: string): Promise<number> =>
-  (await call(`${stack.info().api_url}/v1/links`, { key })).status;
-
-withBrowser("the dashboard", () => {
-  test("rejects a wrong password, and shows nothing of the account after signing out", async () => {
-    const { page } = await openSignIn(browser, stack);
+withBrowser("the sign-in", () => {
+  test("rejects a wrong password, uses nothing of another session, and leaves nothing when it ends", async () => {
+    const owner = await dashboard.join(account);
+    const { page } = await openSignIn(dashboard.browser, dashboard.stack);
+    // The list is requested without a session.
+    await page.goto(`/${account.id}/live/links`);
     await page.getByLabel("E-mail address").fill(owner.email);
     await page.getByLabel("Password").fill("not the password");
     await page.getByRole("button", { name: "Sign in" }).click();
@@ -99,6 +67,7 @@ withBrowser("the dashboard", () => {
       .waitFor();
     expect(await page.getByLabel("Password").inputValue()).toBe("");
     await signInOnPage(page, owner);
+    await linksTable(page).waitFor();
     await page.getByRole("button", { name: "Sign out" }).click();
     await page.getByRole("heading", { name: "Sign in" }).waitFor();
     // Going back does not show the account either.
@@ -108,543 +77,91 @@ withBrowser("the dashboard", () => {
     await page.context().close();
   });
 
-  test("creates a link with validation while typing, changes it and deletes it", async () => {
-    const { user } = await createEmptyAccount();
-    await runAs(user, async (page) => {
-      await page.getByText("No links yet").waitFor();
-      await page.getByRole("button", { name: "New link" }).click();
-      const dialog = page.getByRole("dialog", { name: "New link" });
-      await dialog.locator("input:focus").and(dialog.getByLabel("Destination")).waitFor();
-      await dialog.getByLabel("Destination").fill("ftp://example.com");
-      await dialog.getByText("The URL must be an http or https URL.").waitFor();
-      await dialog.getByLabel("Destination").fill("https://example.com/first");
-      await dialog.getByLabel("Alias").fill("-no");
-      await dialog.getByText("An alias has 1 to 64 characters").waitFor();
-      await dialog.getByLabel("Alias").fill("settings");
-      await dialog.getByText("is reserved").waitFor();
-      await dialog.getByLabel("Alias").fill("dash-first");
-      await dialog.getByLabel("Title", { exact: true }).fill("The first");
-      await dialog.getByLabel("Tags").fill("red, blue, red");
-      await dialog.getByText("UTM parameters").click();
-      await dialog.getByLabel("Source").fill("letter");
-      await dialog.getByRole("button", { name: "Create link" }).click();
-      await findRow(page, "The first").waitFor();
-      expect(await follow("dash-first")).toEqual([
-        302,
-        "https://example.com/first?utm_source=letter",
-      ]);
-
-      // Taken: the API's error is shown at its field.
-      await page.getByRole("button", { name: "New link" }).click();
-      await dialog.getByLabel("Destination").fill("https://example.com/second");
-      await dialog.getByLabel("Alias").fill("dash-first");
-      await dialog.getByRole("button", { name: "Create link" }).click();
-      await dialog.getByText('The alias "dash-first" is already in use.').waitFor();
-      await page.keyboard.press("Escape");
-      await page.getByRole("button", { name: "Discard" }).click();
-      await dialog.waitFor({ state: "detached" });
-
-      await chooseAction(page, "The first", "Edit");
-      const edit = page.getByRole("dialog", { name: "Edit link" });
-      expect(await edit.getByLabel("Tags").inputValue()).toBe("red, blue");
-      await edit.getByText("UTM parameters").click();
-      expect(await edit.getByLabel("Source").inputValue()).toBe("letter");
-      await edit.getByLabel("Source").fill("");
-      await edit.getByLabel("Destination").fill("https://example.com/changed");
-      await edit.getByRole("button", { name: "Save" }).click();
-      await edit.waitFor({ state: "detached" });
-      await page.getByText("https://example.com/changed").waitFor();
-      expect(await follow("dash-first")).toEqual([302, "https://example.com/changed"]);
-
-      await chooseAction(page, "The first", "Delete");
-      await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
-      await page.getByText("No links yet").waitFor();
-      expect((await follow("dash-first"))[0]).toBe(404);
-    });
-  });
-
-  test("keeps the actions of a long form in view", async () => {
-    await runAs(owner, async (page) => {
-      await page.setViewportSize({ width: 1280, height: 800 });
-      await page.getByRole("button", { name: "New link" }).click();
-      const dialog = page.getByRole("dialog", { name: "New link" });
-      for (const title of ["Schedule and state", "Password, query and path", "UTM parameters"]) {
-        await dialog.getByText(title, { exact: true }).click();
-      }
-      const action = await dialog.getByRole("button", { name: "Create link" }).boundingBox();
-      expect((action?.y ?? 0) + (action?.height ?? 0)).toBeLessThan(800);
-      const last = dialog.getByLabel("Content");
-      await last.scrollIntoViewIfNeeded();
-      await last.fill("not covered by the actions");
-    });
-  });
-
-  test("sets and removes a link's expiry and password", async () => {
-    await runAs(owner, async (page) => {
-      await page.getByRole("button", { name: "New link" }).click();
-      const dialog = page.getByRole("dialog", { name: "New link" });
-      await dialog.getByLabel("Destination").fill("https://example.com/guarded");
-      await dialog.getByLabel("Alias").fill("dash-guarded");
-      await dialog.getByText("Schedule and state").click();
-      await dialog.getByText("Password, query and path").click();
-      await dialog.getByLabel("Expires").fill("2020-01-01T00:00");
-      await dialog.getByText("Must be in the future").waitFor();
-      await dialog.getByLabel("Expires").fill("2099-01-01T00:00");
-      await dialog.getByLabel("Password").fill("a secret");
-      await dialog.getByRole("button", { name: "Create link" }).click();
-      await findRow(page, "dash-guarded").getByText("Until Jan 1, 2099").waitFor();
-      expect((await follow("dash-guarded"))[0]).toBe(401);
-      await chooseAction(page, "dash-guarded", "Edit");
-      const edit = page.getByRole("dialog", { name: "Edit link" });
-      await edit.getByText("Schedule and state").click();
-      await edit.getByText("Password, query and path").click();
-      await edit.getByLabel("Remove password").check();
-      await edit.getByLabel("Expires").fill("");
-      await edit.getByRole("button", { name: "Save" }).click();
-      await edit.waitFor({ state: "detached" });
-      expect((await follow("dash-guarded"))[0]).toBe(302);
-      const { data } = await client.links.list({ search: "dash-guarded" });
-      expect(data.map(({ expires_at }) => expires_at)).toEqual([null]);
-    });
-  });
-
-  test("keeps search, sorting and page of the links in the URL, which can be shared", async () => {
-    const { own, user } = await createEmptyAccount();
-    const ownClient = createClient({ baseUrl: stack.info().api_url, apiKey: own.key });
-    await ownClient.links.createMany(
-      Array.from({ length: 45 }, (_, i) => ({
-        url: `https://example.com/${i}`,
-        alias: `paged-${i}`,
-        title: i % 9 === 0 ? `Needle ${i}` : `Straw ${i}`,
-        tags: i % 15 === 0 ? ["rare"] : [],
-      })),
-    );
-    await runAs(user, async (page) => {
-      await page.getByText("Page 1").waitFor();
-      const seen = new Set<string>();
-      const readAliases = async () => {
-        await page.locator("[aria-busy=false] .short-url").first().waitFor();
-        const names = await page.locator(".short-url").allTextContents();
-        for (const name of names) seen.add(name);
-      };
-      await readAliases();
-      await page.getByRole("button", { name: "Next page" }).click();
-      await page.getByText("Page 2").waitFor();
-      await readAliases();
-      const second = page.url();
-      // A link that is created meanwhile neither repeats nor hides another one.
-      await ownClient.links.create({ url: "https://example.com/meanwhile", alias: "meanwhile" });
-      await page.reload();
-      await page.getByText("Page 2").waitFor();
-      await page.getByRole("button", { name: "Next page" }).click();
-      await page.getByText("Page 3").waitFor();
-      await readAliases();
-      expect([...seen].filter((name) => name.includes("/paged-"))).toHaveLength(45);
-      expect(await page.getByRole("button", { name: "Next page" }).isDisabled()).toBe(true);
-      await page.getByRole("button", { name: "Previous page" }).click();
-      await page.getByText("Page 2").waitFor();
-      expect(page.url()).toBe(second);
-      await page.getByLabel("Search links").fill("Needle");
-      await page.keyboard.press("Enter");
-      await page.getByText("5 links").waitFor();
-      await page.goBack();
-      await page.getByText("Page 2").waitFor();
-
-      // Of a page that was opened by its URL, only the first page is known to be before it.
-      const shared = await page.context().newPage();
-      await shared.goto(second);
-      await shared.getByRole("button", { name: "First page" }).click();
-      await shared.getByText("Page 1").waitFor();
-      await shared.close();
-
-      await page.goto(`/${own.id}/live/links?tag=rare`);
-      await page.getByText("3 links").waitFor();
-      await page.getByRole("button", { name: "Clear tag filter" }).click();
-      await page.getByText("Page 1").waitFor();
-      await page.getByRole("button", { name: "Created" }).click();
-      await page
-        .getByRole("columnheader", { name: "Created" })
-        .and(page.locator("[aria-sort=ascending]"))
-        .waitFor();
-      await page.goto(`/${own.id}/live/links?sort=nonsense&search=${"x".repeat(400)}`);
-      await page.getByText("No matching links").waitFor();
-    });
-  });
-
-  test("copies a short URL, and offers its QR code for download", async () => {
-    await client.links.create({ url: "https://example.com/qr", alias: "dash-qr" });
-    await runAs(owner, async (page) => {
-      await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
-      const row = findRow(page, "dash-qr");
-      await row.getByRole("button", { name: "Copy" }).click();
-      await page.getByText("Copied.").waitFor();
-      const copied = await page.evaluate("navigator.clipboard.readText()");
-      expect(copied).toBe(`${stack.info().short_url}/dash-qr`);
-      await chooseAction(page, "dash-qr", "QR code");
-      const image = page.getByRole("img", { name: "QR code of" });
-      await eventually(async () => {
-        const width = await image.evaluate((element) =>
-          Number(Reflect.get(element, "naturalWidth")),
-        );
-        expect(width).toBeGreaterThan(0);
-      }, TIMEOUT_MS);
-      const [download] = await Promise.all([
-        page.waitForEvent("download"),
-        page.getByRole("link", { name: "PNG" }).click(),
-      ]);
-      expect(download.suggestedFilename()).toBe("dash-qr.png");
-      const png = readFileSync(await download.path());
-      expect(png.subarray(1, 4).toString()).toBe("PNG");
-    });
-  });
-
-  test("imports another shortener's file, reports the rejected rows, and exports all links", async () => {
-    const { user } = await createEmptyAccount();
-    const good = Array.from(
-      { length: 230 },
-      (_, i) => `imp-${i},https://example.com/i/${i},Title ${i}`,
-    );
-    const bad = ["imp-0,https://example.com/twice,", ",not a url,", "a b,https://example.com/x,"];
-    const formula = "imp-formula,https://example.com/f,=HYPERLINK(1)";
-    const csv = ["keyword,url,title", ...good, ...bad, formula].join("\r\n");
-    await runAs(user, async (page) => {
-      await page.getByRole("link", { name: "Import" }).click();
-      await page.getByLabel("Choose a CSV file").setInputFiles({
-        name: "yourls.csv",
-        mimeType: "text/csv",
-        buffer: Buffer.from(csv),
-      });
-      await page.getByText("The YOURLS export contains 234 rows").waitFor();
-      await page.getByRole("button", { name: "Check 234 rows" }).click();
-      await page.getByText("231 of 234 links can be imported. Nothing has").waitFor();
-      await page.getByRole("button", { name: "Import 231 links" }).click();
-      await page.getByText("231 links created, 3 not imported.").waitFor();
-      const rejected = page.getByRole("table", { name: "Rows that are not imported" });
-      await rejected.getByRole("row", { name: /^232 / }).getByText("also in row 2").waitFor();
-      await rejected.getByRole("row", { name: /^233 / }).getByText("valid absolute URL").waitFor();
-      const [report] = await Promise.all([
-        page.waitForEvent("download"),
-        page.getByRole("button", { name: "Download these rows as CSV" }).click(),
-      ]);
-      expect(readFileSync(await report.path(), "utf8").split("\n")).toHaveLength(4);
-
-      await page.getByRole("link", { name: "Back to links" }).click();
-      await page.getByText("20 links on this page").waitFor();
-      await page.getByRole("button", { name: "Export" }).click();
-      const [exported] = await Promise.all([
-        page.waitForEvent("download"),
-        page.getByRole("button", { name: "Export as CSV" }).click(),
-      ]);
-      const text = readFileSync(await exported.path(), "utf8");
-      expect(text.trim().split("\n")).toHaveLength(232);
-      // Escaped, so that a spreadsheet treats it as text.
-      expect(text).toContain("'=HYPERLINK(1)");
-    });
-  });
-
-  test("shows the same numbers as the API, compares them with the previous period, and shows clicks live", async () => {
-    const link = await client.links.create({
-      url: "https://example.com/counted",
-      alias: "dash-counted",
-      title: "Counted",
-    });
-    const click = (address: string) =>
-      fetch(link.short_url, {
-        redirect: "manual",
-        headers: {
-          "user-agent": IPHONE,
-          "x-forwarded-for": address,
-          referer: "https://news.ycombinator.com/",
-        },
-      });
-    const addresses = ["8.8.8.8", "81.2.69.142", "200.160.2.3", "8.8.8.8"];
-    for (const address of addresses) expect((await click(address)).status).toBe(302);
-    await eventually(async () => {
-      const { summary } = await client.analytics.summary(link.id, { period: "24h" });
-      expect(summary.total_clicks).toBe(addresses.length);
-    }, TIMEOUT_MS);
-
-    await runAs(owner, async (page) => {
-      await page.goto(`/${account.id}/live/links/${link.id}?period=7d&timezone=Asia/Kathmandu`);
-      const statCard = (name: string) => page.locator(`[data-stat=${name}] .stat-value`);
-      await statCard("total_clicks").waitFor();
-      const query = { period: "7d", timezone: "Asia/Kathmandu" } as const;
-      const compared = { ...query, compare: "previous" } as const;
-      const summary = await client.analytics.summary(link.id, compared);
-      expect(await statCard("total_clicks").textContent()).toBe(String(addresses.length));
-      expect(await statCard("unique_clicks").textContent()).toBe(
-        String(summary.summary.unique_clicks),
-      );
-
-      await page.getByRole("button", { name: "Show as table" }).click();
-      const rows = await page
-        .getByRole("table", { name: "Clicks over time" })
-        .locator("tbody tr")
-        .evaluateAll((all) =>
-          all.map((row) => [...row.querySelectorAll("td")].map((cell) => Number(cell.textContent))),
-        );
-      const { comparison, clicks_over_time } = summary;
-      expect(rows).toEqual(
-        clicks_over_time.map(({ clicks, unique }, i) => [
-          clicks,
-          unique,
-          comparison?.clicks_over_time[i]?.clicks ?? -1,
-        ]),
-      );
-
-      const readBreakdown = (label: string) =>
-        page
-          .getByRole("list", { name: label })
-          .locator("li")
-          .evaluateAll((all) =>
-            all.map((row) => [
-              row.querySelector(".breakdown-name")?.textContent?.trim(),
-              Number(row.querySelector(".breakdown-clicks")?.textContent),
-            ]),
-          );
-      const geo = await client.analytics.geo(link.id, { ...query, group_by: "country" });
-      const countries = z.array(z.object({ country_name: z.string(), clicks: z.int() }));
-      expect(await readBreakdown("Countries")).toEqual(
-        countries.parse(geo.data).map((row) => [row.country_name, row.clicks]),
-      );
-      await page.locator(".country.shade-5").first().waitFor();
-      const cities = await client.analytics.geo(link.id, { ...query, group_by: "city" });
-      await page.getByRole("button", { name: "Cities" }).click();
-      await page.getByRole("list", { name: "Cities" }).waitFor();
-      expect((await readBreakdown("Cities")).map(([, clicks]) => clicks)).toEqual(
-        cities.data.map((row) => row.clicks),
-      );
-      expect(await readBreakdown("Devices")).toEqual([["Mobile", addresses.length]]);
-      await page.getByRole("button", { name: "Systems" }).click();
-      expect(await readBreakdown("Systems")).toEqual([["iOS", addresses.length]]);
-      expect(await readBreakdown("Referrers")).toEqual([["ycombinator.com", addresses.length]]);
-
-      const [download] = await Promise.all([
-        page.waitForEvent("download"),
-        page.getByRole("button", { name: "Download referrers as CSV" }).click(),
-      ]);
-      expect(readFileSync(await download.path(), "utf8")).toContain(
-        `ycombinator.com,${addresses.length}`,
-      );
-
-      await page.locator(".pulse-open").waitFor();
-      for (let i = 0; i < 3; i++) await click("1.1.1.1");
-      await page.getByTestId("live-count").getByText("3", { exact: true }).waitFor();
-
-      await page.getByRole("button", { name: "24 hours" }).click();
-      await statCard("total_clicks").getByText("7", { exact: true }).waitFor();
-      await page.getByRole("button", { name: "Custom" }).click();
-      await page.getByLabel("From").fill("2020-01-01");
-      await page.getByLabel("To", { exact: true }).fill("2020-01-31");
-      await page.getByRole("button", { name: "Show", exact: true }).click();
-      await statCard("total_clicks").getByText("0", { exact: true }).waitFor();
-      await page.getByText("No clicks in this period.").first().waitFor();
-
-      await goTo(page, "Analytics");
-      const top = page.getByRole("list", { name: "Links" });
-      await top.getByText("dash-counted").waitFor();
-      const zone = { period: "30d", timezone: "Europe/Berlin" } as const;
-      const all = await client.analytics.account(zone);
-      expect(await statCard("total_clicks").textContent()).toBe(
-        all.summary.total_clicks.toLocaleString("en"),
-      );
-      const allGeo = await client.analytics.accountGeo({ ...zone, group_by: "country" });
-      await page.getByRole("list", { name: "Countries" }).waitFor();
-      expect((await readBreakdown("Countries")).map(([, clicks]) => clicks)).toEqual(
-        allGeo.data.map(({ clicks }) => clicks),
-      );
-    });
-  });
-
-  test("allows keyboard navigation through the chart, and announces its values", async () => {
-    const { id } = await client.links.create({ url: "https://example.com/by-keys" });
-    await runAs(owner, async (page) => {
-      await page.goto(`/${account.id}/live/links/${id}?timezone=UTC`);
-      const chart = page.getByRole("group", { name: "Clicks over time" });
-      await chart.focus();
-      await page.keyboard.press("ArrowLeft");
-      await chart
-        .getByRole("status")
-        .getByText(/clicks, .* unique/)
-        .waitFor();
-    });
-  });
-
-  test("creates an API key that is shown once, rotates it and revokes it", async () => {
-    await runAs(owner, async (page) => {
-      await goTo(page, "API keys");
-      await page.getByRole("button", { name: "New API key" }).click();
-      const dialog = page.getByRole("dialog", { name: "New API key" });
-      await dialog.getByRole("button", { name: "Create key" }).click();
-      await dialog.getByText("Required").waitFor();
-      await dialog.getByLabel("Name").fill("From the dashboard");
-      await dialog.getByLabel("analytics:read").check();
-      await dialog.getByRole("button", { name: "Create key" }).click();
-      const value = (await page.getByTestId("new-key").textContent()) ?? "";
-      expect(value).toMatch(/^sk_live_\w{61}$/);
-      // Escape does not close the dialog with the key.
-      await page.keyboard.press("Escape");
-      await page.getByTestId("new-key").waitFor();
-      expect(await tryKey(value)).toBe(200);
-      await page.getByRole("button", { name: "I have saved it" }).click();
-      await findRow(page, "From the dashboard").getByText("Active").waitFor();
-      expect(await page.content()).not.toContain(value);
-      await goTo(page, "Links");
-      await goTo(page, "API keys");
-      await findRow(page, "From the dashboard").getByText(value.slice(0, 12)).waitFor();
-      expect(await page.content()).not.toContain(value);
-
-      await chooseAction(page, "From the dashboard", "Rotate");
-      await page.getByLabel("The old key").selectOption("0");
-      await page.getByRole("button", { name: "Rotate" }).click();
-      const next = (await page.getByTestId("new-key").textContent()) ?? "";
-      await page.getByRole("button", { name: "I have saved it" }).click();
-      expect([await tryKey(value), await tryKey(next)]).toEqual([403, 200]);
-      await findRow(page, "Revoked").waitFor();
-
-      await findRow(page, "Active")
-        .filter({ hasText: "From the dashboard" })
-        .getByRole("button")
-        .click();
-      await page.getByRole("menuitem", { name: "Revoke" }).click();
-      await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
-      await page.getByText("The key has been revoked.").waitFor();
-      expect(await tryKey(next)).toBe(403);
-    });
-  });
-
-  test("separates test mode from live mode", async () => {
-    const { user } = await createEmptyAccount();
-    await runAs(user, async (page) => {
-      await page.getByRole("button", { name: "Test", exact: true }).click();
-      await page.getByText("Test mode: these links").waitFor();
-      await page.getByText("No links yet").waitFor();
-      await page.getByRole("button", { name: "New link" }).click();
-      await page.getByLabel("Destination").fill("https://example.com/in-test");
-      await page.getByRole("button", { name: "Create link" }).click();
-      await page.getByText("https://example.com/in-test").waitFor();
-      await page.getByRole("button", { name: "Live", exact: true }).click();
-      await page.getByText("No links yet").waitFor();
-    });
-  });
-
-  test("adds a domain, shows the DNS record it needs, verifies it, and does not remove it while it has links", async () => {
-    const { user } = await createEmptyAccount();
-    await runAs(user, async (page) => {
-      await goTo(page, "Domains");
-      await page.getByText("No domains yet").waitFor();
-      await page.getByRole("button", { name: "Add domain" }).click();
-      await page.getByLabel("Domain", { exact: true }).fill("not a domain");
-      await page.getByRole("dialog").getByRole("button", { name: "Add" }).click();
-      await page.getByRole("dialog").getByRole("alert").waitFor();
-      await page.getByLabel("Domain", { exact: true }).fill("go.dashboard.example");
-      await page.getByRole("dialog").getByRole("button", { name: "Add" }).click();
-      const card = page.getByRole("region", { name: "go.dashboard.example" });
-      await card.getByText("Pending").waitFor();
-      await card.getByRole("button", { name: "Verify now" }).click();
-      await card.getByRole("alert").waitFor();
-      const [value = ""] = await card.locator("dd code").nth(1).allTextContents();
-      dns.set("_shorthop.go.dashboard.example", [value]);
-      await card.getByRole("button", { name: "Verify now" }).click();
-      await card.getByText("Verified", { exact: true }).waitFor();
-
-      await goTo(page, "Links");
-      await page.getByRole("button", { name: "New link" }).click();
-      await page.getByLabel("Destination").fill("https://example.com/on-domain");
-      await page.getByLabel("Domain").selectOption("go.dashboard.example");
-      await page.getByLabel("Alias").fill("here");
-      await page.getByRole("button", { name: "Create link" }).click();
-      await findRow(page, "go.dashboard.example").waitFor();
-
-      await goTo(page, "Domains");
-      await page.getByRole("button", { name: "Remove go.dashboard.example" }).click();
-      await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
-      await page.getByRole("dialog").getByRole("alert").getByText("links").waitFor();
-    });
-  });
-
-  test("shows limits and their use", async () => {
-    const own = await createAccount(stack, "free");
-    const user = await createUser(stack, own.id);
-    for (let i = 0; i < 7; i++) await call(`${stack.info().api_url}/v1/links`, { key: own.key });
-    await runAs(user, async (page) => {
-      await goTo(page, "Usage");
-      await page.getByRole("meter", { name: "Requests per day: 7 of 1,000 used" }).waitFor();
-      await page.getByRole("meter", { name: "POST /v1/links: 0 of 100 used" }).waitFor();
-      await page.getByRole("meter", { name: "API keys: 1 of 10 used" }).waitFor();
-      await page.getByRole("meter", { name: "Links created per day: 0 of 2,400 used" }).waitFor();
-    });
-  });
-
-  test("invites a user, who joins with a new password and sees what the role allows", async () => {
-    let invitation = "";
-    // A link to see, independent of other tests.
-    await client.links.create({ url: "https://example.com/for-the-invited" });
-    await runAs(owner, async (page) => {
-      await goTo(page, "Members");
-      await page.getByRole("button", { name: "Invite" }).click();
-      await page.getByLabel("E-mail address").fill("invited@example.com");
-      await page.getByLabel("Role", { exact: true }).selectOption("viewer");
-      await page.getByRole("button", { name: "Create invitation" }).click();
-      invitation = (await page.locator(".secret code").textContent()) ?? "";
-      await page.getByRole("button", { name: "Done" }).click();
-      await page.getByText("invited@example.com").waitFor();
-      expect(await page.content()).not.toContain(invitation);
-    });
-    const { page, consoleErrors } = await openSignIn(browser, stack);
-    await page.goto(invitation);
-    await page.getByText("as viewer").waitFor();
-    await page.getByLabel("Your name").fill("Invited Person");
-    await page.getByLabel("Choose a password").fill("short");
-    await page.getByRole("button", { name: "Join" }).click();
-    await page.getByText("Must have 10 characters at least").waitFor();
-    await page.getByLabel("Choose a password").fill("long enough now");
-    await page.getByRole("button", { name: "Join" }).click();
-    await page.getByRole("heading", { name: "Links", level: 1 }).waitFor();
-    await page.getByRole("table", { name: "Links" }).waitFor();
-    expect(await page.getByRole("button", { name: "New link" }).count()).toBe(0);
-    expect(await page.getByRole("link", { name: "API keys" }).count()).toBe(0);
-    await page.goto(`/${account.id}/live/settings/keys`);
-    await page.getByText("API keys are for owners").waitFor();
+  test("ends in all browsers when the password is changed, or one wants it", async () => {
+    const user = await createUser(dashboard.stack, account.id);
+    const open = () => openSignIn(dashboard.browser, dashboard.stack);
+    const [{ page, consoleErrors }, elsewhere] = await Promise.all([open(), open()]);
+    await signInOnPage(elsewhere.page, user);
+    await signInOnPage(page, user);
+    await goTo(page, "Profile");
+    await page.getByLabel("Current password").fill(user.password);
+    await page.getByLabel("New password", { exact: true }).fill("another password");
+    await page.getByLabel("Confirm new password").fill("another pasword");
+    await page.getByRole("button", { name: "Change password" }).click();
+    await page.getByText("The passwords do not match").waitFor();
+    await page.getByLabel("Confirm new password").fill("another password");
+    await page.getByRole("button", { name: "Change password" }).click();
+    await page.getByText("The password has been changed").waitFor();
+    // The other browser's next request leads to the sign-in page.
+    await goTo(elsewhere.page, "Usage");
+    await elsewhere.page.getByRole("heading", { name: "Sign in" }).waitFor();
+    await page.getByRole("button", { name: "Sign out everywhere" }).click();
+    await page.getByRole("heading", { name: "Sign in" }).waitFor();
     expect(consoleErrors).toEqual([]);
     await page.context().close();
+    await elsewhere.page.context().close();
+  });
+});
 
-    await runAs(owner, async (page) => {
-      await goTo(page, "Members");
-      await page.getByLabel("Role of Invited Person").selectOption("member");
-      await page.getByText("The role has been changed.").waitFor();
-      await page.getByRole("button", { name: "Remove Invited Person" }).click();
-      await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
-      await findRow(page, "Invited Person").waitFor({ state: "detached" });
+/** Notes the paths of the requests that a page sends to the API. */
+function noteRequests(page: Page): string[] {
+  const paths: string[] = [];
+  page.on("request", (request) => {
+    const { pathname } = new URL(request.url());
+    if (/^\/(api|auth)\//.test(pathname)) paths.push(pathname);
+  });
+  return paths;
+}
+
+withBrowser("a page", () => {
+  test("shows the product in the chosen theme before its application has loaded", async () => {
+    await dashboard.visit(account, "/links", async (page) => {
+      await page.evaluate("localStorage.setItem('shorthop-theme', 'dark')");
+      await page.route(APPLICATION, () => {});
+      await page.reload({ waitUntil: "commit" });
+      await page.getByText("Shorthop", { exact: true }).waitFor();
+      expect(await page.evaluate("document.documentElement.dataset.theme")).toBe("dark");
     });
   });
 
-  test("changes the password, and signs out all sessions", async () => {
-    const user = await createUser(stack, account.id);
-    const elsewhere = await openSignIn(browser, stack);
-    await signInOnPage(elsewhere.page, user);
-    await runAs(user, async (page) => {
-      await goTo(page, "Profile");
-      await page.getByLabel("Current password").fill(user.password);
-      await page.getByLabel("New password", { exact: true }).fill("another password");
-      await page.getByLabel("Confirm new password").fill("another pasword");
-      await page.getByRole("button", { name: "Change password" }).click();
-      await page.getByText("The passwords do not match").waitFor();
-      await page.getByLabel("Confirm new password").fill("another password");
-      await page.getByRole("button", { name: "Change password" }).click();
-      await page.getByText("The password has been changed").waitFor();
-      // The other browser's next request leads to the sign-in page.
-      await goTo(elsewhere.page, "Usage");
-      await elsewhere.page.getByRole("heading", { name: "Sign in" }).waitFor();
-      await page.getByRole("button", { name: "Sign out everywhere" }).click();
-      await page.getByRole("heading", { name: "Sign in" }).waitFor();
+  test("requests its session, data and scripts beside the application, once, and keeps still meanwhile", async () => {
+    await dashboard.visit(account, "/links", async (page) => {
+      const list = `/api/${account.id}/live/v1/links`;
+      const requested = noteRequests(page);
+      await page.route(APPLICATION, () => {});
+      const both = Promise.all(
+        ["/auth/session", list].map((path) =>
+          page.waitForRequest((request) => new URL(request.url()).pathname === path),
+        ),
+      );
+      await page.reload({ waitUntil: "commit" });
+      await both;
+      await page.unrouteAll({ behavior: "ignoreErrors" });
+
+      requested.length = 0;
+      await noteWhenShown(page, "table");
+      await page.goto(`/${account.id}/live/links`);
+      await linksTable(page).waitFor();
+      expect(requested.filter((path) => path === "/auth/session")).toHaveLength(1);
+      expect(requested.filter((path) => path === list)).toHaveLength(1);
+      const bytes = await readScriptBytes(page);
+      expect(bytes).toBeGreaterThan(10_000);
+      expect(bytes).toBeLessThan(FIRST_LOAD_BYTES_MAX);
+
+      // For people who ask for reduced motion, as this browser does.
+      await page.route("**/v1/links**", () => {});
+      await page.reload();
+      await page.locator(".skeleton").first().waitFor();
+      const endless = await page.evaluate(
+        "document.getAnimations().filter(({ effect }) => effect.getTiming().iterations !== 1).length",
+      );
+      expect(endless).toBe(0);
     });
-    await elsewhere.page.context().close();
   });
 
   test("escapes text from users and visitors", async () => {
     const evil = `"><img src=x onerror="document.title='owned'"><script>document.title='owned'</script>`;
-    const link = await client.links.create({
+    const link = await account.client.links.create({
       url: `https://example.com/?q=${encodeURIComponent(evil)}`,
       alias: "dash-evil",
       title: evil,
@@ -657,7 +174,7 @@ withBrowser("the dashboard", () => {
         referer: `https://evil.example/${evil}`,
       },
     });
-    await runAs(owner, async (page) => {
+    await dashboard.visit(account, "/links", async (page) => {
       await page.getByText(evil, { exact: true }).first().waitFor();
       await page.goto(`/${account.id}/live/links/${link.id}?period=24h`);
       await page.getByRole("heading", { level: 1 }).getByText(evil).waitFor();
@@ -679,20 +196,500 @@ withBrowser("the dashboard", () => {
         expect(await page.title()).not.toBe("owned");
         expect(await page.locator("img[src=x]").count()).toBe(0);
       }
-      await page.goto(`/${account.id}/live/links`);
+    });
+  });
+});
+
+/** Pages whose words are longer in German. */
+const GERMAN_PATHS = [
+  "links",
+  "links/import",
+  "analytics",
+  "live",
+  "tags",
+  "domains",
+  "usage",
+  "settings/keys",
+  "settings/members",
+  "settings/branding",
+  "settings/profile",
+];
+
+async function signInInGerman(page: Page, user: TestUser): Promise<void> {
+  await page.getByLabel("E-Mail-Adresse").fill(user.email);
+  await page.getByLabel("Passwort").fill(user.password);
+  await page.getByRole("button", { name: "Anmelden" }).click();
+  await page.getByRole("heading", { name: "Links", level: 1 }).waitFor();
+}
+
+const goToInGerman = (page: Page, name: string) =>
+  page
+    .getByRole("navigation", { name: "Hauptnavigation" })
+    .getByRole("link", { name, exact: true })
+    .click();
+
+/** The language and the direction that the document declares. */
+const documentLanguage = (page: Page) =>
+  page.evaluate("[document.documentElement.lang, document.documentElement.dir]");
+
+async function readInGerman(page: Page): Promise<void> {
+  expect(await documentLanguage(page)).toEqual(["de", "ltr"]);
+  await page.getByText("2 Links").waitFor();
+  const today = new Intl.DateTimeFormat("de", {
+    dateStyle: "medium",
+    timeZone: "Europe/Berlin",
+  });
+  await page.getByText(today.format(new Date())).first().waitFor();
+
+  await page.getByRole("button", { name: "Neuer Link" }).click();
+  const dialog = page.getByRole("dialog", { name: "Neuer Link" });
+  await dialog.getByLabel("Ziel", { exact: true }).fill("https://example.com/de");
+  await dialog.getByText("Zeitplan und Zustand").click();
+  await dialog.getByLabel("Läuft ab").fill("2020-01-01T00:00");
+  await dialog.getByText("Muss in der Zukunft liegen").waitFor();
+  await dialog.getByRole("button", { name: "Abbrechen" }).click();
+  await page.getByRole("button", { name: "Verwerfen" }).click();
+
+  await goToInGerman(page, "Statistik");
+  await page.getByText("Eindeutige Besucher").first().waitFor();
+  await page.getByRole("region", { name: "Orte" }).waitFor();
+  await page.getByText("Keine Klicks in diesem Zeitraum.").first().waitFor();
+
+  await goToInGerman(page, "API-Schlüssel");
+  await page.getByRole("columnheader", { name: "Berechtigungen" }).waitFor();
+  await goToInGerman(page, "Verbrauch");
+  await page.getByText("Angelegte Links pro Tag").waitFor();
+}
+
+async function chooseEnglish(page: Page): Promise<void> {
+  await goToInGerman(page, "Profil");
+  const choice = page.getByLabel("Anzeigesprache");
+  await choice.focus();
+  await choice.selectOption({ label: "English" });
+  await page.getByRole("heading", { name: "Profile", level: 1 }).waitFor();
+  // The choice keeps the focus, for the keyboard.
+  await page.locator("select:focus").and(page.getByLabel("Display language")).waitFor();
+  expect(await documentLanguage(page)).toEqual(["en", "ltr"]);
+  await page.reload();
+  await page.getByRole("heading", { name: "Profile", level: 1 }).waitFor();
+  expect(await documentLanguage(page)).toEqual(["en", "ltr"]);
+
+  await page.getByLabel("Display language").selectOption({ label: "As in the browser: Deutsch" });
+  await page.getByRole("heading", { name: "Profil", exact: true, level: 1 }).waitFor();
+  expect(await documentLanguage(page)).toEqual(["de", "ltr"]);
+}
+
+withBrowser("in a browser that prefers German, the dashboard", () => {
+  test("is in German, with its numbers and dates, in English as soon as that is chosen, and fits a phone", async () => {
+    const own = await dashboard.addAccount();
+    for (let i = 0; i < 2; i++) await own.client.links.create({ url: `https://example.com/${i}` });
+    const { page, consoleErrors } = await openSignIn(dashboard.browser, dashboard.stack, {
+      locale: "de-DE",
+      reducedMotion: "reduce",
+    });
+    await signInInGerman(page, await createUser(dashboard.stack, own.id));
+    await readInGerman(page);
+    await chooseEnglish(page);
+    await page.setViewportSize(PHONE);
+    const tooWide: string[] = [];
+    for (const path of GERMAN_PATHS) {
+      await page.evaluate(`history.pushState(null, "", "/${own.id}/live/${path}")`);
+      await page.locator("[aria-busy=true]:not(button)").first().waitFor({ state: "detached" });
+      await page.getByRole("status", { name: "Laden" }).first().waitFor({ state: "detached" });
+      await page.getByRole("heading", { level: 1 }).waitFor();
+      tooWide.push(...(await findOverflow(page, path)));
+    }
+    expect(tooWide).toEqual([]);
+    expect(consoleErrors).toEqual([]);
+    await page.context().close();
+  });
+});
+
+/** Returns the status of a request with the key. */
+const tryKey = async (key: string): Promise<number> =>
+  (await call(`${dashboard.stack.info().api_url}/v1/links`, { key })).status;
+
+type Got = { body: string; headers: Record<string, string> };
+
+/** A receiver that responds with a status of its own. */
+function startReceiver() {
+  const got: Got[] = [];
+  const receiver = { status: 200, got };
+  const server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    async fetch(request) {
+      got.push({ body: await request.text(), headers: Object.fromEntries(request.headers) });
+      return new Response("what the receiver said", { status: receiver.status });
+    },
+  });
+  return Object.assign(receiver, {
+    url: `http://127.0.0.1:${server.port}/hook`,
+    [Symbol.asyncDispose]: () => server.stop(true),
+  });
+}
+
+withBrowser("an account", () => {
+  test("has API keys, which are shown once, rotated and revoked", async () => {
+    await dashboard.visit(account, "/settings/keys", async (page) => {
+      await page.getByRole("button", { name: "New API key" }).click();
+      const dialog = page.getByRole("dialog", { name: "New API key" });
+      await dialog.getByRole("button", { name: "Create key" }).click();
+      await dialog.getByText("Required").waitFor();
+      await dialog.getByLabel("Name").fill("From the dashboard");
+      await dialog.getByLabel("analytics:read").check();
+      await dialog.getByRole("button", { name: "Create key" }).click();
+      const value = (await page.getByTestId("new-key").textContent()) ?? "";
+      expect(value).toMatch(/^sk_live_\w{61}$/);
+      // Escape does not close the dialog with the key.
+      await page.keyboard.press("Escape");
+      await page.getByTestId("new-key").waitFor();
+      expect(await tryKey(value)).toBe(200);
+      await page.getByRole("button", { name: "I have saved it" }).click();
+      await rowOf(page, "From the dashboard").getByText("Active").waitFor();
+      expect(await page.content()).not.toContain(value);
+      await goTo(page, "Links");
+      await goTo(page, "API keys");
+      await rowOf(page, "From the dashboard").getByText(value.slice(0, 12)).waitFor();
+      expect(await page.content()).not.toContain(value);
+
+      await chooseAction(page, "From the dashboard", "Rotate");
+      await page.getByLabel("The old key").selectOption("0");
+      await page.getByRole("button", { name: "Rotate" }).click();
+      const next = (await page.getByTestId("new-key").textContent()) ?? "";
+      await page.getByRole("button", { name: "I have saved it" }).click();
+      expect([await tryKey(value), await tryKey(next)]).toEqual([403, 200]);
+      await rowOf(page, "Revoked").waitFor();
+
+      await rowOf(page, "Active")
+        .filter({ hasText: "From the dashboard" })
+        .getByRole("button")
+        .click();
+      await page.getByRole("menuitem", { name: "Revoke" }).click();
+      await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+      await page.getByText("The key has been revoked.").waitFor();
+      expect(await tryKey(next)).toBe(403);
     });
   });
 
-  test("reports an unreachable service, and continues when it is back", async () => {
-    const { user } = await createEmptyAccount();
-    const { page } = await openSignIn(browser, stack);
-    await signInOnPage(page, user);
-    await page.route("**/v1/domains**", (route) => route.abort());
-    await goTo(page, "Domains");
-    await page.getByRole("alert").getByText("The service cannot be reached.").waitFor();
-    await page.unroute("**/v1/domains**");
-    await page.getByRole("button", { name: "Try again" }).click();
-    await page.getByText("No domains yet").waitFor();
+  test("has limits, whose use is shown, also after the service could not be reached", async () => {
+    const own = await dashboard.addAccount("free");
+    for (let i = 0; i < 7; i++) await tryKey(own.key);
+    await dashboard.visit(own, "/links", async (page) => {
+      await page.route("**/v1/limits", (route) => route.abort("internetdisconnected"));
+      await goTo(page, "Usage");
+      await page.getByRole("alert").getByText("The service cannot be reached.").waitFor();
+      await page.unroute("**/v1/limits");
+      await page.getByRole("button", { name: "Try again" }).click();
+      await page.getByRole("meter", { name: "Requests per day: 7 of 1,000 used" }).waitFor();
+      await page.getByRole("meter", { name: "POST /v1/links: 0 of 100 used" }).waitFor();
+      await page.getByRole("meter", { name: "API keys: 1 of 10 used" }).waitFor();
+      await page.getByRole("meter", { name: "Links created per day: 0 of 2,400 used" }).waitFor();
+    });
+  });
+
+  test("has members: one is invited, joins with a new password, sees what the role allows, and is removed", async () => {
+    let invitation = "";
+    await dashboard.visit(account, "/settings/members", async (page) => {
+      await page.getByRole("button", { name: "Invite" }).click();
+      await page.getByLabel("E-mail address").fill("invited@example.com");
+      await page.getByLabel("Role", { exact: true }).selectOption("viewer");
+      await page.getByRole("button", { name: "Create invitation" }).click();
+      invitation = (await page.locator(".secret code").textContent()) ?? "";
+      await page.getByRole("button", { name: "Done" }).click();
+      await page.getByText("invited@example.com").waitFor();
+      expect(await page.content()).not.toContain(invitation);
+    });
+    const { page, consoleErrors } = await openSignIn(dashboard.browser, dashboard.stack);
+    await page.goto(invitation);
+    await page.getByText("as viewer").waitFor();
+    await page.getByLabel("Your name").fill("Invited Person");
+    await page.getByLabel("Choose a password").fill("short");
+    await page.getByRole("button", { name: "Join" }).click();
+    await page.getByText("Must have 10 characters at least").waitFor();
+    await page.getByLabel("Choose a password").fill("long enough now");
+    await page.getByRole("button", { name: "Join" }).click();
+    await page.getByRole("heading", { name: "Links", level: 1 }).waitFor();
+    await linksTable(page).waitFor();
+    expect(await page.getByRole("button", { name: "New link" }).count()).toBe(0);
+    expect(await page.getByRole("link", { name: "API keys" }).count()).toBe(0);
+    await page.goto(`/${account.id}/live/settings/keys`);
+    await page.getByText("API keys are for owners").waitFor();
+    expect(consoleErrors).toEqual([]);
     await page.context().close();
+
+    await dashboard.visit(account, "/settings/members", async (page) => {
+      await page.getByLabel("Role of Invited Person").selectOption("member");
+      await page.getByText("The role has been changed.").waitFor();
+      await page.getByRole("button", { name: "Remove Invited Person" }).click();
+      await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
+      await rowOf(page, "Invited Person").waitFor({ state: "detached" });
+    });
+  });
+
+  test("has webhooks, created with a secret that is shown once, tested, looked at, paused and deleted", async () => {
+    await using receiver = startReceiver();
+    const own = await dashboard.addAccount("pro");
+    const createLink = () => own.client.links.create({ url: "https://example.com/" });
+    await dashboard.visit(own, "/webhooks", async (page) => {
+      await page.getByRole("button", { name: "New webhook" }).click();
+      await page.getByLabel("URL").fill(receiver.url);
+      await page.getByLabel("Events").fill("link.created, link.deleted");
+      await page.keyboard.press("Enter");
+      const secret = (await page.getByTestId("webhook-secret").textContent()) ?? "";
+      expect(secret).toStartWith("whsec_");
+      await page.getByRole("dialog").getByRole("button", { name: /saved/i }).click();
+      const table = page.getByRole("table", { name: "Webhooks" });
+      await table.getByText("link.created, link.deleted").waitFor();
+      expect(await page.content()).not.toContain(secret);
+
+      const act = async (name: string) => {
+        await page.getByRole("button", { name: `Actions for ${receiver.url}` }).click();
+        await page.getByRole("menuitem", { name }).click();
+      };
+      await act("Send a test");
+      const [first] = await eventually(async () => {
+        expect(receiver.got).toHaveLength(1);
+        return receiver.got;
+      }, TIMEOUT_MS);
+      const event = new Webhook(secret).verify(first?.body ?? "", first?.headers ?? {});
+      expect(event).toMatchObject({ type: "webhook.test" });
+
+      receiver.status = 500;
+      await createLink();
+      await eventually(async () => expect(receiver.got.length).toBeGreaterThan(1), TIMEOUT_MS);
+      await table.getByRole("link", { name: receiver.url }).click();
+      const failed = page.getByRole("row", { name: /link\.created/ });
+      await failed.getByText("500 in").click();
+      await failed.getByText("what the receiver said").waitFor();
+      receiver.status = 200;
+      await failed.getByRole("button", { name: "Actions for event_" }).click();
+      await page.getByRole("menuitem", { name: "Deliver now" }).click();
+      await failed.getByText("Delivered", { exact: true }).waitFor();
+
+      await page.goBack();
+      await act("Pause");
+      await table.getByText("Paused").waitFor();
+      const before = receiver.got.length;
+      await createLink();
+      await act("Delete");
+      await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+      await page.getByText("No webhooks yet").waitFor();
+      expect(receiver.got.length).toBe(before);
+    });
+  });
+
+  test("has reports, created, changed, made, paused and deleted by members", async () => {
+    const own = await dashboard.addAccount("pro");
+    await dashboard.visit(
+      own,
+      "/reports",
+      async (page) => {
+        await page.getByRole("button", { name: "New report" }).click();
+        await page.getByLabel("Name").fill("Monday numbers");
+        await page.getByLabel("Time zone").selectOption("Europe/Berlin");
+        await page.getByRole("button", { name: "Create report" }).click();
+        const table = page.getByRole("table", { name: "Reports" });
+        const row = table.getByRole("row", { name: /Monday numbers/ });
+        await row.getByText("Weekly").waitFor();
+
+        const act = async (name: string) => {
+          await page.getByRole("button", { name: "Actions for Monday numbers" }).click();
+          await page.getByRole("menuitem", { name }).click();
+        };
+        await act("Change");
+        await page.getByLabel("Tag").fill("spring");
+        await page.getByLabel("Period").selectOption("monthly");
+        await page.getByRole("button", { name: "Save" }).click();
+        await row.getByText("Monthly").waitFor();
+        await row.getByText("spring").waitFor();
+
+        await act("Make it now");
+        await page.getByText("The report has been made.").waitFor();
+        await act("Last runs");
+        const runs = page.getByRole("dialog").getByRole("table", { name: "Last runs" });
+        await runs.getByText("on request").waitFor();
+        await page.getByRole("button", { name: "Close" }).click();
+
+        await act("Pause");
+        await row.getByText("Paused").waitFor();
+        await act("Delete");
+        await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+        await page.getByText("No reports yet").waitFor();
+      },
+      "member",
+    );
+  });
+
+  test("has its activity: who changed what, newest first, of a type or a link, and links to it", async () => {
+    const own = await dashboard.addAccount("pro");
+    await dashboard.join(own);
+    const { links } = own.client;
+    const add = (title: string) => links.create({ url: "https://example.com/", title });
+    const [sale, other] = [await add("Sale"), await add("Other")];
+    await links.update(sale.id, { title: "Spring sale" });
+    await links.delete(other.id);
+    const name = sale.short_url.replace(/^https?:\/\//, "");
+    await dashboard.visit(own, "/activity", async (page) => {
+      const rows = page.locator(".activity li");
+      await rows.first().waitFor();
+      const expectTitles = (...titles: string[]) =>
+        eventually(
+          async () => expect(await rows.locator("strong").allTextContents()).toEqual(titles),
+          TIMEOUT_MS,
+        );
+      await expectTitles(
+        "Link deleted",
+        "Link changed",
+        "Link created",
+        "Link created",
+        "Member joined",
+        "API key created",
+      );
+      const changed = rows.filter({ hasText: "Link changed" });
+      expect(await changed.innerText()).toContain(name);
+      expect(await changed.locator("dl").innerText()).toMatch(/title[^]*Sale[^]*→[^]*Spring sale/);
+      await changed.getByText("API key").waitFor();
+      // What is gone has no page.
+      expect(await rows.first().getByRole("link").count()).toBe(0);
+
+      await changed.getByRole("button", { name: `Only ${name}` }).click();
+      await page.getByRole("button", { name: `No longer only ${name}` }).waitFor();
+      await expectTitles("Link changed", "Link created");
+
+      await page.getByLabel("Event").selectOption("Link created");
+      await expectTitles("Link created");
+      expect(new URL(page.url()).search).toBe(`?link=${sale.id}&type=link.created`);
+
+      await page.getByLabel("Event").selectOption("Domain deleted");
+      await page.getByText("Nothing happened").waitFor();
+      await page.goBack();
+      await rows.getByRole("link", { name: name }).click();
+      await page.getByRole("heading", { name: "Spring sale" }).waitFor();
+
+      // Older events are loaded on demand, and what a person did has the name.
+      await links.createMany(
+        Array.from({ length: 60 }, (_, i) => ({ url: `https://example.com/${i}` })),
+      );
+      await page.goto(`/${own.id}/live/links`);
+      await chooseAction(page, "example.com/57", "Delete");
+      await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+      await page.getByText("deleted").first().waitFor();
+      await goTo(page, "Activity");
+      await rows
+        .first()
+        .getByText(/^Person \d+$/)
+        .waitFor();
+      await rows.nth(49).waitFor();
+      expect(await rows.count()).toBe(50);
+      await page.getByRole("button", { name: "Load older" }).click();
+      await rows.nth(66).waitFor();
+      await page.getByRole("button", { name: "Load older" }).waitFor({ state: "detached" });
+      const joined = rows.filter({ hasText: "Member joined" });
+      expect(await joined.innerText()).toContain("The operator");
+    });
+  });
+});
+
+type RolePage = { path: string; viewer: string; member?: string; absent?: readonly string[] };
+
+/**
+ * What viewers, and members if they see another, read on pages that they cannot change, and buttons
+ * that are not for them.
+ */
+const ROLE_PAGES: readonly RolePage[] = [
+  { path: "/links", viewer: "/for-roles", absent: ["New link", "Actions for"] },
+  {
+    path: "/domains",
+    viewer: "Unknown short links redirect to",
+    absent: ["Settings of", "Add domain"],
+  },
+  {
+    path: "/webhooks",
+    viewer: "Webhooks are for members and owners",
+    member: "https://hooks.example.invalid/",
+    absent: ["New webhook", "Actions for"],
+  },
+  { path: "/reports", viewer: "For all", absent: ["New report"] },
+  { path: "/activity", viewer: "Activity is for owners of the account" },
+  { path: "/settings/keys", viewer: "API keys are for owners" },
+];
+
+/** Pages on which members do what owners do. */
+const MEMBERS_CHANGE = new Set(["/links", "/domains", "/reports"]);
+
+/** Adds one of everything to an account; returns the id of its link. */
+async function addEverything({ client }: TestAccount): Promise<string> {
+  const domain = await addDomain(client, dns, "go.roles.example");
+  await client.domains.update(domain, { not_found_url: "https://example.com/none" });
+  await client.webhooks.create({ url: "https://hooks.example.invalid/", events: ["*"] });
+  await client.reports.create({ name: "For all", period: "weekly" });
+  const { id } = await client.links.create({
+    url: "https://example.com/for-roles",
+    rules: [{ url: "https://example.com/de", conditions: [{ type: "country", in: ["DE"] }] }],
+  });
+  return id;
+}
+
+/** Uses what viewers have of reports, keys and rules. */
+async function useAsViewer(page: Page, root: string, link: string): Promise<void> {
+  await page.goto(`${root}/reports`);
+  await page.getByRole("button", { name: "Actions for For all" }).click();
+  expect(await page.getByRole("menuitem").allTextContents()).toEqual(["Last runs"]);
+  await page.keyboard.press("Escape");
+
+  await page.keyboard.press("c");
+  await page.keyboard.press("Control+k");
+  const palette = page.getByRole("dialog", { name: "Commands" });
+  await palette.getByRole("option", { name: "Links" }).waitFor();
+  expect(await palette.getByRole("option", { name: "New link" }).count()).toBe(0);
+  expect(await page.getByRole("dialog", { name: "New link" }).count()).toBe(0);
+
+  await page.goto(`${root}/links/${link}/rules`);
+  const rule = page.getByRole("listitem", { name: "Rule 1" });
+  expect(await rule.getByLabel("Country: one of").inputValue()).toBe("DE");
+  expect(await rule.getByLabel("Redirect to").isDisabled()).toBe(true);
+  expect(await page.getByRole("button", { name: "Save", exact: true }).count()).toBe(0);
+  await page.getByLabel("Country", { exact: true }).selectOption("DE");
+  await page.getByText("Rule 1: redirects to").waitFor();
+}
+
+withBrowser("members and viewers", () => {
+  test("see what their role allows, and no more", async () => {
+    const own = await dashboard.addAccount();
+    const link = await addEverything(own);
+    const root = `/${own.id}/live`;
+    const read = async (page: Page, role: "member" | "viewer") => {
+      for (const { path, absent = [], ...texts } of ROLE_PAGES) {
+        if (role === "member" && MEMBERS_CHANGE.has(path)) continue;
+        await page.goto(root + path);
+        await page
+          .getByText(texts[role] ?? texts.viewer)
+          .first()
+          .waitFor();
+        for (const name of absent)
+          expect([path, name, await page.getByRole("button", { name }).count()]).toEqual([
+            path,
+            name,
+            0,
+          ]);
+      }
+      expect(await page.getByRole("link", { name: "Activity" }).count()).toBe(0);
+      const status = await page.evaluate(
+        async (path) => (await fetch(path)).status,
+        `/api/${own.id}/live/v1/events`,
+      );
+      expect(status).toBe(403);
+    };
+    await dashboard.visit(own, "/links", (page) => read(page, "member"), "member");
+    await dashboard.visit(
+      own,
+      "/links",
+      async (page) => {
+        await read(page, "viewer");
+        await useAsViewer(page, root, link);
+      },
+      "viewer",
+    );
   });
 });

@@ -17,21 +17,13 @@ const axeResult = z.object({
   ),
 });
 
-/** Lists what axe finds serious or critical, one line each; with `rules`, by these rules only. */
-export async function runAxe(
-  page: Page,
-  where: string,
-  rules?: readonly string[],
-): Promise<string[]> {
-  const options = {
-    // Describing what passed takes longer than finding it out.
-    resultTypes: ["violations"],
-    ...(rules === undefined ? {} : { runOnly: rules }),
-  };
+/** Describing what passed takes longer than finding it out. */
+const OPTIONS = JSON.stringify({ resultTypes: ["violations"] });
+
+/** Lists what axe finds serious or critical, one line each. */
+export async function runAxe(page: Page, where: string): Promise<string[]> {
   const { violations } = axeResult.parse(
-    await page.evaluate(
-      `axe.run(${JSON.stringify(options)}).then(({ violations }) => ({ violations }))`,
-    ),
+    await page.evaluate(`axe.run(${OPTIONS}).then(({ violations }) => ({ violations }))`),
   );
   return violations
     .filter(({ impact }) => impact === "serious" || impact === "critical")
@@ -44,4 +36,13 @@ export async function findOverflow(page: Page, where: string): Promise<string[]>
     "document.documentElement.scrollWidth - document.documentElement.clientWidth",
   );
   return overflow === 0 ? [] : [`${where}: ${String(overflow)} pixels too wide`];
+}
+
+/** Lists tables whose cells stand below each other, and are too wide nevertheless. */
+export async function findCutTables(page: Page, where: string): Promise<string[]> {
+  const cut = await page.evaluate(
+    `[...document.querySelectorAll(".table-scroll:has(> .stacked)")]
+      .filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth).length`,
+  );
+  return cut === 0 ? [] : [`${where}: ${String(cut)} tables are cut`];
 }

@@ -76,10 +76,13 @@ export const openBrowser = (): Promise<Browser> =>
   chromium.launch({ executablePath: chromiumPath ?? "", args: ARGUMENTS });
 
 /**
- * Opens the dashboard's sign-in page in a browser without cookies; collects console errors of its
- * pages.
+ * What consoles report of refused requests, of those that a test cuts off, and when another test
+ * adds or removes a network interface.
  */
-export async function openSignIn(
+const EXPECTED_ERROR = /status of 4\d\d|ERR_INTERNET_DISCONNECTED|ERR_NETWORK_CHANGED/;
+
+/** A page of a browser without cookies, and what the console of its context reports. */
+export async function openContext(
   browser: Browser,
   stack: SharedStack,
   options: BrowserContextOptions = {},
@@ -95,14 +98,22 @@ export async function openSignIn(
   const consoleErrors: string[] = [];
   context.on("weberror", (error) => consoleErrors.push(error.error().message));
   context.on("console", (message) => {
-    // Expected: the page requests the session and gets a 401, and it displays rejected requests
-    // itself.
-    if (message.type() === "error" && !/status of 4\d\d/.test(message.text())) {
+    // The page requests the session and gets a 401, and it displays rejected requests itself.
+    if (message.type() === "error" && !EXPECTED_ERROR.test(message.text()))
       consoleErrors.push(message.text());
-    }
   });
-  await page.goto("/");
   return { page, consoleErrors };
+}
+
+/** Opens the dashboard's sign-in page in a browser without cookies. */
+export async function openSignIn(
+  browser: Browser,
+  stack: SharedStack,
+  options: BrowserContextOptions = {},
+): Promise<{ page: Page; consoleErrors: string[] }> {
+  const opened = await openContext(browser, stack, options);
+  await opened.page.goto("/");
+  return opened;
 }
 
 /** Signs in with the page's form. */
@@ -136,22 +147,3 @@ export const readScriptBytes = async (page: Page): Promise<number> =>
         .filter(({ name, startTime }) => name.endsWith(".js") && startTime < window.shownAt)
         .reduce((sum, { encodedBodySize }) => sum + encodedBodySize, 0)`),
   );
-
-type Visit = { who: TestUser; path: string; steps: (page: Page) => Promise<void> };
-
-/**
- * Opens a path of the dashboard as a signed-in user, and runs the steps. Throws what the page's
- * console reported.
- */
-export async function visitSignedIn(
-  browser: Browser,
-  stack: SharedStack,
-  { who, path, steps }: Visit,
-): Promise<void> {
-  const { page, consoleErrors } = await openSignIn(browser, stack);
-  await signInOnPage(page, who);
-  await page.goto(path);
-  await steps(page);
-  if (consoleErrors.length > 0) throw new Error(consoleErrors.join("\n"));
-  await page.context().close();
-}

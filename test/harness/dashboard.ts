@@ -27,15 +27,31 @@ export async function createUser(
   const name = `Person ${++createdUsers}`;
   const email = `person-${createdUsers}-${randomBytes(4).toString("hex")}@example.com`;
   const password = randomBytes(18).toString("base64url");
-  return await withPostgres(stack, async (sql) => {
+  const id = await withPostgres(stack, async (sql) => {
     const users = openUsers(sql);
     const id = await users.create({ email, name, password });
     await users.markVerified(id);
-    if (account !== undefined)
-      await createMemberService({ sql, users }).add(parseId("acct")(account), id, role);
-    return { email, password, id: encodeId("user", id) };
+    return encodeId("user", id);
   });
+  const user = { email, password, id };
+  if (account !== undefined) await joinAccount(stack, account, user, role);
+  return user;
 }
+
+/** Makes a user a member of an account, as the command `users join` does. */
+export const joinAccount = (
+  stack: SharedStack,
+  account: string,
+  user: TestUser,
+  role: Role,
+): Promise<void> =>
+  withPostgres(stack, (sql) =>
+    createMemberService({ sql, users: openUsers(sql) }).add(
+      parseId("acct")(account),
+      parseId("user")(user.id),
+      role,
+    ),
+  );
 
 type RequestOptions = { method?: string; body?: unknown; headers?: Record<string, string> };
 
