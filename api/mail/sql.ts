@@ -71,7 +71,7 @@ export const leaseMails = (sql: Sql, senderId: Uuid, limit: number): Promise<Lea
      where mail.id = free.id and users.id = mail.user_id
     returning mail.id, case when mail.webhook_id is null then 'report' else 'webhook' end as kind,
               coalesce(mail.run_id, mail.webhook_id) as subject_id, mail.user_id,
-              coalesce(users.address, users.email) as address, mail.created_at, mail.attempts,
+              users.email as address, mail.created_at, mail.attempts,
               extract(epoch from clock_timestamp() - mail.created_at)::float8 as age_seconds`;
 
 /**
