@@ -148,7 +148,8 @@ async function authorizeRequest(
   } else {
     verifiedKeys.add(id);
   }
-  keyLimits.record(id, rule, result.verdict);
+  const { verdict, principal } = result;
+  keyLimits.record(id, rule, { verdict, account: principal.accountId });
   rejections.record(id, rule, result);
   return result;
 }
