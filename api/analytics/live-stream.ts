@@ -126,10 +126,9 @@ function serve(
   }
 
   async function supervise(): Promise<void> {
-    while (!ended && now() - start < DURATION_MS) {
+    for (; !ended && now() - start < DURATION_MS; await Bun.sleep(POLL_MS)) {
       await confirm();
       if (now() - lastWriteAt >= KEEP_ALIVE_MS) write(": still here\n\n");
-      await Bun.sleep(POLL_MS);
     }
   }
 

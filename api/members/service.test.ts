@@ -166,13 +166,14 @@ test("an address that has a user is accepted only in that user's session", async
 
 test("PostgreSQL has one user of an address, however it is written", async () => {
   await join(OWN);
-  const add = (email: string) =>
-    postgres.sql`insert into users (email, name) values (${email}, 'n')`.catch(
-      (error: { code: string }) => error.code,
-    );
-  expect(await add(address)).toBe("23505");
-  expect(await add(address.toUpperCase())).toBe("23514");
+  expect(await addUser(address)).toBe("23505");
+  expect(await addUser(address.toUpperCase())).toBe("23514");
 });
+
+const addUser = (email: string) =>
+  postgres.sql`insert into users (email, name) values (${email}, 'n')`.catch(
+    (error: { code: string }) => error.code,
+  );
 
 test("of two invitations to an address that are accepted at once, one gets its user", async () => {
   const invitations = [await invite(), await invite()];
