@@ -18,8 +18,9 @@ import type { Verdict } from "./sql.ts";
 const READINGS = { name: "limits", limit: 50, seconds: 3, keysMax: 50_000 };
 
 /**
- * Rejected requests per key that no longer works, and per account of keys that lack a scope: more than the number of operations. The window is short, because an
- * operator may lift the reason for the rejection.
+ * Rejected requests per key that no longer works, and per account of keys that lack a scope: more
+ * than the number of operations. The window is short, because an operator may lift the reason for
+ * the rejection.
  */
 const REFUSALS = { name: "refused", limit: 100, seconds: 10, keysMax: 50_000 };
 
@@ -38,8 +39,8 @@ export class KeyLimits {
   readonly #lacking = new LRUCache<string, true>({ max: REMEMBERED_MAX });
 
   /**
-   * Throws `rate_limited`, with the window in the headers, when the limit for this rule is exhausted
-   * for the key `id` or its account.
+   * Throws `rate_limited`, with the window in the headers, when the limit for this rule is
+   * exhausted for the key `id` or its account.
    */
   enforce(id: string, rule: AccessRule, headers: Record<string, string | number>): void {
     const account = this.#accounts.get(id) ?? id;

@@ -50,7 +50,10 @@ const createCallerOperations = (sql: Sql) => ({
       () => countOwned(sql, grantor, "api_keys"),
     ),
 
-  /** Revokes a key permanently, from the next request on. Throws `forbidden` for one that may do more. */
+  /**
+   * Revokes a key permanently, from the next request on. Throws `forbidden` for a key with scopes
+   * that the caller lacks.
+   */
   async revoke(grantor: Grantor, id: Uuid | undefined): Promise<void> {
     const key = await getKey(sql, grantor, id);
     requireScopes(grantor, key.scopes);

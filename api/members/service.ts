@@ -10,7 +10,6 @@ import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import { type Actor, OPERATOR, type User } from "../http/principal.ts";
 import type { Sql, Transaction } from "../postgres.ts";
-import { deleteUser, lockUserByEmail } from "../sessions/sql.ts";
 import { addressTaken, type NewUser, type UserService } from "../sessions/users.ts";
 import { recordMemberEvent } from "./events.ts";
 import type { AcceptBody } from "./model.ts";
@@ -47,7 +46,7 @@ export const createMemberService = ({ sql, users }: MemberServiceDeps) => ({
    * For operators: deletes the user of an e-mail address, who is then no longer a member of any
    * account. Returns false when there is none.
    */
-  removeUser: (email: string): Promise<boolean> => removeUser(sql, email),
+  removeUser: (email: string): Promise<boolean> => removeUser({ sql, users }, email),
 
   /**
    * For operators: creates the user to whom an e-mail address belongs. A user who was invited under
@@ -55,7 +54,7 @@ export const createMemberService = ({ sql, users }: MemberServiceDeps) => ({
    */
   async createProven(user: NewUser): Promise<Uuid> {
     users.requireStrong(user);
-    await removeUser(sql, user.email, { onlyUnproven: true });
+    await removeUser({ sql, users }, user.email, { onlyUnproven: true });
     const id = await users.create(user);
     await users.markVerified(id);
     return id;
@@ -64,16 +63,16 @@ export const createMemberService = ({ sql, users }: MemberServiceDeps) => ({
 
 /** Deletes the user of an address, and records for each account that they have left. */
 const removeUser = (
-  sql: Sql,
+  { sql, users }: MemberServiceDeps,
   email: string,
   { onlyUnproven = false }: { onlyUnproven?: boolean } = {},
 ): Promise<boolean> =>
   sql.begin(async (sql) => {
-    const user = await lockUserByEmail(sql, email);
+    const user = await users.lock(sql, email);
     if (user === undefined || (onlyUnproven && user.email_verified)) return false;
     for (const { account_id: accountId, ...member } of await lockMemberships(sql, user.id))
       await recordMemberEvent(sql, { accountId, actor: OPERATOR }, "member.removed", member);
-    await deleteUser(sql, user.id);
+    await users.remove(sql, user.id);
     return true;
   });
 

@@ -1,12 +1,19 @@
-/** Users of the dashboard: creating them, and setting their passwords. */
+/** Users of the dashboard: creating and deleting them, and setting their passwords. */
 import * as z from "zod";
 
 import type { Uuid } from "../../shared/ids.ts";
 import { ApiError } from "../http/errors.ts";
-import type { Sql } from "../postgres.ts";
+import type { Sql, Transaction } from "../postgres.ts";
 import type { AuthLibrary } from "./better-auth.ts";
 import type { RequireStrongPassword } from "./password-strength.ts";
-import { findUserByEmail, isEmailVerified, listUsers, markEmailVerified } from "./sql.ts";
+import {
+  deleteUser,
+  findUserByEmail,
+  isEmailVerified,
+  listUsers,
+  lockUserByEmail,
+  markEmailVerified,
+} from "./sql.ts";
 
 export type NewUser = { email: string; name: string; password: string };
 
@@ -64,6 +71,12 @@ export function createUserService({ sql, library, requireStrongPassword }: UserS
       await context.internalAdapter.deleteUserSessions(user.id);
       return true;
     },
+
+    /** Finds the user who has an e-mail address, and locks them until the transaction ends. */
+    lock: (transaction: Transaction, email: string) => lockUserByEmail(transaction, email),
+
+    /** Deletes a user, with their sessions and memberships, which the caller records. */
+    remove: (transaction: Transaction, id: Uuid): Promise<void> => deleteUser(transaction, id),
 
     /** Lists all users, with the accounts they are members of. */
     list: () => listUsers(sql),
