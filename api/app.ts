@@ -7,7 +7,7 @@ import { version } from "../shared/version.ts";
 import { requireAccessRules } from "./auth/access-rules.ts";
 import { carriesVerifiedKey, createApiKeyAuth, createVerifiedKeys } from "./auth/api-key-auth.ts";
 import { createAuthorizer } from "./auth/authorizer.ts";
-import { createKeyLimits } from "./auth/key-limits.ts";
+import { KeyLimits } from "./auth/key-limits.ts";
 import { authPlugin } from "./auth/plugin.ts";
 import { createRejectionCache } from "./auth/rejection-cache.ts";
 import { compressReads } from "./http/compression.ts";
@@ -71,7 +71,7 @@ export function createApp(deps: AppDeps) {
     unknownKeyLimit: createUnknownKeyLimit(),
     refusedKeyLimit: createRefusedKeyLimit(),
     verifiedKeys,
-    keyLimits: createKeyLimits(),
+    keyLimits: new KeyLimits(),
     rejections,
   });
   let routes: { method: string; path: string; hooks: { query?: unknown } }[] = [];

@@ -65,7 +65,6 @@ const analytics = createAnalyticsService({
   clickhouseFor,
   links,
   live: { open: () => Promise.reject(new Error("Nothing is streamed.")) },
-  isAlive: async () => true,
   triedRules: createTriedRules(),
   clicksRetentionDays: 0,
 });

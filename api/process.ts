@@ -138,7 +138,7 @@ type SitesDeps = {
 /** Starts /v1 and, if it is configured, the dashboard. Returns their URLs. */
 function startSites(
   config: Config,
-  { common, analytics, live, waits }: ReturnType<typeof createServices>,
+  { common, live, waits }: ReturnType<typeof createServices>,
   { sql, lifecycle, log, onFailure, isBehind, observe }: SitesDeps,
 ) {
   const deps = {
@@ -151,7 +151,7 @@ function startSites(
     isBehind,
     observe,
   };
-  const app = createApp({ ...deps, analytics, onFailure, corsOrigins: config.API_CORS_ORIGINS });
+  const app = createApp({ ...deps, onFailure, corsOrigins: config.API_CORS_ORIGINS });
   const shared = config.INSTANCE !== undefined;
   app.listen({ hostname: config.API_HOST, port: config.API_PORT, ...listenOptions(shared) });
   lifecycle.onStop("server", () => stopSite(app.server, shared));

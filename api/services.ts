@@ -8,7 +8,7 @@ import { createClickPoller } from "./analytics/click-poller.ts";
 import { createFailureService } from "./analytics/failures/service.ts";
 import { createLiveRowReader } from "./analytics/live-rows.ts";
 import { createLiveClicks } from "./analytics/live.ts";
-import { createAnalyticsService, type IsAlive } from "./analytics/service.ts";
+import { createAnalyticsService } from "./analytics/service.ts";
 import { createBrandingService } from "./branding/service.ts";
 import type { MeasuredClickHouse } from "./clickhouse.ts";
 import { createClicksService } from "./clicks/service.ts";
@@ -70,17 +70,13 @@ export function createServices(deps: ServicesDeps) {
   const poller = createClickPoller({ readRows: createLiveRowReader(clickhouse), log });
   const live = createLiveClicks({ poller, leases });
   const clickhouseFor = createClickHouseFor(clickhouse);
-  const triedRules = createTriedRules();
-  const analyticsFor = (isAlive: IsAlive) =>
-    createAnalyticsService({
-      clickhouseFor,
-      links,
-      live,
-      isAlive,
-      triedRules,
-      clicksRetentionDays: config.CLICKS_RETENTION_DAYS,
-    });
-  const analytics = analyticsFor(keys.isAlive);
+  const analytics = createAnalyticsService({
+    clickhouseFor,
+    links,
+    live,
+    triedRules: createTriedRules(),
+    clicksRetentionDays: config.CLICKS_RETENTION_DAYS,
+  });
   const branding = createBrandingService({ sql });
   const waits = createEventWaits({ sql, log });
   const positions = createEventPositions(sql);
@@ -94,15 +90,13 @@ export function createServices(deps: ServicesDeps) {
     live,
     /** Requests that wait for events. */
     waits,
-    /** The analytics of callers with an API key. */
-    analytics,
     /** What the API and the dashboard have in common. */
     common: {
       links,
       domains,
       keys,
       passwords,
-      analyticsFor,
+      analytics,
       failures,
       clicks: createClicksService({ analytics }),
       shares: createShareService({ sql, links, passwords }),

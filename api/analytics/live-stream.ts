@@ -3,7 +3,7 @@
  */
 import { HOUR_MS } from "../../shared/durations.ts";
 import type { Uuid } from "../../shared/ids.ts";
-import type { AccountScope } from "../http/principal.ts";
+import type { AccountScope, Confirm } from "../http/principal.ts";
 import { type ClickPoller, POLL_MS } from "./click-poller.ts";
 import type { LiveRow } from "./live-rows.ts";
 
@@ -35,8 +35,8 @@ export type LiveReader = {
   lastEventId: string | null;
   /** Whether a click passes the reader's filters. */
   matches: (row: LiveRow) => boolean;
-  /** Whether the caller is still authorised; checked every second. */
-  isAuthorized: () => Promise<boolean>;
+  /** Called every second: the stream ends when it throws. */
+  confirm: Confirm;
   /** Aborted when the client disconnects. */
   signal: AbortSignal;
 };
@@ -69,7 +69,7 @@ export function createStream(
 /** Starts writing events to a client; returns a function that ends the stream. */
 function serve(
   { poller, now }: StreamDeps,
-  { linkId, lastEventId, matches, isAuthorized, signal }: LiveReader,
+  { linkId, lastEventId, matches, confirm, signal }: LiveReader,
   controller: ReadableStreamDefaultController<Uint8Array>,
   release: () => void,
 ): () => void {
@@ -126,9 +126,9 @@ function serve(
   }
 
   async function supervise(): Promise<void> {
-    while (!ended && now() - start < DURATION_MS && (await isAuthorized())) {
+    for (; !ended && now() - start < DURATION_MS; await Bun.sleep(POLL_MS)) {
+      await confirm();
       if (now() - lastWriteAt >= KEEP_ALIVE_MS) write(": still here\n\n");
-      await Bun.sleep(POLL_MS);
     }
   }
 

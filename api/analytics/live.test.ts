@@ -39,7 +39,7 @@ function createFixture() {
       linkId: "l",
       lastEventId: null,
       matches: () => true,
-      isAuthorized: async () => true,
+      confirm: async () => undefined,
       signal: new AbortController().signal,
       ...more,
     });
@@ -80,8 +80,7 @@ describe("a live stream", () => {
     const leaving = new AbortController();
     const streams = [
       await open({ signal: leaving.signal }),
-      await open({ isAuthorized: async () => false }),
-      await open({ isAuthorized: () => Promise.reject(new Error("away")) }),
+      await open({ confirm: () => Promise.reject(new Error("revoked")) }),
       await open(),
     ];
     leases.lose();

@@ -1,7 +1,7 @@
 /** Routes of analytics. Those of both scopes are in `scoped-routes.ts`. */
 import { decodeId } from "../../shared/ids.ts";
 import type { AuthPlugin } from "../auth/plugin.ts";
-import { principalOf } from "../http/request-context.ts";
+import { confirmOf, principalOf } from "../http/request-context.ts";
 import { READ_ACCESS } from "./access.ts";
 import { bulkBody, bulkResponse } from "./bulk-model.ts";
 import { accountTable, bulkTable, summaryTable, targetsTable } from "./csv-tables.ts";
@@ -87,7 +87,7 @@ export function analyticsRoutes({ auth, analytics }: AnalyticsRoutesDeps) {
         const events = await analytics.live(
           principalOf(call),
           decodeId("link", params.link_id),
-          request,
+          { request, confirm: confirmOf(call) },
           query,
         );
         set.headers["content-type"] = "text/event-stream; charset=utf-8";

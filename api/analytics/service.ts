@@ -1,6 +1,7 @@
 /** Analytics of links and accounts: resolves owner and range, then queries ClickHouse. */
 import type { ClickChunks, ClickHouse } from "../../shared/clicks/query.ts";
 import { decodeId, encodeId, type Uuid } from "../../shared/ids.ts";
+import type { Confirm } from "../http/principal.ts";
 import type { ClicksReader } from "../limits/statistics-time.ts";
 import { triedRules } from "../limits/tried-rules.ts";
 import type { WorkBudget, Worker } from "../limits/work-budget.ts";
@@ -37,12 +38,11 @@ import { breakdownCompleteFrom, incomplete } from "./summary.ts";
 import { countTargets, type TargetsResponse } from "./targets.ts";
 import { countAccount, countOverTime, readOverview } from "./totals.ts";
 
-/** Whether a caller is still authorised; long-lived streams re-check it. */
-export type IsAlive = (caller: { callerId: Uuid; accountId: Uuid }) => Promise<boolean>;
+/** The client of a stream. */
+type StreamClient = { request: Pick<Request, "headers" | "signal">; confirm: Confirm };
 
 type AnalyticsServiceDeps = SubjectDeps & {
   live: Pick<LiveClicks, "open">;
-  isAlive: IsAlive;
   /** The budget of rules that an account tries on clicks. */
   triedRules: WorkBudget;
 };
@@ -178,9 +178,9 @@ const createClickReads = (deps: AnalyticsServiceDeps) => ({
    * Throws also `quota_exceeded` and `unavailable`.
    */
   async live(
-    owner: ClicksReader & { callerId: Uuid },
+    owner: ClicksReader,
     id: Uuid | undefined,
-    request: Pick<Request, "headers" | "signal">,
+    { request, confirm }: StreamClient,
     query: FilterQuery,
   ): Promise<ReadableStream<Uint8Array>> {
     const link = await deps.links.get(owner, id);
@@ -190,7 +190,7 @@ const createClickReads = (deps: AnalyticsServiceDeps) => ({
       owner,
       linkId: link.id,
       lastEventId: request.headers.get("last-event-id"),
-      isAuthorized: () => deps.isAlive(owner),
+      confirm,
       signal: request.signal,
     });
   },

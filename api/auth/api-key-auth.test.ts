@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, setSystemTime, test } from "bun:test";
 
+import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { SYSTEM } from "../http/principal.ts";
 import type { Call } from "../http/request-context.ts";
 import {
@@ -11,7 +12,7 @@ import type { Access } from "./access-rules.ts";
 import { createApiKeyAuth, createVerifiedKeys } from "./api-key-auth.ts";
 import { generateKey, type KeyParts, parseKey } from "./api-key.ts";
 import type { AuthorizationResult } from "./authorize.ts";
-import { createKeyLimits } from "./key-limits.ts";
+import { KeyLimits } from "./key-limits.ts";
 import { createRejectionCache } from "./rejection-cache.ts";
 import type { Verdict } from "./sql.ts";
 
@@ -20,7 +21,7 @@ const READING = { scope: null, limit: null, cost: 0 } as const;
 /** A scope that no key has. */
 const LACKED = { scope: "keys:write", limit: null, cost: 1 } as const;
 const LIMIT_PER_MINUTE = 60;
-/** Of one key: readings of its limits in a second, and refused requests in 10 seconds. */
+/** Of an account: readings of its limits in 3 seconds, and refused requests in 10. */
 const READINGS_MAX = 50;
 const REFUSALS_MAX = 100;
 /** Of one network: refused requests in a minute. */
@@ -47,19 +48,21 @@ const idOf = ({ lookup, secretHash }: KeyParts): string => lookup + secretHash.t
 function createAuth() {
   const existing = new Set<string>();
   const verdicts = new Map<string, Verdict>();
+  const accounts = new Map<string, Uuid>();
   let queries = 0;
   const anonymousLimit = createAnonymousLimit();
   const authenticate = createApiKeyAuth({
     authorize: async (id, _, { scope }) => {
       queries++;
       const verdict = verdicts.get(id) ?? (scope === LACKED.scope ? "forbidden" : "ok");
-      return existing.has(id) ? { ...GRANTED, verdict } : undefined;
+      const principal = { ...GRANTED.principal, accountId: accounts.get(id) ?? "" };
+      return existing.has(id) ? { ...GRANTED, principal, verdict } : undefined;
     },
     anonymousLimit,
     unknownKeyLimit: createUnknownKeyLimit(),
     refusedKeyLimit: createRefusedKeyLimit(),
     verifiedKeys: createVerifiedKeys(),
-    keyLimits: createKeyLimits(),
+    keyLimits: new KeyLimits(),
     rejections: createRejectionCache(),
   });
   /**
@@ -81,9 +84,11 @@ function createAuth() {
       return anonymousLimit.consume(address).granted ? reason : "rate_limited";
     }
   }
-  const newKey = (verdict?: Verdict) => {
+  /** A key of an account, by default of one of its own. */
+  const newKey = (verdict?: Verdict, account = newUuid()) => {
     const key = generateKey("live");
     existing.add(idOf(key));
+    accounts.set(idOf(key), account);
     if (verdict !== undefined) verdicts.set(idOf(key), verdict);
     return key.key;
   };
@@ -225,6 +230,25 @@ describe("a key that consumes nothing costs few queries", () => {
     expect(outcomes.at(-1)).toBe("rate_limited");
     expect(queries()).toBe(REFUSALS_MAX);
     expect(await call("203.0.113.1", key)).toBe("ok");
+  });
+
+  test("when it is one of many of its account, of which some may do more", async () => {
+    const { call, newKey, queries } = createAuth();
+    const account = newUuid();
+    const keys = Array.from({ length: 10 }, () => newKey(undefined, account));
+    const readings: string[] = [];
+    const refusals: string[] = [];
+    for (const key of keys) {
+      readings.push(...(await repeat(60, () => call("203.0.113.1", key, READING))));
+      refusals.push(...(await repeat(60, () => call("203.0.113.1", key, LACKED))));
+    }
+    const granted = readings.filter((outcome) => outcome === "ok").length;
+    const forbidden = refusals.filter((outcome) => outcome === "forbidden").length;
+    // The first request of each key finds whose it is, and what it lacks.
+    expect(granted).toBeLessThanOrEqual(READINGS_MAX + keys.length);
+    expect(forbidden).toBeLessThanOrEqual(REFUSALS_MAX + keys.length);
+    expect(queries()).toBe(granted + forbidden);
+    for (const key of keys) expect(await call("203.0.113.1", key)).toBe("ok");
   });
 
   test("and whoever else knows its public part keeps it from nothing", async () => {

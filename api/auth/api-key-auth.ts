@@ -75,8 +75,10 @@ export const createApiKeyAuth =
     }
     if (access === "session") throw new Error("The API has no sessions.");
     const authorization = request.headers.get("authorization");
-    const result = await authorizeRequest(deps, { call, authorization, headers }, access);
+    const key = requireKey(authorization);
+    const result = await authorizeRequest(deps, { call, key, headers }, access);
     call.principal = result.principal;
+    call.confirm = () => confirm(deps.authorize, key, access);
     call.windows = result.windows;
     Object.assign(headers, describeLimits(result));
     throwUnlessOk(result, access);
@@ -84,13 +86,32 @@ export const createApiKeyAuth =
 
 type KeyRequest = {
   call: Call;
-  authorization: string | null;
+  key: KeyParts;
   headers: Record<string, string | number>;
 };
 
+/** The key of a request; throws `unauthorized`, without a query, when there is none. */
+function requireKey(authorization: string | null): KeyParts {
+  if (authorization === null) {
+    throw unauthorized("This request needs an API key: Authorization: Bearer <API key>.");
+  }
+  const key = parseKey(bearerToken(authorization) ?? "");
+  if (key === undefined) throw invalidKey();
+  return key;
+}
+
+/** Throws as a new request with the key would; consumes nothing from its limits. */
+async function confirm(authorize: Authorize, key: KeyParts, rule: AccessRule): Promise<void> {
+  const looked = { ...rule, limit: null, cost: 0 } as const;
+  const result = await authorize(keyId(key), key, looked);
+  if (result === undefined) throw invalidKey();
+  const isSuspended = (result.suspendedUntil ?? 0) > result.now;
+  throwUnlessOk(isSuspended ? { ...result, verdict: "suspended" } : result, rule);
+}
+
 /**
- * Identifies the caller and consumes the request from its limits. Throws `unauthorized`, without a
- * query for a malformed key. Throws `rate_limited` for a network that sends keys which do not work
+ * Identifies the caller and consumes the request from its limits. Throws `unauthorized` for a key
+ * that does not exist, and `rate_limited` for a network that sends keys which do not work
  * and for a key beyond its limits in this process.
  */
 async function authorizeRequest(
@@ -102,14 +123,9 @@ async function authorizeRequest(
     keyLimits,
     rejections,
   }: ApiKeyAuthDeps,
-  { call, authorization, headers }: KeyRequest,
+  { call, key, headers }: KeyRequest,
   rule: AccessRule,
 ): Promise<AuthorizationResult> {
-  if (authorization === null) {
-    throw unauthorized("This request needs an API key: Authorization: Bearer <API key>.");
-  }
-  const key = parseKey(bearerToken(authorization) ?? "");
-  if (key === undefined) throw invalidKey();
   const id = keyId(key);
   // A network that sends keys which do not work causes no more queries. A recently verified key
   // passes.
@@ -132,7 +148,8 @@ async function authorizeRequest(
   } else {
     verifiedKeys.add(id);
   }
-  keyLimits.record(id, rule, result.verdict);
+  const { verdict, principal } = result;
+  keyLimits.record(id, rule, { verdict, account: principal.accountId });
   rejections.record(id, rule, result);
   return result;
 }

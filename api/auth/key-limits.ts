@@ -1,21 +1,26 @@
 /**
  * Limits for requests that consume nothing from an account's windows: reading the state of the
  * limits, and requests that are rejected because of their key. They are held in this process's
- * memory, by the whole key, so no one without the key can exhaust them.
+ * memory. A key is known by the whole of it, so no one without the key can exhaust them; what works
+ * counts for its account, which can make any number of keys.
  */
+import { LRUCache } from "lru-cache";
+
+import type { Uuid } from "../../shared/ids.ts";
 import { createLocalLimit } from "../limits/local-limit.ts";
 import type { AccessRule } from "./access-rules.ts";
 import type { Verdict } from "./sql.ts";
 
 /**
- * Reads of the state of the limits per key: 17 a second take less than a twentieth of a core of
+ * Reads of the state of the limits per account: 17 a second take less than a twentieth of a core of
  * PostgreSQL, and a client that reads them after each of its calls may make more at once.
  */
 const READINGS = { name: "limits", limit: 50, seconds: 3, keysMax: 50_000 };
 
 /**
- * Rejected requests per key: more than the number of operations. The window is short, because an
- * operator may lift the reason for the rejection.
+ * Rejected requests per key that no longer works, and per account of keys that lack a scope: more
+ * than the number of operations. The window is short, because an operator may lift the reason for
+ * the rejection.
  */
 const REFUSALS = { name: "refused", limit: 100, seconds: 10, keysMax: 50_000 };
 
@@ -24,32 +29,43 @@ const REJECTED_EVERYWHERE: ReadonlySet<Verdict> = new Set(["revoked", "expired",
 /** Whether a verdict applies to every request of a key. */
 export const isRejectedEverywhere = (verdict: Verdict): boolean => REJECTED_EVERYWHERE.has(verdict);
 
-export type KeyLimits = {
+/** Keys remembered with their account, and scopes that keys lack. */
+const REMEMBERED_MAX = 50_000;
+
+export class KeyLimits {
+  readonly #readings = createLocalLimit(READINGS);
+  readonly #rejections = createLocalLimit(REFUSALS);
+  readonly #accounts = new LRUCache<string, Uuid>({ max: REMEMBERED_MAX });
+  readonly #lacking = new LRUCache<string, true>({ max: REMEMBERED_MAX });
+
   /**
-   * Throws `rate_limited`, with the window in the headers, when the key `id` has exhausted the
-   * limit for this rule.
+   * Throws `rate_limited`, with the window in the headers, when the limit for this rule is
+   * exhausted for the key `id` or its account.
    */
-  enforce(id: string, rule: AccessRule, headers: Record<string, string | number>): void;
+  enforce(id: string, rule: AccessRule, headers: Record<string, string | number>): void {
+    const account = this.#accounts.get(id) ?? id;
+    if (this.#rejections.exhausted(id)) this.#rejections.enforce(id, headers);
+    // A key that lacks one scope may use its other scopes, and so may other keys of the account.
+    const lacksScope = this.#lacking.has(scopeKey(id, rule));
+    if (lacksScope && this.#rejections.exhausted(account))
+      this.#rejections.enforce(account, headers);
+    if (rule.cost === 0) this.#readings.enforce(account, headers);
+  }
+
   /** Counts a verdict that rejects the key, or that lacks this rule's scope; ignores any other. */
-  record(id: string, rule: AccessRule, verdict: Verdict): void;
-};
-
-export function createKeyLimits(): KeyLimits {
-  const readings = createLocalLimit(READINGS);
-  const rejections = createLocalLimit(REFUSALS);
-
-  return {
-    enforce(id, rule, headers) {
-      const exhausted = [id, scopeKey(id, rule)].find(rejections.exhausted);
-      if (exhausted !== undefined) rejections.enforce(exhausted, headers);
-      if (rule.cost === 0) readings.enforce(id, headers);
-    },
-    record(id, rule, verdict) {
-      if (isRejectedEverywhere(verdict)) rejections.consume(id);
-      // A key that lacks one scope may use its other scopes.
-      if (verdict === "forbidden") rejections.consume(scopeKey(id, rule));
-    },
-  };
+  record(
+    id: string,
+    rule: AccessRule,
+    { verdict, account }: { verdict: Verdict; account: Uuid },
+  ): void {
+    // The first reading of a key has been counted for the key.
+    if (rule.cost === 0 && !this.#accounts.has(id)) this.#readings.consume(account);
+    this.#accounts.set(id, account);
+    if (isRejectedEverywhere(verdict)) this.#rejections.consume(id);
+    if (verdict !== "forbidden") return;
+    this.#lacking.set(scopeKey(id, rule), true);
+    this.#rejections.consume(account);
+  }
 }
 
 const scopeKey = (id: string, rule: AccessRule): string => `${id} ${rule.scope}`;

@@ -56,8 +56,7 @@ function addCreation(users: Command, withDatabase: WithDatabase): void {
         // Checked first, so that no user without an account is created.
         if (account !== undefined) await members.requireAccount(account);
         const { password, shown } = await choosePassword(options.passwordStdin);
-        const id = await users.create({ email, name, password });
-        await users.markVerified(id);
+        const id = await members.createProven({ email, name, password });
         if (account !== undefined) await members.add(account, id, role);
         print(options.json, { id: encodeId("user", id), email, ...shown });
       }),
@@ -132,13 +131,13 @@ function addJoining(users: Command, withDatabase: WithDatabase): void {
 function addRemoval(users: Command, withDatabase: WithDatabase): void {
   users
     .command("remove")
-    .description("Delete the users of an e-mail address; links and keys stay with the account")
+    .description("Delete the user of an e-mail address; links and keys stay with the account")
     .requiredOption("--email <address>", "the user's e-mail address", parseEmail)
     .option("--json", "print JSON", false)
     .action((options: { email: string; json: boolean }) =>
       withDatabase(async (sql) => {
         const members = createMemberService({ sql, users: openUsers(sql) });
-        mustExist(await members.removeUsers(options.email), "user");
+        mustExist(await members.removeUser(options.email), "user");
         print(options.json, { email: options.email, removed: true });
       }),
     );
@@ -146,7 +145,7 @@ function addRemoval(users: Command, withDatabase: WithDatabase): void {
 
 const unverifiedWarning = (email: string): string =>
   `Warning: nobody has verified that ${email} belongs to this user, who was invited. ` +
-  "Confirm with the person, or create a user for them (users create), who gets the address.";
+  "Confirm with the person, or create a user for them (users create), in place of this one.";
 
 /** Reads the password from standard input, or generates one, which must then be shown. */
 async function choosePassword(fromStdin: boolean) {

@@ -41,7 +41,7 @@ const unused = (): Promise<never> => Promise.reject(new Error("It is not asked f
 function startApi({
   clicks = Infinity,
   ...bounds
-}: { clicks?: number; stalledMs?: number; pace?: typeof PACE } = {}) {
+}: { clicks?: number; stalledMs?: number; pace?: typeof PACE; confirmedMs?: number } = {}) {
   let read = 0;
   let gate = Promise.resolve();
   const clickhouse: ClickChunks = {
@@ -212,4 +212,18 @@ test("an export that is only asked for by HEAD leaves none behind", async () => 
   });
   expect(response.status).toBe(200);
   await accepted(api, key);
+});
+
+test("an export breaks off when its key is revoked on the way", async () => {
+  await using api = startApi({ confirmedMs: 0 });
+  const key = api.addKey();
+  const socket = await startExport(api, key);
+  const closed = new Promise<void>((resolve) => void socket.once("close", () => resolve()));
+  key.state = "revoked";
+  socket.resume();
+  // An endless export: without the question it would never end.
+  await closed;
+  const read = api.read();
+  await accepted(api, api.addKey());
+  expect(api.read() - read).toBeLessThan(1_000_000);
 });

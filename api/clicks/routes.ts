@@ -7,7 +7,7 @@ import { READ_ACCESS } from "../analytics/access.ts";
 import { csvPlugin } from "../analytics/csv-plugin.ts";
 import { type Table, toTable } from "../analytics/csv.ts";
 import type { AuthPlugin } from "../auth/plugin.ts";
-import { principalOf } from "../http/request-context.ts";
+import { confirmOf, principalOf } from "../http/request-context.ts";
 import { clicksQuery, clicksResponse, exportQuery } from "./model.ts";
 import type { ClicksService } from "./service.ts";
 import { CLICK_FIELDS } from "./single-clicks.ts";
@@ -35,7 +35,7 @@ export const clicksRoutes = ({ auth, clicks }: ClicksRoutesDeps) =>
     .get(
       "/export",
       async ({ call, query, set }) => {
-        const body = await clicks.exportAll(principalOf(call), query);
+        const body = await clicks.exportAll(principalOf(call), query, confirmOf(call));
         set.headers["content-type"] = "application/x-ndjson; charset=utf-8";
         set.headers["cache-control"] = "no-store";
         // Disables buffering in nginx.

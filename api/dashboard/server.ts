@@ -1,12 +1,11 @@
 /** Starts the dashboard's site in this process, if it is configured. */
-import type { AnalyticsService, IsAlive } from "../analytics/service.ts";
 import { listenOptions, stopSite } from "../http/site-server.ts";
 import { createMemberService } from "../members/service.ts";
 import type { PasswordHashing } from "../passwords/hashing.ts";
 import type { Sql } from "../postgres.ts";
-import { createAttempts } from "../sessions/attempts.ts";
+import { Attempts } from "../sessions/attempts.ts";
 import { openAuthLibrary } from "../sessions/better-auth.ts";
-import { createDeviceCookies } from "../sessions/device-cookie.ts";
+import { DeviceCookies } from "../sessions/device-cookie.ts";
 import { createPasswordStrength } from "../sessions/password-strength.ts";
 import { createSessionService } from "../sessions/service.ts";
 import { createUserService } from "../sessions/users.ts";
@@ -22,27 +21,23 @@ type DashboardConfig = {
   INSTANCE?: number | undefined;
 };
 
-type ServerDeps = Omit<
-  DashboardDeps,
-  "analytics" | "sessions" | "members" | "assets" | "origin"
-> & {
+type ServerDeps = Omit<DashboardDeps, "sessions" | "members" | "assets" | "origin"> & {
   sql: Sql;
   passwords: PasswordHashing;
-  analyticsFor: (isAlive: IsAlive) => AnalyticsService;
 };
 
 /** Returns undefined when no dashboard is configured. Throws when its files are missing. */
 export function startDashboard(
   config: DashboardConfig,
-  { analyticsFor, passwords, ...deps }: ServerDeps,
+  { passwords, ...deps }: ServerDeps,
 ): { url: string; stop: () => Promise<void> } | undefined {
   const { DASHBOARD_URL: url, DASHBOARD_SECRET: secret } = config;
   if (url === undefined || secret === undefined) return undefined;
   const { sql } = deps;
   const { origin, protocol } = new URL(url);
   const library = openAuthLibrary(sql, passwords, origin, secret);
-  const attempts = createAttempts(sql, secret);
-  const devices = createDeviceCookies(secret, protocol === "https:");
+  const attempts = new Attempts(sql, secret);
+  const devices = new DeviceCookies(secret, protocol === "https:");
   const requireStrongPassword = createPasswordStrength();
   const sessions = createSessionService({ sql, library, attempts, devices, requireStrongPassword });
   const users = createUserService({ sql, library, requireStrongPassword });
@@ -50,7 +45,6 @@ export function startDashboard(
     ...deps,
     sessions,
     members: createMemberService({ sql, users }),
-    analytics: analyticsFor(sessions.isAlive),
     assets: readAssets(config.DASHBOARD_DIR),
     origin,
   });

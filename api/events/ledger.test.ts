@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { createLog } from "../../shared/log.ts";
+import { createFakeApi, errorCodeOf } from "../../test/harness/fake-api.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { type Author, SYSTEM } from "../http/principal.ts";
 import { openPostgres } from "../postgres.ts";
@@ -55,8 +56,10 @@ const newAuthor = async (): Promise<Author> => ({
 
 const never = new AbortController().signal;
 
+const confirm = () => Promise.resolve();
+
 const list = (owner: Author, query: Partial<EventsQuery> = {}, signal = never) =>
-  events.list(owner, { limit: 100, wait: 0, order: "asc", ...query }, signal);
+  events.list(owner, { limit: 100, wait: 0, order: "asc", ...query }, { signal, confirm });
 
 const note = (value: number) => ({
   type: "link.created" as const,
@@ -342,6 +345,26 @@ describe("waiting", () => {
     expect(waits.count()).toBe(0);
   });
 
+  test("returns nothing to a key that was revoked meanwhile, in whatever way the wait ends", async () => {
+    const author = await newAuthor();
+    const api = createFakeApi({ events });
+    for (const { wait, happens } of [
+      { wait: 20, happens: true },
+      { wait: 1, happens: false },
+    ]) {
+      const key = api.addKey({ accountId: author.accountId });
+      const { body } = await api.send("/v1/events?after=latest", { key });
+      const { next_cursor: after } = body as { next_cursor: string };
+      const waiting = api.send(`/v1/events?after=${after}&wait=${wait}`, { key });
+      while (waits.count() < 1) await Bun.sleep(5);
+      key.state = "revoked";
+      if (happens) await record(author, 1);
+      const response = await waiting;
+      expect([response.status, errorCodeOf(response)]).toEqual([403, "key_revoked"]);
+      expect(response.text).not.toContain("link.created");
+    }
+  });
+
   test("goes on past events that do not match", async () => {
     const author = await newAuthor();
     const waiting = list(author, { wait: 20, type: "link.deleted" });
@@ -369,11 +392,11 @@ describe("waiting", () => {
       waits: own,
       positions: createEventPositions(postgres.sql),
     });
-    const stopped = service.list(author, waiting, never);
+    const stopped = service.list(author, waiting, { signal: never, confirm });
     while (own.count() < 1) await Bun.sleep(5);
     own.stop();
     expect((await stopped).data).toEqual([]);
     // Nor does another one begin to wait.
-    expect((await service.list(author, waiting, never)).data).toEqual([]);
+    expect((await service.list(author, waiting, { signal: never, confirm })).data).toEqual([]);
   });
 });

@@ -40,7 +40,11 @@ const newAuthor = async (): Promise<Author> => ({
 });
 
 const list = (owner: Author, query: Partial<EventsQuery> = {}) =>
-  events.list(owner, { limit: 100, wait: 0, order: "asc", ...query }, new AbortController().signal);
+  events.list(
+    owner,
+    { limit: 100, wait: 0, order: "asc", ...query },
+    { signal: new AbortController().signal, confirm: () => Promise.resolve() },
+  );
 
 const note = (value: number) => ({
   type: "link.created" as const,

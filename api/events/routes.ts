@@ -2,7 +2,7 @@
 import { Elysia } from "elysia";
 
 import type { AuthPlugin } from "../auth/plugin.ts";
-import { principalOf } from "../http/request-context.ts";
+import { confirmOf, principalOf } from "../http/request-context.ts";
 import { eventListResponse, eventsQuery } from "./model.ts";
 import type { EventService } from "./service.ts";
 
@@ -11,15 +11,20 @@ type EventRoutesDeps = { auth: AuthPlugin; events: EventService };
 export const eventRoutes = ({ auth, events }: EventRoutesDeps) =>
   new Elysia({ name: "events", prefix: "/v1/events", tags: ["Events"] })
     .use(auth)
-    .get("", ({ call, query, request }) => events.list(principalOf(call), query, request.signal), {
-      access: { scope: "events:read", limit: null, cost: 1 },
-      errors: ["cursor_expired"],
-      query: eventsQuery,
-      response: { 200: eventListResponse },
-      detail: {
-        operationId: "listEvents",
-        summary: "List events, oldest or newest first",
-        description:
-          "The ledger of the account and mode: what happened to its links, domains, keys, members and shares, whoever or whatever caused it. The order never changes: nothing appears before a cursor that has been returned. Events are kept for 30 days unless the operator chose otherwise; then `cursor_expired`. `clicks.recorded` is recorded while somebody reads that type: within seconds of the first request that names it, until a week after the last.",
+    .get(
+      "",
+      ({ call, query, request }) =>
+        events.list(principalOf(call), query, { signal: request.signal, confirm: confirmOf(call) }),
+      {
+        access: { scope: "events:read", limit: null, cost: 1 },
+        errors: ["cursor_expired"],
+        query: eventsQuery,
+        response: { 200: eventListResponse },
+        detail: {
+          operationId: "listEvents",
+          summary: "List events, oldest or newest first",
+          description:
+            "The ledger of the account and mode: what happened to its links, domains, keys, members and shares, whoever or whatever caused it. The order never changes: nothing appears before a cursor that has been returned. Events are kept for 30 days unless the operator chose otherwise; then `cursor_expired`. `clicks.recorded` is recorded while somebody reads that type: within seconds of the first request that names it, until a week after the last.",
+        },
       },
-    });
+    );

@@ -4,7 +4,7 @@ import * as z from "zod";
 import { decodeId } from "../../shared/ids.ts";
 import { readCursor, writeCursor } from "../http/cursor.ts";
 import { ApiError, invalidField, notFound } from "../http/errors.ts";
-import type { AccountScope } from "../http/principal.ts";
+import type { AccountScope, Confirm } from "../http/principal.ts";
 import type { Sql } from "../postgres.ts";
 import { type EventListResponse, type EventsQuery, LATEST, toEventResponse } from "./model.ts";
 import type { EventPositions } from "./positions.ts";
@@ -33,6 +33,9 @@ const NUMBERINGS_MAX = 4;
 const cursorSchema = z.object({ p: z.int().min(0) });
 const newestCursorSchema = z.object({ before: z.int().min(0) });
 
+/** Who waits for a response: it is theirs only if they may have it when it is there. */
+type Client = { signal: AbortSignal; confirm: Confirm };
+
 type EventServiceDeps = { sql: Sql; waits: EventWaits; positions: EventPositions };
 
 export type EventService = ReturnType<typeof createEventService>;
@@ -42,17 +45,14 @@ export const createEventService = (deps: EventServiceDeps) => ({
    * Returns the owner's events after a cursor, and waits for one while there is none; newest first,
    * those before it. Throws `invalid_request`, `cursor_expired`, `rate_limited` when too many of
    * the owner's requests wait, and `unavailable` when too many of all wait, or too much is unread.
+   * After it has waited, it throws as a new request of the client would.
    */
-  async list(
-    owner: AccountScope,
-    query: EventsQuery,
-    signal: AbortSignal,
-  ): Promise<EventListResponse> {
+  async list(owner: AccountScope, query: EventsQuery, client: Client): Promise<EventListResponse> {
     const filter = toFilter(query);
     if (filter.types?.includes("clicks.recorded") === true) await noteReader(deps.sql, owner);
     return query.order === "desc"
       ? await listNewest(deps, owner, query, filter)
-      : await listAndWait(deps, owner, query, filter, signal);
+      : await listAndWait(deps, owner, query, filter, client);
   },
 });
 
@@ -61,18 +61,22 @@ async function listAndWait(
   owner: AccountScope,
   { after, limit, wait }: EventsQuery,
   filter: EventFilter,
-  signal: AbortSignal,
+  { signal, confirm }: Client,
 ): Promise<EventListResponse> {
   const deadline = performance.now() + wait * 1_000;
   let position = await startOf({ sql, positions }, owner, after);
-  for (;;) {
+  for (let hasWaited = false; ; hasWaited = true) {
     for (let i = 0; i < NUMBERINGS_MAX; i++) if (!(await numberEvents(sql, owner))) break;
     const range = { from: position, order: "asc", limit, ...PART_BOUNDS } as const;
     const part = await readEvents(sql, owner, range, filter);
     position = part.end ?? position;
     const left = deadline - performance.now();
     const isOver = left <= 0 || signal.aborted || waits.isStopped();
-    if (part.rows.length > 0 || !part.isAll || isOver) return toResponse(part, { p: position });
+    if (part.rows.length > 0 || !part.isAll || isOver) {
+      // After the read: nothing is returned that happened when it was no longer the caller's.
+      if (hasWaited) await confirm();
+      return toResponse(part, { p: position });
+    }
     await waits.wait(owner, position, left, signal);
   }
 }

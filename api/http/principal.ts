@@ -29,6 +29,9 @@ export type Principal = Author & {
   plan: string;
 };
 
+/** Throws what a new request of the caller would, if the route is no longer theirs to call. */
+export type Confirm = () => Promise<void>;
+
 export type User = { id: Uuid; email: string; name: string };
 
 /** A user who is signed in to the dashboard. */

@@ -2,7 +2,7 @@
 import { Elysia } from "elysia";
 
 import type { ClientAddress } from "../../shared/client-address.ts";
-import type { Principal, Session } from "./principal.ts";
+import type { Confirm, Principal, Session } from "./principal.ts";
 import type { LimitWindow } from "./rate-limit.ts";
 import { requireValidHost } from "./site-headers.ts";
 
@@ -12,6 +12,8 @@ export type Call = {
   address: string;
   /** Set once the caller is authenticated for an account. */
   principal?: Principal;
+  /** Set with the principal: asks again, for what lasts longer than a request. */
+  confirm?: Confirm;
   /** Set once the caller is authenticated by a session. */
   session?: Session;
   /** The rate-limit windows from which the request was consumed. */
@@ -55,4 +57,13 @@ export const addressOf = (
 export function principalOf(call: Call | undefined): Principal {
   if (call?.principal === undefined) throw new Error("The route declares no access rule.");
   return call.principal;
+}
+
+/**
+ * What a response that lasts asks before it goes on: its caller may have lost the right to it.
+ * Throws for a route without an access rule.
+ */
+export function confirmOf(call: Call | undefined): Confirm {
+  if (call?.confirm === undefined) throw new Error("The route declares no access rule.");
+  return call.confirm;
 }

@@ -93,7 +93,8 @@ export const keyRoutes = ({ auth, idempotent, keys }: KeyRoutesDeps) =>
         detail: {
           operationId: "revokeApiKey",
           summary: "Revoke an API key",
-          description: "It stops working with the next request, permanently.",
+          description:
+            "It stops working with the next request, permanently. As with rotation, `forbidden` for a key with scopes that the caller lacks.",
         },
       },
     )
@@ -120,7 +121,7 @@ export const keyRoutes = ({ auth, idempotent, keys }: KeyRoutesDeps) =>
           operationId: "rotateApiKey",
           summary: "Rotate an API key",
           description:
-            "Creates a new key with the same name and scopes; the old one works for `grace_seconds` more. Of concurrent rotations of one key one succeeds; the others get `conflict`.",
+            "Creates a new key with the same name and scopes; the old one works for `grace_seconds` more. `forbidden` for a key with scopes that the caller lacks. Of concurrent rotations of one key one succeeds; the others get `conflict`.",
         },
       },
     );

@@ -11,7 +11,7 @@ import { type Actor, OPERATOR, type Principal } from "../http/principal.ts";
 import { countOwned } from "../owned-rows.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import { type CreateKeyBody, type KeyRow, toKeyResponse } from "./model.ts";
-import { claimKey, findKey, insertKey, isKeyAlive, listKeys, lockKey, revokeKey } from "./sql.ts";
+import { claimKey, findKey, insertKey, listKeys, lockKey, revokeKey } from "./sql.ts";
 
 type NewApiKey = {
   accountId: Uuid;
@@ -35,9 +35,6 @@ export type KeyService = ReturnType<typeof createKeyService>;
 export const createKeyService = ({ sql }: { sql: Sql }) => ({
   ...createCallerOperations(sql),
   ...createOperatorOperations(sql),
-
-  /** Whether a key is still valid; live streams check it repeatedly. */
-  isAlive: ({ callerId }: { callerId: Uuid }): Promise<boolean> => isKeyAlive(sql, callerId),
 });
 
 /** What a caller does with the keys of an account. */
@@ -53,9 +50,13 @@ const createCallerOperations = (sql: Sql) => ({
       () => countOwned(sql, grantor, "api_keys"),
     ),
 
-  /** Revokes a key permanently, from the next request on. */
+  /**
+   * Revokes a key permanently, from the next request on. Throws `forbidden` for a key with scopes
+   * that the caller lacks.
+   */
   async revoke(grantor: Grantor, id: Uuid | undefined): Promise<void> {
     const key = await getKey(sql, grantor, id);
+    requireScopes(grantor, key.scopes);
     await revoke(sql, key, grantor.actor);
   },
 
@@ -208,7 +209,7 @@ function requireScopes(grantor: Grantor, scopes: readonly string[]): void {
   if (missing.length === 0) return;
   throw new ApiError(
     "forbidden",
-    `A key can only grant scopes it has; it lacks ${missing.join(", ")}.`,
+    `Only who has all scopes of a key may grant, rotate or revoke it; ${missing.join(", ")} is missing.`,
   );
 }
 

@@ -96,13 +96,3 @@ export async function revokeKey(
     returning id, account_id, name, mode, prefix, scopes, created_at, last_used_at, expires_at, revoked_at`;
   return row;
 }
-
-/** Whether a key is neither revoked nor expired, and its account is not suspended. */
-export async function isKeyAlive(sql: Sql, id: Uuid): Promise<boolean> {
-  const rows = await sql`
-    select 1 from api_keys key join accounts account on account.id = key.account_id
-     where key.id = ${id} and (key.revoked_at is null or key.revoked_at > now())
-       and (key.expires_at is null or key.expires_at > now())
-       and (account.suspended_until is null or account.suspended_until <= now())`;
-  return rows.length > 0;
-}

@@ -7,9 +7,10 @@ import type { MailContent } from "./message.ts";
 
 /** A mail in the queue: what it is about, and to whom. */
 export type QueuedMail = {
-  /** The run of a report, or the webhook. */
-  subject_id: Uuid;
+  /** The run of a report; null for a mail about webhooks, which lists what its user is to know. */
+  run_id: Uuid | null;
   user_id: Uuid;
+  created_at: Date;
 };
 
 export type MailKind = {

@@ -14,14 +14,13 @@ export type LeasedMail = QueuedMail & {
   id: Uuid;
   kind: keyof MailKinds;
   address: string;
-  created_at: Date;
   attempts: number;
   /** How long it has waited since it was made. */
   age_seconds: number;
 };
 
 const mayReceive = (sql: Sql, { report, webhook }: MailKinds) => sql`
-  case when mail.webhook_id is null then ${report.mayReceive(sql)} else ${webhook.mayReceive(sql)} end`;
+  case when mail.run_id is null then ${webhook.mayReceive(sql)} else ${report.mayReceive(sql)} end`;
 
 /**
  * Whether no lease is valid. One that ends much later than any can is of a clock that was ahead;
@@ -69,9 +68,9 @@ export const leaseMails = (sql: Sql, senderId: Uuid, limit: number): Promise<Lea
            attempts = mail.attempts + 1
       from free, users
      where mail.id = free.id and users.id = mail.user_id
-    returning mail.id, case when mail.webhook_id is null then 'report' else 'webhook' end as kind,
-              coalesce(mail.run_id, mail.webhook_id) as subject_id, mail.user_id,
-              coalesce(users.address, users.email) as address, mail.created_at, mail.attempts,
+    returning mail.id, case when mail.run_id is null then 'webhook' else 'report' end as kind,
+              mail.run_id, mail.user_id,
+              users.email as address, mail.created_at, mail.attempts,
               extract(epoch from clock_timestamp() - mail.created_at)::float8 as age_seconds`;
 
 /**

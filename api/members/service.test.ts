@@ -1,18 +1,21 @@
 /**
- * Goal: an invitation proves nothing about its e-mail address, so who accepts one keeps nobody else
- * out.
+ * Goal: an e-mail address has one user. An invitation proves nothing about it, so whoever accepted
+ * one gives way to the person who proves it; and nobody gets more guesses at a password than the
+ * limits say, whatever else they may sign in as.
  */
 import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 
-import { decodeId } from "../../shared/ids.ts";
+import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import type { User } from "../http/principal.ts";
-import { createPasswordHashing } from "../passwords/hashing.ts";
-import { CORRECT_PASSWORDS, createAttempts } from "../sessions/attempts.ts";
+import { type Call, confirmOf } from "../http/request-context.ts";
+import { createAnonymousLimit } from "../limits/anonymous.ts";
+import { Attempts, CORRECT_PASSWORDS } from "../sessions/attempts.ts";
 import { openAuthLibrary } from "../sessions/better-auth.ts";
-import { createDeviceCookies } from "../sessions/device-cookie.ts";
+import { DeviceCookies } from "../sessions/device-cookie.ts";
 import { createPasswordStrength } from "../sessions/password-strength.ts";
 import { createSessionService } from "../sessions/service.ts";
+import { createSessionAuth } from "../sessions/session-auth.ts";
 import { createUserService } from "../sessions/users.ts";
 import { createMemberService } from "./service.ts";
 
@@ -37,111 +40,185 @@ let tests = 0;
 beforeEach(() => void (address = `person-${tests++}@example.com`));
 
 function createServices({ sql }: TestPostgres, correctPasswords = CORRECT_PASSWORDS) {
-  const library = openAuthLibrary(sql, createPasswordHashing(), "http://localhost", SECRET);
+  /** Passwords that were hashed, to be stored or compared; cheaply, because there are many. */
+  const hashed: string[] = [];
+  const passwords = {
+    hashForUser: (password: string) => (
+      hashed.push(password),
+      Bun.password.hash(password, { algorithm: "bcrypt", cost: 4 })
+    ),
+    verifyForUser: (password: string, hash: string) => (
+      hashed.push(password),
+      Bun.password.verify(password, hash)
+    ),
+  };
+  const library = openAuthLibrary(sql, passwords, "http://localhost", SECRET);
   const requireStrongPassword = createPasswordStrength();
   const users = createUserService({ sql, library, requireStrongPassword });
-  const attempts = createAttempts(sql, SECRET, correctPasswords);
-  const devices = createDeviceCookies(SECRET, false);
+  const attempts = new Attempts(sql, SECRET, correctPasswords);
+  const devices = new DeviceCookies(SECRET, false);
   return {
+    hashed,
     users,
     members: createMemberService({ sql, users }),
     sessions: createSessionService({ sql, library, attempts, devices, requireStrongPassword }),
   };
 }
 
-/** Returns the signed-in user and the accounts that they see, or the error's code. */
-async function signIn(
-  password: string,
-  account?: string,
-  { sessions, members } = services,
-): Promise<{ user: User; accounts: string[] } | string> {
-  const client = { address: "203.0.113.1", headers: new Headers() };
-  try {
-    const attempt = { email: address, password, account: decodeId("acct", account ?? "") };
-    const cookies = await sessions.signIn(attempt, client);
-    const cookie = cookies.map((value) => value.split(";")[0]).join("; ");
-    const { user } = await sessions.find(new Headers({ cookie }));
-    return { user, accounts: (await members.listAccounts(user.id)).map(({ id }) => id) };
-  } catch (error) {
-    return reasonOf(error);
+const reasonOf = (error: unknown): string => (error as { reason: string }).reason;
+
+/** Networks that nobody has tried from yet. */
+let networks = 0;
+const elsewhere = () => `198.51.${++networks >> 8}.${networks & 255}`;
+
+/** A browser, which keeps the cookies that it gets. */
+class Browser {
+  readonly cookies = new Map<string, string>();
+  readonly #services: typeof services;
+
+  constructor(using = services) {
+    this.#services = using;
+  }
+
+  /** Returns "in", or the error's code. */
+  async signIn(password: string, from = elsewhere(), email = address): Promise<string> {
+    const client = { address: from, headers: this.headers() };
+    try {
+      this.#keep(await this.#services.sessions.signIn({ email, password }, client));
+      return "in";
+    } catch (error) {
+      return reasonOf(error);
+    }
+  }
+
+  async changePassword(current: string, next: string): Promise<void> {
+    const client = { address: elsewhere(), headers: this.headers() };
+    const session = await this.#services.sessions.find(client.headers);
+    this.#keep(await this.#services.sessions.changePassword(session, current, next, client));
+  }
+
+  /** The signed-in user and the accounts that they see, or the error's code. */
+  async see(): Promise<{ user: User; accounts: string[] } | string> {
+    const { sessions, members } = this.#services;
+    try {
+      const { user } = await sessions.find(this.headers());
+      return { user, accounts: (await members.listAccounts(user.id)).map(({ id }) => id) };
+    } catch (error) {
+      return reasonOf(error);
+    }
+  }
+
+  async user(): Promise<User> {
+    return (await this.#services.sessions.find(this.headers())).user;
+  }
+
+  headers(): Headers {
+    const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join("; ");
+    return new Headers({ cookie });
+  }
+
+  #keep(set: string[]): void {
+    for (const cookie of set) {
+      const [, name = "", value = ""] = /^([^=]+)=([^;]*)/.exec(cookie) ?? [];
+      this.cookies.set(name, value);
+    }
   }
 }
 
-const reasonOf = (error: unknown): string => (error as { reason: string }).reason;
-
-/**
- * Invites the address to a new account; accepting returns the account's id, or the error's code.
- */
-async function invite() {
-  const accountId = await postgres.addAccount();
-  return inviteTo(accountId);
+async function signedIn(password: string): Promise<Browser> {
+  const browser = new Browser();
+  expect(await browser.signIn(password)).toBe("in");
+  return browser;
 }
 
-async function inviteTo(accountId: string) {
-  const { token } = await services.members.invite(accountId, address, "member");
+/** Invites an address to an account, by default to a new one. */
+async function invite(accountId?: Uuid) {
+  const account = accountId ?? (await postgres.addAccount());
+  const { token } = await services.members.invite(account, address, "member");
+  /** Returns the account's id, or the error's code. */
   const accept = (password: string, user?: User) =>
     services.members.accept(token, user, { name: "Somebody", password }).then(
       (joined) => joined.accountId,
       (error: unknown) => reasonOf(error),
     );
-  return { accountId, accept, offer: () => services.members.getOffer(token) };
+  return { account, accept, offer: () => services.members.getOffer(token) };
 }
 
-test("who accepted an invitation for somebody else's address does not keep them out of another account", async () => {
-  const [first, second] = [await invite(), await invite()];
-  const taken = await first.accept(THEIRS);
-  expect(await second.offer()).toMatchObject({ email: address, known: false });
-  const joined = await second.accept(OWN);
-  expect(await signIn(OWN)).toMatchObject({ user: { email: address }, accounts: [joined] });
-  expect(await signIn(THEIRS)).toMatchObject({ user: { email: address }, accounts: [taken] });
-  expect(await signIn("neither of the two")).toBe("unauthorized");
-  expect(await services.members.list(second.accountId)).toMatchObject({
-    members: [{ email: address }],
+/** The address gets a user by an invitation, whom nobody has proven to be its owner. */
+const join = async (password: string) => await (await invite()).accept(password);
+
+test("an address that has a user is accepted only in that user's session", async () => {
+  const first = await join(OWN);
+  const second = await invite();
+  expect(await second.offer()).toMatchObject({ email: address, known: true });
+  services.hashed.length = 0;
+  // Neither a new password nor the user's own is compared, so none can be tried.
+  expect(await second.accept(THEIRS)).toBe("invalid_request");
+  expect(await second.accept(OWN)).toBe("invalid_request");
+  expect(services.hashed).toEqual([]);
+  const browser = await signedIn(OWN);
+  const joined = await second.accept("ignored", await browser.user());
+  expect(await browser.see()).toMatchObject({
+    user: { email: address },
+    accounts: [first, joined],
   });
 });
 
-test("strangers of many accounts with somebody's address do not keep them out of their own", async () => {
-  for (let i = 0; i < 8; i++) await (await invite()).accept(`${THEIRS}-${i}`);
-  const joined = await (await invite()).accept(OWN);
-  expect(await signIn(OWN, joined)).toMatchObject({ user: { email: address }, accounts: [joined] });
-  // Elsewhere a password is compared with few.
-  expect(await signIn(OWN)).toBe("unauthorized");
-  expect(await signIn(`${THEIRS}-0`, joined)).toMatchObject({ user: { email: address } });
+test("PostgreSQL has one user of an address, however it is written", async () => {
+  await join(OWN);
+  expect(await addUser(address)).toBe("23505");
+  expect(await addUser(address.toUpperCase())).toBe("23514");
 });
 
-test("the user of an address that an operator creates is the one who has it", async () => {
-  const taken = await (await invite()).accept(THEIRS);
-  const id = await services.users.create({ email: address, name: "Real", password: OWN });
-  await services.users.markVerified(id);
-  expect(await services.users.findByEmail(address)).toBe(id);
-  expect(await signIn(OWN)).toMatchObject({ user: { id, email: address }, accounts: [] });
-  expect(await signIn(THEIRS)).toMatchObject({ accounts: [taken] });
-  const invitation = await invite();
-  expect(await invitation.offer()).toMatchObject({ known: true });
-  expect(await invitation.accept(THEIRS)).toBe("invalid_request");
+const addUser = (email: string) =>
+  postgres.sql`insert into users (email, name) values (${email}, 'n')`.catch(
+    (error: { code: string }) => error.code,
+  );
+
+test("of two invitations to an address that are accepted at once, one gets its user", async () => {
+  const invitations = [await invite(), await invite()];
+  const outcomes = await Promise.all(
+    invitations.map(({ accept }, i) => accept([OWN, THEIRS][i] ?? "")),
+  );
+  expect(outcomes.filter((outcome) => outcome === "invalid_request")).toHaveLength(1);
+  const lost = outcomes.indexOf("invalid_request");
+  // The other one is still good, in the session of the user who is there now.
+  const browser = await signedIn([THEIRS, OWN][lost] ?? "");
+  expect(await invitations[lost]?.accept("ignored", await browser.user())).toStartWith("acct_");
 });
 
-test("who joins a second account with the password of the first is one user", async () => {
-  const accounts = [await (await invite()).accept(OWN), await (await invite()).accept(OWN)];
-  expect(await signIn(OWN)).toMatchObject({ accounts });
-});
+test("who proves the address gets it, and nothing of what somebody did under it before", async () => {
+  const { account, accept } = await invite();
+  await accept(THEIRS);
+  const before = await signedIn(THEIRS);
+  const person = { email: address.toUpperCase(), name: "Real", password: OWN };
+  // A password that is refused takes nothing away.
+  const weak = await services.members
+    .createProven({ ...person, password: "password12" })
+    .catch(reasonOf);
+  expect([weak, await before.see()]).toEqual(["invalid_request", expect.any(Object)]);
 
-test("a user who is signed in joins a second account, with the address of the first", async () => {
-  const first = await (await invite()).accept(THEIRS);
-  const other = await (await invite()).accept(OWN);
-  const signedIn = await signIn(THEIRS);
-  if (typeof signedIn === "string") throw new Error(signedIn);
-  const third = await (await invite()).accept("ignored", signedIn.user);
-  expect(await signIn(THEIRS)).toMatchObject({ accounts: [first, third] });
-  expect(await signIn(OWN)).toMatchObject({ accounts: [other] });
-});
-
-test("an account has one member of an address", async () => {
-  const invitation = await invite();
-  await invitation.accept(OWN);
-  const again = await inviteTo(invitation.accountId);
-  expect(await again.offer()).toMatchObject({ known: true });
-  expect(await again.accept(THEIRS)).toBe("invalid_request");
+  const id = await services.members.createProven(person);
+  expect(await before.see()).toBe("unauthorized");
+  expect(await new Browser().signIn(THEIRS)).toBe("unauthorized");
+  expect(await (await signedIn(OWN)).see()).toEqual({
+    user: { id, email: address, name: "Real" },
+    accounts: [],
+  });
+  expect((await services.members.list(account)).members).toEqual([]);
+  const [event] = await postgres.sql<{ type: string }[]>`
+    select type from events where account_id = ${account} and type = 'member.removed'`;
+  expect(event).toBeDefined();
+  // From then on nobody else gets it.
+  const again = await services.members
+    .createProven({ ...person, password: THEIRS })
+    .catch(reasonOf);
+  expect(again).toBe("invalid_request");
+  expect(await (await invite()).accept(THEIRS)).toBe("invalid_request");
+  // A device cookie of the user before belongs to nobody: it gives no attempts of its own. One has
+  // been used above.
+  for (let i = 0; i < 9; i++) expect(await new Browser().signIn("wrong")).toBe("unauthorized");
+  expect(await before.signIn("wrong")).toBe("rate_limited");
 });
 
 test("an invitation is good for one password, and for another try when it is too weak", async () => {
@@ -152,21 +229,152 @@ test("an invitation is good for one password, and for another try when it is too
       invitation.accept(password),
     ),
   );
-  expect(outcomes.filter((outcome) => outcome === "not_found")).toHaveLength(2);
+  // The others find the invitation used, or somebody who has the address.
+  expect(outcomes.filter((outcome) => outcome.startsWith("acct_"))).toHaveLength(1);
   const [{ count } = { count: 0 }] = await postgres.sql<{ count: number }[]>`
-    select count(*)::integer as count from users where ${address} in (email, address)`;
+    select count(*)::integer as count from users where email = ${address}`;
   expect(count).toBe(1);
 });
 
-test("a user who signs in too often is limited, and nobody else of the same address", async () => {
-  const limited = createServices(postgres, { limit: 2, seconds: 900 });
-  const [first, second] = [await invite(), await invite()];
-  await first.accept(THEIRS);
-  await second.accept(OWN);
-  for (let i = 0; i < 2; i++) expect(await signIn(THEIRS, undefined, limited)).toBeObject();
-  expect(await signIn("neither of the two", undefined, limited)).toBe("unauthorized");
-  // Of the two users of this address, only the one whose password it was is limited.
-  expect(await signIn(THEIRS, undefined, limited)).toBe("unauthorized");
-  for (let i = 0; i < 2; i++) expect(await signIn(OWN, undefined, limited)).toBeObject();
-  expect(await signIn(OWN, undefined, limited)).toBe("rate_limited");
+test("guesses at a password are as many as the limit says, whoever else the guesser signs in as", async () => {
+  await join(OWN);
+  // What the guesser may do under the address: nothing, so they have only their guesses.
+  expect(await join(THEIRS)).toBe("invalid_request");
+  const guesser = new Browser();
+  const guess = () => guesser.signIn(`wrong-${networks}`);
+  let guesses = 0;
+  while (guesses < 60 && (await guess()) === "unauthorized") {
+    guesses++;
+    if (guesses % 4 === 0) await guesser.signIn(THEIRS);
+  }
+  // The tries at the guesser's own password count, too.
+  expect(guesses).toBe(8);
 });
+
+test("guesses that arrive at once are as many as the limit says", async () => {
+  await join(OWN);
+  services.hashed.length = 0;
+  const outcomes = await Promise.all(
+    Array.from({ length: 40 }, (_, i) => new Browser().signIn(`wrong-${i}`)),
+  );
+  expect(outcomes.filter((outcome) => outcome === "unauthorized")).toHaveLength(10);
+  expect(services.hashed).toHaveLength(10);
+});
+
+test("a right password gives its own attempt back, and none that others have used", async () => {
+  await join(OWN);
+  for (let i = 0; i < 9; i++) expect(await new Browser().signIn("wrong")).toBe("unauthorized");
+  for (let i = 0; i < 3; i++) expect(await new Browser().signIn(OWN)).toBe("in");
+  expect(await new Browser().signIn("wrong")).toBe("unauthorized");
+  expect(await new Browser().signIn("wrong")).toBe("rate_limited");
+  expect(await new Browser().signIn(OWN)).toBe("rate_limited");
+});
+
+test("guesses of strangers lock nobody out of a device on which they have signed in", async () => {
+  await join(OWN);
+  const known = await signedIn(OWN);
+  while ((await new Browser().signIn("wrong")) === "unauthorized");
+  expect(await new Browser().signIn(OWN)).toBe("rate_limited");
+  expect(await known.signIn(OWN)).toBe("in");
+  // The device has a limit of its own.
+  for (let i = 0; i < 10; i++) expect(await known.signIn("wrong")).toBe("unauthorized");
+  expect(await known.signIn(OWN)).toBe("rate_limited");
+});
+
+test("a device of somebody who knew an earlier password has no attempts of its own", async () => {
+  await join(OWN);
+  const [owner, former] = [await signedIn(OWN), await signedIn(OWN)];
+  await owner.changePassword(OWN, THEIRS);
+  for (let i = 0; i < 10; i++) expect(await former.signIn("wrong")).toBe("unauthorized");
+  expect(await new Browser().signIn("wrong")).toBe("rate_limited");
+  // The device that changed it is known still.
+  expect(await owner.signIn(THEIRS)).toBe("in");
+});
+
+test("a wrong sign-in is as much work, and is limited alike, whether or not the address has a user", async () => {
+  const nobody = address.replace("person", "nobody");
+  const proven = address.replace("person", "proven");
+  await join(OWN);
+  await services.members.createProven({ email: proven, name: "Real", password: OWN });
+  for (const email of [address, nobody, proven]) {
+    services.hashed.length = 0;
+    const outcomes: string[] = [];
+    for (let i = 0; i < 11; i++)
+      outcomes.push(await new Browser().signIn("wrong", undefined, email));
+    expect([email, services.hashed.length, ...new Set(outcomes)]).toEqual([
+      email,
+      10,
+      "unauthorized",
+      "rate_limited",
+    ]);
+  }
+});
+
+test("a user who signs in too often is limited, and nobody else", async () => {
+  const limited = createServices(postgres, { limit: 2, seconds: 900 });
+  await join(OWN);
+  for (let i = 0; i < 2; i++) expect(await new Browser(limited).signIn(OWN)).toBe("in");
+  expect(await new Browser(limited).signIn(OWN)).toBe("rate_limited");
+  address = `another-${address}`;
+  await join(OWN);
+  expect(await new Browser(limited).signIn(OWN)).toBe("in");
+});
+
+test("a user has some sessions at most: a new one ends that which was not seen for longest", async () => {
+  await join(OWN);
+  const first = await signedIn(OWN);
+  const { id } = await first.user();
+  await postgres.sql`
+    update sessions set updated_at = now() - interval '1 hour' where user_id = ${id}`;
+  await postgres.sql`
+    insert into sessions (user_id, token, expires_at, updated_at)
+    select ${id}, gen_random_uuid()::text, now() + interval '1 day', now() - interval '1 minute'
+      from generate_series(1, 60) i`;
+  const others = await Promise.all([signedIn(OWN), signedIn(OWN)]);
+  const [{ count } = { count: 0 }] = await postgres.sql<{ count: number }[]>`
+    select count(*)::integer as count from sessions where user_id = ${id}`;
+  expect(count).toBe(50);
+  expect(await first.see()).toBe("unauthorized");
+  for (const other of others) expect(await other.see()).toBeObject();
+});
+
+test.each([
+  ["their session ends", "unauthorized", (browser: Browser) => signOut(browser)],
+  ["they are removed", "not_found", (_, account: Uuid, id: Uuid) => remove(account, id)],
+  [
+    "their role allows it no longer",
+    "forbidden",
+    (_, account: Uuid, id: Uuid) => demote(account, id),
+  ],
+] as [string, string, (browser: Browser, account: Uuid, id: Uuid) => Promise<unknown>][])(
+  "what lasts longer than a request is no longer a user's when %s",
+  async (_, reason, happens) => {
+    await join(OWN);
+    const browser = await signedIn(OWN);
+    const { id } = await browser.user();
+    const account = await postgres.addAccount();
+    await services.members.add(account, id, "owner");
+    const { findMembership } = services.members;
+    const authenticate = createSessionAuth({
+      sessions: services.sessions,
+      findMembership,
+      anonymousLimit: createAnonymousLimit(),
+    });
+    const call: Call = { address: elsewhere(), windows: [] };
+    const url = `http://localhost/api/${encodeId("acct", account)}/live/v1/events`;
+    const request = new Request(url, { headers: browser.headers() });
+    const access = { scope: "events:read", limit: null, cost: 1 } as const;
+    await authenticate({ call, request, headers: {} }, access);
+    const confirm = confirmOf(call);
+    await confirm();
+    await happens(browser, account, id);
+    expect(await confirm().catch(reasonOf)).toBe(reason);
+  },
+);
+
+const signOut = (browser: Browser) => services.sessions.signOutEverywhere(browser.headers());
+
+const remove = (account: Uuid, id: Uuid) =>
+  postgres.sql`delete from members where account_id = ${account} and user_id = ${id}`;
+
+const demote = (account: Uuid, id: Uuid) => services.members.add(account, id, "viewer");

@@ -10,7 +10,7 @@ import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import { type Actor, OPERATOR, type User } from "../http/principal.ts";
 import type { Sql, Transaction } from "../postgres.ts";
-import type { UserService } from "../sessions/users.ts";
+import { addressTaken, type NewUser, type UserService } from "../sessions/users.ts";
 import { recordMemberEvent } from "./events.ts";
 import type { AcceptBody } from "./model.ts";
 import {
@@ -19,7 +19,6 @@ import {
   deleteInvitation,
   findInvitation,
   findMembership,
-  hasMember,
   insertInvitation,
   type InvitationRow,
   listAccountsOfUser,
@@ -35,10 +34,7 @@ import {
 
 const INVITATION_MS = 7 * DAY_MS;
 
-type MemberServiceDeps = {
-  sql: Sql;
-  users: Pick<UserService, "findOrCreate" | "hasVerified" | "remove">;
-};
+type MemberServiceDeps = { sql: Sql; users: UserService };
 
 export type MemberService = ReturnType<typeof createMemberService>;
 
@@ -47,16 +43,38 @@ export const createMemberService = ({ sql, users }: MemberServiceDeps) => ({
   ...createInvitations({ sql, users }),
 
   /**
-   * For operators: deletes the users of an e-mail address, who are then no longer members of any
-   * account. Returns false when there are none.
+   * For operators: deletes the user of an e-mail address, who is then no longer a member of any
+   * account. Returns false when there is none.
    */
-  removeUsers: (email: string): Promise<boolean> =>
-    sql.begin(async (sql) => {
-      for (const { account_id: accountId, ...member } of await lockMemberships(sql, email))
-        await recordMemberEvent(sql, { accountId, actor: OPERATOR }, "member.removed", member);
-      return await users.remove(sql, email);
-    }),
+  removeUser: (email: string): Promise<boolean> => removeUser({ sql, users }, email),
+
+  /**
+   * For operators: creates the user to whom an e-mail address belongs. A user who was invited under
+   * it, and has proven nothing, is deleted. Throws as the creation of a user.
+   */
+  async createProven(user: NewUser): Promise<Uuid> {
+    users.requireStrong(user);
+    await removeUser({ sql, users }, user.email, { onlyUnproven: true });
+    const id = await users.create(user);
+    await users.markVerified(id);
+    return id;
+  },
 });
+
+/** Deletes the user of an address, and records for each account that they have left. */
+const removeUser = (
+  { sql, users }: MemberServiceDeps,
+  email: string,
+  { onlyUnproven = false }: { onlyUnproven?: boolean } = {},
+): Promise<boolean> =>
+  sql.begin(async (sql) => {
+    const user = await users.lock(sql, email);
+    if (user === undefined || (onlyUnproven && user.email_verified)) return false;
+    for (const { account_id: accountId, ...member } of await lockMemberships(sql, user.id))
+      await recordMemberEvent(sql, { accountId, actor: OPERATOR }, "member.removed", member);
+    await users.remove(sql, user.id);
+    return true;
+  });
 
 /** The members of an account. */
 const createMemberships = (sql: Sql) => ({
@@ -158,7 +176,7 @@ const createInvitations = (deps: MemberServiceDeps) => ({
   async getOffer(token: string) {
     const invitation = await getInvitation(deps.sql, token);
     const { account_name, email, role } = invitation;
-    return { account_name, email, role, known: await mustSignIn(deps, invitation) };
+    return { account_name, email, role, known: await isKnown(deps, invitation) };
   },
 
   /** Accepts an invitation: see {@link acceptInvitation}. */
@@ -167,9 +185,9 @@ const createInvitations = (deps: MemberServiceDeps) => ({
 });
 
 /**
- * Accepts the invitation for the signed-in user, or for a user with the name and password in
- * the body: a new one, or an invited one with this password. Throws `forbidden` when the
- * invitation is for another user.
+ * Accepts the invitation for the signed-in user, or for a new one with the name and password in the
+ * body. An address that somebody has is accepted only in their session: nobody's password is
+ * compared here. Throws `forbidden` when the invitation is for another user.
  */
 async function acceptInvitation(
   deps: MemberServiceDeps,
@@ -193,13 +211,9 @@ async function acceptInvitation(
   if (name === undefined || password === undefined) {
     throw new ApiError("invalid_request", "Sign in to accept, or choose a name and a password.");
   }
-  if (await mustSignIn(deps, invitation)) {
-    throw new ApiError("invalid_request", "There is somebody with this e-mail address.");
-  }
+  if (await isKnown(deps, invitation)) throw addressTaken();
   const { email } = invitation;
-  await consume(deps.sql, invitation, token, () =>
-    deps.users.findOrCreate({ email, name, password }),
-  );
+  await consume(deps.sql, invitation, token, () => deps.users.create({ email, name, password }));
   return joined;
 }
 
@@ -244,16 +258,9 @@ async function join(sql: Sql, invitation: InvitationRow, userId: Uuid): Promise<
   });
 }
 
-/**
- * Whether the invited person must sign in to accept: as the verified user of the address, or as
- * the account's member with that address. An unverified user of another account does not prove
- * ownership of the address, so it blocks nobody.
- */
-const mustSignIn = async (
-  { sql, users }: MemberServiceDeps,
-  { account_id, email }: InvitationRow,
-): Promise<boolean> =>
-  (await users.hasVerified(email)) || (await hasMember(sql, account_id, email));
+/** Whether somebody has the address already, who signs in to accept. */
+const isKnown = async ({ users }: MemberServiceDeps, { email }: InvitationRow): Promise<boolean> =>
+  (await users.findByEmail(email)) !== undefined;
 
 function requireAnotherOwner(owners: readonly Uuid[], leaving: Uuid | undefined): void {
   if (owners.length > 1 || leaving === undefined || !owners.includes(leaving)) return;

@@ -24,7 +24,7 @@ export type InvitationRow = {
 
 export const listMembers = (sql: Sql, accountId: Uuid): Promise<MemberRow[]> =>
   sql<MemberRow[]>`
-    select m.user_id, coalesce(u.address, u.email) as email, u.name, m.role, m.created_at
+    select m.user_id, u.email, u.name, m.role, m.created_at
       from members m join users u on u.id = m.user_id
      where m.account_id = ${accountId} order by m.created_at, m.user_id`;
 
@@ -44,22 +44,21 @@ export async function lockMember(
   userId: Uuid,
 ): Promise<MemberRow | undefined> {
   const [row] = await sql<MemberRow[]>`
-    select m.user_id, coalesce(u.address, u.email) as email, u.name, m.role, m.created_at
+    select m.user_id, u.email, u.name, m.role, m.created_at
       from members m join users u on u.id = m.user_id
      where m.account_id = ${accountId} and m.user_id = ${userId} for update of m`;
   return row;
 }
 
-/** Finds the memberships of all users with an e-mail address, and locks them likewise. */
+/** Finds the memberships of a user, and locks them likewise. */
 export const lockMemberships = (
   sql: Transaction,
-  email: string,
+  userId: Uuid,
 ): Promise<(MemberRow & { account_id: Uuid })[]> =>
   sql<(MemberRow & { account_id: Uuid })[]>`
-    select m.account_id, m.user_id, coalesce(u.address, u.email) as email, u.name, m.role, m.created_at
+    select m.account_id, m.user_id, u.email, u.name, m.role, m.created_at
       from members m join users u on u.id = m.user_id
-     where ${email.toLowerCase()} in (u.email, u.address)
-     order by m.account_id, m.user_id for update of m`;
+     where m.user_id = ${userId} order by m.account_id for update of m`;
 
 /** Adds a member, or sets the role of one. Returns whether they were none before. */
 export async function addMember(
@@ -138,14 +137,6 @@ export async function restoreInvitation(
   await sql`
     insert into invitations (id, account_id, email, role, token_hash, created_at, expires_at)
     values (${row.id}, ${row.account_id}, ${row.email}, ${row.role}, ${tokenHash}, ${row.created_at}, ${row.expires_at})`;
-}
-
-/** Whether an account has a member with this e-mail address. */
-export async function hasMember(sql: Sql, accountId: Uuid, email: string): Promise<boolean> {
-  const rows = await sql`
-    select 1 from members m join users u on u.id = m.user_id
-     where m.account_id = ${accountId} and ${email} in (u.email, u.address)`;
-  return rows.length > 0;
 }
 
 export const listInvitations = (sql: Sql, accountId: Uuid): Promise<InvitationRow[]> =>

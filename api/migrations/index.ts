@@ -37,6 +37,8 @@ import slowWebhooks from "./0033_slow_webhooks.sql" with { type: "text" };
 import reports from "./0034_reports.sql" with { type: "text" };
 import mailsAboutWebhooks from "./0035_mails_about_webhooks.sql" with { type: "text" };
 import disabledWebhooks from "./0036_disabled_webhooks.sql" with { type: "text" };
+import oneUserPerAddress from "./0037_one_user_per_address.sql" with { type: "text" };
+import mailsAboutWebhooksByUser from "./0038_mails_about_webhooks_by_user.sql" with { type: "text" };
 
 /**
  * A migration whose statements run one by one, because PostgreSQL rejects them in a transaction.
@@ -83,4 +85,6 @@ export const migrations: readonly PostgresMigration[] = [
   { id: 34, name: "reports", text: reports },
   { id: 35, name: "mails_about_webhooks", text: mailsAboutWebhooks },
   { id: 36, name: "disabled_webhooks", text: disabledWebhooks, concurrent: true },
+  { id: 37, name: "one_user_per_address", text: oneUserPerAddress },
+  { id: 38, name: "mails_about_webhooks_by_user", text: mailsAboutWebhooksByUser },
 ];

@@ -14,8 +14,8 @@ export type ReportMailDeps = {
 
 export const createReportMails = ({ sql, settings, tokens }: ReportMailDeps): MailKind => ({
   mayReceive: isRecipient,
-  async write({ subject_id, user_id: userId }) {
-    const run = await findRun(sql, subject_id);
+  async write({ run_id: runId, user_id: userId }) {
+    const run = runId === null ? undefined : await findRun(sql, runId);
     if (run === undefined) return undefined;
     const token = tokens.write({ reportId: run.report_id, userId });
     return composeReport(run.content, `${settings.apiUrl}/unsubscribe/${token}`);

@@ -9,10 +9,10 @@ export const findMembersByAddress = (
   emails: readonly string[],
 ): Promise<{ user_id: Uuid; email: string }[]> =>
   sql<{ user_id: Uuid; email: string }[]>`
-    select member.user_id, lower(coalesce(users.address, users.email)) as email
+    select member.user_id, users.email as email
       from members member join users on users.id = member.user_id
      where member.account_id = ${accountId} and users.email_verified
-       and lower(coalesce(users.address, users.email)) = any (${[...emails]}::text[])`;
+       and users.email = any (${[...emails]}::text[])`;
 
 /** Makes users the recipients of a report, in place of others. */
 export async function replaceRecipients(

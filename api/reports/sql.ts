@@ -8,7 +8,7 @@ import type { ReportFields, ReportRow } from "./model.ts";
 const columns = (sql: Sql | Transaction) => sql`
   id, account_id, mode, name, tag, link_id, period, hour, time_zone, language, status, due_at, created_at,
   updated_at,
-  array(select coalesce(users.address, users.email)
+  array(select users.email
           from report_recipients recipient join users on users.id = recipient.user_id
          where recipient.report_id = reports.id order by 1) as emails`;
 

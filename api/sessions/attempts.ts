@@ -1,17 +1,17 @@
 /**
- * Limits on password attempts, shared by all API processes. In a browser from which the user has
- * signed in before, only that browser's attempts count, so that guesses made elsewhere do not lock
- * the user out. Elsewhere, attempts count by network, by site and by e-mail address. The address's
- * attempts from this network are checked before those from everywhere, so that one network cannot
- * exhaust the user's limit. The keys of the windows are stored only as keyed hashes.
+ * Limits on password attempts, shared by all API processes. On a device on which the user has
+ * signed in before, only that device's attempts count, so that guesses made elsewhere do not lock
+ * the user out. Elsewhere, attempts count by network, by site and by user. The user's attempts from
+ * this network are checked before those from everywhere, so that one network cannot exhaust the
+ * user's limit. The keys of the windows are stored only as keyed hashes.
  */
 import { createHmac } from "node:crypto";
 
 import { addressGroups } from "../../shared/address-group.ts";
 import { rateLimited } from "../http/rate-limit.ts";
-import { createLocalLimit } from "../limits/local-limit.ts";
+import { createLocalLimit, type LocalLimit } from "../limits/local-limit.ts";
 import type { Sql } from "../postgres.ts";
-import { consumeAttempt, deleteAttempts, refundAttempt } from "./sql.ts";
+import { consumeAttempt, refundAttempt } from "./sql.ts";
 
 const SECONDS = 900;
 
@@ -21,8 +21,8 @@ const WINDOWS = {
   /** One IPv6 site, which has many networks: three times as many. */
   site: { limit: 90, seconds: SECONDS },
   /** One network, for one user: half of the user's limit. */
-  "e-mail address from here": { limit: 5, seconds: SECONDS },
-  email: { limit: 10, seconds: SECONDS },
+  "user from here": { limit: 5, seconds: SECONDS },
+  user: { limit: 10, seconds: SECONDS },
   device: { limit: 10, seconds: SECONDS },
 } as const;
 
@@ -35,67 +35,62 @@ type WindowName = keyof typeof WINDOWS;
  */
 export const CORRECT_PASSWORDS = { limit: 60, seconds: SECONDS };
 
-/** Windows that count the attempts of several users. */
-const SHARED: ReadonlySet<WindowName> = new Set(["address", "site"]);
-
 /**
- * A password attempt: the client's address, the user's e-mail address, and the device id of a known
- * browser.
+ * A password attempt: the client's address; whose password is tried, by the user's id, or by the
+ * e-mail address if nobody has it, so that both are limited alike; and the id of a known device.
  */
-export type Attempt = { address: string; email: string; device: string | undefined };
+export type Attempt = { address: string; user: string; device: string | undefined };
 
-export type Attempts = ReturnType<typeof createAttempts>;
+export class Attempts {
+  readonly #sql: Sql;
+  readonly #secret: string;
+  /** Correct passwords, by the user's id. */
+  readonly correct: LocalLimit;
 
-export function createAttempts(sql: Sql, secret: string, correctPasswords = CORRECT_PASSWORDS) {
-  const hashKey = ([name, key]: [WindowName, string]): Buffer =>
-    createHmac("sha256", secret).update(`${name}\n${key}`).digest();
-
-  async function consume(window: [WindowName, string]): Promise<void> {
-    const [name] = window;
-    const { limit, seconds } = WINDOWS[name];
-    const state = await consumeAttempt(sql, hashKey(window), WINDOWS[name]);
-    if (state.used <= limit) return;
-    throw rateLimited(
-      { name, limit, seconds, used: limit, resetsAt: state.resets_ms },
-      state.now_ms,
-    );
-  }
-
-  return {
-    /** Correct passwords, by the user's id. */
-    correct: createLocalLimit({
+  /** `secret` hashes the keys of the windows. */
+  constructor(sql: Sql, secret: string, correctPasswords = CORRECT_PASSWORDS) {
+    this.#sql = sql;
+    this.#secret = secret;
+    this.correct = createLocalLimit({
       name: "correct passwords of a user",
       keysMax: 100_000,
       ...correctPasswords,
-    }),
+    });
+  }
 
-    /** Consumes an attempt; throws `rate_limited` when a window is exhausted. */
-    async consume(attempt: Attempt): Promise<void> {
-      // One after another: an attempt that a narrow window rejects is not consumed from a wider
-      // one.
-      for (const window of listWindows(attempt)) await consume(window);
-    },
+  /** Consumes an attempt; throws `rate_limited` when a window is exhausted. */
+  async consume(attempt: Attempt): Promise<void> {
+    // One after another: an attempt that a narrow window rejects is not consumed from a wider one.
+    for (const [name, key] of listWindows(attempt)) {
+      const { limit, seconds } = WINDOWS[name];
+      const state = await consumeAttempt(this.#sql, this.#hash(name, key), WINDOWS[name]);
+      if (state.used > limit)
+        throw rateLimited(
+          { name, limit, seconds, used: limit, resetsAt: state.resets_ms },
+          state.now_ms,
+        );
+    }
+  }
 
-    /** Refunds the attempt after a correct password: this client has not been guessing. */
-    async refund(attempt: Attempt): Promise<void> {
-      for (const window of listWindows(attempt)) {
-        const key = hashKey(window);
-        // Shared windows also count other users' attempts, so only this attempt is refunded there.
-        await (SHARED.has(window[0]) ? refundAttempt(sql, key) : deleteAttempts(sql, key));
-      }
-    },
-  };
+  /** Gives this one attempt back after a correct password; what others have tried stays counted. */
+  async refund(attempt: Attempt): Promise<void> {
+    for (const [name, key] of listWindows(attempt))
+      await refundAttempt(this.#sql, this.#hash(name, key));
+  }
+
+  #hash(name: WindowName, key: string): Buffer {
+    return createHmac("sha256", this.#secret).update(`${name}\n${key}`).digest();
+  }
 }
 
 /** The windows in which an attempt counts, each with its key. */
-function listWindows({ address, email, device }: Attempt): [WindowName, string][] {
-  const user = email.toLowerCase();
-  if (device !== undefined) return [["device", device]];
+function listWindows({ address, user, device }: Attempt): [WindowName, string][] {
+  if (device !== undefined) return [["device", `${user}\n${device}`]];
   const { network, site } = addressGroups(address);
   return [
     ["address", network],
     ...(site === network ? [] : [["site", site] satisfies [WindowName, string]]),
-    ["e-mail address from here", `${network}\n${user}`],
-    ["email", user],
+    ["user from here", `${network}\n${user}`],
+    ["user", user],
   ];
 }

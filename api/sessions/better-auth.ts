@@ -9,6 +9,7 @@ import { PASSWORD_LENGTH } from "../../shared/contracts/users.ts";
 import { DAY_SECONDS } from "../../shared/durations.ts";
 import type { PasswordHashing } from "../passwords/hashing.ts";
 import type { Sql } from "../postgres.ts";
+import { endSurplusSessions } from "./sql.ts";
 
 /** A session expires after a week without a request. */
 const SESSION_SECONDS = 7 * DAY_SECONDS;
@@ -67,7 +68,6 @@ export const openAuthLibrary = (
     user: {
       modelName: "users",
       fields: { emailVerified: "email_verified", ...times },
-      additionalFields: { address: { type: "string", required: false, input: false } },
     },
     session: {
       modelName: "sessions",
@@ -86,6 +86,7 @@ export const openAuthLibrary = (
         create: {
           before: (session) =>
             Promise.resolve({ data: { ...session, userAgent: shorten(session.userAgent) } }),
+          after: ({ userId }) => endSurplusSessions(sql, userId),
         },
       },
     },

@@ -3,15 +3,7 @@ import * as z from "zod";
 
 import { email, newPassword, plainPassword, ROLES } from "../../shared/contracts/users.ts";
 
-/**
- * With an account, its member is found however many other people have joined others with the same
- * address.
- */
-export const signInBody = z.strictObject({
-  email,
-  password: plainPassword,
-  account_id: z.string().optional(),
-});
+export const signInBody = z.strictObject({ email, password: plainPassword });
 
 export const changePasswordBody = z.strictObject({
   current_password: plainPassword,

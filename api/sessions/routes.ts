@@ -2,7 +2,7 @@
 import { Elysia } from "elysia";
 import type * as z from "zod";
 
-import { decodeId, type Uuid } from "../../shared/ids.ts";
+import type { Uuid } from "../../shared/ids.ts";
 import { parseAgent, UNKNOWN_AGENT } from "../../shared/visitors/user-agent.ts";
 import type { AuthPlugin } from "../auth/plugin.ts";
 import { successResponse } from "../http/common-schemas.ts";
@@ -26,10 +26,8 @@ export const sessionRoutes = ({ auth, sessions, listAccounts, shortUrl }: Sessio
     .use(auth)
     .post(
       "/sign-in",
-      async ({ call, request, body: { account_id: accountId = "", ...credentials }, set }) => {
-        const account = decodeId("acct", accountId);
-        const client = clientInfo(call, request);
-        setCookies(set, await sessions.signIn({ ...credentials, account }, client));
+      async ({ call, request, body, set }) => {
+        setCookies(set, await sessions.signIn(body, clientInfo(call, request)));
         return { success: true, message: "Signed in." };
       },
       {

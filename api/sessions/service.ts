@@ -6,7 +6,7 @@ import { isAPIError } from "better-auth/api";
 
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { ApiError, unavailable } from "../http/errors.ts";
-import type { Principal, Session, User } from "../http/principal.ts";
+import type { Session, User } from "../http/principal.ts";
 import { rateLimited } from "../http/rate-limit.ts";
 import type { LocalLimit } from "../limits/local-limit.ts";
 import type { Sql } from "../postgres.ts";
@@ -14,7 +14,7 @@ import type { Attempt, Attempts } from "./attempts.ts";
 import type { AuthLibrary } from "./better-auth.ts";
 import type { DeviceCookies } from "./device-cookie.ts";
 import type { RequireStrongPassword } from "./password-strength.ts";
-import { isSessionAlive, listSessions, listUsersOfAddress } from "./sql.ts";
+import { type Credentials, findUserByEmail, isSessionValid, listSessions } from "./sql.ts";
 
 type SessionServiceDeps = {
   sql: Sql;
@@ -40,7 +40,7 @@ const createSessions = ({ sql, library }: SessionServiceDeps) => ({
       library.api.getSession({ headers, query: { disableRefresh: true } }),
     );
     if (found === null) throw notSignedIn();
-    return { id: found.session.id, user: toUser(found.user) };
+    return toSession(found);
   },
 
   /** Like `find`; extends a session that has not been extended for a day. */
@@ -49,8 +49,7 @@ const createSessions = ({ sql, library }: SessionServiceDeps) => ({
       library.api.getSession({ headers, returnHeaders: true }),
     );
     if (response === null) throw notSignedIn();
-    const session = { id: response.session.id, user: toUser(response.user) };
-    return { session, cookies: set.getSetCookie() };
+    return { session: toSession(response), cookies: set.getSetCookie() };
   },
 
   async signOut(headers: Headers): Promise<string[]> {
@@ -71,55 +70,66 @@ const createSessions = ({ sql, library }: SessionServiceDeps) => ({
     return rows.map((row) => ({ ...row, current: row.id === id }));
   },
 
-  /** Whether the session is valid and its user may still use the account. */
-  isAlive: ({ callerId, accountId }: Pick<Principal, "callerId" | "accountId">): Promise<boolean> =>
-    isSessionAlive(sql, callerId, accountId),
+  /** Throws `unauthorized` when a session that was found has ended. */
+  async requireValid({ id }: Session): Promise<void> {
+    if (!(await isSessionValid(sql, id))) throw notSignedIn();
+  },
 });
 
 /** What takes a password, and counts attempts. */
 function createPasswordChecks(deps: SessionServiceDeps) {
-  const { library, attempts, devices, requireStrongPassword } = deps;
+  const { sql, library, attempts, devices, requireStrongPassword } = deps;
 
-  const toAttempt = ({ address, headers }: ClientInfo, email: string): Attempt => ({
-    address,
-    email,
-    device: devices.find(headers, email),
-  });
+  /** Consumes an attempt at the password of the user who has an address, or of nobody. */
+  async function begin(email: string, { address, headers }: ClientInfo) {
+    const user = await findUserByEmail(sql, email);
+    const attempt: Attempt = {
+      address,
+      user: user?.id ?? email.toLowerCase(),
+      device: user === undefined ? undefined : devices.find(headers, user),
+    };
+    await attempts.consume(attempt);
+    if (user !== undefined) requireUnexhausted(attempts.correct, user.id);
+    return { user, attempt };
+  }
+
+  /** Gives the attempt back, and returns a cookie by which the device is known from now on. */
+  async function succeed(attempt: Attempt, user: Credentials, headers: Headers): Promise<string> {
+    attempts.correct.consume(user.id);
+    await attempts.refund(attempt);
+    return devices.issue(headers, user);
+  }
 
   return {
     /**
-     * Signs in the user of an address, first of all the member of `account`, with this password.
-     * Throws `unauthorized` for a wrong e-mail address or password, and `rate_limited`.
+     * Signs in the user of an address. Throws `unauthorized` for a wrong e-mail address or
+     * password, after as much work for either, and `rate_limited`.
      */
-    async signIn({ email, password, account }: SignIn, client: ClientInfo): Promise<string[]> {
-      const attempt = toAttempt(client, email);
-      await attempts.consume(attempt);
-      const logins = listLogins(
-        await listUsersOfAddress(deps.sql, email, account),
-        email,
-        attempts.correct,
+    async signIn({ email, password }: SignIn, client: ClientInfo): Promise<string[]> {
+      const { user, attempt } = await begin(email, client);
+      // For an unknown address, the library hashes the password, as it does to compare it.
+      const { headers } = await translateErrors(
+        library.api.signInEmail({
+          body: { email, password },
+          headers: client.headers,
+          returnHeaders: true,
+        }),
+        wrongCredentials,
       );
-      const { headers, response } = await translateErrors(
-        signInOneOf(library, logins, password, client.headers),
-        () => new ApiError("unauthorized", "The e-mail address or the password is wrong."),
-      );
-      attempts.correct.consume(response.user.id);
-      await attempts.refund(attempt);
-      return [...headers.getSetCookie(), devices.issue(client.headers, email)];
+      // Created at this moment: without the attempt of a known user it is not signed in.
+      if (user === undefined) throw wrongCredentials();
+      return [...headers.getSetCookie(), await succeed(attempt, user, client.headers)];
     },
 
     /** Changes the password, ends every other session, and continues this one under a new token. */
     async changePassword(
-      session: Session,
+      { user: { email, name } }: Session,
       current: string,
       next: string,
       client: ClientInfo,
     ): Promise<string[]> {
-      const { user } = session;
-      const attempt = toAttempt(client, user.email);
-      requireUnexhausted(attempts.correct, user.id);
-      await attempts.consume(attempt);
-      requireStrongPassword(next, [user.email, user.name]);
+      const { attempt } = await begin(email, client);
+      requireStrongPassword(next, [email, name]);
       const { headers } = await translateErrors(
         library.api.changePassword({
           body: { currentPassword: current, newPassword: next, revokeOtherSessions: true },
@@ -128,70 +138,30 @@ function createPasswordChecks(deps: SessionServiceDeps) {
         }),
         () => new ApiError("invalid_request", "The current password is wrong."),
       );
-      attempts.correct.consume(user.id);
-      await attempts.refund(attempt);
-      return headers.getSetCookie();
+      const user = await findUserByEmail(sql, email);
+      if (user === undefined) throw notSignedIn();
+      return [...headers.getSetCookie(), await succeed(attempt, user, client.headers)];
     },
   };
 }
 
-/**
- * The login names to try for an e-mail address: several invited users may share it. Throws
- * `rate_limited`.
- */
-function listLogins(
-  users: { id: Uuid; login: string }[],
-  email: string,
-  correct: LocalLimit,
-): string[] {
-  const [first] = users;
-  // For an unknown address, the library takes as long as for a wrong password.
-  if (first === undefined) return [email];
-  const left = users.filter(({ id }) => !correct.exhausted(id));
-  if (left.length === 0) requireUnexhausted(correct, first.id);
-  return left.map(({ login }) => login);
-}
+const wrongCredentials = (): ApiError =>
+  new ApiError("unauthorized", "The e-mail address or the password is wrong.");
 
 function requireUnexhausted(correct: LocalLimit, user: Uuid): void {
   if (correct.exhausted(user)) throw rateLimited(correct.state(user), Date.now());
 }
 
-/**
- * Signs in as the first user with this password; throws the library's error when there is none.
- */
-async function signInOneOf(
-  library: AuthLibrary,
-  [login = "", ...others]: string[],
-  password: string,
-  headers: Headers,
-) {
-  try {
-    const body = { email: login, password };
-    return await library.api.signInEmail({ body, headers, returnHeaders: true });
-  } catch (error) {
-    if (others.length === 0 || !isAPIError(error) || error.statusCode >= 500) throw error;
-    return await signInOneOf(library, others, password, headers);
-  }
-}
-
-type SignIn = {
-  email: string;
-  password: string;
-  /** The account that the user wants to see, if that is known. */
-  account?: Uuid | undefined;
-};
+type SignIn = { email: string; password: string };
 
 /** The client of a password attempt: its address, and the headers that the session stores. */
 export type ClientInfo = { address: string; headers: Headers };
 
 export const toUserResponse = ({ id, ...user }: User) => ({ id: encodeId("user", id), ...user });
 
-type LibraryUser = User & { address?: string | null | undefined };
-
-const toUser = ({ id, email, name, address }: LibraryUser): User => ({
-  id,
-  email: address ?? email,
-  name,
+const toSession = ({ session, user }: { session: { id: Uuid }; user: User }): Session => ({
+  id: session.id,
+  user: { id: user.id, email: user.email, name: user.name },
 });
 
 export const notSignedIn = (): ApiError => new ApiError("unauthorized", "Sign in first.");

@@ -5,18 +5,20 @@
 import type { Mode } from "../../shared/contracts/link-record.ts";
 import type { Role } from "../../shared/contracts/users.ts";
 import { decodeId, type Uuid } from "../../shared/ids.ts";
+import type { AccessRule } from "../auth/access-rules.ts";
 import type { Authenticator } from "../auth/plugin.ts";
 import { permissionsOf } from "../auth/roles.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import type { AnonymousLimit } from "../limits/anonymous.ts";
 import { createLocalLimit } from "../limits/local-limit.ts";
+import { AccountLimit } from "./account-limit.ts";
 import type { SessionService } from "./service.ts";
 
 /**
- * Requests of one session per minute. The plan's rate limits apply to the API only; a page of the
- * dashboard sends a dozen requests, and an import hundreds.
+ * Requests of one user per minute, whatever number of sessions they have. The plan's rate limits
+ * apply to the API only; a page of the dashboard sends a dozen requests, and an import hundreds.
  */
-const SESSION_LIMIT = { name: "session", limit: 1_200, seconds: 60, keysMax: 50_000 };
+const USER_LIMIT = { name: "user", limit: 1_200, seconds: 60, keysMax: 50_000 };
 
 /** Routes of a whole account have no mode in their path. */
 const ACCOUNT_PATH_FORM =
@@ -25,9 +27,11 @@ const ACCOUNT_PATH_FORM =
 /** A user's membership of an account; `barred` means that an operator has suspended the account. */
 type Membership = { role: Role; plan: string; barred: boolean };
 
+type FindMembership = (accountId: Uuid, userId: Uuid) => Promise<Membership | undefined>;
+
 type SessionAuthDeps = {
-  sessions: Pick<SessionService, "find">;
-  findMembership: (accountId: Uuid, userId: Uuid) => Promise<Membership | undefined>;
+  sessions: SessionService;
+  findMembership: FindMembership;
   anonymousLimit: AnonymousLimit;
 };
 
@@ -39,7 +43,8 @@ export function createSessionAuth({
   findMembership,
   anonymousLimit,
 }: SessionAuthDeps): Authenticator {
-  const sessionLimit = createLocalLimit(SESSION_LIMIT);
+  const userLimit = createLocalLimit(USER_LIMIT);
+  const accountLimit = new AccountLimit();
 
   return async ({ call, request, headers }, access) => {
     if (access === "static") {
@@ -52,30 +57,33 @@ export function createSessionAuth({
     }
     const session = await sessions.find(request.headers);
     call.session = session;
-    sessionLimit.enforce(session.id, headers);
+    userLimit.enforce(session.user.id, headers);
     if (access === "session") return;
     const path = ACCOUNT_PATH_FORM.exec(new URL(request.url).pathname)?.groups;
     const accountId = decodeId("acct", path?.["account"] ?? "");
-    const membership =
-      accountId === undefined ? undefined : await findMembership(accountId, session.user.id);
-    if (accountId === undefined || membership === undefined) throw notFound("account");
-    if (membership.barred) throw new ApiError("forbidden", "The account is suspended.");
-    const scopes = permissionsOf(membership.role);
-    if (access.scope !== null && !scopes.includes(access.scope)) {
-      throw new ApiError(
-        "forbidden",
-        `Your role in this account, ${membership.role}, does not allow this.`,
-      );
-    }
+    if (accountId === undefined) throw notFound("account");
     const mode: Mode = path?.["mode"] === "test" ? "test" : "live";
+    const requireMember = async () =>
+      requireAllowed(await findMembership(accountId, session.user.id), access);
+    const { role, plan } = await requireMember();
+    accountLimit.enforce({ accountId, plan }, headers);
     const actor = { type: "user", id: session.user.id } as const;
-    call.principal = {
-      callerId: session.id,
-      actor,
-      accountId,
-      mode,
-      scopes,
-      plan: membership.plan,
+    const scopes = permissionsOf(role);
+    call.principal = { callerId: session.id, actor, accountId, mode, scopes, plan };
+    call.confirm = async () => {
+      await sessions.requireValid(session);
+      await requireMember();
     };
   };
+}
+
+/** Throws unless a membership allows what a route asks for. */
+function requireAllowed(membership: Membership | undefined, { scope }: AccessRule): Membership {
+  if (membership === undefined) throw notFound("account");
+  if (membership.barred) throw new ApiError("forbidden", "The account is suspended.");
+  if (scope === null || permissionsOf(membership.role).includes(scope)) return membership;
+  throw new ApiError(
+    "forbidden",
+    `Your role in this account, ${membership.role}, does not allow this.`,
+  );
 }

@@ -2,24 +2,26 @@
 import type { Uuid } from "../../shared/ids.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 
+/** Sessions of a user at once; a further one ends that which was not seen for longest. */
+const SESSIONS_MAX = 50;
+
 /** Lists where a user is signed in, the most recently seen first. */
 export const listSessions = (sql: Sql, userId: Uuid) =>
   sql<{ id: Uuid; user_agent: string | null; created_at: Date; updated_at: Date }[]>`
     select id, user_agent, created_at, updated_at from sessions
      where user_id = ${userId} and expires_at > now()
-     order by updated_at desc limit 100`;
+     order by updated_at desc`;
 
-/**
- * Whether a session is valid, its user is a member of the account, and the account is not suspended
- * by an operator.
- */
-export async function isSessionAlive(sql: Sql, sessionId: Uuid, accountId: Uuid): Promise<boolean> {
-  const rows = await sql`
-    select 1 from sessions s
-      join members m on m.user_id = s.user_id
-      join accounts account on account.id = m.account_id
-     where s.id = ${sessionId} and s.expires_at > now() and m.account_id = ${accountId}
-       and account.suspended_until is distinct from 'infinity'`;
+/** Ends the sessions of a user that are too many. */
+export async function endSurplusSessions(sql: Sql, userId: Uuid): Promise<void> {
+  await sql`
+    delete from sessions where id in (
+      select id from sessions where user_id = ${userId}
+       order by updated_at desc, created_at desc, id desc offset ${SESSIONS_MAX})`;
+}
+
+export async function isSessionValid(sql: Sql, id: Uuid): Promise<boolean> {
+  const rows = await sql`select 1 from sessions where id = ${id} and expires_at > now()`;
   return rows.length > 0;
 }
 
@@ -27,50 +29,19 @@ export async function deleteExpiredSessions(sql: Sql): Promise<void> {
   await sql`delete from sessions where expires_at < now()`;
 }
 
-export async function findUserByEmail(sql: Sql, email: string): Promise<Uuid | undefined> {
-  const [row] = await sql<{ id: Uuid }[]>`
-    select id from users where email = ${email.toLowerCase()}`;
-  return row?.id;
-}
-
-/** Users per e-mail address whose passwords are compared; any account can add one by invitation. */
-const USERS_OF_ADDRESS_MAX = 8;
-
-type UserOfAddress = {
+/** What a user signs in with. */
+export type Credentials = {
   id: Uuid;
-  /** The name by which the authentication library finds the user. */
-  login: string;
-  email_verified: boolean;
   password_hash: string | null;
 };
 
-/**
- * Lists the users of an e-mail address: the verified one, then the member of `account`, then
- * members of other accounts, then the oldest.
- */
-export const listUsersOfAddress = (
-  sql: Sql,
-  email: string,
-  account?: Uuid,
-): Promise<UserOfAddress[]> =>
-  sql<UserOfAddress[]>`
-    select u.id, u.email as login, u.email_verified,
-           (select c.password from credentials c
-             where c.user_id = u.id and c.provider_id = 'credential') as password_hash
-      from users u where u.email = ${email.toLowerCase()} or u.address = ${email.toLowerCase()}
-     order by u.email_verified desc,
-              exists (select 1 from members m where m.user_id = u.id and m.account_id = ${account ?? null}) desc,
-              exists (select 1 from members m where m.user_id = u.id) desc, u.created_at, u.id
-     limit ${USERS_OF_ADDRESS_MAX}`;
-
-/**
- * Frees an e-mail address for another user. The unverified user that has it keeps password,
- * sessions and memberships.
- */
-export async function releaseAddress(sql: Sql, email: string): Promise<void> {
-  await sql`
-    update users set address = email, email = id::text || '@users.invalid'
-     where email = ${email.toLowerCase()} and not email_verified`;
+/** Finds the user who has an e-mail address. */
+export async function findUserByEmail(sql: Sql, email: string): Promise<Credentials | undefined> {
+  const [row] = await sql<Credentials[]>`
+    select u.id, (select c.password from credentials c
+                   where c.user_id = u.id and c.provider_id = 'credential') as password_hash
+      from users u where u.email = ${email.toLowerCase()}`;
+  return row;
 }
 
 export async function markEmailVerified(sql: Sql, id: Uuid): Promise<void> {
@@ -82,14 +53,19 @@ export async function isEmailVerified(sql: Sql, id: Uuid): Promise<boolean> {
   return rows.length === 1;
 }
 
-/**
- * Deletes the users of an address, with their sessions and memberships. Returns false when there
- * are none.
- */
-export async function deleteUsers(sql: Transaction, email: string): Promise<boolean> {
-  const rows = await sql`
-    delete from users where email = ${email.toLowerCase()} or address = ${email.toLowerCase()} returning id`;
-  return rows.length > 0;
+/** Finds the user who has an e-mail address, and locks them until the transaction ends. */
+export async function lockUserByEmail(
+  sql: Transaction,
+  email: string,
+): Promise<{ id: Uuid; email_verified: boolean } | undefined> {
+  const [row] = await sql<{ id: Uuid; email_verified: boolean }[]>`
+    select id, email_verified from users where email = ${email.toLowerCase()} for update`;
+  return row;
+}
+
+/** Deletes a user, with their sessions and memberships. */
+export async function deleteUser(sql: Transaction, id: Uuid): Promise<void> {
+  await sql`delete from users where id = ${id}`;
 }
 
 type UserRow = {
@@ -104,7 +80,7 @@ type UserRow = {
 /** Lists all users, with the accounts they are members of. */
 export const listUsers = (sql: Sql) =>
   sql<UserRow[]>`
-    select u.id, coalesce(u.address, u.email) as email, u.email_verified, u.name, u.created_at,
+    select u.id, u.email, u.email_verified, u.name, u.created_at,
            array(select m.account_id from members m where m.user_id = u.id order by 1) as account_ids
       from users u order by u.created_at, u.id`;
 
@@ -135,11 +111,6 @@ export async function consumeAttempt(
 /** Refunds one attempt to the window of a key. */
 export async function refundAttempt(sql: Sql, key: Buffer): Promise<void> {
   await sql`update sign_in_windows set spent = greatest(spent - 1, 0) where key = ${key}`;
-}
-
-/** Deletes the window of a key, which refunds all its attempts. */
-export async function deleteAttempts(sql: Sql, key: Buffer): Promise<void> {
-  await sql`delete from sign_in_windows where key = ${key}`;
 }
 
 /** Deletes windows that closed long ago. */

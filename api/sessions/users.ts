@@ -7,13 +7,12 @@ import type { Sql, Transaction } from "../postgres.ts";
 import type { AuthLibrary } from "./better-auth.ts";
 import type { RequireStrongPassword } from "./password-strength.ts";
 import {
-  deleteUsers,
+  deleteUser,
   findUserByEmail,
   isEmailVerified,
   listUsers,
-  listUsersOfAddress,
+  lockUserByEmail,
   markEmailVerified,
-  releaseAddress,
 } from "./sql.ts";
 
 export type NewUser = { email: string; name: string; password: string };
@@ -27,55 +26,30 @@ type UserServiceDeps = {
 };
 
 export function createUserService({ sql, library, requireStrongPassword }: UserServiceDeps) {
-  const findByEmail = (email: string): Promise<Uuid | undefined> => findUserByEmail(sql, email);
-
-  /**
-   * Creates a user. An unverified user of the address gives it up but remains. Throws
-   * `invalid_request` when the address belongs to a verified user, or when the password is too
-   * weak.
-   */
-  async function create({ email, name, password }: NewUser): Promise<Uuid> {
-    requireStrongPassword(password, [email, name]);
-    await releaseAddress(sql, email);
-    const body = { email: email.toLowerCase(), name, password };
-    const created = await library.api.signUpEmail({ body }).catch((error: unknown) => error);
-    const found = await findByEmail(email);
-    // For a known address the library responds as if it had created a user, so as not to reveal who
-    // is registered; of two concurrent creations one fails.
-    if (found !== undefined && found !== parseUserId(created)) {
-      throw new ApiError("invalid_request", "There is somebody with this e-mail address.");
-    }
-    if (found === undefined) throw created;
-    return found;
-  }
-
-  /** Finds the unverified user of an address who has this password. */
-  async function findByPassword(email: string, password: string): Promise<Uuid | undefined> {
-    const context = await library.$context;
-    for (const { id, email_verified, password_hash } of await listUsersOfAddress(sql, email)) {
-      if (email_verified || password_hash === null) continue;
-      if (await context.password.verify({ hash: password_hash, password })) return id;
-    }
-    return undefined;
-  }
-
   return {
-    findByEmail,
-    create,
+    /** Throws `invalid_request` for a password of a new user that is too weak. */
+    requireStrong({ email, name, password }: NewUser): void {
+      requireStrongPassword(password, [email, name]);
+    },
 
-    /** Whether a verified user has the e-mail address. */
-    async hasVerified(email: string): Promise<boolean> {
-      return (await listUsersOfAddress(sql, email)).some((user) => user.email_verified);
+    async findByEmail(email: string): Promise<Uuid | undefined> {
+      return (await findUserByEmail(sql, email))?.id;
     },
 
     /**
-     * Finds the invited user of an address by password, or creates one; throws as `create`. A
-     * password that is too weak for a new user is not compared; one that matches nobody becomes the
-     * new user's.
+     * Creates a user, whose address nobody has proven yet. Throws `invalid_request` when somebody
+     * has the address, or when the password is too weak.
      */
-    async findOrCreate(user: NewUser): Promise<Uuid> {
-      requireStrongPassword(user.password, [user.email, user.name]);
-      return (await findByPassword(user.email, user.password)) ?? (await create(user));
+    async create({ email, name, password }: NewUser): Promise<Uuid> {
+      requireStrongPassword(password, [email, name]);
+      const body = { email: email.toLowerCase(), name, password };
+      const created = await library.api.signUpEmail({ body }).catch((error: unknown) => error);
+      const found = await findUserByEmail(sql, email);
+      // For a known address the library responds as if it had created a user, so as not to reveal
+      // who is registered; of two concurrent creations one fails.
+      if (found !== undefined && found.id !== parseUserId(created)) throw addressTaken();
+      if (found === undefined) throw created;
+      return found.id;
     },
 
     /** Records that the e-mail address belongs to the user, as an operator confirms. */
@@ -90,25 +64,28 @@ export function createUserService({ sql, library, requireStrongPassword }: UserS
      */
     async setPassword(email: string, password: string): Promise<boolean> {
       requireStrongPassword(password, [email]);
-      const id = await findByEmail(email);
-      if (id === undefined) return false;
+      const user = await findUserByEmail(sql, email);
+      if (user === undefined) return false;
       const context = await library.$context;
-      await context.internalAdapter.updatePassword(id, await context.password.hash(password));
-      await context.internalAdapter.deleteUserSessions(id);
+      await context.internalAdapter.updatePassword(user.id, await context.password.hash(password));
+      await context.internalAdapter.deleteUserSessions(user.id);
       return true;
     },
 
-    /**
-     * Deletes the users of an address, with their sessions and memberships, which the caller
-     * records. Returns false when there are none.
-     */
-    remove: (transaction: Transaction, email: string): Promise<boolean> =>
-      deleteUsers(transaction, email),
+    /** Finds the user who has an e-mail address, and locks them until the transaction ends. */
+    lock: (transaction: Transaction, email: string) => lockUserByEmail(transaction, email),
+
+    /** Deletes a user, with their sessions and memberships, which the caller records. */
+    remove: (transaction: Transaction, id: Uuid): Promise<void> => deleteUser(transaction, id),
 
     /** Lists all users, with the accounts they are members of. */
     list: () => listUsers(sql),
   };
 }
+
+/** For somebody without the session of the user who has the address. */
+export const addressTaken = (): ApiError =>
+  new ApiError("invalid_request", "There is somebody with this e-mail address.");
 
 const createdSchema = z.object({ user: z.object({ id: z.string() }) });
 

@@ -23,8 +23,12 @@ const ORIGINS: Origins = {
   dashboardUrl: "https://app.example.com",
 };
 
-async function compose(change: Partial<DisabledWebhook>, origins = ORIGINS) {
-  const content = composeDisabled({ ...WEBHOOK, ...change }, origins);
+const compose = (change: Partial<DisabledWebhook>, origins = ORIGINS) =>
+  composeAll([{ ...WEBHOOK, ...change }], 1, origins);
+
+async function composeAll(described: DisabledWebhook[], count: number, origins = ORIGINS) {
+  const content = composeDisabled({ described, count }, origins);
+  if (content === undefined) throw new Error("There is no mail.");
   const envelope = {
     id: newUuid(),
     from: "mails@shorthop.example",
@@ -104,4 +108,15 @@ test("what people wrote is text, and is cut", async () => {
   expect(html.match(/<img|<b>|'/g)).toBeNull();
   expect(html).toContain("&lt;img src=x onerror=alert(1)&gt;");
   expect(/delivered to (?<receiver>.*)\./.exec(text)?.groups?.["receiver"]).toHaveLength(120);
+});
+
+test("several are in one mail, and those beyond its length are counted", async () => {
+  const other = { ...WEBHOOK, account: "Office", url: "https://office.example.com/in" };
+  const { header, text } = await composeAll([WEBHOOK, other], 5);
+  expect(header("subject")).toBe("Webhooks disabled: hooks.example.com and 4 others");
+  expect(text).toContain("“Shop” are no longer delivered to hooks.example.com/shorthop.");
+  expect(text).toContain("“Office” are no longer delivered to office.example.com/in.");
+  expect(text).toContain("3 more webhooks were disabled.");
+  expect(text.match(/Events from the meantime/g)).toHaveLength(1);
+  expect(composeDisabled({ described: [], count: 0 }, ORIGINS)).toBeUndefined();
 });

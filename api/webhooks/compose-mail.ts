@@ -1,11 +1,11 @@
-/** Writes the mail that says that a webhook was disabled. */
+/** Writes the mail that says which webhooks were disabled. */
 import { encodeId } from "../../shared/ids.ts";
 import { inEachLanguage } from "../../shared/languages/catalogues.ts";
 import { createTexts } from "../../shared/languages/messages.ts";
 import { escapeHtml } from "../http/html.ts";
 import { type MailContent, writeLink } from "../mail/message.ts";
 import type { MailSettings } from "../mail/settings.ts";
-import type { DisabledWebhook } from "./mails-sql.ts";
+import type { DisabledWebhook, DisabledWebhooks } from "./mails-sql.ts";
 
 /** Most characters of a host in a title, and of a receiver. */
 const HOST_LENGTH_MAX = 60;
@@ -16,26 +16,52 @@ const CONTINUE = JSON.stringify({ status: "active" });
 
 export type Origins = Pick<MailSettings, "apiUrl" | "dashboardUrl">;
 
-/** What a mail about a webhook that was disabled says. */
-export function composeDisabled(webhook: DisabledWebhook, origins: Origins): MailContent {
-  const { account, mode, reason } = webhook;
-  const { language, texts } = textsIn(webhook.language ?? "");
-  const receiver = nameReceiver(webhook);
-  const { hint, link } = explainContinuing(webhook, origins, texts);
-  const before = [texts[mode]({ account, receiver }), texts[reason]()];
-  const after = [texts.missed(), texts.reason()];
+/** What a mail about webhooks that were disabled says; undefined without any. */
+export function composeDisabled(
+  { described, count }: DisabledWebhooks,
+  origins: Origins,
+): MailContent | undefined {
+  const [newest] = described;
+  if (newest === undefined) return undefined;
+  const { language, texts } = textsIn(newest.language ?? "");
+  const more = count - described.length;
+  const paragraphs = [
+    ...described.flatMap((webhook) => describe(webhook, origins, texts)),
+    ...[...(more > 0 ? [texts.more({ count: more })] : []), texts.missed(), texts.reason()].map(
+      (text) => ({ text, link: null }),
+    ),
+  ];
+  const host = cut(new URL(newest.url).host, HOST_LENGTH_MAX);
   return {
     language,
-    title: texts.title({ host: cut(new URL(webhook.url).host, HOST_LENGTH_MAX) }),
-    text: [...before, link === null ? hint : `${hint}\n${link}`, ...after].join("\n\n"),
-    html: [
-      ...before.map(escapeHtml),
-      link === null ? escapeHtml(hint) : `${escapeHtml(hint)} ${writeLink(texts.open(), link)}`,
-      ...after.map(escapeHtml),
-    ]
+    title: count === 1 ? texts.title({ host }) : texts.titleOfMany({ host, more: count - 1 }),
+    text: paragraphs
+      .map(({ text, link }) => (link === null ? text : `${text}\n${link}`))
+      .join("\n\n"),
+    html: paragraphs
+      .map(({ text, link }) =>
+        link === null ? escapeHtml(text) : `${escapeHtml(text)} ${writeLink(texts.open(), link)}`,
+      )
       .map((paragraph) => `<p>${paragraph}</p>`)
       .join("\n"),
   };
+}
+
+/** A paragraph, with the page that it ends with. */
+type Paragraph = { text: string; link: string | null };
+
+/** Says which webhook was disabled, why, and how it is continued. */
+function describe(
+  webhook: DisabledWebhook,
+  origins: Origins,
+  texts: ReturnType<typeof textsIn>["texts"],
+): Paragraph[] {
+  const { account, mode, reason } = webhook;
+  return [
+    { text: texts[mode]({ account, receiver: nameReceiver(webhook) }), link: null },
+    { text: texts[reason](), link: null },
+    explainContinuing(webhook, origins, texts),
+  ];
 }
 
 const textsIn = inEachLanguage((language, { webhooks }) => ({
@@ -48,13 +74,13 @@ function explainContinuing(
   { id, account_id, mode }: DisabledWebhook,
   { apiUrl, dashboardUrl }: Origins,
   texts: ReturnType<typeof textsIn>["texts"],
-): { hint: string; link: string | null } {
+): Paragraph {
   if (dashboardUrl === undefined) {
     const url = `${apiUrl}/v1/webhooks/${encodeId("wh", id)}`;
-    return { hint: texts.api({ url, body: CONTINUE }), link: null };
+    return { text: texts.api({ url, body: CONTINUE }), link: null };
   }
   const link = `${dashboardUrl}/${encodeId("acct", account_id)}/${mode}/webhooks`;
-  return { hint: texts.dashboard(), link };
+  return { text: texts.dashboard(), link };
 }
 
 /**

@@ -1,15 +1,27 @@
 /** SQL statements on mails about webhooks that were disabled. */
+import type { PendingQuery, Row } from "postgres";
+
 import type { Mode } from "../../shared/contracts/link-record.ts";
 import type { WebhookFormat } from "../../shared/contracts/webhook-schemas.ts";
 import { DAY_SECONDS, HOUR_SECONDS } from "../../shared/durations.ts";
 import type { Uuid } from "../../shared/ids.ts";
+import type { QueuedMail } from "../mail/kind.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 
 /** After so long a webhook is not told any more: whoever sets up mails later is not flooded. */
 const TOLD_SECONDS = DAY_SECONDS;
 
-/** Time between two mails about one webhook to one user, however often it is disabled. */
+/** Time between two mails to a user, whatever number of webhooks is disabled. */
 const REPEATED_SECONDS = HOUR_SECONDS;
+
+/**
+ * A mail lists what was disabled until so long before it: what happens at once is in one mail, and
+ * everything until then can be seen by whoever adds it.
+ */
+export const COLLECTED_SECONDS = 60;
+
+/** Webhooks that a mail describes; it counts the others. */
+const DESCRIBED_MAX = 20;
 
 /** Mails that one look adds. */
 const ADDED_MAX = 100;
@@ -18,37 +30,54 @@ const ADDED_MAX = 100;
 const RETENTION_DAYS = 30;
 const DELETED_MAX = 5_000;
 
-/**
- * Puts a mail to each owner with a confirmed address into the queue for each webhook that was
- * disabled recently, unless there is one. What tells is the mail, so none is lost, or made twice.
- */
-export async function enqueueMails(sql: Sql | Transaction): Promise<void> {
-  await sql`
-    insert into report_mails (id, webhook_id, webhook_disabled_at, user_id)
-    select gen_random_uuid(), webhook.id, webhook.disabled_at, users.id
-      from webhooks webhook
-      join members member on member.account_id = webhook.account_id and member.role = 'owner'
-      join users on users.id = member.user_id and users.email_verified
-     where webhook.disabled_at > clock_timestamp() - make_interval(secs => ${TOLD_SECONDS})
-       and not exists (
-         select from report_mails mail
-          where mail.webhook_id = webhook.id and mail.user_id = users.id
-            and (mail.webhook_disabled_at = webhook.disabled_at
-                 or mail.created_at > clock_timestamp() - make_interval(secs => ${REPEATED_SECONDS})))
-     order by webhook.disabled_at limit ${ADDED_MAX}
-    on conflict (webhook_id, user_id, webhook_disabled_at) where webhook_id is not null do nothing`;
-}
+/** Whether a mail at some time, or one before it, is about a webhook of its user. */
+const isCovered = (sql: Sql | Transaction, at: PendingQuery<Row[]>) => sql`
+  (webhook.disabled_at > ${at} - make_interval(secs => ${TOLD_SECONDS})
+   and webhook.disabled_at <= ${at} - make_interval(secs => ${COLLECTED_SECONDS}))`;
+
+/** Whether a mail to a user before some time is about the webhook. */
+const isTold = (sql: Sql | Transaction, before: PendingQuery<Row[]>) => sql`
+  exists (select from report_mails told
+           where told.run_id is null and told.user_id = users.id and told.created_at < ${before}
+             and told.created_at >= webhook.disabled_at + make_interval(secs => ${COLLECTED_SECONDS}))`;
+
+const owners = (sql: Sql | Transaction) => sql`
+  members member join users on users.id = member.user_id and users.email_verified`;
 
 /**
- * Whether the user of a mail may have it: an owner still, with an address that is confirmed, of a
- * webhook that has not been continued.
+ * Puts a mail into the queue for each owner with a confirmed address who has not been told of a
+ * webhook that was disabled recently, one an hour at most. What tells is the mail, so none is lost
+ * or made twice. One process at a time adds them: another one has seen what this one adds.
  */
+export async function enqueueMails(sql: Transaction): Promise<void> {
+  const now = sql`clock_timestamp()`;
+  const [lock] = await sql<[{ held: boolean }]>`
+    select pg_try_advisory_xact_lock(hashtextextended('mails about webhooks', 4)) as held`;
+  if (!lock.held) return;
+  await sql`
+    insert into report_mails (id, user_id, created_at)
+    select gen_random_uuid(), untold.user_id, ${now}
+      from (select distinct users.id as user_id
+              from webhooks webhook
+              join (${owners(sql)}) on member.account_id = webhook.account_id and member.role = 'owner'
+             where ${isCovered(sql, now)} and not ${isTold(sql, now)}) untold
+     where not exists (
+       select from report_mails mail
+        where mail.run_id is null and mail.user_id = untold.user_id
+          and mail.created_at > ${now} - make_interval(secs => ${REPEATED_SECONDS}))
+     limit ${ADDED_MAX}`;
+}
+
+/** The webhooks that a mail is about: disabled still, and of accounts that its user still owns. */
+const webhooksOf = (sql: Sql, mail: { user: PendingQuery<Row[]>; at: PendingQuery<Row[]> }) => sql`
+  webhooks webhook
+  join (${owners(sql)})
+    on member.account_id = webhook.account_id and member.role = 'owner' and users.id = ${mail.user}
+       and ${isCovered(sql, mail.at)} and not ${isTold(sql, mail.at)}`;
+
+/** Whether there is something that the user of a mail is to know. */
 export const isConcerned = (sql: Sql) => sql`
-  exists (select from webhooks webhook
-            join members member on member.account_id = webhook.account_id and member.role = 'owner'
-            join users on users.id = member.user_id and users.email_verified
-           where webhook.id = mail.webhook_id and webhook.disabled_at = mail.webhook_disabled_at
-             and users.id = mail.user_id)`;
+  exists (select from ${webhooksOf(sql, { user: sql`mail.user_id`, at: sql`mail.created_at` })})`;
 
 /** A webhook that was disabled, as mails describe it. */
 export type DisabledWebhook = {
@@ -63,16 +92,25 @@ export type DisabledWebhook = {
   language: string | null;
 };
 
-/** Finds a webhook; undefined unless it is disabled. */
-export async function findDisabled(sql: Sql, id: Uuid): Promise<DisabledWebhook | undefined> {
-  const [row] = await sql<DisabledWebhook[]>`
+/** Some webhooks that were disabled, the newest first, and how many there are. */
+export type DisabledWebhooks = { described: DisabledWebhook[]; count: number };
+
+/** Lists the webhooks that a mail is about. */
+export async function listDisabled(
+  sql: Sql,
+  { user_id, created_at }: QueuedMail,
+): Promise<DisabledWebhooks> {
+  const mail = { user: sql`${user_id}::uuid`, at: sql`${created_at}::timestamptz` };
+  const rows = await sql<(DisabledWebhook & { count: number })[]>`
     select webhook.id, account.id as account_id, account.name as account, webhook.mode, webhook.url,
            webhook.format, webhook.disabled_reason as reason,
            (select language from reports where reports.account_id = account.id
-             order by reports.created_at desc limit 1) as language
-      from webhooks webhook join accounts account on account.id = webhook.account_id
-     where webhook.id = ${id} and webhook.status = 'disabled'`;
-  return row;
+             order by reports.created_at desc limit 1) as language,
+           (count(*) over ())::integer as count
+      from ${webhooksOf(sql, mail)}
+      join accounts account on account.id = webhook.account_id
+     order by webhook.disabled_at desc, webhook.id limit ${DESCRIBED_MAX}`;
+  return { described: rows, count: rows[0]?.count ?? 0 };
 }
 
 /** Deletes mails that have been kept long enough. */
@@ -82,7 +120,7 @@ export async function deleteOldMails(sql: Sql): Promise<void> {
     const result = await sql`
       delete from report_mails where id in (
         select id from report_mails
-         where webhook_id is not null and created_at < now() - make_interval(days => ${RETENTION_DAYS})
+         where run_id is null and created_at < now() - make_interval(days => ${RETENTION_DAYS})
          limit ${DELETED_MAX})`;
     deleted = result.count;
   }

@@ -406,6 +406,14 @@ describe("API keys", () => {
     const wide = await createKeyByApi({ name: "wide", scopes: ["links:write"] });
     const rotated = await call(api(`/v1/keys/${wide.id}/rotate`), { key: narrow, method: "POST" });
     expect(codeOf(rotated)).toEqual([403, "forbidden"]);
+    // Nor can it end a key that may do more; its own it can.
+    const path = api(`/v1/keys/${wide.id}`);
+    const revoke = (key: string, url = path) => call(url, { key, method: "DELETE" });
+    expect(codeOf(await revoke(narrow))).toEqual([403, "forbidden"]);
+    expect((await call(path, { key: account.key })).body).toMatchObject({ revoked_at: null });
+    const own = await createKeyByApi({ name: "own", scopes: ["keys:write"] });
+    expect((await revoke(narrow, api(`/v1/keys/${own.id}`))).status).toBe(200);
+    expect((await revoke(account.key)).status).toBe(200);
   });
 
   test("can only share statistics that they may read, and a refusal changes nothing", async () => {

@@ -547,7 +547,7 @@ export interface paths {
     post?: never;
     /**
      * Revoke an API key
-     * @description It stops working with the next request, permanently.
+     * @description It stops working with the next request, permanently. As with rotation, `forbidden` for a key with scopes that the caller lacks.
      *
      *     Requires the scope `keys:write`.
      */
@@ -568,7 +568,7 @@ export interface paths {
     put?: never;
     /**
      * Rotate an API key
-     * @description Creates a new key with the same name and scopes; the old one works for `grace_seconds` more. Of concurrent rotations of one key one succeeds; the others get `conflict`.
+     * @description Creates a new key with the same name and scopes; the old one works for `grace_seconds` more. `forbidden` for a key with scopes that the caller lacks. Of concurrent rotations of one key one succeeds; the others get `conflict`.
      *
      *     Requires the scope `keys:write`.
      */

@@ -1,6 +1,6 @@
 /** The page that an invitation link opens. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { type ReactNode, useState } from "react";
+import type { ReactNode } from "react";
 import { useForm } from "react-hook-form";
 import { useLocation } from "wouter";
 
@@ -26,9 +26,8 @@ export function InvitationPage({ token, session }: { token: string; session: Ses
     queryKey: ["invitation", token],
     queryFn: () => getJson<Invitation>(path),
   });
-  const [signingIn, setSigningIn] = useState(false);
   // Existing users sign in to accept.
-  if (session === null && invitation.data !== undefined && (signingIn || invitation.data.known)) {
+  if (session === null && invitation.data?.known === true) {
     return <SignInPage email={invitation.data.email} />;
   }
   return (
@@ -37,14 +36,7 @@ export function InvitationPage({ token, session }: { token: string; session: Ses
         <Logo />
         <h1>{t("invitation.title")}</h1>
         <QueryBoundary query={invitation} label={t("invitation.loading")} lines={2}>
-          {(data) => (
-            <AcceptForm
-              path={path}
-              invitation={data}
-              session={session}
-              onSignIn={() => setSigningIn(true)}
-            />
-          )}
+          {(data) => <AcceptForm path={path} invitation={data} session={session} />}
         </QueryBoundary>
       </div>
     </main>
@@ -55,11 +47,9 @@ type AcceptFormProps = {
   path: string;
   invitation: Invitation;
   session: Session | null;
-  /** Called if the invited person already has a password. */
-  onSignIn: () => void;
 };
 
-function AcceptForm({ path, invitation, session, onSignIn }: AcceptFormProps) {
+function AcceptForm({ path, invitation, session }: AcceptFormProps) {
   const accept = useAccept(path, invitation.email);
   const intro = (
     <p>
@@ -79,7 +69,6 @@ function AcceptForm({ path, invitation, session, onSignIn }: AcceptFormProps) {
       intro={intro}
       alert={alert}
       onSubmit={(values) => accept.mutate(values)}
-      onSignIn={onSignIn}
     />
   ) : (
     <>
@@ -109,7 +98,7 @@ function useAccept(path: string, email: string) {
         const { password } = values;
         await send("/auth/sign-in", {
           method: "POST",
-          body: { email, password, account_id },
+          body: { email, password },
         });
       }
       await queryClient.invalidateQueries({ queryKey: SESSION_KEY });
@@ -149,10 +138,9 @@ type NewUserFormProps = {
   intro: ReactNode;
   alert: ReactNode;
   onSubmit: (values: Values) => void;
-  onSignIn: () => void;
 };
 
-function NewUserForm({ email, loading, intro, alert, onSubmit, onSignIn }: NewUserFormProps) {
+function NewUserForm({ email, loading, intro, alert, onSubmit }: NewUserFormProps) {
   const form = useForm<Values>({ mode: "onTouched", defaultValues: { name: "", password: "" } });
   const { errors } = form.formState;
   return (
@@ -180,7 +168,6 @@ function NewUserForm({ email, loading, intro, alert, onSubmit, onSignIn }: NewUs
       <Button type="submit" variant="primary" loading={loading}>
         {t("invitation.join")}
       </Button>
-      <Button onClick={onSignIn}>{t("invitation.known")}</Button>
     </form>
   );
 }

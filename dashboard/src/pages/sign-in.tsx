@@ -1,7 +1,6 @@
 /** The sign-in page. */
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
-import { useLocation } from "wouter";
 
 import { getErrorMessage } from "../data/errors.ts";
 import { send } from "../data/http.ts";
@@ -16,12 +15,8 @@ export function SignInPage({ email: initialEmail = "" }: { email?: string }) {
   const [email, setEmail] = useState(initialEmail);
   const [password, setPassword] = useState("");
   const queryClient = useQueryClient();
-  const [location] = useLocation();
-  // At a page of an account, its member signs in.
-  const account = /^\/(acct_\w+)\//.exec(location)?.[1];
   const signIn = useMutation({
-    mutationFn: () =>
-      send("/auth/sign-in", { method: "POST", body: { email, password, account_id: account } }),
+    mutationFn: () => send("/auth/sign-in", { method: "POST", body: { email, password } }),
     onSuccess: () => queryClient.invalidateQueries({ queryKey: SESSION_KEY }),
     onError: () => setPassword(""),
   });
