@@ -4,6 +4,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
+import { connect as connectTls } from "node:tls";
 
 import fc from "fast-check";
 
@@ -643,12 +644,13 @@ describe("a server behind a proxy that speaks the PROXY protocol", () => {
 });
 
 describe("a server with a certificate", () => {
+  const fixtures = join(import.meta.dir, "fixtures");
+  const tls = {
+    cert: join(fixtures, "localhost-cert.pem"),
+    key: join(fixtures, "localhost-key.pem"),
+  };
+
   test("responds only over TLS", async () => {
-    const fixtures = join(import.meta.dir, "fixtures");
-    const tls = {
-      cert: join(fixtures, "localhost-cert.pem"),
-      key: join(fixtures, "localhost-key.pem"),
-    };
     const secure = startServer({ host: "127.0.0.1", port: 0, tls }, deps);
     const url = `https://localhost:${secure.url.port}/abc`;
     const ca = Bun.file(tls.cert);
@@ -660,6 +662,29 @@ describe("a server with a certificate", () => {
     expect(await large.text()).toBe(LARGE.toString());
     const plain = get("/", "Connection: close\r\n");
     expect(await exchange([plain], { at: Number(secure.url.port) })).not.toContain("302");
+    await secure.stop();
+  });
+
+  test("takes no cipher suite of TLS 1.2 without authenticated encryption", async () => {
+    const secure = startServer({ host: "127.0.0.1", port: 0, tls }, deps);
+    const accepts = async (ciphers: string): Promise<boolean> => {
+      const { promise, resolve } = Promise.withResolvers<boolean>();
+      const socket = connectTls({
+        port: Number(secure.url.port),
+        host: "127.0.0.1",
+        maxVersion: "TLSv1.2",
+        ciphers,
+        rejectUnauthorized: false,
+      });
+      socket.on("secureConnect", () => resolve(true)).on("error", () => resolve(false));
+      const accepted = await promise;
+      socket.destroy();
+      return accepted;
+    };
+    expect(await accepts("ECDHE-ECDSA-AES128-GCM-SHA256")).toBe(true);
+    expect(await accepts("ECDHE-ECDSA-CHACHA20-POLY1305")).toBe(true);
+    expect(await accepts("ECDHE-ECDSA-AES128-SHA")).toBe(false);
+    expect(await accepts("ECDHE-ECDSA-AES256-SHA")).toBe(false);
     await secure.stop();
   });
 });
