@@ -6,12 +6,11 @@
  * - Order: a request is read only when the response to the previous one is complete and the
  *   client's socket has accepted it (`canRead`). A request for a link in memory is answered at
  *   once, so several requests can be handled in one turn of the event loop.
- * - Share of a turn: a connection gets at most 32 responses (`REQUESTS_PER_TURN_MAX = 32`) in one
- *   turn of the event loop. When the turn has already taken 5 ms (`TURN_MS = 5` in `turn.ts`), it
- *   gets only one. The other requests wait for a later turn. All connections that have requests
- *   left over from an earlier turn share 5 ms of each turn (`WAITING_MS = 5` in
- *   `waiting-turns.ts`); client networks take it in rotation. So a client that pipelines mainly
- *   delays others that pipeline.
+ * - Share of a turn: a connection gets at most `REQUESTS_PER_TURN_MAX` responses in one turn of the
+ *   event loop. When the turn has taken its time (`TURN_MS` in `turn.ts`), nothing more is read in
+ *   it. What is left over, or arrives then, waits: client networks take the next turn in rotation
+ *   (`waiting-turns.ts`), one connection at a time. So a client delays others by one request at
+ *   most, however many connections it has and whatever its requests cost.
  * - Size of a request: a head may have at most 16 KiB (`HEAD_BYTES_MAX = 16 * 1024`) and 100 fields
  *   (`FIELDS_MAX = 100`, both in `request-head-parser.ts`); a larger one is rejected with 431. The
  *   only body accepted is a form of at most 2 KiB (`FORM_BYTES_MAX = 2_048`). After a rejection the

@@ -103,9 +103,10 @@ async function exchange(
   return received;
 }
 
-function open(at = port): Promise<Socket> {
+function open(at = port, localAddress = "127.0.0.1"): Promise<Socket> {
   return new Promise((resolve, reject) => {
-    const socket = connect({ port: at, host: "127.0.0.1", noDelay: true }, () => resolve(socket));
+    const options = { port: at, host: "127.0.0.1", localAddress, noDelay: true };
+    const socket = connect(options, () => resolve(socket));
     socket.on("error", reject);
   });
 }
@@ -172,6 +173,19 @@ describe("a connection", () => {
     for (const text of texts) expect(parseResponses(text)).toHaveLength(costly + 1);
     // The first one of each may be read with those of others, when its bytes arrive.
     expect(turns.length - turnsBefore).toBeGreaterThanOrEqual(connections * (costly - 1));
+  });
+
+  test("waits for one request of another network at most, however many connections that has", async () => {
+    const others = await Promise.all(Array.from({ length: 50 }, () => open()));
+    const socket = await open(port, "127.0.0.2");
+    const before = handled.length;
+    // All arrive before the first is read.
+    for (const other of others) other.write(get("/costly"));
+    socket.write(get("/other"));
+    await eventually(async () => expect(handled.length - before).toBe(51), 5_000);
+    // Some are read as they arrive, until the turn has taken its time.
+    expect(handled.slice(before).indexOf("/other")).toBeLessThan(5);
+    for (const each of [...others, socket]) each.destroy();
   });
 
   test("may be cut at every byte", async () => {
