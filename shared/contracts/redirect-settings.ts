@@ -1,11 +1,12 @@
 /**
  * The redirect settings of a link: those that change its redirect, as redirectors need them. The
- * API converts them from the settings that it stores (`api/links/settings`); a redirector compiles
- * them (`redirector/cache/compiled-settings.ts`). In a message of the links feed they are the
+ * API converts them from the settings that it stores (`api/links/settings`); a redirector evaluates
+ * the rules among them as bytes (`shared/decision/encoded-rules.ts`). In a message of the links feed they are the
  * member `extras`. Most links have none. A process must not guess settings that it does not
  * understand: it treats the link as one that does not exist.
  */
 
+import type { EncodedRules } from "../decision/encoded-rules.ts";
 import type { Uuid } from "../ids.ts";
 import type { ClickLimit } from "./click-limits.ts";
 
@@ -64,8 +65,8 @@ export type RedirectSettings = {
   starts_at?: number;
   /** The URL to redirect to once the link has expired. */
   expired_url?: string;
-  /** Other destinations for some requests, in order. */
-  rules?: readonly Rule[];
+  /** Other destinations for some requests, in order; encoded in what a host has stored. */
+  rules?: readonly Rule[] | EncodedRules;
   /** For requests that no rule matches. */
   split?: Split;
   /** The card for link-preview agents; never for links with a password. */

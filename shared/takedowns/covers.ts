@@ -1,6 +1,7 @@
 /** Decides whether a link is taken down with its account, or with a host of its destinations. */
 import type { TakedownList } from "../contracts/feed-notices.ts";
 import type { RedirectSettings } from "../contracts/redirect-settings.ts";
+import { EncodedRules } from "../decision/encoded-rules.ts";
 import { isWithin, normalizeHost } from "../hosts.ts";
 
 /** The fields of a link that takedowns use. */
@@ -27,7 +28,7 @@ export function compileTakedowns({ accounts, hosts }: TakedownList): Covers {
 
 const urlsOf = ({ expired_url, rules = [], split }: RedirectSettings): string[] => [
   ...(expired_url === undefined ? [] : [expired_url]),
-  ...rules.map(({ url }) => url),
+  ...(rules instanceof EncodedRules ? rules.urls() : rules.map(({ url }) => url)),
   ...(split?.arms ?? []).map(({ url }) => url),
 ];
 

@@ -133,7 +133,7 @@ export const UNREACHED_BOUNDS: Readonly<Record<string, readonly string[]>> = {
     redirector/visitors/request-facts.ts LANGUAGES_MAX
     redirector/visitors/request-facts.ts KEPT_LANGUAGE_LENGTH_MAX
     redirector/pages/error-pages.ts LANGUAGES_MAX
-    redirector/cache/compiled-settings.ts COMPILED_BYTES_MAX
+    redirector/cache/settings-cache.ts SETTINGS_BYTES_MAX
     redirector/cache/domain-settings.ts DOMAINS_MAX
     redirector/cache/domain-settings.ts SETTINGS_BYTES_MAX
     redirector/links/store-writer.ts CHANGES_KEPT
