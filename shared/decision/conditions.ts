@@ -231,14 +231,22 @@ function hasText(bytes: Buffer, start: number, end: number, text: string): boole
 /** Most texts that are looked for one by one. */
 const SEARCHED_MAX = 4;
 
+/** The texts that were looked for last, if there were many. */
+let searched: readonly string[] = [];
+let searchedSet: ReadonlySet<string> = new Set();
+
 /** Whether one of some texts is among those of {@link writeTexts}. */
 function hasOneOf(bytes: Buffer, start: number, end: number, texts: readonly string[]): boolean {
   if (texts.length <= SEARCHED_MAX) return texts.some((text) => hasText(bytes, start, end, text));
-  const known = new Set(texts);
+  // A request's values of a name are one list, for which all conditions on that name ask.
+  if (texts !== searched) {
+    searched = texts;
+    searchedSet = new Set(texts);
+  }
   for (let at = start; at < end; ) {
     const from = at + 2;
     at = from + u16At(bytes, at);
-    if (known.has(bytes.toString("utf8", from, at))) return true;
+    if (searchedSet.has(bytes.toString("utf8", from, at))) return true;
   }
   return false;
 }
