@@ -6,15 +6,6 @@
  */
 import { parseArgs } from "node:util";
 
-import { createClientAddress } from "../shared/client-address.ts";
-import type { ActiveLink } from "../shared/contracts/link-record.ts";
-import { decodeLinkRecord, encodeLinkRecord } from "../shared/contracts/link-record.ts";
-import type { Condition } from "../shared/contracts/redirect-settings.ts";
-import { newUuid } from "../shared/ids.ts";
-import {
-  decodeStoredRecord,
-  encodeStoredRecord,
-} from "../shared/links-store/stored-record.ts";
 import { createDomainSettingsCache } from "../redirector/cache/domain-settings.ts";
 import { createLinkCache } from "../redirector/cache/link-cache.ts";
 import { createConnectionCaps } from "../redirector/http/connection-caps.ts";
@@ -24,6 +15,12 @@ import { createErrorPages } from "../redirector/pages/error-pages.ts";
 import { createUnlockCookies } from "../redirector/passwords/unlock-cookie.ts";
 import { createHandler } from "../redirector/redirect/handler.ts";
 import { createLookups } from "../redirector/visitors/lookups.ts";
+import { createClientAddress } from "../shared/client-address.ts";
+import type { ActiveLink } from "../shared/contracts/link-record.ts";
+import { decodeLinkRecord, encodeLinkRecord } from "../shared/contracts/link-record.ts";
+import type { Condition } from "../shared/contracts/redirect-settings.ts";
+import { newUuid } from "../shared/ids.ts";
+import { decodeStoredRecord, encodeStoredRecord } from "../shared/links-store/stored-record.ts";
 
 /** The visitor of another network, and how often it follows its link. */
 const VISITOR_ADDRESS = "127.0.0.2";
@@ -151,14 +148,17 @@ async function follow(
 async function measure(connections: number): Promise<void> {
   const port = Promise.withResolvers<number>();
   let cpu = Promise.withResolvers<NodeJS.CpuUsage>();
-  const server = Bun.spawn([process.execPath, import.meta.path, "--serve", "--links", values.links], {
-    stdout: "inherit",
-    stderr: "inherit",
-    ipc(message: { port?: number; cpu?: NodeJS.CpuUsage }) {
-      if (message.port !== undefined) port.resolve(message.port);
-      if (message.cpu !== undefined) cpu.resolve(message.cpu);
+  const server = Bun.spawn(
+    [process.execPath, import.meta.path, "--serve", "--links", values.links],
+    {
+      stdout: "inherit",
+      stderr: "inherit",
+      ipc(message: { port?: number; cpu?: NodeJS.CpuUsage }) {
+        if (message.port !== undefined) port.resolve(message.port);
+        if (message.cpu !== undefined) cpu.resolve(message.cpu);
+      },
     },
-  });
+  );
   const readCpu = async (): Promise<number> => {
     cpu = Promise.withResolvers();
     server.send("cpu");
@@ -172,10 +172,20 @@ async function measure(connections: number): Promise<void> {
   const closes = [
     ...(await Promise.all(
       Array.from({ length: connections }, () =>
-        follow(at, "127.0.0.1", () => `rules-${link++ % links}`, () => (answered++, 0)),
+        follow(
+          at,
+          "127.0.0.1",
+          () => `rules-${link++ % links}`,
+          () => (answered++, 0),
+        ),
       ),
     )),
-    await follow(at, VISITOR_ADDRESS, () => "plain", (ms) => (latencies.push(ms), VISITOR_MS)),
+    await follow(
+      at,
+      VISITOR_ADDRESS,
+      () => "plain",
+      (ms) => (latencies.push(ms), VISITOR_MS),
+    ),
   ];
   const [cpuBefore, answeredBefore, startedMs] = [await readCpu(), answered, performance.now()];
   latencies.length = 0;

@@ -71,12 +71,7 @@ export function writeBlock(bytes: Buffer, at: number, entry: string): boolean {
 }
 
 /** Whether an address lies in one of the blocks that {@link writeBlock} wrote one after another. */
-export function isInBlocks(
-  bytes: Buffer,
-  start: number,
-  end: number,
-  address: string,
-): boolean {
+export function isInBlocks(bytes: Buffer, start: number, end: number, address: string): boolean {
   if (!remember(address)) return false;
   for (let at = start; at < end; at += BLOCK_BYTES) if (isInBlock(bytes, at)) return true;
   return false;

@@ -25,7 +25,8 @@ const CLOUD_PLATFORMS: ReadonlySet<string> = new Set(["168.63.129.16"]);
 export const isPublicAddress = (address: string): boolean => isPublic(ipaddr.parse(address));
 
 function isPublic(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
-  if (address instanceof ipaddr.IPv4) return address.range() === "unicast" && !CLOUD_PLATFORMS.has(address.toString());
+  if (address instanceof ipaddr.IPv4)
+    return address.range() === "unicast" && !CLOUD_PLATFORMS.has(address.toString());
   if (address.isIPv4MappedAddress()) return isPublic(address.toIPv4Address());
   if (address.match(NAT64)) {
     return isPublic(new ipaddr.IPv4(address.toByteArray().slice(-4)));

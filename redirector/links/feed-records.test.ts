@@ -16,8 +16,8 @@ import {
 import type { RedirectSettings } from "../../shared/contracts/redirect-settings.ts";
 import { keyOf } from "../../shared/contracts/short-link.ts";
 import { limitSubject, linkSubject } from "../../shared/contracts/streams.ts";
-import type { RequestFacts } from "../../shared/decision/facts.ts";
 import { encodeRules } from "../../shared/decision/encoded-rules.ts";
+import type { RequestFacts } from "../../shared/decision/facts.ts";
 import { compileTargets } from "../../shared/decision/targets.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { decodeStoredRecord, encodeStoredRecord } from "../../shared/links-store/stored-record.ts";

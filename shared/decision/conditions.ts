@@ -20,9 +20,7 @@ type Evaluation = {
 };
 
 /** Conditions whose values have the same case as the facts: the API has converted them. */
-const listed = (
-  read: (facts: RequestFacts) => string | undefined,
-): Evaluation => ({
+const listed = (read: (facts: RequestFacts) => string | undefined): Evaluation => ({
   test(facts, bytes, start, end) {
     const value = read(facts);
     return value === undefined ? undefined : hasText(bytes, start, end, value);
@@ -43,7 +41,7 @@ const agent = (name: "device" | "os" | "browser"): Evaluation => ({
 const language: Evaluation = {
   test(facts, bytes, start, end) {
     const known = facts.language();
-    for (let at = start; at < end; ) {
+    for (let at = start; at < end;) {
       const from = at + 2;
       at = from + u16At(bytes, at);
       const length = prefixLength(bytes, from, at, known);
@@ -67,7 +65,8 @@ const query: Evaluation = {
     const found = facts.parameter(name);
     return isAny ? found.length > 0 : hasOneOf(bytes, values, end, found);
   },
-  actual: (facts, bytes, start, end) => facts.parameter(readQuery(bytes, start, end).name).join(", "),
+  actual: (facts, bytes, start, end) =>
+    facts.parameter(readQuery(bytes, start, end).name).join(", "),
 };
 
 function readQuery(bytes: Buffer, start: number, end: number) {
@@ -220,7 +219,7 @@ function writeTexts(writer: ByteWriter, texts: readonly string[]): void {
 
 /** Whether a text is among those of {@link writeTexts}. */
 function hasText(bytes: Buffer, start: number, end: number, text: string): boolean {
-  for (let at = start; at < end; ) {
+  for (let at = start; at < end;) {
     const from = at + 2;
     at = from + u16At(bytes, at);
     if (isText(bytes, from, at, text)) return true;
@@ -243,7 +242,7 @@ function hasOneOf(bytes: Buffer, start: number, end: number, texts: readonly str
     searched = texts;
     searchedSet = new Set(texts);
   }
-  for (let at = start; at < end; ) {
+  for (let at = start; at < end;) {
     const from = at + 2;
     at = from + u16At(bytes, at);
     if (searchedSet.has(bytes.toString("utf8", from, at))) return true;

@@ -6,7 +6,7 @@ import { sliceToString } from "../bytes.ts";
 import { ALIAS_PATTERN } from "../contracts/alias.ts";
 import type { ActiveLink, LinkRecord } from "../contracts/link-record.ts";
 import type { RedirectSettings, Rule } from "../contracts/redirect-settings.ts";
-import { encodeRules, EncodedRules } from "../decision/encoded-rules.ts";
+import { EncodedRules, encodeRules } from "../decision/encoded-rules.ts";
 import {
   copyLink,
   emptyLink,

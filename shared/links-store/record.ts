@@ -15,7 +15,7 @@ import type { ActiveLink, LinkRecord, Mode } from "../contracts/link-record.ts";
 import type { RedirectSettings } from "../contracts/redirect-settings.ts";
 import { keyOf } from "../contracts/short-link.ts";
 import { u16At, u32At } from "../decision/byte-writer.ts";
-import { encodeRules, EncodedRules } from "../decision/encoded-rules.ts";
+import { EncodedRules, encodeRules } from "../decision/encoded-rules.ts";
 import type { LinkFacts } from "../takedowns/covers.ts";
 import { ID_BYTES, readUuid, writeUuid } from "../uuid-bytes.ts";
 

@@ -31,7 +31,11 @@ export class MalformedRecordError extends Error {
 
 /** Encodes a record, which was decoded from `message`, for the store. */
 export function encodeStoredRecord(record: LinkRecord, message: Uint8Array): Buffer {
-  return seal(record.state === "active" ? encodeLink(withEncodedRules(record)) : encodeMessage(MESSAGE, message));
+  return seal(
+    record.state === "active"
+      ? encodeLink(withEncodedRules(record))
+      : encodeMessage(MESSAGE, message),
+  );
 }
 
 /** Whether a row is that of a link. */
