@@ -36,12 +36,14 @@ const { values } = parseArgs({
 });
 const links = Number(values.links);
 
+const fiveValues = (of: (k: number) => string): string[] =>
+  Array.from({ length: 5 }, (_, k) => of(k));
+
 /** Conditions of which none matches and each is looked at, different for each link. */
 function conditionOf(link: number, i: number): Condition {
-  const values5 = (of: (k: number) => string) => Array.from({ length: 5 }, (_, k) => of(k));
   return i % 2 === 0
-    ? { type: "ip", in: values5((k) => `2001:db8:${link}:${i}:${k}::/80`), not: true }
-    : { type: "query", name: `${link}`, in: values5((k) => `${i}.${k}`), not: i % 10 !== 9 };
+    ? { type: "ip", in: fiveValues((k) => `2001:db8:${link}:${i}:${k}::/80`), not: true }
+    : { type: "query", name: `${link}`, in: fiveValues((k) => `${i}.${k}`), not: i % 10 !== 9 };
 }
 
 const linkOf = (alias: string, version: number, extras?: ActiveLink["extras"]): ActiveLink => ({

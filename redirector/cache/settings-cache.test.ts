@@ -145,6 +145,8 @@ describe("rules", () => {
   });
 });
 
+const longUrl = (i: number): string => `https://example.com/${i}/`.padEnd(5_000, "a");
+
 describe("settings", () => {
   test("of thousands of ordinary links are all kept", () => {
     const settingsOf = createSettingsCache();
@@ -157,10 +159,9 @@ describe("settings", () => {
 
   test("as long as they may be take a bounded part of memory", async () => {
     const settingsOf = createSettingsCache();
-    const urlOf = (i: number) => `https://example.com/${i}/`.padEnd(5_000, "a");
     const before = await heapBytes();
     for (let version = 0; version < 2_500; version++) {
-      const arms = valuesOf(10, (i) => urlOf(10 * version + i));
+      const arms = valuesOf(10, (i) => longUrl(10 * version + i));
       const split = { key: 1, arms: arms.map((url) => ({ id: UUID, url, weight: 10 })) };
       settingsOf(linkOf(version, { split }));
     }

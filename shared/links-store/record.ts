@@ -7,17 +7,25 @@
  *   hash,
  *   u8 length of the key's domain, u8 flags, key;
  *   only of an active link: 16 bytes link id, 16 bytes account id, destination, password hash
- *   only of a link with redirect settings or UTM parameters: u16 length of them without rules, as
- *   one JSON object; u32 length of the encoded rules, and these
+ *   only of a link with redirect settings or UTM parameters: those, as `record-settings.ts` has them
  */
 import { type ByteSlice, copySlice, emptySlice } from "../bytes.ts";
-import type { ActiveLink, LinkRecord, Mode } from "../contracts/link-record.ts";
-import type { RedirectSettings } from "../contracts/redirect-settings.ts";
+import type { LinkRecord, Mode } from "../contracts/link-record.ts";
 import { keyOf } from "../contracts/short-link.ts";
-import { u16At, u32At } from "../decision/byte-writer.ts";
-import { EncodedRules, encodeRules } from "../decision/encoded-rules.ts";
+import { u16At } from "../decision/byte-writer.ts";
+import type { EncodedRules } from "../decision/encoded-rules.ts";
 import type { LinkFacts } from "../takedowns/covers.ts";
 import { ID_BYTES, readUuid, writeUuid } from "../uuid-bytes.ts";
+import {
+  encodeSettings,
+  parseSettings,
+  readRules,
+  readSettings,
+  settingsEnd,
+  settingsSize,
+  toMembers,
+  writeSettings,
+} from "./record-settings.ts";
 
 /** The part of a link that a redirect and its click need. */
 export type CachedLink = {
@@ -29,13 +37,10 @@ export type CachedLink = {
   expires_at: number | null;
   password_hash: string | null;
   forward_query: boolean;
-  /** {@link CachedSettings} as JSON; null for a link without settings, rules included. */
+  /** `CachedSettings` as JSON; null for a link without settings, rules included. */
   settings: ByteSlice | null;
   rules: EncodedRules | null;
 };
-
-/** A link's redirect settings but for its rules, and its UTM parameters as a query. */
-export type CachedSettings = Omit<RedirectSettings, "rules"> & { utm?: string };
 
 const VERSION = 0;
 const EXPIRY = 8;
@@ -57,9 +62,6 @@ const SETTINGS = 64;
 /** The link is taken down with its account or with a host of its destinations. */
 const TAKEN_DOWN = 128;
 
-const SETTINGS_LENGTH_BYTES = 2;
-const RULES_LENGTH_BYTES = 4;
-
 /** Records begin at multiples of this. */
 export const ALIGNMENT = 8;
 
@@ -68,33 +70,11 @@ export function sizeOf(record: LinkRecord): number {
   const keyLength = Buffer.byteLength(keyOf(record));
   if (record.state === "deleted") return align(KEY + keyLength);
   const { destination, password_hash } = record;
+  const settings = encodeSettings(record);
   const texts = Buffer.byteLength(destination) + Buffer.byteLength(password_hash ?? "");
-  return align(KEY + keyLength + 2 * ID_BYTES + texts + settingsSizeOf(record));
-}
-
-function settingsSizeOf(record: ActiveLink): number {
-  const settings = settingsJson(record);
-  if (settings === undefined) return 0;
-  const rules = record.extras?.rules;
-  const rulesSize = rules === undefined ? 0 : encodeRules(rules).size();
-  return SETTINGS_LENGTH_BYTES + Buffer.byteLength(settings) + RULES_LENGTH_BYTES + rulesSize;
-}
-
-/** The record with its rules encoded, so that they are not encoded each time they are needed. */
-export const withEncodedRules = (record: ActiveLink): ActiveLink =>
-  record.extras?.rules === undefined
-    ? record
-    : { ...record, extras: { ...record.extras, rules: encodeRules(record.extras.rules) } };
-
-/**
- * Redirect settings but for rules, and UTM parameters, as they are written; undefined for most
- * links.
- */
-function settingsJson({ extras, utm }: ActiveLink): string | undefined {
-  if (extras === undefined && utm === undefined) return undefined;
-  const { rules: _, ...settings } = extras ?? {};
-  const cached: CachedSettings = utm === undefined ? settings : { ...settings, utm };
-  return JSON.stringify(cached);
+  return align(
+    KEY + keyLength + 2 * ID_BYTES + texts + (settings === undefined ? 0 : settingsSize(settings)),
+  );
 }
 
 /** The size in bytes of the record at `at`. */
@@ -104,9 +84,7 @@ export function sizeAt(bytes: Buffer, at: number): number {
   if ((flags & ACTIVE) === 0) return align(end - at);
   const texts = u16At(bytes, at + DESTINATION_LENGTH) + u16At(bytes, at + PASSWORD_LENGTH);
   const textsEnd = end + 2 * ID_BYTES + texts;
-  if ((flags & SETTINGS) === 0) return align(textsEnd - at);
-  const rules = rulesAt(bytes, textsEnd);
-  return align(rules + RULES_LENGTH_BYTES + u32At(bytes, rules) - at);
+  return align((flags & SETTINGS) === 0 ? textsEnd - at : settingsEnd(bytes, textsEnd) - at);
 }
 
 const align = (size: number): number => Math.ceil(size / ALIGNMENT) * ALIGNMENT;
@@ -128,7 +106,7 @@ export function writeRecord(
     return;
   }
   const { link_id, account_id, mode, destination, expires_at, password_hash } = record;
-  const settings = settingsJson(record);
+  const settings = encodeSettings(record);
   const ids = at + KEY + keyLength;
   writeUuid(bytes, ids, link_id);
   writeUuid(bytes, ids + ID_BYTES, account_id);
@@ -138,12 +116,8 @@ export function writeRecord(
   const passwordLength = bytes.write(password_hash ?? "", texts + destinationLength);
   bytes.writeUInt16LE(passwordLength, at + PASSWORD_LENGTH);
   bytes.writeDoubleLE(expires_at ?? 0, at + EXPIRY);
-  if (settings !== undefined) {
-    const settingsAt = texts + destinationLength + passwordLength;
-    const settingsLength = bytes.write(settings, settingsAt + SETTINGS_LENGTH_BYTES);
-    bytes.writeUInt16LE(settingsLength, settingsAt);
-    writeRules(bytes, rulesAt(bytes, settingsAt), record.extras?.rules);
-  }
+  if (settings !== undefined)
+    writeSettings(bytes, texts + destinationLength + passwordLength, settings);
   const flags =
     ACTIVE |
     (mode === "test" ? TEST : 0) |
@@ -153,12 +127,6 @@ export function writeRecord(
     (settings === undefined ? 0 : SETTINGS) |
     (takenDown ? TAKEN_DOWN : 0);
   bytes.writeUInt8(flags, at + FLAGS);
-}
-
-function writeRules(bytes: Buffer, at: number, rules: RedirectSettings["rules"]): void {
-  const encoded = rules === undefined ? undefined : encodeRules(rules);
-  bytes.writeUInt32LE(encoded?.size() ?? 0, at);
-  encoded?.writeTo(bytes, at + RULES_LENGTH_BYTES);
 }
 
 /** Decodes the record at `at`, as the feed delivered it but for its rules, which stay encoded. */
@@ -186,20 +154,6 @@ export function readRecord(bytes: Buffer, at: number): LinkRecord {
     forward_query,
     ...(settings === null ? {} : toMembers(parseSettings(settings), rules)),
   };
-}
-
-/** Parses the settings of a link that has any. They were checked when the record was decoded. */
-export const parseSettings = ({ bytes, start, end }: ByteSlice): CachedSettings =>
-  JSON.parse(bytes.toString("utf8", start, end));
-
-/** The members of a record that {@link settingsJson} and rules are. */
-function toMembers(
-  { utm, ...settings }: CachedSettings,
-  rules: EncodedRules | null,
-): Pick<ActiveLink, "extras" | "utm"> {
-  const extras: RedirectSettings = rules === null ? settings : { ...settings, rules };
-  if (utm === undefined) return { extras };
-  return Object.keys(extras).length === 0 ? { utm } : { extras, utm };
 }
 
 /** Creates an empty link, for {@link readLink} to fill in. */
@@ -279,23 +233,6 @@ function readActive(bytes: Buffer, at: number, link: CachedLink): CachedLink {
     link.rules = readRules(bytes, settingsAt);
   }
   return link;
-}
-
-function readSettings(bytes: Buffer, at: number): ByteSlice {
-  const start = at + SETTINGS_LENGTH_BYTES;
-  return { bytes, start, end: start + u16At(bytes, at) };
-}
-
-/** Where the length of the rules is, after the settings at `at`. */
-const rulesAt = (bytes: Buffer, at: number): number =>
-  at + SETTINGS_LENGTH_BYTES + u16At(bytes, at);
-
-function readRules(bytes: Buffer, settings: number): EncodedRules | null {
-  const at = rulesAt(bytes, settings);
-  const length = u32At(bytes, at);
-  if (length === 0) return null;
-  const start = at + RULES_LENGTH_BYTES;
-  return new EncodedRules({ bytes, start, end: start + length });
 }
 
 const readPassword = (bytes: Buffer, at: number, start: number): string =>
