@@ -38,7 +38,7 @@ export class FileBudget {
     this.#sites = createCredit(KEYS_MAX, now);
   }
 
-  /** Charges a response of so many bytes; throws `rate_limited` when the network has used up its. */
+  /** Charges a response of so many bytes; throws `rate_limited` when the network has none left. */
   charge(address: string, bytes: number): void {
     const { network, site } = addressGroups(address);
     const waitMs = Math.max(

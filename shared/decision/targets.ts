@@ -15,8 +15,8 @@
  *
  * The redirector calls `choose` only after `redirector/redirect/decision.ts` has established,
  * without rules, that the link exists, has started, has not expired and has not reached its limit.
- * The API's explanation of a request (`POST /v1/links/{id}/explain`) evaluates the same encoded rules
- * in the same order, so an explanation always agrees with the redirect.
+ * The API's explanation of a request (`POST /v1/links/{id}/explain`) evaluates the same encoded
+ * rules in the same order, so an explanation always agrees with the redirect.
  */
 import type { RedirectSettings } from "../contracts/redirect-settings.ts";
 import type { Uuid } from "../ids.ts";

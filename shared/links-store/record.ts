@@ -7,7 +7,7 @@
  *   hash,
  *   u8 length of the key's domain, u8 flags, key;
  *   only of an active link: 16 bytes link id, 16 bytes account id, destination, password hash
- *   only of a link with redirect settings or UTM parameters: those, as `record-settings.ts` has them
+ *   only of a link with redirect settings or UTM parameters: those, as in `record-settings.ts`
  */
 import { type ByteSlice, copySlice, emptySlice } from "../bytes.ts";
 import type { LinkRecord, Mode } from "../contracts/link-record.ts";
