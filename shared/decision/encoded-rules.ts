@@ -8,12 +8,12 @@
  *   u32 bytes of the condition, and the rest as `conditions.ts` writes it
  */
 import { type ByteSlice, copySlice, toSlice } from "../bytes.ts";
-import type { Rule } from "../contracts/redirect-settings.ts";
+import type { Rule, StoredRules } from "../contracts/redirect-settings.ts";
+import type { Uuid } from "../ids.ts";
 import { truncateText } from "../visitors/truncate-text.ts";
 import { ByteWriter, u16At, u32At } from "./byte-writer.ts";
 import { explainCondition, matchesCondition, writeCondition } from "./conditions.ts";
 import type { RequestFacts } from "./facts.ts";
-import type { Target } from "./targets.ts";
 
 /**
  * Maximum length of a request's value in an explanation, the same as that of a condition's values.
@@ -30,7 +30,10 @@ export type RuleExplanation = {
   conditions: { type: string; matched: boolean; actual: string | null }[];
 };
 
-export class EncodedRules {
+/** The target of a rule. */
+type RuleTarget = { kind: "rule"; id: Uuid; url: string };
+
+export class EncodedRules implements StoredRules {
   readonly #slice: ByteSlice;
 
   /** Rules that {@link encodeRules} wrote. */
@@ -39,7 +42,7 @@ export class EncodedRules {
   }
 
   /** The target of the first rule whose conditions all match. */
-  choose(facts: RequestFacts): Target | undefined {
+  choose(facts: RequestFacts): RuleTarget | undefined {
     const { bytes, start, end } = this.#slice;
     for (let at = start; at < end; at += u32At(bytes, at))
       if (matchesRule(facts, bytes, at)) return { kind: "rule", ...readRule(bytes, at) };
@@ -59,7 +62,6 @@ export class EncodedRules {
     }
   }
 
-  /** The URLs of all rules. */
   urls(): string[] {
     const { bytes, start, end } = this.#slice;
     const urls: string[] = [];
@@ -67,7 +69,6 @@ export class EncodedRules {
     return urls;
   }
 
-  /** Throws: messages have rules as the API wrote them. */
   toJSON(): never {
     throw new Error("Encoded rules are no part of a message.");
   }
@@ -88,8 +89,9 @@ export class EncodedRules {
 }
 
 /** Encodes rules. Throws for values that the API rejects. */
-export function encodeRules(rules: readonly Rule[] | EncodedRules): EncodedRules {
+export function encodeRules(rules: readonly Rule[] | StoredRules): EncodedRules {
   if (rules instanceof EncodedRules) return rules;
+  if ("urls" in rules) throw new TypeError("Rules are stored in a form that is not known.");
   const writer = new ByteWriter();
   for (const { id, url, conditions } of rules)
     writer.sized(() => {

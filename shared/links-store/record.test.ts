@@ -99,7 +99,7 @@ const RULES: Rule[] = [
 ];
 
 /** What requests see of rules. */
-const evaluated = (rules: readonly Rule[] | EncodedRules | undefined) => {
+const evaluated = (rules: RedirectSettings["rules"]) => {
   const encoded = encodeRules(rules ?? []);
   return [encoded.size(), encoded.urls()];
 };

@@ -1,7 +1,6 @@
 /** Decides whether a link is taken down with its account, or with a host of its destinations. */
 import type { TakedownList } from "../contracts/feed-notices.ts";
 import type { RedirectSettings } from "../contracts/redirect-settings.ts";
-import { EncodedRules } from "../decision/encoded-rules.ts";
 import { isWithin, normalizeHost } from "../hosts.ts";
 
 /** The fields of a link that takedowns use. */
@@ -28,7 +27,7 @@ export function compileTakedowns({ accounts, hosts }: TakedownList): Covers {
 
 const urlsOf = ({ expired_url, rules = [], split }: RedirectSettings): string[] => [
   ...(expired_url === undefined ? [] : [expired_url]),
-  ...(rules instanceof EncodedRules ? rules.urls() : rules.map(({ url }) => url)),
+  ...("urls" in rules ? rules.urls() : rules.map(({ url }) => url)),
   ...(split?.arms ?? []).map(({ url }) => url),
 ];
 
