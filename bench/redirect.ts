@@ -4,9 +4,7 @@
  * the same links and against `Bun.serve`. The servers alternate on one core, the load comes from
  * the other: 64 connections, headers of a browser, 100,000 links.
  *
- * In rows f to i every link has redirect settings. Of 100,000 such links only some stay compiled
- * (`COMPILED_BYTES_MAX` in redirector/cache/compiled-settings.ts: some 12,000 with 5 rules), so
- * most redirects compile their link's; with `--links 10000` none. With `--beside`, row k is the
+ * In rows f to i every link has redirect settings. With `--beside`, row k is the
  * redirector of another version, from a checkout with its `node_modules`; its ratios to row a are
  * medians of those of the rounds. A click limit (j) leases clicks for two seconds: with `--links
  * 100`, nearly every click has a lease in hand.

@@ -12,3 +12,13 @@ export function normalizeHost(host: string): string {
 /** Returns the hosts of the default short domain: that of `shortUrl`, and `further`. */
 export const ownHosts = (shortUrl: string, further: readonly string[]): ReadonlySet<string> =>
   new Set([new URL(shortUrl).host, ...further].map(normalizeHost));
+
+/** Whether a host or a domain above it is in the set. */
+export function isWithin(domains: ReadonlySet<string>, host: string): boolean {
+  for (let at = 0; ;) {
+    if (domains.has(host.slice(at))) return true;
+    const dot = host.indexOf(".", at);
+    if (dot < 0) return false;
+    at = dot + 1;
+  }
+}

@@ -14,8 +14,8 @@ export type AccessRule = {
 };
 
 /**
- * `static`: no authentication, no limit, as for a file. `public`: no authentication, limited by
- * address. `session`: needs a signed-in user, but no account.
+ * `static`: no authentication, limited by the bytes of files. `public`: no authentication, limited
+ * by address. `session`: needs a signed-in user, but no account.
  */
 export type Access = AccessRule | "static" | "public" | "session";
 

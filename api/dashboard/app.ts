@@ -13,10 +13,11 @@ import { notFound } from "../http/errors.ts";
 import { healthPlugin } from "../http/health-plugin.ts";
 import { metricsPlugin } from "../http/metrics-plugin.ts";
 import { createParameterLookup } from "../http/query.ts";
-import { requestContextPlugin } from "../http/request-context.ts";
+import { addressOf, requestContextPlugin } from "../http/request-context.ts";
 import { siteHeaders } from "../http/site-headers.ts";
 import { installValidation } from "../http/validation.ts";
 import { createAnonymousLimit } from "../limits/anonymous.ts";
+import { FileBudget } from "../limits/file-budget.ts";
 import { invitationRoutes, memberRoutes } from "../members/routes.ts";
 import type { MemberService } from "../members/service.ts";
 import { resourceRoutes } from "../resource-routes.ts";
@@ -94,9 +95,11 @@ export function createDashboardApp(deps: DashboardDeps) {
   requireAccessRules(app.routes);
   installValidation(app.routes);
   routes = app.routes.slice();
-  return app.get("/*", ({ path, request, set }) => {
+  const files = new FileBudget();
+  return app.get("/*", ({ path, request, server, set }) => {
     if (NOT_PAGES.test(path)) throw notFound("resource");
     const { headers, body } = findAsset(assets, path, request.headers.get("accept-encoding"));
+    files.charge(addressOf(request, server, clientAddress), body.length);
     Object.assign(set.headers, headers);
     return new Response(body);
   });

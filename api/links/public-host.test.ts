@@ -14,10 +14,16 @@ const SPECIAL_IPV4 = `
   198.18.0.0 198.19.255.255 198.51.100.0 198.51.100.255 203.0.113.0 203.0.113.255 224.0.0.0 224.0.0.251
   233.252.0.1 239.255.255.255 240.0.0.0 255.255.255.254 255.255.255.255`;
 
+/** Where clouds answer their machines: metadata, DNS and the platform itself, in each embedding. */
+const CLOUD_IPV4 = "168.63.129.16 169.254.169.254 169.254.170.2 100.100.100.200 192.0.0.192";
+const CLOUD_IPV6 = `
+  fd00:ec2::254 fd20:ce::254 ::ffff:168.63.129.16 ::ffff:a83f:8110 64:ff9b::168.63.129.16 64:ff9b::a83f:8110
+  ::168.63.129.16 2002:a83f:8110::1 ::ffff:100.100.100.200 64:ff9b::192.0.0.192 2002:6464:64c8::1`;
+
 /** Neighbours of those blocks, and well-known addresses. */
 const PUBLIC_IPV4 = `
   1.0.0.0 1.1.1.1 8.8.8.8 9.9.9.9 9.255.255.255 11.0.0.0 100.63.255.255 100.128.0.0 126.255.255.255 128.0.0.0
-  169.253.255.255 169.255.0.0 172.15.255.255 172.32.0.0 191.255.255.255 192.0.1.0 192.0.1.255 192.0.3.0
+  168.63.129.15 168.63.129.17 169.253.255.255 169.255.0.0 172.15.255.255 172.32.0.0 191.255.255.255 192.0.1.0 192.0.1.255 192.0.3.0
   192.31.195.255 192.31.197.0 192.52.192.255 192.52.194.0 192.88.98.255 192.88.100.0 192.167.255.255
   192.169.0.0 192.175.47.255 192.175.49.0 198.17.255.255 198.20.0.0 198.51.99.255 198.51.101.0 203.0.112.255
   203.0.114.0 223.255.255.255`;
@@ -25,7 +31,7 @@ const PUBLIC_IPV4 = `
 /** Other spellings of private addresses, which the URL parser normalises as browsers do. */
 const SPELLED_IPV4 = `
   127.1 127.0.1 0x7f.1 0x7f000001 2130706433 017700000001 0177.0.0.1 0x7F.0x0.0x0.0x1 127.0.0.1. ①②⑦.0.0.1
-  127。0。0。1 0 0x0 10.1 0xa9fea9fe 2852039166 0xC0A80001 192.168.257 %31%32%37.0.0.1 １２７.0.0.1`;
+  168.63.33040 0xa83f8110 168.63.129.16. 127。0。0。1 0 0x0 10.1 0xa9fea9fe 2852039166 0xC0A80001 192.168.257 %31%32%37.0.0.1 １２７.0.0.1`;
 
 /** The IANA IPv6 special-purpose registry, multicast and unallocated blocks. */
 const SPECIAL_IPV6 = `
@@ -58,7 +64,8 @@ const PRIVATE_NAMES = `
   ip-10-0-0-1.ec2.internal router.home.arpa home.arpa nas.lan lan wiki.corp corp wiki.intranet intranet
   host.private private fritz.home home web.default.svc web.default.svc.cluster.local shop.test TEST. a.invalid
   abcdefghijklmnop.onion onion name.alt 10.0.0.1.nip.io app-192-168-0-1.nip.io 0a000001.nip.io --1.sslip.io
-  www.127-0-0-1.sslip.io 8.8.8.8.nip.io a.localtest.me A.LVH.ME. 127-0-0-1.traefik.me 10.0.0.1.xip.io`;
+  www.127-0-0-1.sslip.io 8.8.8.8.nip.io a.localtest.me A.LVH.ME. 127-0-0-1.traefik.me 10.0.0.1.xip.io
+  localtest.me LOCALTEST.ME. lvh.me traefik.me nip.io sslip.io ｌｖｈ．ｍｅ lvh。me a.lndo.site`;
 
 const INVALID_NAMES = `
   singlelabel com x ${"a".repeat(64)}.example ${"a".repeat(8_000)}.example ${"a.".repeat(127)}example`;
@@ -66,14 +73,14 @@ const INVALID_NAMES = `
 const PUBLIC_NAMES = `
   example.com EXAMPLE.com. a.b.c.example bücher.example xn--bcher-kva.example аррӏе.example local.example
   localhost.example internal.example.com mylocal.example notlocal.de home.arpa.example co.uk foo_bar.example
-  xlocalhost.com nip.io sslip.io notnip.io nip.io.example test.example latest.com svc.example saltalt.com corp.com internals.com ${"a".repeat(63)}.example ${"a.".repeat(120)}example 例え.テスト`;
+  xlocalhost.com notnip.io notlvh.me lvh.me.example nip.io.example test.example latest.com svc.example saltalt.com corp.com internals.com ${"a".repeat(63)}.example ${"a.".repeat(120)}example 例え.テスト`;
 
 const words = (text: string): string[] => text.trim().split(/\s+/);
 const bracketed = (text: string): string[] => words(text).map((address) => `[${address}]`);
 
-const REJECTED = [SPECIAL_IPV4, SPELLED_IPV4, PRIVATE_NAMES, INVALID_NAMES]
+const REJECTED = [SPECIAL_IPV4, CLOUD_IPV4, SPELLED_IPV4, PRIVATE_NAMES, INVALID_NAMES]
   .flatMap(words)
-  .concat(bracketed(SPECIAL_IPV6));
+  .concat(bracketed(SPECIAL_IPV6), bracketed(CLOUD_IPV6));
 const ACCEPTED = [PUBLIC_IPV4, PUBLIC_NAMES].flatMap(words).concat(bracketed(PUBLIC_IPV6));
 
 const rules = {

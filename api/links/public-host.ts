@@ -1,6 +1,7 @@
 /** Distinguishes hosts on the public internet from those of private networks. */
 import { isIP } from "node:net";
 
+import { isWithin } from "../../shared/hosts.ts";
 import { isPublicAddress } from "../../shared/public-address.ts";
 
 /** RFC 1035 §2.3.4: 255 octets on the wire are 253 characters; a label has at most 63. */
@@ -32,10 +33,29 @@ const PRIVATE_SUFFIXES = [
 ];
 
 /**
- * Public domains whose names resolve to the address that they spell, or to the visitor's own
- * machine.
+ * Public domains of which names resolve to the address that they spell, or to the visitor's own
+ * machine: some of them do so themselves.
  */
-const ADDRESS_DOMAINS = ["nip.io", "sslip.io", "xip.io", "traefik.me", "localtest.me", "lvh.me"];
+const ADDRESS_DOMAINS = [
+  "nip.io",
+  "sslip.io",
+  "xip.io",
+  "xip.name",
+  "backname.io",
+  "traefik.me",
+  "localtest.me",
+  "lvh.me",
+  "vcap.me",
+  "lacolhost.com",
+  "localho.st",
+  "lndo.site",
+  "ddev.site",
+  "local.gd",
+  "1u.ms",
+  "rbndr.us",
+];
+
+const NOT_PUBLIC: ReadonlySet<string> = new Set([...PRIVATE_SUFFIXES, ...ADDRESS_DOMAINS]);
 
 /** `invalid` is a name that is not fully qualified or not valid in DNS. */
 type HostKind = "public" | "private" | "invalid";
@@ -44,10 +64,7 @@ type HostKind = "public" | "private" | "invalid";
 export function classifyHost(host: string): HostKind {
   const bare = host.replace(/^\[|\]$/g, "");
   if (isIP(bare) !== 0) return isPublicAddress(bare) ? "public" : "private";
-  if (PRIVATE_SUFFIXES.some((suffix) => host === suffix || host.endsWith(`.${suffix}`))) {
-    return "private";
-  }
-  if (ADDRESS_DOMAINS.some((domain) => host.endsWith(`.${domain}`))) return "private";
+  if (isWithin(NOT_PUBLIC, host)) return "private";
   return isFullyQualified(host) ? "public" : "invalid";
 }
 

@@ -5,29 +5,36 @@ import { addVary } from "../http/vary.ts";
 
 type Prepared = { etag: string; plain: Uint8Array<ArrayBuffer>; gzip: Uint8Array<ArrayBuffer> };
 
-/** Sends a file to a client, or 304 if the client's copy is current. */
+/**
+ * Sends a file to a client, or 304 if the client's copy is current. `charge` is called with the
+ * bytes of the response first, and may refuse it.
+ */
 export type SendAsset = (
   request: Request,
   set: { status?: number | string; headers: Record<string, string | number> },
+  charge: (bytes: number) => void,
 ) => Promise<Response>;
 
 /** Creates the response of a file; `read` is called once, for the first request. */
 export function createAsset(type: string, read: () => Promise<string> | string): SendAsset {
   let prepared: Promise<Prepared> | undefined;
-  return async (request, set) => {
+  return async (request, set, charge) => {
     prepared ??= Promise.resolve(read()).then(prepare);
     const { etag, plain, gzip } = await prepared;
     set.headers["etag"] = etag;
     addVary(set.headers, "Accept-Encoding");
     set.headers["cache-control"] = "no-cache";
     if (isNotModified(request.headers, etag)) {
+      charge(0);
       set.status = 304;
       return new Response(null, { status: 304 });
     }
+    const isZipped = acceptsGzip(request.headers.get("accept-encoding") ?? "");
+    const body = isZipped ? gzip : plain;
+    charge(body.length);
     set.headers["content-type"] = type;
-    if (!acceptsGzip(request.headers.get("accept-encoding") ?? "")) return new Response(plain);
-    set.headers["content-encoding"] = "gzip";
-    return new Response(gzip);
+    if (isZipped) set.headers["content-encoding"] = "gzip";
+    return new Response(body);
   };
 }
 

@@ -6,6 +6,8 @@ import * as z from "zod";
 import type { AuthPlugin } from "../auth/plugin.ts";
 import { ERRORS_PATH } from "../http/doc-url.ts";
 import { notFound } from "../http/errors.ts";
+import type { Call } from "../http/request-context.ts";
+import { FileBudget } from "../limits/file-budget.ts";
 import { createAsset, type SendAsset } from "./assets.ts";
 import { ERROR_PAGE } from "./error-page.ts";
 
@@ -61,35 +63,51 @@ const CONTENT_SECURITY_POLICY =
 type OpenApiRoutesDeps = { auth: AuthPlugin; document: () => unknown };
 
 export const openApiRoutes = ({ auth, document }: OpenApiRoutesDeps) => {
+  const budget = new FileBudget();
+  const chargeTo =
+    ({ address }: Call) =>
+    (bytes: number): void =>
+      budget.charge(address, bytes);
   const sendDocument = createAsset("application/json", () => JSON.stringify(document()));
   return new Elysia({ name: "reference" })
     .use(auth)
-    .get("/v1/openapi.json", ({ request, set }) => sendDocument(request, set), {
-      access: "static",
-      detail: { hide: true },
-    })
-    .get("/docs", ({ request, set }) => secure(sendPage, request, set), {
-      access: "static",
-      detail: { hide: true },
-    })
-    .get(ERRORS_PATH, ({ request, set }) => secure(sendErrorPage, request, set), {
+    .get(
+      "/v1/openapi.json",
+      ({ call, request, set }) => sendDocument(request, set, chargeTo(call)),
+      {
+        access: "static",
+        detail: { hide: true },
+      },
+    )
+    .get("/docs", ({ call, request, set }) => secure(sendPage, request, set, chargeTo(call)), {
       access: "static",
       detail: { hide: true },
     })
     .get(
+      ERRORS_PATH,
+      ({ call, request, set }) => secure(sendErrorPage, request, set, chargeTo(call)),
+      {
+        access: "static",
+        detail: { hide: true },
+      },
+    )
+    .get(
       "/docs/:asset",
-      ({ params, request, set }) => {
+      ({ call, params, request, set }) => {
         const asset = ASSETS.get(params.asset);
         if (asset === undefined) throw notFound("page");
-        return secure(asset, request, set);
+        return secure(asset, request, set, chargeTo(call));
       },
       { access: "static", params: z.object({ asset: z.string() }), detail: { hide: true } },
     );
 };
 
 /** Sends a file of the pages, which may load only the service's own. */
-function secure(send: SendAsset, ...[request, set]: Parameters<SendAsset>): Promise<Response> {
+function secure(
+  send: SendAsset,
+  ...[request, set, charge]: Parameters<SendAsset>
+): Promise<Response> {
   set.headers["content-security-policy"] = CONTENT_SECURITY_POLICY;
   set.headers["referrer-policy"] = "no-referrer";
-  return send(request, set);
+  return send(request, set, charge);
 }

@@ -58,7 +58,7 @@ export function createConnections(deps: ConnectionsDeps) {
     seconds,
   });
 
-  const receiveDeps = { connections, inputs, read };
+  const receiveDeps = { connections, inputs, turn, read };
   const handlers: SocketHandler<Connection> = {
     open: guard(abort, (socket) => connections.add(socket, seconds())),
     data(socket, chunk) {

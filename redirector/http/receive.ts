@@ -6,10 +6,12 @@ import type { InputBuffers } from "./input-buffers.ts";
 import type { OpenConnections } from "./open-connections.ts";
 import { readProxyHeader } from "./proxy-protocol.ts";
 import type { ReadRequests } from "./request-loop.ts";
+import type { Turn } from "./turn.ts";
 
 type ReceiveDeps = {
   connections: Pick<OpenConnections, "reject" | "setClient">;
   inputs: InputBuffers;
+  turn: Turn;
   read: ReadRequests;
 };
 
@@ -21,13 +23,15 @@ export function receive(socket: Client, chunk: Buffer, seconds: number, deps: Re
     return;
   }
   const bytes = input === undefined ? chunk : Buffer.concat([input, chunk]);
-  // Other connections come first.
-  if (hadTurn) {
-    deps.inputs.buffer(socket, bytes, 0, seconds);
+  const rest = awaitingProxyHeader ? applyProxyHeader(socket, bytes, seconds, deps) : bytes;
+  if (rest === undefined) return;
+  if (!hadTurn && !deps.turn.isLong()) {
+    deps.read(socket, rest);
     return;
   }
-  const rest = awaitingProxyHeader ? applyProxyHeader(socket, bytes, seconds, deps) : bytes;
-  if (rest !== undefined) deps.read(socket, rest);
+  // Other connections, or other networks, come first.
+  deps.turn.wait(socket);
+  deps.inputs.buffer(socket, rest, 0, seconds);
 }
 
 /**

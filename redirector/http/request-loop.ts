@@ -6,11 +6,11 @@
  * - Order: a request is read only when the response to the previous one is complete and the
  *   client's socket has accepted it (`canRead`). A request for a link in memory is answered at
  *   once, so several requests can be handled in one turn of the event loop.
- * - Share of a turn: in one turn of the event loop a connection gets `REQUESTS_PER_TURN_MAX`
- *   responses at most, and only one when the turn has already taken `TURN_MS` (`turn.ts`). The
- *   other requests wait for a later turn. All connections that have requests left over from an
- *   earlier turn share a part of each turn (`waiting-turns.ts`); client networks take it in
- *   rotation. So a client that pipelines mainly delays others that pipeline.
+ * - Share of a turn: a connection gets at most `REQUESTS_PER_TURN_MAX` responses in one turn of the
+ *   event loop. When the turn has taken its time (`TURN_MS` in `turn.ts`), nothing more is read in
+ *   it. What is left over, or arrives then, waits: client networks take the next turn in rotation
+ *   (`waiting-turns.ts`), one connection at a time. So a client delays others by one request at
+ *   most, however many connections it has and whatever its requests cost.
  * - Size of a request: the bytes and fields of a head are bounded (`request-head-parser.ts`); a
  *   larger one is rejected with 431. The only body accepted is a small form. After a rejection the
  *   connection is closed, because it is no longer certain where the next request begins.

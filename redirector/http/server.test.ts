@@ -4,6 +4,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
+import { connect as connectTls } from "node:tls";
 
 import fc from "fast-check";
 
@@ -103,9 +104,10 @@ async function exchange(
   return received;
 }
 
-function open(at = port): Promise<Socket> {
+function open(at = port, localAddress = "127.0.0.1"): Promise<Socket> {
   return new Promise((resolve, reject) => {
-    const socket = connect({ port: at, host: "127.0.0.1", noDelay: true }, () => resolve(socket));
+    const options = { port: at, host: "127.0.0.1", localAddress, noDelay: true };
+    const socket = connect(options, () => resolve(socket));
     socket.on("error", reject);
   });
 }
@@ -172,6 +174,19 @@ describe("a connection", () => {
     for (const text of texts) expect(parseResponses(text)).toHaveLength(costly + 1);
     // The first one of each may be read with those of others, when its bytes arrive.
     expect(turns.length - turnsBefore).toBeGreaterThanOrEqual(connections * (costly - 1));
+  });
+
+  test("waits for one request of another network at most, however many connections that has", async () => {
+    const others = await Promise.all(Array.from({ length: 50 }, () => open()));
+    const socket = await open(port, "127.0.0.2");
+    const before = handled.length;
+    // All arrive before the first is read.
+    for (const other of others) other.write(get("/costly"));
+    socket.write(get("/other"));
+    await eventually(async () => expect(handled.length - before).toBe(51), 5_000);
+    // Some are read as they arrive, until the turn has taken its time.
+    expect(handled.slice(before).indexOf("/other")).toBeLessThan(5);
+    for (const each of [...others, socket]) each.destroy();
   });
 
   test("may be cut at every byte", async () => {
@@ -657,12 +672,13 @@ describe("a server behind a proxy that speaks the PROXY protocol", () => {
 });
 
 describe("a server with a certificate", () => {
+  const fixtures = join(import.meta.dir, "fixtures");
+  const tls = {
+    cert: join(fixtures, "localhost-cert.pem"),
+    key: join(fixtures, "localhost-key.pem"),
+  };
+
   test("responds only over TLS", async () => {
-    const fixtures = join(import.meta.dir, "fixtures");
-    const tls = {
-      cert: join(fixtures, "localhost-cert.pem"),
-      key: join(fixtures, "localhost-key.pem"),
-    };
     const secure = startServer({ host: "127.0.0.1", port: 0, tls }, deps);
     const url = `https://localhost:${secure.url.port}/abc`;
     const ca = Bun.file(tls.cert);
@@ -674,6 +690,29 @@ describe("a server with a certificate", () => {
     expect(await large.text()).toBe(LARGE.toString());
     const plain = get("/", "Connection: close\r\n");
     expect(await exchange([plain], { at: Number(secure.url.port) })).not.toContain("302");
+    await secure.stop();
+  });
+
+  test("takes no cipher suite of TLS 1.2 without authenticated encryption", async () => {
+    const secure = startServer({ host: "127.0.0.1", port: 0, tls }, deps);
+    const accepts = async (ciphers: string): Promise<boolean> => {
+      const { promise, resolve } = Promise.withResolvers<boolean>();
+      const socket = connectTls({
+        port: Number(secure.url.port),
+        host: "127.0.0.1",
+        maxVersion: "TLSv1.2",
+        ciphers,
+        rejectUnauthorized: false,
+      });
+      socket.on("secureConnect", () => resolve(true)).on("error", () => resolve(false));
+      const accepted = await promise;
+      socket.destroy();
+      return accepted;
+    };
+    expect(await accepts("ECDHE-ECDSA-AES128-GCM-SHA256")).toBe(true);
+    expect(await accepts("ECDHE-ECDSA-CHACHA20-POLY1305")).toBe(true);
+    expect(await accepts("ECDHE-ECDSA-AES128-SHA")).toBe(false);
+    expect(await accepts("ECDHE-ECDSA-AES256-SHA")).toBe(false);
     await secure.stop();
   });
 });

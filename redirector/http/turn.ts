@@ -11,8 +11,9 @@ import { createEndTurns } from "./waiting-turns.ts";
 import { createWriteBuffer } from "./write-buffer.ts";
 
 /**
- * After this time in a turn of the event loop, each connection gets only one more request, not its
- * full share: rules can make a request cost a hundred times as much as others.
+ * After this time in a turn of the event loop, no more requests are read: all that arrive wait for
+ * each other, networks in rotation. Otherwise one request of each of a thousand connections would
+ * come before those of others, whatever a request costs.
  */
 const TURN_MS = 5;
 
@@ -33,13 +34,13 @@ export type TurnDeps = {
 
 export type Turn = {
   /**
-   * Begins a turn, unless one has begun. Returns its time, in Unix milliseconds; reads the clock
-   * once per turn.
+   * Begins a turn, unless one has begun; it lasts until what has arrived meanwhile is handled.
+   * Returns its time, in Unix milliseconds; reads the clock once per turn.
    */
   begin(): number;
   /** When the turn began, by `performance.now()`. */
   startedMs(): number;
-  /** Whether the turn has taken so long that it should end. */
+  /** Whether a turn has begun that has taken so long that it should end. */
   isLong(): boolean;
   /** Collects a response; closes the connection after it unless it is kept alive. */
   respond(socket: Client, response: RedirectorResponse, options: ResponseOptions): void;
@@ -48,8 +49,8 @@ export type Turn = {
   /** Closes a connection after its earlier responses; no more requests are read. */
   fail(socket: Client, reason: ConnectionErrorReason, error: unknown): void;
   /**
-   * Ends a connection's turn without a response, so that its next requests wait for those of
-   * others.
+   * Ends a connection's turn without a response, or before it: what it has sent waits for what
+   * others have.
    */
   wait(socket: Client): void;
 };
@@ -65,6 +66,7 @@ export function createTurn({ writer, commit, onSent, onError, abort, onEnd }: Tu
    * Responses of this turn that have not been sent, and when the first of their requests was read.
    */
   let responses = 0;
+  let hasBegun = false;
   let startedMs = 0;
   let now = 0;
 
@@ -89,6 +91,8 @@ export function createTurn({ writer, commit, onSent, onError, abort, onEnd }: Tu
     commitAndSend();
     const sockets = scheduled;
     scheduled = [];
+    // Those that wait begin the next turn: what arrives after them in it waits as long as they did.
+    hasBegun = false;
     if (endTurns(sockets)) scheduleFlush();
   }
 
@@ -107,12 +111,15 @@ export function createTurn({ writer, commit, onSent, onError, abort, onEnd }: Tu
 
   return {
     begin() {
-      if (responses > 0) return now;
+      if (hasBegun) return now;
+      hasBegun = true;
+      // Also for requests that have no response yet: what they cost counts.
+      scheduleFlush();
       startedMs = performance.now();
       return (now = Date.now());
     },
     startedMs: () => startedMs,
-    isLong: () => performance.now() - startedMs >= TURN_MS,
+    isLong: () => hasBegun && performance.now() - startedMs >= TURN_MS,
     respond(socket, response, options) {
       if (!writeBuffer.add(socket, response, options)) {
         // The buffer is full: sends its contents first.

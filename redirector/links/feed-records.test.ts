@@ -13,8 +13,10 @@ import {
   type LinkRecord,
   toMessage,
 } from "../../shared/contracts/link-record.ts";
+import type { RedirectSettings } from "../../shared/contracts/redirect-settings.ts";
 import { keyOf } from "../../shared/contracts/short-link.ts";
 import { limitSubject, linkSubject } from "../../shared/contracts/streams.ts";
+import { encodeRules } from "../../shared/decision/encoded-rules.ts";
 import type { RequestFacts } from "../../shared/decision/facts.ts";
 import { compileTargets } from "../../shared/decision/targets.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
@@ -220,11 +222,10 @@ function use(record: LinkRecord): void {
   const query = Buffer.from("a=b");
   forwardQuery(destination, query, { start: 0, end: query.length });
   forwardPath(destination, "/more");
-  const { rules = [], preview, limit } = extras;
-  for (const rule of rules)
-    for (const condition of rule.conditions)
-      Array.from(compileTargets({ rules: [{ ...rule, conditions: [condition] }] }).explain(FACTS));
-  compileTargets(extras).choose(FACTS);
+  const { preview, limit } = extras;
+  const targets = compileTargets(extras);
+  targets.choose(FACTS);
+  Array.from(targets.explain(FACTS));
   if (preview !== undefined) previewPage(preview, "https://example.com/a");
   if (limit !== undefined) expect(limitSubject(limit.id)).toMatch(/^limits\.[0-9a-f-]{36}$/i);
   const about = { destination, varies: false, title, hostChangedAt, path: "/a" };
@@ -252,15 +253,27 @@ function createState() {
   };
 }
 
-/** A record with its ids as they are written: a flipped bit may change the case of a letter. */
-const withCanonicalIds = (record: LinkRecord): LinkRecord =>
+/**
+ * A record with its ids as they are written, as a flipped bit may change the case of a letter, and
+ * with the bytes of its rules.
+ */
+const toComparable = (record: LinkRecord): object =>
   record.state === "deleted"
     ? record
     : {
         ...record,
         link_id: readUuid(uuidBytes(record.link_id), 0),
         account_id: readUuid(uuidBytes(record.account_id), 0),
+        ...(record.extras === undefined ? {} : { extras: withRulesAsBytes(record.extras) }),
       };
+
+/** No rules are as none that are listed. */
+function withRulesAsBytes({ rules = [], ...settings }: RedirectSettings): object {
+  const encoded = encodeRules(rules);
+  const bytes = Buffer.alloc(encoded.size());
+  encoded.writeTo(bytes, 0);
+  return { ...settings, bytes };
+}
 
 function uuidBytes(uuid: Uuid): Buffer {
   const bytes = Buffer.alloc(ID_BYTES);
@@ -302,7 +315,9 @@ describe("the records of the feed", () => {
           expect(whole).toHaveLength(1);
           whole.forEach(use);
         }
-        expect(state.read()).toEqual(skipped === 0 ? whole.map(withCanonicalIds) : []);
+        expect(state.read().map(toComparable)).toEqual(
+          skipped === 0 ? whole.map(toComparable) : [],
+        );
         apply(Buffer.from(JSON.stringify(canary(1))), canary(1));
         expect(state.read()).toContainEqual(canary(1));
       });

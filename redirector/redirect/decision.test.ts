@@ -168,10 +168,10 @@ const kindAt = (
   path: string,
   cached: CachedLink | null | undefined,
   settings: RedirectSettings = {},
-  method = "GET",
+  change: Partial<ShortRequest> = {},
 ) =>
   decideMiss(
-    get({ path, method }),
+    get({ path, ...change }),
     miss(path),
     cached,
     NOW,
@@ -210,13 +210,21 @@ describe("a path beyond an alias", () => {
     expect(kindAt("/abc+", link(), { preview: { title: "Card" } })).toBe("about");
     expect(kindAt("/abc+", null)).toBe("not_found");
     expect(kindAt("/abc+", link({ password_hash: "x" }))).toBe("not_found");
-    expect(kindAt("/abc+", link({ password_hash: "x" }), {}, "POST")).toBe("not_found");
+    expect(kindAt("/abc+", link({ password_hash: "x" }), {}, { method: "POST" })).toBe("not_found");
     expect(kindAt("/abc+", link({ expires_at: 1 }))).toBe("expired");
-    expect(kindAt("/abc+", link(), {}, "POST")).toBe("method_not_allowed");
-    const settings = toSlice(Buffer.from("{}"));
+    expect(kindAt("/abc+", link(), {}, { method: "POST" })).toBe("method_not_allowed");
+  });
+
+  test("shows no page about a link with a limit or a confirmation, whoever asks", () => {
     const limit = { id: "0190a5a2-0000-7000-8000-000000000001", max: 1, before: 0, stored: 0 };
-    expect(kindAt("/abc+", link({ settings }), { limit })).toBe("not_found");
-    expect(kindAt("/abc+", link({ settings }), { confirm: true })).toBe("not_found");
+    const preview = { title: "Card" };
+    for (const guard of [{ limit }, { confirm: true }] as const)
+      for (const method of ["GET", "HEAD", "POST"])
+        for (const userAgent of ["", "Mozilla/5.0", "Twitterbot/1.0"])
+          for (const settings of [guard, { ...guard, preview }])
+            expect(kindAt("/abc+", withSettings(), settings, { method, userAgent })).toBe(
+              "not_found",
+            );
   });
 });
 

@@ -111,8 +111,7 @@ export function decide(
   }
   if (isExpired(link, now)) return { kind: "expired", failure: { reason: "expired", link } };
   if (link.password_hash !== null) return { kind: "password", link };
-  if (settings !== undefined && (settings.limit !== undefined || settings.confirm === true))
-    return { kind: "guarded", link, settings };
+  if (isGuarded(settings)) return { kind: "guarded", link, settings };
   // Only password and confirmation forms are posted.
   if (!isRead) return { kind: "method_not_allowed", allow: READ_METHODS };
   return { kind: "redirect", link };
@@ -120,6 +119,10 @@ export function decide(
 
 const isExpired = ({ expires_at }: CachedLink, now: number): boolean =>
   expires_at !== null && expires_at <= now;
+
+/** Whether a limit or a confirmation stands between visitors and the destination. */
+export const isGuarded = (settings: RedirectSettings | undefined): settings is RedirectSettings =>
+  settings?.limit !== undefined || settings?.confirm === true;
 
 /** Decisions after which a request may reach the destination. */
 const REDIRECTING: ReadonlySet<Decision["kind"]> = new Set(["redirect", "password", "guarded"]);
@@ -141,23 +144,30 @@ export function decideMiss(
   if (link === "taken_down") return { kind: "taken_down" };
   const isAbout = miss.suffix === ABOUT;
   if (link === null) return UNKNOWN_ALIAS;
-  const forwards = settingsOf(link)?.settings.forward_path;
+  const settings = settingsOf(link)?.settings;
+  const forwards = settings?.forward_path;
   if (!isAbout && forwards === undefined) return { kind: "not_found" };
   const decision = decide(request, link, now, settingsOf, isExhausted);
-  if (isAbout) return toAbout(decision, link);
+  if (isAbout) return toAbout(decision, link, settings);
   return REDIRECTING.has(decision.kind) && forwards === "append" && !isForwardable(miss.suffix)
     ? { kind: "bad_request" }
     : decision;
 }
 
 /**
- * A link's about page exists where the link redirects; a password or a limit protects the
- * destination.
+ * A link's about page exists where the link leads somebody to its destination, unless its password,
+ * confirmation or limit protects that. Which decision a request gets does not show the protection:
+ * programs get a card.
  */
-function toAbout(decision: Decision, link: CachedLink): Decision {
-  if (decision.kind === "password" || decision.kind === "guarded") return { kind: "not_found" };
-  const isFollowed = decision.kind === "redirect" || decision.kind === "preview";
-  return isFollowed ? { kind: "about", link } : decision;
+function toAbout(
+  decision: Decision,
+  link: CachedLink,
+  settings: RedirectSettings | undefined,
+): Decision {
+  if (!REDIRECTING.has(decision.kind) && decision.kind !== "preview") return decision;
+  return link.password_hash !== null || isGuarded(settings)
+    ? { kind: "not_found" }
+    : { kind: "about", link };
 }
 
 /**

@@ -40,8 +40,11 @@ export function createDestinations({ settingsOf, factsOf }: RequestReader): Dest
   }
 
   return {
-    targetOf: (incoming, link) =>
-      link.settings === null ? undefined : settingsOf(link)?.targets.choose(factsOf(incoming)),
+    targetOf(incoming, link) {
+      if (link.settings === null) return undefined;
+      const target = link.rules?.choose(factsOf(incoming));
+      return target ?? settingsOf(link)?.chooseArm?.(factsOf(incoming));
+    },
     locationOf({ head }, link, target) {
       const destination = withPath(target?.url ?? link.destination, link, head);
       if (destination === undefined) return undefined;

@@ -128,10 +128,6 @@ export function createGuards(deps: GuardsDeps): Guards {
 const isAutomated = (incoming: IncomingRequest, reader: Pick<RequestReader, "factsOf">): boolean =>
   incoming.head.prefetch || reader.factsOf(incoming).isAutomated();
 
-/** The limit and the confirmation of settings; undefined when there is neither. */
-export const guardsIn = (settings: RedirectSettings | undefined): RedirectSettings | undefined =>
-  settings?.limit === undefined && settings?.confirm !== true ? undefined : settings;
-
 /** Whether the form of the confirmation was posted. */
 const hasConfirmed = (incoming: IncomingRequest): boolean =>
   incoming.head.method === "POST" && readFormField(incoming, "confirm") === "yes";

@@ -15,9 +15,10 @@ import type { ErrorPages, LanguagePages } from "../pages/error-pages.ts";
 import type { PasswordCheck } from "../passwords/password.ts";
 import type { UnlockCookies } from "../passwords/unlock-cookie.ts";
 import { aliasPathOf } from "./beyond-alias.ts";
+import { isGuarded } from "./decision.ts";
 import { toText } from "./destination.ts";
 import type { FailureCounter } from "./failure-counter.ts";
-import { type Guards, guardsIn } from "./guards.ts";
+import type { Guards } from "./guards.ts";
 import type { Redirects } from "./redirects.ts";
 import type { RequestReader } from "./request-reader.ts";
 
@@ -51,8 +52,11 @@ export function createPasswords(deps: PasswordDeps): RespondToPassword {
 
   const emptyForm = (languagePages: LanguagePages) => form(languagePages, "required");
 
-  const guardsOf = (link: CachedLink): RedirectSettings | undefined =>
-    guardsIn(reader.settingsOf(link)?.settings);
+  /** The settings of a link with a limit or a confirmation; undefined for others. */
+  function guardsOf(link: CachedLink): RedirectSettings | undefined {
+    const settings = reader.settingsOf(link)?.settings;
+    return isGuarded(settings) ? settings : undefined;
+  }
 
   const isUnlocked = ({ head }: IncomingRequest, link: CachedLink): boolean =>
     unlockCookies.accept(link, toUtf8(head, head.cookie));

@@ -6,7 +6,7 @@
 import type { ClientAddress } from "../../shared/client-address.ts";
 import { clickTextEnd } from "../../shared/contracts/click-text.ts";
 import type { CachedLink } from "../../shared/links-store/record.ts";
-import { createSettingsCache, type SettingsOf } from "../cache/compiled-settings.ts";
+import { createSettingsCache, type SettingsOf } from "../cache/settings-cache.ts";
 import { decodeLatin1 } from "../http/bytes.ts";
 import { normalizePath } from "../http/path.ts";
 import { type IncomingRequest, toLatin1 } from "../http/request.ts";
@@ -28,7 +28,7 @@ export type RequestReader = {
    * it.
    */
   begin(incoming: IncomingRequest, domain: string | undefined): ShortRequest;
-  /** The compiled settings of a link; undefined for one without. */
+  /** The settings of a link but for its rules; undefined for one without. */
   settingsOf(link: CachedLink): ReturnType<SettingsOf>;
   /** The visitor's facts that rules can use; valid until it is called for another request. */
   factsOf(incoming: IncomingRequest): VisitorFacts;
@@ -38,7 +38,7 @@ export type RequestReader = {
 
 export function createRequestReader(deps: ReaderDeps): RequestReader {
   const { resolveHost, clientAddress } = deps;
-  const compiledSettingsOf = createSettingsCache();
+  const cachedSettingsOf = createSettingsCache();
   const readFacts = createRequestFacts(deps);
   let current: IncomingRequest;
   /**
@@ -81,7 +81,7 @@ export function createRequestReader(deps: ReaderDeps): RequestReader {
     },
     settingsOf(link) {
       if (link === readLink) return readSettings;
-      readSettings = compiledSettingsOf(link);
+      readSettings = cachedSettingsOf(link);
       readLink = link;
       return readSettings;
     },

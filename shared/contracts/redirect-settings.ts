@@ -1,9 +1,9 @@
 /**
  * The redirect settings of a link: those that change its redirect, as redirectors need them. The
- * API converts them from the settings that it stores (`api/links/settings`); a redirector compiles
- * them (`redirector/cache/compiled-settings.ts`). In a message of the links feed they are the
- * member `extras`. Most links have none. A process must not guess settings that it does not
- * understand: it treats the link as one that does not exist.
+ * API converts them from the settings that it stores (`api/links/settings`); a redirector evaluates
+ * the rules among them as bytes (`shared/decision/encoded-rules.ts`). In a message of the links
+ * feed they are the member `extras`. Most links have none. A process must not guess settings that
+ * it does not understand: it treats the link as one that does not exist.
  */
 
 import type { Uuid } from "../ids.ts";
@@ -42,6 +42,14 @@ type ListedType = (typeof LISTED_TYPES)[number];
 /** A rule matches when all its conditions match; the first rule that matches decides. */
 export type Rule = { id: Uuid; url: string; conditions: readonly Condition[] };
 
+/** The rules of a link as a host has stored them: `EncodedRules`. */
+export type StoredRules = {
+  /** The URLs of all rules. */
+  urls(): string[];
+  /** Throws: messages have rules as the API wrote them. */
+  toJSON(): never;
+};
+
 /** A share of the visitors for each arm, in percent; the rest gets the link's own destination. */
 export type Split = {
   /** An unsigned number of 32 bits, random for each link. */
@@ -64,8 +72,8 @@ export type RedirectSettings = {
   starts_at?: number;
   /** The URL to redirect to once the link has expired. */
   expired_url?: string;
-  /** Other destinations for some requests, in order. */
-  rules?: readonly Rule[];
+  /** Other destinations for some requests, in order; encoded in what a host has stored. */
+  rules?: readonly Rule[] | StoredRules;
   /** For requests that no rule matches. */
   split?: Split;
   /** The card for link-preview agents; never for links with a password. */

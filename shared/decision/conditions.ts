@@ -1,178 +1,251 @@
-/** Conditions of rules, compiled to functions of a request's facts. */
-import { LRUCache } from "lru-cache";
-
-import { createAddressList } from "../address-list.ts";
+/**
+ * Conditions of rules, as bytes: how each type is written, and how it is evaluated where it lies.
+ * To evaluate all conditions that a link may have takes some tens of microseconds.
+ */
+import { BLOCK_BYTES, isInBlocks, writeBlock } from "../address-list.ts";
 import type { Condition } from "../contracts/redirect-settings.ts";
+import { ByteWriter, isText, prefixLength, u16At } from "./byte-writer.ts";
 import type { RequestFacts } from "./facts.ts";
-import { isLanguage } from "./language.ts";
 import { localTime } from "./local-time.ts";
 
-/**
- * Whether a condition matches, and the request's value that it tested; null when that is unknown.
- */
-export type CompiledCondition = {
-  matches(facts: RequestFacts): boolean;
-  actual(facts: RequestFacts): string | null;
+/** How a type of conditions is evaluated; `start` and `end` are those of its bytes. */
+type Evaluation = {
+  /**
+   * Whether the request's value is one of the condition's; undefined when it is unknown, which
+   * matches neither a condition nor its inverse.
+   */
+  test(facts: RequestFacts, bytes: Buffer, start: number, end: number): boolean | undefined;
+  /** The request's value; null when it is unknown. */
+  actual(facts: RequestFacts, bytes: Buffer, start: number, end: number): string | null;
 };
-
-/**
- * Reads a value of the request, and tests it. An unknown value matches neither a condition nor its
- * inverse.
- */
-function compile<Value>(
-  not: boolean,
-  read: (facts: RequestFacts) => Value | undefined,
-  test: (value: Value) => boolean,
-  show: (value: Value) => string = String,
-): CompiledCondition {
-  return {
-    matches(facts) {
-      const value = read(facts);
-      return value !== undefined && test(value) !== not;
-    },
-    actual(facts) {
-      const value = read(facts);
-      return value === undefined ? null : show(value);
-    },
-  };
-}
-
-/**
- * Most memory of compiled conditions that links share, so that equal conditions of many links need
- * memory only once.
- */
-const SHARED_BYTES_MAX = 8 * 1024 * 1024;
-
-/** Most characters, as JSON, of a condition that links share. */
-const SHARED_LENGTH_MAX = 256;
-
-const CONDITION_BYTES = 1_000;
-const VALUE_BYTES = 150;
-
-const shared = new LRUCache<string, CompiledCondition>({ maxSize: SHARED_BYTES_MAX });
-
-/** Compiles a condition. Throws for values that the API rejects. */
-export function compileCondition(condition: Condition): CompiledCondition {
-  const json = JSON.stringify(condition);
-  if (json.length > SHARED_LENGTH_MAX) return compileNew(condition);
-  const known = shared.get(json);
-  if (known !== undefined) return known;
-  const compiled = compileNew(condition);
-  shared.set(json, compiled, { size: compiledBytes(condition) });
-  return compiled;
-}
-
-/** Upper bound of the memory of a compiled condition with its values, in bytes, as measured. */
-export const compiledBytes = (condition: Condition): number =>
-  CONDITION_BYTES + VALUE_BYTES * ("in" in condition ? (condition.in?.length ?? 0) : 0);
-
-function compileNew(condition: Condition): CompiledCondition {
-  const not = condition.not === true;
-  switch (condition.type) {
-    case "query":
-      return compileQuery(condition, not);
-    case "time":
-      return compileTime(condition, not);
-    case "schedule":
-      return compileSchedule(condition, not);
-    case "ip": {
-      const contains = createAddressList(
-        condition.in,
-        (entry) => new Error(`"${entry}" is neither an address nor a CIDR block`),
-      );
-      return compile(not, (facts) => facts.address() || undefined, contains);
-    }
-    case "language": {
-      const tags = condition.in.map((tag) => tag.toLowerCase());
-      return compile(
-        not,
-        (facts) => facts.language(),
-        (language) => isLanguage(language, tags),
-      );
-    }
-    case "device":
-    case "os":
-    case "browser":
-      return compileAgent(condition.type, condition.in, not);
-    default: {
-      const values = new Set(condition.in);
-      return compile(not, READERS[condition.type], (value) => values.has(value));
-    }
-  }
-}
 
 /** Conditions whose values have the same case as the facts: the API has converted them. */
-const READERS: Record<
-  "country" | "continent" | "referrer",
-  (facts: RequestFacts) => string | undefined
-> = {
-  country: (facts) => facts.location()?.country,
-  // A database without continents has "" for each.
-  continent: (facts) => facts.location()?.continent || undefined,
-  referrer: (facts) => facts.source(),
-};
+const listed = (read: (facts: RequestFacts) => string | undefined): Evaluation => ({
+  test(facts, bytes, start, end) {
+    const value = read(facts);
+    return value === undefined ? undefined : hasText(bytes, start, end, value);
+  },
+  actual: (facts) => read(facts) ?? null,
+});
 
 /** Names of browsers and systems are compared ignoring case, and shown as analytics names them. */
-function compileAgent(
-  name: "device" | "os" | "browser",
-  listed: readonly string[],
-  not: boolean,
-): CompiledCondition {
-  const values = new Set(listed.map((value) => value.toLowerCase()));
+const agent = (name: "device" | "os" | "browser"): Evaluation => ({
+  test(facts, bytes, start, end) {
+    const known = facts.agent();
+    return known === undefined ? undefined : hasText(bytes, start, end, known.lower[name]);
+  },
+  actual: (facts) => facts.agent()?.names[name] ?? null,
+});
+
+/** A language is one of the tags, or more specific than one: `de-AT` is `de`. */
+const language: Evaluation = {
+  test(facts, bytes, start, end) {
+    const known = facts.language();
+    for (let at = start; at < end;) {
+      const from = at + 2;
+      at = from + u16At(bytes, at);
+      const length = prefixLength(bytes, from, at, known);
+      if (length >= 0 && (length === known.length || known[length] === "-")) return true;
+    }
+    return false;
+  },
+  actual: (facts) => facts.language(),
+};
+
+const ip: Evaluation = {
+  test: (facts, bytes, start, end) =>
+    facts.address() === "" ? undefined : isInBlocks(bytes, start, end, facts.address()),
+  actual: (facts) => facts.address() || null,
+};
+
+/** A parameter of the name, with any value or one of some. */
+const query: Evaluation = {
+  test(facts, bytes, start, end) {
+    const { name, values, isAny } = readQuery(bytes, start, end);
+    const found = facts.parameter(name);
+    return isAny ? found.length > 0 : hasOneOf(bytes, values, end, found);
+  },
+  actual: (facts, bytes, start, end) =>
+    facts.parameter(readQuery(bytes, start, end).name).join(", "),
+};
+
+function readQuery(bytes: Buffer, start: number, end: number) {
+  const nameEnd = start + 2 + u16At(bytes, start);
   return {
-    matches(facts) {
-      const agent = facts.agent();
-      return agent !== undefined && values.has(agent.lower[name]) !== not;
-    },
-    actual: (facts) => facts.agent()?.names[name] ?? null,
+    name: bytes.toString("utf8", start + 2, nameEnd),
+    isAny: bytes[nameEnd] === 1,
+    values: nameEnd + 1,
+    end,
   };
 }
 
-type Of<Type extends Condition["type"]> = Extract<Condition, { type: Type }>;
+const time: Evaluation = {
+  test: (facts, bytes, start) =>
+    bytes.readDoubleLE(start) <= facts.now() && facts.now() < bytes.readDoubleLE(start + 8),
+  actual: (facts) => new Date(facts.now()).toISOString(),
+};
 
-function compileQuery({ name, in: values }: Of<"query">, not: boolean): CompiledCondition {
-  const allowed = values === undefined ? undefined : new Set(values);
-  return compile(
-    not,
-    (facts) => facts.parameter(name),
-    (found) => (allowed === undefined ? found.length > 0 : found.some((v) => allowed.has(v))),
-    (found) => found.join(", "),
-  );
-}
+/** Bytes before the time zone. */
+const SCHEDULE_BYTES = 5;
 
-function compileTime({ from, until }: Of<"time">, not: boolean): CompiledCondition {
-  const start = from === undefined ? -Infinity : Date.parse(from);
-  const end = until === undefined ? Infinity : Date.parse(until);
-  return compile(
-    not,
-    (facts) => facts.now(),
-    (now) => start <= now && now < end,
-    (now) => new Date(now).toISOString(),
-  );
-}
+const schedule: Evaluation = {
+  test(facts, bytes, start, end) {
+    const { weekday, minutes } = readLocalTime(facts, bytes, start, end);
+    const [from, to] = [u16At(bytes, start), u16At(bytes, start + 2)];
+    const includes = (day: number): boolean => (((bytes[start + 4] ?? 0) >> day) & 1) === 1;
+    if (from <= to) return includes(weekday) && from <= minutes && minutes < to;
+    return minutes >= from ? includes(weekday) : minutes < to && includes(dayBefore(weekday));
+  },
+  actual(facts, bytes, start, end) {
+    const { weekday, minutes } = readLocalTime(facts, bytes, start, end);
+    return `${WEEKDAYS[weekday - 1]}, ${String(Math.floor(minutes / 60)).padStart(2, "0")}:${String(minutes % 60).padStart(2, "0")}`;
+  },
+};
 
-function compileSchedule(
-  { time_zone, days, from, to }: Of<"schedule">,
-  not: boolean,
-): CompiledCondition {
-  const [start, end] = [minutesOf(from), minutesOf(to)];
-  return compile(
-    not,
-    (facts) => localTime(facts.now(), time_zone),
-    ({ weekday, minutes }) => {
-      if (start <= end) return days.includes(weekday) && start <= minutes && minutes < end;
-      return minutes >= start
-        ? days.includes(weekday)
-        : minutes < end && days.includes(dayBefore(weekday));
-    },
-    ({ weekday, minutes }) =>
-      `${WEEKDAYS[weekday - 1]}, ${String(Math.floor(minutes / 60)).padStart(2, "0")}:${String(minutes % 60).padStart(2, "0")}`,
-  );
-}
+const readLocalTime = (facts: RequestFacts, bytes: Buffer, start: number, end: number) =>
+  localTime(facts.now(), bytes.toString("utf8", start + SCHEDULE_BYTES, end));
 
 const WEEKDAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
 const dayBefore = (weekday: number): number => (weekday === 1 ? 7 : weekday - 1);
 
+/** By their number in bytes, which must stay: stores of hosts have it. */
+const EVALUATIONS: readonly (readonly [Condition["type"], Evaluation])[] = [
+  ["country", listed((facts) => facts.location()?.country)],
+  // A database without continents has "" for each.
+  ["continent", listed((facts) => facts.location()?.continent || undefined)],
+  ["referrer", listed((facts) => facts.source())],
+  ["device", agent("device")],
+  ["os", agent("os")],
+  ["browser", agent("browser")],
+  ["language", language],
+  ["ip", ip],
+  ["query", query],
+  ["time", time],
+  ["schedule", schedule],
+];
+
+const NUMBERS: ReadonlyMap<string, number> = new Map(EVALUATIONS.map(([type], i) => [type, i]));
+
+/** The bit of a condition's number that inverts it. */
+const NOT = 128;
+
+/** Writes a condition. Throws for one that the API rejects. */
+export function writeCondition(writer: ByteWriter, condition: Condition): void {
+  const number = NUMBERS.get(condition.type);
+  if (number === undefined) throw new Error(`No condition has the type ${condition.type}.`);
+  writer.u8(condition.not === true ? number | NOT : number);
+  writeValues(writer, condition);
+}
+
+function writeValues(writer: ByteWriter, condition: Condition): void {
+  switch (condition.type) {
+    case "ip":
+      for (const entry of condition.in) writeAddressBlock(writer, entry);
+      return;
+    case "query":
+      writer.text(condition.name);
+      writer.u8(condition.in === undefined ? 1 : 0);
+      writeTexts(writer, condition.in ?? []);
+      return;
+    case "time":
+      writer.f64(condition.from === undefined ? -Infinity : Date.parse(condition.from));
+      writer.f64(condition.until === undefined ? Infinity : Date.parse(condition.until));
+      return;
+    case "schedule":
+      writer.u16(minutesOf(condition.from));
+      writer.u16(minutesOf(condition.to));
+      writer.u8(condition.days.reduce((bits, day) => bits | (1 << day), 0));
+      writer.rest(condition.time_zone);
+      return;
+    case "device":
+    case "os":
+    case "browser":
+    case "language":
+      writeTexts(
+        writer,
+        condition.in.map((value) => value.toLowerCase()),
+      );
+      return;
+    default:
+      writeTexts(writer, condition.in);
+  }
+}
+
+function writeAddressBlock(writer: ByteWriter, entry: string): void {
+  writer.raw(BLOCK_BYTES, (bytes, at) => {
+    if (!writeBlock(bytes, at, entry))
+      throw new Error(`"${entry}" is neither an address nor a CIDR block`);
+  });
+}
+
 /** The minutes since midnight of a time `HH:MM`. */
-const minutesOf = (time: string): number => Number(time.slice(0, 2)) * 60 + Number(time.slice(3));
+const minutesOf = (text: string): number => Number(text.slice(0, 2)) * 60 + Number(text.slice(3));
+
+/** Returns whether a condition matches; throws for one that the API rejects. */
+export function compileCondition(condition: Condition): (facts: RequestFacts) => boolean {
+  const writer = new ByteWriter();
+  writeCondition(writer, condition);
+  const bytes = writer.done();
+  return (facts) => matchesCondition(facts, bytes, 0, bytes.length);
+}
+
+/** Whether the condition that was written from `start` to `end` matches. */
+export function matchesCondition(
+  facts: RequestFacts,
+  bytes: Buffer,
+  start: number,
+  end: number,
+): boolean {
+  const head = bytes[start] ?? 0;
+  const found = EVALUATIONS[head & ~NOT]?.[1].test(facts, bytes, start + 1, end);
+  return found !== undefined && found !== (head & NOT) > 0;
+}
+
+/** The type of the condition that was written from `start` to `end`, and the request's value. */
+export function explainCondition(
+  facts: RequestFacts,
+  bytes: Buffer,
+  start: number,
+  end: number,
+): { type: string; actual: string | null } {
+  const [type = "", condition] = EVALUATIONS[(bytes[start] ?? 0) & ~NOT] ?? [];
+  return { type, actual: condition?.actual(facts, bytes, start + 1, end) ?? null };
+}
+
+function writeTexts(writer: ByteWriter, texts: readonly string[]): void {
+  for (const text of texts) writer.text(text);
+}
+
+/** Whether a text is among those of {@link writeTexts}. */
+function hasText(bytes: Buffer, start: number, end: number, text: string): boolean {
+  for (let at = start; at < end;) {
+    const from = at + 2;
+    at = from + u16At(bytes, at);
+    if (isText(bytes, from, at, text)) return true;
+  }
+  return false;
+}
+
+/** Most texts that are looked for one by one. */
+const SEARCHED_MAX = 4;
+
+/** The texts that were looked for last, if there were many. */
+let searched: readonly string[] = [];
+let searchedSet: ReadonlySet<string> = new Set();
+
+/** Whether one of some texts is among those of {@link writeTexts}. */
+function hasOneOf(bytes: Buffer, start: number, end: number, texts: readonly string[]): boolean {
+  if (texts.length <= SEARCHED_MAX) return texts.some((text) => hasText(bytes, start, end, text));
+  // A request's values of a name are one list, for which all conditions on that name ask.
+  if (texts !== searched) {
+    searched = texts;
+    searchedSet = new Set(texts);
+  }
+  for (let at = start; at < end;) {
+    const from = at + 2;
+    at = from + u16At(bytes, at);
+    if (searchedSet.has(bytes.toString("utf8", from, at))) return true;
+  }
+  return false;
+}

@@ -50,13 +50,3 @@ function weightOf(parameters: readonly string[]): number {
   const value = parameter.slice(parameter.indexOf("=") + 1).trim();
   return WEIGHT.test(value) ? Number(value) : 0;
 }
-
-/**
- * Whether a language is one of the tags (in lower case), or more specific than one: `de-AT` is
- * `de`.
- */
-export const isLanguage = (language: string, tags: readonly string[]): boolean =>
-  tags.some(
-    (tag) =>
-      language.startsWith(tag) && (language.length === tag.length || language[tag.length] === "-"),
-  );

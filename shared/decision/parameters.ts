@@ -7,6 +7,7 @@
 const PARAMETERS_MAX = 256;
 
 const NO_VALUES: readonly string[] = [];
+const NO_PARAMETERS: ReadonlyMap<string, readonly string[]> = new Map();
 
 export type Parameters = {
   /** The values of a parameter. */
@@ -17,30 +18,30 @@ export type Parameters = {
 
 /**
  * The parameters of a query (without `?`). The query is read and parsed once, when the first
- * parameter is read. A search takes microseconds at most; the values of the last name are cached.
+ * parameter is read.
  */
 export function createParameters(readQuery: () => string): Parameters {
-  let parameters: URLSearchParams | undefined;
-  let isParsed = false;
-  let lastName: string | undefined;
-  let lastValues = NO_VALUES;
+  let parameters: ReadonlyMap<string, readonly string[]> | undefined;
   return {
     valuesOf(name) {
-      if (name === lastName) return lastValues;
-      if (!isParsed) {
-        const query = readQuery();
-        parameters = query === "" ? undefined : new URLSearchParams(firstParameters(query));
-        isParsed = true;
-      }
-      lastName = name;
-      lastValues = parameters?.getAll(name) ?? NO_VALUES;
-      return lastValues;
+      parameters ??= parseParameters(readQuery());
+      return parameters.get(name) ?? NO_VALUES;
     },
     forget() {
-      isParsed = false;
-      lastName = undefined;
+      parameters = undefined;
     },
   };
+}
+
+function parseParameters(query: string): ReadonlyMap<string, readonly string[]> {
+  if (query === "") return NO_PARAMETERS;
+  const parameters = new Map<string, string[]>();
+  for (const [name, value] of new URLSearchParams(firstParameters(query))) {
+    const values = parameters.get(name);
+    if (values === undefined) parameters.set(name, [value]);
+    else values.push(value);
+  }
+  return parameters;
 }
 
 /**

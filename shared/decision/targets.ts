@@ -1,8 +1,8 @@
 /**
  * Decides the destination of a request for a link. Nothing else chooses a destination by a rule.
  *
- * A link has its own destination, and may have rules and a split. {@link compileTargets} compiles
- * them when the link is first used. For each request, `choose` returns:
+ * A link has its own destination, and may have rules and a split. For each request, `choose`
+ * returns:
  *
  * 1. the destination of the first rule, in the link's order, whose conditions all match. A
  *    condition tests a fact of the request, such as country, device, language or time. A condition
@@ -15,27 +15,22 @@
  *
  * The redirector calls `choose` only after `redirector/redirect/decision.ts` has established,
  * without rules, that the link exists, has started, has not expired and has not reached its limit.
- * The API's explanation of a request (`POST /v1/links/{id}/explain`) uses the same compiled rules
- * and order, so an explanation always agrees with the redirect.
+ * The API's explanation of a request (`POST /v1/links/{id}/explain`) evaluates the same encoded
+ * rules in the same order, so an explanation always agrees with the redirect.
  */
-import type { RedirectSettings, Rule } from "../contracts/redirect-settings.ts";
+import type { RedirectSettings } from "../contracts/redirect-settings.ts";
 import type { Uuid } from "../ids.ts";
-import { truncateText } from "../visitors/truncate-text.ts";
-import { compileCondition, type CompiledCondition } from "./conditions.ts";
+import { encodeRules, type RuleExplanation } from "./encoded-rules.ts";
 import type { RequestFacts } from "./facts.ts";
 import { createSplit } from "./split.ts";
-
-/**
- * Maximum length of a request's value in an explanation, the same as that of a condition's values.
- */
-const ACTUAL_LENGTH_MAX = 255;
 
 /** A destination other than the link's own. */
 export type Target = { kind: "rule" | "arm"; id: Uuid; url: string };
 
-type CompiledRule = { rule: Rule; target: Target; conditions: readonly CompiledCondition[] };
+/** Chooses the arm of a visitor; undefined for the link's own destination. */
+export type ChooseArm = (facts: RequestFacts) => Target | undefined;
 
-/** The compiled rules and split of a link. */
+/** The rules and the split of a link, to decide and to explain. */
 export type Targets = {
   /** Returns the target of a request; undefined for the link's own destination. */
   choose(facts: RequestFacts): Target | undefined;
@@ -46,58 +41,19 @@ export type Targets = {
   explain(facts: RequestFacts): Iterable<RuleExplanation>;
 };
 
-type RuleExplanation = {
-  id: string;
-  url: string;
-  matched: boolean;
-  /** `actual` is the value of the request, perhaps truncated; null when it is unknown. */
-  conditions: { type: string; matched: boolean; actual: string | null }[];
-};
-
-/** Compiles the rules and the split of a link. */
+/** Encodes the rules of a link, which decide as those in a redirector's memory. */
 export function compileTargets({ rules = [], split }: RedirectSettings): Targets {
-  const compiled: CompiledRule[] = rules.map((rule) => ({
-    rule,
-    target: { kind: "rule", id: rule.id, url: rule.url },
-    conditions: rule.conditions.map(compileCondition),
-  }));
+  const encoded = encodeRules(rules);
   const chooseArm = compileSplit(split);
   return {
-    choose: (facts) => compiled.find((rule) => matches(rule, facts))?.target ?? chooseArm?.(facts),
-    *explain(facts) {
-      for (const compiledRule of compiled) {
-        const explained = explainRule(compiledRule, facts);
-        yield explained;
-        if (explained.matched) return;
-      }
-    },
+    choose: (facts) => encoded.choose(facts) ?? chooseArm?.(facts),
+    explain: (facts) => encoded.explain(facts),
   };
 }
 
-function explainRule({ rule, conditions }: CompiledRule, facts: RequestFacts): RuleExplanation {
-  const explained = conditions.map((condition, i) => ({
-    type: rule.conditions[i]?.type ?? "",
-    matched: condition.matches(facts),
-    actual: shorten(condition.actual(facts)),
-  }));
-  const matched = explained.every((condition) => condition.matched);
-  return { id: rule.id, url: rule.url, matched, conditions: explained };
-}
-
-/** Truncates a text, and marks that with `…`. */
-const shorten = (text: string | null): string | null =>
-  text !== null && text.length > ACTUAL_LENGTH_MAX
-    ? `${truncateText(text, ACTUAL_LENGTH_MAX - 1)}…`
-    : text;
-
-function compileSplit(
-  split: RedirectSettings["split"],
-): ((facts: RequestFacts) => Target | undefined) | undefined {
+export function compileSplit(split: RedirectSettings["split"]): ChooseArm | undefined {
   if (split === undefined) return undefined;
   const { until = Infinity } = split;
   const armOf = createSplit(split, ({ id, url }): Target => ({ kind: "arm", id, url }));
   return (facts) => (facts.now() < until ? armOf(facts.address(), facts.userAgent()) : undefined);
 }
-
-const matches = ({ conditions }: CompiledRule, facts: RequestFacts): boolean =>
-  conditions.every((condition) => condition.matches(facts));

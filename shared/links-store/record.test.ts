@@ -5,11 +5,13 @@ import fc from "fast-check";
 import { sliceToString } from "../bytes.ts";
 import { ALIAS_PATTERN } from "../contracts/alias.ts";
 import type { ActiveLink, LinkRecord } from "../contracts/link-record.ts";
-import type { RedirectSettings } from "../contracts/redirect-settings.ts";
+import type { RedirectSettings, Rule } from "../contracts/redirect-settings.ts";
+import { EncodedRules, encodeRules } from "../decision/encoded-rules.ts";
 import {
   copyLink,
   emptyLink,
   isReferenced,
+  readFacts,
   readLink,
   readRecord,
   setReferenced,
@@ -84,7 +86,48 @@ const SECRET: ActiveLink = {
   forward_query: false,
 };
 
+const RULES: Rule[] = [
+  { id: SECRET.link_id, url: "https://example.com/ü", conditions: [] },
+  {
+    id: SECRET.account_id,
+    url: "https://example.com/2",
+    conditions: [
+      { type: "ip", in: ["203.0.113.0/24", "2001:db8::/32"], not: true },
+      { type: "browser", in: ["Ünknown", "😀"] },
+    ],
+  },
+];
+
+/** What requests see of rules. */
+const evaluated = (rules: RedirectSettings["rules"]) => {
+  const encoded = encodeRules(rules ?? []);
+  return [encoded.size(), encoded.urls()];
+};
+
 describe("a record", () => {
+  test("has its rules as bytes, which are written again as they are", () => {
+    for (const extras of [{ rules: RULES }, { rules: RULES, confirm: true as const }]) {
+      const record = { ...SECRET, extras, utm: "utm_source=a" };
+      const bytes = Buffer.alloc(sizeOf(record));
+      writeRecord(bytes, 0, record, false);
+      const read = readRecord(bytes, 0);
+      if (read.state !== "active") throw new Error("There is no link.");
+      expect(read.extras?.rules).toBeInstanceOf(EncodedRules);
+      expect(evaluated(read.extras?.rules)).toEqual(evaluated(RULES));
+      expect({ ...read, extras: { ...read.extras, rules: RULES } }).toEqual(record);
+      const again = Buffer.alloc(sizeOf(read));
+      writeRecord(again, 0, read, false);
+      expect(again.equals(bytes)).toBe(true);
+      expect(readFacts(bytes, 0)?.extras).toMatchObject({ ...extras, rules: {} });
+      expect(() => JSON.stringify(read)).toThrow("no part of a message");
+      const link = readLink(bytes, 0, emptyLink());
+      if (link === null || link === "taken_down") throw new Error("There is no link.");
+      const copy = copyLink(link);
+      bytes.fill(0);
+      expect(copy.rules?.urls()).toEqual(RULES.map(({ url }) => url));
+    }
+  });
+
   test("is read as it was written, referenced or not, and takes the bytes that sizeOf returned", () => {
     fc.assert(
       fc.property(

@@ -7,15 +7,25 @@
  *   hash,
  *   u8 length of the key's domain, u8 flags, key;
  *   only of an active link: 16 bytes link id, 16 bytes account id, destination, password hash
- *   only of a link with redirect settings or UTM parameters: u16 length of them, both as one JSON
- *   object
+ *   only of a link with redirect settings or UTM parameters: those, as in `record-settings.ts`
  */
 import { type ByteSlice, copySlice, emptySlice } from "../bytes.ts";
-import type { ActiveLink, LinkRecord, Mode } from "../contracts/link-record.ts";
-import type { RedirectSettings } from "../contracts/redirect-settings.ts";
+import type { LinkRecord, Mode } from "../contracts/link-record.ts";
 import { keyOf } from "../contracts/short-link.ts";
+import { u16At } from "../decision/byte-writer.ts";
+import type { EncodedRules } from "../decision/encoded-rules.ts";
 import type { LinkFacts } from "../takedowns/covers.ts";
 import { ID_BYTES, readUuid, writeUuid } from "../uuid-bytes.ts";
+import {
+  encodeSettings,
+  parseSettings,
+  readRules,
+  readSettings,
+  settingsEnd,
+  settingsSize,
+  toMembers,
+  writeSettings,
+} from "./record-settings.ts";
 
 /** The part of a link that a redirect and its click need. */
 export type CachedLink = {
@@ -27,12 +37,10 @@ export type CachedLink = {
   expires_at: number | null;
   password_hash: string | null;
   forward_query: boolean;
-  /** {@link CachedSettings} as JSON; null for a link without. */
+  /** `CachedSettings` as JSON; null for a link without settings, rules included. */
   settings: ByteSlice | null;
+  rules: EncodedRules | null;
 };
-
-/** A link's redirect settings, and its UTM parameters as a query. */
-export type CachedSettings = RedirectSettings & { utm?: string };
 
 const VERSION = 0;
 const EXPIRY = 8;
@@ -54,8 +62,6 @@ const SETTINGS = 64;
 /** The link is taken down with its account or with a host of its destinations. */
 const TAKEN_DOWN = 128;
 
-const SETTINGS_LENGTH_BYTES = 2;
-
 /** Records begin at multiples of this. */
 export const ALIGNMENT = 8;
 
@@ -64,17 +70,11 @@ export function sizeOf(record: LinkRecord): number {
   const keyLength = Buffer.byteLength(keyOf(record));
   if (record.state === "deleted") return align(KEY + keyLength);
   const { destination, password_hash } = record;
-  const settings = settingsJson(record);
+  const settings = encodeSettings(record);
   const texts = Buffer.byteLength(destination) + Buffer.byteLength(password_hash ?? "");
-  const settingsSize =
-    settings === undefined ? 0 : SETTINGS_LENGTH_BYTES + Buffer.byteLength(settings);
-  return align(KEY + keyLength + 2 * ID_BYTES + texts + settingsSize);
-}
-
-/** Redirect settings and UTM parameters as they are written; undefined for most links. */
-function settingsJson({ extras, utm }: ActiveLink): string | undefined {
-  if (utm !== undefined) return JSON.stringify({ ...extras, utm } satisfies CachedSettings);
-  return extras === undefined ? undefined : JSON.stringify(extras);
+  return align(
+    KEY + keyLength + 2 * ID_BYTES + texts + (settings === undefined ? 0 : settingsSize(settings)),
+  );
 }
 
 /** The size in bytes of the record at `at`. */
@@ -82,11 +82,9 @@ export function sizeAt(bytes: Buffer, at: number): number {
   const end = keyEnd(bytes, at);
   const flags = flagsAt(bytes, at);
   if ((flags & ACTIVE) === 0) return align(end - at);
-  const texts = lengthAt(bytes, at + DESTINATION_LENGTH) + lengthAt(bytes, at + PASSWORD_LENGTH);
+  const texts = u16At(bytes, at + DESTINATION_LENGTH) + u16At(bytes, at + PASSWORD_LENGTH);
   const textsEnd = end + 2 * ID_BYTES + texts;
-  const settingsSize =
-    (flags & SETTINGS) === 0 ? 0 : SETTINGS_LENGTH_BYTES + lengthAt(bytes, textsEnd);
-  return align(textsEnd - at + settingsSize);
+  return align((flags & SETTINGS) === 0 ? textsEnd - at : settingsEnd(bytes, textsEnd) - at);
 }
 
 const align = (size: number): number => Math.ceil(size / ALIGNMENT) * ALIGNMENT;
@@ -108,7 +106,7 @@ export function writeRecord(
     return;
   }
   const { link_id, account_id, mode, destination, expires_at, password_hash } = record;
-  const settings = settingsJson(record);
+  const settings = encodeSettings(record);
   const ids = at + KEY + keyLength;
   writeUuid(bytes, ids, link_id);
   writeUuid(bytes, ids + ID_BYTES, account_id);
@@ -118,11 +116,8 @@ export function writeRecord(
   const passwordLength = bytes.write(password_hash ?? "", texts + destinationLength);
   bytes.writeUInt16LE(passwordLength, at + PASSWORD_LENGTH);
   bytes.writeDoubleLE(expires_at ?? 0, at + EXPIRY);
-  if (settings !== undefined) {
-    const settingsAt = texts + destinationLength + passwordLength;
-    const settingsLength = bytes.write(settings, settingsAt + SETTINGS_LENGTH_BYTES);
-    bytes.writeUInt16LE(settingsLength, settingsAt);
-  }
+  if (settings !== undefined)
+    writeSettings(bytes, texts + destinationLength + passwordLength, settings);
   const flags =
     ACTIVE |
     (mode === "test" ? TEST : 0) |
@@ -134,7 +129,7 @@ export function writeRecord(
   bytes.writeUInt8(flags, at + FLAGS);
 }
 
-/** Decodes the record at `at`, as the feed delivered it. */
+/** Decodes the record at `at`, as the feed delivered it but for its rules, which stay encoded. */
 export function readRecord(bytes: Buffer, at: number): LinkRecord {
   const key = at + KEY;
   const slash = key + (bytes[at + DOMAIN_LENGTH] ?? 0);
@@ -146,7 +141,7 @@ export function readRecord(bytes: Buffer, at: number): LinkRecord {
   };
   if ((flagsAt(bytes, at) & ACTIVE) === 0) return { state: "deleted", ...common };
   const link = readActive(bytes, at, emptyLink());
-  const { mode, destination, expires_at, password_hash, forward_query, settings } = link;
+  const { mode, destination, expires_at, password_hash, forward_query, settings, rules } = link;
   return {
     state: "active",
     ...common,
@@ -157,18 +152,8 @@ export function readRecord(bytes: Buffer, at: number): LinkRecord {
     expires_at,
     password_hash,
     forward_query,
-    ...(settings === null ? {} : splitSettings(parseSettings(settings))),
+    ...(settings === null ? {} : toMembers(parseSettings(settings), rules)),
   };
-}
-
-/** Parses the settings of a link that has any. They were checked when the record was decoded. */
-export const parseSettings = ({ bytes, start, end }: ByteSlice): CachedSettings =>
-  JSON.parse(bytes.toString("utf8", start, end));
-
-/** Splits the JSON of {@link settingsJson} into members of a record. */
-function splitSettings({ utm, ...extras }: CachedSettings): Pick<ActiveLink, "extras" | "utm"> {
-  if (utm === undefined) return { extras };
-  return Object.keys(extras).length === 0 ? { utm } : { extras, utm };
 }
 
 /** Creates an empty link, for {@link readLink} to fill in. */
@@ -181,6 +166,7 @@ export const emptyLink = (): CachedLink => ({
   password_hash: null,
   forward_query: false,
   settings: null,
+  rules: null,
 });
 
 /** Copies a link, so that it stays unchanged across an `await`. */
@@ -189,6 +175,7 @@ export const copyLink = (link: CachedLink): CachedLink => ({
   ids: copySlice(link.ids),
   destination: copySlice(link.destination),
   settings: link.settings === null ? null : copySlice(link.settings),
+  rules: link.rules?.copy() ?? null,
 });
 
 /** A link that does not redirect: deleted (null), or taken down with its account or a host. */
@@ -207,14 +194,15 @@ export function readFacts(bytes: Buffer, at: number): LinkFacts | undefined {
   if ((flags & ACTIVE) === 0) return undefined;
   const ids = keyEnd(bytes, at);
   const start = ids + 2 * ID_BYTES;
-  const end = start + lengthAt(bytes, at + DESTINATION_LENGTH);
+  const end = start + u16At(bytes, at + DESTINATION_LENGTH);
   const facts = {
     account_id: readUuid(bytes, ids + ID_BYTES),
     destination: bytes.toString("latin1", start, end),
   };
   if ((flags & SETTINGS) === 0) return facts;
-  const settings = readSettings(bytes, end + lengthAt(bytes, at + PASSWORD_LENGTH));
-  return { ...facts, extras: parseSettings(settings) };
+  const settingsAt = end + u16At(bytes, at + PASSWORD_LENGTH);
+  const settings = parseSettings(readSettings(bytes, settingsAt));
+  return { ...facts, ...toMembers(settings, readRules(bytes, settingsAt)) };
 }
 
 /** Sets or clears a record's TAKEN_DOWN bit. */
@@ -231,32 +219,30 @@ function readActive(bytes: Buffer, at: number, link: CachedLink): CachedLink {
   ids.end = ids.start + 2 * ID_BYTES;
   destination.bytes = bytes;
   destination.start = ids.end;
-  destination.end = ids.end + lengthAt(bytes, at + DESTINATION_LENGTH);
+  destination.end = ids.end + u16At(bytes, at + DESTINATION_LENGTH);
   link.version = versionAt(bytes, at);
   link.mode = (flags & TEST) === 0 ? "live" : "test";
   link.expires_at = (flags & EXPIRES) === 0 ? null : bytes.readDoubleLE(at + EXPIRY);
   link.password_hash = (flags & PASSWORD) === 0 ? null : readPassword(bytes, at, destination.end);
   link.forward_query = (flags & FORWARD_QUERY) !== 0;
-  link.settings =
-    (flags & SETTINGS) === 0
-      ? null
-      : readSettings(bytes, destination.end + lengthAt(bytes, at + PASSWORD_LENGTH));
+  link.settings = null;
+  link.rules = null;
+  if ((flags & SETTINGS) !== 0) {
+    const settingsAt = destination.end + u16At(bytes, at + PASSWORD_LENGTH);
+    link.settings = readSettings(bytes, settingsAt);
+    link.rules = readRules(bytes, settingsAt);
+  }
   return link;
 }
 
-function readSettings(bytes: Buffer, at: number): ByteSlice {
-  const start = at + SETTINGS_LENGTH_BYTES;
-  return { bytes, start, end: start + lengthAt(bytes, at) };
-}
-
 const readPassword = (bytes: Buffer, at: number, start: number): string =>
-  bytes.toString("utf8", start, start + lengthAt(bytes, at + PASSWORD_LENGTH));
+  bytes.toString("utf8", start, start + u16At(bytes, at + PASSWORD_LENGTH));
 
 export const versionAt = (bytes: Buffer, at: number): number => bytes.readDoubleLE(at + VERSION);
 
 /** The end of the key of the record at `at`; it begins {@link KEY} bytes after `at`. */
 export const keyEnd = (bytes: Buffer, at: number): number =>
-  at + KEY + lengthAt(bytes, at + KEY_LENGTH);
+  at + KEY + u16At(bytes, at + KEY_LENGTH);
 
 export const isReferenced = (bytes: Buffer, at: number): boolean =>
   (flagsAt(bytes, at) & REFERENCED) !== 0;
@@ -270,6 +256,3 @@ export function setReferenced(bytes: Buffer, at: number, referenced: boolean): v
 }
 
 const flagsAt = (bytes: Buffer, at: number): number => bytes[at + FLAGS] ?? 0;
-
-const lengthAt = (bytes: Buffer, at: number): number =>
-  (bytes[at] ?? 0) | ((bytes[at + 1] ?? 0) << 8);

@@ -10,6 +10,7 @@
  *   form 2, a link of which the feed has only a malformed record: empty
  */
 import { type ActiveLink, decodeLinkRecord, type LinkRecord } from "../contracts/link-record.ts";
+import { withEncodedRules } from "./record-settings.ts";
 import { readRecord, sizeAt, sizeOf, writeRecord } from "./record.ts";
 
 const FORM = 4;
@@ -31,7 +32,11 @@ export class MalformedRecordError extends Error {
 
 /** Encodes a record, which was decoded from `message`, for the store. */
 export function encodeStoredRecord(record: LinkRecord, message: Uint8Array): Buffer {
-  return seal(record.state === "active" ? encodeLink(record) : encodeMessage(MESSAGE, message));
+  return seal(
+    record.state === "active"
+      ? encodeLink(withEncodedRules(record))
+      : encodeMessage(MESSAGE, message),
+  );
 }
 
 /** Whether a row is that of a link. */

@@ -1,7 +1,7 @@
 /** Decides whether a link is taken down with its account, or with a host of its destinations. */
 import type { TakedownList } from "../contracts/feed-notices.ts";
 import type { RedirectSettings } from "../contracts/redirect-settings.ts";
-import { normalizeHost } from "../hosts.ts";
+import { isWithin, normalizeHost } from "../hosts.ts";
 
 /** The fields of a link that takedowns use. */
 export type LinkFacts = {
@@ -17,7 +17,7 @@ export type Covers = (link: LinkFacts) => boolean;
 export function compileTakedowns({ accounts, hosts }: TakedownList): Covers {
   const accountIds = new Set(accounts);
   const hostNames = new Set(hosts);
-  const isTaken = (url: string): boolean => hasSuffix(hostNames, hostOf(url));
+  const isTaken = (url: string): boolean => isWithin(hostNames, hostOf(url));
   return ({ account_id, destination, extras }) => {
     if (accountIds.has(account_id)) return true;
     if (hostNames.size === 0) return false;
@@ -27,7 +27,7 @@ export function compileTakedowns({ accounts, hosts }: TakedownList): Covers {
 
 const urlsOf = ({ expired_url, rules = [], split }: RedirectSettings): string[] => [
   ...(expired_url === undefined ? [] : [expired_url]),
-  ...rules.map(({ url }) => url),
+  ...("urls" in rules ? rules.urls() : rules.map(({ url }) => url)),
   ...(split?.arms ?? []).map(({ url }) => url),
 ];
 
@@ -40,14 +40,4 @@ function hostOf(url: string): string {
   const end = url.slice(start).search(/[/?#]/);
   const authority = end < 0 ? url.slice(start) : url.slice(start, start + end);
   return normalizeHost(authority.slice(authority.lastIndexOf("@") + 1));
-}
-
-/** Whether a host or a domain above it is in the set. */
-function hasSuffix(hosts: ReadonlySet<string>, host: string): boolean {
-  for (let at = 0; ;) {
-    if (hosts.has(host.slice(at))) return true;
-    const dot = host.indexOf(".", at);
-    if (dot < 0) return false;
-    at = dot + 1;
-  }
 }

@@ -72,7 +72,7 @@ function evaluateAll(
 
 function compileEvaluator(condition: Condition): EvaluateCondition {
   if (condition.type === "ip" || condition.type === "query") return () => undefined;
-  const { matches } = compileCondition(condition);
+  const matches = compileCondition(condition);
   if (condition.type !== "language") return (_, facts) => matches(facts);
   const tags = new Set(condition.in.map((tag) => tag.toLowerCase()));
   // A click with `de-AT` is stored as `de`, so a condition on `de-AT` may have matched.

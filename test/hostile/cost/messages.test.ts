@@ -38,7 +38,7 @@ test("a report has most entries, and is valid", () => {
 
 test("a link has all its conditions, and is valid", () => {
   const record = decodeLinkRecord(make("link with most conditions"));
-  expect(record?.state === "active" && record.extras?.rules?.length).toBe(20);
+  expect(record?.state === "active" && record.extras?.rules).toHaveLength(20);
 });
 
 test("a message without a form is as long as one may be", () => {

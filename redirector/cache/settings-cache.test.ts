@@ -1,0 +1,171 @@
+/**
+ * Goal: what requests for a link cost does not depend on how much it decides by: rules are evaluated
+ * as they are stored, and other settings take a bounded part of memory.
+ */
+import { heapStats } from "bun:jsc";
+import { describe, expect, setDefaultTimeout, spyOn, test } from "bun:test";
+
+import {
+  type ActiveLink,
+  decodeLinkRecord,
+  encodeLinkRecord,
+} from "../../shared/contracts/link-record.ts";
+import type { Condition, RedirectSettings } from "../../shared/contracts/redirect-settings.ts";
+import { rememberFacts } from "../../shared/decision/facts.ts";
+import {
+  type CachedLink,
+  emptyLink,
+  readLink,
+  sizeOf,
+  writeRecord,
+} from "../../shared/links-store/record.ts";
+import { createSettingsCache } from "./settings-cache.ts";
+
+// Thousands of rules are encoded, on a machine that may be busy.
+setDefaultTimeout(60_000);
+
+const MIB = 1024 ** 2;
+
+const UUID = "0190a5a2-0000-7000-8000-000000000001";
+
+/** Rules of ten conditions each. */
+const rulesOf = (conditionOf: (i: number) => Condition): RedirectSettings => ({
+  rules: Array.from({ length: 20 }, (_, rule) => ({
+    id: UUID,
+    url: `https://example.com/${rule}`,
+    conditions: Array.from({ length: 10 }, (__, i) => conditionOf(10 * rule + i)),
+  })),
+});
+
+/** The link with a version as the link cache has it. */
+function linkOf(version: number, extras: RedirectSettings): CachedLink {
+  const record: ActiveLink = {
+    state: "active",
+    version,
+    domain: "",
+    alias: "abc",
+    link_id: UUID,
+    account_id: UUID,
+    mode: "live",
+    destination: "https://example.com/",
+    expires_at: null,
+    password_hash: null,
+    forward_query: false,
+    extras,
+  };
+  const decoded = decodeLinkRecord(encodeLinkRecord(record));
+  if (decoded?.state !== "active") throw new Error("The link is not understood.");
+  const bytes = Buffer.alloc(sizeOf(decoded));
+  writeRecord(bytes, 0, decoded, false);
+  const link = readLink(bytes, 0, emptyLink());
+  if (link === null || link === "taken_down") throw new Error("The link is not active.");
+  return link;
+}
+
+const valuesOf = (count: number, text: (k: number) => string) =>
+  Array.from({ length: count }, (_, k) => text(k));
+
+/**
+ * Conditions that took much memory for their length once they were compiled, all different, and how
+ * many links with them took 150 MiB or more.
+ */
+const HEAVY: [string, links: number, (version: number, i: number) => Condition][] = [
+  [
+    "countries",
+    400,
+    (version, i) => ({
+      type: "country",
+      in: valuesOf(40, (k) =>
+        String.fromCharCode(65 + ((version + k) % 26), 65 + ((i + version + k) % 26)),
+      ),
+    }),
+  ],
+  ["one value", 800, (version, i) => ({ type: "query", name: `${version}`, in: [`${i}`] })],
+  [
+    "short values",
+    200,
+    (version, i) => ({ type: "query", name: "a", in: valuesOf(20, (k) => `${version}.${i}.${k}`) }),
+  ],
+  [
+    "addresses",
+    300,
+    (version, i) => ({ type: "ip", in: valuesOf(15, (k) => `10.${version % 256}.${i}.${k}`) }),
+  ],
+];
+
+const factsOf = (address: string) =>
+  rememberFacts({
+    now: () => 0,
+    address: () => address,
+    location: () => undefined,
+    userAgent: () => "",
+    agent: () => undefined,
+    language: () => "",
+    source: () => "direct",
+    query: () => "",
+  }).facts;
+
+async function heapBytes(): Promise<number> {
+  for (let i = 0; i < 3; i++) {
+    Bun.gc(true);
+    await Bun.sleep(0);
+  }
+  const { heapSize, extraMemorySize } = heapStats();
+  return heapSize + extraMemorySize;
+}
+
+describe("rules", () => {
+  test.each(HEAVY)("of %s are evaluated without parsing or keeping them", async (_, count, of) => {
+    const settingsOf = createSettingsCache();
+    const links = Array.from({ length: count }, (__, version) =>
+      linkOf(
+        version,
+        rulesOf((i) => of(version, i)),
+      ),
+    );
+    const facts = factsOf("203.0.113.1");
+    const before = await heapBytes();
+    using parse = spyOn(JSON, "parse");
+    const decided = links.map((link) => [settingsOf(link), link.rules?.choose(facts)]);
+    expect(parse).not.toHaveBeenCalled();
+    expect(decided).toHaveLength(count);
+    expect((await heapBytes()) - before).toBeLessThan(4 * MIB);
+    // They are in use until here.
+    expect(links.every(({ rules }) => rules !== null)).toBe(true);
+  });
+
+  test("with more values than can be set now decide as before", () => {
+    const link = linkOf(
+      1,
+      rulesOf((i) => ({ type: "ip", in: valuesOf(15, (k) => `10.0.${i}.${k}`), not: i < 190 })),
+    );
+    const leadsTo = (address: string) => link.rules?.choose(factsOf(address))?.url;
+    expect(leadsTo("203.0.113.1")).toBe("https://example.com/0");
+    expect(leadsTo("10.0.0.14")).toBe("https://example.com/1");
+  });
+});
+
+const longUrl = (i: number): string => `https://example.com/${i}/`.padEnd(5_000, "a");
+
+describe("settings", () => {
+  test("of thousands of ordinary links are all kept", () => {
+    const settingsOf = createSettingsCache();
+    const links = Array.from({ length: 5_000 }, (_, version) =>
+      linkOf(version, { expired_url: `https://example.com/${version}` }),
+    );
+    const parsed = links.map((link) => settingsOf(link));
+    expect(links.every((link, i) => settingsOf(link) === parsed[i])).toBe(true);
+  });
+
+  test("as long as they may be take a bounded part of memory", async () => {
+    const settingsOf = createSettingsCache();
+    const before = await heapBytes();
+    for (let version = 0; version < 2_500; version++) {
+      const arms = valuesOf(10, (i) => longUrl(10 * version + i));
+      const split = { key: 1, arms: arms.map((url) => ({ id: UUID, url, weight: 10 })) };
+      settingsOf(linkOf(version, { split }));
+    }
+    expect((await heapBytes()) - before).toBeLessThan(64 * MIB);
+    expect(settingsOf(linkOf(0, { confirm: true }))?.settings).toEqual({ confirm: true });
+  });
+});
