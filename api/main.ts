@@ -18,7 +18,7 @@ import { version } from "../shared/version.ts";
 import { createApp } from "./app.ts";
 import { readBackups } from "./backups/service.ts";
 import { checks, migrateChecks } from "./checks.ts";
-import { measureQueries, openClickHouse } from "./clickhouse.ts";
+import { MeasuredClickHouse, openClickHouse } from "./clickhouse.ts";
 import { type Config, configSchema, METRICS_PORTS, migrateConfigSchema } from "./config.ts";
 import { startDashboard } from "./dashboard/server.ts";
 import type { DomainService } from "./domains/service.ts";
@@ -57,7 +57,7 @@ async function serve(): Promise<void> {
   const metrics = createMetrics({ feed, watch, images, backups, mailDelay, webhooksLag, replies });
   const { registry, observe, observeMail, watchLoad } = metrics;
   const tracing = await startConfiguredTracing(config, lifecycle);
-  const reads = measureQueries(clickhouse, registry);
+  const reads = new MeasuredClickHouse(clickhouse, registry);
   const services = createServices({
     config,
     sql,

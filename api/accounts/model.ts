@@ -2,8 +2,8 @@
 import * as z from "zod";
 
 import type { Uuid } from "../../shared/ids.ts";
-import type { EndpointLimit } from "../limits/endpoint-limit.ts";
 import { QUOTAS } from "../limits/quotas.ts";
+import type { EndpointLimit } from "../limits/quotas.ts";
 
 export const PLANS = ["free", "pro", "business", "enterprise"] as const;
 export type Plan = (typeof PLANS)[number];

@@ -2,11 +2,7 @@ import { afterEach, beforeEach, describe, expect, setSystemTime, test } from "bu
 
 import { SYSTEM } from "../http/principal.ts";
 import type { Call } from "../http/request-context.ts";
-import {
-  createAnonymousLimit,
-  createRefusedKeyLimit,
-  createUnknownKeyLimit,
-} from "../limits/anonymous.ts";
+import { NetworkWindow } from "../limits/windows.ts";
 import type { Access } from "./access-rules.ts";
 import { createApiKeyAuth, createVerifiedKeys } from "./api-key-auth.ts";
 import { generateKey, type KeyParts, parseKey } from "./api-key.ts";
@@ -48,7 +44,7 @@ function createAuth() {
   const existing = new Set<string>();
   const verdicts = new Map<string, Verdict>();
   let queries = 0;
-  const anonymousLimit = createAnonymousLimit();
+  const anonymousLimit = new NetworkWindow("anonymous_requests");
   const authenticate = createApiKeyAuth({
     authorize: async (id, _, { scope }) => {
       queries++;
@@ -56,8 +52,8 @@ function createAuth() {
       return existing.has(id) ? { ...GRANTED, verdict } : undefined;
     },
     anonymousLimit,
-    unknownKeyLimit: createUnknownKeyLimit(),
-    refusedKeyLimit: createRefusedKeyLimit(),
+    unknownKeyLimit: new NetworkWindow("unknown_keys"),
+    refusedKeyLimit: new NetworkWindow("refused_keys"),
     verifiedKeys: createVerifiedKeys(),
     keyLimits: createKeyLimits(),
     rejections: createRejectionCache(),

@@ -3,21 +3,9 @@
  * limits, and requests that are rejected because of their key. They are held in this process's
  * memory, by the whole key, so no one without the key can exhaust them.
  */
-import { createLocalLimit } from "../limits/local-limit.ts";
+import { KeyWindow } from "../limits/windows.ts";
 import type { AccessRule } from "./access-rules.ts";
 import type { Verdict } from "./sql.ts";
-
-/**
- * Reads of the state of the limits per key: 17 a second take less than a twentieth of a core of
- * PostgreSQL, and a client that reads them after each of its calls may make more at once.
- */
-const READINGS = { name: "limits", limit: 50, seconds: 3, keysMax: 50_000 };
-
-/**
- * Rejected requests per key: more than the number of operations. The window is short, because an
- * operator may lift the reason for the rejection.
- */
-const REFUSALS = { name: "refused", limit: 100, seconds: 10, keysMax: 50_000 };
 
 const REJECTED_EVERYWHERE: ReadonlySet<Verdict> = new Set(["revoked", "expired", "barred"]);
 
@@ -35,12 +23,12 @@ export type KeyLimits = {
 };
 
 export function createKeyLimits(): KeyLimits {
-  const readings = createLocalLimit(READINGS);
-  const rejections = createLocalLimit(REFUSALS);
+  const readings = new KeyWindow("limits_readings");
+  const rejections = new KeyWindow("refused_requests");
 
   return {
     enforce(id, rule, headers) {
-      const exhausted = [id, scopeKey(id, rule)].find(rejections.exhausted);
+      const exhausted = [id, scopeKey(id, rule)].find((key) => rejections.exhausted(key));
       if (exhausted !== undefined) rejections.enforce(exhausted, headers);
       if (rule.cost === 0) readings.enforce(id, headers);
     },

@@ -49,7 +49,7 @@ export async function updateLinks(
   owner: Writer,
   updates: readonly (Update | Failure)[],
 ): Promise<LinkResults> {
-  chargePasswords(deps.passwords, owner, updates);
+  chargePasswords(owner, updates);
   const lookups = { ...deps, domains: shareLookups(deps.domains) };
   const changes = await prepareAll(updates, async ({ body, ...target }) => {
     const change = await prepareChanges(lookups, owner, body);

@@ -13,12 +13,7 @@ import { linkData } from "./events.ts";
 import type { CreateLinkBody } from "./model.ts";
 import { conflictError, createNameClaims, isNameTaken, requestedNames } from "./names.ts";
 import { chargePasswords } from "./passwords.ts";
-import {
-  type PreparationDeps,
-  type PreparedLink,
-  prepareLink,
-  resolveDomain,
-} from "./prepare-link.ts";
+import { type PreparedLink, prepareLink, resolveDomain } from "./prepare-link.ts";
 import { toRecordDraft } from "./record.ts";
 import {
   type Failure,
@@ -52,7 +47,7 @@ export async function createLinks(
   owner: Writer,
   creations: readonly (Creation | Failure)[],
 ): Promise<LinkResults> {
-  chargePasswords(deps.passwords, owner, creations);
+  chargePasswords(owner, creations);
   const results: LinkResult[] = [];
   const candidates = await prepareCandidates(deps, owner, creations, results);
   let failure: unknown;
@@ -96,7 +91,7 @@ function requireQuota(results: readonly LinkResult[]): void {
 
 /** Validates the creations; writes the errors into `results`. */
 export async function prepareCandidates(
-  deps: Omit<LinkServiceDeps, "passwords"> & Pick<PreparationDeps, "passwords">,
+  deps: LinkServiceDeps,
   owner: AccountScope,
   creations: readonly (Creation | Failure)[],
   results: LinkResult[],

@@ -4,11 +4,12 @@
  */
 import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 
+import { WINDOWS } from "../../shared/budgets.ts";
 import { decodeId } from "../../shared/ids.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import type { User } from "../http/principal.ts";
-import { createPasswordHashing } from "../passwords/hashing.ts";
-import { CORRECT_PASSWORDS, createAttempts } from "../sessions/attempts.ts";
+import { PasswordHashing } from "../passwords/hashing.ts";
+import { createAttempts } from "../sessions/attempts.ts";
 import { openAuthLibrary } from "../sessions/better-auth.ts";
 import { createDeviceCookies } from "../sessions/device-cookie.ts";
 import { createPasswordStrength } from "../sessions/password-strength.ts";
@@ -36,8 +37,11 @@ let address: string;
 let tests = 0;
 beforeEach(() => void (address = `person-${tests++}@example.com`));
 
-function createServices({ sql }: TestPostgres, correctPasswords = CORRECT_PASSWORDS) {
-  const library = openAuthLibrary(sql, createPasswordHashing(), "http://localhost", SECRET);
+function createServices(
+  { sql }: TestPostgres,
+  correctPasswords: { limit: number; seconds: number } = WINDOWS.correct_passwords,
+) {
+  const library = openAuthLibrary(sql, new PasswordHashing(), "http://localhost", SECRET);
   const requireStrongPassword = createPasswordStrength();
   const users = createUserService({ sql, library, requireStrongPassword });
   const attempts = createAttempts(sql, SECRET, correctPasswords);

@@ -8,8 +8,9 @@
 import { createHmac } from "node:crypto";
 
 import { addressGroups } from "../../shared/address-group.ts";
+import { WINDOWS as BUDGETS } from "../../shared/budgets.ts";
 import { rateLimited } from "../http/rate-limit.ts";
-import { createLocalLimit } from "../limits/local-limit.ts";
+import { KeyWindow } from "../limits/windows.ts";
 import type { Sql } from "../postgres.ts";
 import { consumeAttempt, deleteAttempts, refundAttempt } from "./sql.ts";
 
@@ -28,13 +29,6 @@ const WINDOWS = {
 
 type WindowName = keyof typeof WINDOWS;
 
-/**
- * Correct passwords of one user, which the windows above do not count. A comparison takes about 60
- * ms of a core: the users of a free account cause a thirtieth of one in each process. Nobody can
- * exhaust it without the password.
- */
-export const CORRECT_PASSWORDS = { limit: 60, seconds: SECONDS };
-
 /** Windows that count the attempts of several users. */
 const SHARED: ReadonlySet<WindowName> = new Set(["address", "site"]);
 
@@ -46,7 +40,11 @@ export type Attempt = { address: string; email: string; device: string | undefin
 
 export type Attempts = ReturnType<typeof createAttempts>;
 
-export function createAttempts(sql: Sql, secret: string, correctPasswords = CORRECT_PASSWORDS) {
+export function createAttempts(
+  sql: Sql,
+  secret: string,
+  correctPasswords: { limit: number; seconds: number } = BUDGETS.correct_passwords,
+) {
   const hashKey = ([name, key]: [WindowName, string]): Buffer =>
     createHmac("sha256", secret).update(`${name}\n${key}`).digest();
 
@@ -63,11 +61,7 @@ export function createAttempts(sql: Sql, secret: string, correctPasswords = CORR
 
   return {
     /** Correct passwords, by the user's id. */
-    correct: createLocalLimit({
-      name: "correct passwords of a user",
-      keysMax: 100_000,
-      ...correctPasswords,
-    }),
+    correct: new KeyWindow("correct_passwords", correctPasswords),
 
     /** Consumes an attempt; throws `rate_limited` when a window is exhausted. */
     async consume(attempt: Attempt): Promise<void> {

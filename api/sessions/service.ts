@@ -8,7 +8,7 @@ import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { ApiError, unavailable } from "../http/errors.ts";
 import type { Principal, Session, User } from "../http/principal.ts";
 import { rateLimited } from "../http/rate-limit.ts";
-import type { LocalLimit } from "../limits/local-limit.ts";
+import type { KeyWindow } from "../limits/windows.ts";
 import type { Sql } from "../postgres.ts";
 import type { Attempt, Attempts } from "./attempts.ts";
 import type { AuthLibrary } from "./better-auth.ts";
@@ -142,7 +142,7 @@ function createPasswordChecks(deps: SessionServiceDeps) {
 function listLogins(
   users: { id: Uuid; login: string }[],
   email: string,
-  correct: LocalLimit,
+  correct: KeyWindow,
 ): string[] {
   const [first] = users;
   // For an unknown address, the library takes as long as for a wrong password.
@@ -152,7 +152,7 @@ function listLogins(
   return left.map(({ login }) => login);
 }
 
-function requireUnexhausted(correct: LocalLimit, user: Uuid): void {
+function requireUnexhausted(correct: KeyWindow, user: Uuid): void {
   if (correct.exhausted(user)) throw rateLimited(correct.state(user), Date.now());
 }
 

@@ -8,15 +8,8 @@ import { decodeId, type Uuid } from "../../shared/ids.ts";
 import type { Authenticator } from "../auth/plugin.ts";
 import { permissionsOf } from "../auth/roles.ts";
 import { ApiError, notFound } from "../http/errors.ts";
-import type { AnonymousLimit } from "../limits/anonymous.ts";
-import { createLocalLimit } from "../limits/local-limit.ts";
+import { KeyWindow, type NetworkWindow } from "../limits/windows.ts";
 import type { SessionService } from "./service.ts";
-
-/**
- * Requests of one session per minute. The plan's rate limits apply to the API only; a page of the
- * dashboard sends a dozen requests, and an import hundreds.
- */
-const SESSION_LIMIT = { name: "session", limit: 1_200, seconds: 60, keysMax: 50_000 };
 
 /** Routes of a whole account have no mode in their path. */
 const ACCOUNT_PATH_FORM =
@@ -28,7 +21,7 @@ type Membership = { role: Role; plan: string; barred: boolean };
 type SessionAuthDeps = {
   sessions: Pick<SessionService, "find">;
   findMembership: (accountId: Uuid, userId: Uuid) => Promise<Membership | undefined>;
-  anonymousLimit: AnonymousLimit;
+  anonymousLimit: NetworkWindow;
 };
 
 /**
@@ -39,7 +32,7 @@ export function createSessionAuth({
   findMembership,
   anonymousLimit,
 }: SessionAuthDeps): Authenticator {
-  const sessionLimit = createLocalLimit(SESSION_LIMIT);
+  const sessionLimit = new KeyWindow("session_requests");
 
   return async ({ call, request, headers }, access) => {
     if (access === "static") {

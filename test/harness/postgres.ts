@@ -6,11 +6,9 @@ import { chmodSync, mkdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 import { createKeyService } from "../../api/keys/service.ts";
-import { createChangedLinks } from "../../api/limits/changed-links.ts";
-import { createListedLinks } from "../../api/limits/listed-links.ts";
 import { createLinkService, type LinkService } from "../../api/links/service.ts";
 import { migratePostgres } from "../../api/migrations/migrate.ts";
-import { createPasswordHashing } from "../../api/passwords/hashing.ts";
+import { PasswordHashing } from "../../api/passwords/hashing.ts";
 import { openPostgres, type Sql, usePostgres } from "../../api/postgres.ts";
 import { createTagService, type TagService } from "../../api/tags/service.ts";
 import {
@@ -56,10 +54,7 @@ export type TestPostgres = {
 };
 
 /** The link service on a database; publishes no links. */
-export const createLinksOn = (
-  sql: Sql,
-  { passwords = createPasswordHashing(), listedLinks = createListedLinks() } = {},
-): LinkService =>
+export const createLinksOn = (sql: Sql, { passwords = new PasswordHashing() } = {}): LinkService =>
   createLinkService({
     sql,
     feed: { publish: () => Promise.resolve(false) },
@@ -75,7 +70,6 @@ export const createLinksOn = (
     },
     passwords,
     readUsedClicks: () => Promise.resolve(undefined),
-    listedLinks,
   });
 
 /** Starts a server with a temporary data directory, in which all migrations are applied. */
@@ -88,12 +82,7 @@ export async function startPostgres(): Promise<TestPostgres> {
     sql,
     url,
     keys: createKeyService({ sql }),
-    tags: createTagService({
-      sql,
-      changedLinks: createChangedLinks(),
-      listedLinks: createListedLinks(),
-      shortUrl: "https://sho.rt",
-    }),
+    tags: createTagService({ sql, shortUrl: "https://sho.rt" }),
     links: createLinksOn(sql),
     async addAccount(plan = "pro") {
       const id = newUuid();
