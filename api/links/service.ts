@@ -4,7 +4,7 @@ import type { ReadUsedClicks } from "../feed/used-clicks.ts";
 import { notFound } from "../http/errors.ts";
 import type { RequireVersion } from "../http/etag.ts";
 import type { ListPart, ListRequest, Position } from "../http/pagination.ts";
-import type { AccountScope, Author, Writer } from "../http/principal.ts";
+import type { AccountScope, Writer } from "../http/principal.ts";
 import { budgets, type Payer } from "../limits/budgets.ts";
 import type { Sql } from "../postgres.ts";
 import { createTakedownReader } from "../takedowns/service.ts";
@@ -148,7 +148,7 @@ function createWrites(deps: ServiceDeps, { withTakedown, complete }: Completion)
       return { ...result, link: await complete(link) };
     },
     remove: async (
-      owner: Author,
+      owner: Writer,
       id: Uuid | undefined,
       requireVersion?: RequireVersion,
     ): Promise<{ propagated: boolean }> =>
@@ -159,7 +159,7 @@ function createWrites(deps: ServiceDeps, { withTakedown, complete }: Completion)
     checkMany: (owner: AccountScope, rows: readonly unknown[]) =>
       checkLinks(deps, owner, readCreations(newUuid(), rows)),
     updateMany: (owner: Writer, rows: readonly unknown[]) => update(owner, readUpdates(rows)),
-    removeMany: (owner: Author, ids: readonly string[]) =>
+    removeMany: (owner: Writer, ids: readonly string[]) =>
       deleteLinks(deps, owner, readDeletions(ids)),
   };
 }

@@ -37,6 +37,7 @@ import slowWebhooks from "./0033_slow_webhooks.sql" with { type: "text" };
 import reports from "./0034_reports.sql" with { type: "text" };
 import mailsAboutWebhooks from "./0035_mails_about_webhooks.sql" with { type: "text" };
 import disabledWebhooks from "./0036_disabled_webhooks.sql" with { type: "text" };
+import ledgerCost from "./0042_ledger_cost.sql" with { type: "text" };
 
 /**
  * A migration whose statements run one by one, because PostgreSQL rejects them in a transaction.
@@ -83,4 +84,5 @@ export const migrations: readonly PostgresMigration[] = [
   { id: 34, name: "reports", text: reports },
   { id: 35, name: "mails_about_webhooks", text: mailsAboutWebhooks },
   { id: 36, name: "disabled_webhooks", text: disabledWebhooks, concurrent: true },
+  { id: 42, name: "ledger_cost", text: ledgerCost },
 ];

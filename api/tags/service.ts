@@ -2,10 +2,11 @@
 import type * as z from "zod";
 
 import type { changeTagBody } from "../../shared/contracts/tag-schemas.ts";
+import { recordEvents } from "../events/record.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import type { AccountScope, Writer } from "../http/principal.ts";
 import { budgets, type Payer } from "../limits/budgets.ts";
-import { recordTagChanges } from "../links/tag-changes.ts";
+import { tagsEvent } from "../links/events.ts";
 import { isStorable, type Sql, type Transaction } from "../postgres.ts";
 import { listCountedTags, type TagsPart, type TagsRequest, withClicks } from "./listing.ts";
 import type { CountedTag, Progress, TagRow } from "./model.ts";
@@ -101,6 +102,7 @@ async function replace(
   { check, color }: Replacement,
 ): Promise<Progress> {
   budgets.require(owner, "changed_links");
+  budgets.require(owner, "ledger_bytes");
   const names = into === null ? tags : [into, ...tags];
   const replaceSome = (transaction: Transaction) =>
     replaceAndRecord(transaction, owner, { tags, into, shortUrl });
@@ -116,7 +118,7 @@ async function replace(
   });
   budgets.spend(owner, "changed_links", batch);
   let changed = batch;
-  while (batch === BATCH && changed < CHANGED_MAX && budgets.waitMs(owner, "changed_links") === 0) {
+  while (batch === BATCH && changed < CHANGED_MAX && mayGoOn(owner)) {
     batch = await sql.begin(replaceSome);
     budgets.spend(owner, "changed_links", batch);
     changed += batch;
@@ -126,6 +128,9 @@ async function replace(
   return { changed, done };
 }
 
+const mayGoOn = (owner: Writer): boolean =>
+  budgets.waitMs(owner, "changed_links") === 0 && budgets.waitMs(owner, "ledger_bytes") === 0;
+
 /** Replaces tags on {@link BATCH} links at most, and records it; returns the number of links. */
 async function replaceAndRecord(
   transaction: Transaction,
@@ -133,7 +138,8 @@ async function replaceAndRecord(
   { tags, into, shortUrl }: { tags: readonly string[]; into: string | null; shortUrl: string },
 ): Promise<number> {
   const changed = await replaceTags(transaction, owner, tags, into, BATCH);
-  await recordTagChanges(transaction, owner, changed, shortUrl);
+  const events = changed.map((link) => tagsEvent(link, shortUrl));
+  await recordEvents(transaction, owner, events);
   return changed.length;
 }
 
