@@ -3,9 +3,12 @@ import { afterEach, expect, test } from "bun:test";
 
 import { Registry } from "prom-client";
 
+import { boundsOf } from "../shared/budgets.ts";
 import { queryRows, readChunks } from "../shared/clicks/query.ts";
+import { QueueFull } from "../shared/fair-queue.ts";
 import { newUuid } from "../shared/ids.ts";
 import { MeasuredClickHouse, openClickHouse } from "./clickhouse.ts";
+import { ApiError } from "./http/errors.ts";
 import { Budgets } from "./limits/budgets.ts";
 
 const MEBIBYTE = 1024 * 1024;
@@ -39,11 +42,9 @@ function createClient(summary: Record<string, string> | undefined, body = '{"n":
 function readAsAccount(url: string, registry = new Registry()) {
   const times: number[] = [];
   class Noted extends Budgets {
-    override reserve() {
-      return (ms: number) => void times.push(ms);
-    }
     override spend(_: unknown, __: unknown, ms: number) {
-      times.push(ms);
+      // What is reserved, and given back.
+      if (Math.abs(ms) !== 200) times.push(ms);
     }
   }
   const client = new MeasuredClickHouse(openClickHouse(url), registry, new Noted());
@@ -91,8 +92,8 @@ test.each([
   const { clickhouse, times } = readAsAccount(server.url.href);
   const query = queryRows(clickhouse, "SELECT 1");
   expect(await query.catch((error: unknown) => error)).toHaveProperty("code", String(code));
-  const [ms = 0] = times;
-  expect([times.length, ms > 25]).toEqual([1, queries > 0]);
+  expect(times).toHaveLength(queries);
+  for (const ms of times) expect(ms).toBeGreaterThan(25);
 });
 
 test("a server that reports nothing is not guessed at", async () => {
@@ -110,4 +111,66 @@ test("rows that are read as they arrive take as long as writing them", async () 
     bytes += chunk.length;
   expect(bytes).toBe(4 * MEBIBYTE);
   expect(sum()).toBeCloseTo(140, 6);
+});
+
+/**
+ * Many queries at once of an account, and one of another after them; each takes a millisecond to
+ * answer, and ClickHouse reports `ms`.
+ */
+async function queryAtOnce(count: number, ms: number) {
+  let [running, most] = [0, 0];
+  const server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    async fetch() {
+      most = Math.max(most, ++running);
+      await Bun.sleep(1);
+      running--;
+      return new Response("", {
+        headers: { "x-clickhouse-summary": JSON.stringify(summaryOf(10_000_000, ms)) },
+      });
+    },
+  });
+  servers.push(server);
+  const budgets = new Budgets();
+  const client = openClickHouse(server.url.href);
+  const clickhouse = new MeasuredClickHouse(client, new Registry(), budgets);
+  const readerOf = (plan: string) => ({ accountId: newUuid(), mode: "live", plan }) as const;
+  const [owner, other] = [readerOf("free"), readerOf("free")];
+  let before = 0;
+  const answered = Array.from({ length: count }, async () => {
+    try {
+      await queryRows(clickhouse.for(owner), "SELECT 1");
+      before++;
+      return "answered";
+    } catch (error) {
+      if (error instanceof QueueFull) return error.of;
+      return error instanceof ApiError ? error.reason : String(error);
+    }
+  });
+  await queryRows(clickhouse.for(other), "SELECT 1");
+  const beforeOther = before;
+  const outcomes = Map.groupBy(await Promise.all(answered), (outcome) => outcome);
+  const counts = Object.fromEntries([...outcomes].map(([name, list]) => [name, list.length]));
+  const left = budgets.list(owner).find(({ name }) => name === "statistics")?.left ?? 0;
+  return { most, beforeOther, counts, left };
+}
+
+test("an account with very many queries at once keeps another waiting for those that run", async () => {
+  const { most, beforeOther, counts } = await queryAtOnce(250, 1);
+  console.log(`${beforeOther} of 250 were answered before another account's; ${most} ran at once`);
+  // Its own, and the other account's.
+  expect(most).toBeLessThanOrEqual(5);
+  expect(beforeOther).toBeLessThanOrEqual(8);
+  // Those that run and wait; the rest is refused at once.
+  expect(counts["answered"]).toBeLessThanOrEqual(4 + 64);
+});
+
+test("queries at once take no more than the budget, however long each takes", async () => {
+  const { counts, left } = await queryAtOnce(60, 9_000);
+  const { atOnce } = boundsOf("statistics", "free");
+  console.log(`60 queries of 9 s at once: ${JSON.stringify(counts)}, ${Math.round(left)} ms left`);
+  expect(counts["rate_limited"]).toBeGreaterThan(40);
+  // Those that ran when the rest was used up.
+  expect(left).toBeGreaterThan(atOnce - 9_000 * 8);
 });

@@ -83,6 +83,9 @@ const MS_PER_MEBIBYTE = 10;
 
 const MEBIBYTE = 1024 * 1024;
 
+/** The key of what the service reads for all. */
+const SERVICE = "service";
+
 /** The engine of the local stack does not say what it has read. */
 const summary = z.object({
   read_rows: z.coerce.number().optional(),
@@ -130,35 +133,43 @@ export class MeasuredClickHouse implements ClicksSource {
   for(reader: ClicksReader): ClicksReading {
     const budget = reader.paysWith ?? "statistics";
     this.#budgets.require(reader, budget);
+    const { accountId } = reader;
     const spend = (ms: number): void => this.#budgets.spend(reader, budget, ms);
-    return this.#reading(reader.accountId, spend, async (run) => {
-      const settle = this.#budgets.reserve(reader, budget, RESERVED_MS);
-      let caused = 0;
+    return this.#reading(spend, async (start) => {
+      let reserved = 0;
+      const reserve = (ms: number): void => {
+        this.#budgets.spend(reader, budget, ms - reserved);
+        reserved = ms;
+      };
+      this.#budgets.require(reader, budget);
+      reserve(RESERVED_MS);
       try {
-        return await run((ms) => (caused += ms));
+        return await this.#queue.run(accountId, async () => {
+          // What ran while this one waited may have used up the rest.
+          reserve(0);
+          this.#budgets.require(reader, budget);
+          reserve(RESERVED_MS);
+          return await this.#measure(start, spend);
+        });
       } finally {
-        settle(caused);
+        reserve(0);
       }
     });
   }
 
   /** ClickHouse for work that the service does for all accounts at once. */
   forService(): ClicksReading {
-    return this.#reading(
-      "",
-      () => undefined,
-      (run) => run(() => undefined),
+    const spend = () => undefined;
+    return this.#reading(spend, (start) =>
+      this.#queue.run(SERVICE, () => this.#measure(start, spend)),
     );
   }
 
-  /** `paid` runs a statement, and is told what it took; `spend` is told of what follows. */
+  /** `run` runs a statement in its turn; `spend` is told of what its rows take that follow. */
   #reading(
-    key: string,
     spend: (ms: number) => void,
-    paid: <T>(run: (onWork: (ms: number) => void) => Promise<T>) => Promise<T>,
+    run: <T extends { response_headers: ResponseHeaders }>(start: () => Promise<T>) => Promise<T>,
   ): ClicksReading {
-    const run = <T extends { response_headers: ResponseHeaders }>(start: () => Promise<T>) =>
-      paid((onWork) => this.#queue.run(key, () => this.#measure(start, onWork)));
     const client = this.#client;
     return {
       query: (params) => run(() => client.query(params)),
