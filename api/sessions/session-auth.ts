@@ -8,6 +8,7 @@ import { decodeId, type Uuid } from "../../shared/ids.ts";
 import type { Authenticator } from "../auth/plugin.ts";
 import { permissionsOf } from "../auth/roles.ts";
 import { ApiError, notFound } from "../http/errors.ts";
+import { budgets } from "../limits/budgets.ts";
 import { KeyWindow, type NetworkWindow } from "../limits/windows.ts";
 import type { SessionService } from "./service.ts";
 
@@ -53,6 +54,9 @@ export function createSessionAuth({
       accountId === undefined ? undefined : await findMembership(accountId, session.user.id);
     if (accountId === undefined || membership === undefined) throw notFound("account");
     if (membership.barred) throw new ApiError("forbidden", "The account is suspended.");
+    const { plan } = membership;
+    // Whichever of its users calls, in however many sessions.
+    budgets.take({ accountId, plan }, "dashboard_requests", 1);
     const scopes = permissionsOf(membership.role);
     if (access.scope !== null && !scopes.includes(access.scope)) {
       throw new ApiError(
@@ -68,7 +72,7 @@ export function createSessionAuth({
       accountId,
       mode,
       scopes,
-      plan: membership.plan,
+      plan,
     };
   };
 }
