@@ -38,6 +38,7 @@ import reports from "./0034_reports.sql" with { type: "text" };
 import mailsAboutWebhooks from "./0035_mails_about_webhooks.sql" with { type: "text" };
 import disabledWebhooks from "./0036_disabled_webhooks.sql" with { type: "text" };
 import ledgerCost from "./0042_ledger_cost.sql" with { type: "text" };
+import clickEventDays from "./0043_click_event_days.sql" with { type: "text" };
 
 /**
  * A migration whose statements run one by one, because PostgreSQL rejects them in a transaction.
@@ -85,4 +86,5 @@ export const migrations: readonly PostgresMigration[] = [
   { id: 35, name: "mails_about_webhooks", text: mailsAboutWebhooks },
   { id: 36, name: "disabled_webhooks", text: disabledWebhooks, concurrent: true },
   { id: 42, name: "ledger_cost", text: ledgerCost },
+  { id: 43, name: "click_event_days", text: clickEventDays },
 ];
