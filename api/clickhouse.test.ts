@@ -48,8 +48,7 @@ function readAsAccount(url: string, registry = new Registry()) {
     }
   }
   const client = new MeasuredClickHouse(openClickHouse(url), registry, new Noted());
-  const reader = { accountId: newUuid(), mode: "live", plan: "free" } as const;
-  return { clickhouse: client.for(reader), times };
+  return { clickhouse: client.for(newReader()), times };
 }
 
 const summaryOf = (rows: number, ms: number) => ({
@@ -113,6 +112,8 @@ test("rows that are read as they arrive take as long as writing them", async () 
   expect(sum()).toBeCloseTo(140, 6);
 });
 
+const newReader = () => ({ accountId: newUuid(), mode: "live", plan: "free" }) as const;
+
 /**
  * Many queries at once of an account, and one of another after them; each takes a millisecond to
  * answer, and ClickHouse reports `ms`.
@@ -135,8 +136,7 @@ async function queryAtOnce(count: number, ms: number) {
   const budgets = new Budgets();
   const client = openClickHouse(server.url.href);
   const clickhouse = new MeasuredClickHouse(client, new Registry(), budgets);
-  const readerOf = (plan: string) => ({ accountId: newUuid(), mode: "live", plan }) as const;
-  const [owner, other] = [readerOf("free"), readerOf("free")];
+  const [owner, other] = [newReader(), newReader()];
   let before = 0;
   const answered = Array.from({ length: count }, async () => {
     try {

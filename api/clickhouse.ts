@@ -83,6 +83,8 @@ const MS_PER_MEBIBYTE = 10;
 
 const MEBIBYTE = 1024 * 1024;
 
+const paidByNobody = (): void => undefined;
+
 /** The key of what the service reads for all. */
 const SERVICE = "service";
 
@@ -159,9 +161,8 @@ export class MeasuredClickHouse implements ClicksSource {
 
   /** ClickHouse for work that the service does for all accounts at once. */
   forService(): ClicksReading {
-    const spend = () => undefined;
-    return this.#reading(spend, (start) =>
-      this.#queue.run(SERVICE, () => this.#measure(start, spend)),
+    return this.#reading(paidByNobody, (start) =>
+      this.#queue.run(SERVICE, () => this.#measure(start, paidByNobody)),
     );
   }
 

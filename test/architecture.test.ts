@@ -7,7 +7,7 @@ import { basename, dirname, join } from "node:path";
 
 import ts from "typescript";
 
-import { JOBS, QUEUES } from "../shared/budgets.ts";
+import { JOBS, QUEUES } from "../shared/waiting-work.ts";
 
 const ROOT = join(import.meta.dir, "..");
 

@@ -3,15 +3,14 @@ import {
   ACCOUNT_BUDGET_NAMES,
   ACCOUNT_BUDGETS,
   boundsOf,
-  JOBS,
   type Plan,
   PLANS,
-  QUEUES,
   type Resource,
   RESOURCES,
   WINDOWS,
 } from "../../shared/budgets.ts";
 import { DAY_SECONDS, HOUR_SECONDS } from "../../shared/durations.ts";
+import { JOBS, QUEUES } from "../../shared/waiting-work.ts";
 
 /** Budgets that come back by the day, rather than by the second. */
 const isDaily = (perSecond: number): boolean => perSecond === 0;
@@ -68,7 +67,7 @@ export const printBudgets = (): string =>
 
 const INTRODUCTION = `# Budgets
 
-What accounts, and without one networks, may take of what costs. Printed from \`shared/budgets.ts\` by \`bun run budgets\`; a test compares it.
+What accounts, and without one networks, may take of what costs. Printed from \`shared/budgets.ts\` and \`shared/waiting-work.ts\` by \`bun run budgets\`; a test compares it.
 
 The limits of requests and the quotas of what an account holds are in PostgreSQL besides (tables \`plans\`, \`endpoint_limits\` and \`plan_quotas\`), and can be set for an account. \`GET /v1/limits\` lists all that a caller can meet, and an error beyond one names it, how much it is, and when to try again.`;
 

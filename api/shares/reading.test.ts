@@ -25,6 +25,15 @@ const SHARES = 60;
 
 const { atOnce } = boundsOf("shared_statistics", "free");
 
+const summary = {
+  total_clicks: 0,
+  unique_clicks: 0,
+  avg_daily_clicks: 0,
+  clicks_per_day: 0,
+  bot_clicks: 0,
+  prefetch_clicks: 0,
+};
+
 let postgres: TestPostgres;
 let shares: ShareService;
 let shared: SharedService;
@@ -42,13 +51,7 @@ beforeAll(async () => {
       overview(owner: ClicksReader) {
         computed.push(owner.accountId);
         budgets.spend(owner, owner.paysWith ?? "statistics", STATISTICS_MS);
-        const summary = { total_clicks: 0, unique_clicks: 0, bot_clicks: 0 };
-        return Promise.resolve({
-          period: { start: "", end: "", timezone: "UTC" },
-          summary,
-          clicks_over_time: [],
-          breakdowns: [],
-        });
+        return Promise.resolve({ period: "", summary, clicks_over_time: [], breakdowns: [] });
       },
     },
     branding: { find: () => Promise.reject(new Error("There is none.")) },

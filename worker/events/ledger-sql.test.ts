@@ -81,7 +81,7 @@ test("an account gets the events that its day has room for, and is told of the c
 test("the next day has room again", async () => {
   const account = await addAccount(0);
   await write(eventsOf(account));
-  expect(await readEvents(account, "clicks.recorded")).toEqual([]);
+  expect(await readEvents(account, "clicks.recorded")).toHaveLength(0);
   await postgres.sql`update click_event_days set day = day - 1 where account_id = ${account}`;
   await write(eventsOf(account));
   expect(await readEvents(account, "clicks.recorded")).toHaveLength(EVENTS);
