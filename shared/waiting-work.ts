@@ -19,8 +19,8 @@ export const QUEUES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Work that begins by itself, by the file, and which budget it takes from or why it takes from none.
- * A new one fails a test until it is named here.
+ * Work that begins by itself, by the file, and which budget it takes from or why it takes from
+ * none. A new one fails a test until it is named here.
  */
 export const JOBS: Readonly<Record<string, string>> = {
   "api/domains/proof-checks.ts": "proofs of domains: the quota of domains",

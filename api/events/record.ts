@@ -39,9 +39,9 @@ export const recordEvents = (
   );
 
 /**
- * As {@link recordEvents}, of any accounts. Each account pays for what it gets. Throws `rate_limited`,
- * so that nothing is changed, if a caller is the actor and nothing was left of the budget; what
- * happens by itself is recorded.
+ * As {@link recordEvents}, of any accounts. Each account pays for what it gets. Throws
+ * `rate_limited`, so that nothing is changed, if a caller is the actor and nothing was left of the
+ * budget; what happens by itself is recorded.
  */
 export async function recordAll(
   transaction: Transaction,

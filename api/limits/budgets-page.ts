@@ -24,6 +24,30 @@ export const loadOf = (plan: Plan, resource: Resource): number =>
     return cost.of === resource ? sum + rate * cost.each : sum;
   }, 0);
 
+/**
+ * What accounts of each plan and all together take at most that use up all of their budgets all the
+ * time, one row each: shares of the machine's cores, and bytes a day.
+ */
+export function sumLoads(plans: readonly string[], cores: number): Record<string, string>[] {
+  const rows = PLANS.map((plan) => {
+    const accounts = plans.filter((of) => of === plan).length;
+    return { plan, accounts, loads: RESOURCES.map((of) => accounts * loadOf(plan, of)) };
+  });
+  const sums = RESOURCES.map((_, i) => rows.reduce((sum, { loads }) => sum + (loads[i] ?? 0), 0));
+  return [...rows, { plan: "all", accounts: plans.length, loads: sums }].map(
+    ({ plan, accounts, loads }) => ({
+      plan,
+      accounts: String(accounts),
+      ...Object.fromEntries(
+        RESOURCES.map((resource, i) => [resource, inMachines(resource, loads[i] ?? 0, cores)]),
+      ),
+    }),
+  );
+}
+
+const inMachines = (resource: Resource, perSecond: number, cores: number): string =>
+  resource === "disk" ? inAmount(resource, perSecond) : `${perSecond.toFixed(2)} of ${cores} cores`;
+
 /** `docs/budgets.md`. */
 export const printBudgets = (): string =>
   `${[
@@ -72,7 +96,7 @@ What accounts, and without one networks, may take of what costs. Printed from \`
 The limits of requests and the quotas of what an account holds are in PostgreSQL besides (tables \`plans\`, \`endpoint_limits\` and \`plan_quotas\`), and can be set for an account. \`GET /v1/limits\` lists all that a caller can meet, and an error beyond one names it, how much it is, and when to try again.`;
 
 const LOAD =
-  "What one account takes that uses up all of its budgets all the time: shares of a core, and bytes a day. Multiplied by the number of accounts of each plan it is what a machine must have in the worst case. Each API process counts by itself, so two of them allow twice as much.";
+  "What one account takes that uses up all of its budgets all the time: shares of a core, and bytes a day. Multiplied by the number of accounts of each plan it is what a machine must have in the worst case: `shorthop admin accounts budgets` prints the sums for the accounts that there are. Each API process counts by itself, so two of them allow twice as much.";
 
 const COLUMNS: Readonly<Record<Resource, string>> = {
   postgres: "PostgreSQL",

@@ -38,8 +38,8 @@ const BOUNDS = Object.fromEntries(
 );
 
 /**
- * Writes events that are not there yet, as far as the accounts' budgets of a day go, and up to where
- * all are written; never back. An event `clicks.left_out` says how many clicks are in none.
+ * Writes events that are not there yet, as far as the accounts' budgets of a day go, and up to
+ * where all are written; never back. An event `clicks.left_out` says how many clicks are in none.
  */
 export async function writeEvents(
   sql: postgres.Sql,
