@@ -20,11 +20,7 @@ import { createParameterLookup } from "./http/query.ts";
 import { requestContextPlugin } from "./http/request-context.ts";
 import { siteHeaders } from "./http/site-headers.ts";
 import { installValidation } from "./http/validation.ts";
-import {
-  createAnonymousLimit,
-  createRefusedKeyLimit,
-  createUnknownKeyLimit,
-} from "./limits/anonymous.ts";
+import { NetworkWindow } from "./limits/windows.ts";
 import { createOpenApiDocument } from "./openapi/document.ts";
 import { openApiRoutes } from "./openapi/routes.ts";
 import { unsubscribeRoutes } from "./reports/unsubscribe/routes.ts";
@@ -58,7 +54,7 @@ export type AppDeps = ResourceServices & {
 
 export function createApp(deps: AppDeps) {
   const { log, stores, clientAddress, shared, unsubscriber, shortUrl, apiUrl, observe } = deps;
-  const anonymousLimit = createAnonymousLimit();
+  const anonymousLimit = new NetworkWindow("anonymous_requests");
   const requestContext = requestContextPlugin(clientAddress);
   const rejections = createRejectionCache();
   const authorize = createAuthorizer((groups) =>
@@ -68,8 +64,8 @@ export function createApp(deps: AppDeps) {
   const authenticate = createApiKeyAuth({
     authorize,
     anonymousLimit,
-    unknownKeyLimit: createUnknownKeyLimit(),
-    refusedKeyLimit: createRefusedKeyLimit(),
+    unknownKeyLimit: new NetworkWindow("unknown_keys"),
+    refusedKeyLimit: new NetworkWindow("refused_keys"),
     verifiedKeys,
     keyLimits: new KeyLimits(),
     rejections,
@@ -89,7 +85,7 @@ export function createApp(deps: AppDeps) {
     .use(
       errorPlugin({
         log,
-        consumeAnonymous: anonymousLimit.consume,
+        consumeAnonymous: (address) => anonymousLimit.consume(address),
         isVerified: (request) => carriesVerifiedKey(request, verifiedKeys),
         isStoreUnavailable,
         onFailure: deps.onFailure,

@@ -3,8 +3,13 @@ import { afterEach, expect, test } from "bun:test";
 
 import { Registry } from "prom-client";
 
+import { boundsOf } from "../shared/budgets.ts";
 import { queryRows, readChunks } from "../shared/clicks/query.ts";
-import { measureQueries, openClickHouse } from "./clickhouse.ts";
+import { QueueFull } from "../shared/fair-queue.ts";
+import { newUuid } from "../shared/ids.ts";
+import { MeasuredClickHouse, openClickHouse } from "./clickhouse.ts";
+import { ApiError } from "./http/errors.ts";
+import { Budgets } from "./limits/budgets.ts";
 
 const MEBIBYTE = 1024 * 1024;
 
@@ -25,13 +30,25 @@ function createClient(summary: Record<string, string> | undefined, body = '{"n":
   });
   servers.push(server);
   const registry = new Registry();
-  const client = measureQueries(openClickHouse(server.url.href), registry);
-  const times: number[] = [];
+  const { clickhouse, times } = readAsAccount(server.url.href, registry);
   const readSeconds = async (): Promise<number> => {
     const metric = await registry.getSingleMetric("shorthop_api_clickhouse_seconds_total")?.get();
     return metric?.values[0]?.value ?? Number.NaN;
   };
-  return { clickhouse: client.measured((ms) => void times.push(ms)), times, readSeconds };
+  return { clickhouse, times, readSeconds };
+}
+
+/** ClickHouse for an account, and what is taken from its budget for each query. */
+function readAsAccount(url: string, registry = new Registry()) {
+  const times: number[] = [];
+  class Noted extends Budgets {
+    override spend(_: unknown, __: unknown, ms: number) {
+      // What is reserved, and given back.
+      if (Math.abs(ms) !== 200) times.push(ms);
+    }
+  }
+  const client = new MeasuredClickHouse(openClickHouse(url), registry, new Noted());
+  return { clickhouse: client.for(newReader()), times };
 }
 
 const summaryOf = (rows: number, ms: number) => ({
@@ -71,12 +88,8 @@ test.each([
       });
     },
   });
-  const times: number[] = [];
-  const client = measureQueries(openClickHouse(server.url.href), new Registry());
-  const query = queryRows(
-    client.measured((ms) => void times.push(ms)),
-    "SELECT 1",
-  );
+  const { clickhouse, times } = readAsAccount(server.url.href);
+  const query = queryRows(clickhouse, "SELECT 1");
   expect(await query.catch((error: unknown) => error)).toHaveProperty("code", String(code));
   expect(times).toHaveLength(queries);
   for (const ms of times) expect(ms).toBeGreaterThan(25);
@@ -97,4 +110,67 @@ test("rows that are read as they arrive take as long as writing them", async () 
     bytes += chunk.length;
   expect(bytes).toBe(4 * MEBIBYTE);
   expect(sum()).toBeCloseTo(140, 6);
+});
+
+const newReader = () => ({ accountId: newUuid(), mode: "live", plan: "free" }) as const;
+
+/**
+ * Many queries at once of an account, and one of another after them; each takes a millisecond to
+ * answer, and ClickHouse reports `ms`.
+ */
+async function queryAtOnce(count: number, ms: number) {
+  let [running, most] = [0, 0];
+  const server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    async fetch() {
+      most = Math.max(most, ++running);
+      await Bun.sleep(1);
+      running--;
+      return new Response("", {
+        headers: { "x-clickhouse-summary": JSON.stringify(summaryOf(10_000_000, ms)) },
+      });
+    },
+  });
+  servers.push(server);
+  const budgets = new Budgets();
+  const client = openClickHouse(server.url.href);
+  const clickhouse = new MeasuredClickHouse(client, new Registry(), budgets);
+  const [owner, other] = [newReader(), newReader()];
+  let before = 0;
+  const answered = Array.from({ length: count }, async () => {
+    try {
+      await queryRows(clickhouse.for(owner), "SELECT 1");
+      before++;
+      return "answered";
+    } catch (error) {
+      if (error instanceof QueueFull) return error.of;
+      return error instanceof ApiError ? error.reason : String(error);
+    }
+  });
+  await queryRows(clickhouse.for(other), "SELECT 1");
+  const beforeOther = before;
+  const outcomes = Map.groupBy(await Promise.all(answered), (outcome) => outcome);
+  const counts = Object.fromEntries([...outcomes].map(([name, list]) => [name, list.length]));
+  const left = budgets.list(owner).find(({ name }) => name === "statistics")?.left ?? 0;
+  return { most, beforeOther, counts, left };
+}
+
+test("an account with very many queries at once keeps another waiting for those that run", async () => {
+  const { most, beforeOther, counts } = await queryAtOnce(250, 1);
+  console.log(`${beforeOther} of 250 were answered before another account's; ${most} ran at once`);
+  // Its own, and the other account's.
+  expect(most).toBeLessThanOrEqual(5);
+  expect(beforeOther).toBeLessThanOrEqual(8);
+  // Those that run and wait; the rest is refused at once.
+  expect(counts["answered"]).toBeLessThanOrEqual(4 + 64);
+});
+
+test("queries at once take no more than the budget, however long each takes", async () => {
+  const { counts, left } = await queryAtOnce(60, 9_000);
+  const { atOnce } = boundsOf("statistics", "free");
+  console.log(`60 queries of 9 s at once: ${JSON.stringify(counts)}, ${Math.round(left)} ms left`);
+  expect(counts["rate_limited"]).toBeGreaterThan(40);
+  // Those that ran when the rest was used up.
+  expect(left).toBeGreaterThan(atOnce - 9_000 * 8);
 });

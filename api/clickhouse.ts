@@ -8,10 +8,12 @@ import {
 import { Counter, type Registry } from "prom-client";
 import * as z from "zod";
 
+import type { StatisticsBudget } from "../shared/budgets.ts";
 import type { ClickChunks, ClickHouse } from "../shared/clicks/query.ts";
 import { serverOptions } from "../shared/clicks/server.ts";
-import { type ConcurrencyBounds, createConcurrencyLimit } from "./concurrency-limit.ts";
-import { unavailable } from "./http/errors.ts";
+import { FairQueue, type FairQueueBounds } from "../shared/fair-queue.ts";
+import type { AccountScope } from "./http/principal.ts";
+import { type Budgets, budgets, type Payer } from "./limits/budgets.ts";
 
 /** Maximum time of a query; beyond that, the response is 503 and ClickHouse cancels the query. */
 const QUERY_TIMEOUT_MS = 10_000;
@@ -32,11 +34,23 @@ const QUERY_BYTES_MAX = 2 * 1024 ** 3;
 const CONNECTIONS_MAX = 20;
 
 /**
- * Maximum running and waiting queries, and the maximum wait. Without them, a burst of costly
- * queries would wait for connections indefinitely, since the client's timeout starts only when a
- * query has its connection.
+ * Running and waiting queries, of all accounts and of one, and the longest wait. Without them, a
+ * burst of costly queries would wait for connections indefinitely, since the client's timeout
+ * starts only when a query has its connection.
  */
-const QUERIES: ConcurrencyBounds = { running: 16, waiting: 256, waitMs: 5_000 };
+const QUERIES: FairQueueBounds = {
+  running: 16,
+  runningEach: 4,
+  waiting: 1_024,
+  waitingEach: 64,
+  waitMs: 5_000,
+};
+
+/**
+ * Milliseconds that are taken from a budget while a query waits and runs, before it is known what
+ * it takes. Queries of a page of the dashboard fit into what a free account may take at once.
+ */
+const RESERVED_MS = 200;
 
 /** Creates a client, which opens connections when it first needs them. */
 export const openClickHouse = (url: string) =>
@@ -69,6 +83,11 @@ const MS_PER_MEBIBYTE = 10;
 
 const MEBIBYTE = 1024 * 1024;
 
+const paidByNobody = (): void => undefined;
+
+/** The key of what the service reads for all. */
+const SERVICE = "service";
+
 /** The engine of the local stack does not say what it has read. */
 const summary = z.object({
   read_rows: z.coerce.number().optional(),
@@ -76,84 +95,137 @@ const summary = z.object({
   elapsed_ns: z.coerce.number(),
 });
 
-export type MeasuredClickHouse = ClickHouse &
-  ClickChunks & {
-    /** The same client; calls `onWork` with the milliseconds that each query took ClickHouse. */
-    measured(onWork: (ms: number) => void): ClickHouse & ClickChunks;
-  };
+/** Reads clicks, and its chunks. */
+export type ClicksReading = ClickHouse & ClickChunks;
+
+/** Who reads: an account, whose budget pays; its own calls' unless another is named. */
+export type ClicksReader = AccountScope & Payer & { paysWith?: StatisticsBudget };
+
+/** Where accounts read clicks. */
+export type ClicksSource = { for(reader: ClicksReader): ClicksReading };
 
 /**
- * Wraps a client: bounds its concurrent queries, and counts queries and the rows, bytes and time
- * that ClickHouse reports for them. A query throws `unavailable` when too many are already waiting.
+ * ClickHouse for accounts. Each pays for what its queries take from a budget, and accounts take
+ * turns. Counts queries and the rows, bytes and time that ClickHouse reports for them.
  */
-export function measureQueries(
-  client: ReturnType<typeof openClickHouse>,
-  registry: Registry,
-): MeasuredClickHouse {
-  const counter = (name: string, help: string) =>
-    new Counter({ name: `shorthop_api_clickhouse_${name}_total`, help, registers: [registry] });
-  const queries = counter("queries", "Queries that ClickHouse executed");
-  const rows = counter("read_rows", "Rows that ClickHouse read for them");
-  const bytes = counter("read_bytes", "Bytes that ClickHouse read for them");
-  const seconds = counter("seconds", "Time that ClickHouse worked on them");
-  const limit = createConcurrencyLimit(QUERIES, () =>
-    unavailable(new Error("Too many queries wait for ClickHouse.")),
-  );
+export class MeasuredClickHouse implements ClicksSource {
+  readonly #client: ReturnType<typeof openClickHouse>;
+  readonly #budgets: Budgets;
+  readonly #queue = new FairQueue("ClickHouse", QUERIES);
+  readonly #queries: Counter;
+  readonly #rows: Counter;
+  readonly #bytes: Counter;
+  readonly #seconds: Counter;
+
+  constructor(client: ReturnType<typeof openClickHouse>, registry: Registry, of = budgets) {
+    this.#client = client;
+    this.#budgets = of;
+    const counter = (name: string, help: string) =>
+      new Counter({ name: `shorthop_api_clickhouse_${name}_total`, help, registers: [registry] });
+    this.#queries = counter("queries", "Queries that ClickHouse executed");
+    this.#rows = counter("read_rows", "Rows that ClickHouse read for them");
+    this.#bytes = counter("read_bytes", "Bytes that ClickHouse read for them");
+    this.#seconds = counter("seconds", "Time that ClickHouse worked on them");
+  }
+
+  /**
+   * ClickHouse for a reader. Throws `rate_limited` while its account has nothing left of the
+   * budget, and so does each query; a query also throws {@link QueueFull}.
+   */
+  for(reader: ClicksReader): ClicksReading {
+    const budget = reader.paysWith ?? "statistics";
+    this.#budgets.require(reader, budget);
+    const { accountId } = reader;
+    const spend = (ms: number): void => this.#budgets.spend(reader, budget, ms);
+    return this.#reading(spend, async (start) => {
+      let reserved = 0;
+      const reserve = (ms: number): void => {
+        this.#budgets.spend(reader, budget, ms - reserved);
+        reserved = ms;
+      };
+      this.#budgets.require(reader, budget);
+      reserve(RESERVED_MS);
+      try {
+        return await this.#queue.run(accountId, async () => {
+          // What ran while this one waited may have used up the rest.
+          reserve(0);
+          this.#budgets.require(reader, budget);
+          reserve(RESERVED_MS);
+          return await this.#measure(start, spend);
+        });
+      } finally {
+        reserve(0);
+      }
+    });
+  }
+
+  /** ClickHouse for work that the service does for all accounts at once. */
+  forService(): ClicksReading {
+    return this.#reading(paidByNobody, (start) =>
+      this.#queue.run(SERVICE, () => this.#measure(start, paidByNobody)),
+    );
+  }
+
+  /** `run` runs a statement in its turn; `spend` is told of what its rows take that follow. */
+  #reading(
+    spend: (ms: number) => void,
+    run: <T extends { response_headers: ResponseHeaders }>(start: () => Promise<T>) => Promise<T>,
+  ): ClicksReading {
+    const client = this.#client;
+    return {
+      query: (params) => run(() => client.query(params)),
+      chunks: async (statement) => {
+        const { stream } = await run(() => client.exec(statement));
+        return this.#follow(stream, spend);
+      },
+      command: (statement) => client.command(statement),
+    };
+  }
+
+  /** Runs a statement; one that ClickHouse gave up is work, too. */
+  async #measure<T extends { response_headers: ResponseHeaders }>(
+    start: () => Promise<T>,
+    onWork: (ms: number) => void,
+  ): Promise<T> {
+    const startedMs = performance.now();
+    try {
+      const result = await start();
+      this.#work(this.#count(result), onWork);
+      return result;
+    } catch (error) {
+      if (isTooMuch(error)) this.#work(performance.now() - startedMs, onWork);
+      throw error;
+    }
+  }
+
+  async *#follow(
+    chunks: AsyncIterable<Uint8Array>,
+    spend: (ms: number) => void,
+  ): AsyncGenerator<Uint8Array> {
+    for await (const chunk of chunks) {
+      this.#work((chunk.length / MEBIBYTE) * MS_PER_MEBIBYTE, spend);
+      yield chunk;
+    }
+  }
+
+  #work(ms: number, onWork: (ms: number) => void): void {
+    this.#seconds.inc(ms / 1_000);
+    onWork(ms);
+  }
 
   /** Counts a query; returns the milliseconds that it took ClickHouse until its first rows. */
-  function count({ response_headers }: { response_headers: ResponseHeaders }): number {
-    queries.inc();
+  #count({ response_headers }: { response_headers: ResponseHeaders }): number {
+    this.#queries.inc();
     const header = response_headers["x-clickhouse-summary"];
     const read = summary.safeParse(typeof header === "string" ? JSON.parse(header) : undefined);
     if (!read.success) return 0;
     const { read_rows, read_bytes, elapsed_ns } = read.data;
     const elapsedMs = elapsed_ns / 1e6;
     if (read_rows === undefined) return elapsedMs;
-    rows.inc(read_rows);
-    bytes.inc(read_bytes);
+    this.#rows.inc(read_rows);
+    this.#bytes.inc(read_bytes);
     return Math.min(elapsedMs, QUERY_MS + read_rows * ROW_MS);
   }
-
-  function measured(onWork: (ms: number) => void): ClickHouse & ClickChunks {
-    function work(ms: number): void {
-      seconds.inc(ms / 1_000);
-      onWork(ms);
-    }
-
-    async function* follow(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-      for await (const chunk of chunks) {
-        work((chunk.length / MEBIBYTE) * MS_PER_MEBIBYTE);
-        yield chunk;
-      }
-    }
-
-    /** Runs a statement when it is its turn; one that ClickHouse gave up is work, too. */
-    const run = <Result extends { response_headers: ResponseHeaders }>(
-      start: () => Promise<Result>,
-    ): Promise<Result> =>
-      limit(async () => {
-        const startedMs = performance.now();
-        try {
-          const result = await start();
-          work(count(result));
-          return result;
-        } catch (error) {
-          if (isTooMuch(error)) work(performance.now() - startedMs);
-          throw error;
-        }
-      });
-
-    return {
-      query: (params) => run(() => client.query(params)),
-      async chunks(statement) {
-        const { stream } = await run(() => client.exec(statement));
-        return follow(stream);
-      },
-      command: (statement) => client.command(statement),
-    };
-  }
-
-  return { ...measured(() => undefined), measured };
 }
 
 /** Whether ClickHouse ended a query for its time or memory. */

@@ -96,7 +96,9 @@ export function createMetrics(deps: MetricsDeps) {
       gauge("live_streams", "Open live streams of clicks", live.count);
       gauge("live_links", "Links that live streams follow; each is polled once", poller.links);
       gauge("event_waits", "Requests that wait for events", waits.count);
-      gauge("password_hashes_pending", "Passwords that wait to be hashed", passwords.waiting);
+      gauge("password_hashes_pending", "Passwords that wait to be hashed", () =>
+        passwords.waiting(),
+      );
     },
   };
 }

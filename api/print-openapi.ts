@@ -10,20 +10,15 @@ import { createFailureService } from "./analytics/failures/service.ts";
 import { createAnalyticsService } from "./analytics/service.ts";
 import { createApp } from "./app.ts";
 import { createBrandingService } from "./branding/service.ts";
-import { measureQueries, openClickHouse } from "./clickhouse.ts";
+import { MeasuredClickHouse, openClickHouse } from "./clickhouse.ts";
 import { createClicksService } from "./clicks/service.ts";
 import { createTxtReader } from "./domains/dns.ts";
 import { createDomainService } from "./domains/service.ts";
 import { createEventPositions } from "./events/positions.ts";
 import { createKeyService } from "./keys/service.ts";
-import { createChangedLinks } from "./limits/changed-links.ts";
-import { createListedLinks } from "./limits/listed-links.ts";
-import { createRequestedReports } from "./limits/requested-reports.ts";
-import { createClickHouseFor } from "./limits/statistics-time.ts";
-import { createTriedRules } from "./limits/tried-rules.ts";
 import { createLinkService } from "./links/service.ts";
 import { PLACEHOLDERS } from "./openapi/addresses.ts";
-import { createPasswordHashing } from "./passwords/hashing.ts";
+import { PasswordHashing } from "./passwords/hashing.ts";
 import { openPostgres } from "./postgres.ts";
 import { createReportService } from "./reports/service.ts";
 import { createUnsubscriber } from "./reports/unsubscribe/unsubscriber.ts";
@@ -36,21 +31,17 @@ import { createWebhookService } from "./webhooks/service.ts";
 
 const { shortUrl } = PLACEHOLDERS;
 const sql = openPostgres("postgres://localhost", 1);
-const clickhouseFor = createClickHouseFor(
-  measureQueries(openClickHouse("http://localhost"), new Registry()),
-);
+const clickhouse = new MeasuredClickHouse(openClickHouse("http://localhost"), new Registry());
 const ownHosts = new Set<string>();
 const feed = { publish: () => Promise.resolve(false) };
-const changedLinks = createChangedLinks();
 const domains = createDomainService({
   sql,
   feed,
-  changedLinks,
   readTxt: createTxtReader([]),
   ownHosts,
   checkDestination: (url) => Promise.resolve(url),
 });
-const passwords = createPasswordHashing();
+const passwords = new PasswordHashing();
 const links = createLinkService({
   sql,
   domains,
@@ -58,20 +49,18 @@ const links = createLinkService({
   passwords,
   destinationRules: { allowPrivate: false, shortUrl: new URL("http://localhost"), ownHosts },
   readUsedClicks: () => Promise.resolve(undefined),
-  listedLinks: createListedLinks(),
 });
 
 const analytics = createAnalyticsService({
-  clickhouseFor,
+  clickhouse,
   links,
   live: { open: () => Promise.reject(new Error("Nothing is streamed.")) },
-  triedRules: createTriedRules(),
   clicksRetentionDays: 0,
 });
 
 const branding = createBrandingService({ sql });
 
-const failures = createFailureService({ clickhouseFor, links, domains });
+const failures = createFailureService({ clickhouse, links, domains });
 
 const app = createApp({
   log: createLog("api", "fatal"),
@@ -82,12 +71,7 @@ const app = createApp({
   domains,
   keys: createKeyService({ sql }),
   shares: createShareService({ sql, links, passwords }),
-  tags: createTagService({
-    sql,
-    changedLinks,
-    listedLinks: createListedLinks(),
-    shortUrl: "https://sho.rt",
-  }),
+  tags: createTagService({ sql, shortUrl: "https://sho.rt" }),
   shared: createSharedService({ sql, analytics, links, passwords, branding, shortUrl }),
   branding,
   views: createViewService({ sql }),
@@ -106,7 +90,6 @@ const app = createApp({
     failures,
     links,
     sendsMails: false,
-    requestedReports: createRequestedReports(),
   }),
   clicks: createClicksService({ analytics }),
   isStopping: () => false,

@@ -12,7 +12,7 @@ import { answerStatus } from "../shared/status-responder.ts";
 import { version } from "../shared/version.ts";
 import { createApp } from "./app.ts";
 import { readBackups } from "./backups/service.ts";
-import { measureQueries, openClickHouse } from "./clickhouse.ts";
+import { MeasuredClickHouse, openClickHouse } from "./clickhouse.ts";
 import { type Config, METRICS_PORTS } from "./config.ts";
 import { startDashboard } from "./dashboard/server.ts";
 import type { DomainService } from "./domains/service.ts";
@@ -54,7 +54,7 @@ export async function startApi(config: Config, lifecycle: Lifecycle, log: Log): 
   const metrics = createMetrics({ feed, watch, images, backups, mailDelay, webhooksLag, replies });
   const { registry, observe, observeMail, watchLoad } = metrics;
   const tracing = await startConfiguredTracing(config, lifecycle);
-  const reads = measureQueries(clickhouse, registry);
+  const reads = new MeasuredClickHouse(clickhouse, registry);
   const services = createServices({
     config,
     sql,

@@ -22,19 +22,14 @@ import { createEventWaits } from "./events/waits.ts";
 import type { LinkPublisher } from "./feed/link-publisher.ts";
 import { createUsedClicksReader } from "./feed/used-clicks.ts";
 import { createKeyService } from "./keys/service.ts";
-import { createChangedLinks } from "./limits/changed-links.ts";
-import { createListedLinks } from "./limits/listed-links.ts";
-import { createClickHouseFor } from "./limits/statistics-time.ts";
 import { createStreamLeases } from "./limits/stream-leases.ts";
-import { createTriedRules } from "./limits/tried-rules.ts";
-import type { WorkBudget } from "./limits/work-budget.ts";
 import { startRepublishing } from "./links/republish/job.ts";
 import { createLinkService } from "./links/service.ts";
 import { requireDestination } from "./links/validation.ts";
 import type { MailResult } from "./mail/send.ts";
 import { startMails } from "./mails.ts";
 import { startEventMaintenance } from "./maintenance/events.ts";
-import { createPasswordHashing } from "./passwords/hashing.ts";
+import { PasswordHashing } from "./passwords/hashing.ts";
 import type { Sql } from "./postgres.ts";
 import { startReports } from "./reports/start.ts";
 import { createSharedService } from "./shares/reading.ts";
@@ -59,28 +54,23 @@ type ServicesDeps = {
 export function createServices(deps: ServicesDeps) {
   const { config, sql, clickhouse, lifecycle, log } = deps;
   const shortUrl = new URL(config.SHORT_URL);
-  const passwords = createPasswordHashing();
-  const changedLinks = createChangedLinks();
-  const listedLinks = createListedLinks();
-  const budgets = { changedLinks, listedLinks };
-  const { links, domains, hosts } = createLinkServices(deps, shortUrl, passwords, budgets);
+  const passwords = new PasswordHashing();
+  const { links, domains, hosts } = createLinkServices(deps, shortUrl, passwords);
   const keys = createKeyService({ sql });
   const leases = createStreamLeases({ sql, log });
   lifecycle.onStop("stream leases", leases.stop);
-  const poller = createClickPoller({ readRows: createLiveRowReader(clickhouse), log });
+  const poller = createClickPoller({ readRows: createLiveRowReader(clickhouse.forService()), log });
   const live = createLiveClicks({ poller, leases });
-  const clickhouseFor = createClickHouseFor(clickhouse);
   const analytics = createAnalyticsService({
-    clickhouseFor,
+    clickhouse,
     links,
     live,
-    triedRules: createTriedRules(),
     clicksRetentionDays: config.CLICKS_RETENTION_DAYS,
   });
   const branding = createBrandingService({ sql });
   const waits = createEventWaits({ sql, log });
   const positions = createEventPositions(sql);
-  const failures = createFailureService({ clickhouseFor, links, domains });
+  const failures = createFailureService({ clickhouse, links, domains });
   const tokens = startMails(deps);
   const reports = startReports({ sql, lifecycle, log, tokens, analytics, failures, links });
   return {
@@ -100,7 +90,7 @@ export function createServices(deps: ServicesDeps) {
       failures,
       clicks: createClicksService({ analytics }),
       shares: createShareService({ sql, links, passwords }),
-      tags: createTagService({ sql, changedLinks, listedLinks, shortUrl: shortUrl.origin }),
+      tags: createTagService({ sql, shortUrl: shortUrl.origin }),
       branding,
       views: createViewService({ sql }),
       webhooks: createWebhookService({
@@ -130,8 +120,7 @@ export function createServices(deps: ServicesDeps) {
 function createLinkServices(
   { config, sql, nats, feed, lifecycle, log }: ServicesDeps,
   shortUrl: URL,
-  passwords: ReturnType<typeof createPasswordHashing>,
-  { changedLinks, listedLinks }: Record<"changedLinks" | "listedLinks", WorkBudget>,
+  passwords: PasswordHashing,
 ) {
   const hosts = ownHosts(config.SHORT_URL, config.SHORT_HOSTS);
   const destinationRules = {
@@ -143,7 +132,6 @@ function createLinkServices(
     sql,
     feed,
     readTxt: createTxtReader(config.DNS_SERVERS),
-    changedLinks,
     ownHosts: hosts,
     checkDestination: async (url) =>
       (await requireDestination(url, { destinationRules, domains })).original,
@@ -156,7 +144,6 @@ function createLinkServices(
     destinationRules,
     passwords,
     readUsedClicks,
-    listedLinks,
   });
   const stopMaintenance = startEventMaintenance({
     sql,

@@ -7,6 +7,7 @@ import { basename, dirname, join } from "node:path";
 
 import ts from "typescript";
 
+import { JOBS, QUEUES } from "../shared/waiting-work.ts";
 import { countRooms, type Pattern, sum } from "./count.ts";
 
 const ROOT = join(import.meta.dir, "..");
@@ -147,6 +148,14 @@ function visitNodes(node: ts.Node, visit: (node: ts.Node) => void): void {
   visit(node);
   ts.forEachChild(node, (child) => visitNodes(child, visit));
 }
+
+/** Files of our processes that match, except the one that defines what is looked for. */
+const filesWith = (pattern: RegExp, defining: string): string[] =>
+  sources
+    .filter(({ folder }) => ["api", "redirector", "worker", "shared"].includes(folder))
+    .filter(({ path, text }) => path !== defining && pattern.test(text))
+    .map(({ path }) => path)
+    .toSorted(compareText);
 
 const sources = await readSources(Object.keys(MAY_IMPORT));
 /** With those that only tests and benchmarks run. */
@@ -457,6 +466,18 @@ describe("the architecture", () => {
       .map(({ path }) => path)
       .filter((path) => !READS_ENVIRONMENT.test(path));
     expect(broken).toEqual([]);
+  });
+
+  test("a queue is named in the table of budgets, with who takes turns in it", () => {
+    expect(filesWith(/\.shift\(\)|\bnew FairQueue\(/, "shared/fair-queue.ts")).toEqual(
+      Object.keys(QUEUES).toSorted(compareText),
+    );
+  });
+
+  test("work that begins by itself is named in the table of budgets, with who pays for it", () => {
+    expect(filesWith(/(?<![.\w])repeat\((?!work\b)|\bsetInterval\(/, "shared/repeat.ts")).toEqual(
+      Object.keys(JOBS).toSorted(compareText),
+    );
   });
 
   test("state is a class and a step a function: no factories, parameter types or picked types are added", () => {

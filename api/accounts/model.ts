@@ -1,12 +1,12 @@
 /** Accounts, their plans, and the limits set for a single account. */
 import * as z from "zod";
 
+import { type Plan, PLANS } from "../../shared/budgets.ts";
 import type { Uuid } from "../../shared/ids.ts";
-import type { EndpointLimit } from "../limits/endpoint-limit.ts";
 import { QUOTAS } from "../limits/quotas.ts";
+import type { EndpointLimit } from "../limits/quotas.ts";
 
-export const PLANS = ["free", "pro", "business", "enterprise"] as const;
-export type Plan = (typeof PLANS)[number];
+export { type Plan, PLANS };
 
 const limit = z.int().positive().max(1_000_000_000);
 

@@ -1,6 +1,6 @@
 /** Analytics of many links in one response. */
 import { decodeId, type Uuid } from "../../shared/ids.ts";
-import type { ClicksReader } from "../limits/statistics-time.ts";
+import type { ClicksReader } from "../clickhouse.ts";
 import type { BulkBody, BulkResponse } from "./bulk-model.ts";
 import { countMany, type LinkCounts } from "./bulk.ts";
 import { resolveSelection } from "./selection.ts";
@@ -18,7 +18,7 @@ export async function countRequested(
   owner: ClicksReader,
   { link_ids, period, metrics, filters = {} }: BulkBody,
 ): Promise<BulkResponse> {
-  const clickhouse = deps.clickhouseFor(owner);
+  const clickhouse = deps.clickhouse.for(owner);
   const requested = link_ids.map((text): RequestedLink => ({ text, uuid: decodeId("link", text) }));
   const [created, selection] = await Promise.all([
     deps.links.getCreationTimes(

@@ -24,6 +24,7 @@ function createLinks() {
 const reader = (scopes: readonly string[]): Reader => ({
   accountId: newUuid(),
   mode: "live",
+  plan: "free",
   scopes,
 });
 

@@ -3,8 +3,8 @@ import * as z from "zod";
 
 import { SHORT_URL } from "../../shared/contracts/examples.ts";
 import { decodeId, encodeId } from "../../shared/ids.ts";
+import type { ClicksReader } from "../clickhouse.ts";
 import type { Principal } from "../http/principal.ts";
-import type { ClicksReader } from "../limits/statistics-time.ts";
 import type { LinkService } from "../links/service.ts";
 
 /** Both are null for a deleted link, and for callers who may not read links. */

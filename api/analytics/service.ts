@@ -1,10 +1,9 @@
 /** Analytics of links and accounts: resolves owner and range, then queries ClickHouse. */
 import type { ClickChunks, ClickHouse } from "../../shared/clicks/query.ts";
 import { decodeId, encodeId, type Uuid } from "../../shared/ids.ts";
+import type { ClicksReader } from "../clickhouse.ts";
 import type { Confirm } from "../http/principal.ts";
-import type { ClicksReader } from "../limits/statistics-time.ts";
-import { triedRules } from "../limits/tried-rules.ts";
-import type { WorkBudget, Worker } from "../limits/work-budget.ts";
+import { budgets } from "../limits/budgets.ts";
 import { backtestRules } from "./backtest/backtest.ts";
 import type { Backtest, BacktestBody } from "./backtest/model.ts";
 import type {
@@ -43,8 +42,6 @@ type StreamClient = { request: Pick<Request, "headers" | "signal">; confirm: Con
 
 type AnalyticsServiceDeps = SubjectDeps & {
   live: Pick<LiveClicks, "open">;
-  /** The budget of rules that an account tries on clicks. */
-  triedRules: WorkBudget;
 };
 
 export type AnalyticsService = ReturnType<typeof createAnalyticsService>;
@@ -197,15 +194,15 @@ const createClickReads = (deps: AnalyticsServiceDeps) => ({
 
   /** Runs rules over a link's clicks. Throws also `invalid_url` and `rate_limited`. */
   async backtest(
-    owner: ClicksReader & Worker,
+    owner: ClicksReader,
     id: Uuid | undefined,
     { rules, ...query }: BacktestBody,
   ): Promise<Backtest> {
-    deps.triedRules.require(owner);
+    budgets.require(owner, "tried_rules");
     const { clickhouse, range, row } = await resolveLinkClicks(deps, owner, id, query);
     const tested = await backtestRules(clickhouse, row.id, rules, range);
     const conditions = rules.reduce((count, rule) => count + rule.conditions.length, 0);
-    deps.triedRules.spend(owner, triedRules(tested.clicks, conditions));
+    budgets.spend(owner, "tried_rules", triedRules(tested.clicks, conditions));
     return { link_id: encodeId("link", row.id), ...incomplete(range), ...tested };
   },
 
@@ -226,6 +223,13 @@ const createClickReads = (deps: AnalyticsServiceDeps) => ({
     return { clickhouse, scope, range, link };
   },
 });
+
+/** To read a click takes ClickHouse as long as so many conditions take the API. */
+const READ_CONDITIONS = 100;
+
+/** The work of trying so many conditions on so many clicks, in conditions tried on one. */
+export const triedRules = (clicks: number, conditions: number): number =>
+  clicks * (READ_CONDITIONS + conditions);
 
 /** Selects clicks of all classes, unless the query names some. */
 const ofEveryClass = <Query extends FilterQuery>(query: Query) => ({

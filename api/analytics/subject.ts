@@ -2,7 +2,7 @@
 import type { ClickChunks, ClickHouse } from "../../shared/clicks/query.ts";
 import { DAY_MS } from "../../shared/durations.ts";
 import type { Uuid } from "../../shared/ids.ts";
-import type { ClickHouseFor, ClicksReader } from "../limits/statistics-time.ts";
+import type { ClicksReader, ClicksSource } from "../clickhouse.ts";
 import type { LinkRow } from "../links/model.ts";
 import type { LinkService } from "../links/service.ts";
 import type { SelectedClicks } from "./explore.ts";
@@ -19,7 +19,7 @@ import { completeFrom, type CurrentRange, rollupOf } from "./summary.ts";
 export type Subject = { link: Uuid | undefined } | "account";
 
 export type SubjectDeps = {
-  clickhouseFor: ClickHouseFor;
+  clickhouse: ClicksSource;
   links: LinkService;
   /** Days for which raw clicks are retained; 0 keeps them for ever. */
   clicksRetentionDays: number;
@@ -58,7 +58,7 @@ export async function resolveLinkClicks(
   id: Uuid | undefined,
   query: AnalyticsQuery,
 ): Promise<SubjectClicks & { row: LinkRow }> {
-  const clickhouse = deps.clickhouseFor(owner);
+  const clickhouse = deps.clickhouse.for(owner);
   const row = await deps.links.get(owner, id);
   const selection = await resolveSelection(deps.links, owner, query);
   const range = resolveQueryRange(deps, query, row.created_at.getTime(), Date.now());
@@ -80,7 +80,7 @@ async function resolveAccountClicks(
   owner: ClicksReader,
   query: AnalyticsQuery,
 ): Promise<SubjectClicks> {
-  const clickhouse = deps.clickhouseFor(owner);
+  const clickhouse = deps.clickhouse.for(owner);
   const [range, selection] = await Promise.all([
     resolveAccountRange(deps, owner, query),
     resolveSelection(deps.links, owner, query),

@@ -1,6 +1,6 @@
 /** Totals of a subject over time, alone or together with what else a page shows of it. */
 import { encodeId } from "../../shared/ids.ts";
-import type { ClicksReader } from "../limits/statistics-time.ts";
+import type { ClicksReader } from "../clickhouse.ts";
 import type { ColumnFilter } from "./filter-names.ts";
 import { type Reader, readLinkNames } from "./link-names.ts";
 import type { AccountQuery, AccountSummary, Summary, SummaryQuery } from "./model.ts";

@@ -1,5 +1,5 @@
 /** Every route declares an access rule: who may call it, and what a request consumes. */
-import type { EndpointLimit } from "../limits/endpoint-limit.ts";
+import type { EndpointLimit } from "../limits/quotas.ts";
 import type { Permission } from "./scopes.ts";
 
 export type AccessRule = {

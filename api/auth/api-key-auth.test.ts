@@ -3,11 +3,7 @@ import { afterEach, beforeEach, describe, expect, setSystemTime, test } from "bu
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { SYSTEM } from "../http/principal.ts";
 import type { Call } from "../http/request-context.ts";
-import {
-  createAnonymousLimit,
-  createRefusedKeyLimit,
-  createUnknownKeyLimit,
-} from "../limits/anonymous.ts";
+import { NetworkWindow } from "../limits/windows.ts";
 import type { Access } from "./access-rules.ts";
 import { createApiKeyAuth, createVerifiedKeys } from "./api-key-auth.ts";
 import { generateKey, type KeyParts, parseKey } from "./api-key.ts";
@@ -50,7 +46,7 @@ function createAuth() {
   const verdicts = new Map<string, Verdict>();
   const accounts = new Map<string, Uuid>();
   let queries = 0;
-  const anonymousLimit = createAnonymousLimit();
+  const anonymousLimit = new NetworkWindow("anonymous_requests");
   const authenticate = createApiKeyAuth({
     authorize: async (id, _, { scope }) => {
       queries++;
@@ -59,8 +55,8 @@ function createAuth() {
       return existing.has(id) ? { ...GRANTED, principal, verdict } : undefined;
     },
     anonymousLimit,
-    unknownKeyLimit: createUnknownKeyLimit(),
-    refusedKeyLimit: createRefusedKeyLimit(),
+    unknownKeyLimit: new NetworkWindow("unknown_keys"),
+    refusedKeyLimit: new NetworkWindow("refused_keys"),
     verifiedKeys: createVerifiedKeys(),
     keyLimits: new KeyLimits(),
     rejections: createRejectionCache(),

@@ -11,7 +11,7 @@ import {
   secondsUntil,
 } from "../http/rate-limit.ts";
 import type { Call } from "../http/request-context.ts";
-import type { AnonymousLimit, RefusedKeyLimit, UnknownKeyLimit } from "../limits/anonymous.ts";
+import type { NetworkWindow } from "../limits/windows.ts";
 import type { AccessRule } from "./access-rules.ts";
 import { type KeyParts, parseKey } from "./api-key.ts";
 import type { AuthorizationResult } from "./authorize.ts";
@@ -22,9 +22,9 @@ import type { RejectionCache } from "./rejection-cache.ts";
 
 type ApiKeyAuthDeps = {
   authorize: Authorize;
-  anonymousLimit: AnonymousLimit;
-  unknownKeyLimit: UnknownKeyLimit;
-  refusedKeyLimit: RefusedKeyLimit;
+  anonymousLimit: NetworkWindow;
+  unknownKeyLimit: NetworkWindow;
+  refusedKeyLimit: NetworkWindow;
   verifiedKeys: VerifiedKeys;
   keyLimits: KeyLimits;
   rejections: RejectionCache;

@@ -7,7 +7,7 @@ import { withTimeout } from "../../shared/timeout.ts";
 import { unavailable } from "../http/errors.ts";
 import type { Principal } from "../http/principal.ts";
 import type { LimitWindow } from "../http/rate-limit.ts";
-import type { EndpointLimit } from "../limits/endpoint-limit.ts";
+import type { EndpointLimit } from "../limits/quotas.ts";
 import type { Sql } from "../postgres.ts";
 import type { AccessRule } from "./access-rules.ts";
 import {

@@ -7,22 +7,9 @@
 import { LRUCache } from "lru-cache";
 
 import type { Uuid } from "../../shared/ids.ts";
-import { createLocalLimit } from "../limits/local-limit.ts";
+import { KeyWindow } from "../limits/windows.ts";
 import type { AccessRule } from "./access-rules.ts";
 import type { Verdict } from "./sql.ts";
-
-/**
- * Reads of the state of the limits per account: 17 a second take less than a twentieth of a core of
- * PostgreSQL, and a client that reads them after each of its calls may make more at once.
- */
-const READINGS = { name: "limits", limit: 50, seconds: 3, keysMax: 50_000 };
-
-/**
- * Rejected requests per key that no longer works, and per account of keys that lack a scope: more
- * than the number of operations. The window is short, because an operator may lift the reason for
- * the rejection.
- */
-const REFUSALS = { name: "refused", limit: 100, seconds: 10, keysMax: 50_000 };
 
 const REJECTED_EVERYWHERE: ReadonlySet<Verdict> = new Set(["revoked", "expired", "barred"]);
 
@@ -33,8 +20,8 @@ export const isRejectedEverywhere = (verdict: Verdict): boolean => REJECTED_EVER
 const REMEMBERED_MAX = 50_000;
 
 export class KeyLimits {
-  readonly #readings = createLocalLimit(READINGS);
-  readonly #rejections = createLocalLimit(REFUSALS);
+  readonly #readings = new KeyWindow("limits_readings");
+  readonly #rejections = new KeyWindow("refused_requests");
   readonly #accounts = new LRUCache<string, Uuid>({ max: REMEMBERED_MAX });
   readonly #lacking = new LRUCache<string, true>({ max: REMEMBERED_MAX });
 

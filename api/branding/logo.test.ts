@@ -21,6 +21,44 @@ const problemOf = (bytes: Uint8Array): Promise<string> =>
     (error: unknown) => String(error),
   );
 
+/** A segment of a JPEG image. */
+function segment(marker: number, ...parts: (Buffer | number[])[]): Buffer {
+  const content = Buffer.concat(parts.map((part) => Buffer.from(part)));
+  const head = Buffer.from([0xff, marker, 0, 0]);
+  head.writeUInt16BE(content.length + 2, 2);
+  return Buffer.concat([head, content]);
+}
+
+/** A grey progressive JPEG image of many scans, each of which says that no coefficient changes. */
+function createProgressiveJpeg(width: number, height: number, scans: number): Buffer {
+  const size = Buffer.alloc(4);
+  size.writeUInt16BE(height, 0);
+  size.writeUInt16BE(width, 2);
+  const blocks = Math.ceil(width / 8) * Math.ceil(height / 8);
+  // One code of one bit; the second one is followed by the 14 low bits of a number of blocks.
+  const oneCode = [1, ...Array.from({ length: 15 }, () => 0)];
+  const runs = "011111111111111".repeat(Math.ceil(blocks / 32_767));
+  const bytes = runs.match(/.{1,8}/g) ?? [];
+  const scan = bytes.map((bits) => Number.parseInt(bits.padEnd(8, "1"), 2));
+  const stuffed = scan.flatMap((byte) => (byte === 0xff ? [byte, 0] : [byte]));
+  return Buffer.concat([
+    Buffer.from([0xff, 0xd8]),
+    segment(
+      0xdb,
+      [0],
+      Array.from({ length: 64 }, () => 1),
+    ),
+    segment(0xc2, [8], size, [1, 1, 0x11, 0]),
+    segment(0xc4, [0x00, ...oneCode, 0], [0x10, ...oneCode, 0xe0]),
+    segment(0xda, [1, 1, 0, 0, 0, 0]),
+    Buffer.alloc(Math.ceil(blocks / 8)),
+    ...Array.from({ length: scans - 1 }, () =>
+      Buffer.concat([segment(0xda, [1, 1, 0, 1, 63, 0]), Buffer.from(stuffed)]),
+    ),
+    Buffer.from([0xff, 0xd9]),
+  ]);
+}
+
 describe("a logo", () => {
   test.each([
     [createPng(960, 224), 480, 112],
@@ -55,6 +93,19 @@ describe("a logo", () => {
     ["nothing", Buffer.alloc(1)],
   ])("is not %s", async (_, bytes) => {
     expect(await problemOf(bytes)).toContain("must be a PNG, JPEG or WebP image");
+  });
+
+  test("is no JPEG image of many scans, each of which is a pass over all pixels", async () => {
+    const usual = createProgressiveJpeg(2_000, 2_000, 50);
+    expect((await encodeLogo(usual)).subarray(8, 12).toString()).toBe("WEBP");
+    const startedAt = process.cpuUsage();
+    const costly = createProgressiveJpeg(2_000, 2_000, 30_000);
+    expect([costly.length < 512 * 1024, await problemOf(costly)]).toEqual([
+      true,
+      expect.stringContaining("must have at most 100 scans"),
+    ]);
+    // Decoding them took ten seconds of a core.
+    expect(process.cpuUsage(startedAt).user).toBeLessThan(1_000_000);
   });
 
   test("has a bounded number of pixels, also as its header says", async () => {

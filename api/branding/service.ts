@@ -1,5 +1,7 @@
 /** Reads and changes how an account presents itself. */
 import type { AccountScope } from "../http/principal.ts";
+import type { Payer } from "../limits/budgets.ts";
+import { drawInTurn } from "../limits/drawing.ts";
 import type { Sql } from "../postgres.ts";
 import { encodeLogo } from "./logo.ts";
 import { type Branding, type ChangeBrandingBody, NO_BRANDING } from "./model.ts";
@@ -20,15 +22,18 @@ export const createBrandingService = ({ sql }: { sql: Sql }) => ({
 
   /**
    * Changes the fields that the body has; null removes one. Throws `invalid_request` for a logo
-   * that is no image, and `unavailable` when too many are being encoded.
+   * that is no image, `rate_limited`, and `QueueFull` when too many are being drawn.
    */
-  async change(owner: AccountScope, body: ChangeBrandingBody): Promise<Branding> {
+  async change(owner: AccountScope & Payer, body: ChangeBrandingBody): Promise<Branding> {
     const { name, color, logo, qr_style } = body;
     const change: Partial<Branding> = {};
     if (name !== undefined) change.name = name;
     if (color !== undefined) change.color = color?.toLowerCase() ?? null;
-    if (logo !== undefined)
-      change.logo = logo === null ? null : await encodeLogo(Buffer.from(logo, "base64"));
+    if (logo === null) change.logo = null;
+    else if (logo !== undefined) {
+      const bytes = Buffer.from(logo, "base64");
+      change.logo = await drawInTurn(owner, () => encodeLogo(bytes));
+    }
     if (qr_style !== undefined) change.qrStyle = qr_style;
     return await changeBranding(sql, owner, change);
   },

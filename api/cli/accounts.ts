@@ -1,10 +1,13 @@
 /** `shorthop admin accounts …`: manages accounts and their plans. */
+import { availableParallelism } from "node:os";
+
 import { type Command, Option } from "commander";
 
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { type AccountLimits, PLANS } from "../accounts/model.ts";
 import { createAccountService } from "../accounts/service.ts";
 import { createKeyService } from "../keys/service.ts";
+import { sumLoads } from "../limits/budgets-page.ts";
 import { parseCount, parseId, parseLimits, parseName } from "./arguments.ts";
 import { mustExist, print, printList, type WithDatabase } from "./context.ts";
 
@@ -18,6 +21,7 @@ export function addAccountCommands(program: Command, withDatabase: WithDatabase)
   const accounts = program.command("accounts").description("Customers and their plans");
   addCreation(accounts, withDatabase);
   addList(accounts, withDatabase);
+  addBudgets(accounts, withDatabase);
   addChanges(accounts, withDatabase);
 }
 
@@ -58,6 +62,25 @@ function addList(accounts: Command, withDatabase: WithDatabase): void {
         printList(
           options.json,
           rows.map(({ id, ...row }) => ({ id: encodeId("acct", id), ...row })),
+        );
+      }),
+    );
+}
+
+function addBudgets(accounts: Command, withDatabase: WithDatabase): void {
+  accounts
+    .command("budgets")
+    .description("What all accounts together may take of this machine, by plan (docs/budgets.md)")
+    .option("--json", "print JSON", false)
+    .action((options: { json: boolean }) =>
+      withDatabase(async (sql) => {
+        const rows = await createAccountService({ sql }).list();
+        printList(
+          options.json,
+          sumLoads(
+            rows.map(({ plan }) => plan),
+            availableParallelism(),
+          ),
         );
       }),
     );

@@ -3,7 +3,6 @@ import type { Command } from "commander";
 
 import { createTxtReader } from "../domains/dns.ts";
 import { createDomainService } from "../domains/service.ts";
-import { createChangedLinks } from "../limits/changed-links.ts";
 import { parseHost } from "./arguments.ts";
 import { mustExist, print, type WithDatabase } from "./context.ts";
 
@@ -24,7 +23,6 @@ export function addDomainCommands(program: Command, withDatabase: WithDatabase):
           // The outbox relay and the job of an API process publish these changes.
           feed: { publish: () => Promise.resolve(false) },
           readTxt: createTxtReader([]),
-          changedLinks: createChangedLinks(),
           ownHosts: new Set(),
           checkDestination: (url) => Promise.resolve(url),
         });

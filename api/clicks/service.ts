@@ -1,10 +1,10 @@
 /** Lists and exports single clicks, for clients with their own data warehouse. */
 import type { AnalyticsService } from "../analytics/service.ts";
 import { incomplete } from "../analytics/summary.ts";
+import type { ClicksReader } from "../clickhouse.ts";
 import { streamChunks } from "../http/chunk-stream.ts";
 import { readCursor, writeCursor } from "../http/cursor.ts";
 import type { Confirm } from "../http/principal.ts";
-import type { ClicksReader } from "../limits/statistics-time.ts";
 import { exportClicks } from "./export.ts";
 import type { ClicksQuery, ClicksResponse, ExportQuery } from "./model.ts";
 import { createRunningExports, PACE } from "./running-exports.ts";

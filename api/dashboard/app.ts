@@ -16,8 +16,8 @@ import { createParameterLookup } from "../http/query.ts";
 import { addressOf, requestContextPlugin } from "../http/request-context.ts";
 import { siteHeaders } from "../http/site-headers.ts";
 import { installValidation } from "../http/validation.ts";
-import { createAnonymousLimit } from "../limits/anonymous.ts";
 import { FileBudget } from "../limits/file-budget.ts";
+import { NetworkWindow } from "../limits/windows.ts";
 import { invitationRoutes, memberRoutes } from "../members/routes.ts";
 import type { MemberService } from "../members/service.ts";
 import { resourceRoutes } from "../resource-routes.ts";
@@ -58,7 +58,7 @@ const consumeMany = () => Promise.resolve();
 
 export function createDashboardApp(deps: DashboardDeps) {
   const { log, clientAddress, sessions, members, assets, shortUrl, origin, observe } = deps;
-  const anonymousLimit = createAnonymousLimit();
+  const anonymousLimit = new NetworkWindow("anonymous_requests");
   const { findMembership, listAccounts } = members;
   let routes: { method: string; path: string; hooks: { query?: unknown } }[] = [];
   const auth = authPlugin({
@@ -81,7 +81,7 @@ export function createDashboardApp(deps: DashboardDeps) {
     .use(
       errorPlugin({
         log,
-        consumeAnonymous: anonymousLimit.consume,
+        consumeAnonymous: (address) => anonymousLimit.consume(address),
         isStoreUnavailable,
         clientAddress,
         routes: () => routes,

@@ -5,7 +5,7 @@
 import type { Uuid } from "../../shared/ids.ts";
 import type { LinkPublisher } from "../feed/link-publisher.ts";
 import { ApiError, invalidField } from "../http/errors.ts";
-import type { WorkBudget, Worker } from "../limits/work-budget.ts";
+import { budgets, type Payer } from "../limits/budgets.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import type { DomainRow } from "./model.ts";
 import { enqueueNotice } from "./notices.ts";
@@ -36,11 +36,10 @@ type RepublishingDeps = { sql: Sql; feed: Pick<LinkPublisher, "publish"> };
 export async function switchCase(
   transaction: Transaction,
   { id, case_sensitive, switching }: DomainRow,
-  worker: Worker,
-  changedLinks: WorkBudget,
+  payer: Payer,
 ): Promise<void> {
   if (switching) throw new ApiError("conflict", "The domain is still switching.");
-  changedLinks.require(worker);
+  budgets.require(payer, "changed_links");
   const links = await countLinks(transaction, id, SWITCHED_LINKS_MAX);
   if (links > SWITCHED_LINKS_MAX)
     throw invalidField(
@@ -59,7 +58,7 @@ export async function switchCase(
       },
     );
   await foldAliases(transaction, id, !case_sensitive);
-  changedLinks.spend(worker, links);
+  budgets.spend(payer, "changed_links", links);
 }
 
 /**

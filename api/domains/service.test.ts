@@ -10,12 +10,10 @@ import { createLog } from "../../shared/log.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { type AccountScope, SYSTEM, type Writer } from "../http/principal.ts";
-import { createChangedLinks } from "../limits/changed-links.ts";
-import { createListedLinks } from "../limits/listed-links.ts";
 import { startRepublishing } from "../links/republish/job.ts";
 import { createLinkService, type LinkService } from "../links/service.ts";
 import { takeLinkDown } from "../links/takedown.ts";
-import { createPasswordHashing } from "../passwords/hashing.ts";
+import { PasswordHashing } from "../passwords/hashing.ts";
 import { changeTakedowns } from "../takedowns/service.ts";
 import { renewDomainNotices } from "./notices.ts";
 import { createDomainService, type DomainService } from "./service.ts";
@@ -54,7 +52,6 @@ beforeAll(async () => {
     },
     ownHosts,
     checkDestination: (url) => Promise.resolve(url),
-    changedLinks: createChangedLinks(),
   });
   const destinationRules = { allowPrivate: false, shortUrl: new URL("https://sho.rt"), ownHosts };
   links = createLinkService({
@@ -62,9 +59,8 @@ beforeAll(async () => {
     feed,
     domains,
     destinationRules,
-    passwords: createPasswordHashing(),
+    passwords: new PasswordHashing(),
     readUsedClicks: () => Promise.resolve(undefined),
-    listedLinks: createListedLinks(),
   });
 });
 afterAll(async () => await postgres[Symbol.asyncDispose]());

@@ -8,7 +8,6 @@ import { recordEvents } from "../events/record.ts";
 import { ApiError, invalidField, notFound } from "../http/errors.ts";
 import { type ListPart, type ListRequest, readPart } from "../http/pagination.ts";
 import type { AccountScope, Author, Writer } from "../http/principal.ts";
-import type { WorkBudget } from "../limits/work-budget.ts";
 import { countOwned } from "../owned-rows.ts";
 import { isForeignKeyViolation, isUniqueViolation, type Sql } from "../postgres.ts";
 import { domainEvent, domainFields } from "./events.ts";
@@ -44,7 +43,6 @@ type DomainServiceDeps = VerificationDeps & {
   /** Returns a URL unchanged if a link may redirect to it; throws `invalid_url`. */
   checkDestination: (url: string) => Promise<string>;
   /** The budget of links that an account changes many at once. */
-  changedLinks: WorkBudget;
 };
 
 export type DomainService = ReturnType<typeof createDomainService>;
@@ -158,7 +156,7 @@ async function getDomain(sql: Sql, owner: AccountScope, id: Uuid | undefined): P
  * account has no links left that it may change at once.
  */
 async function changeDomain(
-  { sql, feed, checkDestination, changedLinks }: DomainServiceDeps,
+  { sql, feed, checkDestination }: DomainServiceDeps,
   owner: Writer,
   id: Uuid | undefined,
   body: ChangeDomainBody,
@@ -179,7 +177,7 @@ async function changeDomain(
     if (old.verified_at === null)
       throw new ApiError("invalid_request", "The domain must be verified first.");
     if (changed.case_sensitive !== old.case_sensitive) {
-      await switchCase(transaction, changed, owner, changedLinks);
+      await switchCase(transaction, changed, owner);
       changed.switching = true;
     }
     await updateDomain(transaction, changed);

@@ -4,6 +4,7 @@ import type { JSONValue } from "postgres";
 import type { EventType } from "../../shared/contracts/event-types.ts";
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import type { Actor, Author } from "../http/principal.ts";
+import { budgets } from "../limits/budgets.ts";
 import type { Transaction } from "../postgres.ts";
 import { insertEvents } from "./sql.ts";
 
@@ -37,24 +38,43 @@ export const recordEvents = (
     events.map((event) => ({ ...author, ...event })),
   );
 
-/** As {@link recordEvents}, of any accounts. */
-export const recordAll = (
+/**
+ * As {@link recordEvents}, of any accounts. Each account pays for what it gets. Throws
+ * `rate_limited`, so that nothing is changed, if a caller is the actor and nothing was left of the
+ * budget; what happens by itself is recorded.
+ */
+export async function recordAll(
   transaction: Transaction,
   events: readonly (Author & NewEvent)[],
-): Promise<void> =>
-  insertEvents(
-    transaction,
-    events.map(({ id, accountId, mode, actor, type, objectId, linkId, data }) => ({
-      id: id ?? newUuid(),
-      account_id: accountId,
-      mode,
-      type,
-      object_id: objectId,
-      link_id: linkId ?? null,
-      data,
-      actor: actorJson(actor),
-    })),
+): Promise<void> {
+  const costs = await insertEvents(transaction, events.map(toRow));
+  const callers = new Set(
+    events.flatMap(({ actor, accountId }) => ("id" in actor ? accountId : [])),
   );
+  for (const { bytes, ...payer } of costs)
+    if (callers.has(payer.accountId)) budgets.take(payer, "ledger_bytes", bytes);
+    else budgets.spend(payer, "ledger_bytes", bytes);
+}
+
+const toRow = ({
+  id,
+  accountId,
+  mode,
+  actor,
+  type,
+  objectId,
+  linkId,
+  data,
+}: Author & NewEvent) => ({
+  id: id ?? newUuid(),
+  account_id: accountId,
+  mode,
+  type,
+  object_id: objectId,
+  link_id: linkId ?? null,
+  data,
+  actor: actorJson(actor),
+});
 
 /** A response as JSON: what it is already, but for members that are undefined. */
 export const toJson = (value: object): JSONValue => JSON.parse(JSON.stringify(value));

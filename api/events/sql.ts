@@ -14,19 +14,29 @@ export type NewEventRow = Pick<EventRow, "id" | "mode" | "type" | "actor"> & {
   data: JSONValue;
 };
 
-/** Inserts events in their order. */
+/** What the events of an account take of its budget. */
+export type LedgerCost = { accountId: Uuid; plan: string; bytes: number };
+
+/** Inserts events in their order; returns what they cost each account. */
 export async function insertEvents(
   transaction: Transaction,
   rows: readonly NewEventRow[],
-): Promise<void> {
-  if (rows.length === 0) return;
-  await transaction`
+): Promise<LedgerCost[]> {
+  if (rows.length === 0) return [];
+  return await transaction<LedgerCost[]>`
+    with inserted as (
     insert into events (id, account_id, mode, type, object_id, link_id, data, actor)
     select id, account_id, mode, type, object_id, link_id, data, actor
       from jsonb_array_elements(${transaction.json([...rows])}::jsonb) with ordinality as given (event, place)
      cross join lateral jsonb_to_record(event)
         as recorded (id uuid, account_id uuid, mode text, type text, object_id uuid, link_id uuid, data jsonb, actor jsonb)
-     order by place`;
+     order by place
+    returning account_id, mode, type, bytes
+    )
+    select account.id as "accountId", account.plan,
+           sum(ledger_cost(account_id, mode, type, bytes))::float8 as bytes
+      from inserted join accounts account on account.id = account_id
+     group by account.id, account.plan`;
 }
 
 /**

@@ -2,6 +2,7 @@
 import { Elysia, NotFoundError, ParseError } from "elysia";
 
 import type { ClientAddress } from "../../shared/client-address.ts";
+import { QueueFull } from "../../shared/fair-queue.ts";
 import type { Log } from "../../shared/log.ts";
 import { ApiError, type ErrorCode, notFound, unavailable } from "./errors.ts";
 import { type LimitWindow, rateLimited, rateLimitHeaders } from "./rate-limit.ts";
@@ -86,9 +87,21 @@ function toApiError(
   if (error instanceof ParseError) {
     return new ApiError("invalid_request", "The body is not valid JSON.", { cause: error });
   }
+  if (error instanceof QueueFull) return busy(error);
   if (isStoreUnavailable(error)) return unavailable(error);
   return new ApiError("internal", INTERNAL_MESSAGE, { cause: error });
 }
+
+/** Seconds after which a client may retry: by then a queue has shrunk. */
+const QUEUE_SECONDS = 5;
+
+/** An account that has too much waiting has itself to wait for; a full queue is the service's. */
+const busy = (error: QueueFull): ApiError =>
+  new ApiError(
+    error.of === "key" ? "rate_limited" : "unavailable",
+    `${error.message} Try again shortly.`,
+    { retryAfterSeconds: QUEUE_SECONDS, cause: error },
+  );
 
 /** 405 when the path exists with other methods, else 404. */
 function noRoute(request: Request, routes: readonly Route[]): ApiError {

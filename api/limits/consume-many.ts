@@ -6,7 +6,7 @@ import { ApiError } from "../http/errors.ts";
 import { mostConstrained, rateLimited, rateLimitHeaders } from "../http/rate-limit.ts";
 import { type Call, principalOf } from "../http/request-context.ts";
 import type { Sql } from "../postgres.ts";
-import type { EndpointLimit } from "./endpoint-limit.ts";
+import type { EndpointLimit } from "./quotas.ts";
 import { consumeEndpoint } from "./sql.ts";
 
 type RateLimitContext = {

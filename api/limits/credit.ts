@@ -1,42 +1,37 @@
-/**
- * Credit by key that time refills: a token bucket that may be overdrawn, in this process's memory.
- * Time is monotonic, so that a clock that is set back refuses nobody.
- */
+/** What keys have left of budgets that time refills, in this process's memory. */
 import { LRUCache } from "lru-cache";
 
-export type CreditTerms = {
-  /** Units of credit that a key has at most, and to begin with. */
-  most: number;
-  /** Milliseconds in which it gets a unit back. */
-  msPerUnit: number;
-};
+import type { Bounds } from "../../shared/budgets.ts";
 
-export type Credit = {
-  /** Milliseconds until the key has a unit left; 0 if it has. */
-  waitMs(key: string, terms: CreditTerms): number;
-  /** Takes units, even if fewer are left; never leaves less than `least`. */
-  take(key: string, units: number, terms: CreditTerms, least?: number): void;
-};
+/** What was left at an instant; below 0 while more has been taken. */
+type Balance = { left: number; at: number };
 
-/**
- * Remembers `keysMax` keys; beyond, the one seen least recently starts again with all its credit.
- */
-export function createCredit(keysMax: number, now = () => performance.now()): Credit {
-  /** What each key had left at some instant; below 0 while it has taken more. */
-  const keys = new LRUCache<string, { left: number; at: number }>({ max: keysMax });
+/** Time is monotonic, so that a clock that is set back refuses nobody. */
+export class Credit {
+  readonly #balances: LRUCache<string, Balance>;
+  readonly #now: () => number;
 
-  function leftOf(key: string, { most, msPerUnit }: CreditTerms): number {
-    const known = keys.get(key);
-    return known === undefined ? most : Math.min(most, known.left + (now() - known.at) / msPerUnit);
+  /** Beyond `max` keys, the one used least recently has all of its budget again. */
+  constructor(max: number, now = () => performance.now()) {
+    this.#balances = new LRUCache({ max });
+    this.#now = now;
   }
 
-  return {
-    waitMs(key, terms) {
-      const left = leftOf(key, terms);
-      return left >= 1 ? 0 : Math.ceil((1 - left) * terms.msPerUnit);
-    },
-    take(key, units, terms, least = -Infinity) {
-      keys.set(key, { left: Math.max(least, leftOf(key, terms) - units), at: now() });
-    },
-  };
+  left(key: string, { atOnce, perSecond }: Bounds): number {
+    const known = this.#balances.get(key);
+    if (known === undefined) return atOnce;
+    return Math.min(atOnce, known.left + ((this.#now() - known.at) / 1_000) * perSecond);
+  }
+
+  /** Takes units, even if fewer are left; gives back what is negative. */
+  spend(key: string, units: number, bounds: Bounds): void {
+    this.#balances.set(key, { left: this.left(key, bounds) - units, at: this.#now() });
+  }
+
+  /** Milliseconds until more than `kept` is left; 0 if it is. */
+  waitMs(key: string, bounds: Bounds, kept = 0): number {
+    const left = this.left(key, bounds);
+    // A fraction of a unit is not enough to begin with.
+    return left >= kept + 1 ? 0 : Math.ceil(((kept + 1 - left) / bounds.perSecond) * 1_000);
+  }
 }

@@ -3,9 +3,10 @@
  * the reference. They are served from memory, so all that they cost is sending them.
  */
 import { addressGroups } from "../../shared/address-group.ts";
+import type { Bounds } from "../../shared/budgets.ts";
 import { ApiError } from "../http/errors.ts";
 import { inSeconds } from "../http/rate-limit.ts";
-import { createCredit, type CreditTerms } from "./credit.ts";
+import { Credit } from "./credit.ts";
 
 /**
  * What a network may have at once: the dashboard's first visits of hundreds of people behind one
@@ -23,19 +24,16 @@ const SITE_FACTOR = 10;
 /** Maximum networks, and as many sites, remembered. */
 const KEYS_MAX = 50_000;
 
-const NETWORK: CreditTerms = { most: KIB_MAX, msPerUnit: 1_000 / KIB_PER_SECOND };
-const SITE: CreditTerms = {
-  most: SITE_FACTOR * NETWORK.most,
-  msPerUnit: NETWORK.msPerUnit / SITE_FACTOR,
-};
+const NETWORK: Bounds = { atOnce: KIB_MAX, perSecond: KIB_PER_SECOND };
+const SITE: Bounds = { atOnce: SITE_FACTOR * KIB_MAX, perSecond: SITE_FACTOR * KIB_PER_SECOND };
 
 export class FileBudget {
   readonly #networks;
   readonly #sites;
 
   constructor(now?: () => number) {
-    this.#networks = createCredit(KEYS_MAX, now);
-    this.#sites = createCredit(KEYS_MAX, now);
+    this.#networks = new Credit(KEYS_MAX, now);
+    this.#sites = new Credit(KEYS_MAX, now);
   }
 
   /** Charges a response of so many bytes; throws `rate_limited` when the network has none left. */
@@ -54,7 +52,7 @@ export class FileBudget {
       );
     }
     const kib = RESPONSE_KIB + bytes / 1024;
-    this.#networks.take(network, kib, NETWORK);
-    this.#sites.take(site, kib, SITE);
+    this.#networks.spend(network, kib, NETWORK);
+    this.#sites.spend(site, kib, SITE);
   }
 }

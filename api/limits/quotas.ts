@@ -7,6 +7,10 @@
 import { ApiError } from "../http/errors.ts";
 import { inSeconds, rateLimitHeaders, secondsUntil } from "../http/rate-limit.ts";
 
+/** Endpoints that have their own rate-limit window, besides those of the plan. */
+export type EndpointLimit =
+  "POST /v1/links" | "POST /v1/analytics/bulk" | "GET /v1/analytics/*" | "POST /v1/domains";
+
 export const QUOTAS = [
   "links_per_day",
   "invitations_per_day",

@@ -3,8 +3,7 @@ import type { Uuid } from "../../shared/ids.ts";
 import type { AccountScope } from "../http/principal.ts";
 import type { LimitWindow } from "../http/rate-limit.ts";
 import type { Sql } from "../postgres.ts";
-import type { EndpointLimit } from "./endpoint-limit.ts";
-import type { Claim, QuotaState } from "./quotas.ts";
+import type { Claim, EndpointLimit, QuotaState } from "./quotas.ts";
 
 /** Lists every rate-limit window of an account and mode, the plan's first; consumes nothing. */
 export async function listWindows(

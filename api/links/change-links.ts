@@ -6,14 +6,15 @@ import { addToOutbox, type OutboxEntry } from "../feed/outbox.ts";
 import { notFound, unavailable } from "../http/errors.ts";
 import type { RequireVersion } from "../http/etag.ts";
 import type { AccountScope, Author, Writer } from "../http/principal.ts";
+import { budgets } from "../limits/budgets.ts";
 import type { Transaction } from "../postgres.ts";
 import { lockAliasesAndDrawVersions } from "./alias-locks.ts";
+import { chargePasswords, requireWriting } from "./charges.ts";
 import type { ChangeDeps, LinkServiceDeps } from "./deps.ts";
 import { shareLookups } from "./domain-lookups.ts";
 import { changeEvent } from "./events.ts";
 import type { LinkRow, UpdateLinkBody } from "./model.ts";
 import { conflictError, createNameClaims, isNameTaken, requestedNames } from "./names.ts";
-import { chargePasswords } from "./passwords.ts";
 import { applyChanges, prepareChanges } from "./prepare-link.ts";
 import { feedAlias, shortLinkOf, sizeProblem, toRecord } from "./record.ts";
 import {
@@ -42,14 +43,15 @@ export type Update = Target & { body: UpdateLinkBody };
  * Each is checked against the state before the request: an alias or external id that another row
  * frees still counts as taken. A link fails with `not_found`, `link_taken_down` when it would be
  * renamed, `precondition_failed`, and with what creating a link fails with. Throws `rate_limited`
- * when passwords are set and nothing is left of the account's budget of them.
+ * when nothing is left of the account's budgets.
  */
 export async function updateLinks(
   deps: LinkServiceDeps,
   owner: Writer,
   updates: readonly (Update | Failure)[],
 ): Promise<LinkResults> {
-  chargePasswords(deps.passwords, owner, updates);
+  requireWriting(owner);
+  chargePasswords(owner, updates);
   const lookups = { ...deps, domains: shareLookups(deps.domains) };
   const changes = await prepareAll(updates, async ({ body, ...target }) => {
     const change = await prepareChanges(lookups, owner, body);
@@ -60,18 +62,20 @@ export async function updateLinks(
 
 /**
  * Deletes links permanently, frees their aliases and publishes the deletions to the redirectors. A
- * link fails with `not_found`, `link_taken_down` and `precondition_failed`.
+ * link fails with `not_found`, `link_taken_down` and `precondition_failed`. Throws `rate_limited`.
  */
-export const deleteLinks = async (
+export async function deleteLinks(
   deps: ChangeDeps,
-  owner: Author,
+  owner: Writer,
   deletions: readonly (Target | Failure)[],
-): Promise<LinkResults> =>
-  await changeLinks(
+): Promise<LinkResults> {
+  requireWriting(owner);
+  return await changeLinks(
     deps,
     owner,
     deletions.map((target) => (isFailure(target) ? target : { ...target, apply: () => undefined })),
   );
+}
 
 /** A change of a link: `apply` returns the new state, or undefined to delete it. */
 type Change = Target & { apply: (link: LinkRow) => LinkRow | undefined };
@@ -84,7 +88,7 @@ const ATTEMPTS_MAX = 5;
 
 async function changeLinks(
   { sql, feed, destinationRules }: ChangeDeps,
-  owner: Author,
+  owner: Writer,
   changes: readonly (Change | Failure)[],
 ): Promise<LinkResults> {
   let failure: unknown;
@@ -94,6 +98,7 @@ async function changeLinks(
       const entries = await sql.begin(async (transaction) => {
         const locked = await lockChanges(transaction, owner, changes, results);
         const free = await writeChanges(transaction, owner, locked, results);
+        budgets.spend(owner, "changed_links", free.length);
         return await publishChanges(transaction, owner, free, destinationRules.shortUrl.href);
       });
       return { results, propagated: await feed.publish(entries) };

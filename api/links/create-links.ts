@@ -3,22 +3,18 @@ import { toMessage } from "../../shared/contracts/link-record.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import type { OutboxEntry } from "../feed/outbox.ts";
 import { ApiError } from "../http/errors.ts";
-import type { AccountScope, Author, Writer } from "../http/principal.ts";
+import type { AccountScope, Writer } from "../http/principal.ts";
+import { budgets } from "../limits/budgets.ts";
 import { type Consumption, quotaExceeded } from "../limits/quotas.ts";
 import { isForeignKeyViolation } from "../postgres.ts";
 import { COLLISIONS_MAX, generateAlias, lengthAfter } from "./alias.ts";
+import { chargePasswords, requireWriting } from "./charges.ts";
 import type { LinkServiceDeps } from "./deps.ts";
 import { shareLookups } from "./domain-lookups.ts";
 import { linkData } from "./events.ts";
 import type { CreateLinkBody } from "./model.ts";
 import { conflictError, createNameClaims, isNameTaken, requestedNames } from "./names.ts";
-import { chargePasswords } from "./passwords.ts";
-import {
-  type PreparationDeps,
-  type PreparedLink,
-  prepareLink,
-  resolveDomain,
-} from "./prepare-link.ts";
+import { type PreparedLink, prepareLink, resolveDomain } from "./prepare-link.ts";
 import { toRecordDraft } from "./record.ts";
 import {
   type Failure,
@@ -45,14 +41,15 @@ type Named = Candidate & { alias: string };
  * the first wins. A link fails with `invalid_url`, `invalid_alias`, `alias_taken`,
  * `external_id_taken` or `invalid_request`. Each created link consumes one of the daily quota;
  * those beyond it fail with `rate_limited`, and if none was created, the request does. So does a
- * request with passwords when nothing is left of the account's budget of them.
+ * request when nothing is left of the account's budgets.
  */
 export async function createLinks(
   deps: LinkServiceDeps,
   owner: Writer,
   creations: readonly (Creation | Failure)[],
 ): Promise<LinkResults> {
-  chargePasswords(deps.passwords, owner, creations);
+  requireWriting(owner);
+  chargePasswords(owner, creations);
   const results: LinkResult[] = [];
   const candidates = await prepareCandidates(deps, owner, creations, results);
   let failure: unknown;
@@ -96,7 +93,7 @@ function requireQuota(results: readonly LinkResult[]): void {
 
 /** Validates the creations; writes the errors into `results`. */
 export async function prepareCandidates(
-  deps: Omit<LinkServiceDeps, "passwords"> & Pick<PreparationDeps, "passwords">,
+  deps: LinkServiceDeps,
   owner: AccountScope,
   creations: readonly (Creation | Failure)[],
   results: LinkResult[],
@@ -128,7 +125,7 @@ export const namesOf = (
  */
 async function insertCandidates(
   { sql, domains, destinationRules }: Pick<LinkServiceDeps, "sql" | "domains" | "destinationRules">,
-  owner: Author,
+  owner: Writer,
   candidates: readonly Candidate[],
   results: LinkResult[],
 ): Promise<OutboxEntry[]> {
@@ -141,8 +138,10 @@ async function insertCandidates(
     const named = within.map((candidate) => toNamed(candidate, attempt));
     try {
       const insertions = named.map((link) => toInsertion(link, destinationRules.shortUrl.href));
-      const { consumption, links } = await insertLinks(sql, owner, insertions);
+      const { consumption, ledgerBytes, links } = await insertLinks(sql, owner, insertions);
       if (links !== undefined) {
+        budgets.spend(owner, "changed_links", links.size);
+        budgets.spend(owner, "ledger_bytes", ledgerBytes);
         rejectBeyond(beyond, exhausted, results);
         return toEntries(named, insertions, links, results);
       }

@@ -2,11 +2,12 @@
 import type { JSONValue } from "postgres";
 
 import type { EventType } from "../../shared/contracts/event-types.ts";
+import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { changesBetween } from "../events/changes.ts";
 import { passwordChange } from "../events/password.ts";
 import { type NewEvent, toJson } from "../events/record.ts";
 import type { LinkRow } from "./model.ts";
-import { toFullLink } from "./responses.ts";
+import { buildShortUrl, toFullLink } from "./responses.ts";
 
 /** Fields that change by themselves, or with every change. */
 const UNRECORDED = ["clicks", "unique_clicks", "last_click_at", "updated_at", "has_password"];
@@ -37,6 +38,35 @@ export function changeEvent(old: LinkRow, row: LinkRow | undefined, shortUrl: st
     data: toJson({ link, changes }),
   };
 }
+
+/** A link that has other tags than `before`. */
+export type RetaggedLink = {
+  id: Uuid;
+  alias: string;
+  domain_host: string | null;
+  title: string | null;
+  tags: string[];
+  before: string[];
+};
+
+/**
+ * The event of a change of the tags of many links: what names the link, and its tags, but not the
+ * rest, which can be thousands of times as large.
+ */
+export const tagsEvent = (row: RetaggedLink, shortUrl: string): NewEvent => ({
+  type: "link.updated",
+  objectId: row.id,
+  linkId: row.id,
+  data: {
+    link: {
+      id: encodeId("link", row.id),
+      short_url: buildShortUrl(row, shortUrl),
+      title: row.title,
+      tags: row.tags,
+    },
+    changes: { tags: { before: row.before, after: row.tags } },
+  },
+});
 
 /**
  * The event of a takedown. The operator's command line does not know the domain of short URLs, so

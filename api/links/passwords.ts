@@ -1,29 +1,18 @@
-/** Passwords of links: the account's budget of them, and their hashes. */
+/** Hashes of the passwords of links. */
 import type { Uuid } from "../../shared/ids.ts";
-import type { Writer } from "../http/principal.ts";
-import type { PasswordHashing } from "../passwords/hashing.ts";
-import { type Failure, isFailure } from "./results.ts";
+
+/** What hashes the passwords of links. */
+export type LinkPasswords = { hashForLink(accountId: Uuid, password: string): Promise<string> };
 
 /**
- * Takes the passwords that a request sets from the account's budget. Throws `rate_limited` when
- * nothing is left of it.
- */
-export function chargePasswords(
-  { chargeForLinks }: Pick<PasswordHashing, "chargeForLinks">,
-  owner: Writer,
-  rows: readonly ({ body: { password?: string | null | undefined } } | Failure)[],
-): void {
-  const set = rows.filter((row) => !isFailure(row) && typeof row.body.password === "string");
-  chargeForLinks(owner, set.length);
-}
-
-/**
- * Hashes a link's password; null for no password. Throws `unavailable` when the hashing queue is
- * full.
+ * Hashes a link's password; null for no password. Throws `QueueFull` when too many
+ * wait.
  */
 export const hashLinkPassword = async (
-  { hashForLink }: Pick<PasswordHashing, "hashForLink">,
+  passwords: LinkPasswords,
   accountId: Uuid,
   password: string | null | undefined,
 ): Promise<string | null> =>
-  password === null || password === undefined ? null : await hashForLink(accountId, password);
+  password === null || password === undefined
+    ? null
+    : await passwords.hashForLink(accountId, password);

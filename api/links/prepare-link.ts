@@ -11,7 +11,7 @@ import {
   type NewLink,
   type UpdateLinkBody,
 } from "./model.ts";
-import { hashLinkPassword } from "./passwords.ts";
+import { hashLinkPassword, type LinkPasswords } from "./passwords.ts";
 import { sizeProblem } from "./record.ts";
 import {
   changeSettings,
@@ -23,7 +23,7 @@ import { sitesOf } from "./sites.ts";
 import { type DestinationDeps, requireAlias, requireDestination } from "./validation.ts";
 
 export type PreparationDeps = DestinationDeps & {
-  passwords: Pick<LinkServiceDeps["passwords"], "hashForLink">;
+  passwords: LinkPasswords;
   domains: Pick<LinkServiceDeps["domains"], "requireVerified">;
 };
 

@@ -133,7 +133,7 @@ export const linkRoutes = ({
           branding.findForQr(owner, wantsLogo(query)),
         ]);
         const qrRequest = toQrRequest(query, brand);
-        const { type, image } = await drawQr(buildShortUrl(link, shortUrl), qrRequest);
+        const { type, image } = await drawQr(owner, buildShortUrl(link, shortUrl), qrRequest);
         set.headers["content-type"] = type;
         return new Response(image);
       },

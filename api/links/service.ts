@@ -4,8 +4,8 @@ import type { ReadUsedClicks } from "../feed/used-clicks.ts";
 import { notFound } from "../http/errors.ts";
 import type { RequireVersion } from "../http/etag.ts";
 import type { ListPart, ListRequest, Position } from "../http/pagination.ts";
-import type { AccountScope, Author, Writer } from "../http/principal.ts";
-import type { WorkBudget, Worker } from "../limits/work-budget.ts";
+import type { AccountScope, Writer } from "../http/principal.ts";
+import { budgets, type Payer } from "../limits/budgets.ts";
 import type { Sql } from "../postgres.ts";
 import { createTakedownReader } from "../takedowns/service.ts";
 import { readCreations, readDeletions, readUpdates } from "./bulk/rows.ts";
@@ -28,8 +28,6 @@ import { upsertLink } from "./upsert-link.ts";
 type ServiceDeps = LinkServiceDeps & {
   /** Reads the number of used clicks of a link's click limit. */
   readUsedClicks: ReadUsedClicks;
-  /** The budget of links that an account's lists read. */
-  listedLinks: WorkBudget;
 };
 
 export type LinkService = ReturnType<typeof createLinkService>;
@@ -71,7 +69,7 @@ function createCompletion(sql: Sql, readUsedClicks: ReadUsedClicks) {
 }
 
 function createReads(deps: ServiceDeps, { complete }: Completion) {
-  const { sql, destinationRules, listedLinks } = deps;
+  const { sql, destinationRules } = deps;
 
   /** Finds one of the owner's links; throws `not_found`. */
   async function get(owner: AccountScope, id: Uuid | undefined): Promise<LinkRow> {
@@ -88,7 +86,7 @@ function createReads(deps: ServiceDeps, { complete }: Completion) {
      * matches. Throws `rate_limited` for a page when the owner's budget is used up.
      */
     async list(
-      owner: AccountScope & Worker,
+      owner: AccountScope & Payer,
       query: ListLinksQuery,
       request: ListRequest,
     ): Promise<ListPart<LinkRow>> {
@@ -96,9 +94,9 @@ function createReads(deps: ServiceDeps, { complete }: Completion) {
       // No field of a link contains a control character, and PostgreSQL rejects NUL.
       if (filter === undefined) return { rows: [], total: 0, next: null };
       // By cursor a part reads few links, however many there are.
-      if ("page" in request) listedLinks.require(owner);
+      if ("page" in request) budgets.require(owner, "listed_links");
       const { ids, read = 0, ...part } = await findLinks(sql, filter, query, request);
-      listedLinks.spend(owner, read);
+      budgets.spend(owner, "listed_links", read);
       const found = ids.length === 0 ? [] : await findLinksInOrder(sql, ids);
       const rows = query.include === undefined ? found : await Promise.all(found.map(complete));
       if ("after" in request) return { ...part, rows };
@@ -150,7 +148,7 @@ function createWrites(deps: ServiceDeps, { withTakedown, complete }: Completion)
       return { ...result, link: await complete(link) };
     },
     remove: async (
-      owner: Author,
+      owner: Writer,
       id: Uuid | undefined,
       requireVersion?: RequireVersion,
     ): Promise<{ propagated: boolean }> =>
@@ -161,7 +159,7 @@ function createWrites(deps: ServiceDeps, { withTakedown, complete }: Completion)
     checkMany: (owner: AccountScope, rows: readonly unknown[]) =>
       checkLinks(deps, owner, readCreations(newUuid(), rows)),
     updateMany: (owner: Writer, rows: readonly unknown[]) => update(owner, readUpdates(rows)),
-    removeMany: (owner: Author, ids: readonly string[]) =>
+    removeMany: (owner: Writer, ids: readonly string[]) =>
       deleteLinks(deps, owner, readDeletions(ids)),
   };
 }

@@ -87,6 +87,8 @@ export type Insertion = {
 /** The inserted links with their outbox entries; undefined if the quota was not granted. */
 export type Inserted = {
   consumption: Consumption;
+  /** What their events cost the account. */
+  ledgerBytes: number;
   links: Map<Uuid, { version: number; outboxId: number }> | undefined;
 };
 
@@ -104,7 +106,12 @@ export async function insertLinks(
 ): Promise<Inserted> {
   const names = lockNamesOf(insertions.map(({ row }) => shortLinkOf(row)));
   const columns = listColumns(sql, COLUMNS);
-  type Row = Consumption & { link_id: Uuid | null; version: string; outbox_id: string };
+  type Row = Consumption & {
+    link_id: Uuid | null;
+    version: string;
+    outbox_id: string;
+    ledger_bytes: number;
+  };
   const rows = await sql<[Row, ...Row[]]>`
     with locked as materialized (${selectLocks(sql, names)}
     ), quota as materialized (
@@ -129,14 +136,18 @@ export async function insertLinks(
       select (event ->> 'id')::uuid, ${accountId}, ${mode}, 'link.created', (fields ->> 'id')::uuid,
              (fields ->> 'id')::uuid, event -> 'data', ${sql.json(actorJson(actor))}::jsonb
         from drawn
+      returning type, bytes
     ), outbox as (
       insert into link_outbox (version, record)
       select (assigned ->> 'version')::bigint, message || assigned from drawn
       returning id, version, record ->> 'link_id' as link_id
     )
-    select quota.*, outbox.link_id, outbox.version, outbox.id as outbox_id from quota left join outbox on true`;
-  const [{ link_id: _, version: __, outbox_id: ___, ...consumption }] = rows;
-  if (!consumption.granted) return { consumption, links: undefined };
+    select quota.*, outbox.link_id, outbox.version, outbox.id as outbox_id,
+           coalesce((select sum(ledger_cost(${accountId}, ${mode}, type, bytes)) from recorded), 0)::float8 as ledger_bytes
+      from quota left join outbox on true`;
+  const [{ link_id: _, version: __, outbox_id: ___, ledger_bytes: ledgerBytes, ...consumption }] =
+    rows;
+  if (!consumption.granted) return { consumption, ledgerBytes, links: undefined };
   const links = rows.map(
     (row) =>
       [
@@ -144,7 +155,7 @@ export async function insertLinks(
         { version: Number(row.version), outboxId: Number(row.outbox_id) },
       ] as const,
   );
-  return { consumption, links: new Map(links) };
+  return { consumption, ledgerBytes, links: new Map(links) };
 }
 
 /** Locks the owner's links among these ids until the transaction ends, and reads them. */

@@ -5,12 +5,13 @@
  */
 import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 
+import { WINDOWS } from "../../shared/budgets.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import type { User } from "../http/principal.ts";
 import { type Call, confirmOf } from "../http/request-context.ts";
-import { createAnonymousLimit } from "../limits/anonymous.ts";
-import { Attempts, CORRECT_PASSWORDS } from "../sessions/attempts.ts";
+import { NetworkWindow } from "../limits/windows.ts";
+import { Attempts } from "../sessions/attempts.ts";
 import { openAuthLibrary } from "../sessions/better-auth.ts";
 import { DeviceCookies } from "../sessions/device-cookie.ts";
 import { createPasswordStrength } from "../sessions/password-strength.ts";
@@ -39,7 +40,7 @@ let address: string;
 let tests = 0;
 beforeEach(() => void (address = `person-${tests++}@example.com`));
 
-function createServices({ sql }: TestPostgres, correctPasswords = CORRECT_PASSWORDS) {
+function createServices({ sql }: TestPostgres, correctPasswords: { limit: number; seconds: number } = WINDOWS.correct_passwords) {
   /** Passwords that were hashed, to be stored or compared; cheaply, because there are many. */
   const hashed: string[] = [];
   const passwords = {

@@ -39,6 +39,8 @@ import mailsAboutWebhooks from "./0035_mails_about_webhooks.sql" with { type: "t
 import disabledWebhooks from "./0036_disabled_webhooks.sql" with { type: "text" };
 import oneUserPerAddress from "./0037_one_user_per_address.sql" with { type: "text" };
 import mailsAboutWebhooksByUser from "./0038_mails_about_webhooks_by_user.sql" with { type: "text" };
+import ledgerCost from "./0042_ledger_cost.sql" with { type: "text" };
+import clickEventDays from "./0043_click_event_days.sql" with { type: "text" };
 
 /**
  * A migration whose statements run one by one, because PostgreSQL rejects them in a transaction.
@@ -87,4 +89,6 @@ export const migrations: readonly PostgresMigration[] = [
   { id: 36, name: "disabled_webhooks", text: disabledWebhooks, concurrent: true },
   { id: 37, name: "one_user_per_address", text: oneUserPerAddress },
   { id: 38, name: "mails_about_webhooks_by_user", text: mailsAboutWebhooksByUser },
+  { id: 42, name: "ledger_cost", text: ledgerCost },
+  { id: 43, name: "click_event_days", text: clickEventDays },
 ];

@@ -5,11 +5,8 @@
  */
 import { availableParallelism } from "node:os";
 
+import { FairQueue, type FairQueueBounds } from "../../shared/fair-queue.ts";
 import type { Uuid } from "../../shared/ids.ts";
-import { ApiError } from "../http/errors.ts";
-import { createLinkPasswords } from "../limits/link-passwords.ts";
-import type { Worker } from "../limits/work-budget.ts";
-import { createFairQueue, type FairQueueBounds } from "./fair-queue.ts";
 
 /** OWASP's parameters for argon2id (Password Storage Cheat Sheet: 19 MiB, 2 passes). */
 const ARGON2ID = { algorithm: "argon2id", memoryCost: 19_456, timeCost: 2 } as const;
@@ -20,53 +17,47 @@ const ARGON2ID = { algorithm: "argon2id", memoryCost: 19_456, timeCost: 2 } as c
  */
 const HASHES_RUNNING_MAX = 8;
 
-/** Seconds after which a client may retry: by then a full queue has shrunk to half. */
-const RETRY_AFTER_SECONDS = 5;
+const SLOTS = Math.min(HASHES_RUNNING_MAX, Math.max(2, availableParallelism() - 1));
 
 const BOUNDS: FairQueueBounds = {
-  slots: Math.min(HASHES_RUNNING_MAX, Math.max(2, availableParallelism() - 1)),
+  running: SLOTS,
+  runningEach: SLOTS,
+  reserved: 1,
   // About 4 seconds of work for two slots: users do not wait longer.
-  urgentWaitingMax: 128,
+  urgentWaiting: 128,
   // About 8 seconds of work for one slot, well within a client's timeout of 30.
-  fairWaitingMax: 128,
+  waiting: 128,
   // Half of the queue, so that no account can fill it; enough for eight bulk requests at once.
-  fairWaitingPerKeyMax: 64,
+  waitingEach: 64,
 };
 
-export type PasswordHashing = ReturnType<typeof createPasswordHashing>;
+/** All methods that hash throw `QueueFull` when too many passwords are waiting. */
+export class PasswordHashing {
+  readonly #queue = new FairQueue("a password's hash", BOUNDS);
 
-/** All functions that hash throw `unavailable` when too many passwords are waiting. */
-export function createPasswordHashing(bounds = BOUNDS, budget = createLinkPasswords()) {
-  const queue = createFairQueue(
-    bounds,
-    () =>
-      new ApiError("unavailable", "Too many passwords are being hashed. Try again shortly.", {
-        retryAfterSeconds: RETRY_AFTER_SECONDS,
-      }),
-  );
-  return {
-    /**
-     * Takes the passwords of links and shares that a request sets from the account's budget, before
-     * they are hashed. Throws `rate_limited` when nothing is left of it.
-     */
-    chargeForLinks(worker: Worker, count: number): void {
-      if (count === 0) return;
-      budget.require(worker);
-      budget.spend(worker, count);
-    },
-    /** Hashes a link's password by Argon2id, in PHC format; accounts take turns. */
-    hashForLink: (accountId: Uuid, password: string): Promise<string> =>
-      queue.fair(accountId, () => hash(password)),
-    /** Checks a password entered by a visitor of an account; accounts take turns. */
-    verifyForAccount: (accountId: Uuid, password: string, hashed: string): Promise<boolean> =>
-      queue.fair(accountId, () => Bun.password.verify(password, hashed)),
-    /** Hashes a user's password by Argon2id, in PHC format; has priority over those of links. */
-    hashForUser: (password: string): Promise<string> => queue.urgent(() => hash(password)),
-    verifyForUser: (password: string, hashed: string): Promise<boolean> =>
-      queue.urgent(() => Bun.password.verify(password, hashed)),
-    /** The number of passwords that wait to be hashed. */
-    waiting: queue.waiting,
-  };
+  /** Hashes a link's password by Argon2id, in PHC format; accounts take turns. */
+  hashForLink(accountId: Uuid, password: string): Promise<string> {
+    return this.#queue.run(accountId, () => hash(password));
+  }
+
+  /** Checks a password entered by a visitor of an account; accounts take turns. */
+  verifyForAccount(accountId: Uuid, password: string, hashed: string): Promise<boolean> {
+    return this.#queue.run(accountId, () => Bun.password.verify(password, hashed));
+  }
+
+  /** Hashes a user's password by Argon2id, in PHC format; has priority over those of links. */
+  hashForUser(password: string): Promise<string> {
+    return this.#queue.runUrgent(() => hash(password));
+  }
+
+  verifyForUser(password: string, hashed: string): Promise<boolean> {
+    return this.#queue.runUrgent(() => Bun.password.verify(password, hashed));
+  }
+
+  /** The number of passwords that wait to be hashed. */
+  waiting(): number {
+    return this.#queue.waiting;
+  }
 }
 
 const hash = (password: string): Promise<string> => Bun.password.hash(password, ARGON2ID);

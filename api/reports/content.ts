@@ -5,7 +5,7 @@ import type { FailureService } from "../analytics/failures/service.ts";
 import { readLinkNames } from "../analytics/link-names.ts";
 import type { Summary, SummaryQuery } from "../analytics/model.ts";
 import type { AnalyticsService } from "../analytics/service.ts";
-import type { AccountScope } from "../http/principal.ts";
+import type { ClicksReader } from "../clickhouse.ts";
 import type { LinkService } from "../links/service.ts";
 import type { ReportRow } from "./model.ts";
 import type { ReportedPeriod } from "./schedule.ts";
@@ -27,7 +27,7 @@ export async function computeContent(
 ): Promise<ReportContent> {
   const { analytics } = deps;
   const { id, name, tag, link_id, period, time_zone, language } = report;
-  const reader = { accountId: report.account_id, mode: report.mode, scopes: ["links:read"] };
+  const reader = { ...payerOf(report), scopes: ["links:read"] };
   const subject = link_id === null ? ("account" as const) : { link: link_id };
   const days = { start_date: first_day, end_date: last_day, timezone: time_zone };
   const query = { ...days, ...(tag === null ? {} : { tag: { anyOf: [tag], noneOf: [] } }) };
@@ -61,10 +61,14 @@ export async function computeContent(
   };
 }
 
+/** The account of the report pays for what it takes, also when nobody asks for it. */
+const payerOf = ({ account_id: accountId, mode, plan }: ReportRow) =>
+  ({ accountId, mode, plan, paysWith: "report_statistics" }) as const;
+
 /** The counts of a link, in the form of those of an account. */
 const countLink = async (
   { analytics }: ContentDeps,
-  owner: AccountScope,
+  owner: ClicksReader,
   link: Uuid,
   query: SummaryQuery,
 ) => ({ ...(await analytics.summary(owner, { link }, query)), top_links: [] });
@@ -92,12 +96,13 @@ function compareTotals({ summary, comparison }: Summary) {
 /** Failed requests are not counted by tag. */
 async function countFailures(
   { failures }: ContentDeps,
-  { account_id: accountId, mode, tag, link_id }: ReportRow,
+  report: ReportRow,
   days: { start_date: string; end_date: string; timezone: string },
 ): Promise<ReportContent["failures"]> {
+  const { tag, link_id } = report;
   if (tag !== null) return null;
   const link = link_id === null ? {} : { link_id: encodeId("link", link_id) };
-  return (await failures.count({ accountId, mode }, { ...days, ...link, limit: 1 })).summary;
+  return (await failures.count(payerOf(report), { ...days, ...link, limit: 1 })).summary;
 }
 
 async function findLink(

@@ -193,6 +193,7 @@ export type ReportFields = Schedule & {
 export type ReportRow = ReportFields & {
   id: Uuid;
   account_id: Uuid;
+  plan: string;
   mode: Mode;
   /** The addresses of its recipients, in their order. */
   emails: string[];

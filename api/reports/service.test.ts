@@ -17,7 +17,6 @@ import { reportContent } from "../../shared/reports/content.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { ApiError } from "../http/errors.ts";
 import type { Principal } from "../http/principal.ts";
-import { createRequestedReports } from "../limits/requested-reports.ts";
 import { makeDue } from "./due.ts";
 import { deleteOldRuns } from "./runs-sql.ts";
 import { createReportService, type ReportService } from "./service.ts";
@@ -89,7 +88,7 @@ beforeAll(async () => {
       }),
     },
   };
-  reports = createReportService({ ...deps, requestedReports: createRequestedReports() });
+  reports = createReportService(deps);
 });
 afterAll(() => postgres[Symbol.asyncDispose]());
 
@@ -368,8 +367,7 @@ describe("recipients", () => {
   test("are refused where no mails are sent, and none are made", async () => {
     const owner = await addOwner();
     const { email } = await addMember(owner);
-    const without = { ...deps, sendsMails: false, requestedReports: createRequestedReports() };
-    const silent = createReportService(without);
+    const silent = createReportService({ ...deps, sendsMails: false });
     const creation = silent.create(owner, newUuid(), { ...WEEKLY, emails: [email] });
     expect(await codeOf(creation)).toBe("unavailable");
     const { id } = await reports.create(owner, newUuid(), { ...WEEKLY, emails: [email] });

@@ -6,7 +6,7 @@ import { parseZone } from "../analytics/period.ts";
 import { ApiError, invalidField, notFound } from "../http/errors.ts";
 import { type ListPart, type ListRequest, readPart } from "../http/pagination.ts";
 import type { AccountScope, Principal } from "../http/principal.ts";
-import type { WorkBudget } from "../limits/work-budget.ts";
+import { budgets } from "../limits/budgets.ts";
 import type { LinkService } from "../links/service.ts";
 import { countOwned, lockAndCountOwned } from "../owned-rows.ts";
 import type { Sql } from "../postgres.ts";
@@ -40,8 +40,6 @@ export type ReportService = ReturnType<typeof createReportService>;
 
 type ReportServiceDeps = Omit<RunDeps, "links"> & {
   links: Pick<LinkService, "get" | "getNames">;
-  /** How many reports accounts may request. */
-  requestedReports: WorkBudget;
 };
 
 /** The caller. Nobody can have reports made of what they may not read. */
@@ -81,8 +79,7 @@ export const createReportService = (deps: ReportServiceDeps) => ({
   async send(owner: Principal, id: Uuid | undefined): Promise<RunRow> {
     const report = await get(deps, owner, id);
     requireReader(owner);
-    deps.requestedReports.require(owner);
-    deps.requestedReports.spend(owner, 1);
+    budgets.take(owner, "requested_reports", 1);
     return await runRequested(deps, report, owner.actor);
   },
 });

@@ -6,7 +6,7 @@ import type { Sql, Transaction } from "../postgres.ts";
 import type { ReportFields, ReportRow } from "./model.ts";
 
 const columns = (sql: Sql | Transaction) => sql`
-  id, account_id, mode, name, tag, link_id, period, hour, time_zone, language, status, due_at, created_at,
+  id, account_id, (select plan from accounts where id = account_id) as plan, mode, name, tag, link_id, period, hour, time_zone, language, status, due_at, created_at,
   updated_at,
   array(select users.email
           from report_recipients recipient join users on users.id = recipient.user_id

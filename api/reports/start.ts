@@ -1,7 +1,6 @@
 /** Starts what makes reports, and creates their operations. */
 import type { Lifecycle } from "../../shared/lifecycle.ts";
 import type { Log } from "../../shared/log.ts";
-import { createRequestedReports } from "../limits/requested-reports.ts";
 import type { LinkService } from "../links/service.ts";
 import type { Sql } from "../postgres.ts";
 import type { ContentDeps } from "./content.ts";
@@ -23,7 +22,7 @@ export function startReports({ lifecycle, log, tokens, ...deps }: ReportsDeps) {
   const making = { ...deps, sendsMails: tokens !== undefined };
   lifecycle.onStop("reports", startMakingReports({ ...making, log }));
   return {
-    reports: createReportService({ ...making, requestedReports: createRequestedReports() }),
+    reports: createReportService(making),
     unsubscriber: createUnsubscriber({ sql: deps.sql, tokens }),
   };
 }

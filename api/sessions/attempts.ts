@@ -8,8 +8,9 @@
 import { createHmac } from "node:crypto";
 
 import { addressGroups } from "../../shared/address-group.ts";
+import { WINDOWS as BUDGETS } from "../../shared/budgets.ts";
 import { rateLimited } from "../http/rate-limit.ts";
-import { createLocalLimit, type LocalLimit } from "../limits/local-limit.ts";
+import { KeyWindow } from "../limits/windows.ts";
 import type { Sql } from "../postgres.ts";
 import { consumeAttempt, refundAttempt } from "./sql.ts";
 
@@ -28,12 +29,6 @@ const WINDOWS = {
 
 type WindowName = keyof typeof WINDOWS;
 
-/**
- * Correct passwords of one user, which the windows above do not count. A comparison takes about 60
- * ms of a core: the users of a free account cause a thirtieth of one in each process. Nobody can
- * exhaust it without the password.
- */
-export const CORRECT_PASSWORDS = { limit: 60, seconds: SECONDS };
 
 /**
  * A password attempt: the client's address; whose password is tried, by the user's id, or by the
@@ -45,17 +40,17 @@ export class Attempts {
   readonly #sql: Sql;
   readonly #secret: string;
   /** Correct passwords, by the user's id. */
-  readonly correct: LocalLimit;
+  readonly correct: KeyWindow;
 
   /** `secret` hashes the keys of the windows. */
-  constructor(sql: Sql, secret: string, correctPasswords = CORRECT_PASSWORDS) {
+  constructor(
+    sql: Sql,
+    secret: string,
+    correctPasswords: { limit: number; seconds: number } = BUDGETS.correct_passwords,
+  ) {
     this.#sql = sql;
     this.#secret = secret;
-    this.correct = createLocalLimit({
-      name: "correct passwords of a user",
-      keysMax: 100_000,
-      ...correctPasswords,
-    });
+    this.correct = new KeyWindow("correct_passwords", correctPasswords);
   }
 
   /** Consumes an attempt; throws `rate_limited` when a window is exhausted. */

@@ -61,7 +61,7 @@ export const openAuthLibrary = (
       minPasswordLength: PASSWORD_LENGTH.min,
       maxPasswordLength: PASSWORD_LENGTH.max,
       password: {
-        hash: passwords.hashForUser,
+        hash: (password) => passwords.hashForUser(password),
         verify: ({ hash, password }) => passwords.verifyForUser(password, hash),
       },
     },

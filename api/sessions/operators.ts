@@ -1,7 +1,7 @@
 /** The users of the dashboard, for operators. */
 import { randomBytes } from "node:crypto";
 
-import { createPasswordHashing } from "../passwords/hashing.ts";
+import { PasswordHashing } from "../passwords/hashing.ts";
 import type { Sql } from "../postgres.ts";
 import { openAuthLibrary } from "./better-auth.ts";
 import { createPasswordStrength } from "./password-strength.ts";
@@ -16,7 +16,7 @@ export const openUsers = (sql: Sql) =>
     sql,
     library: openAuthLibrary(
       sql,
-      createPasswordHashing(),
+      new PasswordHashing(),
       "http://localhost",
       randomBytes(32).toString("hex"),
     ),

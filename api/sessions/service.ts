@@ -8,7 +8,7 @@ import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { ApiError, unavailable } from "../http/errors.ts";
 import type { Session, User } from "../http/principal.ts";
 import { rateLimited } from "../http/rate-limit.ts";
-import type { LocalLimit } from "../limits/local-limit.ts";
+import type { KeyWindow } from "../limits/windows.ts";
 import type { Sql } from "../postgres.ts";
 import type { Attempt, Attempts } from "./attempts.ts";
 import type { AuthLibrary } from "./better-auth.ts";
@@ -148,7 +148,7 @@ function createPasswordChecks(deps: SessionServiceDeps) {
 const wrongCredentials = (): ApiError =>
   new ApiError("unauthorized", "The e-mail address or the password is wrong.");
 
-function requireUnexhausted(correct: LocalLimit, user: Uuid): void {
+function requireUnexhausted(correct: KeyWindow, user: Uuid): void {
   if (correct.exhausted(user)) throw rateLimited(correct.state(user), Date.now());
 }
 

@@ -9,16 +9,9 @@ import type { AccessRule } from "../auth/access-rules.ts";
 import type { Authenticator } from "../auth/plugin.ts";
 import { permissionsOf } from "../auth/roles.ts";
 import { ApiError, notFound } from "../http/errors.ts";
-import type { AnonymousLimit } from "../limits/anonymous.ts";
-import { createLocalLimit } from "../limits/local-limit.ts";
-import { AccountLimit } from "./account-limit.ts";
+import { budgets } from "../limits/budgets.ts";
+import { KeyWindow, type NetworkWindow } from "../limits/windows.ts";
 import type { SessionService } from "./service.ts";
-
-/**
- * Requests of one user per minute, whatever number of sessions they have. The plan's rate limits
- * apply to the API only; a page of the dashboard sends a dozen requests, and an import hundreds.
- */
-const USER_LIMIT = { name: "user", limit: 1_200, seconds: 60, keysMax: 50_000 };
 
 /** Routes of a whole account have no mode in their path. */
 const ACCOUNT_PATH_FORM =
@@ -32,7 +25,7 @@ type FindMembership = (accountId: Uuid, userId: Uuid) => Promise<Membership | un
 type SessionAuthDeps = {
   sessions: SessionService;
   findMembership: FindMembership;
-  anonymousLimit: AnonymousLimit;
+  anonymousLimit: NetworkWindow;
 };
 
 /**
@@ -43,8 +36,7 @@ export function createSessionAuth({
   findMembership,
   anonymousLimit,
 }: SessionAuthDeps): Authenticator {
-  const userLimit = createLocalLimit(USER_LIMIT);
-  const accountLimit = new AccountLimit();
+  const userLimit = new KeyWindow("user_requests");
 
   return async ({ call, request, headers }, access) => {
     if (access === "static") {
@@ -66,7 +58,8 @@ export function createSessionAuth({
     const requireMember = async () =>
       requireAllowed(await findMembership(accountId, session.user.id), access);
     const { role, plan } = await requireMember();
-    accountLimit.enforce({ accountId, plan }, headers);
+    // Whichever of its users calls, in however many sessions.
+    budgets.take({ accountId, plan }, "dashboard_requests", 1);
     const actor = { type: "user", id: session.user.id } as const;
     const scopes = permissionsOf(role);
     call.principal = { callerId: session.id, actor, accountId, mode, scopes, plan };

@@ -1,21 +1,20 @@
 /** Reads shared statistics, for readers without an account. */
 import { LRUCache } from "lru-cache";
 
+import { boundsOf } from "../../shared/budgets.ts";
 import { DEFAULT_PERIOD } from "../../shared/contracts/periods.ts";
+import type { Uuid } from "../../shared/ids.ts";
 import { COLUMN_FILTERS } from "../analytics/filter-names.ts";
 import { parseZone } from "../analytics/period.ts";
 import type { AnalyticsService } from "../analytics/service.ts";
 import type { BrandingService } from "../branding/service.ts";
-import { createConcurrencyLimit } from "../concurrency-limit.ts";
-import { ApiError, notFound, unavailable } from "../http/errors.ts";
-import { inSeconds } from "../http/rate-limit.ts";
-import { createPasswordCheckLimit, createPasswordTryLimit } from "../limits/anonymous.ts";
+import { ApiError, notFound } from "../http/errors.ts";
+import { budgets } from "../limits/budgets.ts";
+import { NetworkWindow } from "../limits/windows.ts";
 import { buildShortUrl } from "../links/responses.ts";
 import type { LinkService } from "../links/service.ts";
-import type { PasswordHashing } from "../passwords/hashing.ts";
 import type { Sql } from "../postgres.ts";
 import type { SharedQuery, SharedStatistics, SharedView } from "./model.ts";
-import { createReadBudget } from "./read-budget.ts";
 import { findSharedBy, type SharedRow } from "./sql.ts";
 import { grantAccess, hasAccess, parseToken } from "./token.ts";
 
@@ -23,7 +22,9 @@ type SharedServiceDeps = {
   sql: Sql;
   analytics: Pick<AnalyticsService, "overview">;
   links: Pick<LinkService, "get">;
-  passwords: Pick<PasswordHashing, "verifyForAccount">;
+  passwords: {
+    verifyForAccount(accountId: Uuid, password: string, hashed: string): Promise<boolean>;
+  };
   branding: Pick<BrandingService, "find">;
   /** The origin of short links, without a trailing slash. */
   shortUrl: string;
@@ -47,23 +48,19 @@ const FRESH_MS = 60_000;
 const FIGURES_MAX = 500;
 
 /**
- * Maximum concurrent reads for all readers: fewer than ClickHouse's queries, so that accounts keep
- * their share.
+ * The share of an account's budget that is kept for the named periods in a share's own time zone:
+ * they are few and cached, and who tries many other ranges locks nobody out of them.
  */
-const READS = { running: 2, waiting: 32, waitMs: 5_000 };
+const KEPT_SHARE = 0.5;
 
 export function createSharedService(deps: SharedServiceDeps) {
   const { sql, passwords } = deps;
-  const limit = createConcurrencyLimit(READS, () =>
-    unavailable(new Error("Too many shared statistics are being read.")),
-  );
-  const budget = createReadBudget();
   const cached = new LRUCache<string, Promise<SharedView>>({
     max: FIGURES_MAX,
     ttl: FRESH_MS,
   });
-  const tries = createPasswordTryLimit();
-  const checks = createPasswordCheckLimit();
+  const tries = new NetworkWindow("share_password_tries");
+  const checks = new NetworkWindow("share_password_checks");
 
   /** Finds the share of a token; throws `not_found`, also for a revoked or expired one. */
   async function find(token: string): Promise<SharedRow> {
@@ -100,7 +97,7 @@ export function createSharedService(deps: SharedServiceDeps) {
   /**
    * Returns a share's statistics, at most a minute old; the same object while they are cached.
    * Throws as {@link find}, `unauthorized` without the access that its password grants,
-   * `invalid_request`, and `rate_limited` for a range that would cost too much.
+   * `invalid_request`, and `rate_limited` when what the account's shares may cost is used up.
    */
   async function read(
     token: string,
@@ -122,9 +119,10 @@ export function createSharedService(deps: SharedServiceDeps) {
     const key = JSON.stringify([share.id, share.updated_at, share.brand_version, when]);
     const known = cached.get(key);
     if (known !== undefined) return await known;
-    if (!isCustom && timezone === share.timezone) budget.charge(share.id);
-    else requirePaid(budget.tryCharge(share.id));
-    const reading = limit(() => readView(deps, share, when));
+    const isNamed = !isCustom && timezone === share.timezone;
+    const { atOnce } = boundsOf("shared_statistics", share.plan);
+    budgets.require(share, "shared_statistics", isNamed ? 0 : KEPT_SHARE * atOnce);
+    const reading = readView(deps, share, when);
     cached.set(key, reading);
     // After a failure, the next request reads again.
     reading.catch(() => cached.delete(key));
@@ -134,23 +132,14 @@ export function createSharedService(deps: SharedServiceDeps) {
   return { find, unlock, read };
 }
 
-/** Throws `rate_limited` unless a read has been paid for. */
-function requirePaid(waitSeconds: number): void {
-  if (waitSeconds === 0) return;
-  throw new ApiError(
-    "rate_limited",
-    `These statistics were read for many ranges. Another one can be read in ${inSeconds(waitSeconds)}.`,
-    { retryAfterSeconds: waitSeconds },
-  );
-}
-
 async function readView(
   { analytics, links, branding, shortUrl }: SharedServiceDeps,
   share: SharedRow,
   when: SharedQuery & { timezone: string },
 ): Promise<SharedView> {
   const { link_id, name } = share;
-  const owner = { accountId: share.accountId, mode: share.mode };
+  const { accountId, mode, plan } = share;
+  const owner = { accountId, mode, plan, paysWith: "shared_statistics" } as const;
   const subject = link_id === null ? "account" : { link: link_id };
   const dimensions = COLUMN_FILTERS.filter((name) => share.breakdowns.includes(name));
   const limit = dimensions.includes("country") ? COUNTRIES_MAX : ROWS_MAX;

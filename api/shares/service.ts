@@ -9,9 +9,10 @@ import { futureInstant } from "../http/common-schemas.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import { type ListPart, type ListRequest, readPart } from "../http/pagination.ts";
 import type { AccountScope, Author, Principal, Writer } from "../http/principal.ts";
+import { budgets } from "../limits/budgets.ts";
+import type { LinkPasswords } from "../links/passwords.ts";
 import type { LinkService } from "../links/service.ts";
 import { countOwned, lockAndCountOwned } from "../owned-rows.ts";
-import type { PasswordHashing } from "../passwords/hashing.ts";
 import { isForeignKeyViolation, type Sql } from "../postgres.ts";
 import {
   type CreateShareBody,
@@ -26,7 +27,7 @@ import { createToken } from "./token.ts";
 type ShareServiceDeps = {
   sql: Sql;
   links: Pick<LinkService, "get">;
-  passwords: Pick<PasswordHashing, "hashForLink" | "chargeForLinks">;
+  passwords: LinkPasswords;
 };
 
 export type ShareService = ReturnType<typeof createShareService>;
@@ -148,7 +149,7 @@ async function prepareFields(
     change.expires_at = futureInstant("expires_at", expires_at, new Date());
   if (password === null) change.password_hash = null;
   else if (password !== undefined) {
-    passwords.chargeForLinks(owner, 1);
+    budgets.take(owner, "link_passwords", 1);
     change.password_hash = await passwords.hashForLink(owner.accountId, password);
   }
   return change;

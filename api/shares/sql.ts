@@ -2,6 +2,7 @@
 import type { Uuid } from "../../shared/ids.ts";
 import type { ListStart } from "../http/pagination.ts";
 import type { AccountScope } from "../http/principal.ts";
+import type { Payer } from "../limits/budgets.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import type { ShareFields, ShareRow } from "./model.ts";
 
@@ -96,7 +97,7 @@ export async function deleteShare(
 }
 
 /** A share with its owner, and the version of the owner's branding; null without one. */
-export type SharedRow = ShareRow & AccountScope & { brand_version: number | null };
+export type SharedRow = ShareRow & AccountScope & Payer & { brand_version: number | null };
 
 /**
  * Finds the share of a token, with its owner, unless it has expired or an operator has suspended
@@ -105,6 +106,7 @@ export type SharedRow = ShareRow & AccountScope & { brand_version: number | null
 export async function findSharedBy(sql: Sql, tokenHash: Buffer): Promise<SharedRow | undefined> {
   const [row] = await sql<SharedRow[]>`
     select ${columns(sql)}, account_id as "accountId", mode,
+           (select plan from accounts where id = account_id) as plan,
            (select version from account_branding b where b.account_id = shares.account_id and b.mode = shares.mode) as brand_version
       from shares
      where token_hash = ${tokenHash} and (expires_at is null or expires_at > clock_timestamp())

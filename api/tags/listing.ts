@@ -5,8 +5,7 @@
  */
 import { ApiError } from "../http/errors.ts";
 import type { AccountScope } from "../http/principal.ts";
-import { SUMMED_LINK } from "../limits/listed-links.ts";
-import type { WorkBudget, Worker } from "../limits/work-budget.ts";
+import { budgets, type Payer } from "../limits/budgets.ts";
 import type { Sql } from "../postgres.ts";
 import type { CountedTag, ListTagsQuery, TagRow } from "./model.ts";
 import { listTags, sumClicks, type TagPosition } from "./sql.ts";
@@ -31,29 +30,26 @@ export type TagsRequest = Pick<ListTagsQuery, "sort" | "limit"> & {
 export type TagsPart = { rows: CountedTag[]; next: TagsCursor | null };
 
 /** An account whose budget adding up clicks takes from. */
-type TagsReader = AccountScope & Worker;
+type TagsReader = AccountScope & Payer;
 
-export type TagsDeps = {
-  sql: Sql;
-  /** The budget of links that an account's lists read. */
-  listedLinks: WorkBudget;
-};
+/** To add up the clicks of a link takes as long as to list so many. */
+export const SUMMED_LINK = 2;
 
 /**
  * Returns the requested part of the owner's tags. Throws `invalid_request` when there are too many
  * to sort by clicks, and `rate_limited` when the owner's budget is used up.
  */
 export async function listCountedTags(
-  deps: TagsDeps,
+  sql: Sql,
   owner: TagsReader,
   { sort, ...request }: TagsRequest,
 ): Promise<TagsPart> {
-  deps.listedLinks.require(owner);
-  if (sort === "clicks") return await listByClicks(deps, owner, request);
+  budgets.require(owner, "listed_links");
+  if (sort === "clicks") return await listByClicks(sql, owner, request);
   const { search, limit, after } = request;
   const position = after === null ? null : { links: after[0], name: after[1] };
   const { rows, end } = await listTags(
-    deps.sql,
+    sql,
     owner,
     { sort, search, after: position },
     limit + 1,
@@ -63,19 +59,19 @@ export async function listCountedTags(
   const last = rows.length > limit ? kept.at(-1) : end;
   const keyOf = ({ links }: TagPosition): number => (sort === "links" ? links : 0);
   return {
-    rows: await withClicks(deps, owner, kept),
+    rows: await withClicks(sql, owner, kept),
     next: last === undefined || last === null ? null : [keyOf(last), last.name],
   };
 }
 
 async function listByClicks(
-  deps: TagsDeps,
+  sql: Sql,
   owner: TagsReader,
   { search, limit, after }: Omit<TagsRequest, "sort">,
 ): Promise<TagsPart> {
   const order = { sort: "name", search, after: null } as const;
   // One more, to detect that there are too many.
-  const { rows, end } = await listTags(deps.sql, owner, order, EXAMINED_MAX + 1, EXAMINED_MAX + 1);
+  const { rows, end } = await listTags(sql, owner, order, EXAMINED_MAX + 1, EXAMINED_MAX + 1);
   const links = rows.reduce((sum, row) => sum + row.links, 0);
   if (end !== null || rows.length > EXAMINED_MAX || links > SUMMED_LINKS_MAX)
     throw new ApiError(
@@ -83,7 +79,7 @@ async function listByClicks(
       `Up to ${EXAMINED_MAX} tags of up to ${SUMMED_LINKS_MAX} links can be sorted by clicks.`,
       { param: "sort" },
     );
-  const counted = await withClicks(deps, owner, rows);
+  const counted = await withClicks(sql, owner, rows);
   const all = counted.map((tag) => [tag.clicks ?? 0, tag] as const);
   const left = all
     .filter(
@@ -105,7 +101,7 @@ async function listByClicks(
  * {@link SUMMED_LINKS_MAX}.
  */
 export async function withClicks(
-  { sql, listedLinks }: TagsDeps,
+  sql: Sql,
   owner: TagsReader,
   rows: readonly TagRow[],
 ): Promise<CountedTag[]> {
@@ -116,7 +112,7 @@ export async function withClicks(
     links += row.links;
     summed.add(row.name);
   }
-  listedLinks.spend(owner, SUMMED_LINK * links);
+  budgets.spend(owner, "listed_links", SUMMED_LINK * links);
   const clicks =
     summed.size === 0 ? new Map<string, number>() : await sumClicks(sql, owner, [...summed]);
   return rows.map((row) => ({

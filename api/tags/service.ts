@@ -2,18 +2,13 @@
 import type * as z from "zod";
 
 import type { changeTagBody } from "../../shared/contracts/tag-schemas.ts";
+import { recordEvents } from "../events/record.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import type { AccountScope, Writer } from "../http/principal.ts";
-import type { WorkBudget, Worker } from "../limits/work-budget.ts";
-import { recordTagChanges } from "../links/tag-changes.ts";
-import { isStorable, type Transaction } from "../postgres.ts";
-import {
-  listCountedTags,
-  type TagsDeps,
-  type TagsPart,
-  type TagsRequest,
-  withClicks,
-} from "./listing.ts";
+import { budgets, type Payer } from "../limits/budgets.ts";
+import { tagsEvent } from "../links/events.ts";
+import { isStorable, type Sql, type Transaction } from "../postgres.ts";
+import { listCountedTags, type TagsPart, type TagsRequest, withClicks } from "./listing.ts";
 import type { CountedTag, Progress, TagRow } from "./model.ts";
 import { findTags, lockRenaming, replaceTags, setColor } from "./sql.ts";
 
@@ -32,9 +27,8 @@ type Replacement = {
 
 export type TagService = ReturnType<typeof createTagService>;
 
-type TagServiceDeps = TagsDeps & {
-  /** The budget of links that an account changes many at once. */
-  changedLinks: WorkBudget;
+type TagServiceDeps = {
+  sql: Sql;
   /** The origin of short links. */
   shortUrl: string;
 };
@@ -44,9 +38,9 @@ export const createTagService = (deps: TagServiceDeps) => ({
    * Lists the requested part of the owner's tags. Throws `invalid_request` when there are too many
    * to sort by clicks, and `rate_limited`.
    */
-  list: async (owner: AccountScope & Worker, request: TagsRequest): Promise<TagsPart> =>
+  list: async (owner: AccountScope & Payer, request: TagsRequest): Promise<TagsPart> =>
     isStorable(request.search)
-      ? await listCountedTags(deps, owner, request)
+      ? await listCountedTags(deps.sql, owner, request)
       : { rows: [], next: null },
 
   /**
@@ -62,17 +56,17 @@ export const createTagService = (deps: TagServiceDeps) => ({
     if (!isStorable(name)) throw notFound("tag");
     const { sql } = deps;
     if (to === name) {
-      deps.listedLinks.require(owner);
+      budgets.require(owner, "listed_links");
       const exists = color === undefined || (await setColor(sql, owner, name, color));
       if (!exists) throw notFound("tag");
-      return { ...(await get(deps, owner, name)), changed: 0, done: true };
+      return { ...(await get(deps.sql, owner, name)), changed: 0, done: true };
     }
     const check = (found: ReadonlyMap<string, TagRow>): void => {
       if (!found.has(name)) throw notFound("tag");
       if (!merge && found.has(to)) throw tagTaken(to);
     };
     const progress = await replace(deps, owner, [name], to, { check, color });
-    return { ...(await get(deps, owner, to)), ...progress };
+    return { ...(await get(deps.sql, owner, to)), ...progress };
   },
 
   /** Removes a tag from all links that have it; throws `not_found`. */
@@ -101,13 +95,14 @@ export const createTagService = (deps: TagServiceDeps) => ({
  * with.
  */
 async function replace(
-  { sql, changedLinks, shortUrl }: TagServiceDeps,
+  { sql, shortUrl }: TagServiceDeps,
   owner: Writer,
   tags: readonly string[],
   into: string | null,
   { check, color }: Replacement,
 ): Promise<Progress> {
-  changedLinks.require(owner);
+  budgets.require(owner, "changed_links");
+  budgets.require(owner, "ledger_bytes");
   const names = into === null ? tags : [into, ...tags];
   const replaceSome = (transaction: Transaction) =>
     replaceAndRecord(transaction, owner, { tags, into, shortUrl });
@@ -121,17 +116,20 @@ async function replace(
     if (into !== null) await setColor(transaction, owner, into, kept);
     return count;
   });
-  changedLinks.spend(owner, batch);
+  budgets.spend(owner, "changed_links", batch);
   let changed = batch;
-  while (batch === BATCH && changed < CHANGED_MAX && changedLinks.waitMs(owner) === 0) {
+  while (batch === BATCH && changed < CHANGED_MAX && mayGoOn(owner)) {
     batch = await sql.begin(replaceSome);
-    changedLinks.spend(owner, batch);
+    budgets.spend(owner, "changed_links", batch);
     changed += batch;
   }
   // After a full batch there may be more, or just none.
   const done = batch < BATCH || (await findTags(sql, owner, tags)).size === 0;
   return { changed, done };
 }
+
+const mayGoOn = (owner: Writer): boolean =>
+  budgets.waitMs(owner, "changed_links") === 0 && budgets.waitMs(owner, "ledger_bytes") === 0;
 
 /** Replaces tags on {@link BATCH} links at most, and records it; returns the number of links. */
 async function replaceAndRecord(
@@ -140,14 +138,15 @@ async function replaceAndRecord(
   { tags, into, shortUrl }: { tags: readonly string[]; into: string | null; shortUrl: string },
 ): Promise<number> {
   const changed = await replaceTags(transaction, owner, tags, into, BATCH);
-  await recordTagChanges(transaction, owner, changed, shortUrl);
+  const events = changed.map((link) => tagsEvent(link, shortUrl));
+  await recordEvents(transaction, owner, events);
   return changed.length;
 }
 
 /** Finds one of the owner's tags; throws `not_found`. */
-async function get(deps: TagsDeps, owner: Writer, name: string): Promise<CountedTag> {
-  const [counted] = await withClicks(deps, owner, [
-    ...(await findTags(deps.sql, owner, [name])).values(),
+async function get(sql: Sql, owner: Writer, name: string): Promise<CountedTag> {
+  const [counted] = await withClicks(sql, owner, [
+    ...(await findTags(sql, owner, [name])).values(),
   ]);
   if (counted === undefined) throw notFound("tag");
   return counted;

@@ -1,6 +1,6 @@
 /** SQL statements on tags, and on all links that have a tag. */
-import type { Uuid } from "../../shared/ids.ts";
 import type { AccountScope } from "../http/principal.ts";
+import type { RetaggedLink } from "../links/events.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import type { TagRow } from "./model.ts";
 
@@ -116,8 +116,8 @@ export async function replaceTags(
   tags: readonly string[],
   into: string | null,
   limit: number,
-): Promise<{ id: Uuid; before: string[] }[]> {
-  return await sql<{ id: Uuid; before: string[] }[]>`
+): Promise<RetaggedLink[]> {
+  return await sql<RetaggedLink[]>`
     with chosen as materialized (
       select id, tags from links
        where account_id = ${accountId} and mode = ${mode} and tags && ${[...tags]}::text[]
@@ -133,5 +133,6 @@ export async function replaceTags(
            version = next_link_version(), updated_at = greatest(clock_timestamp(), updated_at)
       from chosen
      where link.id = chosen.id
-    returning link.id, chosen.tags as before`;
+    returning link.id, link.alias, link.title, link.tags, chosen.tags as before,
+              (select host from domains where domains.id = link.domain_id) as domain_host`;
 }

@@ -8,17 +8,14 @@ import fc from "fast-check";
 import type { PendingQuery, Row } from "postgres";
 
 import { newUuid, type Uuid } from "../../shared/ids.ts";
+import { useUp } from "../../test/harness/budgets.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { casesOf } from "../../test/harness/property-runs.ts";
 import { ApiError } from "../http/errors.ts";
 import { type AccountScope, SYSTEM, type Writer } from "../http/principal.ts";
-import { createChangedLinks } from "../limits/changed-links.ts";
-import { createListedLinks } from "../limits/listed-links.ts";
-import { createWorkBudget } from "../limits/work-budget.ts";
 import type { LinkRow } from "../links/model.ts";
 import type { TagsCursor, TagsRequest } from "./listing.ts";
 import type { CountedTag } from "./model.ts";
-import { createTagService } from "./service.ts";
 import { listTags } from "./sql.ts";
 
 // Starting a real server takes long on a busy machine.
@@ -383,17 +380,12 @@ async function insertLinks(
 }
 
 test("an account that has changed as many links as it may at once waits, and others do not", async () => {
-  const bounds = { name: "links", perSecond: 0.001, most: 3 };
-  const tags = createTagService({
-    sql: postgres.sql,
-    changedLinks: createWorkBudget(bounds),
-    listedLinks: createListedLinks(),
-    shortUrl: "https://sho.rt",
-  });
+  const { tags } = postgres;
   const [owner, other] = [await newOwner(), await newOwner()];
   for (let i = 0; i < 3; i++) await create(owner, ["a"]);
   await create(other, ["a"]);
   expect(await tags.merge(owner, ["a"], "b")).toEqual({ changed: 3, done: true });
+  useUp(owner, "changed_links");
   for (const refusal of [
     tags.merge(owner, ["b"], "c"),
     // Not even whether there is such a tag is looked up.
@@ -413,12 +405,7 @@ test("an account that has changed as many links as it may at once waits, and oth
 });
 
 test("an account that has added up the clicks of as many links as it may waits, and others do not", async () => {
-  const tags = createTagService({
-    sql: postgres.sql,
-    changedLinks: createChangedLinks(),
-    listedLinks: createWorkBudget({ name: "links", perSecond: 0.001, most: 7 }),
-    shortUrl: "https://sho.rt",
-  });
+  const { tags } = postgres;
   const list = (of: typeof owner, sort: "name" | "clicks") =>
     tags.list(of, { sort, limit: 9, search: "", after: null });
   const [owner, other] = [await newOwner(), await newOwner()];
@@ -426,6 +413,7 @@ test("an account that has added up the clicks of as many links as it may waits, 
   await create(other, ["a"]);
   for (const sort of ["name", "clicks"] as const)
     expect((await list(owner, sort)).rows).toMatchObject([{ name: "a", links: 2 }]);
+  useUp(owner, "listed_links");
   for (const refused of [
     list(owner, "name"),
     list(owner, "clicks"),

@@ -1,11 +1,22 @@
 /** Goal: limits are described in every response and by `/v1/limits`, which consumes nothing. */
 import { beforeAll, describe, expect, test } from "bun:test";
 
+import * as z from "zod";
+
 import { createFakeApi, errorCodeOf, type FakeApi } from "../../test/harness/fake-api.ts";
+import { budgets } from "../limits/budgets.ts";
 
 let api: FakeApi;
 beforeAll(() => {
   api = createFakeApi({ links: { list: async () => ({ rows: [], total: 0, next: null }) } });
+});
+
+const budgetSchema = z.object({
+  name: z.string(),
+  unit: z.string(),
+  limit: z.number(),
+  remaining: z.number(),
+  per_hour: z.number(),
 });
 
 const RATE_LIMIT_HEADERS = [
@@ -61,6 +72,23 @@ describe("GET /v1/limits", () => {
     const statuses = (await Promise.all(requests)).map(({ status }) => status);
     expect(new Set(statuses)).toEqual(new Set([200]));
     expect(queries).toBe(2);
+  });
+
+  test("lists the budgets that the caller can meet, with what is left of each", async () => {
+    const { accountId, key } = api.addKey();
+    budgets.spend({ accountId, plan: "pro" }, "link_passwords", 500 + 1_000);
+    const { body } = await api.send("/v1/limits", { key });
+    const { budgets: listed } = z.object({ budgets: z.array(budgetSchema) }).parse(body);
+    const names = listed.map(({ name }) => name);
+    expect(names).toContain("statistics");
+    // Strangers meet it, and operators see it.
+    expect(names).not.toContain("click_event_bytes");
+    expect(listed.find(({ name }) => name === "link_passwords")).toMatchObject({
+      unit: "passwords",
+      limit: 500,
+      remaining: 0,
+      per_hour: 13_500,
+    });
   });
 
   test("needs a key, and no scope", async () => {

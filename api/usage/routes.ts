@@ -2,10 +2,12 @@
 import { Elysia } from "elysia";
 import * as z from "zod";
 
+import { HOUR_MS } from "../../shared/durations.ts";
 import type { AuthPlugin } from "../auth/plugin.ts";
 import { createCoalescedReads } from "../coalesced-reads.ts";
 import { type LimitWindow, remaining } from "../http/rate-limit.ts";
 import { principalOf } from "../http/request-context.ts";
+import { budgets, type BudgetState } from "../limits/budgets.ts";
 import { QUOTAS, type QuotaState } from "../limits/quotas.ts";
 import type { AppStores } from "../stores.ts";
 
@@ -52,6 +54,36 @@ const quota = z
   })
   .meta({ id: "Quota", description: "A maximum of what an account creates or holds." });
 
+const budget = z
+  .object({
+    name: z.string().meta({
+      description: "What is bounded, as an error beyond it names it. More may be added.",
+      examples: ["statistics"],
+    }),
+    unit: z.string().meta({
+      description: "What is counted.",
+      examples: ["milliseconds of ClickHouse"],
+    }),
+    limit: z.number().meta({
+      description: "How much an account that has been quiet may take at once.",
+      examples: [100_000],
+    }),
+    remaining: z.number().meta({
+      description: "What is left; a call begins while something is, and may take more.",
+      examples: [98_420],
+    }),
+    per_hour: z.number().meta({ description: "How much of it comes back.", examples: [360_000] }),
+    reset: z.int().meta({
+      description: "When all of it is back, in Unix seconds.",
+      examples: [1_782_907_260],
+    }),
+  })
+  .meta({
+    id: "Budget",
+    description:
+      "How much work an account may cause, of which one call can cause as much as thousands of others.",
+  });
+
 const limitsResponse = z
   .object({
     plan: z.string().meta({ description: "The account's plan.", examples: ["pro"] }),
@@ -59,8 +91,12 @@ const limitsResponse = z
       .array(rateLimit)
       .meta({ description: "The windows of the rate limits that have begun." }),
     quotas: z.array(quota).meta({ description: "Shared by the API and the dashboard." }),
+    budgets: z.array(budget).meta({
+      description:
+        "Shared by the API, the dashboard and both modes; as of the process that answers, each of which counts by itself.",
+    }),
   })
-  .meta({ id: "Limits", description: "The state of all rate limits and quotas." });
+  .meta({ id: "Limits", description: "The state of all rate limits, quotas and budgets." });
 
 type LimitRoutesDeps = { auth: AuthPlugin } & Pick<AppStores, "listWindows" | "listQuotas">;
 
@@ -83,6 +119,7 @@ export function limitRoutes({ auth, listWindows, listQuotas }: LimitRoutesDeps) 
           reset: Math.ceil(window.resetsAt / 1_000),
         })),
         quotas: quotas.map(toQuotaResponse),
+        budgets: budgets.list(principal).map(toBudgetResponse),
       };
     },
     {
@@ -96,6 +133,15 @@ export function limitRoutes({ auth, listWindows, listQuotas }: LimitRoutesDeps) 
     },
   );
 }
+
+const toBudgetResponse = ({ name, unit, atOnce, perSecond, left, fullAt }: BudgetState) => ({
+  name,
+  unit,
+  limit: Math.round(atOnce),
+  remaining: Math.max(0, Math.floor(left)),
+  per_hour: Math.round((perSecond * HOUR_MS) / 1_000),
+  reset: Math.ceil(fullAt / 1_000),
+});
 
 const toQuotaResponse = ({ name, limit, used, seconds, resetsAt }: QuotaState) => ({
   name,

@@ -12,6 +12,7 @@ const EVENT_TYPES = {
   "account.taken_down": "The operator took down all links of the account.",
   "account.restored": "The operator lifted the takedown of the account.",
   "clicks.recorded": "Clicks by people were stored: at most 500 of them.",
+  "clicks.left_out": "More clicks were stored than the account gets events of in a day.",
   "domain.created": "A domain was added.",
   "domain.verified": "The proof of a domain was found: links can use it.",
   "domain.updated": "Settings of a domain changed; `changes` has each before and after.",

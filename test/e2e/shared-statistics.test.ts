@@ -292,34 +292,6 @@ describe("shared statistics", () => {
     expect(wrong.body).toContain("IANA time zone");
   });
 
-  test("of many ranges make a reader wait, but nobody for the periods", async () => {
-    const { token, url } = await share({ link_id: link.id });
-    let day = Date.parse("2026-10-01");
-    /** Reads other days until there is nothing left to pay with. */
-    async function readUntilLimited(request: (query: string) => Promise<ApiResponse>) {
-      for (let reads = 0; reads < 100; reads++) {
-        const date = new Date((day -= 86_400_000)).toISOString().slice(0, 10);
-        const response = await request(`?start_date=${date}&end_date=${date}`);
-        if (response.status === 429) return { reads, response };
-        expect(response.status).toBe(200);
-      }
-      throw new Error("There is no limit.");
-    }
-    const first = "?start_date=2026-10-01";
-    expect((await read(token, { query: first })).status).toBe(200);
-    const { reads, response } = await readUntilLimited((query) => read(token, { query }));
-    expect(reads).toBeGreaterThanOrEqual(19);
-    expect(Number(response.headers.get("retry-after"))).toBeGreaterThan(0);
-    const { response: page } = await readUntilLimited((query) => open(url + query));
-    expect(page.headers.get("content-type")).toBe("text/html; charset=utf-8");
-    expect(page.body).toContain('href="?"');
-    for (const period of ["24h", "7d", "30d", "90d", "all"])
-      expect((await read(token, { query: `?period=${period}` })).status).toBe(200);
-    // Another share has its own budget.
-    const other = await share({ link_id: link.id });
-    expect((await read(other.token, { query: first })).status).toBe(200);
-  });
-
   test("of an account have the clicks of its mode, and of no other account", async () => {
     const [live, other, test] = await Promise.all([
       share(),

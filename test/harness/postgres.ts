@@ -2,10 +2,8 @@
  * Only PostgreSQL, with all migrations applied: for tests of SQL statements and functions.
  */
 import { createKeyService } from "../../api/keys/service.ts";
-import { createChangedLinks } from "../../api/limits/changed-links.ts";
-import { createListedLinks } from "../../api/limits/listed-links.ts";
 import { createLinkService, type LinkService } from "../../api/links/service.ts";
-import { createPasswordHashing } from "../../api/passwords/hashing.ts";
+import { PasswordHashing } from "../../api/passwords/hashing.ts";
 import { openPostgres, type Sql } from "../../api/postgres.ts";
 import { createTagService, type TagService } from "../../api/tags/service.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
@@ -38,10 +36,7 @@ export type OwnPostgres = TestPostgres & {
 };
 
 /** The link service on a database; publishes no links. */
-export const createLinksOn = (
-  sql: Sql,
-  { passwords = createPasswordHashing(), listedLinks = createListedLinks() } = {},
-): LinkService =>
+export const createLinksOn = (sql: Sql, { passwords = new PasswordHashing() } = {}): LinkService =>
   createLinkService({
     sql,
     feed: { publish: () => Promise.resolve(false) },
@@ -57,7 +52,6 @@ export const createLinksOn = (
     },
     passwords,
     readUsedClicks: () => Promise.resolve(undefined),
-    listedLinks,
   });
 
 /**
@@ -86,12 +80,7 @@ function openTestPostgres(url: string, stop: () => Promise<void>): TestPostgres 
     sql,
     url,
     keys: createKeyService({ sql }),
-    tags: createTagService({
-      sql,
-      changedLinks: createChangedLinks(),
-      listedLinks: createListedLinks(),
-      shortUrl: "https://sho.rt",
-    }),
+    tags: createTagService({ sql, shortUrl: "https://sho.rt" }),
     links: createLinksOn(sql),
     async addAccount(plan = "pro") {
       const id = newUuid();

@@ -1,6 +1,7 @@
 /** SQL statements of the worker on the ledger of events (`api/migrations/0029_events.sql`). */
 import type postgres from "postgres";
 
+import { boundsOf, PLANS } from "../../shared/budgets.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import type { LogPlace } from "../batches/entries.ts";
 import type { ClickEvent } from "./click-events.ts";
@@ -31,7 +32,15 @@ export async function clearPlace(sql: postgres.Sql): Promise<void> {
     update event_progress set epoch = null, batch = null where name = 'clicks' and epoch is not null`;
 }
 
-/** Writes events that are not there yet, and up to where all are written; never back. */
+/** Bytes of events of clicks that accounts of each plan get in a day. */
+const BOUNDS = Object.fromEntries(
+  PLANS.map((plan) => [plan, boundsOf("click_event_bytes", plan).atOnce]),
+);
+
+/**
+ * Writes events that are not there yet, as far as the accounts' budgets of a day go, and up to
+ * where all are written; never back. An event `clicks.left_out` says how many clicks are in none.
+ */
 export async function writeEvents(
   sql: postgres.Sql,
   events: readonly ClickEvent[],
@@ -41,13 +50,8 @@ export async function writeEvents(
   await sql.begin(async (transaction) => {
     for (let i = 0; i < events.length; i += eventsAtOnce)
       await transaction`
-        insert into events (id, account_id, mode, type, data, actor)
-        select (event ->> 'id')::uuid, (event ->> 'account_id')::uuid, event ->> 'mode', 'clicks.recorded', event -> 'data',
-               '{"type": "system"}'
-          from jsonb_array_elements(${transaction.json(events.slice(i, i + eventsAtOnce))}::jsonb)
-               with ordinality as given (event, place)
-         order by place
-        on conflict do nothing`;
+        select record_click_events(${transaction.json(events.slice(i, i + eventsAtOnce))}::jsonb,
+                                   ${transaction.json(BOUNDS)}::jsonb)`;
     await transaction`
       update event_progress set epoch = ${epoch}, batch = ${batch}, reached_at = clock_timestamp()
        where name = 'clicks' and (epoch is null or (epoch, batch) < (${epoch}::bigint, ${batch}::bigint))`;

@@ -5,7 +5,7 @@ import { Registry } from "prom-client";
 
 import { newUuid } from "../../../shared/ids.ts";
 import { inChunks } from "../../../test/harness/chunks.ts";
-import { measureQueries, openClickHouse } from "../../clickhouse.ts";
+import { MeasuredClickHouse, openClickHouse } from "../../clickhouse.ts";
 import { backtestRules } from "./backtest.ts";
 import { backtestBody } from "./model.ts";
 
@@ -81,7 +81,7 @@ test("50,000 different clicks and 200 conditions leave turns to others", async (
     })),
   }));
   const client = openClickHouse(server.url.href);
-  const clickhouse = measureQueries(client, new Registry());
+  const clickhouse = new MeasuredClickHouse(client, new Registry()).forService();
   const turns: number[] = [];
   for (let i = 0; i < ATTEMPTS; i++) {
     const longestMs = await measureLongestTurn(async () => {

@@ -2,9 +2,9 @@
 import { FAILURE_REASONS, LINK_FAILURES } from "../../../shared/contracts/failure-reasons.ts";
 import { DEFAULT_DOMAIN } from "../../../shared/contracts/link-record.ts";
 import { decodeId, encodeId } from "../../../shared/ids.ts";
+import type { ClicksReader, ClicksSource } from "../../clickhouse.ts";
 import type { DomainService } from "../../domains/service.ts";
 import { invalidField } from "../../http/errors.ts";
-import type { ClickHouseFor, ClicksReader } from "../../limits/statistics-time.ts";
 import type { LinkService } from "../../links/service.ts";
 import { parseFilterValue } from "../filter-values.ts";
 import { resolveRange } from "../period.ts";
@@ -18,14 +18,14 @@ import {
 } from "./queries.ts";
 
 type FailureServiceDeps = {
-  clickhouseFor: ClickHouseFor;
+  clickhouse: ClicksSource;
   links: Pick<LinkService, "get" | "getFirstCreationTime" | "isOwnHost" | "requireKnownDomains">;
   domains: Pick<DomainService, "listVerified">;
 };
 
 export type FailureService = ReturnType<typeof createFailureService>;
 
-export function createFailureService({ clickhouseFor, links, domains }: FailureServiceDeps) {
+export function createFailureService({ clickhouse: source, links, domains }: FailureServiceDeps) {
   /**
    * Resolves the scope of a query, and when the owner's first link or domain was created. Throws
    * `not_found` and `invalid_request`.
@@ -61,7 +61,7 @@ export function createFailureService({ clickhouseFor, links, domains }: FailureS
    */
   return {
     async count(owner: ClicksReader, query: FailuresQuery): Promise<FailuresResponse> {
-      const clickhouse = clickhouseFor(owner);
+      const clickhouse = source.for(owner);
       const { scope, createdAt } = await resolveScope(owner, query);
       const range = resolveRange(query, createdAt, Date.now());
       const [rows, failing, unknown] = await Promise.all([

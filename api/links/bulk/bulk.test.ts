@@ -9,7 +9,6 @@ import { encodeId, newUuid } from "../../../shared/ids.ts";
 import { startPostgres, type TestPostgres } from "../../../test/harness/postgres.ts";
 import { ApiError, invalidField } from "../../http/errors.ts";
 import { type AccountScope, SYSTEM, type Writer } from "../../http/principal.ts";
-import { createListedLinks } from "../../limits/listed-links.ts";
 import type { Sql } from "../../postgres.ts";
 import type { LinkRow } from "../model.ts";
 import type { LinkResults } from "../results.ts";
@@ -415,11 +414,9 @@ describe("a link that cannot be created at once", () => {
         ownHosts: new Set(["sho.rt"]),
       },
       passwords: {
-        chargeForLinks: () => undefined,
         hashForLink: () => Promise.reject(new Error("This test has no passwords.")),
       },
       readUsedClicks: () => Promise.resolve(undefined),
-      listedLinks: createListedLinks(),
     });
 
   test("because its domain was removed meanwhile fails alone, and consumes nothing", async () => {

@@ -2,17 +2,18 @@
  * Goal: a list by cursor has every link that matches exactly once, whatever happens to the others
  * meanwhile.
  */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, spyOn, test } from "bun:test";
 
 import fc from "fast-check";
 
 import { newUuid, type Uuid } from "../../../shared/ids.ts";
-import { createLinksOn, startPostgres, type TestPostgres } from "../../../test/harness/postgres.ts";
+import { useUp } from "../../../test/harness/budgets.ts";
+import { startPostgres, type TestPostgres } from "../../../test/harness/postgres.ts";
 import { casesOf } from "../../../test/harness/property-runs.ts";
 import { ApiError } from "../../http/errors.ts";
 import type { ListRequest, Position } from "../../http/pagination.ts";
 import { SYSTEM, type Writer } from "../../http/principal.ts";
-import { createWorkBudget } from "../../limits/work-budget.ts";
+import { budgets } from "../../limits/budgets.ts";
 import type { LinkRow, ListLinksQuery } from "../model.ts";
 import { findLinks } from "./list-links.ts";
 import { toFilter } from "./query.ts";
@@ -171,15 +172,18 @@ describe("a list by page", () => {
   });
 
   test("of an account that has read as many links as it may has to wait, by cursor it does not", async () => {
-    const links = createLinksOn(postgres.sql, {
-      listedLinks: createWorkBudget({ name: "links", perSecond: 0.001, most: 10 }),
-    });
+    const { links } = postgres;
     const [owner, other] = [await newOwner(), await newOwner()];
-    // Their plan has five times as much as a free one.
     for (const each of [owner, other]) await insertLinks(each, 60);
     const query = { sort: "clicks", order: "desc", search: "example", limit: 1 } as const;
     const list = (of: Writer, request: ListRequest) => links.list(of, query, request);
+    const spend = spyOn(budgets, "spend");
     expect(await list(owner, { page: 1, limit: 1 })).toMatchObject({ total: 60 });
+    const [payer, name, read] = spend.mock.lastCall ?? [];
+    spend.mockRestore();
+    expect([payer?.accountId, name]).toEqual([owner.accountId, "listed_links"]);
+    expect(read).toBeGreaterThanOrEqual(60);
+    useUp(owner, "listed_links");
     const refused: unknown = await list(owner, { page: 1, limit: 1 }).catch((thrown) => thrown);
     expect(refused instanceof ApiError && refused.reason).toBe("rate_limited");
     expect((await list(owner, { after: null, limit: 1 })).rows).toHaveLength(1);

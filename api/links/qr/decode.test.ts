@@ -12,10 +12,13 @@ import {
   type QrStyle,
   symbolContrastOf,
 } from "../../../shared/contracts/qr-style.ts";
+import { newUuid } from "../../../shared/ids.ts";
 import { createPng } from "../../../test/harness/png.ts";
 import { readQr, toBitmap } from "../../../test/harness/qr-reader.ts";
 import { encodeLogo } from "../../branding/logo.ts";
 import { drawQr, type QrRequest } from "./draw.ts";
+
+const PAYER = { accountId: newUuid(), plan: "enterprise" };
 
 const TEXT = "https://sho.rt/summer-sale";
 
@@ -55,7 +58,7 @@ const request = (change: Partial<QrRequest>): QrRequest => ({
 });
 
 const drawAndRead = async (text: string, change: Partial<QrRequest>) => {
-  const { type, image } = await drawQr(text, request(change));
+  const { type, image } = await drawQr(PAYER, text, request(change));
   return await readQr(type, image);
 };
 
@@ -92,7 +95,7 @@ describe.each(FORMATS)("an image in %s", (format) => {
       foreground: "#1d4ed8",
       background: "#fef3c7",
     };
-    const { type, image } = await drawQr(TEXT, request({ format, size: 333, style }));
+    const { type, image } = await drawQr(PAYER, TEXT, request({ format, size: 333, style }));
     const { width, height, data } = await toBitmap(type, image);
     expect([width, height]).toEqual([333, 333]);
     const colorAt = (x: number, y: number) => [
@@ -107,7 +110,7 @@ describe.each(FORMATS)("an image in %s", (format) => {
 
   test("shows the logo's own pixels in its centre", async () => {
     const logo = logoOf("square");
-    const { type, image } = await drawQr(TEXT, request({ format, size: 400, logo }));
+    const { type, image } = await drawQr(PAYER, TEXT, request({ format, size: 400, logo }));
     const { data } = await toBitmap(type, image);
     const [red = 0, green = 0, blue = 0] = data.subarray((200 * 400 + 200) * 4);
     for (const value of [red, green, blue]) expect(Math.abs(value - 0x80)).toBeLessThan(4);

@@ -3,8 +3,11 @@ import { inflateSync } from "node:zlib";
 
 import QRCode from "qrcode";
 
+import { newUuid } from "../../../shared/ids.ts";
 import { drawQr } from "./draw.ts";
 import { qrQuery, toQrRequest } from "./model.ts";
+
+const PAYER = { accountId: newUuid(), plan: "enterprise" };
 
 const TEXT = "https://sho.rt/summer-sale";
 
@@ -40,7 +43,7 @@ test.each([
   "a PNG of %i pixels with a margin of %i shows every module of the code",
   async (size, margin) => {
     const request = requestOf({ format: "png", size, margin, error_correction: "H" });
-    const { type, image } = await drawQr(TEXT, request);
+    const { type, image } = await drawQr(PAYER, TEXT, request);
     expect(type).toBe("image/png");
     if (typeof image === "string") throw new Error("The image is text.");
     const { edge, isDark } = readPng(image);
@@ -61,7 +64,7 @@ test.each([
 );
 
 test("an image has one bit per pixel: with four bytes, the largest blocked the event loop for 0.8 s", async () => {
-  const { image } = await drawQr(TEXT, requestOf({ format: "png", size: 2_048 }));
+  const { image } = await drawQr(PAYER, TEXT, requestOf({ format: "png", size: 2_048 }));
   // PNG (ISO 15948), 11.2.2: bit depth and colour type of the header.
   const bytes = Buffer.from(image);
   expect([bytes[24], bytes[25]]).toEqual([1, 0]);

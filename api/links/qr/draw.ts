@@ -2,8 +2,8 @@
 import QRCode from "qrcode";
 
 import type { QrStyle } from "../../../shared/contracts/qr-style.ts";
-import { createConcurrencyLimit } from "../../concurrency-limit.ts";
-import { unavailable } from "../../http/errors.ts";
+import type { Payer } from "../../limits/budgets.ts";
+import { drawInTurn } from "../../limits/drawing.ts";
 import { createMatrix, type ErrorCorrection, layOut } from "./layout.ts";
 import { measureLogo, readPixels, toIndexedPng, toPng } from "./logo.ts";
 import { drawPdf } from "./pdf.ts";
@@ -13,16 +13,6 @@ import { drawSvg } from "./svg.ts";
 
 /** Pixels per module when the requested size is smaller than one pixel per module. */
 const FALLBACK_SCALE = 4;
-
-/**
- * Images with shapes or a logo drawn at once: each takes up to 15 MB, and a tenth of a second of a
- * core.
- */
-const DRAWING = { running: 2, waiting: 64, waitMs: 5_000 };
-
-const limit = createConcurrencyLimit(DRAWING, () =>
-  unavailable(new Error("Too many QR codes are being drawn.")),
-);
 
 export type QrImage = { type: string; image: string | Uint8Array<ArrayBuffer> };
 
@@ -37,13 +27,16 @@ export type QrRequest = {
   logo: Uint8Array | undefined;
 };
 
-/** Draws a QR code of `text`; throws `unavailable` when too many are being drawn. */
-export async function drawQr(text: string, request: QrRequest): Promise<QrImage> {
+/**
+ * Draws a QR code of `text`. One with shapes or a logo is drawn in the payer's turn: throws
+ * `rate_limited`, and `QueueFull` when too many are being drawn.
+ */
+export async function drawQr(payer: Payer, text: string, request: QrRequest): Promise<QrImage> {
   const { format, logo, style } = request;
   const isPlain = style.shape === "square" && style.eyes === "square" && logo === undefined;
   if (isPlain && format === "svg") return await drawPlainSvg(text, request);
   if (isPlain && format === "png") return await drawPlainPng(text, request);
-  return await limit(() => drawStyled(text, request));
+  return await drawInTurn(payer, () => drawStyled(text, request));
 }
 
 async function drawPlainSvg(

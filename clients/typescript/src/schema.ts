@@ -1896,6 +1896,40 @@ export interface components {
        */
       qr_style?: components["schemas"]["QrStyleChange"] | null;
     };
+    /** @description How much work an account may cause, of which one call can cause as much as thousands of others. */
+    Budget: {
+      /**
+       * @description How much an account that has been quiet may take at once.
+       * @example 100000
+       */
+      limit: number;
+      /**
+       * @description What is bounded, as an error beyond it names it. More may be added.
+       * @example statistics
+       */
+      name: string;
+      /**
+       * @description How much of it comes back.
+       * @example 360000
+       */
+      per_hour: number;
+      /**
+       * @description What is left; a call begins while something is, and may take more.
+       * @example 98420
+       */
+      remaining: number;
+      /**
+       * Format: int64
+       * @description When all of it is back, in Unix seconds.
+       * @example 1782907260
+       */
+      reset: number;
+      /**
+       * @description What is counted.
+       * @example milliseconds of ClickHouse
+       */
+      unit: string;
+    };
     /** @description Metrics of several links. */
     BulkAnalytics: {
       /**
@@ -3193,8 +3227,10 @@ export interface components {
        */
       grace_seconds?: number;
     };
-    /** @description The state of all rate limits and quotas. */
+    /** @description The state of all rate limits, quotas and budgets. */
     Limits: {
+      /** @description Shared by the API, the dashboard and both modes; as of the process that answers, each of which counts by itself. */
+      budgets: components["schemas"]["Budget"][];
       /** @description The windows of the rate limits that have begun. */
       limits: components["schemas"]["RateLimit"][];
       /**
@@ -5479,6 +5515,7 @@ export interface components {
         | "account.taken_down"
         | "account.restored"
         | "clicks.recorded"
+        | "clicks.left_out"
         | "domain.created"
         | "domain.verified"
         | "domain.updated"
@@ -6555,6 +6592,7 @@ export interface components {
         | "account.taken_down"
         | "account.restored"
         | "clicks.recorded"
+        | "clicks.left_out"
         | "domain.created"
         | "domain.verified"
         | "domain.updated"
@@ -8235,6 +8273,7 @@ export interface operations {
               | "account.taken_down"
               | "account.restored"
               | "clicks.recorded"
+              | "clicks.left_out"
               | "domain.created"
               | "domain.verified"
               | "domain.updated"
@@ -8264,6 +8303,7 @@ export interface operations {
               | "account.taken_down"
               | "account.restored"
               | "clicks.recorded"
+              | "clicks.left_out"
               | "domain.created"
               | "domain.verified"
               | "domain.updated"

@@ -3,8 +3,8 @@
  * 100,000 links with clicks, a tag on 10,000 links. The cost guard's inputs are at the bounds of a
  * request, not of stored data.
  */
-import { SUMMED_LINK } from "../../../api/limits/listed-links.ts";
-import { triedRules } from "../../../api/limits/tried-rules.ts";
+import { triedRules } from "../../../api/analytics/service.ts";
+import { SUMMED_LINK } from "../../../api/tags/listing.ts";
 import { encodeId } from "../../../shared/ids.ts";
 import { call } from "../../harness/api.ts";
 import { RANK_ID_PREFIX } from "../../harness/generated-clicks.ts";

@@ -2,11 +2,7 @@
  * How often a key may call a route, by the limits of its plan in PostgreSQL and those that routes
  * have besides.
  */
-import { CHANGED_LINKS } from "../../../api/limits/changed-links.ts";
-import { LINK_PASSWORDS } from "../../../api/limits/link-passwords.ts";
-import { LISTED_LINKS } from "../../../api/limits/listed-links.ts";
-import { STATISTICS_TIME } from "../../../api/limits/statistics-time.ts";
-import { TRIED_RULES } from "../../../api/limits/tried-rules.ts";
+import { type AccountBudgetName, boundsOf } from "../../../shared/budgets.ts";
 import { withPostgres } from "../../harness/admin.ts";
 import type { SharedStack } from "../../harness/stack.ts";
 import type { Route } from "../routes.ts";
@@ -22,7 +18,7 @@ export type PlanLimits = {
   endpoints: ReadonlyMap<string, number>;
 };
 
-/** Readings of the limits, which consume nothing: `READINGS` in api/auth/key-limits.ts. */
+/** Readings of the limits, which consume nothing: `limits_readings` in shared/budgets.ts. */
 const READINGS_PER_MINUTE = 1_000;
 
 export const readLimits = (stack: SharedStack): Promise<PlanLimits> =>
@@ -79,18 +75,16 @@ export type Work = {
 
 /** Calls that the budgets of an account allow within a minute. */
 export function budgetedPerMinute(
-  { plans }: PlanLimits,
   plan: Plan,
   { links = 0, passwords = 0, tried = 0, listed = 0, statisticsMs = 0 }: Work,
 ): number {
-  const factor = plans[plan].minute / plans.free.minute;
-  const allowed = ({ perSecond }: { perSecond: number }, units: number): number =>
-    units === 0 ? Infinity : (perSecond * 60 * factor) / units;
+  const allowed = (name: AccountBudgetName, units: number): number =>
+    units === 0 ? Infinity : (boundsOf(name, plan).perSecond * 60) / units;
   return Math.min(
-    allowed(CHANGED_LINKS, links),
-    allowed(LINK_PASSWORDS, passwords),
-    allowed(TRIED_RULES, tried),
-    allowed(LISTED_LINKS, listed),
-    allowed(STATISTICS_TIME, statisticsMs),
+    allowed("changed_links", links),
+    allowed("link_passwords", passwords),
+    allowed("tried_rules", tried),
+    allowed("listed_links", listed),
+    allowed("statistics", statisticsMs),
   );
 }

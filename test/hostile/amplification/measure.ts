@@ -177,10 +177,7 @@ async function chooseMostExpensive(
 }
 
 const perMinuteOf = (limits: PlanLimits, plan: Plan, { method, route, ...work }: Input): number =>
-  Math.min(
-    callsPerMinute(limits, plan, { method, path: route }),
-    budgetedPerMinute(limits, plan, work),
-  );
+  Math.min(callsPerMinute(limits, plan, { method, path: route }), budgetedPerMinute(plan, work));
 
 async function measureCalls(
   meter: Meter,

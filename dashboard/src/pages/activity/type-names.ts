@@ -35,6 +35,7 @@ const NAMES: Readonly<Record<ShownType, TextKey>> = {
   "share.revoked": "activity.types.share_revoked",
   "webhook.disabled": "activity.types.webhook_disabled",
   "webhook.test": "activity.types.webhook_test",
+  "clicks.left_out": "activity.types.clicks_left_out",
   "report.ready": "activity.types.report_ready",
 };
 

@@ -1,0 +1,123 @@
+/**
+ * Goal: whatever writes links takes what it writes from the account's budgets, also what follows:
+ * events, and deliveries to webhooks.
+ */
+import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, spyOn, test } from "bun:test";
+
+import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
+import { useUp } from "../../test/harness/budgets.ts";
+import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { ApiError } from "../http/errors.ts";
+import type { Writer } from "../http/principal.ts";
+import { budgets } from "../limits/budgets.ts";
+
+// Starting a real server takes long on a busy machine.
+setDefaultTimeout(120_000);
+
+let postgres: TestPostgres;
+beforeAll(async () => void (postgres = await startPostgres()));
+afterAll(() => postgres[Symbol.asyncDispose]());
+
+const spend = spyOn(budgets, "spend");
+afterEach(() => void spend.mockClear());
+afterAll(() => spend.mockRestore());
+
+/** What has been taken from a budget since the test began. */
+const taken = (name: string): number =>
+  spend.mock.calls.reduce((sum, [, of, units]) => (of === name ? sum + units : sum), 0);
+
+const newOwner = async (): Promise<Writer> => ({
+  accountId: await postgres.addAccount("free"),
+  mode: "live",
+  plan: "free",
+  actor: { type: "user", id: newUuid() },
+});
+
+/** Of a link, most of which is its destination. */
+const url = `https://example.com/${"x".repeat(7_000)}`;
+
+async function createMany(owner: Writer, count: number, tags: string[] = []): Promise<Uuid[]> {
+  const rows = Array.from({ length: count }, () => ({ url, tags }));
+  const { results } = await postgres.links.createMany(owner, newUuid(), rows);
+  return results.flatMap((result) => ("link" in result ? result.link.id : []));
+}
+
+const addWebhook = ({ accountId, mode }: Writer, events: string[]) => postgres.sql`
+  insert into webhooks (id, account_id, mode, url, events, salt, position)
+  values (${newUuid()}, ${accountId}, ${mode}, 'https://example.com/', ${events}, ${Buffer.alloc(16)}, 0)`;
+
+const readEvents = async ({ accountId }: Writer) =>
+  await postgres.sql<
+    { type: string; bytes: number; data: Record<string, unknown> }[]
+  >`select type, bytes, data from events where account_id = ${accountId} order by id`;
+
+test("every link that is written counts, and the bytes of its event", async () => {
+  const owner = await newOwner();
+  const ids = await createMany(owner, 10);
+  expect([taken("changed_links"), taken("ledger_bytes") > 70_000]).toEqual([10, true]);
+  spend.mockClear();
+  const changes = ids.map((id) => ({ id: encodeId("link", id), title: "New" }));
+  await postgres.links.updateMany(owner, changes);
+  expect([taken("changed_links"), taken("ledger_bytes") > 70_000]).toEqual([10, true]);
+  spend.mockClear();
+  await postgres.links.removeMany(
+    owner,
+    changes.slice(0, 4).map(({ id }) => id),
+  );
+  expect([taken("changed_links"), taken("ledger_bytes") > 28_000]).toEqual([4, true]);
+});
+
+test("a change of a tag records what names each link and its tags, and not the rest of it", async () => {
+  const owner = await newOwner();
+  await createMany(owner, 50, ["old"]);
+  spend.mockClear();
+  await postgres.tags.merge(owner, ["old"], "new");
+  const events = (await readEvents(owner)).filter(({ type }) => type === "link.updated");
+  const bytes = events.reduce((sum, event) => sum + event.bytes, 0);
+  console.log(`A change of a tag of 50 links writes ${bytes} bytes of events`);
+  expect(events).toHaveLength(50);
+  expect(bytes).toBeLessThan(50 * 512);
+  expect(events[0]?.data).toEqual({
+    link: {
+      id: expect.any(String),
+      short_url: expect.stringContaining("https://sho.rt/"),
+      title: null,
+      tags: ["new"],
+    },
+    changes: { tags: { before: ["old"], after: ["new"] } },
+  });
+  expect(taken("ledger_bytes")).toBeWithin(bytes, bytes + 50 * 1_024);
+});
+
+test("deliveries to webhooks count before they are made", async () => {
+  const owner = await newOwner();
+  await createMany(owner, 10, ["old"]);
+  for (let i = 0; i < 5; i++) await addWebhook(owner, i < 3 ? ["*"] : ["link.updated"]);
+  await addWebhook(owner, ["domain.created"]);
+  spend.mockClear();
+  await postgres.tags.merge(owner, ["old"], "new");
+  expect(taken("ledger_bytes")).toBeGreaterThan(10 * 5 * 1_024);
+  expect(taken("ledger_bytes")).toBeLessThan(10 * 6 * 1_024 + 10 * 1_024);
+});
+
+test.each(["ledger_bytes", "changed_links"] as const)(
+  "an account that has used up %s writes no link in any way, and others do",
+  async (name) => {
+    const [owner, other] = [await newOwner(), await newOwner()];
+    const [id = newUuid()] = await createMany(owner, 1, ["old"]);
+    useUp(owner, name);
+    const { links, tags } = postgres;
+    const refused = [
+      links.create(owner, newUuid(), { url }),
+      links.createMany(owner, newUuid(), [{ url }]),
+      links.update(owner, id, { title: "New" }),
+      links.updateMany(owner, [{ id: encodeId("link", id), title: "New" }]),
+      links.remove(owner, id),
+      links.removeMany(owner, [encodeId("link", id)]),
+      tags.merge(owner, ["old"], "new"),
+    ].map((work) => work.catch((error: unknown) => error instanceof ApiError && error.message));
+    for (const refusal of await Promise.all(refused)) expect(refusal).toContain(`(${name}: `);
+    expect((await readEvents(owner)).map(({ type }) => type)).toEqual(["link.created"]);
+    expect(await createMany(other, 1)).toHaveLength(1);
+  },
+);

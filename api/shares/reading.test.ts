@@ -1,0 +1,109 @@
+/**
+ * Goal: whoever reads an account's shares, and however many there are, the account pays, and others
+ * are not held up.
+ */
+import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+
+import { boundsOf } from "../../shared/budgets.ts";
+import { newUuid } from "../../shared/ids.ts";
+import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import type { ClicksReader } from "../clickhouse.ts";
+import { ApiError } from "../http/errors.ts";
+import { SYSTEM, type Writer } from "../http/principal.ts";
+import { budgets } from "../limits/budgets.ts";
+import { PasswordHashing } from "../passwords/hashing.ts";
+import { createSharedService, type SharedService } from "./reading.ts";
+import { createShareService, type ShareService } from "./service.ts";
+
+// Starting a real server takes long on a busy machine.
+setDefaultTimeout(120_000);
+
+/** Milliseconds that the statistics of a share take ClickHouse. */
+const STATISTICS_MS = 1_000;
+
+const SHARES = 60;
+
+const { atOnce } = boundsOf("shared_statistics", "free");
+
+const summary = {
+  total_clicks: 0,
+  unique_clicks: 0,
+  avg_daily_clicks: 0,
+  clicks_per_day: 0,
+  bot_clicks: 0,
+  prefetch_clicks: 0,
+};
+
+let postgres: TestPostgres;
+let shares: ShareService;
+let shared: SharedService;
+const computed: string[] = [];
+beforeAll(async () => {
+  postgres = await startPostgres();
+  const { sql, links } = postgres;
+  const passwords = new PasswordHashing();
+  shares = createShareService({ sql, links, passwords });
+  shared = createSharedService({
+    sql,
+    links,
+    passwords,
+    analytics: {
+      overview(owner: ClicksReader) {
+        computed.push(owner.accountId);
+        budgets.spend(owner, owner.paysWith ?? "statistics", STATISTICS_MS);
+        return Promise.resolve({ period: "", summary, clicks_over_time: [], breakdowns: [] });
+      },
+    },
+    branding: { find: () => Promise.reject(new Error("There is none.")) },
+    shortUrl: "https://sho.rt",
+  });
+});
+afterAll(() => postgres[Symbol.asyncDispose]());
+beforeEach(() => void computed.splice(0));
+
+async function addShares(count: number) {
+  const owner: Writer & { scopes: string[] } = {
+    accountId: await postgres.addAccount("free"),
+    mode: "live",
+    plan: "free",
+    actor: SYSTEM,
+    scopes: ["analytics:read", "links:read"],
+  };
+  const tokens: string[] = [];
+  for (let i = 0; i < count; i++) tokens.push((await shares.create(owner, newUuid(), {})).token);
+  return { owner, tokens };
+}
+
+const read = (token: string, query = {}): Promise<unknown> =>
+  shared.read(token, undefined, query).then(
+    () => "read",
+    (error: unknown) => (error instanceof ApiError ? error.message : error),
+  );
+
+test("many shares together take no more of ClickHouse than the account may, and others are read", async () => {
+  const { owner, tokens } = await addShares(SHARES);
+  const { tokens: others } = await addShares(1);
+  for (const token of tokens) await read(token);
+  console.log(`${computed.length} of ${SHARES} shares were computed`);
+  expect(computed.length).toBeLessThan(atOnce / STATISTICS_MS + 5);
+  expect(await read(tokens.at(-1) ?? "")).toContain("(shared_statistics: ");
+  // What has been computed is served for a minute, whatever is left.
+  expect(await read(tokens[0] ?? "")).toBe("read");
+  expect(await read(others[0] ?? "")).toBe("read");
+  // Strangers take nothing from what the account may read by itself.
+  const own = budgets.list(owner).find(({ name }) => name === "statistics");
+  expect(own?.left).toBe(own?.atOnce);
+});
+
+test("who tries many ranges leaves the half for the named periods", async () => {
+  const { tokens } = await addShares(1);
+  const [token = ""] = tokens;
+  const outcomes: unknown[] = [];
+  for (let day = 1; day <= 20; day++) {
+    const date = `2026-01-${String(day).padStart(2, "0")}`;
+    outcomes.push(await read(token, { start_date: date, end_date: date }));
+  }
+  expect(outcomes.at(-1)).toContain("(shared_statistics: ");
+  expect(computed.length).toBeLessThan(atOnce / 2 / STATISTICS_MS + 5);
+  expect(await read(token, { period: "7d" })).toBe("read");
+});

@@ -1,0 +1,298 @@
+/**
+ * The table of budgets: what an account, and without one a network, a key, a user or a session, may
+ * take of what costs. Whatever works for an account takes it from a budget by its name, and whoever
+ * adds work adds its line here. `docs/budgets.md` is printed from this file.
+ */
+
+export const PLANS = ["free", "pro", "business", "enterprise"] as const;
+
+export type Plan = (typeof PLANS)[number];
+
+/** How many times a free account's budget the other plans have. */
+type Factors = Readonly<Record<Exclude<Plan, "free">, number>>;
+
+/** As many times more as they have calls per minute. */
+const AS_CALLS: Factors = { pro: 5, business: 1_000 / 60, enterprise: 1_000 / 60 };
+
+/** For bytes that are kept: larger plans import and change many links. */
+const AS_LINKS: Factors = { pro: 10, business: 100, enterprise: 100 };
+
+/** What a machine has of: cores for each of the programs, and bytes on its disks. */
+export const RESOURCES = ["postgres", "clickhouse", "api", "disk"] as const;
+
+export type Resource = (typeof RESOURCES)[number];
+
+export type AccountBudget = {
+  /** What is counted, in the plural. */
+  unit: string;
+  /** What an account has done that has used it up: completes "Rate limit exceeded: …". */
+  exceeded: string;
+  /** Of a free account: what it may take at once, and what it gets back per second. */
+  atOnce: number;
+  perSecond: number;
+  factors: Factors;
+  /** Core-seconds that a unit costs, or bytes on a disk. */
+  cost: { of: Resource; each: number };
+  /** What takes from it. */
+  takenBy: string;
+  /** What happens beyond it. */
+  beyond: string;
+  /** Who sees it: callers who can meet it, or operators alone. */
+  seenBy: "caller" | "operator";
+};
+
+const MEBIBYTE = 1024 ** 2;
+
+const REFUSED = "429 with the budget's name, and when to try again";
+
+/**
+ * Budgets of accounts, their modes together, in the memory of each API process unless the text says
+ * otherwise. One that has been quiet may take what it has saved at once. A call begins while
+ * something is left, and may overdraw it: then the account waits until that has been refilled.
+ */
+export const ACCOUNT_BUDGETS = {
+  dashboard_requests: {
+    unit: "requests",
+    exceeded: "too many requests of the dashboard",
+    atOnce: 1_200,
+    perSecond: 10,
+    factors: AS_CALLS,
+    cost: { of: "api", each: 0.005 },
+    takenBy: "every call of the dashboard in an account, of all its users and sessions",
+    beyond: REFUSED,
+    seenBy: "caller",
+  },
+  statistics: {
+    unit: "milliseconds of ClickHouse",
+    exceeded: "statistics took too long to compute",
+    atOnce: 20_000,
+    perSecond: 20,
+    factors: AS_CALLS,
+    cost: { of: "clickhouse", each: 0.001 },
+    takenBy: "statistics, failures, single clicks and exports that callers read",
+    beyond: REFUSED,
+    seenBy: "caller",
+  },
+  shared_statistics: {
+    unit: "milliseconds of ClickHouse",
+    exceeded: "shared statistics took too long to compute",
+    atOnce: 10_000,
+    perSecond: 20,
+    factors: AS_CALLS,
+    cost: { of: "clickhouse", each: 0.001 },
+    takenBy:
+      "strangers who read all of an account's shares; the last half is kept for the named periods",
+    beyond: REFUSED,
+    seenBy: "caller",
+  },
+  report_statistics: {
+    unit: "milliseconds of ClickHouse",
+    exceeded: "reports took too long to compute",
+    atOnce: 20_000,
+    perSecond: 2,
+    factors: AS_CALLS,
+    cost: { of: "clickhouse", each: 0.001 },
+    takenBy: "reports, those that are due and those that callers request",
+    beyond: "a report that is due is made later; a caller gets 429",
+    seenBy: "caller",
+  },
+  requested_reports: {
+    unit: "reports",
+    exceeded: "too many reports requested",
+    atOnce: 10,
+    perSecond: 10 / 3_600,
+    factors: AS_CALLS,
+    cost: { of: "api", each: 0.05 },
+    takenBy: "reports that callers request; each can mail many people",
+    beyond: REFUSED,
+    seenBy: "caller",
+  },
+  tried_rules: {
+    unit: "conditions tried on a click",
+    exceeded: "too many rules tried on clicks",
+    atOnce: 60_000_000,
+    perSecond: 1_600_000,
+    factors: AS_CALLS,
+    cost: { of: "api", each: 30e-9 },
+    takenBy: "trying rules on clicks, with the reading of each click",
+    beyond: REFUSED,
+    seenBy: "caller",
+  },
+  listed_links: {
+    unit: "links",
+    exceeded: "lists that read too many links",
+    atOnce: 1_000_000,
+    perSecond: 6_000,
+    factors: AS_CALLS,
+    // A link that a list by page matches, counts or passes over.
+    cost: { of: "postgres", each: 6e-6 },
+    takenBy: "lists of links by page, and tags with the clicks of their links",
+    beyond: REFUSED,
+    seenBy: "caller",
+  },
+  changed_links: {
+    unit: "links",
+    exceeded: "too many links changed at once",
+    // One request may change the most at once.
+    atOnce: 10_000,
+    perSecond: 140,
+    factors: AS_CALLS,
+    // With what follows from it: vacuum.
+    cost: { of: "postgres", each: 0.33e-3 },
+    takenBy:
+      "every link that is created, changed or deleted, also through a tag or a domain's case",
+    beyond: `${REFUSED}; a change by a tag under way stops with \`done: false\``,
+    seenBy: "caller",
+  },
+  ledger_bytes: {
+    unit: "bytes",
+    exceeded: "too much written into the events of the account",
+    atOnce: 64 * MEBIBYTE,
+    perSecond: 2 * 1024,
+    factors: AS_LINKS,
+    cost: { of: "disk", each: 1 },
+    takenBy:
+      "every event of the account, whoever caused it, and a delivery to each of its webhooks",
+    beyond: `${REFUSED}, and nothing is changed; what happens by itself is recorded, and taken`,
+    seenBy: "caller",
+  },
+  click_event_bytes: {
+    unit: "bytes",
+    exceeded: "too many clicks recorded as events",
+    // By the day, in PostgreSQL: strangers decide how many clicks there are.
+    atOnce: 64 * MEBIBYTE,
+    perSecond: 0,
+    factors: AS_LINKS,
+    cost: { of: "disk", each: 1 },
+    takenBy: "events `clicks.recorded`, where somebody reads them; a whole budget every day (UTC)",
+    beyond: "clicks are counted but not recorded; an event `clicks.left_out` says how many",
+    seenBy: "operator",
+  },
+  link_passwords: {
+    unit: "passwords",
+    exceeded: "too many passwords set",
+    // What a free account may create within an hour, so that only changes have to wait.
+    atOnce: 100,
+    perSecond: 0.75,
+    factors: AS_CALLS,
+    cost: { of: "api", each: 0.06 },
+    takenBy: "passwords that are set on links and shares: each is hashed",
+    beyond: REFUSED,
+    seenBy: "caller",
+  },
+  images: {
+    unit: "milliseconds of drawing",
+    exceeded: "images took too long to draw",
+    atOnce: 20_000,
+    perSecond: 50,
+    factors: AS_CALLS,
+    cost: { of: "api", each: 0.001 },
+    takenBy: "logos that are uploaded, and QR codes with shapes or a logo",
+    beyond: REFUSED,
+    seenBy: "caller",
+  },
+} as const satisfies Record<string, AccountBudget>;
+
+export type AccountBudgetName = keyof typeof ACCOUNT_BUDGETS;
+
+// Object.keys loses the type of the keys; the table has no others.
+export const ACCOUNT_BUDGET_NAMES = Object.keys(ACCOUNT_BUDGETS) as AccountBudgetName[];
+
+/** Those of ClickHouse's time. */
+export type StatisticsBudget = "statistics" | "shared_statistics" | "report_statistics";
+
+/** What an account may take. */
+export type Bounds = { atOnce: number; perSecond: number };
+
+/** What accounts of a plan may take; an unknown plan has as much as a free account. */
+export function boundsOf(name: AccountBudgetName, plan: string): Bounds {
+  const { atOnce, perSecond, factors }: AccountBudget = ACCOUNT_BUDGETS[name];
+  const factor = isPaid(plan) ? factors[plan] : 1;
+  return { atOnce: atOnce * factor, perSecond: perSecond * factor };
+}
+
+const isPaid = (plan: string): plan is keyof Factors =>
+  plan !== "free" && PLANS.some((known) => known === plan);
+
+export type Window = {
+  /** Whom it counts. */
+  by: "network" | "key" | "account" | "user";
+  /** The name in the headers that describe it. */
+  header: string;
+  limit: number;
+  seconds: number;
+  takenBy: string;
+};
+
+/**
+ * Windows of those that have no account, or before it is known: requests in a number of seconds, in
+ * the memory of each API process. Beyond them: 429. A network's IPv6 site has more of each.
+ */
+export const WINDOWS = {
+  anonymous_requests: {
+    by: "network",
+    header: "address",
+    limit: 60,
+    seconds: 60,
+    takenBy: "requests without a valid key or session",
+  },
+  unknown_keys: {
+    by: "network",
+    header: "address",
+    limit: 60,
+    seconds: 60,
+    takenBy: "well-formed keys that do not exist: each costs a query",
+  },
+  refused_keys: {
+    by: "network",
+    header: "address",
+    // More than one such key may make, so that a program that was forgotten keeps nobody else out.
+    limit: 1_000,
+    seconds: 60,
+    takenBy: "requests with keys that no longer work",
+  },
+  share_password_tries: {
+    by: "network",
+    header: "address",
+    limit: 20,
+    seconds: 900,
+    takenBy: "wrong passwords of shared statistics",
+  },
+  share_password_checks: {
+    by: "network",
+    header: "address",
+    limit: 100,
+    seconds: 300,
+    takenBy: "passwords of shared statistics that are compared, right or wrong",
+  },
+  limits_readings: {
+    by: "account",
+    header: "limits",
+    limit: 50,
+    seconds: 3,
+    takenBy: "readings of the limits, which consume no request",
+  },
+  refused_requests: {
+    by: "key",
+    header: "refused",
+    limit: 100,
+    seconds: 10,
+    takenBy: "requests that are refused because of their key",
+  },
+  user_requests: {
+    by: "user",
+    header: "user",
+    limit: 1_200,
+    seconds: 60,
+    takenBy: "every call of the dashboard, in however many sessions",
+  },
+  correct_passwords: {
+    by: "user",
+    header: "correct passwords of a user",
+    limit: 60,
+    seconds: 900,
+    takenBy: "right passwords at sign-in: each takes some time of a core, and counts as no guess",
+  },
+} as const satisfies Record<string, Window>;
+
+export type WindowName = keyof typeof WINDOWS;
