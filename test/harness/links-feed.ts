@@ -17,7 +17,7 @@ import { startNats } from "./nats.ts";
 import { startPostgres } from "./postgres.ts";
 
 /** Between two checks of a stream, so that no test waits long for one. */
-const INTERVAL_MS = 50;
+const INTERVAL_MS = 200;
 
 export type FeedStores = Awaited<ReturnType<typeof startFeedStores>>;
 

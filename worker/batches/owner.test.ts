@@ -140,5 +140,5 @@ describe("two owners", () => {
       await run(seed).catch((error: unknown) => {
         throw new Error(`Seed ${seed}`, { cause: error });
       });
-  }, 120_000);
+  }, 300_000);
 });
