@@ -598,7 +598,7 @@ type RolePage = { path: string; viewer: string; member?: string; absent?: readon
  * that are not for them.
  */
 const ROLE_PAGES: readonly RolePage[] = [
-  { path: "/links", viewer: "/for-roles", absent: ["New link", "Actions for"] },
+  { path: "/links", viewer: "/for-roles", absent: ["New link"] },
   {
     path: "/domains",
     viewer: "Unknown short links redirect to",
