@@ -21,7 +21,7 @@ import type { Lookups } from "./visitors/lookups.ts";
 
 type MetricsDeps = {
   cache: LinkCache;
-  feed: Pick<FeedHealth, "lag" | "ageSeconds" | "complete" | "completeStreams">;
+  feed: FeedHealth;
   /** Feed records that were skipped since the start, by reason. */
   skipped: () => Readonly<Record<string, number>>;
   journal: Journal;
@@ -83,14 +83,14 @@ function registerLinks(
   gauge("cache_entries", "Links in the cache", () => cache.stats().entries);
   gauge("cache_bytes", "Memory of the cache", () => cache.stats().bytes);
   const lagHelp = "Messages of the links feed that the store does not have; absent when unknown";
-  gauge("feed_lag_messages", lagHelp, feed.lag);
+  gauge("feed_lag_messages", lagHelp, () => feed.lag());
   const ageHelp = "Time since the last heartbeat of the links feed was written to the store";
-  gauge("feed_age_seconds", ageHelp, feed.ageSeconds);
+  gauge("feed_age_seconds", ageHelp, () => feed.ageSeconds());
   const completeHelp = "0 while the store lacks links, else 1";
   gauge("feed_complete", completeHelp, () => Number(feed.complete()));
   const streamsHelp =
     "1 for each stream of the links feed of which the store has every link, else 0";
-  gaugeBy("stream", "feed_stream_complete", streamsHelp, feed.completeStreams);
+  gaugeBy("stream", "feed_stream_complete", streamsHelp, () => feed.completeStreams());
   const skippedHelp = "Records of the links feed that were skipped, by reason";
   counterBy("reason", "feed_records_skipped_total", skippedHelp, skipped);
   const readsHelp = "Reads of the links store for requests, by whether they waited for the disk";

@@ -21,7 +21,7 @@ import { openJournal } from "./journal/journal.ts";
 import { lockJournal } from "./journal/lock.ts";
 import { startPublisherClient } from "./journal/publisher-client.ts";
 import { openLimits } from "./limits/open-limits.ts";
-import { createFeedHealth } from "./links/feed-health.ts";
+import { FeedHealth } from "./links/feed-health.ts";
 import { startHostLinks } from "./links/host-links.ts";
 import { startLinksThread } from "./links/links-thread.ts";
 import { createSlowReads } from "./links/slow-reads.ts";
@@ -111,7 +111,7 @@ function openLinks({ config, log, lifecycle, workers }: PartsDeps, nats: Nats) {
     dir,
     onError: failWith("The thread of slow reads failed."),
   });
-  const feed = createFeedHealth();
+  const feed = new FeedHealth();
   const links = startHostLinks({
     dir,
     nats,
@@ -120,7 +120,7 @@ function openLinks({ config, log, lifecycle, workers }: PartsDeps, nats: Nats) {
     takedowns,
     domains,
     prefetch: slowReads.prefetch,
-    onFeed: feed.onFeed,
+    onFeed: (state) => feed.onFeed(state),
     onDamaged(error) {
       log.error({ error }, "links_store_damaged");
       markDamaged(dir);

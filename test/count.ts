@@ -86,6 +86,7 @@ function countTokens(path: string, text: string): number {
   return tokens;
 }
 
+const isTest = (path: string): boolean => IS_TEST.test(path);
 const isSource = (path: string): boolean => !IS_TEST.test(path);
 
 /** Counts the sources of each room, without tests. */
@@ -100,7 +101,6 @@ export function sum(counts: readonly Count[]): Count {
 
 function printCounts(folders: readonly string[]): void {
   const rooms = countRooms(folders.length === 0 ? ROOMS : folders);
-  const isTest = (path: string): boolean => IS_TEST.test(path);
   const beside = {
     tests: sum([...ROOMS, "test", "bench"].map((folder) => countFolder(folder, isTest))),
     "what serves tests": countFolder("test", isSource),

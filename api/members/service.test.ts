@@ -40,7 +40,10 @@ let address: string;
 let tests = 0;
 beforeEach(() => void (address = `person-${tests++}@example.com`));
 
-function createServices({ sql }: TestPostgres, correctPasswords: { limit: number; seconds: number } = WINDOWS.correct_passwords) {
+function createServices(
+  { sql }: TestPostgres,
+  correctPasswords: { limit: number; seconds: number } = WINDOWS.correct_passwords,
+) {
   /** Passwords that were hashed, to be stored or compared; cheaply, because there are many. */
   const hashed: string[] = [];
   const passwords = {
@@ -359,7 +362,7 @@ test.each([
     const authenticate = createSessionAuth({
       sessions: services.sessions,
       findMembership,
-      anonymousLimit: createAnonymousLimit(),
+      anonymousLimit: new NetworkWindow("anonymous_requests"),
     });
     const call: Call = { address: elsewhere(), windows: [] };
     const url = `http://localhost/api/${encodeId("acct", account)}/live/v1/events`;

@@ -29,7 +29,6 @@ const WINDOWS = {
 
 type WindowName = keyof typeof WINDOWS;
 
-
 /**
  * A password attempt: the client's address; whose password is tried, by the user's id, or by the
  * e-mail address if nobody has it, so that both are limited alike; and the id of a known device.

@@ -17,6 +17,7 @@ const authenticate = createSessionAuth({
         id: newUuid(),
         user: { id: newUuid(), email: "a@example.com", name: "A" },
       }),
+    requireValid: () => Promise.resolve(),
   },
   findMembership: () => Promise.resolve({ role: "owner", plan: "free", barred: false }),
   anonymousLimit: new NetworkWindow("anonymous_requests"),

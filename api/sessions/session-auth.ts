@@ -9,9 +9,9 @@ import type { AccessRule } from "../auth/access-rules.ts";
 import type { Authenticator } from "../auth/plugin.ts";
 import { permissionsOf } from "../auth/roles.ts";
 import { ApiError, notFound } from "../http/errors.ts";
+import type { Session } from "../http/principal.ts";
 import { budgets } from "../limits/budgets.ts";
 import { KeyWindow, type NetworkWindow } from "../limits/windows.ts";
-import type { SessionService } from "./service.ts";
 
 /** Routes of a whole account have no mode in their path. */
 const ACCOUNT_PATH_FORM =
@@ -22,8 +22,14 @@ type Membership = { role: Role; plan: string; barred: boolean };
 
 type FindMembership = (accountId: Uuid, userId: Uuid) => Promise<Membership | undefined>;
 
+/** Finds the session of a request, and whether it is still valid; both throw `unauthorized`. */
+type Sessions = {
+  find(headers: Headers): Promise<Session>;
+  requireValid(session: Session): Promise<void>;
+};
+
 type SessionAuthDeps = {
-  sessions: SessionService;
+  sessions: Sessions;
   findMembership: FindMembership;
   anonymousLimit: NetworkWindow;
 };

@@ -18,7 +18,7 @@ const REPEATED_SECONDS = HOUR_SECONDS;
  * A mail lists what was disabled until so long before it: what happens at once is in one mail, and
  * everything until then can be seen by whoever adds it.
  */
-export const COLLECTED_SECONDS = 60;
+const COLLECTED_SECONDS = 60;
 
 /** Webhooks that a mail describes; it counts the others. */
 const DESCRIBED_MAX = 20;

@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
 
 import { EMPTY_FEED, type FeedState } from "../../shared/links-store/schema.ts";
-import { createFeedHealth } from "./feed-health.ts";
+import { FeedHealth } from "./feed-health.ts";
 
 /** Health by a clock that the test moves, in seconds. */
 function createHealth() {
   let seconds = 0;
-  const health = createFeedHealth(() => seconds * 1_000);
+  const health = new FeedHealth(() => seconds * 1_000);
   return { health, pass: (more: number) => void (seconds += more) };
 }
 
@@ -67,7 +67,7 @@ test.each([
 });
 
 test("a start waits as long as links come, and no longer than it may", async () => {
-  const health = createFeedHealth();
+  const health = new FeedHealth();
   let sequence = 0;
   const filling = setInterval(() => {
     sequence++;

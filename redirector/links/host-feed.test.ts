@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 
 import { linksStreams } from "../../shared/contracts/links-streams.ts";
 import { EMPTY_FEED, type FeedState } from "../../shared/links-store/schema.ts";
-import { createFeedHealth } from "./feed-health.ts";
+import { FeedHealth } from "./feed-health.ts";
 import { combineFeeds } from "./host-feed.ts";
 
 const whole: FeedState = {
@@ -35,7 +35,7 @@ test("a divided feed is complete, current and heard of only as far as each of it
 
 test("readiness, warnings and metrics name the stream that lacks links, or that nobody hears of", () => {
   let seconds = 0;
-  const health = createFeedHealth(() => seconds * 1_000);
+  const health = new FeedHealth(() => seconds * 1_000);
   health.onFeed(combine({ complete: false }));
   health.onCurrent();
   expect(health.readiness()).toBe("the store lacks links of LINKS_4_2");
@@ -56,7 +56,7 @@ test("readiness, warnings and metrics name the stream that lacks links, or that 
 });
 
 test("metrics name the stream of a feed that is not divided", () => {
-  const health = createFeedHealth();
+  const health = new FeedHealth();
   health.onFeed(whole);
   expect(health.completeStreams()).toEqual({ LINKS: 1 });
 });

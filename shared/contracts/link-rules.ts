@@ -12,11 +12,7 @@ const RULES_MAX = 20;
 const CONDITIONS_MAX = 10;
 const VALUES_MAX = 50;
 
-/**
- * Most values of all conditions of a link. A redirector that has not kept a link's rules compiled
- * compiles them for its request: some tenths of a millisecond for so many, and one and a half for
- * as many IPv6 addresses.
- */
+/** Most values of all conditions of a link: a redirector may compare all of them for a request. */
 const LINK_VALUES_MAX = 1_000;
 
 /** Most characters of an id, of a name, and of a value. */

@@ -7,7 +7,7 @@ import { createDomainSettingsCache } from "../../redirector/cache/domain-setting
 import { createLinkCache } from "../../redirector/cache/link-cache.ts";
 import { createTakedowns } from "../../redirector/cache/takedowns.ts";
 import { createFeedGroup } from "../../redirector/links/feed-group.ts";
-import { createFeedHealth } from "../../redirector/links/feed-health.ts";
+import { FeedHealth } from "../../redirector/links/feed-health.ts";
 import { createFeedRecords } from "../../redirector/links/feed-records.ts";
 import { startFollower } from "../../redirector/links/follower.ts";
 import { startHostLinks } from "../../redirector/links/host-links.ts";
@@ -27,7 +27,7 @@ export function startTestHost(url: string, { replicas = 1, log }: { replicas?: n
   const group = createFeedGroup({ store, streams: [UNDIVIDED], log });
   const shared = { nats, group, store, records, log };
   const follower = startFollower({ ...shared, stream: UNDIVIDED, streamReplicas: replicas });
-  const health = createFeedHealth();
+  const health = new FeedHealth();
   const links = startHostLinks({
     dir,
     nats,
@@ -36,13 +36,13 @@ export function startTestHost(url: string, { replicas = 1, log }: { replicas?: n
     takedowns: createTakedowns(),
     domains: createDomainSettingsCache(),
     prefetch: () => Promise.resolve(),
-    onFeed: health.onFeed,
+    onFeed: (feed) => health.onFeed(feed),
     onDamaged: (error) => {
       throw error;
     },
     log,
   });
-  void links.waitUntilCurrent().then(health.onCurrent);
+  void links.waitUntilCurrent().then(() => health.onCurrent());
   return {
     links,
     health,
