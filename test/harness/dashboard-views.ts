@@ -430,7 +430,6 @@ export async function checkViews(
   let isAfterPage = false;
   for (const view of listViews(seeded)) {
     if (language !== "en" && view.open !== undefined) continue;
-    if (process.env["HB_LOG"]) console.log(view.name, performance.now() | 0);
     await openView(page, view, isAfterPage);
     found.push(...(await findFaults(page, `${language} ${view.name}`, variants)));
     isAfterPage = view.open === undefined;
