@@ -4,7 +4,6 @@
  */
 import { Elysia } from "elysia";
 
-import { backtestRoutes } from "./analytics/backtest-routes.ts";
 import { failureRoutes } from "./analytics/failures/routes.ts";
 import type { FailureService } from "./analytics/failures/service.ts";
 import { analyticsRoutes } from "./analytics/routes.ts";
@@ -81,7 +80,6 @@ export function resourceRoutes(deps: ResourceRoutesDeps, { auth, consumeMany, or
     .use(bulkLinkRoutes({ auth, idempotent, consumeMany, links, shortUrl }))
     .use(tagRoutes({ auth, tags }))
     .use(explainRoutes({ auth, links }))
-    .use(backtestRoutes({ auth, analytics }))
     .use(analyticsRoutes({ auth, analytics }))
     .use(failureRoutes({ auth, failures }))
     .use(clicksRoutes({ auth, clicks }))

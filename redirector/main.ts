@@ -73,7 +73,7 @@ async function serve(): Promise<void> {
     isBehind: eventLoop.isBehind,
     onResponse: metrics.onResponse,
   });
-  void parts.links.waitUntilCurrent().then(feed.onCurrent);
+  void parts.links.waitUntilCurrent().then(() => feed.onCurrent());
   await feed.waitUntilReady({ withinMs: FILL_MS, idleMs: CATCH_UP_MS });
   const server = listen(config, handle, parts, metrics, log);
   metrics.watchConnections(server.connections);

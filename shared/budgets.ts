@@ -107,17 +107,6 @@ export const ACCOUNT_BUDGETS = {
     beyond: REFUSED,
     seenBy: "caller",
   },
-  tried_rules: {
-    unit: "conditions tried on a click",
-    exceeded: "too many rules tried on clicks",
-    atOnce: 60_000_000,
-    perSecond: 1_600_000,
-    factors: AS_CALLS,
-    cost: { of: "api", each: 30e-9 },
-    takenBy: "trying rules on clicks, with the reading of each click",
-    beyond: REFUSED,
-    seenBy: "caller",
-  },
   listed_links: {
     unit: "links",
     exceeded: "lists that read too many links",

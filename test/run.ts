@@ -56,7 +56,7 @@ const ALONE: Lanes = { all: 1, waiting: 0 };
  */
 const UNIT_TIMINGS = "test/runner/unit-timings.json";
 
-const END_TO_END = "test/e2e";
+const END_TO_END = "test/{api,e2e}";
 
 const UPDATE_TIMINGS = "--update-timings";
 
@@ -68,7 +68,6 @@ const UNIT_PATHS = [
   "redirector",
   "worker",
   "deploy",
-  "test/api",
   "test/chaos",
   "test/drills",
   "test/hostile",

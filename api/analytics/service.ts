@@ -3,9 +3,6 @@ import type { ClickChunks, ClickHouse } from "../../shared/clicks/query.ts";
 import { decodeId, encodeId, type Uuid } from "../../shared/ids.ts";
 import type { ClicksReader } from "../clickhouse.ts";
 import type { Confirm } from "../http/principal.ts";
-import { budgets } from "../limits/budgets.ts";
-import { backtestRules } from "./backtest/backtest.ts";
-import type { Backtest, BacktestBody } from "./backtest/model.ts";
 import type {
   AccountBreakdownResponse,
   AccountDevicesResponse,
@@ -192,20 +189,6 @@ const createClickReads = (deps: AnalyticsServiceDeps) => ({
     });
   },
 
-  /** Runs rules over a link's clicks. Throws also `invalid_url` and `rate_limited`. */
-  async backtest(
-    owner: ClicksReader,
-    id: Uuid | undefined,
-    { rules, ...query }: BacktestBody,
-  ): Promise<Backtest> {
-    budgets.require(owner, "tried_rules");
-    const { clickhouse, range, row } = await resolveLinkClicks(deps, owner, id, query);
-    const tested = await backtestRules(clickhouse, row.id, rules, range);
-    const conditions = rules.reduce((count, rule) => count + rule.conditions.length, 0);
-    budgets.spend(owner, "tried_rules", triedRules(tested.clicks, conditions));
-    return { link_id: encodeId("link", row.id), ...incomplete(range), ...tested };
-  },
-
   /**
    * Resolves the single clicks that a query covers: of one `link` or of all, and of all classes
    * unless a filter names some.
@@ -223,14 +206,6 @@ const createClickReads = (deps: AnalyticsServiceDeps) => ({
     return { clickhouse, scope, range, link };
   },
 });
-
-/** To read a click takes ClickHouse as long as so many conditions take the API. */
-const READ_CONDITIONS = 100;
-
-/** The work of trying so many conditions on so many clicks, in conditions tried on one. */
-export const triedRules = (clicks: number, conditions: number): number =>
-  clicks * (READ_CONDITIONS + conditions);
-
 /** Selects clicks of all classes, unless the query names some. */
 const ofEveryClass = <Query extends FilterQuery>(query: Query) => ({
   ...query,

@@ -18,7 +18,6 @@ const EXPENSIVE = [
   ["GET", `/v1/links/${id}/qr`],
   ["POST", "/v1/analytics/bulk"],
   ["POST", `/v1/links/${id}/explain`],
-  ["POST", `/v1/links/${id}/backtest`],
   ["POST", "/v1/links/bulk"],
   ["PATCH", "/v1/links/bulk"],
   ["POST", "/v1/links/bulk/delete"],

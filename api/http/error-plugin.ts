@@ -96,12 +96,12 @@ function toApiError(
 const QUEUE_SECONDS = 5;
 
 /** An account that has too much waiting has itself to wait for; a full queue is the service's. */
-const busy = (error: QueueFull): ApiError =>
-  new ApiError(
-    error.of === "key" ? "rate_limited" : "unavailable",
-    `${error.message} Try again shortly.`,
-    { retryAfterSeconds: QUEUE_SECONDS, cause: error },
-  );
+function busy(error: QueueFull): ApiError {
+  const options = { retryAfterSeconds: QUEUE_SECONDS, cause: error };
+  return error.of === "key"
+    ? new ApiError("rate_limited", "Too much of your work is waiting. Try again shortly.", options)
+    : new ApiError("unavailable", "The service is busy. Try again shortly.", options);
+}
 
 /** 405 when the path exists with other methods, else 404. */
 function noRoute(request: Request, routes: readonly Route[]): ApiError {

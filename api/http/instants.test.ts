@@ -35,7 +35,6 @@ test.each(OUTSIDE)("%s is rejected wherever an instant is sent in a body", async
     ["/v1/keys", { name: "k", scopes: ["links:read"], expires_at: at }],
     ["/v1/shares", { expires_at: at }],
     [`${LINK}/explain`, { at }],
-    [`${LINK}/backtest`, { rules: within({ from: at }) }],
   ];
   for (const [path, body] of requests) {
     const response = await api.send(path, { key, body });

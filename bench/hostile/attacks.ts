@@ -9,7 +9,7 @@ import { call, callOnce, linkSchema } from "../../test/harness/api.ts";
 import type { Stack } from "../../test/harness/stack.ts";
 import { MESSAGES, sendMessage } from "../../test/hostile/cost/messages.ts";
 import { sampleConditions } from "../../test/hostile/cost/sample-conditions.ts";
-import { createRules, listLinks } from "../../test/hostile/cost/visitors.ts";
+import { listLinks } from "../../test/hostile/cost/visitors.ts";
 import { createInputs } from "../../test/hostile/inputs.ts";
 import { readPorts } from "../../test/hostile/ports.ts";
 import type { Fixtures } from "../../test/hostile/requests.ts";
@@ -142,16 +142,11 @@ async function listCalls({ stack, fixtures }: AttackDeps): Promise<Attack[]> {
         ...(makeBody === undefined ? {} : { body: makeBody(i) }),
       }),
   });
-  const rules = createRules(sampleConditions());
   return [
     api("explanations", `/v1/links/${id}/explain`, (i) => ({
       query: `${i}&${"a&".repeat(4_000)}`,
       user_agent: `Mozilla/5.0 (${i}) ${"Android 1; ".repeat(700)}`,
       language: "de;q=0.1,".repeat(900),
-    })),
-    api("backtests", `/v1/links/${id}/backtest`, () => ({
-      rules,
-      period: "90d",
     })),
     api("bulk requests of 100 links", "/v1/links/bulk", (i) => ({
       links: Array.from({ length: 100 }, () => ({

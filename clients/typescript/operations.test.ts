@@ -56,7 +56,6 @@ const CALLS: Record<keyof operations, Call[]> = {
   sendReport: [({ reports }) => reports.send("rpt_1")],
   listReportRuns: [({ reports }) => reports.runs("rpt_1")],
   explainLink: [({ links }) => links.explain(LINK)],
-  backtestLink: [({ links }) => links.backtest(LINK, { rules: [], period: "7d" })],
   getLinkAnalytics: [
     ({ analytics }) => analytics.summary(LINK),
     ({ analytics }) => analytics.csv.summary(LINK),

@@ -83,12 +83,6 @@ const ENDPOINTS: [string, string, string | null, unknown?][] = [
   ["PATCH", "/v1/links/:link", "links:write", { title: "changed" }],
   ["DELETE", "/v1/links/:link", "links:delete"],
   ["POST", "/v1/links/:link/explain", "links:read", {}],
-  [
-    "POST",
-    "/v1/links/:link/backtest",
-    "analytics:read",
-    { rules: [{ url: "https://example.com/", conditions: [{ type: "os", in: ["iOS"] }] }] },
-  ],
   ["GET", "/v1/analytics", "analytics:read"],
   ["GET", "/v1/analytics/geo", "analytics:read"],
   ["GET", "/v1/analytics/devices", "analytics:read"],

@@ -213,10 +213,6 @@ function createValidBody(operationId: string, link: string): unknown {
       ],
     },
     explainLink: { ip: "203.0.113.7", country: "DE" },
-    backtestLink: {
-      rules: [{ url: "https://example.com/a", conditions: [{ type: "os", in: ["iOS"] }] }],
-      period: "7d",
-    },
     getBulkAnalytics: { link_ids: [link, "link_none"] },
     createDomain: { domain: `${unique}.example.com` },
     updateDomain: { case_sensitive: true },

@@ -449,7 +449,7 @@ describe("links with passwords", () => {
     for (const response of await allowed) expect(bulkSchema.parse(response.body).created).toBe(100);
   });
 
-  test("get 503 when the hashing queue is full, without affecting other accounts", async () => {
+  test("get 429 when too many of the account are waiting, without affecting other accounts", async () => {
     const attacker = await createAccount(stack, "enterprise", UNLIMITED);
     const neighbour = await createAccount(stack, "pro");
     const attack = repeat(150, () => createWithPassword(attacker.key));
@@ -459,7 +459,7 @@ describe("links with passwords", () => {
     const rejected = responses.filter(({ status }) => status !== 201);
     expect(rejected.length).toBeGreaterThan(0);
     for (const response of rejected) {
-      expect(codeOf(response)).toEqual([503, "unavailable"]);
+      expect(codeOf(response)).toEqual([429, "rate_limited"]);
       expect(Number(response.headers.get("retry-after"))).toBeGreaterThan(0);
     }
     expect(responses.length - rejected.length).toBeGreaterThan(60);

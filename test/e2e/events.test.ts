@@ -183,7 +183,6 @@ const ROUTES: Readonly<Record<string, Recorded>> = {
     return () => send(`/v1/links/${id}`, "DELETE");
   }),
   "POST /v1/links/:id/explain": { none: READS },
-  "POST /v1/links/:id/backtest": { none: READS },
   "POST /v1/analytics/bulk": { none: READS },
   "PATCH /v1/tags/:name": records("link.updated", async () => {
     const tag = newName();

@@ -234,23 +234,6 @@ const createLinkQueries = ({ send, json }: Calls) => ({
       signal,
     }),
   /**
-   * Counts the clicks of a period that each of some rules would have decided, without setting them.
-   *
-   * @throws ShorthopError `not_found`, `invalid_url`, `invalid_request`.
-   * @example
-   * const { rules } = await shorthop.links.backtest(link.id, {
-   *   rules: [{ url: "https://example.com/de", conditions: [{ type: "country", in: ["DE"] }] }],
-   *   period: "7d",
-   * });
-   */
-  backtest: async (id: string, query: Body<"backtestLink">, { signal }: CallOptions = {}) =>
-    json<ResponseBody<"backtestLink">>({
-      method: "POST",
-      path: path`/v1/links/${id}/backtest`,
-      body: query,
-      signal,
-    }),
-  /**
    * Returns the image of a link's QR code, in the account's style where `query` says nothing else.
    *
    * @throws ShorthopError `not_found`, or `invalid_request` for a parameter out of range, or

@@ -659,28 +659,6 @@ export interface paths {
     patch: operations["updateLink"];
     trace?: never;
   };
-  "/v1/links/{id}/backtest": {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    get?: never;
-    put?: never;
-    /**
-     * Try rules on a link's clicks
-     * @description Says how many clicks of a period each rule would have decided, as the redirectors decide. Changes nothing.
-     *
-     *     Requires the scope `analytics:read`.
-     */
-    post: operations["backtestLink"];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
   "/v1/links/{id}/explain": {
     parameters: {
       query?: never;
@@ -1729,111 +1707,6 @@ export interface components {
        * @enum {string}
        */
       type: "live" | "test";
-    };
-    /** @description What rules would have done to the clicks of a period. */
-    Backtest: {
-      /**
-       * Format: int64
-       * @description Clicks by people in the period: the sum of all other counts.
-       * @example 120
-       */
-      clicks: number;
-      /**
-       * Format: date-time
-       * @description Present when not all clicks of the period were read: only the newest 50,000 are counted, and only while single clicks are stored. Earlier clicks are not counted.
-       * @example 2026-02-01T00:00:00.000Z
-       */
-      complete_from?: string;
-      /**
-       * @description The link's id.
-       * @example link_01k9z3v6x7e8w9r0t1y2n3h4m5
-       */
-      link_id: string;
-      /** @description The clicks that would have gone to the split or the link's own destination. */
-      otherwise: components["schemas"]["BacktestRest"];
-      /** @description The rules, in the order of the request. */
-      rules: components["schemas"]["BacktestRule"][];
-    };
-    /** @description Rules to try on the clicks of a period. */
-    BacktestQuery: {
-      /**
-       * @description The last day, whole, or the instant before which the range ends.
-       * @example 2026-03-31
-       */
-      end_date?: string;
-      /**
-       * @description As in analytics; `30d` when neither it nor dates are sent.
-       * @example 7d
-       * @enum {string}
-       */
-      period?: "24h" | "7d" | "30d" | "90d" | "all";
-      /**
-       * @description The rules to try, in order. They change nothing; ids have no meaning here.
-       * @example [
-       *       {
-       *         "url": "https://example.com/de",
-       *         "conditions": [
-       *           {
-       *             "type": "country",
-       *             "in": [
-       *               "DE",
-       *               "AT"
-       *             ]
-       *           }
-       *         ]
-       *       }
-       *     ]
-       */
-      rules: components["schemas"]["NewLinkRule"][];
-      /**
-       * @description The first day, or the instant, at which the range begins.
-       * @example 2026-03-01
-       */
-      start_date?: string;
-      /**
-       * @description The time zone of the days; `UTC` when left out. Schedules have their own.
-       * @example Europe/Berlin
-       */
-      timezone?: string;
-    };
-    /** @description The clicks that no rule would have matched. */
-    BacktestRest: {
-      /**
-       * Format: int64
-       * @description Clicks that no rule would have matched.
-       * @example 120
-       */
-      clicks: number;
-      /**
-       * @description Share of these in all clicks.
-       * @example 60
-       */
-      percentage: number;
-    };
-    /** @description The clicks that a rule would have matched. */
-    BacktestRule: {
-      /**
-       * Format: int64
-       * @description Clicks that the rule would have matched.
-       * @example 120
-       */
-      clicks: number;
-      /**
-       * @description Share of `clicks` in all clicks.
-       * @example 60
-       */
-      percentage: number;
-      /**
-       * Format: int64
-       * @description Clicks that it may have matched: what its conditions check is not stored for them.
-       * @example 3
-       */
-      undeterminable: number;
-      /**
-       * @description The destination: an absolute http or https URL.
-       * @example https://example.com/spring/sale?ref=newsletter
-       */
-      url: string;
     };
     /** @description How the account presents itself to readers of shared statistics, and how its QR codes look. */
     Branding: {
@@ -8677,33 +8550,6 @@ export interface operations {
         };
         content: {
           "application/json": components["schemas"]["FullLink"];
-        };
-      };
-    };
-  };
-  backtestLink: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /** @description The link's id. */
-        id: string;
-      };
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
-        "application/json": components["schemas"]["BacktestQuery"];
-      };
-    };
-    responses: {
-      /** @description OK */
-      200: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          "application/json": components["schemas"]["Backtest"];
         };
       };
     };

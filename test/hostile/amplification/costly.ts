@@ -3,13 +3,10 @@
  * 100,000 links with clicks, a tag on 10,000 links. The cost guard's inputs are at the bounds of a
  * request, not of stored data.
  */
-import { triedRules } from "../../../api/analytics/service.ts";
 import { SUMMED_LINK } from "../../../api/tags/listing.ts";
 import { encodeId } from "../../../shared/ids.ts";
 import { call } from "../../harness/api.ts";
 import { RANK_ID_PREFIX } from "../../harness/generated-clicks.ts";
-import { sampleConditions } from "../cost/sample-conditions.ts";
-import { createRules } from "../cost/visitors.ts";
 import type { Work } from "./limits.ts";
 
 export type CostlyCall = Work & {
@@ -73,7 +70,6 @@ const get = (route: string, path: string): CostlyCall => ({
 /** Every expensive call; `subjects` are in the account that calls. */
 export function listCostly({ apiUrl, key, hot, median }: Subjects): CostlyCall[] {
   const ranked = listRanked(100);
-  const rules = createRules(sampleConditions());
   const post = (path: string, body: unknown) => call(`${apiUrl}${path}`, { key, body });
   const deletable: string[][] = [];
 
@@ -105,15 +101,6 @@ export function listCostly({ apiUrl, key, hot, median }: Subjects): CostlyCall[]
       name: "100 links, all metrics, a filter",
       path: "/v1/analytics/bulk",
       body: () => ({ link_ids: [...ranked.slice(1), hot], period: "90d", filters: { os: "iOS" } }),
-    },
-    {
-      method: "POST",
-      route: "/v1/links/:id/backtest",
-      name: "200 conditions",
-      path: `/v1/links/${hot}/backtest`,
-      // Of the newest clicks, as many as one request reads.
-      tried: triedRules(50_000, 200),
-      body: () => ({ rules, period: "90d" }),
     },
     {
       method: "POST",

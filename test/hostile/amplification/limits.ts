@@ -65,8 +65,6 @@ export type Work = {
   links?: number | undefined;
   /** Passwords that it sets. */
   passwords?: number | undefined;
-  /** Conditions that it tries on clicks, and what reading those takes. */
-  tried?: number | undefined;
   /** Links that its list reads. */
   listed?: number | undefined;
   /** Milliseconds of ClickHouse that it is charged. */
@@ -76,14 +74,13 @@ export type Work = {
 /** Calls that the budgets of an account allow within a minute. */
 export function budgetedPerMinute(
   plan: Plan,
-  { links = 0, passwords = 0, tried = 0, listed = 0, statisticsMs = 0 }: Work,
+  { links = 0, passwords = 0, listed = 0, statisticsMs = 0 }: Work,
 ): number {
   const allowed = (name: AccountBudgetName, units: number): number =>
     units === 0 ? Infinity : (boundsOf(name, plan).perSecond * 60) / units;
   return Math.min(
     allowed("changed_links", links),
     allowed("link_passwords", passwords),
-    allowed("tried_rules", tried),
     allowed("listed_links", listed),
     allowed("statistics", statisticsMs),
   );

@@ -31,7 +31,7 @@ test("every text and list that a route accepts has a bound in its schema, or els
   const unbounded = listRoutes().flatMap((route) =>
     listUnbounded(route).map((path) => `${formatRoute(route)}: ${path}`),
   );
-  expect(unbounded.length).toBeGreaterThan(10);
+  expect(unbounded.length).toBeGreaterThan(0);
   expect(
     unbounded.filter((path) => BOUNDED_ELSEWHERE[path.split(".").at(-1) ?? ""] === undefined),
   ).toEqual([]);

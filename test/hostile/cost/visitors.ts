@@ -253,7 +253,7 @@ type Condition = Record<string, unknown>;
  * 20 rules of which no visitor's request matches the last condition, so that all conditions are
  * looked at.
  */
-export function createRules(conditions: readonly Condition[]): object[] {
+function createRules(conditions: readonly Condition[]): object[] {
   const at = (i: number): Condition => conditions[i % conditions.length] ?? {};
   return Array.from({ length: 20 }, (_, i) => ({
     url: "https://example.com/rule",
