@@ -1,7 +1,7 @@
 /**
  * Goal: a server that demands TLS of a private authority can be used, and no other is taken for it.
  */
-import { expect, test } from "bun:test";
+import { expect } from "bun:test";
 import { chmodSync, chownSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { createCertificates } from "../test/harness/certificates.ts";
 import { eventually } from "../test/harness/eventually.ts";
 import { startOwnPostgres, type TestPostgres } from "../test/harness/postgres.ts";
+import { longTest } from "../test/harness/property-runs.ts";
 import { startTcpProxy } from "../test/harness/tcp-proxy.ts";
 import { openPrimary } from "./postgres.ts";
 
@@ -42,34 +43,37 @@ async function isEncrypted(url: string): Promise<boolean> {
   }
 }
 
-test("a certificate is verified by the authorities of sslrootcert, and for the host of the URL", async () => {
-  await using postgres = await startOwnPostgres();
-  const ca = await demandTls(postgres);
-  const parameters = (text: string, url = postgres.url) => `${url}?${text}`;
-  await eventually(async () => {
-    expect(isEncrypted(postgres.url)).rejects.toThrow();
-    expect(await isEncrypted(parameters(`sslrootcert=${ca}`))).toBe(true);
-  }, TIMEOUT_MS);
-  expect(await isEncrypted(parameters(`sslmode=verify-full&sslrootcert=${ca}`))).toBe(true);
-  expect(await isEncrypted(parameters("sslmode=require"))).toBe(true);
+longTest(
+  "a certificate is verified by the authorities of sslrootcert, and for the host of the URL",
+  async () => {
+    await using postgres = await startOwnPostgres();
+    const ca = await demandTls(postgres);
+    const parameters = (text: string, url = postgres.url) => `${url}?${text}`;
+    await eventually(async () => {
+      expect(isEncrypted(postgres.url)).rejects.toThrow();
+      expect(await isEncrypted(parameters(`sslrootcert=${ca}`))).toBe(true);
+    }, TIMEOUT_MS);
+    expect(await isEncrypted(parameters(`sslmode=verify-full&sslrootcert=${ca}`))).toBe(true);
+    expect(await isEncrypted(parameters("sslmode=require"))).toBe(true);
 
-  const dir = mkdtempSync(join(tmpdir(), "shorthop-ca-"));
-  const foreign = createCertificates(dir).ca;
-  expect(isEncrypted(parameters(`sslrootcert=${foreign}`))).rejects.toThrow();
-  expect(isEncrypted(parameters("sslmode=verify-full"))).rejects.toThrow();
-  expect(isEncrypted(parameters("sslrootcert=/does/not/exist"))).rejects.toThrow("ENOENT");
-  rmSync(dir, { recursive: true });
+    const dir = mkdtempSync(join(tmpdir(), "shorthop-ca-"));
+    const foreign = createCertificates(dir).ca;
+    expect(isEncrypted(parameters(`sslrootcert=${foreign}`))).rejects.toThrow();
+    expect(isEncrypted(parameters("sslmode=verify-full"))).rejects.toThrow();
+    expect(isEncrypted(parameters("sslrootcert=/does/not/exist"))).rejects.toThrow("ENOENT");
+    rmSync(dir, { recursive: true });
 
-  // The certificate has other names than this address.
-  const proxy = startTcpProxy(Number(new URL(postgres.url).port), "127.0.0.2");
-  const elsewhere = new URL(postgres.url);
-  elsewhere.host = `127.0.0.2:${proxy.port}`;
-  expect(isEncrypted(parameters(`sslrootcert=${ca}`, elsewhere.href))).rejects.toThrow();
-  const anyName = parameters(`sslmode=verify-ca&sslrootcert=${ca}`, elsewhere.href);
-  expect(await isEncrypted(anyName)).toBe(true);
-  // One of several hosts, each of which the certificate may name.
-  const hosts = new URL(postgres.url).host;
-  const both = postgres.url.replace(hosts, `${hosts},${hosts}`);
-  expect(await isEncrypted(parameters(`sslrootcert=${ca}`, both))).toBe(true);
-  proxy.stop();
-});
+    // The certificate has other names than this address.
+    const proxy = startTcpProxy(Number(new URL(postgres.url).port), "127.0.0.2");
+    const elsewhere = new URL(postgres.url);
+    elsewhere.host = `127.0.0.2:${proxy.port}`;
+    expect(isEncrypted(parameters(`sslrootcert=${ca}`, elsewhere.href))).rejects.toThrow();
+    const anyName = parameters(`sslmode=verify-ca&sslrootcert=${ca}`, elsewhere.href);
+    expect(await isEncrypted(anyName)).toBe(true);
+    // One of several hosts, each of which the certificate may name.
+    const hosts = new URL(postgres.url).host;
+    const both = postgres.url.replace(hosts, `${hosts},${hosts}`);
+    expect(await isEncrypted(parameters(`sslrootcert=${ca}`, both))).toBe(true);
+    proxy.stop();
+  },
+);

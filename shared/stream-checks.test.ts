@@ -9,6 +9,7 @@ import { DiscardPolicy, type JetStreamManager, type NatsConnection } from "nats"
 import { eventually } from "../test/harness/eventually.ts";
 import { flipBit } from "../test/harness/flip-bit.ts";
 import { startNats, type TestNats } from "../test/harness/nats.ts";
+import { longTest } from "../test/harness/property-runs.ts";
 import {
   CLICKS_STREAM,
   CLICKS_SUBJECT,
@@ -74,49 +75,52 @@ test("missing streams, wrong settings and missing replicas are named", async () 
   ]);
 });
 
-test("a stream whose messages cannot be read is named, with the remedy, also by processes that watch it", async () => {
-  await using damaged = await startNats();
-  const client = await damaged.connect();
-  const streams = await client.jetstreamManager();
-  await ensureClicksStream(streams, 1024 ** 2, 1);
-  const publish = () =>
-    client.jetstream().publish(CLICKS_SUBJECT, crypto.getRandomValues(new Uint8Array(1_000)));
-  const check = async () => {
-    const stream = [CLICKS_STREAM] as const;
-    const checks = checkStreams({
-      url: damaged.url,
-      streams: stream,
-      readable: stream,
-      replicas: 1,
+longTest(
+  "a stream whose messages cannot be read is named, with the remedy, also by processes that watch it",
+  async () => {
+    await using damaged = await startNats();
+    const client = await damaged.connect();
+    const streams = await client.jetstreamManager();
+    await ensureClicksStream(streams, 1024 ** 2, 1);
+    const publish = () =>
+      client.jetstream().publish(CLICKS_SUBJECT, crypto.getRandomValues(new Uint8Array(1_000)));
+    const check = async () => {
+      const stream = [CLICKS_STREAM] as const;
+      const checks = checkStreams({
+        url: damaged.url,
+        streams: stream,
+        readable: stream,
+        replicas: 1,
+      });
+      return (await runChecks(checks))[0];
+    };
+    for (let i = 0; i < 4; i++) await publish();
+    expect(await check()).toMatchObject({ status: "ok" });
+    const watch = watchReadability({
+      nats: Promise.resolve(client),
+      // Of one that does not exist nothing is known.
+      streams: [LINKS_STREAM, CLICKS_STREAM],
+      log: createLog("test", "silent"),
+      intervalMs: 50,
     });
-    return (await runChecks(checks))[0];
-  };
-  for (let i = 0; i < 4; i++) await publish();
-  expect(await check()).toMatchObject({ status: "ok" });
-  const watch = watchReadability({
-    nats: Promise.resolve(client),
-    // Of one that does not exist nothing is known.
-    streams: [LINKS_STREAM, CLICKS_STREAM],
-    log: createLog("test", "silent"),
-    intervalMs: 50,
-  });
-  await damaged.kill();
-  flipBit(join(damaged.dir, "jetstream/$G/streams", CLICKS_STREAM, "msgs/1.blk"));
-  await damaged.start("retained");
-  await eventually(publish, 10_000);
-  expect(await check()).toMatchObject({
-    status: "failed",
-    detail: expect.stringContaining("does not return them"),
-    mend: expect.stringContaining("nats stream rm CLICKS"),
-  });
-  await eventually(async () => {
-    expect(watch.warning()).toMatch(/^CLICKS: .*does not return them.*nats stream rm CLICKS/);
-  }, 10_000);
-  await streams.streams.delete(CLICKS_STREAM);
-  await eventually(async () => expect(watch.warning()).toBeUndefined(), 10_000);
-  watch.stop();
-  await client.close();
-});
+    await damaged.kill();
+    flipBit(join(damaged.dir, "jetstream/$G/streams", CLICKS_STREAM, "msgs/1.blk"));
+    await damaged.start("retained");
+    await eventually(publish, 10_000);
+    expect(await check()).toMatchObject({
+      status: "failed",
+      detail: expect.stringContaining("does not return them"),
+      mend: expect.stringContaining("nats stream rm CLICKS"),
+    });
+    await eventually(async () => {
+      expect(watch.warning()).toMatch(/^CLICKS: .*does not return them.*nats stream rm CLICKS/);
+    }, 10_000);
+    await streams.streams.delete(CLICKS_STREAM);
+    await eventually(async () => expect(watch.warning()).toBeUndefined(), 10_000);
+    watch.stop();
+    await client.close();
+  },
+);
 
 test("without NATS each check fails in time", async () => {
   const options = { url: "nats://127.0.0.1:1", streams: STREAMS, replicas: 1 };

@@ -7,6 +7,7 @@ import { expect, test } from "bun:test";
 import type { ClickChunks, ClickHouse } from "../../shared/clicks/query.ts";
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { inChunks } from "../../test/harness/chunks.ts";
+import { longTest } from "../../test/harness/property-runs.ts";
 import { exportClicks } from "./export.ts";
 
 const SCOPE = { condition: "account_id = {account_id: UUID}", params: {} };
@@ -75,13 +76,16 @@ async function readExport(
   return Buffer.concat(await Array.fromAsync(chunks)).toString();
 }
 
-test("has every click once and in order, over many groups of links and several parts of one", async () => {
-  const rows = makeRows(21_500, 120_000);
-  const { clickhouse, countParts } = clickHouseWith(rows);
-  expect((await readExport(clickhouse)) === rows.map(toLine).join("")).toBe(true);
-  // Growing parts of the first group, and one of each other one.
-  expect(countParts()).toBe(5 + 21);
-});
+longTest(
+  "has every click once and in order, over many groups of links and several parts of one",
+  async () => {
+    const rows = makeRows(21_500, 120_000);
+    const { clickhouse, countParts } = clickHouseWith(rows);
+    expect((await readExport(clickhouse)) === rows.map(toLine).join("")).toBe(true);
+    // Growing parts of the first group, and one of each other one.
+    expect(countParts()).toBe(5 + 21);
+  },
+);
 
 test.each([13, 150, 4_096])(
   "has it also in chunks of %i bytes, wherever they end",

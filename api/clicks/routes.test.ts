@@ -9,6 +9,7 @@ import { encodeId, newUuid } from "../../shared/ids.ts";
 import { inChunks } from "../../test/harness/chunks.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { createFakeApi, type FakeKey } from "../../test/harness/fake-api.ts";
+import { longTest } from "../../test/harness/property-runs.ts";
 import { resolveRange } from "../analytics/period.ts";
 import type { PACE } from "./running-exports.ts";
 import { createClicksService } from "./service.ts";
@@ -112,21 +113,24 @@ async function settled(value: () => number): Promise<number> {
   }
 }
 
-test("an export that is not read keeps back what ClickHouse has, and only others of its account", async () => {
-  await using api = startApi();
-  const [key, other] = [api.addKey(), api.addKey()];
-  const socket = await startExport(api, key);
-  // What the connection holds, a part, and one ahead: some tens of MB of an endless export.
-  expect((await settled(api.read)) * LINE_LENGTH).toBeLessThan(64 * 1024 ** 2);
-  const again = await fetch(`http://127.0.0.1:${api.port}/v1/clicks/export`, {
-    headers: { authorization: `Bearer ${key.key}` },
-  });
-  expect([again.status, again.headers.get("retry-after")]).toEqual([429, "5"]);
-  expect(await again.json()).toMatchObject({ error: { code: "rate_limited", retry_after: 5 } });
-  expect(await statusOf(api, other)).toBe(200);
-  socket.destroy();
-  await accepted(api, key);
-});
+longTest(
+  "an export that is not read keeps back what ClickHouse has, and only others of its account",
+  async () => {
+    await using api = startApi();
+    const [key, other] = [api.addKey(), api.addKey()];
+    const socket = await startExport(api, key);
+    // What the connection holds, a part, and one ahead: some tens of MB of an endless export.
+    expect((await settled(api.read)) * LINE_LENGTH).toBeLessThan(64 * 1024 ** 2);
+    const again = await fetch(`http://127.0.0.1:${api.port}/v1/clicks/export`, {
+      headers: { authorization: `Bearer ${key.key}` },
+    });
+    expect([again.status, again.headers.get("retry-after")]).toEqual([429, "5"]);
+    expect(await again.json()).toMatchObject({ error: { code: "rate_limited", retry_after: 5 } });
+    expect(await statusOf(api, other)).toBe(200);
+    socket.destroy();
+    await accepted(api, key);
+  },
+);
 
 test("exports of three accounts are all that run in a process", async () => {
   await using api = startApi();
@@ -137,7 +141,7 @@ test("exports of three accounts are all that run in a process", async () => {
   await accepted(api, api.addKey());
 });
 
-test("three accounts that take nearly nothing of theirs keep no other from one", async () => {
+longTest("three accounts that take nearly nothing of theirs keep no other from one", async () => {
   await using api = startApi({ pace: { bytesPerSecond: 1_000_000, lateMs: 300 } });
   const slow = [];
   for (let i = 0; i < 3; i++) slow.push(await startExport(api, api.addKey()));
@@ -154,7 +158,7 @@ test("three accounts that take nearly nothing of theirs keep no other from one",
   for (const socket of slow) socket.destroy();
 });
 
-test("an export of which the client takes nothing for some time breaks off", async () => {
+longTest("an export of which the client takes nothing for some time breaks off", async () => {
   await using api = startApi({ stalledMs: 300 });
   const key = api.addKey();
   const socket = await startExport(api, key);
@@ -168,7 +172,7 @@ test("an export of which the client takes nothing for some time breaks off", asy
   expect(text).not.toEndWith("0\r\n\r\n");
 });
 
-test("an export that is read slowly goes on, and is whole", async () => {
+longTest("an export that is read slowly goes on, and is whole", async () => {
   const clicks = 60_000;
   await using api = startApi({ clicks, stalledMs: 2_000 });
   const { key } = api.addKey();

@@ -9,6 +9,7 @@ import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { createLog } from "../../shared/log.ts";
 import { createFakeApi, errorCodeOf } from "../../test/harness/fake-api.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { longTest } from "../../test/harness/property-runs.ts";
 import { type Author, SYSTEM } from "../http/principal.ts";
 import { openPostgres } from "../postgres.ts";
 import type { EventsQuery } from "./model.ts";
@@ -73,7 +74,7 @@ const record = (author: Author, ...values: number[]) =>
 const valuesOf = ({ data }: Awaited<ReturnType<typeof list>>) =>
   data.map(({ data }) => data["value"]);
 
-test("50 writers and readers by cursor: nothing is missed, repeated or reordered", async () => {
+longTest("50 writers and readers by cursor: nothing is missed, repeated or reordered", async () => {
   const author = await newAuthor();
   const sql = openPostgres(postgres.url, WRITERS, PATIENT);
   await Promise.all(Array.from({ length: WRITERS }, () => sql`select pg_sleep(0.1)`));
@@ -182,19 +183,22 @@ describe("the order of the feed", () => {
     expect(valuesOf(await list(author, { after }))).toEqual([2]);
   });
 
-  test("has more than 5,000 events at once in the order in which they were written", async () => {
-    const author = await newAuthor();
-    await record(author, ...Array.from({ length: 6_000 }, (_, i) => i));
-    expect(await numberEvents(postgres.sql, author)).toBe(true);
-    const seen: unknown[] = [];
-    for (let after: string | undefined; ;) {
-      const page = await list(author, after === undefined ? {} : { after });
-      seen.push(...valuesOf(page));
-      if (!page.has_more) break;
-      after = page.next_cursor;
-    }
-    expect(seen).toEqual(Array.from({ length: 6_000 }, (_, i) => i));
-  });
+  longTest(
+    "has more than 5,000 events at once in the order in which they were written",
+    async () => {
+      const author = await newAuthor();
+      await record(author, ...Array.from({ length: 6_000 }, (_, i) => i));
+      expect(await numberEvents(postgres.sql, author)).toBe(true);
+      const seen: unknown[] = [];
+      for (let after: string | undefined; ;) {
+        const page = await list(author, after === undefined ? {} : { after });
+        seen.push(...valuesOf(page));
+        if (!page.has_more) break;
+        after = page.next_cursor;
+      }
+      expect(seen).toEqual(Array.from({ length: 6_000 }, (_, i) => i));
+    },
+  );
 });
 
 describe("many events that nobody has read", () => {

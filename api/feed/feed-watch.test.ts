@@ -34,6 +34,7 @@ import { createLog } from "../../shared/log.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { type FeedStores, keepFeed, startFeedStores } from "../../test/harness/links-feed.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
+import { longTest } from "../../test/harness/property-runs.ts";
 import { checkFeed } from "../checks.ts";
 import { isUnavailable } from "../postgres.ts";
 import { changeTakedowns } from "../takedowns/service.ts";
@@ -258,24 +259,27 @@ describe("a stream", () => {
     });
   });
 
-  test("in which replaced messages stay, as after a disk error, is made again and filled", async () => {
-    // With more than one message a subject, a message does not replace the one before.
-    await stores.manager.streams.add({
-      name: LINKS_STREAM,
-      subjects: ["links.>"],
-      allow_direct: true,
-    });
-    await publishDeleted(1_000);
-    const { created } = await stores.manager.streams.info(LINKS_STREAM);
-    const before = await epochOf();
-    // Not before, as it would fill the stream while these are published, and delete it.
-    await using _ = startWatch();
-    const epoch = await expectFilled(before);
-    await expectAllPublished(epoch);
-    const info = await stores.manager.streams.info(LINKS_STREAM);
-    expect(info.created).not.toBe(created);
-    expect(info.config.max_msgs_per_subject).toBe(1);
-  });
+  longTest(
+    "in which replaced messages stay, as after a disk error, is made again and filled",
+    async () => {
+      // With more than one message a subject, a message does not replace the one before.
+      await stores.manager.streams.add({
+        name: LINKS_STREAM,
+        subjects: ["links.>"],
+        allow_direct: true,
+      });
+      await publishDeleted(1_000);
+      const { created } = await stores.manager.streams.info(LINKS_STREAM);
+      const before = await epochOf();
+      // Not before, as it would fill the stream while these are published, and delete it.
+      await using _ = startWatch();
+      const epoch = await expectFilled(before);
+      await expectAllPublished(epoch);
+      const info = await stores.manager.streams.info(LINKS_STREAM);
+      expect(info.created).not.toBe(created);
+      expect(info.config.max_msgs_per_subject).toBe(1);
+    },
+  );
 
   test("has a heartbeat that says how many links there are at least", async () => {
     await using _ = startWatch();
@@ -355,36 +359,39 @@ describe("a database that was restored", () => {
   });
 });
 
-test("a stream is filled once for a loss, though checks that began before its end saw it incomplete", async () => {
-  const fillings: number[] = [];
-  const watches = [1, 2].map(() =>
-    startFeedWatches({
-      sql: stores.sql,
-      nats: Promise.resolve(stores.connection),
-      streamReplicas: 1,
-      streams: [UNDIVIDED],
-      fill: async ({ epoch }) => {
-        fillings.push(epoch);
-        // Ends in the midst of checks.
-        await Bun.sleep(Math.random() * 20);
-        return true;
-      },
-      takeAcknowledged: () => 0,
-      log,
-      intervalMs: 1,
-    }),
-  );
-  // The stream was made again before this test.
-  let epoch = await expectFilled(await epochOf());
-  expect(fillings).toHaveLength(1);
-  const LOSSES = 50;
-  for (let i = 0; i < LOSSES; i++) {
-    await recordIncomplete(stores.sql, 0);
-    epoch = await expectFilled(epoch);
-  }
-  await Promise.all(watches.map((watch) => watch.stop()));
-  expect(fillings).toHaveLength(1 + LOSSES);
-});
+longTest(
+  "a stream is filled once for a loss, though checks that began before its end saw it incomplete",
+  async () => {
+    const fillings: number[] = [];
+    const watches = [1, 2].map(() =>
+      startFeedWatches({
+        sql: stores.sql,
+        nats: Promise.resolve(stores.connection),
+        streamReplicas: 1,
+        streams: [UNDIVIDED],
+        fill: async ({ epoch }) => {
+          fillings.push(epoch);
+          // Ends in the midst of checks.
+          await Bun.sleep(Math.random() * 20);
+          return true;
+        },
+        takeAcknowledged: () => 0,
+        log,
+        intervalMs: 1,
+      }),
+    );
+    // The stream was made again before this test.
+    let epoch = await expectFilled(await epochOf());
+    expect(fillings).toHaveLength(1);
+    const LOSSES = 50;
+    for (let i = 0; i < LOSSES; i++) {
+      await recordIncomplete(stores.sql, 0);
+      epoch = await expectFilled(epoch);
+    }
+    await Promise.all(watches.map((watch) => watch.stop()));
+    expect(fillings).toHaveLength(1 + LOSSES);
+  },
+);
 
 test("a database that is restored during a check keeps its old version, so that the next check notices", async () => {
   const { sql } = stores;

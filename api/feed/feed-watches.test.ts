@@ -18,6 +18,7 @@ import { openImages, positionsOf } from "../../shared/links-store/images.ts";
 import { createLog } from "../../shared/log.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { type FeedStores, keepFeed, startFeedStores } from "../../test/harness/links-feed.ts";
+import { longTest } from "../../test/harness/property-runs.ts";
 import { startImages } from "../links/republish/image-job.ts";
 import { changeTakedowns } from "../takedowns/service.ts";
 import { resyncLinks } from "./resync.ts";
@@ -79,30 +80,33 @@ async function expectDivided(): Promise<void> {
   }
 }
 
-test("a divided feed has each link in its stream, and a lost stream is filled without the others", async () => {
-  await using api = startApi(FOUR);
-  await expectComplete(api);
-  await expectDivided();
-  const epochs = async () => (await selectFeeds(stores.sql)).map(({ epoch }) => epoch);
-  const before = await epochs();
-  api.said.length = 0;
-  await stores.manager.streams.delete("LINKS_4_2");
-  await eventually(async () => expect((await epochs())[2]).not.toBe(before[2]), WITHIN_MS);
-  expect(api.said).toEqual([
-    {
-      problem: expect.stringContaining("the stream LINKS_4_2 lacks links"),
-      complete: { LINKS_4_0: 1, LINKS_4_1: 1, LINKS_4_2: 0, LINKS_4_3: 1 },
-    },
-  ]);
-  await expectComplete(api);
-  await expectDivided();
-  const after = await epochs();
-  expect(after.map((epoch, i) => epoch === before[i])).toEqual([true, true, false, true]);
-  // An operator has all of them filled.
-  expect(await resyncLinks(stores.sql, () => undefined)).toBe(LINKS);
-  expect((await epochs()).map((epoch, i) => epoch === after[i])).not.toContain(true);
-  await expectDivided();
-});
+longTest(
+  "a divided feed has each link in its stream, and a lost stream is filled without the others",
+  async () => {
+    await using api = startApi(FOUR);
+    await expectComplete(api);
+    await expectDivided();
+    const epochs = async () => (await selectFeeds(stores.sql)).map(({ epoch }) => epoch);
+    const before = await epochs();
+    api.said.length = 0;
+    await stores.manager.streams.delete("LINKS_4_2");
+    await eventually(async () => expect((await epochs())[2]).not.toBe(before[2]), WITHIN_MS);
+    expect(api.said).toEqual([
+      {
+        problem: expect.stringContaining("the stream LINKS_4_2 lacks links"),
+        complete: { LINKS_4_0: 1, LINKS_4_1: 1, LINKS_4_2: 0, LINKS_4_3: 1 },
+      },
+    ]);
+    await expectComplete(api);
+    await expectDivided();
+    const after = await epochs();
+    expect(after.map((epoch, i) => epoch === before[i])).toEqual([true, true, false, true]);
+    // An operator has all of them filled.
+    expect(await resyncLinks(stores.sql, () => undefined)).toBe(LINKS);
+    expect((await epochs()).map((epoch, i) => epoch === after[i])).not.toContain(true);
+    await expectDivided();
+  },
+);
 
 test("an image of a divided feed has a position in each stream", async () => {
   const dir = mkdtempSync(join(tmpdir(), "shorthop-images-"));
@@ -131,38 +135,44 @@ test("an image of a divided feed has a position in each stream", async () => {
   rmSync(dir, { recursive: true });
 });
 
-test("a feed to which one process does not publish is not complete until that process is gone", async () => {
-  await using both = startApi([...ONE, ...FOUR]);
-  await expectComplete(both);
-  {
-    // As a process that was not started with the new number yet: what it changes is not in the four
-    // streams.
-    await using old = startApi(ONE);
-    await eventually(async () => expect(both.watch.complete()).toBe(false), WITHIN_MS);
-    // That to which both publish lacks nothing.
-    await eventually(async () => expect(old.watch.complete()).toBe(true), WITHIN_MS);
-    expect(both.watch.completeStreams()).toMatchObject({ LINKS: 1 });
-  }
-  await expectComplete(both);
-  await expectDivided();
-});
+longTest(
+  "a feed to which one process does not publish is not complete until that process is gone",
+  async () => {
+    await using both = startApi([...ONE, ...FOUR]);
+    await expectComplete(both);
+    {
+      // As a process that was not started with the new number yet: what it changes is not in the four
+      // streams.
+      await using old = startApi(ONE);
+      await eventually(async () => expect(both.watch.complete()).toBe(false), WITHIN_MS);
+      // That to which both publish lacks nothing.
+      await eventually(async () => expect(old.watch.complete()).toBe(true), WITHIN_MS);
+      expect(both.watch.completeStreams()).toMatchObject({ LINKS: 1 });
+    }
+    await expectComplete(both);
+    await expectDivided();
+  },
+);
 
-test("a feed that is no longer published says so, and is filled before it is believed again", async () => {
-  {
-    await using before = startApi(ONE);
-    await expectComplete(before);
-  }
-  const epoch = (await readHeartbeat(stores.manager))?.epoch ?? 0;
-  {
-    await using divided = startApi(FOUR);
-    await expectComplete(divided);
-    expect(await readHeartbeat(stores.manager)).toMatchObject({ complete: false });
-  }
-  await using again = startApi(ONE);
-  await expectComplete(again);
-  await eventually(async () => {
-    const heartbeat = await readHeartbeat(stores.manager);
-    expect(heartbeat).toMatchObject({ complete: true });
-    expect(heartbeat?.epoch).toBeGreaterThan(epoch);
-  }, WITHIN_MS);
-});
+longTest(
+  "a feed that is no longer published says so, and is filled before it is believed again",
+  async () => {
+    {
+      await using before = startApi(ONE);
+      await expectComplete(before);
+    }
+    const epoch = (await readHeartbeat(stores.manager))?.epoch ?? 0;
+    {
+      await using divided = startApi(FOUR);
+      await expectComplete(divided);
+      expect(await readHeartbeat(stores.manager)).toMatchObject({ complete: false });
+    }
+    await using again = startApi(ONE);
+    await expectComplete(again);
+    await eventually(async () => {
+      const heartbeat = await readHeartbeat(stores.manager);
+      expect(heartbeat).toMatchObject({ complete: true });
+      expect(heartbeat?.epoch).toBeGreaterThan(epoch);
+    }, WITHIN_MS);
+  },
+);

@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import { createLog } from "../../shared/log.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
+import { longTest } from "../../test/harness/property-runs.ts";
 import { openPostgres } from "../postgres.ts";
 import { schemaState } from "./applied.ts";
 import { migrations } from "./index.ts";
@@ -10,32 +11,36 @@ import { migratePostgres } from "./migrate.ts";
 
 const TIMEOUT_MS = 10_000;
 
-test("a migration that waits for a locked table lets requests pass, and is applied when the lock is gone", async () => {
-  await using database = await startPostgres();
-  const { sql } = database;
-  const repeatable = migrations.find(({ name }) => name === "active_keys");
-  if (repeatable === undefined) throw new Error("There is no such migration.");
-  await sql`delete from schema_migrations where id = ${repeatable.id}`;
-  expect(await schemaState(sql)).toContain(`migration ${repeatable.name} is not applied`);
+longTest(
+  "a migration that waits for a locked table lets requests pass, and is applied when the lock is gone",
+  async () => {
+    await using database = await startPostgres();
+    const { sql } = database;
+    const repeatable = migrations.find(({ name }) => name === "active_keys");
+    if (repeatable === undefined) throw new Error("There is no such migration.");
+    await sql`delete from schema_migrations where id = ${repeatable.id}`;
+    expect(await schemaState(sql)).toContain(`migration ${repeatable.name} is not applied`);
 
-  const holder = openPostgres(database.url, 1);
-  const [held, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  const holding = holder.begin(async (transaction) => {
-    await transaction`lock table api_keys in access exclusive mode`;
-    held.resolve();
-    await release.promise;
-  });
-  await held.promise;
-  let retried = false;
-  const log = createLog("test", "silent");
-  log.warn = () => void (retried = true);
-  const migrating = migratePostgres(sql, log);
-  await eventually(async () => expect(retried).toBe(true), TIMEOUT_MS);
-  release.resolve();
-  await Promise.all([holding, migrating]);
-  expect(await schemaState(sql)).toBe("ok");
-  await holder.end();
-}, 240_000);
+    const holder = openPostgres(database.url, 1);
+    const [held, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const holding = holder.begin(async (transaction) => {
+      await transaction`lock table api_keys in access exclusive mode`;
+      held.resolve();
+      await release.promise;
+    });
+    await held.promise;
+    let retried = false;
+    const log = createLog("test", "silent");
+    log.warn = () => void (retried = true);
+    const migrating = migratePostgres(sql, log);
+    await eventually(async () => expect(retried).toBe(true), TIMEOUT_MS);
+    release.resolve();
+    await Promise.all([holding, migrating]);
+    expect(await schemaState(sql)).toBe("ok");
+    await holder.end();
+  },
+  240_000,
+);
 
 test("a database without any table is not migrated, and says so", async () => {
   await using database = await startPostgres();

@@ -10,7 +10,7 @@ import type { PendingQuery, Row } from "postgres";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { useUp } from "../../test/harness/budgets.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
-import { casesOf } from "../../test/harness/property-runs.ts";
+import { casesOf, longTest } from "../../test/harness/property-runs.ts";
 import { ApiError } from "../http/errors.ts";
 import { type AccountScope, SYSTEM, type Writer } from "../http/principal.ts";
 import type { LinkRow } from "../links/model.ts";
@@ -226,7 +226,7 @@ describe("a list", () => {
 });
 
 describe("a large account", () => {
-  test("lists its tags, but not by clicks, and searches them in parts", async () => {
+  longTest("lists its tags, but not by clicks, and searches them in parts", async () => {
     const owner = await newOwner();
     // Each link has 20 tags of its own.
     await insertLinks(
@@ -339,7 +339,7 @@ describe("changes", () => {
     expect(new Set(outcomes)).toEqual(new Set(["tag_taken", undefined]));
   });
 
-  test("of more than 10,000 links take several requests", async () => {
+  longTest("of more than 10,000 links take several requests", async () => {
     const owner = { ...(await newOwner()), plan: "enterprise" };
     await insertLinks(owner, 10_001, () => postgres.sql`array['many']`);
     const first = await postgres.tags.change(owner, "many", { name: "more", color: "pink" });

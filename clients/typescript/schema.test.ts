@@ -1,11 +1,12 @@
-import { expect, test } from "bun:test";
+import { expect } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+import { longTest } from "../../test/harness/property-runs.ts";
 import { generateSchema, SCHEMA_PATH } from "./generate.ts";
 
-test("the client's types match the API", async () => {
+longTest("the client's types match the API", async () => {
   const dir = mkdtempSync(join(tmpdir(), "shorthop-schema-"));
   const path = join(dir, "schema.ts");
   writeFileSync(path, await generateSchema());

@@ -2,7 +2,7 @@
  * Goal: each process has the grants in ClickHouse that it needs, and the checks name those that are
  * missing.
  */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -14,6 +14,7 @@ import { readWholeFrom, rememberRetention } from "../../shared/clicks/whole-clic
 import { loadConfig } from "../../shared/env.ts";
 import { createLog } from "../../shared/log.ts";
 import { type Check, type Finding, runChecks } from "../../shared/preflight.ts";
+import { longTest } from "../../test/harness/property-runs.ts";
 import { checks as workerChecks, migrateChecks } from "../../worker/checks.ts";
 import { openClickHouse } from "../../worker/clickhouse.ts";
 import { configSchema as workerSchema } from "../../worker/config.ts";
@@ -88,33 +89,36 @@ async function expectOk(checks: readonly Check[]): Promise<void> {
   for (const finding of await examine(checks)) expect(finding).toMatchObject({ status: "ok" });
 }
 
-test("the shipped grants suffice to migrate, store and read, and a missing one is named", async () => {
-  await withGrants(grantsOf("owner"), async (url) => {
-    const config = workerConfig(url);
-    const [, before] = await examine(migrateChecks.required(config));
-    expect(before).toMatchObject({ status: "failed", mend: "Run shorthop migrate." });
-    await migrate(url);
-    await expectOk(migrateChecks.required(config));
-  });
-  await withGrants(grantsOf("worker"), async (url) => {
-    const config = workerConfig(url);
-    await expectOk(workerChecks.required(config));
-    await expectOk(workerChecks.thorough?.(config) ?? []);
-    const client = openClickHouse(url);
-    await requestRepair(client, { from: 0, to: 1 });
-    expect(await readRequests(client)).toHaveLength(2);
-    await client.close();
-    const [migrating] = await examine(migrateChecks.required(config));
-    expect(migrating).toMatchObject({ status: "failed" });
-    expect(migrating?.detail).toStartWith("lacks CREATE TABLE");
-  });
-  await withGrants(grantsOf("api"), async (url) => {
-    const [api] = await examine(apiChecks.required(apiConfig(url)));
-    expect(api).toEqual({ check: "CLICKHOUSE_URL", status: "ok" });
-    const client = openClickHouse(url);
-    expect(await readWholeFrom(client)).toBeLessThan(Infinity);
-    await client.close();
-    const [worker] = await examine(workerChecks.required(workerConfig(url)));
-    expect(worker).toMatchObject({ status: "failed", detail: "lacks INSERT on shorthop" });
-  });
-});
+longTest(
+  "the shipped grants suffice to migrate, store and read, and a missing one is named",
+  async () => {
+    await withGrants(grantsOf("owner"), async (url) => {
+      const config = workerConfig(url);
+      const [, before] = await examine(migrateChecks.required(config));
+      expect(before).toMatchObject({ status: "failed", mend: "Run shorthop migrate." });
+      await migrate(url);
+      await expectOk(migrateChecks.required(config));
+    });
+    await withGrants(grantsOf("worker"), async (url) => {
+      const config = workerConfig(url);
+      await expectOk(workerChecks.required(config));
+      await expectOk(workerChecks.thorough?.(config) ?? []);
+      const client = openClickHouse(url);
+      await requestRepair(client, { from: 0, to: 1 });
+      expect(await readRequests(client)).toHaveLength(2);
+      await client.close();
+      const [migrating] = await examine(migrateChecks.required(config));
+      expect(migrating).toMatchObject({ status: "failed" });
+      expect(migrating?.detail).toStartWith("lacks CREATE TABLE");
+    });
+    await withGrants(grantsOf("api"), async (url) => {
+      const [api] = await examine(apiChecks.required(apiConfig(url)));
+      expect(api).toEqual({ check: "CLICKHOUSE_URL", status: "ok" });
+      const client = openClickHouse(url);
+      expect(await readWholeFrom(client)).toBeLessThan(Infinity);
+      await client.close();
+      const [worker] = await examine(workerChecks.required(workerConfig(url)));
+      expect(worker).toMatchObject({ status: "failed", detail: "lacks INSERT on shorthop" });
+    });
+  },
+);

@@ -1,9 +1,10 @@
 /** Goal: apt installs from the repository, and rejects one that was changed or signed by another. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+import { longTest } from "../../test/harness/property-runs.ts";
 import { buildRepository } from "./apt-repository.ts";
 import { ARCHITECTURES } from "./architectures.ts";
 import { run } from "./run.ts";
@@ -69,7 +70,7 @@ describe.skipIf(missing.length > 0)("the apt repository", () => {
     return run(["apt-cache", ...options, "show", "shorthop"], dir);
   }
 
-  test("is verified by its key, and has the package of each architecture", () => {
+  longTest("is verified by its key, and has the package of each architecture", () => {
     const found = readByApt(join(repository, "shorthop.gpg"));
     expect(found).toContain("Version: 1.2.3-4");
     for (const { debian } of ARCHITECTURES) {
@@ -81,7 +82,7 @@ describe.skipIf(missing.length > 0)("the apt repository", () => {
     }
   });
 
-  test("is rejected with another key, and after a change", () => {
+  longTest("is rejected with another key, and after a change", () => {
     const other = join(dir, "other.gpg");
     run(["gpg", "--batch", "--output", other, "--export", "somebody@shorthop.example"], dir);
     expect(() => readByApt(other)).toThrow(/NO_PUBKEY|not signed/);

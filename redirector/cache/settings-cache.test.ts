@@ -19,6 +19,7 @@ import {
   sizeOf,
   writeRecord,
 } from "../../shared/links-store/record.ts";
+import { casesOf, longTest } from "../../test/harness/property-runs.ts";
 import { createSettingsCache } from "./settings-cache.ts";
 
 // Thousands of rules are encoded, on a machine that may be busy.
@@ -117,7 +118,7 @@ async function heapBytes(): Promise<number> {
 describe("rules", () => {
   test.each(HEAVY)("of %s are evaluated without parsing or keeping them", async (_, count, of) => {
     const settingsOf = createSettingsCache();
-    const links = Array.from({ length: count }, (__, version) =>
+    const links = Array.from({ length: casesOf(count) }, (__, version) =>
       linkOf(
         version,
         rulesOf((i) => of(version, i)),
@@ -128,7 +129,7 @@ describe("rules", () => {
     using parse = spyOn(JSON, "parse");
     const decided = links.map((link) => [settingsOf(link), link.rules?.choose(facts)]);
     expect(parse).not.toHaveBeenCalled();
-    expect(decided).toHaveLength(count);
+    expect(decided).toHaveLength(links.length);
     expect((await heapBytes()) - before).toBeLessThan(4 * MIB);
     // They are in use until here.
     expect(links.every(({ rules }) => rules !== null)).toBe(true);
@@ -157,7 +158,7 @@ describe("settings", () => {
     expect(links.every((link, i) => settingsOf(link) === parsed[i])).toBe(true);
   });
 
-  test("as long as they may be take a bounded part of memory", async () => {
+  longTest("as long as they may be take a bounded part of memory", async () => {
     const settingsOf = createSettingsCache();
     const before = await heapBytes();
     for (let version = 0; version < 2_500; version++) {

@@ -32,6 +32,7 @@ import { createLog } from "../../shared/log.ts";
 import { encodeClick } from "../../test/harness/encode-segment.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { startNats, type TestNats } from "../../test/harness/nats.ts";
+import { longTest } from "../../test/harness/property-runs.ts";
 import { type SealedSegment, segmentPath } from "./files.ts";
 import { startPublisher } from "./publisher.ts";
 
@@ -133,21 +134,24 @@ describe("the publisher", () => {
     expect(readdirSync(dir)).toEqual([basename(unpublished.path)]);
   });
 
-  test("retains acknowledged segments in half of the journal at most, less what waits", async () => {
-    const segments = Array.from({ length: 10 }, (_, i) => writeSealed(i));
-    const size = segments[0]?.bytes ?? 0;
-    const { publisher, counts } = start({ journalBytesMax: 12 * size });
-    for (const segment of segments) publisher.add(segment);
-    // Six are half of the journal.
-    await eventually(async () => expect(counts.released).toBe(4), 5_000);
-    await server.kill();
-    const waiting = Array.from({ length: 4 }, (_, i) => writeSealed(100 + i));
-    for (const segment of waiting) publisher.add(segment);
-    await eventually(async () => expect(counts.released).toBe(8), 5_000);
-    await server.start("retained");
-    await eventually(async () => expect(counts.delivered).toBe(14), 15_000);
-    await publisher.stop();
-  });
+  longTest(
+    "retains acknowledged segments in half of the journal at most, less what waits",
+    async () => {
+      const segments = Array.from({ length: 10 }, (_, i) => writeSealed(i));
+      const size = segments[0]?.bytes ?? 0;
+      const { publisher, counts } = start({ journalBytesMax: 12 * size });
+      for (const segment of segments) publisher.add(segment);
+      // Six are half of the journal.
+      await eventually(async () => expect(counts.released).toBe(4), 5_000);
+      await server.kill();
+      const waiting = Array.from({ length: 4 }, (_, i) => writeSealed(100 + i));
+      for (const segment of waiting) publisher.add(segment);
+      await eventually(async () => expect(counts.released).toBe(8), 5_000);
+      await server.start("retained");
+      await eventually(async () => expect(counts.delivered).toBe(14), 15_000);
+      await publisher.stop();
+    },
+  );
 
   test("republishes segments that a NATS server acknowledged and lost", async () => {
     const { publisher, counts } = start();
@@ -178,7 +182,7 @@ describe("the publisher", () => {
 });
 
 describe("segments that cannot be read", () => {
-  test("are all quarantined, and delay no segment behind them", async () => {
+  longTest("are all quarantined, and delay no segment behind them", async () => {
     const { publisher, counts } = start();
     const bad = Array.from({ length: MORE_THAN_IN_FLIGHT }, (_, i) => writeSealed(i));
     bad.forEach(({ path, bytes }, i) => {

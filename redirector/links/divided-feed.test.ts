@@ -30,6 +30,7 @@ import { openNats } from "../../shared/nats.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { activeLink } from "../../test/harness/link-record.ts";
 import { startNats, type TestNats } from "../../test/harness/nats.ts";
+import { longTest } from "../../test/harness/property-runs.ts";
 import { createFeedGroup } from "./feed-group.ts";
 import { createFeedRecords } from "./feed-records.ts";
 import { startFollower } from "./follower.ts";
@@ -141,7 +142,7 @@ test("a store is complete once it has all of each stream, and keeps a position i
   }
 });
 
-test("a stream that was filled again removes its own old links, and no other's", async () => {
+longTest("a stream that was filled again removes its own old links, and no other's", async () => {
   for (const alias of aliases) await publish(activeLink(alias, 5));
   await publish(domainNotice(6, "kept.example.com", { fold: "all" }));
   await publishHeartbeats(1);
@@ -164,7 +165,7 @@ test("a stream that was filled again removes its own old links, and no other's",
   expect(store.feed().complete).toBe(true);
 });
 
-test("a store that lacks links of whichever stream reads all streams again", async () => {
+longTest("a store that lacks links of whichever stream reads all streams again", async () => {
   for (const alias of aliases) await publish(activeLink(alias, 5));
   await publishHeartbeats(1);
   {

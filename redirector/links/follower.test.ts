@@ -37,7 +37,7 @@ import { openNats } from "../../shared/nats.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { activeLink } from "../../test/harness/link-record.ts";
 import { startNats, type TestNats } from "../../test/harness/nats.ts";
-import { LONG } from "../../test/harness/property-runs.ts";
+import { LONG, longTest } from "../../test/harness/property-runs.ts";
 import { createFeedGroup } from "./feed-group.ts";
 import { createFeedRecords } from "./feed-records.ts";
 import { StoreError } from "./feed-writer.ts";
@@ -360,29 +360,32 @@ describe("a store", () => {
     rmSync(dir, { recursive: true });
   });
 
-  test("that lacks links reads the stream again, and says how many if they are not there", async () => {
-    for (const alias of ["kept", "lost"]) await publish(activeLink(alias, 5));
-    await publish({ state: "deleted", version: 6, domain: "", alias: "deleted" });
-    const heartbeat = { complete: true, epoch: 1, version: 7 };
-    await publishHeartbeat(heartbeat);
-    const { created } = await manager.streams.info(LINKS_STREAM);
-    // As if a fault had removed one.
-    const position = { ...EMPTY_FEED, stream: created, sequence: 4, ...filled(1) };
-    const dir = storeAt(position, [activeLink("kept", 5)]);
-    await using store = follow({ dir, overlapMessages: 0 });
-    /** As an API says again and again how many links there are, until something is so. */
-    const count = (links: number, check: () => void) =>
-      eventually(async () => {
-        await publishHeartbeat({ ...heartbeat, links });
-        check();
-      }, WITHIN_MS);
-    await count(2, () => expect(store.find("lost")?.version).toBe(5));
-    await count(2, () => expect(store.feed()).toMatchObject({ complete: true, lacks: 0 }));
-    // What the stream lacks as well is not looked for again and again.
-    await count(5, () => expect(store.feed()).toMatchObject({ complete: true, lacks: 3 }));
-    await count(2, () => expect(store.feed()).toMatchObject({ complete: true, lacks: 0 }));
-    rmSync(dir, { recursive: true });
-  });
+  longTest(
+    "that lacks links reads the stream again, and says how many if they are not there",
+    async () => {
+      for (const alias of ["kept", "lost"]) await publish(activeLink(alias, 5));
+      await publish({ state: "deleted", version: 6, domain: "", alias: "deleted" });
+      const heartbeat = { complete: true, epoch: 1, version: 7 };
+      await publishHeartbeat(heartbeat);
+      const { created } = await manager.streams.info(LINKS_STREAM);
+      // As if a fault had removed one.
+      const position = { ...EMPTY_FEED, stream: created, sequence: 4, ...filled(1) };
+      const dir = storeAt(position, [activeLink("kept", 5)]);
+      await using store = follow({ dir, overlapMessages: 0 });
+      /** As an API says again and again how many links there are, until something is so. */
+      const count = (links: number, check: () => void) =>
+        eventually(async () => {
+          await publishHeartbeat({ ...heartbeat, links });
+          check();
+        }, WITHIN_MS);
+      await count(2, () => expect(store.find("lost")?.version).toBe(5));
+      await count(2, () => expect(store.feed()).toMatchObject({ complete: true, lacks: 0 }));
+      // What the stream lacks as well is not looked for again and again.
+      await count(5, () => expect(store.feed()).toMatchObject({ complete: true, lacks: 3 }));
+      await count(2, () => expect(store.feed()).toMatchObject({ complete: true, lacks: 0 }));
+      rmSync(dir, { recursive: true });
+    },
+  );
 
   test("that cannot be written ends its follower, and the position stays behind what is written", async () => {
     await publish(activeLink("a", 1));

@@ -18,6 +18,7 @@ import { type Nats, openNats } from "../../shared/nats.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { activeLink } from "../../test/harness/link-record.ts";
 import { startNats } from "../../test/harness/nats.ts";
+import { longTest } from "../../test/harness/property-runs.ts";
 import { createDomainSettingsCache } from "../cache/domain-settings.ts";
 import { createLinkCache } from "../cache/link-cache.ts";
 import { createTakedowns } from "../cache/takedowns.ts";
@@ -126,7 +127,7 @@ describe("the links of a host", () => {
     store.close();
   });
 
-  test("are not known before there is a store, or while it lacks links", async () => {
+  longTest("are not known before there is a store, or while it lacks links", async () => {
     using process = startProcess();
     expect(process.links.find("", "a")).toBeUndefined();
     expect(process.links.fetch("", "a")).rejects.toThrow("no links store");
@@ -185,17 +186,20 @@ describe("the links of a host", () => {
     store.close();
   });
 
-  test("are forgotten in memory by a process that is too far behind, and read again", async () => {
-    const store = openWriter(dir, { reserveBytes: 0 });
-    write(store, [activeLink("a", 1)]);
-    using process = startProcess();
-    await process.links.fetch("", "a");
-    const others = Array.from({ length: CHANGES_KEPT + 10 }, (_, i) => activeLink(`o-${i}`, 1));
-    write(store, [activeLink("a", 2), ...others]);
-    await eventually(async () => expect(process.cached("a")).toBeUndefined(), WITHIN_MS);
-    expect(await process.links.fetch("", "a")).toMatchObject({ version: 2 });
-    store.close();
-  });
+  longTest(
+    "are forgotten in memory by a process that is too far behind, and read again",
+    async () => {
+      const store = openWriter(dir, { reserveBytes: 0 });
+      write(store, [activeLink("a", 1)]);
+      using process = startProcess();
+      await process.links.fetch("", "a");
+      const others = Array.from({ length: CHANGES_KEPT + 10 }, (_, i) => activeLink(`o-${i}`, 1));
+      write(store, [activeLink("a", 2), ...others]);
+      await eventually(async () => expect(process.cached("a")).toBeUndefined(), WITHIN_MS);
+      expect(await process.links.fetch("", "a")).toMatchObject({ version: 2 });
+      store.close();
+    },
+  );
 
   test("stay in memory when the store is damaged, and come from the next one", async () => {
     const store = openWriter(dir, { reserveBytes: 0 });

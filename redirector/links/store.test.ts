@@ -18,7 +18,7 @@ import {
 } from "../../shared/links-store/schema.ts";
 import { MalformedRecordError } from "../../shared/links-store/stored-record.ts";
 import { activeLink } from "../../test/harness/link-record.ts";
-import { casesOf } from "../../test/harness/property-runs.ts";
+import { casesOf, longTest } from "../../test/harness/property-runs.ts";
 import { isDamage, storePath } from "./store-files.ts";
 import { openReader } from "./store-reader.ts";
 import { CHANGES_KEPT, openWriter } from "./store-writer.ts";
@@ -90,7 +90,7 @@ describe("the links store", () => {
     writer.close();
   });
 
-  test("tells readers what changed, part by part, and that they are too far behind", () => {
+  longTest("tells readers what changed, part by part, and that they are too far behind", () => {
     const writer = openWriter(dir, { reserveBytes: 0 });
     const reader = openReader(dir);
     const before = reader.dataVersion();

@@ -7,7 +7,7 @@ import fc from "fast-check";
 import { open } from "maxmind";
 
 import { eventually } from "../../test/harness/eventually.ts";
-import { casesOf } from "../../test/harness/property-runs.ts";
+import { casesOf, longTest } from "../../test/harness/property-runs.ts";
 import { openGeo, toLocation, UNKNOWN_LOCATION } from "./geo.ts";
 
 // Databases are loaded and many addresses are located, on a machine that may be busy.
@@ -71,7 +71,7 @@ describe("the location of an address", () => {
     expect(known).toBeGreaterThan(casesOf(1_500));
   });
 
-  test("follows a database file that is replaced", async () => {
+  longTest("follows a database file that is replaced", async () => {
     const dir = mkdtempSync(join(tmpdir(), "shorthop-geo-"));
     const path = join(dir, "city.mmdb");
     const [ipv4 = "", ipv6 = ""] = DATABASES;
@@ -84,7 +84,7 @@ describe("the location of an address", () => {
     rmSync(dir, { recursive: true });
   });
 
-  test("is known as soon as a file is there that was missing", async () => {
+  longTest("is known as soon as a file is there that was missing", async () => {
     const dir = mkdtempSync(join(tmpdir(), "shorthop-geo-"));
     const path = join(dir, "city.mmdb");
     const added = await openGeo([path], () => undefined, WATCH_INTERVAL_MS);

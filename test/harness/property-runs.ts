@@ -1,6 +1,9 @@
+import { test } from "bun:test";
+
 /**
- * How many random cases a test of a property tries. The seed is another one in each run, and a
- * failure prints it.
+ * The short and the long form of tests. `npm test` tries a part of the random cases of a property,
+ * and leaves out what takes seconds; scenarios run the long form when a change can break it. The
+ * seed is another one in each run, and a failure prints it.
  */
 
 /** Set to 1 for the long form, which the scenarios run. */
@@ -11,3 +14,6 @@ const SHORT_PART = 10;
 
 /** The number of cases: all of them in the long form. */
 export const casesOf = (all: number): number => (LONG ? all : Math.ceil(all / SHORT_PART));
+
+/** A test that takes seconds: only the long form has it. */
+export const longTest = test.skipIf(!LONG);

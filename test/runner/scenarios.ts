@@ -1,5 +1,5 @@
 /** Selects scenarios, and runs them. */
-import { mkdirSync, rmSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
 import { runFile } from "./end-to-end.ts";
@@ -19,6 +19,15 @@ export type Scenario = {
 };
 
 export type ScenarioOutcome = { scenario: Scenario; passed: boolean };
+
+const ROOT = join(import.meta.dir, "../..");
+
+/** The files of tests in a folder that have a long form. */
+export const findLongForms = (folder: string): string[] =>
+  [...new Bun.Glob(`${folder}/**/*.test.{ts,tsx}`).scanSync(ROOT)]
+    .filter((path) => !path.includes("node_modules/"))
+    .filter((path) => readFileSync(join(ROOT, path), "utf8").includes("harness/property-runs.ts"))
+    .toSorted();
 
 /** What each printed. */
 const LOGS = join(import.meta.dir, "../results/scenarios");

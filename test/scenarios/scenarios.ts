@@ -2,7 +2,7 @@
  * All scenarios. A row names what proves a guarantee, how long that takes, and the files whose
  * change can break it (`bun run verify` finds a path that matches none, and a test without a row).
  */
-import type { Scenario } from "../runner/scenarios.ts";
+import { findLongForms, type Scenario } from "../runner/scenarios.ts";
 
 /** How links get from PostgreSQL to the redirectors, and stay there. */
 const LINKS_FEED = ["api/feed/**", "redirector/links/**", "shared/links-store/**"];
@@ -369,45 +369,23 @@ export const SCENARIOS: readonly Scenario[] = [
     paths: ["api/cli/setup/**", "deploy/postgres/**", "api/migrations/**"],
     proves: "`shorthop setup` prepares PostgreSQL, and repairs what is half done",
   },
-  {
-    name: "properties",
-    files: [
-      "api/analytics/comparison.test.ts",
-      "api/analytics/period.test.ts",
-      "api/analytics/summary.test.ts",
-      "api/domains/host.test.ts",
-      "api/events/newest-first.test.ts",
-      "api/http/json-shape.test.ts",
-      "api/links/listing/list-links.test.ts",
-      "api/reports/schedule.test.ts",
-      "api/tags/tags.test.ts",
-      "deploy/local/clickhouse/gateway.test.ts",
-      "redirector/cache/hash-index.test.ts",
-      "redirector/cache/link-cache.test.ts",
-      "redirector/http/request-head-parser.test.ts",
-      "redirector/http/server.test.ts",
-      "redirector/limits/lease.test.ts",
-      "redirector/links/feed-records.test.ts",
-      "redirector/links/follower.test.ts",
-      "redirector/links/store-scrub.test.ts",
-      "redirector/links/store.test.ts",
-      "redirector/redirect/forward-path.test.ts",
-      "redirector/redirect/forward-query.test.ts",
-      "redirector/redirect/handler.test.ts",
-      "shared/clicks/whole-clicks.test.ts",
-      "shared/decision/facts.test.ts",
-      "shared/decision/targets.test.ts",
-      "shared/ids.test.ts",
-      "shared/visitors/geo.test.ts",
-      "shared/visitors/mmdb-tree.test.ts",
-      "shared/visitors/referrer.test.ts",
-      "worker/batches/owner.test.ts",
-      "worker/enrich/rows.test.ts",
-      "worker/webhooks/messages/message.test.ts",
-    ],
+  longForms("api", "clients", "dashboard"),
+  longForms("redirector"),
+  longForms("worker"),
+  longForms("shared"),
+  longForms("deploy"),
+  longForms("test/hostile"),
+];
+
+/** The long forms of the tests in rooms: all cases of properties, and what takes seconds. */
+function longForms(...rooms: string[]): Scenario {
+  const [room = ""] = rooms;
+  return {
+    name: `long-${room.split("/").at(-1)}`,
+    files: rooms.flatMap((folder) => findLongForms(folder)),
     env: { SHORTHOP_TEST_LONG: "1" },
     seconds: 120,
-    paths: ["shared/decision/**", "redirector/cache/**", "worker/batches/**"],
-    proves: "properties hold in all random cases, of which every change tries a tenth",
-  },
-];
+    paths: rooms.map((folder) => `${folder}/**`),
+    proves: "what tests leave out of `npm test`: most random cases, and what takes seconds",
+  };
+}

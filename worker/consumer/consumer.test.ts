@@ -36,6 +36,7 @@ import { encodeSegment } from "../../test/harness/encode-segment.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { createMemoryLog } from "../../test/harness/memory-log.ts";
 import { startNats, type TestNats } from "../../test/harness/nats.ts";
+import { longTest } from "../../test/harness/property-runs.ts";
 import { createSegmentIndex } from "../batches/segment-index.ts";
 import { isRejected } from "../clickhouse.ts";
 import { createEnricher } from "../enrich/rows.ts";
@@ -393,7 +394,7 @@ test.concurrent(
   },
 );
 
-test.concurrent("the consumer of the version before gets the settings of this one", async () => {
+longTest("the consumer of the version before gets the settings of this one", async () => {
   await using world = await openWorld();
   const { manager, stored, start, publish } = world;
   await manager.consumers.add(CLICKS_STREAM, {
@@ -483,7 +484,7 @@ describe("a stream that gets full", () => {
     }
   }
 
-  test.concurrent("loses stored segments, the oldest first, and takes all new ones", async () => {
+  longTest("loses stored segments, the oldest first, and takes all new ones", async () => {
     await using world = await openSmallWorld();
     const { manager, stored, start } = world;
     start();
@@ -494,26 +495,23 @@ describe("a stream that gets full", () => {
     expect(state.first_seq).toBeGreaterThan(1);
   });
 
-  test.concurrent(
-    "loses none that is not stored, and refuses new ones until some are",
-    async () => {
-      await using world = await openSmallWorld();
-      const { manager, stored, start } = world;
-      const failing = start({ insert: failInsert });
-      const refused = await publishUntilRefused(world);
-      expect(refused.api_error?.description).toBe("maximum bytes exceeded");
-      await Bun.sleep(TRIM_MS);
-      const { state } = await manager.streams.info(CLICKS_STREAM);
-      expect([state.first_seq, state.messages]).toEqual([1, state.last_seq]);
-      await failing.stop();
-      start();
-      await publishAll(world);
-      await eventually(async () => expect(stored().toSorted()).toEqual(ids), REDELIVERED_MS);
-    },
-  );
+  longTest("loses none that is not stored, and refuses new ones until some are", async () => {
+    await using world = await openSmallWorld();
+    const { manager, stored, start } = world;
+    const failing = start({ insert: failInsert });
+    const refused = await publishUntilRefused(world);
+    expect(refused.api_error?.description).toBe("maximum bytes exceeded");
+    await Bun.sleep(TRIM_MS);
+    const { state } = await manager.streams.info(CLICKS_STREAM);
+    expect([state.first_seq, state.messages]).toEqual([1, state.last_seq]);
+    await failing.stop();
+    start();
+    await publishAll(world);
+    await eventually(async () => expect(stored().toSorted()).toEqual(ids), REDELIVERED_MS);
+  });
 });
 
-test.concurrent(
+longTest(
   "streams of the previous version are carried over: segments and dead letters in them are neither lost nor refused",
   async () => {
     await using world = await openWorld();
@@ -582,7 +580,7 @@ test.concurrent("a consumer whose streams are deleted recreates them and continu
   await eventually(async () => expect(stored()).toEqual([id]), SOON_MS);
 });
 
-test.concurrent(
+longTest(
   "without traffic, a repair is tried again, and an owner notices that another took over",
   async () => {
     await using world = await openWorld();

@@ -13,6 +13,7 @@ import { createLog } from "../../shared/log.ts";
 import { createReceiverRules } from "../../shared/webhooks/variables.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { longTest } from "../../test/harness/property-runs.ts";
 import { PROJECT_DIR } from "../../test/harness/stack.ts";
 import { startDeliverer } from "./deliverer.ts";
 import { refill } from "./fan-out.ts";
@@ -245,7 +246,7 @@ test("one webhook that never responds does not delay another", async () => {
   stuck.resolve();
 });
 
-test("webhooks with much to deliver do not delay another", async () => {
+longTest("webhooks with much to deliver do not delay another", async () => {
   const [owner, other] = [await addOwner(), await addOwner()];
   const order: string[] = [];
   await using busy = startReceiver(async () => {
@@ -304,7 +305,7 @@ test("many webhooks whose receivers never respond leave places for one that does
   stuck.resolve();
 });
 
-test("a slow webhook is noted, and gets one event at a time", async () => {
+longTest("a slow webhook is noted, and gets one event at a time", async () => {
   const owner = await addOwner();
   let [inFlight, most] = [0, 0];
   await using receiver = startReceiver(async () => {
@@ -397,7 +398,7 @@ test("a clock that was an hour ahead, and is set right, delays no delivery", asy
   );
 });
 
-test("a worker that is killed while it delivers loses nothing", async () => {
+longTest("a worker that is killed while it delivers loses nothing", async () => {
   const owner = await addOwner();
   await using receiver = startReceiver(async () => {
     await Bun.sleep(20);

@@ -1,5 +1,5 @@
 /** Goal: whoever changes many deliveries of a webhook at once, nobody waits for another forever. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect } from "bun:test";
 
 import { createEventPositions } from "../../api/events/positions.ts";
 import { OPERATOR } from "../../api/http/principal.ts";
@@ -7,6 +7,7 @@ import { createWebhookService } from "../../api/webhooks/service.ts";
 import { newUuid } from "../../shared/ids.ts";
 import { createReceiverRules } from "../../shared/webhooks/variables.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { longTest } from "../../test/harness/property-runs.ts";
 import { makeDue, type Outcome, writeResults } from "./results.ts";
 
 const DELIVERIES = 300;
@@ -57,26 +58,29 @@ async function addWebhook() {
   return { owner, webhookId: row.id, workerId, ids };
 }
 
-test("a webhook is continued and deleted while results of its deliveries are written", async () => {
-  const { owner, webhookId, workerId, ids } = await addWebhook();
-  const { sql } = postgres;
-  const times = async (work: () => Promise<unknown>) => {
-    for (let i = 0; i < TURNS; i++) await work();
-  };
-  const results = ids.map((id) => ({ id, webhookId, ...LATER }));
-  await Promise.all([
-    times(() => writeResults(sql, workerId, results)),
-    times(() => writeResults(sql, workerId, results.toReversed())),
-    times(() => makeDue(sql, webhookId)),
-    times(() => webhooks.update(owner, webhookId, { status: "active" })),
-    times(() => webhooks.retry(owner, webhookId, ids[0])),
-  ]);
-  const attempts = await sql<{ attempts: number }[]>`
+longTest(
+  "a webhook is continued and deleted while results of its deliveries are written",
+  async () => {
+    const { owner, webhookId, workerId, ids } = await addWebhook();
+    const { sql } = postgres;
+    const times = async (work: () => Promise<unknown>) => {
+      for (let i = 0; i < TURNS; i++) await work();
+    };
+    const results = ids.map((id) => ({ id, webhookId, ...LATER }));
+    await Promise.all([
+      times(() => writeResults(sql, workerId, results)),
+      times(() => writeResults(sql, workerId, results.toReversed())),
+      times(() => makeDue(sql, webhookId)),
+      times(() => webhooks.update(owner, webhookId, { status: "active" })),
+      times(() => webhooks.retry(owner, webhookId, ids[0])),
+    ]);
+    const attempts = await sql<{ attempts: number }[]>`
     select distinct attempts from webhook_deliveries where webhook_id = ${webhookId}`;
-  expect(attempts.map((row) => row.attempts)).toEqual([2 * TURNS]);
-  await Promise.all([
-    times(() => writeResults(sql, workerId, results)),
-    webhooks.remove(owner, webhookId),
-  ]);
-  expect(await sql`select from webhook_deliveries where webhook_id = ${webhookId}`).toBeEmpty();
-});
+    expect(attempts.map((row) => row.attempts)).toEqual([2 * TURNS]);
+    await Promise.all([
+      times(() => writeResults(sql, workerId, results)),
+      webhooks.remove(owner, webhookId),
+    ]);
+    expect(await sql`select from webhook_deliveries where webhook_id = ${webhookId}`).toBeEmpty();
+  },
+);

@@ -14,6 +14,7 @@ import {
 } from "../../../shared/contracts/qr-style.ts";
 import { newUuid } from "../../../shared/ids.ts";
 import { createPng } from "../../../test/harness/png.ts";
+import { longTest } from "../../../test/harness/property-runs.ts";
 import { readQr, toBitmap } from "../../../test/harness/qr-reader.ts";
 import { encodeLogo } from "../../branding/logo.ts";
 import { drawQr, type QrRequest } from "./draw.ts";
@@ -130,21 +131,25 @@ const styles: fc.Arbitrary<QrStyle> = fc.record({
   margin: fc.integer({ min: 2, max: MARGIN_MAX }),
 });
 
-test("any text in any style that is accepted can be read", async () => {
-  await fc.assert(
-    fc.asyncProperty(
-      fc.webUrl({ size: "small" }),
-      styles.filter((style) => findContrastProblem(style) === undefined),
-      fc.constantFrom(...FORMATS),
-      fc.constantFrom(undefined, ...Object.keys(SIZES)),
-      async (text, style, format, name) => {
-        const read = await drawAndRead(text, { format, size: 600, style, logo: logoOf(name) });
-        expect(read).toBe(text);
-      },
-    ),
-    { numRuns: 60 },
-  );
-}, 120_000);
+longTest(
+  "any text in any style that is accepted can be read",
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.webUrl({ size: "small" }),
+        styles.filter((style) => findContrastProblem(style) === undefined),
+        fc.constantFrom(...FORMATS),
+        fc.constantFrom(undefined, ...Object.keys(SIZES)),
+        async (text, style, format, name) => {
+          const read = await drawAndRead(text, { format, size: 600, style, logo: logoOf(name) });
+          expect(read).toBe(text);
+        },
+      ),
+      { numRuns: 60 },
+    );
+  },
+  120_000,
+);
 
 test("colours that contrast too little, or the wrong way round, are a problem", () => {
   for (const [foreground, background] of LIMIT_COLORS) {

@@ -1,6 +1,7 @@
 /** Goal: each generator of the cost guard truly reaches the bounds that it names. */
 import { expect, test } from "bun:test";
 
+import { casesOf } from "../../harness/property-runs.ts";
 import type { HttpRequest } from "../requests.ts";
 import { formatRoute, listRoutes, type Route } from "../routes.ts";
 import { CALL_PARTS } from "./calls.ts";
@@ -72,7 +73,10 @@ test("each bound that a generator reaches has a measure, and no other", () => {
   expect(Object.keys(MEASURES).toSorted()).toEqual([...REACHED_BOUNDS].toSorted());
 });
 
-test.each([...REACHED_BOUNDS].toSorted())("%s is reached", (bound) => {
+/** All bounds in the long form, else some. */
+const bounds = [...REACHED_BOUNDS].toSorted(() => Math.random() - 0.5);
+
+test.each(bounds.slice(0, casesOf(bounds.length)))("%s is reached", (bound) => {
   const measure = MEASURES[bound];
   const limit = valueOf(bound);
   expect(limit).toBeGreaterThan(0);
