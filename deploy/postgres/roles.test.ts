@@ -1,6 +1,6 @@
 /**
  * Goal: each process has the rights in PostgreSQL that it needs, and the checks name what is
- * missing. That it has no more is in test/e2e/credentials.test.ts.
+ * missing. That it has no more is in test/scenarios/credentials.test.ts.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";

@@ -85,7 +85,7 @@ export const renderPage = (): string => `# Credentials
 
 This page lists every user and secret that an installation has, and what each may do. "–" means that the server refuses
 it. The page is made from the tables in \`test/credentials\` (\`bun test/credentials/page.ts\`), and
-\`test/e2e/credentials.test.ts\` tries every cell with the shipped files on real servers: what is allowed as well as
+\`test/scenarios/credentials.test.ts\` tries every cell with the shipped files on real servers: what is allowed as well as
 what is refused.
 
 A process has only its own passwords: \`/etc/shorthop/api.env\` those of the API, and so on. \`migrate.env\` has those of

@@ -302,6 +302,7 @@ const OPERATION = "It concerns the installation, not what an account owns.";
 const ACCOUNT = "It concerns the account itself, which is the operator's.";
 
 const COMMANDS: Readonly<Record<string, Recorded>> = {
+  "accounts budgets": { none: READS },
   "accounts create": { none: "The account has no feed before; its first key is recorded." },
   "accounts list": { none: READS },
   "accounts set-plan": { none: ACCOUNT },
