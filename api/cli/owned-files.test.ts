@@ -96,6 +96,15 @@ describe.skipIf(!isRoot)("as root", () => {
     expect(process.geteuid?.()).toBe(0);
   });
 
+  test("a folder that its owner may only read is written to, and stays so", async () => {
+    mkdirSync(join(root, "theirs/users.d"));
+    chownSync(join(root, "theirs/users.d"), NOBODY, NOBODY);
+    chmodSync(join(root, "theirs/users.d"), 0o500);
+    expect(await write("users.d/shorthop.xml")).toBe(1);
+    expect(read("theirs/users.d/shorthop.xml")).toBe("right\n");
+    expect(lstatSync(join(root, "theirs/users.d")).mode & 0o777).toBe(0o500);
+  });
+
   test("a folder that leads to one of root's is not written to", async () => {
     plant("conf.d", "ours");
     expect(write("conf.d/shorthop.conf")).rejects.toThrow("EACCES");

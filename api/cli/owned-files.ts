@@ -1,6 +1,7 @@
 /** Files that root writes where another user may write too, who must not lead it elsewhere. */
 import { randomUUID } from "node:crypto";
 import {
+  chmodSync,
   closeSync,
   fchmodSync,
   fchownSync,
@@ -16,18 +17,32 @@ import {
 import { dirname } from "node:path";
 
 const ROOT = 0;
+const OWNER_WRITES = 0o200;
 
 type Owner = { uid: number; gid: number };
 
 /** Without owner and group, those of this process. */
-export type Access = { mode: number; uid?: number; gid?: number };
+type Access = { mode: number; uid?: number; gid?: number };
 
 /** Beside a file, until it is whole: a name at which nobody can have put a link. */
 export const unfinishedNameOf = (path: string): string => `${path}.${randomUUID()}.new`;
 
 /** Writes a file in one step: a reader sees the old one or the new one, and nobody a secret. */
-export function replaceFile(path: string, content: string, { mode, uid, gid }: Access): void {
-  mkdirSync(dirname(path), { recursive: true });
+export function replaceFile(path: string, content: string, access: Access): void {
+  const dir = dirname(path);
+  mkdirSync(dir, { recursive: true });
+  const { mode } = statSync(dir);
+  // ClickHouse's package makes folders that even their owner may not write to; root always may.
+  const isOpen = process.geteuid?.() === ROOT || (mode & OWNER_WRITES) !== 0;
+  if (!isOpen) chmodSync(dir, mode | OWNER_WRITES);
+  try {
+    replaceIn(path, content, access);
+  } finally {
+    if (!isOpen) chmodSync(dir, mode);
+  }
+}
+
+function replaceIn(path: string, content: string, { mode, uid, gid }: Access): void {
   const unfinished = unfinishedNameOf(path);
   // The flag x: what is there already, also a link, is an error.
   const file = openSync(unfinished, "wx", 0o600);
