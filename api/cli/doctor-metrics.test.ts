@@ -1,13 +1,13 @@
 /** Goal: what doctor finds can be watched: checks, disks and certificates. */
 import { expect, test } from "bun:test";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { runChecks } from "../../shared/preflight.ts";
 import { namingProblems, parseMetrics } from "../../test/harness/prometheus.ts";
 import { checkDisks, listDisks } from "./disks-check.ts";
-import { formatMetrics, writeMetrics } from "./doctor-metrics.ts";
+import { formatMetrics } from "./doctor-metrics.ts";
 
 const GIB = 1024 ** 3;
 
@@ -36,16 +36,6 @@ test("each check has its worst finding, each disk its bytes, each certificate it
     'shorthop_doctor_certificate_expiry_timestamp_seconds{path="/etc/shorthop/tls/cert.pem"}': 1_800_000_000,
     shorthop_doctor_timestamp_seconds: 1_700_000_000,
   });
-});
-
-test("the file is replaced as a whole", () => {
-  const dir = mkdtempSync(join(tmpdir(), "shorthop-prom-"));
-  const path = join(dir, "collector/shorthop.prom");
-  writeMetrics(path, "first\n");
-  writeMetrics(path, "second\n");
-  expect(readFileSync(path, "utf8")).toBe("second\n");
-  expect(readdirSync(join(dir, "collector"))).toEqual(["shorthop.prom"]);
-  rmSync(dir, { recursive: true });
 });
 
 test.each([

@@ -2,9 +2,6 @@
  * The findings of `shorthop doctor` as metrics, in a file for the textfile collector of Prometheus'
  * node exporter.
  */
-import { mkdirSync, renameSync, writeFileSync } from "node:fs";
-import { dirname } from "node:path";
-
 import { Gauge, Registry } from "prom-client";
 
 import type { Finding } from "../../shared/preflight.ts";
@@ -48,12 +45,4 @@ export async function formatMetrics(
   for (const { path, expiresAt } of certificates) expiry.set({ path }, expiresAt / 1_000);
   gauge("timestamp_seconds", "When shorthop doctor ran").set(now / 1_000);
   return await registry.metrics();
-}
-
-/** Replaces the file at once: the exporter may read it at any time. */
-export function writeMetrics(path: string, text: string): void {
-  mkdirSync(dirname(path), { recursive: true });
-  const unfinished = `${path}.new`;
-  writeFileSync(unfinished, text, { mode: 0o644 });
-  renameSync(unfinished, path);
 }

@@ -13,9 +13,10 @@ import {
   runChecks,
 } from "../../shared/preflight.ts";
 import { listDisks } from "./disks-check.ts";
-import { formatMetrics, writeMetrics } from "./doctor-metrics.ts";
+import { formatMetrics } from "./doctor-metrics.ts";
 import { configDirOf, type EnvironmentFiles } from "./environment-files.ts";
 import { hostChecks, listCertificates } from "./host-checks.ts";
+import { replaceFile } from "./owned-files.ts";
 import { commandOf, environmentOf, PROCESSES } from "./processes.ts";
 
 type Env = Record<string, string | undefined>;
@@ -67,7 +68,9 @@ async function exportMetrics(
 ): Promise<void> {
   const findings = subjects.flatMap(listFindings);
   const certificates = listCertificates(configDir);
-  writeMetrics(path, await formatMetrics({ findings, disks: listDisks(), certificates }));
+  const metrics = await formatMetrics({ findings, disks: listDisks(), certificates });
+  // Replaced at once: the exporter may read it at any time.
+  replaceFile(path, metrics, { mode: 0o644 });
 }
 
 const listFindings = ({ subject, findings }: Subject) =>

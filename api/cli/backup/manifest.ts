@@ -6,7 +6,7 @@ import * as z from "zod";
 
 import { version } from "../../../shared/version.ts";
 import { migrations } from "../../migrations/index.ts";
-import { readText, type Storage } from "./storage.ts";
+import { readBytes, type Storage } from "./storage.ts";
 
 /** More than the manifest of any backup has: a line for each table and each month. */
 const MANIFEST_BYTES_MAX = 4 * 1024 ** 2;
@@ -110,8 +110,8 @@ export async function readBackup(storage: Storage, wanted?: string): Promise<Bac
     throw new Error(
       `There is no backup${wanted === undefined ? "" : ` ${wanted}`} in ${storage.place}.`,
     );
-  const text = await readText(storage, `${name}/${MANIFEST}`, MANIFEST_BYTES_MAX);
-  return { name, manifest: manifestSchema.parse(JSON.parse(text)) };
+  const text = await readBytes(storage, `${name}/${MANIFEST}`, MANIFEST_BYTES_MAX);
+  return { name, manifest: manifestSchema.parse(JSON.parse(text.toString())) };
 }
 
 export async function writeManifest(

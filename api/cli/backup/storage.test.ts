@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { startS3, type TestS3 } from "../../../test/harness/s3.ts";
 import { deleteOldBackups } from "./create.ts";
 import { listBackups, nameOf, readBackup, writeManifest, writeProof } from "./manifest.ts";
-import { isPlace, openStorage, readText, type Storage, verifyFile } from "./storage.ts";
+import { isPlace, openStorage, readBytes, type Storage, verifyFile } from "./storage.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -42,14 +42,14 @@ describe.each(["directory", "bucket"] as const)("a %s", (kind) => {
       bytes: 3,
       sha256: "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
     });
-    expect(await readText(storage, "one/a.txt", 3)).toBe("abc");
-    expect(readText(storage, "one/a.txt", 2)).rejects.toThrow("too large");
+    expect((await readBytes(storage, "one/a.txt", 3)).toString()).toBe("abc");
+    expect(readBytes(storage, "one/a.txt", 2)).rejects.toThrow("too large");
     await verifyFile(storage, file);
     expect(verifyFile(storage, { ...file, sha256: "0".repeat(64) })).rejects.toThrow("is damaged");
     expect(await storage.list()).toEqual(["one/a.txt"]);
     await storage.remove("one/a.txt");
     expect(await storage.list()).toEqual([]);
-    expect(readText(storage, "one/a.txt", 3)).rejects.toThrow();
+    expect(readBytes(storage, "one/a.txt", 3)).rejects.toThrow();
   });
 
   test("has no part of a file whose content failed", async () => {

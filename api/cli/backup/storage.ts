@@ -7,6 +7,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 
 import { openBucket, type S3Settings } from "../../../shared/s3.ts";
+import { unfinishedNameOf } from "../owned-files.ts";
 
 /** Bytes of a part of an upload; S3 allows 10,000 parts, which are 160 GB. */
 const PART_BYTES = 16 * 1024 ** 2;
@@ -54,11 +55,12 @@ function openDirectory(dir: string): Storage {
       ),
     async write(name, content) {
       const path = join(dir, name);
-      const unfinished = `${path}.new`;
+      const unfinished = unfinishedNameOf(path);
       await mkdir(dirname(path), { recursive: true, mode: 0o700 });
       const digest = createDigest();
       try {
-        await pipeline(digest.pass(content), createWriteStream(unfinished, { mode: 0o600 }));
+        const file = createWriteStream(unfinished, { flags: "wx", mode: 0o600 });
+        await pipeline(digest.pass(content), file);
         await sync(unfinished);
         await rename(unfinished, path);
         // Else the machine may lose the name of a file whose content it has.
@@ -147,8 +149,8 @@ export async function verifyFile(storage: Storage, file: StoredFile): Promise<vo
     );
 }
 
-/** Reads a small file as text. */
-export async function readText(storage: Storage, name: string, bytesMax: number): Promise<string> {
+/** Reads a small file. */
+export async function readBytes(storage: Storage, name: string, bytesMax: number): Promise<Buffer> {
   const parts: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of storage.read(name)) {
@@ -156,5 +158,5 @@ export async function readText(storage: Storage, name: string, bytesMax: number)
     if (bytes > bytesMax) throw new Error(`${name} in ${storage.place} is too large.`);
     parts.push(chunk);
   }
-  return Buffer.concat(parts).toString();
+  return Buffer.concat(parts);
 }

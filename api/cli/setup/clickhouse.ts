@@ -54,7 +54,7 @@ export function clickhouseFiles(
     { path: config ?? "", content: shipped("shorthop.xml"), access },
     { path: listen ?? "", content: listenOn(settings), access },
     { path: users ?? "", content: shipped("users.xml"), access },
-    // systemd reads it as root, so the server's user need not.
+    // For systemd; no other user needs it.
     { path: hashes ?? "", content: passwordHashes(secrets), access: { mode: 0o600 } },
     { path: DROP_IN, content: `[Service]\nEnvironmentFile=${HASHES}\n`, access },
   ];

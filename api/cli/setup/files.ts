@@ -5,13 +5,11 @@ import {
   existsSync,
   mkdirSync,
   readFileSync,
-  renameSync,
   type Stats,
   statSync,
-  writeFileSync,
 } from "node:fs";
-import { dirname } from "node:path";
 
+import { asOwnerOf, replaceFile } from "../owned-files.ts";
 import { diffLines } from "./line-diff.ts";
 import type { Change, Step } from "./step.ts";
 import type { System } from "./system.ts";
@@ -25,6 +23,7 @@ export type DesiredFile = {
 };
 
 const PERMISSIONS = 0o7777;
+const PLAIN: NonNullable<DesiredFile["access"]> = { mode: 0o644 };
 
 type FilesStep = {
   name: string;
@@ -36,7 +35,10 @@ type FilesStep = {
 /** A step that writes those files that are missing or differ. */
 export const filesStep = ({ name, system, mask, list }: FilesStep): Step => ({
   name,
-  inspect: () => list().flatMap((file) => inspectFile(file, system, mask)),
+  inspect: () =>
+    list().flatMap((file) =>
+      asOwnerOf(system.path(file.path), () => inspectFile(file, system, mask)),
+    ),
 });
 
 /** Returns a file's text, or undefined when it does not exist. */
@@ -66,7 +68,10 @@ function inspectFile(file: DesiredFile, system: System, mask: (text: string) => 
         differs && !isDirectory && lines.length === 0
           ? ["  another secret"]
           : [...lines, ...access],
-      apply: () => (isDirectory ? makeDirectory(file, system) : writeFile(file, system)),
+      apply: () =>
+        asOwnerOf(real, () =>
+          isDirectory ? makeDirectory(file, system) : writeFile(file, system),
+        ),
     },
   ];
 }
@@ -94,28 +99,23 @@ function groupId(name: string | undefined, system: System): number | undefined {
   return id === undefined ? undefined : Number(id);
 }
 
-function makeDirectory(file: DesiredFile, system: System): void {
-  const real = system.path(file.path);
+function makeDirectory({ path, access }: DesiredFile, system: System): void {
+  const real = system.path(path);
   mkdirSync(real, { recursive: true });
-  setAccess(real, file, system);
-}
-
-/** Writes a file in one step: a reader sees the old one or the new one, and nobody a secret. */
-function writeFile(file: DesiredFile, system: System): void {
-  const real = system.path(file.path);
-  mkdirSync(dirname(real), { recursive: true });
-  const before = existsSync(real) ? statSync(real) : undefined;
-  const written = `${real}.new`;
-  writeFileSync(written, file.content ?? "", { mode: 0o600 });
-  if (before !== undefined && file.access === undefined) {
-    chownSync(written, before.uid, before.gid);
-    chmodSync(written, before.mode & PERMISSIONS);
-  } else setAccess(written, file, system);
-  renameSync(written, real);
-}
-
-function setAccess(real: string, { access = { mode: 0o644 } }: DesiredFile, system: System): void {
-  const gid = groupId(access.group, system);
+  const { mode, group } = access ?? PLAIN;
+  const gid = groupId(group, system);
   if (gid !== undefined) chownSync(real, statSync(real).uid, gid);
-  chmodSync(real, access.mode);
+  chmodSync(real, mode);
+}
+
+function writeFile({ path, content = "", access }: DesiredFile, system: System): void {
+  const real = system.path(path);
+  const before = statSync(real, { throwIfNoEntry: false });
+  if (before !== undefined && access === undefined) {
+    const { mode, uid, gid } = before;
+    return replaceFile(real, content, { mode: mode & PERMISSIONS, uid, gid });
+  }
+  const { mode, group } = access ?? PLAIN;
+  const gid = groupId(group, system);
+  replaceFile(real, content, { mode, ...(gid === undefined ? {} : { gid }) });
 }

@@ -1,5 +1,7 @@
 /** Goal: an invitation gives its content once, to whoever has the token, and to nobody else. */
 import { beforeAll, describe, expect, test } from "bun:test";
+import { once } from "node:events";
+import { connect as connectTcp, type Socket } from "node:net";
 import { connect } from "node:tls";
 
 import { acceptInvitation, type Certificate, createCertificate, openInvitation } from "./invite.ts";
@@ -20,6 +22,14 @@ function tokenAt(tokens: readonly Token[], index: number): Token {
   const token = tokens[index];
   if (token === undefined) throw new Error(`There is no token ${index}.`);
   return token;
+}
+
+/** A TCP connection on which nothing is said. */
+async function connectSilently(port: number, localAddress = HOST): Promise<Socket> {
+  const socket = connectTcp({ host: HOST, port, localAddress });
+  socket.on("error", () => socket.destroy());
+  await once(socket, "connect");
+  return socket;
 }
 
 describe("an invitation", () => {
@@ -67,14 +77,44 @@ describe("an invitation", () => {
     expect(await ended).toBe(true);
   });
 
-  test("sends nothing for another secret, and ends after ten", async () => {
+  test("sends nothing for another secret, and is still open after many", async () => {
     const { token, port, ended } = await open();
     const wrong = formatToken({ ...token, secret: Buffer.alloc(token.secret.length) });
-    for (let i = 0; i < 10; i++)
+    for (let i = 0; i < 20; i++)
       expect(await failureOf(acceptInvitation(HOST, wrong, port))).toContain(
         "was used, or is over",
       );
-    expect(await ended).toBe(false);
+    expect(await acceptInvitation(HOST, formatToken(token), port)).toEqual(VALUES);
+    expect(await ended).toBe(true);
+  });
+
+  test("is accepted while another host holds all connections without a word", async () => {
+    const { token, port, ended } = await open();
+    const silent: Socket[] = [];
+    for (let i = 0; i < 16; i++) silent.push(await connectSilently(port));
+    expect(await acceptInvitation(HOST, formatToken(token), port)).toEqual(VALUES);
+    for (const socket of silent) socket.destroy();
+    expect(await ended).toBe(true);
+  });
+
+  test("a host that has connected keeps its turn when another opens any number", async () => {
+    const { token, port, ended } = await open();
+    const first = connect({ host: HOST, port, rejectUnauthorized: false });
+    await once(first, "secureConnect");
+    const silent: Socket[] = [];
+    const closed: Promise<unknown>[] = [];
+    for (let i = 0; i < 40; i++) {
+      const socket = await connectSilently(port, "127.0.0.2");
+      silent.push(socket);
+      closed.push(once(socket, "close"));
+    }
+    // So many give way.
+    await Promise.all(closed.slice(0, 20));
+    first.write(`${token.secret.toString("hex")}\n`);
+    const [answer] = await once(first, "data");
+    expect(JSON.parse(String(answer))).toEqual(VALUES);
+    for (const socket of silent) socket.destroy();
+    expect(await ended).toBe(true);
   });
 
   test("a host with another certificate gets no secret", async () => {

@@ -4,6 +4,7 @@
  * by the token, which an operator carries from one terminal to the other.
  */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect, createServer, type TLSSocket } from "node:tls";
@@ -18,15 +19,14 @@ const INVITATION_PORT = 4280;
 /** How long an invitation is valid. */
 export const VALID_MS = 3_600_000;
 
-/** A host sends one line within this time; more connections than this at once are refused. */
+/** A host has this time from its connection to its answer. */
 const EXCHANGE_MS = 10_000;
+
+/** Connections at once; with one more, another gives way. */
 const CONNECTIONS_MAX = 16;
 
 /** A secret in hexadecimal and a newline. */
 const REQUEST_BYTES_MAX = 64;
-
-/** Wrong secrets until the invitation ends: nobody guesses 128 bits, but somebody tries. */
-const WRONG_MAX = 10;
 
 /** Settings and secrets of one host. */
 const RESPONSE_BYTES_MAX = 16 * 1024;
@@ -90,18 +90,20 @@ export async function openInvitation(offer: Offer): Promise<Open> {
   const tokens = hosts.map(() => createToken(certificate.cert));
   const accepted = new Set<number>();
   const { promise: ended, resolve: end } = Promise.withResolvers<boolean>();
-  let wrong = 0;
+  const waiting = new Set<Socket>();
   let joined = 0;
   const server = createServer({ ...certificate, minVersion: "TLSv1.3" }, (socket) => {
     void exchange(socket, (sent) => {
+      // Wrong ones are not counted: nobody guesses 128 bits, but somebody would use them up.
       const index = tokens.findIndex((token) => isSecretOf(token, sent));
-      if (index < 0 && ++wrong >= WRONG_MAX) end(false);
       if (index < 0 || accepted.has(index)) return undefined;
       accepted.add(index);
+      // Its answer is on the way, and must arrive.
+      waiting.delete(socket);
       return JSON.stringify(hosts[index]);
     }).then((isDone) => isDone && ++joined === hosts.length && end(true));
   });
-  server.maxConnections = CONNECTIONS_MAX;
+  server.on("connection", (socket: Socket) => admit(socket, waiting));
   // A client that speaks something else.
   server.on("tlsClientError", () => undefined);
   await new Promise<void>((resolve, reject) => {
@@ -120,6 +122,23 @@ export async function openInvitation(offer: Offer): Promise<Open> {
   };
 }
 
+/** Also before its handshake, a connection has its time; when there are too many, one is closed. */
+function admit(socket: Socket, waiting: Set<Socket>): void {
+  if (waiting.size >= CONNECTIONS_MAX) findExcess(waiting)?.destroy();
+  waiting.add(socket);
+  const timer = setTimeout(() => socket.destroy(), EXCHANGE_MS);
+  socket.on("close", () => {
+    clearTimeout(timer);
+    waiting.delete(socket);
+  });
+}
+
+/** The oldest connection of the address that has the most: one host cannot keep another out. */
+function findExcess(waiting: ReadonlySet<Socket>): Socket | undefined {
+  const byAddress = Object.values(Object.groupBy(waiting, (one) => one.remoteAddress ?? ""));
+  return byAddress.toSorted((a, b) => (b?.length ?? 0) - (a?.length ?? 0))[0]?.[0];
+}
+
 /** Reads the secret and sends what `answer` returns for it; true when that was sent. */
 function exchange(
   socket: TLSSocket,
@@ -128,7 +147,6 @@ function exchange(
   return new Promise((resolve) => {
     let request = "";
     let isAnswered = false;
-    socket.setTimeout(EXCHANGE_MS, () => socket.destroy());
     socket.on("error", () => socket.destroy());
     socket.on("close", () => resolve(isAnswered));
     socket.on("data", (part: Buffer) => {

@@ -4,6 +4,7 @@ import { networkInterfaces } from "node:os";
 
 import * as z from "zod";
 
+import { asOwnerOf } from "../owned-files.ts";
 import { type DesiredFile, readIfExists } from "./files.ts";
 import { hasDatabase } from "./privileges.ts";
 import { createVerifier, verifies } from "./scram.ts";
@@ -85,7 +86,7 @@ export function postgresFiles({ STORES }: Settings, system: System): DesiredFile
   if (version === undefined || isLoopback(STORES)) return [];
   const [listen = "", rules = ""] = postgresPaths(version);
   const rule = `host shorthop ${Object.keys(ROLES).join(",")} ${networkOf(STORES)} scram-sha-256`;
-  const present = readIfExists(system, rules) ?? "";
+  const present = asOwnerOf(system.path(rules), () => readIfExists(system, rules)) ?? "";
   const access = { mode: 0o644 };
   return [
     { path: listen, content: `listen_addresses = 'localhost,${STORES}'\n`, access },
