@@ -50,19 +50,6 @@ export async function readChunks(
   });
 }
 
-/**
- * Like {@link queryRows}, for many rows: each is parsed when the caller reads it, so that the
- * caller can pause in between.
- */
-export async function queryManyRows<Row>(
-  clickhouse: ClickChunks,
-  query: string,
-  query_params: Record<string, unknown>,
-): Promise<Iterable<Row>> {
-  const chunks = await readChunks(clickhouse, query, query_params);
-  return parseLines<Row>(await Array.fromAsync(chunks));
-}
-
 /** See {@link queryRows}. */
 export const WITHOUT_CONDITION_CACHE = { use_query_condition_cache: 0 } as const;
 
@@ -75,26 +62,6 @@ const toStatement = (
   format: "JSONEachRow",
   clickhouse_settings: WITHOUT_CONDITION_CACHE,
 });
-
-const NEWLINE = 10;
-
-/** Parses rows from chunks that may end within a line, or within a character. */
-function* parseLines<Row>(chunks: readonly Uint8Array[]): Generator<Row> {
-  let rest = Buffer.alloc(0);
-  for (const chunk of chunks) {
-    const lines = Buffer.concat([rest, chunk]);
-    let start = 0;
-    for (let end = lines.indexOf(NEWLINE); end >= 0; end = lines.indexOf(NEWLINE, start)) {
-      const row: Row = JSON.parse(lines.toString("utf8", start, end));
-      yield row;
-      start = end + 1;
-    }
-    rest = lines.subarray(start);
-  }
-  // ClickHouse ends each row with a line break. If the query fails on the way, a message follows
-  // that is no row.
-  if (rest.length > 0) JSON.parse(rest.toString());
-}
 
 /**
  * Converts a parameter in Unix seconds to a time that `clicks.ts` can be compared with. It must

@@ -182,14 +182,6 @@ function writeAddressBlock(writer: ByteWriter, entry: string): void {
 /** The minutes since midnight of a time `HH:MM`. */
 const minutesOf = (text: string): number => Number(text.slice(0, 2)) * 60 + Number(text.slice(3));
 
-/** Returns whether a condition matches; throws for one that the API rejects. */
-export function compileCondition(condition: Condition): (facts: RequestFacts) => boolean {
-  const writer = new ByteWriter();
-  writeCondition(writer, condition);
-  const bytes = writer.done();
-  return (facts) => matchesCondition(facts, bytes, 0, bytes.length);
-}
-
 /** Whether the condition that was written from `start` to `end` matches. */
 export function matchesCondition(
   facts: RequestFacts,

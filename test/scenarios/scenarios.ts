@@ -394,11 +394,7 @@ export const SCENARIOS: readonly Scenario[] = [
     name: "dashboard-import",
     files: ["test/scenarios/dashboard-import.test.ts"],
     seconds: 50,
-    paths: [
-      "dashboard/src/import/**",
-      "dashboard/src/pages/links/**",
-      "shared/contracts/link-schemas.ts",
-    ],
+    paths: ["dashboard/src/pages/links/**", "shared/contracts/link-schemas.ts"],
     proves: "people import and export links",
   },
   {
