@@ -157,6 +157,18 @@ export const ACCOUNT_BUDGETS = {
     beyond: "clicks are counted but not recorded; an event `clicks.left_out` says how many",
     seenBy: "operator",
   },
+  deliveries: {
+    unit: "deliveries",
+    exceeded: "too many deliveries to webhooks",
+    atOnce: 1_000,
+    perSecond: 20,
+    factors: AS_CALLS,
+    // The delivery, what came of it, and vacuum; a receiver may be somebody who wants none.
+    cost: { of: "postgres", each: 0.5e-3 },
+    takenBy: "attempts to deliver to all of an account's webhooks; each worker counts its own",
+    beyond: "deliveries wait in order until there is something of it again",
+    seenBy: "caller",
+  },
   link_passwords: {
     unit: "passwords",
     exceeded: "too many passwords set",

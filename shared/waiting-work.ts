@@ -42,5 +42,6 @@ export const JOBS: Readonly<Record<string, string>> = {
   "worker/consistency-check.ts": "a check of what was counted: of the service",
   "worker/consumer/owner-loop.ts": "clicks of all accounts in one order: of the service",
   "worker/disk-room.ts": "the room on the disk: of the service",
-  "worker/webhooks/deliverer.ts": "deliveries: `ledger_bytes` when they were caused",
+  "worker/webhooks/deliverer.ts":
+    "deliveries: accounts take turns; `deliveries`, and `ledger_bytes` when they were caused",
 };

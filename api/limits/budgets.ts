@@ -9,11 +9,11 @@ import {
   type Bounds,
   boundsOf,
 } from "../../shared/budgets.ts";
+import { Credit } from "../../shared/credit.ts";
 import { HOUR_MS } from "../../shared/durations.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { ApiError } from "../http/errors.ts";
 import { inSeconds, rateLimitHeaders } from "../http/rate-limit.ts";
-import { Credit } from "./credit.ts";
 
 /** Budgets remembered; beyond, the one used least recently is full again. */
 const BUDGETS_MAX = 200_000;

@@ -4,9 +4,9 @@
  */
 import { addressGroups } from "../../shared/address-group.ts";
 import type { Bounds } from "../../shared/budgets.ts";
+import { Credit } from "../../shared/credit.ts";
 import { ApiError } from "../http/errors.ts";
 import { inSeconds } from "../http/rate-limit.ts";
-import { Credit } from "./credit.ts";
 
 /**
  * What a network may have at once: the dashboard's first visits of hundreds of people behind one

@@ -41,6 +41,7 @@ import oneUserPerAddress from "./0037_one_user_per_address.sql" with { type: "te
 import mailsAboutWebhooksByUser from "./0038_mails_about_webhooks_by_user.sql" with { type: "text" };
 import ledgerCost from "./0042_ledger_cost.sql" with { type: "text" };
 import clickEventDays from "./0043_click_event_days.sql" with { type: "text" };
+import accountPlan from "./0058_account_plan.sql" with { type: "text" };
 
 /**
  * A migration whose statements run one by one, because PostgreSQL rejects them in a transaction.
@@ -91,4 +92,5 @@ export const migrations: readonly PostgresMigration[] = [
   { id: 38, name: "mails_about_webhooks_by_user", text: mailsAboutWebhooksByUser },
   { id: 42, name: "ledger_cost", text: ledgerCost },
   { id: 43, name: "click_event_days", text: clickEventDays },
+  { id: 58, name: "account_plan", text: accountPlan },
 ];

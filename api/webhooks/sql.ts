@@ -61,7 +61,8 @@ type WebhookChange = Partial<WebhookFields & { status: "active" | "paused" }>;
 
 /**
  * Changes the fields of one of the owner's webhooks; undefined when there is none. One that becomes
- * active is as if it had never failed, and what waits is due: see {@link lockDeliveries}.
+ * active is as if it had never failed, and what waits is due: see {@link lockDeliveries}. Whether
+ * its receiver is slow only attempts show.
  */
 export async function updateWebhook(
   sql: Sql,
@@ -75,7 +76,7 @@ export async function updateWebhook(
              ${status === undefined ? transaction`` : transaction`, status = ${status}`}
              ${
                status === "active"
-                 ? transaction`, disabled_reason = null, failing_since = null, is_slow = false, wake_at = '-infinity', is_full = false`
+                 ? transaction`, disabled_reason = null, failing_since = null, wake_at = '-infinity', is_full = false`
                  : transaction``
              }
        where id = ${id} and account_id = ${accountId} and mode = ${mode}

@@ -19,6 +19,7 @@ grant update (status, disabled_reason, position, failing_since, wake_at, is_full
   on webhooks to shorthop_worker;
 grant select, insert, update on webhook_deliveries to shorthop_worker;
 grant execute on function webhook_links(uuid[]) to shorthop_worker;
+grant execute on function account_plan(uuid) to shorthop_worker;
 -- Events are added and read; only functions of the owner number them and delete old ones.
 revoke update, delete on events, event_floors from shorthop_api;
 revoke insert on event_floors from shorthop_api;

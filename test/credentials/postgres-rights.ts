@@ -126,6 +126,12 @@ export const POSTGRES_RIGHTS: readonly PostgresRight[] = [
     why: "a webhook can be for some tags or domains",
   },
   {
+    what: "read the plan of an account whose id one knows",
+    statements: select("account_plan('00000000-0000-0000-0000-000000000000')"),
+    may: [OWNER, WORKER],
+    why: "it decides how many deliveries are made",
+  },
+  {
     what: "read and add events",
     tables: "events",
     privileges: ["select", "insert"],

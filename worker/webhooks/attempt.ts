@@ -3,6 +3,7 @@ import { encodeId } from "../../shared/ids.ts";
 import { withTimeout } from "../../shared/timeout.ts";
 import { deriveKey } from "../../shared/webhooks/secret.ts";
 import type { ReceiverRules } from "../../shared/webhooks/variables.ts";
+import { AddressBusy, type Connections } from "./connections.ts";
 import { type StoredEvent, writeBody } from "./events.ts";
 import type { LeasedWebhook } from "./leases.ts";
 import { post } from "./post.ts";
@@ -34,6 +35,9 @@ type Attempt = {
   delivery: Pending;
   /** Undefined when it is no longer kept. */
   event: StoredEvent | undefined;
+  connections: Connections;
+  /** Whether the webhook is known to work. */
+  isProven: boolean;
   /** Ends the attempt early. */
   signal: AbortSignal;
 };
@@ -43,8 +47,14 @@ export type AttemptResult = { outcome: Outcome; isGone: boolean };
 
 const NO_RESPONSE = { latencyMs: 0, responseStatus: null, responseBody: null };
 
-/** Delivers an event once; never throws. */
-export async function attempt(deps: AttemptDeps, work: Attempt): Promise<AttemptResult> {
+/**
+ * Delivers an event once; never throws. Undefined when no attempt was made, because the receiver's
+ * address has too many connections.
+ */
+export async function attempt(
+  deps: AttemptDeps,
+  work: Attempt,
+): Promise<AttemptResult | undefined> {
   const { delivery, event } = work;
   if (event === undefined) {
     const error = "The event is no longer kept.";
@@ -56,6 +66,7 @@ export async function attempt(deps: AttemptDeps, work: Attempt): Promise<Attempt
     const latencyMs = Math.round(performance.now() - startedAt);
     return { outcome: judge(delivery, response, latencyMs), isGone: response.status === GONE };
   } catch (error) {
+    if (error instanceof AddressBusy) return undefined;
     const latencyMs = Math.round(performance.now() - startedAt);
     const failure = { ...NO_RESPONSE, latencyMs, error: describe(error) };
     return { outcome: { ...failure, ...next(delivery, undefined) }, isGone: false };
@@ -64,7 +75,7 @@ export async function attempt(deps: AttemptDeps, work: Attempt): Promise<Attempt
 
 async function send(
   { ownSecret, rules, resolve }: AttemptDeps,
-  { webhook, delivery, event, signal }: Attempt & { event: StoredEvent },
+  { webhook, delivery, event, connections, isProven, signal }: Attempt & { event: StoredEvent },
 ): Promise<ReceiverResponse> {
   const controller = new AbortController();
   const timer = setTimeout(() => controller.abort(), ATTEMPT_TIMEOUT_MS);
@@ -85,7 +96,9 @@ async function send(
       "user-agent": "Shorthop-Webhooks/1",
       ...signatureHeaders({ id, timestamp, body }, keys),
     };
-    return await post({ receiver, headers, body, signal: controller.signal });
+    return await connections.run(receiver.address, isProven, () =>
+      post({ receiver, headers, body, signal: controller.signal }),
+    );
   } finally {
     clearTimeout(timer);
     signal.removeEventListener("abort", stop);

@@ -31,7 +31,10 @@ const WITHIN_MS = 5_000;
 
 /** Deliveries of each of several webhooks that take several looks for work. */
 const MUCH = 2 * PENDING_MAX;
-const BUSY = 5;
+const BUSY = 2;
+
+/** What a worker leases that has nothing yet. */
+const DEMAND = { throttled: false, limit: 100, reserved: 0, limitEach: 100, held: [] };
 
 let postgres: TestPostgres;
 let webhooks: ReturnType<typeof createWebhookService>;
@@ -55,7 +58,7 @@ function startReceiver(respond: (delivered: Delivered) => Response | Promise<Res
   const got: Delivered[] = [];
   const server: Server<undefined> = Bun.serve({
     port: 0,
-    hostname: "127.0.0.1",
+    hostname: "0.0.0.0",
     async fetch(request) {
       const headers = Object.fromEntries(request.headers);
       const delivered = { id: headers["webhook-id"] ?? "", body: await request.text(), headers };
@@ -273,7 +276,7 @@ test("no more deliveries wait than are read at once, however often a webhook is 
   await record(owner, links(PENDING_MAX + 10));
   await numberEvents(postgres.sql);
   const workerId = newUuid();
-  const leased = await lease(postgres.sql, workerId, { limit: 100, throttled: false });
+  const leased = await lease(postgres.sql, workerId, DEMAND);
   const webhook = leased.find(({ id }) => id === row.id);
   if (webhook === undefined) throw new Error("The webhook is not leased.");
   const sizes: (number | undefined)[] = [];
@@ -288,19 +291,55 @@ test("no more deliveries wait than are read at once, however often a webhook is 
   await webhooks.update(owner, row.id, { status: "paused" });
 });
 
-test("many webhooks whose receivers never respond leave places for one that does", async () => {
+test("accounts take turns when webhooks are leased, and none has all of the places", async () => {
+  const [many, one] = [await addOwner(), await addOwner()];
+  // What other tests have left would have turns, too.
+  await postgres.sql`update webhooks set status = 'paused'`;
+  for (let i = 0; i < 8; i++) await create(many, "http://127.0.0.1:9/");
+  await record(many, links(1));
+  await create(one, "http://127.0.0.1:9/");
+  await record(one, links(1));
+  await numberEvents(postgres.sql);
+  const leaseOf = async (more: Partial<Parameters<typeof lease>[2]>) => {
+    const leased = await lease(postgres.sql, newUuid(), { ...DEMAND, ...more });
+    const accounts = leased.map(({ account_id }) => account_id);
+    return [many, one].map(({ accountId }) => accounts.filter((id) => id === accountId).length);
+  };
+  expect(await leaseOf({ limit: 4, reserved: 4, held: [many.accountId] })).toEqual([0, 1]);
+  expect(await leaseOf({ limitEach: 5, held: Array(3).fill(many.accountId) })).toEqual([2, 0]);
+  expect(await leaseOf({ limit: 3 })).toEqual([3, 0]);
+  expect(await leaseOf({ limitEach: 2 })).toEqual([2, 0]);
+  await postgres.sql`update webhooks set status = 'paused'`;
+});
+
+test("that a receiver is slow is not its owner's to forget", async () => {
   const owner = await addOwner();
+  const { row } = await create(owner, "http://127.0.0.1:9/");
+  await postgres.sql`update webhooks set is_slow = true where id = ${row.id}`;
+  await webhooks.update(owner, row.id, { status: "active", url: "http://127.0.0.1:10/" });
+  const [state] = await postgres.sql`select is_slow from webhooks where id = ${row.id}`;
+  expect(state).toEqual({ is_slow: true });
+});
+
+test("accounts with many webhooks whose receivers never respond do not delay another one", async () => {
   const stuck = Promise.withResolvers<void>();
   await using dead = startReceiver(() => stuck.promise.then(ok));
   await using receiver = startReceiver(ok);
-  // Together they would take all places of a worker, with five deliveries each.
-  for (let i = 0; i < 45; i++) await create(owner, dead.url);
-  await create(owner, receiver.url);
-  const ids = await record(owner, links(20));
+  const { port } = new URL(dead.url);
+  // Addresses of their own, as connections to each are bounded.
+  for (const address of ["127.0.0.2", "127.0.0.3", "127.0.0.4"]) {
+    const owner = await addOwner();
+    for (let i = 0; i < 45; i++) await create(owner, `http://${address}:${port}/`);
+    await record(owner, links(20));
+  }
   await using _ = startWorker();
+  await eventually(async () => expect(dead.got.length).toBeGreaterThan(60), WITHIN_MS);
+  const other = await addOwner();
+  await create(other, receiver.url);
+  const ids = await record(other, links(20));
   await eventually(
     async () => expect(receiver.ids().toSorted()).toEqual(ids.toSorted()),
-    4 * WITHIN_MS,
+    WITHIN_MS,
   );
   stuck.resolve();
 });

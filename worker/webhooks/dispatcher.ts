@@ -4,6 +4,7 @@ import type postgres from "postgres";
 import type { Uuid } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import { attempt, type AttemptDeps, type AttemptResult } from "./attempt.ts";
+import { Connections } from "./connections.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { readEvents, type StoredEvent } from "./events.ts";
 import type { Pending } from "./queue.ts";
@@ -16,7 +17,7 @@ import {
   setFailing,
   setSlow,
 } from "./results.ts";
-import { createSlots, type Pick } from "./slots.ts";
+import { type Pick, Slots } from "./slots.ts";
 
 /** No attempt begins while so many results wait to be written. */
 const RESULTS_MAX = 1_000;
@@ -43,21 +44,24 @@ export function createDispatcher(deps: DispatcherDeps) {
     onWritten: ({ webhookId, id }) => endpoints.get(webhookId)?.written(id),
   });
   const stopping = new AbortController();
-  const slots = createSlots();
+  const slots = new Slots();
+  const connections = new Connections();
   let isClosed = false;
   let isPumping = false;
   let isWanted = false;
   const settle = createSettlement(deps);
 
   async function deliver(pick: Pick, event: StoredEvent | undefined): Promise<void> {
-    const { endpoint, delivery } = pick;
+    const { endpoint, delivery, isProven } = pick;
     const webhook = endpoint.webhook();
     const { signal } = stopping;
-    const result = await attempt(deps, { webhook, delivery, event, signal });
-    slots.free(pick);
+    const work = { webhook, delivery, event, connections, isProven, signal };
+    const result = await attempt(deps, work);
+    if (result === undefined) endpoint.restWhileBusy();
     // An attempt that was stopped says nothing about the receiver.
-    if (signal.aborted && result.outcome.status !== "delivered")
-      return endpoint.queue.putBack(delivery);
+    if (result === undefined || (signal.aborted && result.outcome.status !== "delivered"))
+      return slots.putBack(pick);
+    slots.free(pick);
     deps.onAttempt(result.outcome);
     results.add({ ...result.outcome, id: delivery.id, webhookId: webhook.id });
     await settle(endpoint, delivery, result);
@@ -77,10 +81,7 @@ export function createDispatcher(deps: DispatcherDeps) {
       for (const pick of picks) void deliver(pick, events.get(pick.delivery.eventId));
     } catch (error) {
       log.warn({ error }, "webhook_events_not_read");
-      for (const pick of picks) {
-        slots.free(pick);
-        pick.endpoint.queue.putBack(pick.delivery);
-      }
+      for (const pick of picks) slots.putBack(pick);
     }
   }
 
@@ -100,7 +101,7 @@ export function createDispatcher(deps: DispatcherDeps) {
     endpoints,
     pump,
     flush: results.flush,
-    inFlight: slots.used,
+    inFlight: (): number => slots.used,
     /** Begins no further attempt. */
     close: (): void => void (isClosed = true),
     /** Stops the attempts in flight. */

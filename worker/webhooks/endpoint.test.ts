@@ -1,10 +1,11 @@
 import { expect, test } from "bun:test";
 
-import { newUuid } from "../../shared/ids.ts";
+import { boundsOf } from "../../shared/budgets.ts";
+import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { createEndpoint, type Endpoint } from "./endpoint.ts";
 import type { LeasedWebhook } from "./leases.ts";
 import { type Pending, PENDING_MAX } from "./queue.ts";
-import { createSlots } from "./slots.ts";
+import { type Pick, Slots } from "./slots.ts";
 
 const SLOW_MS = 3_000;
 const QUICK_MS = 20;
@@ -39,6 +40,7 @@ function createBusy(more: Partial<LeasedWebhook> = {}): Endpoint {
       old_salt: null,
       failing_seconds: null,
       is_slow: false,
+      plan: "free",
       ...more,
     },
     now,
@@ -49,12 +51,94 @@ function createBusy(more: Partial<LeasedWebhook> = {}): Endpoint {
 
 /** How many deliveries the webhook gets at once; ends them with a latency each. */
 function countAtOnce(endpoint: Endpoint, latencyMs: number): number {
-  const slots = createSlots();
+  const slots = new Slots();
   const picks = slots.take([endpoint]);
   for (const { delivery } of picks)
     endpoint.finish(delivery, { delivered: true, latencyMs }, undefined);
   return picks.length;
 }
+
+/** How many of the deliveries are to these webhooks. */
+const countOf = (picks: readonly Pick[], endpoints: readonly Endpoint[]): number =>
+  picks.filter(({ endpoint }) => endpoints.includes(endpoint)).length;
+
+const ofOneAccount = (count: number, more: Partial<LeasedWebhook> = {}): Endpoint[] => {
+  const account_id = newUuid();
+  return Array.from({ length: count }, () => createBusy({ account_id, ...more }));
+};
+
+test.each([
+  { of: "slow", more: { is_slow: true } },
+  { of: "new", more: {} },
+])("$of webhooks of a few accounts leave places for every other account", ({ more }) => {
+  const slots = new Slots();
+  const many = Array.from({ length: 5 }, () => ofOneAccount(100, more)).flat();
+  slots.take(many);
+  const other = createBusy(more);
+  expect(countOf(slots.take([...many, other]), [other])).toBe(1);
+});
+
+test("an account's one webhook has its turn after one delivery of another account's many", () => {
+  const slots = new Slots();
+  const many = ofOneAccount(100);
+  const other = createBusy();
+  const picks = slots.take([...many, other]);
+  expect(picks.findIndex(({ endpoint }) => endpoint === other)).toBe(1);
+});
+
+test("an account gets as many deliveries as its budget has, and then what time gives back", () => {
+  let ms = 0;
+  const slots = new Slots(() => ms);
+  const account_id: Uuid = newUuid();
+  const { atOnce, perSecond } = boundsOf("deliveries", "free");
+  const countAll = (): number => {
+    let count = 0;
+    // Enough webhooks for more than the budget, which each respond at once.
+    for (let i = 0; i <= atOnce / 100; i++) {
+      const endpoint = createBusy({ account_id });
+      for (let picks = slots.take([endpoint]); picks.length > 0; picks = slots.take([endpoint]))
+        for (const pick of picks) {
+          count++;
+          slots.free(pick);
+          endpoint.finish(pick.delivery, { delivered: true, latencyMs: QUICK_MS }, undefined);
+        }
+    }
+    return count;
+  };
+  expect(countAll()).toBe(atOnce);
+  ms += 2_000;
+  expect(countAll()).toBe(2 * perSecond);
+  expect(slots.take([createBusy()])).toHaveLength(1);
+});
+
+test("a delivery of which no attempt was made costs nothing, and is taken again", () => {
+  const slots = new Slots(() => 0);
+  const endpoint = createBusy();
+  for (let i = 0; i < 2 * boundsOf("deliveries", "free").atOnce; i++) {
+    const [pick] = slots.take([endpoint]);
+    if (pick === undefined) throw new Error("Nothing is delivered.");
+    slots.putBack(pick);
+  }
+  expect(slots.used).toBe(0);
+});
+
+test("a webhook of which no delivery was successful rests after each attempt", () => {
+  const endpoint = createBusy();
+  const row = endpoint.take(performance.now());
+  if (row === undefined) throw new Error("Nothing is delivered.");
+  endpoint.finish(row, { delivered: false, latencyMs: QUICK_MS }, performance.now());
+  expect(endpoint.take(performance.now())).toBeUndefined();
+  expect(endpoint.take(performance.now() + 1_001)).toBeDefined();
+});
+
+test("a webhook that was successful has several in flight, also after a failure", () => {
+  const endpoint = createBusy();
+  countAtOnce(endpoint, QUICK_MS);
+  const row = endpoint.take(performance.now());
+  if (row === undefined) throw new Error("Nothing is delivered.");
+  endpoint.finish(row, { delivered: false, latencyMs: QUICK_MS }, performance.now());
+  expect(countAtOnce(endpoint, QUICK_MS)).toBe(5);
+});
 
 test("a webhook gets one delivery at first, and several once it has responded quickly", () => {
   const endpoint = createBusy();
@@ -70,7 +154,7 @@ test("a slow webhook gets one at a time, until it has been quick several times",
 test("what a worker has noted of it is known to the next one", () => {
   const endpoint = createBusy({ is_slow: true });
   expect(endpoint.isThrottled(performance.now())).toBe(true);
-  const [delivery] = createSlots().take([endpoint]);
+  const [delivery] = new Slots().take([endpoint]);
   if (delivery === undefined) throw new Error("Nothing is delivered.");
   const end = { delivered: true, latencyMs: QUICK_MS };
   expect(endpoint.finish(delivery.delivery, end, undefined).slow).toBeUndefined();
@@ -82,21 +166,19 @@ test("what a worker has noted of it is known to the next one", () => {
 });
 
 test("slow webhooks share half of the places, new ones have one each, and quick ones five", () => {
-  const slots = createSlots();
+  const slots = new Slots();
   const slow = Array.from({ length: 120 }, () => createBusy({ is_slow: true }));
   const fresh = Array.from({ length: 60 }, () => createBusy());
   const quick = createBusy();
   countAtOnce(quick, QUICK_MS);
   const picks = slots.take([...slow, ...fresh, quick]);
-  const countOf = (endpoints: readonly Endpoint[]) =>
-    picks.filter(({ endpoint }) => endpoints.includes(endpoint)).length;
-  expect([countOf(slow), countOf(fresh), countOf([quick])]).toEqual([100, 60, 5]);
+  expect([slow, fresh, [quick]].map((each) => countOf(picks, each))).toEqual([100, 60, 5]);
   for (const pick of picks) slots.free(pick);
-  expect(slots.used()).toBe(0);
+  expect(slots.used).toBe(0);
 });
 
 test("webhooks take turns when places are scarce", () => {
-  const slots = createSlots();
+  const slots = new Slots();
   const slow = Array.from({ length: 120 }, () => createBusy({ is_slow: true }));
   const first = slots.take(slow);
   for (const pick of first) slots.free(pick);

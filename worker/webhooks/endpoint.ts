@@ -7,14 +7,19 @@ import { LEASE_SECONDS, type LeasedWebhook } from "./leases.ts";
 import { createQueue, type Pending, PENDING_MAX } from "./queue.ts";
 
 /**
- * Most deliveries in flight to one webhook; one while it fails or is slow, and until it has
- * responded quickly, as it is not known before whether it is.
+ * Most deliveries in flight to one webhook; one while it fails or is slow, and until one was
+ * successful: before that it is not known whether its receiver wants any.
  */
 const IN_FLIGHT_MAX = 5;
-const THROTTLED_IN_FLIGHT_MAX = 1;
+const UNPROVEN_IN_FLIGHT_MAX = 1;
 
-/** How long a failing webhook is left alone after an attempt. */
+/**
+ * How long a webhook is left alone after an attempt: a failing one, one of which none was
+ * successful, and one whose receiver has too many connections.
+ */
 const REST_MS = MINUTE_MS;
+const UNPROVEN_REST_MS = 1_000;
+const BUSY_REST_MS = 1_000;
 
 export type Endpoint = ReturnType<typeof createEndpoint>;
 
@@ -30,6 +35,9 @@ export function createEndpoint(leased: LeasedWebhook, requestedAt: number) {
   let needsRead = true;
   let isRetired = false;
 
+  /** Whether it works, as far as is known: one that has not responded yet may be slow. */
+  const isProven = (now: number): boolean => health.hasSucceeded() && !health.isThrottled(now);
+
   /** When the next attempt can be made; undefined without one. */
   function nextDueAt(): number | undefined {
     const dueAt = queue.nextDueAt();
@@ -41,6 +49,7 @@ export function createEndpoint(leased: LeasedWebhook, requestedAt: number) {
     queue,
     webhook: () => webhook,
     isThrottled: health.isThrottled,
+    isProven,
     failingSince: health.failingSince,
 
     /** Takes over the renewed lease, and what the owner has changed. */
@@ -62,8 +71,7 @@ export function createEndpoint(leased: LeasedWebhook, requestedAt: number) {
     /** Takes a delivery that may be attempted now; undefined without one. */
     take(now: number): Pending | undefined {
       if (isRetired || now < restsUntil || now + ATTEMPT_TIMEOUT_MS > leasedUntil) return undefined;
-      const max =
-        health.isKnown() && !health.isThrottled(now) ? IN_FLIGHT_MAX : THROTTLED_IN_FLIGHT_MAX;
+      const max = isProven(now) ? IN_FLIGHT_MAX : UNPROVEN_IN_FLIGHT_MAX;
       return queue.inFlight() < max ? queue.take(now) : undefined;
     },
 
@@ -86,11 +94,15 @@ export function createEndpoint(leased: LeasedWebhook, requestedAt: number) {
       if (dueAt === undefined) ended.set(row.id, Number.POSITIVE_INFINITY);
       if (changed.recovered) queue.makeDue(now);
       if (health.isFailing(now)) restsUntil = now + REST_MS;
+      else if (!health.hasSucceeded()) restsUntil = now + UNPROVEN_REST_MS;
       return changed;
     },
 
     /** The result of a delivery was written. */
     written: (id: Uuid): void => void (ended.has(id) && ended.set(id, performance.now())),
+
+    /** The receiver's address has too many connections: others have to end first. */
+    restWhileBusy: (): void => void (restsUntil = performance.now() + BUSY_REST_MS),
 
     /** Somebody wants an attempt now. */
     wake: (): void => void (restsUntil = 0),

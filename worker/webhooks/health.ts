@@ -14,6 +14,7 @@ export function createHealth({ failing_seconds, is_slow }: LeasedWebhook) {
     failing_seconds === null ? undefined : performance.now() - failing_seconds * 1_000;
   /** Undefined before the first attempt. A slow one has to be quick several times. */
   let meanMs = is_slow ? 2 * SLOW_MS : undefined;
+  let hasSucceeded = false;
 
   const isFailing = (now: number): boolean =>
     failingSince !== undefined && now - failingSince > FAILING_SECONDS * 1_000;
@@ -24,8 +25,8 @@ export function createHealth({ failing_seconds, is_slow }: LeasedWebhook) {
     isFailing,
     /** Whether its attempts are held apart from those of others. */
     isThrottled: (now: number): boolean => isFailing(now) || isSlow(),
-    /** Whether there was an attempt, or a worker has noted something. */
-    isKnown: (): boolean => meanMs !== undefined,
+    /** Whether an attempt was successful since the webhook was leased. */
+    hasSucceeded: (): boolean => hasSucceeded,
     failingSince: () => failingSince,
 
     /**
@@ -35,6 +36,7 @@ export function createHealth({ failing_seconds, is_slow }: LeasedWebhook) {
     note({ delivered, latencyMs }: AttemptEnd, now: number) {
       const [wasFailing, wasSlow] = [failingSince !== undefined, isSlow()];
       const recovered = delivered && isFailing(now);
+      hasSucceeded ||= delivered;
       failingSince = delivered ? undefined : (failingSince ?? now);
       meanMs =
         meanMs === undefined ? latencyMs : meanMs + LAST_ATTEMPT_WEIGHT * (latencyMs - meanMs);

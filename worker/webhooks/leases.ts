@@ -31,12 +31,15 @@ export type LeasedWebhook = WebhookFilter & {
   failing_seconds: number | null;
   /** Whether its receiver took long recently. */
   is_slow: boolean;
+  /** The account's. */
+  plan: string;
 };
 
 const columns = (sql: postgres.Sql) => sql`
   webhook.id, webhook.account_id, webhook.mode, webhook.url, webhook.format, webhook.events, webhook.link_ids, webhook.tags,
   webhook.domains, webhook.salt, case when webhook.old_until > clock_timestamp() then webhook.old_salt end as old_salt,
-  extract(epoch from clock_timestamp() - webhook.failing_since)::float8 as failing_seconds, webhook.is_slow`;
+  extract(epoch from clock_timestamp() - webhook.failing_since)::float8 as failing_seconds, webhook.is_slow,
+  account_plan(webhook.account_id) as plan`;
 
 const isFailing = (sql: postgres.Sql) => sql`
   coalesce(webhook.failing_since < clock_timestamp() - make_interval(secs => ${FAILING_SECONDS}), false)`;
@@ -69,24 +72,44 @@ export async function numberEvents(sql: postgres.Sql): Promise<void> {
              order by account_id, mode limit ${ACCOUNTS_MAX}) waiting`;
 }
 
+/** What a worker leases: webhooks that fail or are slow, or the others. */
+export type Demand = {
+  throttled: boolean;
+  /** Most webhooks, and so many of those only for accounts of which the worker has none. */
+  limit: number;
+  reserved: number;
+  /** Most webhooks of an account, and the account of each one that the worker has. */
+  limitEach: number;
+  held: readonly Uuid[];
+};
+
 /**
- * Leases webhooks for which there is work, those first that have waited longest; of those that fail
- * or are slow, or of the others. A failing one has none before its time, even if there are new
- * events.
+ * Leases webhooks for which there is work: accounts take turns, and of each those first that have
+ * waited longest. A failing one has none before its time, even if there are new events.
  */
 export const lease = async (
   sql: postgres.Sql,
   workerId: Uuid,
-  { limit, throttled }: { limit: number; throttled: boolean },
+  { throttled, limit, reserved, limitEach, held }: Demand,
 ): Promise<LeasedWebhook[]> => sql<LeasedWebhook[]>`
-  with free as (
-    select id from webhooks webhook
+  with held as (
+    select account_id, count(*) as count from unnest(${[...held]}::uuid[]) as account_id group by account_id),
+  waiting as (
+    select id, leased_until,
+           coalesce(held.count, 0) + row_number() over (partition by account_id order by leased_until, id) as nth
+      from webhooks webhook left join held using (account_id)
      where status = 'active' and ${isFree(sql)}
        and (is_slow or ${isFailing(sql)}) = ${throttled}
        and (leased_by is not null or wake_at <= clock_timestamp() or ${isOfClockAhead(sql)}
-            or not is_full and (wake_at = 'infinity' or not ${isFailing(sql)}) and ${hasNewEvents(sql)})
-     order by leased_until limit ${limit}
-     for update skip locked)
+            or not is_full and (wake_at = 'infinity' or not ${isFailing(sql)}) and ${hasNewEvents(sql)})),
+  in_turn as (
+    select id, nth, leased_until, row_number() over (order by nth, leased_until) as turn
+      from waiting where nth <= ${limitEach}),
+  free as (
+    select webhook.id from in_turn join webhooks webhook using (id)
+     where (nth = 1 or turn <= ${limit - reserved}) and status = 'active' and ${isFree(sql)}
+     order by turn limit ${limit}
+     for update of webhook skip locked)
   update webhooks webhook
      set leased_by = ${workerId}, leased_until = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS})
     from free where webhook.id = free.id

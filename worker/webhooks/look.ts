@@ -12,6 +12,10 @@ import { PENDING_MAX } from "./queue.ts";
 const WEBHOOKS_MAX = 100;
 const THROTTLED_WEBHOOKS_MAX = 50;
 
+/** Most webhooks of an account, and how many only accounts of which there is none can add. */
+const ACCOUNT_WEBHOOKS_MAX = 25;
+const RESERVED_WEBHOOKS = 25;
+
 /** After this time a webhook is given back if it is idle, or if there is no room for others. */
 const HOLD_MS = 10_000;
 
@@ -66,7 +70,14 @@ export function createLook(deps: LookDeps): () => Promise<void> {
     const room = WEBHOOKS_MAX - endpoints.size;
     const limit = throttled ? Math.min(room, THROTTLED_WEBHOOKS_MAX - held) : room;
     if (limit <= 0) return;
-    for (const webhook of await lease(sql, workerId, { limit, throttled }))
+    const demand = {
+      throttled,
+      limit,
+      reserved: RESERVED_WEBHOOKS,
+      limitEach: ACCOUNT_WEBHOOKS_MAX,
+      held: [...endpoints.values()].map((endpoint) => endpoint.webhook().account_id),
+    };
+    for (const webhook of await lease(sql, workerId, demand))
       endpoints.set(webhook.id, createEndpoint(webhook, now));
   }
 
@@ -94,9 +105,12 @@ function createRefill({ sql, workerId, ownHosts }: LookDeps) {
 /** Gives back what has nothing to do soon, and forgets what the worker no longer has. */
 async function giveBackIdle({ sql, workerId, dispatcher }: LookDeps): Promise<void> {
   const { endpoints, flush } = dispatcher;
-  const isFull = endpoints.size >= WEBHOOKS_MAX;
+  const isFullForAll = endpoints.size >= WEBHOOKS_MAX - RESERVED_WEBHOOKS;
+  const byAccount = Map.groupBy(endpoints.values(), (endpoint) => endpoint.webhook().account_id);
   for (const [id, endpoint] of endpoints) {
     const now = performance.now();
+    const ofAccount = byAccount.get(endpoint.webhook().account_id)?.length ?? 0;
+    const isFull = isFullForAll || ofAccount >= ACCOUNT_WEBHOOKS_MAX;
     const isIdle = (endpoint.nextDueAt() ?? Number.POSITIVE_INFINITY) > now + IDLE_MS;
     const isLong = now - endpoint.leasedAt > HOLD_MS;
     if ((isLong && (isIdle || isFull)) || (isIdle && isFull)) endpoint.retire();

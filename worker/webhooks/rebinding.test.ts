@@ -10,6 +10,7 @@ import { newUuid } from "../../shared/ids.ts";
 import { createReceiverRules } from "../../shared/webhooks/variables.ts";
 import { type Dns, startDns } from "../../test/harness/dns.ts";
 import { attempt } from "./attempt.ts";
+import { Connections } from "./connections.ts";
 import { createResolve } from "./receiver.ts";
 
 const PUBLIC = "127.0.0.2";
@@ -68,9 +69,10 @@ async function deliverTo(name: string, port: number) {
     old_salt: null,
     failing_seconds: null,
     is_slow: false,
+    plan: "free",
   } as const;
   const id = newUuid();
-  const { outcome } = await attempt(
+  const result = await attempt(
     { ownSecret: "of this test", rules: RULES, resolve: createResolve([dns.address]) },
     {
       webhook,
@@ -91,10 +93,13 @@ async function deliverTo(name: string, port: number) {
         actor: '{"type":"system"}',
         occurred_at: new Date(),
       },
+      connections: new Connections(),
+      isProven: false,
       signal: new AbortController().signal,
     },
   );
-  return outcome;
+  if (result === undefined) throw new Error("No attempt was made.");
+  return result.outcome;
 }
 
 test("the address that was checked is the one that is connected to", async () => {

@@ -1,7 +1,7 @@
 /** What keys have left of budgets that time refills, in this process's memory. */
 import { LRUCache } from "lru-cache";
 
-import type { Bounds } from "../../shared/budgets.ts";
+import type { Bounds } from "./budgets.ts";
 
 /** What was left at an instant; below 0 while more has been taken. */
 type Balance = { left: number; at: number };
