@@ -167,7 +167,7 @@ export const ACCOUNT_BUDGETS = {
     cost: { of: "postgres", each: 0.5e-3 },
     takenBy: "attempts to deliver to all of an account's webhooks; each worker counts its own",
     beyond: "deliveries wait in order until there is something of it again",
-    seenBy: "caller",
+    seenBy: "operator",
   },
   link_passwords: {
     unit: "passwords",
