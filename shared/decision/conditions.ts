@@ -4,7 +4,7 @@
  */
 import { BLOCK_BYTES, isInBlocks, writeBlock } from "../address-list.ts";
 import type { Condition } from "../contracts/redirect-settings.ts";
-import { ByteWriter, isText, prefixLength, u16At } from "./byte-writer.ts";
+import { type ByteWriter, isText, prefixLength, u16At } from "./byte-writer.ts";
 import type { RequestFacts } from "./facts.ts";
 import { localTime } from "./local-time.ts";
 
