@@ -22,8 +22,11 @@ const UNLIMITED = {
 
 const CLICKS = 300_000;
 
-/** Calls that are sent at a time, and at most. */
-const CONCURRENT = 16;
+/**
+ * Calls that are sent at a time, and at most. No more than run at once for an account: on a busy
+ * machine, those that wait may get 503 before the account has used up its time.
+ */
+const CONCURRENT = 4;
 const CALLS_MAX = 10_000;
 
 let stack: SharedStack;
