@@ -51,6 +51,19 @@ async function createClickedLink(): Promise<{ key: string; link: string }> {
 
 const get = (path: string, key: string) => callOnce(`${stack.info().api_url}${path}`, { key });
 
+/**
+ * Calls until the account has used up its time: then all that are sent at once are refused, none of
+ * them because another has reserved what was left.
+ */
+async function useUp(send: () => Promise<ApiResponse>): Promise<ApiResponse> {
+  for (let sent = 0; sent < CALLS_MAX; sent += CONCURRENT) {
+    const responses = await Promise.all(Array.from({ length: CONCURRENT }, send));
+    const [first] = responses.filter(({ status }) => status !== 200);
+    if (first !== undefined && responses.every(({ status }) => status !== 200)) return first;
+  }
+  throw new Error(`${CALLS_MAX} calls were answered.`);
+}
+
 test("an account that has used up its time waits for its statistics, and for nothing else", async () => {
   const spender = await createClickedLink();
   const other = await createClickedLink();
@@ -59,14 +72,7 @@ test("an account that has used up its time waits for its statistics, and for not
     get(`/v1/analytics/${link}/breakdown?period=7d&by=country,referrer&device=-desktop`, key);
 
   expect((await breakdown(spender)).status).toBe(200);
-  let refused: ApiResponse | undefined;
-  for (let sent = 0; refused === undefined && sent < CALLS_MAX; sent += CONCURRENT) {
-    const responses = await Promise.all(
-      Array.from({ length: CONCURRENT }, () => breakdown(spender)),
-    );
-    refused = responses.find(({ status }) => status !== 200);
-  }
-  if (refused === undefined) throw new Error(`${CALLS_MAX} calls were answered.`);
+  const refused = await useUp(() => breakdown(spender));
   const { error } = errorSchema.parse(refused.body);
   expect([refused.status, error.code]).toEqual([429, "rate_limited"]);
   expect(error.message).toContain("statistics took too long");
@@ -81,7 +87,8 @@ test("an account that has used up its time waits for its statistics, and for not
     "/v1/clicks",
     "/v1/clicks/export",
   ]) {
-    expect([path, (await get(path, key)).status]).toEqual([path, 429]);
+    // Some of the time may have come back meanwhile, but not for many calls.
+    expect((await useUp(() => get(path, key))).status).toBe(429);
   }
   expect((await get("/v1/links", key)).status).toBe(200);
   expect((await breakdown(other)).status).toBe(200);
