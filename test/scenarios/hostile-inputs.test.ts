@@ -49,7 +49,7 @@ test("the routes of both applications are listed with their fields", () => {
     "search",
   );
   const signIn = routes.find((route) => formatRoute(route) === "dashboard POST /auth/sign-in");
-  expect(Object.keys(signIn?.body?.properties ?? {})).toEqual(["email", "password", "account_id"]);
+  expect(Object.keys(signIn?.body?.properties ?? {})).toEqual(["email", "password"]);
 });
 
 test("resources that the attack still needs are never deleted", () => {
