@@ -58,7 +58,7 @@ const get = (path: string, key: string) => callOnce(`${stack.info().api_url}${pa
 async function useUp(send: () => Promise<ApiResponse>): Promise<ApiResponse> {
   for (let sent = 0; sent < CALLS_MAX; sent += CONCURRENT) {
     const responses = await Promise.all(Array.from({ length: CONCURRENT }, send));
-    const [first] = responses.filter(({ status }) => status !== 200);
+    const [first] = responses;
     if (first !== undefined && responses.every(({ status }) => status !== 200)) return first;
   }
   throw new Error(`${CALLS_MAX} calls were answered.`);
