@@ -159,6 +159,18 @@ withBrowser("a page", () => {
     });
   });
 
+  test("has scripts that are compressed, and immutable if their name contains a hash", async () => {
+    const url = (path: string) => `${dashboard.stack.info().dashboard_url}${path}`;
+    const page = await (await fetch(url("/"))).text();
+    const [, script = ""] = /src="([^"]+\.js)"/.exec(page) ?? [];
+    const response = await fetch(url(script), { headers: { "accept-encoding": "br, gzip" } });
+    expect(response.headers.get("content-encoding")).toBe("br");
+    expect(response.headers.get("cache-control")).toContain("immutable");
+    const plain = await fetch(url(script), { headers: { "accept-encoding": "br;q=0" } });
+    expect(plain.headers.get("content-encoding")).toBeNull();
+    expect(await plain.text()).toBe(await response.text());
+  });
+
   test("escapes text from users and visitors", async () => {
     const evil = `"><img src=x onerror="document.title='owned'"><script>document.title='owned'</script>`;
     const link = await account.client.links.create({

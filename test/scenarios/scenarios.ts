@@ -22,6 +22,9 @@ const CLICKS_STORE = ["worker/migrations/**", "shared/clicks/**"];
 
 const BACKUPS = ["api/cli/backup/**", "api/cli/setup/restore.ts"];
 
+/** The long forms of tests (`test/harness/property-runs.ts`). */
+const LONG = { SHORTHOP_TEST_LONG: "1" };
+
 export const SCENARIOS: readonly Scenario[] = [
   {
     name: "backup",
@@ -262,7 +265,8 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: "analytics",
-    files: ["test/scenarios/analytics.test.ts"],
+    files: ["test/api/analytics-filters.test.ts", "test/api/analytics-reference.test.ts"],
+    env: LONG,
     seconds: 600,
     paths: ["api/analytics/**", "api/clicks/**", ...CLICKS_STORE],
     proves: "every random question about clicks is answered as a count of them is",
@@ -350,7 +354,8 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: "malformed-requests",
-    files: ["test/scenarios/malformed-requests.test.ts"],
+    files: ["test/api/fuzz.test.ts", "api/limits/windows.test.ts"],
+    env: LONG,
     seconds: 60,
     paths: ["api/http/**", "api/links/*.ts", "api/limits/**"],
     proves: "malformed requests get a clear error, and limits are exact, in many random cases",
@@ -479,7 +484,7 @@ function longForms(...rooms: string[]): Scenario {
   return {
     name: `long-${room.split("/").at(-1)}`,
     files: rooms.flatMap((folder) => findLongForms(folder)),
-    env: { SHORTHOP_TEST_LONG: "1" },
+    env: LONG,
     seconds: 120,
     paths: rooms.map((folder) => `${folder}/**`),
     proves: "what tests leave out of `npm test`: most random cases, and what takes seconds",
