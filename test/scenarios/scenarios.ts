@@ -238,13 +238,6 @@ export const SCENARIOS: readonly Scenario[] = [
     proves: "processes are replaced one after another without a failed request",
   },
   {
-    name: "takedowns-beside-earlier",
-    files: ["test/scenarios/takedowns-beside-earlier.test.ts"],
-    seconds: 20,
-    paths: ["api/takedowns/**", "shared/takedowns/**"],
-    proves: "processes of the version before takedowns neither redirect nor lift what is down",
-  },
-  {
     name: "webhooks-takeover",
     files: ["test/scenarios/webhooks-takeover.test.ts"],
     seconds: 50,
