@@ -10,6 +10,7 @@ import { createAccount } from "../harness/admin.ts";
 import { type ApiResponse, call, callOnce, errorSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { startRedirector } from "../harness/processes.ts";
+import { longTest } from "../harness/property-runs.ts";
 import { useStack } from "../harness/shared-stack.ts";
 import type { SharedStack } from "../harness/stack.ts";
 
@@ -402,7 +403,7 @@ describe("rules", () => {
     expect(await explain(id, { at: inMs(7_200_000) })).toMatchObject({ status: "active" });
   });
 
-  test("explain and the redirector never differ", async () => {
+  longTest("explain and the redirector never differ", async () => {
     const rules = [
       {
         url: "https://example.com/0",
