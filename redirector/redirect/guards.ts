@@ -96,7 +96,7 @@ export function createGuards(deps: GuardsDeps): Guards {
   function mustConfirm(incoming: IncomingRequest, { confirm, limit }: RedirectSettings): boolean {
     // HEAD consumes no click, so its response must not contain the destination.
     if (confirm === true || incoming.head.method !== "GET") return true;
-    return limit?.humans === true && isAutomated(incoming, reader);
+    return limit?.humans === true && reader.factsOf(incoming).isAutomated();
   }
 
   return {
@@ -123,10 +123,6 @@ export function createGuards(deps: GuardsDeps): Guards {
     unlessExhausted,
   };
 }
-
-/** Whether the request comes from a program, or nothing shows that a person sends it. */
-const isAutomated = (incoming: IncomingRequest, reader: Pick<RequestReader, "factsOf">): boolean =>
-  incoming.head.prefetch || reader.factsOf(incoming).isAutomated();
 
 /** Whether the form of the confirmation was posted. */
 const hasConfirmed = (incoming: IncomingRequest): boolean =>
