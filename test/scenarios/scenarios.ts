@@ -476,7 +476,7 @@ export const SCENARIOS: readonly Scenario[] = [
     files: ["test/api/quotas.test.ts", "test/api/rate-limits.test.ts"],
     env: LONG,
     seconds: 80,
-    paths: ["api/limits/**", "api/passwords/**", "api/auth/**", "api/live/**"],
+    paths: ["api/limits/**", "api/passwords/**", "api/auth/**", "api/analytics/**"],
     proves: "limits, passwords and revocations hold under many connections and over processes",
   },
   {
