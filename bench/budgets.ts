@@ -9,11 +9,11 @@
 import { parseArgs } from "node:util";
 
 import { startDns } from "../test/harness/dns.ts";
-import { residentBytes } from "../test/harness/process-usage.ts";
+import { readTreeCpu, residentBytes } from "../test/harness/process-usage.ts";
 import { atMost, publish, round } from "../test/harness/report.ts";
 import { startStack } from "../test/harness/stack.ts";
 import { type Process, PROCESSES } from "../test/hostile/amplification/meter.ts";
-import { createAttack } from "./budgets/attack.ts";
+import { startAttack } from "./budgets/attack.ts";
 import { burn } from "./budgets/burn.ts";
 import { type Figures, KINDS, PayingClient } from "./budgets/paying-client.ts";
 import { readStored, type Stored, STORES } from "./budgets/stored.ts";
@@ -43,7 +43,7 @@ const GROWTH_MIB_MAX = 512;
 await using dns = await startDns();
 await using stack = await startStack({ env: { DNS_SERVERS: dns.address } });
 await using client = await PayingClient.start(stack);
-await using attack = await createAttack(stack, Number(values.lanes));
+await using attack = await startAttack(stack, Number(values.lanes));
 
 const memory = new Map<Process, { before: number; highest: number; after: number }>();
 const residentOf = (process: Process): number => {
@@ -60,7 +60,9 @@ const storedBefore = await readStored(stack);
 let attacked = { sent: 0, refused: 0, cpuSeconds: 0 };
 const sampling = setInterval(sampleMemory, SAMPLE_MS);
 const beside = await client.measure(async () => {
-  attacked = await attack.run(SECONDS);
+  const cpuBefore = readTreeCpu(process.pid);
+  const calls = await attack.run(SECONDS);
+  attacked = { ...calls, cpuSeconds: (readTreeCpu(process.pid) - cpuBefore) / 1_000 };
 });
 const storedAfter = await readStored(stack);
 await Bun.sleep(AFTER_SECONDS * 1_000);

@@ -1,14 +1,14 @@
 /**
  * A free account with everything that it may have more of: keys, members with sessions, webhooks
- * whose receivers take their time, shares that strangers read.
+ * whose receivers take their time, shares that strangers read. It calls from a process of its own,
+ * so that what it takes to call delays nobody who is measured.
  */
 import * as z from "zod";
 
 import { createAccount, createKey } from "../../test/harness/admin.ts";
 import { call } from "../../test/harness/api.ts";
 import { createUser, signIn } from "../../test/harness/dashboard.ts";
-import { readTreeCpu } from "../../test/harness/process-usage.ts";
-import type { Stack } from "../../test/harness/stack.ts";
+import { attachStack, type SharedStack, type Stack } from "../../test/harness/stack.ts";
 import { createCalls, listParts, sendFilled } from "../../test/hostile/cost/targets.ts";
 import { createFixtures } from "../../test/hostile/fixtures.ts";
 import { readPorts } from "../../test/hostile/ports.ts";
@@ -28,12 +28,38 @@ const SCOPES =
 /** Routes after which it could no longer call the others, or which it cannot call. */
 const LEFT_OUT = /\/sign-out|\/password|\/stream$|DELETE|\/rotate$/;
 
+/** Calls so far. */
+const counts = z.object({ sent: z.int(), refused: z.int() });
+
 export type Attack = AsyncDisposable & {
-  /** Calls for so many seconds; returns how often, and the CPU time of all of it. */
-  run(seconds: number): Promise<{ sent: number; refused: number; cpuSeconds: number }>;
+  /** Calls for so many seconds; returns how often. */
+  run(seconds: number): Promise<z.output<typeof counts>>;
 };
 
-export async function createAttack(stack: Stack, lanes: number): Promise<Attack> {
+/** Starts the attack's process, which prepares everything and waits. */
+export async function startAttack(stack: Stack, lanes: number): Promise<Attack> {
+  const child = Bun.spawn([process.execPath, import.meta.path, stack.dataDir, String(lanes)], {
+    stdin: "pipe",
+    stdout: "pipe",
+    stderr: "inherit",
+  });
+  const lines = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
+  if ((await lines.read()).done) throw new Error("The attack could not be prepared.");
+  return {
+    async run(seconds) {
+      void child.stdin.write(`${seconds}\n`);
+      await child.stdin.flush();
+      return counts.parse(JSON.parse((await lines.read()).value ?? ""));
+    },
+    async [Symbol.asyncDispose]() {
+      child.kill();
+      await child.exited;
+    },
+  };
+}
+
+/** Prepares the attack on a stack; returns what calls for so many seconds. */
+async function prepare(stack: SharedStack, lanes: number): Promise<Attack["run"]> {
   const { api_url: api } = stack.info();
   const account = await createAccount(stack, "free");
   const first = await createFixtures(stack, account);
@@ -97,19 +123,20 @@ export async function createAttack(stack: Stack, lanes: number): Promise<Attack>
     if (status === 429) refused++;
   }
 
-  return {
-    async run(seconds) {
-      const until = performance.now() + seconds * 1_000;
-      const cpuBefore = readTreeCpu(process.pid);
-      const lane = async (): Promise<void> => {
-        // A connection that is refused is the defence at work.
-        while (performance.now() < until) await send().catch(() => undefined);
-      };
-      await Promise.all(Array.from({ length: lanes }, lane));
-      return { sent, refused, cpuSeconds: (readTreeCpu(process.pid) - cpuBefore) / 1_000 };
-    },
-    async [Symbol.asyncDispose]() {
-      await receiver.stop(true);
-    },
+  return async (seconds) => {
+    const until = performance.now() + seconds * 1_000;
+    const lane = async (): Promise<void> => {
+      // A connection that is refused is the defence at work.
+      while (performance.now() < until) await send().catch(() => undefined);
+    };
+    await Promise.all(Array.from({ length: lanes }, lane));
+    return { sent, refused };
   };
+}
+
+if (import.meta.main) {
+  const [dataDir = "", lanes = ""] = process.argv.slice(2);
+  const run = await prepare(attachStack(dataDir), Number(lanes));
+  console.log("prepared");
+  for await (const line of console) console.log(JSON.stringify(await run(Number(line))));
 }

@@ -9,7 +9,7 @@ import { createAccount } from "../harness/admin.ts";
 import { call, linkSchema } from "../harness/api.ts";
 import { createUser, type Session, signIn } from "../harness/dashboard.ts";
 import { createPng } from "../harness/png.ts";
-import type { Stack } from "../harness/stack.ts";
+import type { SharedStack } from "../harness/stack.ts";
 import type { ClientTask } from "./legitimate-client.ts";
 import type { Fixtures } from "./requests.ts";
 
@@ -38,7 +38,7 @@ const created = z.object({ id: z.string() });
  * fixtures of earlier runs.
  */
 export async function createFixtures(
-  stack: Stack,
+  stack: SharedStack,
   existing?: { id: string; key: string },
 ): Promise<Fixtures> {
   const { api_url: api, dashboard_url: dashboardOrigin } = stack.info();
@@ -102,7 +102,7 @@ export async function createFixtures(
 }
 
 /** Creates a separate account with links for the legitimate client. */
-export async function createClientTask(stack: Stack): Promise<ClientTask> {
+export async function createClientTask(stack: SharedStack): Promise<ClientTask> {
   const { api_url: apiUrl, short_url: shortUrl } = stack.info();
   const { key } = await createAccount(stack, "enterprise", UNLIMITED);
   const links: ClientTask["links"] = [];
