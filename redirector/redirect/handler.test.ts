@@ -497,7 +497,7 @@ describe("the handler", () => {
     const request = createTestHandler();
     const responses = await Promise.all(inStream.map(async ({ alias }) => request(`/${alias}?q`)));
     expect(responses.map(locationOf)).toEqual(
-      inStream.map(({ destination }, i) => destination + (i % 2 === 0 ? "?q=" : "")),
+      inStream.map(({ destination }, i) => destination + (i % 2 === 0 ? "?q" : "")),
     );
   });
 
@@ -528,15 +528,32 @@ describe("the handler", () => {
     },
   );
 
-  test("a click has the UTM parameters of its link after those of the short URL", async () => {
+  test("a click has the UTM parameters that its destination was sent before those of the short URL", async () => {
     const utm = "utm_source=newsletter&utm_medium=email";
     inStream = [link, { ...link, alias: "tagged", utm, extras: { starts_at: 0 } }];
     const request = createTestHandler();
-    for (const path of ["/tagged", "/tagged?utm_source=own&x=1", "/abc", "/tagged"])
+    for (const path of ["/tagged", "/tagged?utm_source=own&utm_term=own", "/abc?utm_source=own"])
       expect(locationOf(await request(path))).toBe(link.destination);
     const sources = clicks.map(({ query }) => new URLSearchParams(query).get("utm_source"));
-    expect(sources).toEqual(["newsletter", "own", null, "newsletter"]);
-    expect(new URLSearchParams(clicks[1]?.query).get("utm_medium")).toBe("email");
+    expect(sources).toEqual(["newsletter", "newsletter", "own"]);
+    expect(clicks[1]?.query).toBe(`${utm}&utm_source=own&utm_term=own`);
+  });
+
+  test("a click on a rule has the UTM parameters that the rule's destination was sent", async () => {
+    const urls = ["https://example.org/?utm_source=rule&a=1", "https://example.org/"];
+    const rules = urls.map((url, i) => ({
+      id: `0190a5a2-0000-7000-8000-00000000000${i}`,
+      url,
+      conditions: [{ type: "query" as const, name: `rule${i}` }],
+    }));
+    inStream = [{ ...link, utm: "utm_source=link", extras: { rules } }];
+    const request = createTestHandler();
+    for (const path of ["/abc?rule0", "/abc?rule1", "/abc?none"]) await request(path);
+    expect(clicks.map(({ query }) => query)).toEqual([
+      "utm_source=rule&rule0",
+      "rule1",
+      "utm_source=link&none",
+    ]);
   });
 
   test("a link that cannot be fetched is 503, not 404", async () => {

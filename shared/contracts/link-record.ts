@@ -49,7 +49,7 @@ export type ActiveLink = ShortLink & {
   title?: string;
   /** Unix milliseconds since when the destination has its host; absent when it always had it. */
   host_changed_at?: number;
-  /** The link's own UTM parameters as a query, for its clicks; absent for links without. */
+  /** The UTM parameters in the destination's query, for clicks; absent for one without. */
   utm?: string;
 };
 
