@@ -81,7 +81,6 @@ function draftOf(link: NewLink): RecordDraft {
     forward_query: link.forward_query,
     ...(utm === undefined ? {} : { utm }),
   };
-  if (link.title !== null) draft.title = link.title;
   const { host_changed_at } = link.extras ?? {};
   if (host_changed_at !== undefined) draft.host_changed_at = Date.parse(host_changed_at);
   const takedown = link.taken_down ? { taken_down: true as const } : undefined;

@@ -13,6 +13,7 @@ import { type Destinations, toText } from "./destination.ts";
 import type { FailureCounter } from "./failure-counter.ts";
 import type { Redirects } from "./redirects.ts";
 import type { RequestReader } from "./request-reader.ts";
+import { referrerOf } from "./visit-referrer.ts";
 
 type GuardsDeps = {
   limits: Pick<ClickLimits, "take" | "look">;
@@ -40,7 +41,7 @@ export type Guards = {
     incoming: IncomingRequest,
     link: CachedLink,
     settings: RedirectSettings,
-    page: (pages: LanguagePages) => RedirectorResponse,
+    page: (pages: LanguagePages, referrer: string) => RedirectorResponse,
   ): RedirectorResponse | Promise<RedirectorResponse>;
 };
 
@@ -75,19 +76,23 @@ export function createGuards(deps: GuardsDeps): Guards {
     settings: RedirectSettings,
   ) => refuse(pages.of(head), taken, settings, failures.onLimitReached(head, link));
 
-  const unlessExhausted: Guards["unlessExhausted"] = ({ head }, link, settings, page) => {
+  const unlessExhausted: Guards["unlessExhausted"] = (incoming, link, settings, page) => {
+    const { head } = incoming;
     const languagePages = pages.of(head);
-    if (settings.limit === undefined) return page(languagePages);
+    const referrer = referrerOf(incoming);
+    if (settings.limit === undefined) return page(languagePages, referrer);
     const onReached = failures.onLimitReached(head, link);
     const respond = (exhausted: boolean) =>
-      exhausted ? refuse(languagePages, "spent", settings, onReached) : page(languagePages);
+      exhausted
+        ? refuse(languagePages, "spent", settings, onReached)
+        : page(languagePages, referrer);
     const exhausted = limits.look(settings.limit);
     return exhausted instanceof Promise ? exhausted.then(respond) : respond(exhausted);
   };
 
-  function confirmationPage(languagePages: LanguagePages): RedirectorResponse {
+  function confirmationPage(languagePages: LanguagePages, referrer: string): RedirectorResponse {
     onResponse("confirm");
-    return languagePages.confirmation();
+    return languagePages.confirmation(referrer);
   }
 
   /**

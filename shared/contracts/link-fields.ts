@@ -42,7 +42,8 @@ export const UTM_EXAMPLES = {
 } as const satisfies Record<UtmName, string>;
 
 export const titleMeta = {
-  description: "A name for people of the account; visitors do not see it.",
+  description:
+    "A name for people of the account; visitors do not see it, not even on the page about the link (`/alias+`).",
   examples: ["Spring sale"],
 };
 

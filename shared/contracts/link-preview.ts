@@ -11,7 +11,10 @@ const DESCRIPTION_LENGTH_MAX = 1_000;
 const title = plainText(TITLE_LENGTH_MAX)
   .trim()
   .min(1)
-  .meta({ description: "The card's title.", examples: ["Spring sale"] });
+  .meta({
+    description: "The card's title, which the page about the link (`/alias+`) shows too.",
+    examples: ["Spring sale"],
+  });
 
 const description = plainText(DESCRIPTION_LENGTH_MAX).trim().min(1);
 

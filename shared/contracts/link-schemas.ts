@@ -103,7 +103,8 @@ const optionalFields = {
 
 /** The path of a short URL. `aliasProblem` checks it, because the error is `invalid_alias`. */
 const alias = z.string().meta({
-  description: "1 to 64 characters of A–Z, a–z, 0–9, _ and -, not starting with -.",
+  description:
+    "1 to 64 characters of A–Z, a–z, 0–9, _ and -, not starting with -. A few words are reserved, most of them on the service's own domain only.",
   maxLength: 64,
   pattern: "^[A-Za-z0-9_][A-Za-z0-9_-]*$",
 });
