@@ -92,8 +92,14 @@ export function changeSettings(
   if (merged.split !== undefined && old?.split !== undefined)
     merged.split = { ...merged.split, key: old.split.key };
   // A link that gets a new limit later starts a new ledger.
-  if (merged.max_clicks === undefined) merged.ledger = undefined;
-  else merged.ledger ??= { id: newUuid(), before: clicks };
+  if (merged.max_clicks === undefined) {
+    merged.ledger = undefined;
+    merged.limit_counts = undefined;
+  } else {
+    merged.ledger ??= { id: newUuid(), before: clicks };
+    // Otherwise the first program that looks at a one-time link would use it up.
+    if (old?.max_clicks === undefined && !("limit_counts" in change)) merged.limit_counts = "human";
+  }
   const settings = Object.entries(merged).filter(([, value]) => value !== undefined);
   return settings.length === 0 ? null : Object.fromEntries(settings);
 }

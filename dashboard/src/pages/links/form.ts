@@ -62,7 +62,7 @@ export const toFormValues = (link?: FullLink): LinkValues => ({
   disabled: link?.disabled ?? false,
   archived: link?.archived ?? false,
   max_clicks: link?.max_clicks === undefined ? "" : String(link.max_clicks),
-  limit_counts: link?.limit_counts ?? "all",
+  limit_counts: link?.limit_counts ?? (link?.max_clicks === undefined ? "human" : "all"),
   confirm: link?.confirm ?? false,
   preview_title: link?.preview?.title ?? "",
   preview_description: link?.preview?.description ?? "",
