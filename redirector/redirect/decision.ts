@@ -128,8 +128,8 @@ const REDIRECTING: ReadonlySet<Decision["kind"]> = new Set(["redirect", "passwor
 
 /**
  * Decides a request that was a miss, given the cached link at its alias; the same miss without one.
- * If the path continues after the alias, a link that does not forward its path is not found, but for
- * what is glued to its short URL.
+ * If the path continues after the alias, a link that does not forward its path is not found, but
+ * for what is glued to its short URL.
  */
 export function decideMiss(
   request: ShortRequest,

@@ -39,11 +39,11 @@ function model(destination: string, query: Buffer): string {
     own,
     fragment = "",
   } = /^(?<path>[^?#]*)(?:\?(?<own>[^#]*))?(?<fragment>#.*)?$/.exec(destination)?.groups ?? {};
-  const names = (own ?? "").split("&").filter(Boolean).map(nameOf);
+  const names = new Set((own ?? "").split("&").filter(Boolean).map(nameOf));
   const kept = query
     .toString("latin1")
     .split("&")
-    .filter((parameter) => parameter === "" || !names.includes(nameOf(parameter)));
+    .filter((parameter) => parameter === "" || !names.has(nameOf(parameter)));
   if (kept.every((parameter) => parameter === "")) return destination;
   let added = "";
   let rest = kept.join("&");

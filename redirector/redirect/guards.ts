@@ -95,18 +95,9 @@ export function createGuards(deps: GuardsDeps): Guards {
     return languagePages.confirmation(referrer);
   }
 
-  /**
-   * Whether a request gets the page with a button: programs follow links, but do not press buttons.
-   */
-  function mustConfirm(incoming: IncomingRequest, { confirm, limit }: RedirectSettings): boolean {
-    // HEAD consumes no click, so its response must not contain the destination.
-    if (confirm === true || incoming.head.method !== "GET") return true;
-    return limit?.humans === true && isAutomated(incoming, reader);
-  }
-
   return {
     respond(incoming, link, settings, confirmed = hasConfirmed(incoming)) {
-      if (!confirmed && mustConfirm(incoming, settings))
+      if (!confirmed && mustConfirm(incoming, settings, reader))
         return unlessExhausted(incoming, link, settings, confirmationPage);
       const target = destinations.targetOf(incoming, link);
       const location = destinations.locationOf(incoming, link, target);
@@ -127,6 +118,19 @@ export function createGuards(deps: GuardsDeps): Guards {
     },
     unlessExhausted,
   };
+}
+
+/**
+ * Whether a request gets the page with a button: programs follow links, but do not press buttons.
+ */
+function mustConfirm(
+  incoming: IncomingRequest,
+  { confirm, limit }: RedirectSettings,
+  reader: Pick<RequestReader, "factsOf">,
+): boolean {
+  // HEAD consumes no click, so its response must not contain the destination.
+  if (confirm === true || incoming.head.method !== "GET") return true;
+  return limit?.humans === true && isAutomated(incoming, reader);
 }
 
 /** Whether the request comes from a program, or nothing shows that a person sends it. */

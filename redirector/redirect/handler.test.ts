@@ -141,6 +141,15 @@ function createTestHandler() {
   };
 }
 
+/** The referrer in the form of a page, as a browser posts it. */
+const postedBy = (response: RedirectorResponse): string => {
+  const page = "body" in response ? response.body.toString() : "";
+  const value = / name="referrer" type="hidden" value="([^"]*)"/.exec(page)?.[1];
+  return value === undefined
+    ? ""
+    : `&referrer=${encodeURIComponent(value.replaceAll("&amp;", "&"))}`;
+};
+
 /** Responds without waiting for anything, or fails. */
 function atOnce(
   request: ReturnType<typeof createTestHandler>,
@@ -599,15 +608,6 @@ describe("the handler", () => {
       ],
       ["a wrong password", { password_hash: "hash" }, "password=wrong"],
     ];
-
-    /** The referrer in the form of a page, as a browser posts it. */
-    const postedBy = (response: RedirectorResponse): string => {
-      const page = "body" in response ? response.body.toString() : "";
-      const value = / name="referrer" type="hidden" value="([^"]*)"/.exec(page)?.[1];
-      return value === undefined
-        ? ""
-        : `&referrer=${encodeURIComponent(value.replaceAll("&amp;", "&"))}`;
-    };
 
     test.each(PAGES)(
       "%s, rules and clicks have the referrer of the visit",

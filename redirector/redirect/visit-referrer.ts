@@ -9,7 +9,7 @@ import { decodeLatin1 } from "../http/bytes.ts";
 import { type IncomingRequest, readFormField, withReferrer } from "../http/request.ts";
 import { REFERRER_FIELD } from "../pages/link-forms.ts";
 
-/** What the form of a page carries: the visit's referrer as far as its click keeps it; "" for none. */
+/** What a page's form carries: the visit's referrer as far as its click keeps it; "" for none. */
 export function referrerOf({ head }: IncomingRequest): string {
   const { bytes, referrer } = head;
   const end = clickTextEnd("referrer", bytes, referrer);

@@ -50,8 +50,8 @@ export type Click = {
   /** The `Accept-Language` header. */
   language: string;
   /**
-   * The UTM parameters of the destination, and after them the short URL's own query, without `?`: of
-   * parameters with one name the first counts, as the destination's own have precedence.
+   * The UTM parameters of the destination, and after them the short URL's own query, without `?`:
+   * of parameters with one name the first counts, as the destination's own have precedence.
    */
   query: string;
   /** The rule or arm whose destination it got; undefined for the link's own destination. */

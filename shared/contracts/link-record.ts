@@ -46,8 +46,8 @@ export type ActiveLink = ShortLink & {
   /** The link's redirect settings; absent for most links. */
   extras?: RedirectSettings;
   /**
-   * Unix milliseconds since when the destination has its host; absent when it always had it. For the
-   * page about the link (`/alias+`), which reads the feed: redirectors do not cache it.
+   * Unix milliseconds since when the destination has its host; absent when it always had it. For
+   * the page about the link (`/alias+`), which reads the feed: redirectors do not cache it.
    */
   host_changed_at?: number;
   /** The UTM parameters in the destination's query, for clicks; absent for one without. */

@@ -17,7 +17,7 @@ const UNSEEN = /^[\s\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]$/u;
 const VARIATION = /^[\p{Extended_Pictographic}\p{Script=Han}]\p{Variation_Selector}/u;
 const FLAG_TAGS = /^\u{1F3F4}[\u{E0020}-\u{E007E}]{1,6}\u{E007F}/u;
 
-/** Removes invisible characters from both ends of a text, but none of its last visible character. */
+/** Removes what nobody sees from both ends of a text, but nothing of its last visible character. */
 export function trimInvisible(text: string): string {
   let start = 0;
   for (const character of text) {

@@ -1,5 +1,5 @@
-import { parameterName, splitUrl } from "./query-string.ts";
 /** UTM parameters: their names, their values, and those in the query of a URL. */
+import { parameterName, splitUrl } from "./query-string.ts";
 import { trimInvisible } from "./text.ts";
 
 export const UTM_NAMES = [

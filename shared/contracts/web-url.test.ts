@@ -42,7 +42,7 @@ describe("a URL", () => {
   });
 
   test("has as a URI the same parts, whatever they consist of", () => {
-    const part = fc.string({ unit: fc.constantFrom(..."ab%7c|{}^`\\ü\"<>[]'#?&=+/:@") });
+    const part = fc.stringMatching(/^[ab%7c|{}^`\\ü"<>[\]'#?&=+/:@]{0,12}$/);
     fc.assert(
       fc.property(part, part, part, (path, query, fragment) => {
         const text = `https://e.com/${path}?${query}#${fragment}`;
