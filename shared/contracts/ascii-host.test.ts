@@ -2,6 +2,9 @@
 import { expect, test } from "bun:test";
 
 import { toAsciiHost, toReferringSite } from "./ascii-host.ts";
+import { rulesField } from "./link-rules.ts";
+import { shareOrigin } from "./share-schemas.ts";
+import { createWebhookBody } from "./webhook-schemas.ts";
 
 test.each([
   ["go.example.com", "go.example.com"],
@@ -39,4 +42,34 @@ test("a host that is too long for one is not converted", () => {
 test("a referring site is the same with and without www", () => {
   for (const text of ["www.Bücher.de", "xn--bcher-kva.de", "WWW.XN--BCHER-KVA.DE"])
     expect(toReferringSite(text)).toBe("xn--bcher-kva.de");
+});
+
+test.each([
+  ["https://www.example.com", "https://www.example.com"],
+  ["https://Bücher.de", "https://xn--bcher-kva.de"],
+  ["\u200bhttps://bücher.de:8443 ", "https://xn--bcher-kva.de:8443"],
+])("the origin %j is %s", (text, origin) => {
+  expect(shareOrigin.parse(text)).toBe(origin);
+});
+
+test.each([
+  "bücher.de",
+  "https://bücher.de/",
+  "https://ü@bücher.de",
+  "ftp://bücher.de",
+  "https://*",
+])("%j is no origin", (text) => {
+  expect(shareOrigin.safeParse(text).success).toBe(false);
+});
+
+test("hosts that webhooks and rules on referrers name are in ASCII", () => {
+  const webhook = {
+    url: "https://example.com/",
+    events: ["link.created"],
+    domains: ["Bücher.de."],
+  };
+  expect(createWebhookBody.parse(webhook).domains).toEqual(["xn--bcher-kva.de"]);
+  const referrer = { type: "referrer", in: ["www.Bücher.de", "direct"] };
+  const [rule] = rulesField.parse([{ url: "https://example.com/", conditions: [referrer] }]);
+  expect(rule?.conditions).toEqual([{ type: "referrer", in: ["xn--bcher-kva.de", "direct"] }]);
 });

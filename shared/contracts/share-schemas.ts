@@ -2,7 +2,7 @@
 import * as z from "zod";
 
 import { toAsciiHost } from "./ascii-host.ts";
-import { plainText } from "./text.ts";
+import { plainText, trimInvisible } from "./text.ts";
 
 const NAME_LENGTH_MAX = 255;
 
@@ -27,7 +27,10 @@ export const shareOrigin = z
   .string()
   .max(ORIGIN_LENGTH_MAX)
   .overwrite((text) =>
-    text.replace(HOST, (_, scheme: string, host: string) => scheme + toAsciiHost(host)),
+    trimInvisible(text).replace(
+      HOST,
+      (_, scheme: string, host: string) => scheme + toAsciiHost(host),
+    ),
   )
   .refine(
     (text) => ORIGIN.test(text) && URL.parse(text)?.origin === text,
