@@ -91,7 +91,7 @@ function createReads(deps: ServiceDeps, { complete }: Completion) {
       given: ListLinksQuery,
       request: ListRequest,
     ): Promise<ListPart<LinkRow>> {
-      const query = await searchByShortUrl(deps.domains, owner, given, destinationRules);
+      const query = await searchByShortUrl(deps, owner, given);
       const filter = toFilter(owner, query, destinationRules);
       // No field of a link contains a control character, and PostgreSQL rejects NUL.
       if (filter === undefined) return { rows: [], total: 0, next: null };

@@ -126,7 +126,7 @@ export function createGuards(deps: GuardsDeps): Guards {
 function mustConfirm(
   incoming: IncomingRequest,
   { confirm, limit }: RedirectSettings,
-  reader: Pick<RequestReader, "factsOf">,
+  reader: GuardsDeps["reader"],
 ): boolean {
   // HEAD consumes no click, so its response must not contain the destination.
   if (confirm === true || incoming.head.method !== "GET") return true;

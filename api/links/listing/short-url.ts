@@ -2,9 +2,8 @@
 import { ALIAS_PATTERN, trimAlias } from "../../../shared/contracts/alias.ts";
 import { toAsciiHost } from "../../../shared/contracts/ascii-host.ts";
 import { trimInvisible } from "../../../shared/contracts/text.ts";
-import type { DomainService } from "../../domains/service.ts";
 import type { AccountScope } from "../../http/principal.ts";
-import type { DestinationRules } from "../destination-url.ts";
+import type { LinkServiceDeps } from "../deps.ts";
 import type { ListLinksQuery } from "../model.ts";
 import { withoutPort } from "./query.ts";
 
@@ -33,10 +32,9 @@ function decodePath(path: string): string {
  * asks for the link at its alias instead, which has no such text.
  */
 export async function searchByShortUrl(
-  domains: Pick<DomainService, "findHosts">,
+  { domains, destinationRules: { shortUrl, ownHosts } }: LinkServiceDeps,
   owner: AccountScope,
   query: ListLinksQuery,
-  { shortUrl, ownHosts }: DestinationRules,
 ): Promise<ListLinksQuery> {
   const { search = "", alias, domain } = query;
   const found = alias === undefined && domain === undefined ? readShortUrl(search) : undefined;

@@ -8390,7 +8390,7 @@ export interface operations {
         order?: "asc" | "desc";
         /** @description 1 when left out; not with `starting_after`. */
         page?: number;
-        /** @description Text that title, alias or URL contains, ignoring case. */
+        /** @description Text that title, alias or URL contains, ignoring case; or a short URL of the account, as it was pasted, for its link. */
         search?: string;
         /** @description What to sort by; links with the same value by id. By `last_click_at`, links without a click are the oldest. */
         sort?: "created_at" | "clicks" | "last_click_at";
