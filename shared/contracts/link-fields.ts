@@ -4,14 +4,15 @@
 import * as z from "zod";
 
 import { LONG_URL, RULE_ID } from "./examples.ts";
+import { trimInvisible } from "./text.ts";
 import type { UtmName } from "./utm.ts";
-import { trimUrl, URL_LENGTH_MAX } from "./web-url.ts";
+import { URL_LENGTH_MAX } from "./web-url.ts";
 
 /**
  * A pasted URL. `parseWebUrl` checks it, because the error is `invalid_url`; so the schema only
  * documents the bound.
  */
-export const pastedUrl = z.string().overwrite(trimUrl).meta({ maxLength: URL_LENGTH_MAX });
+export const pastedUrl = z.string().overwrite(trimInvisible).meta({ maxLength: URL_LENGTH_MAX });
 
 export const destination = pastedUrl.meta({
   description: "The destination: an absolute http or https URL.",

@@ -1,8 +1,8 @@
 /** Schemas of previews, as requests set them and as the API returns them. */
 import * as z from "zod";
 
-import { plainText } from "./text.ts";
-import { trimUrl, URL_LENGTH_MAX } from "./web-url.ts";
+import { plainText, trimInvisible } from "./text.ts";
+import { URL_LENGTH_MAX } from "./web-url.ts";
 
 /** Most characters of a card's title and description. Agents show some 70 and 200 of them. */
 const TITLE_LENGTH_MAX = 255;
@@ -18,7 +18,7 @@ const title = plainText(TITLE_LENGTH_MAX)
 
 const description = plainText(DESCRIPTION_LENGTH_MAX).trim().min(1);
 
-const image = z.string().overwrite(trimUrl).max(URL_LENGTH_MAX);
+const image = z.string().overwrite(trimInvisible).max(URL_LENGTH_MAX);
 
 const imageMeta = {
   description: "The URL of its image: https, and fetched by the agents themselves.",

@@ -49,6 +49,12 @@ test.each([
     expect(trimInvisible(`a${emoji}${rest}`)).toBe(`a${emoji}`);
 });
 
+test("all blanks are trimmed, and a bounded number of other invisible characters", () => {
+  expect(trimInvisible(`${" ".repeat(1_000)}a${"\n".repeat(1_000)}`)).toBe("a");
+  const invisible = "\u200b".repeat(1_000_000);
+  expect(trimInvisible(invisible).length).toBeGreaterThan(invisible.length - 1_000);
+});
+
 test("what is between visible characters stays, and nothing is left to trim", () => {
   const anyCharacter = fc.oneof(
     fc.constantFrom(...Object.values(INVISIBLE), "❤", "葛", "🏴", "\ud83d", "\udc00"),

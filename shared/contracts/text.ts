@@ -17,23 +17,27 @@ const UNSEEN = /^[\s\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]$/u;
 const VARIATION = /^[\p{Extended_Pictographic}\p{Script=Han}]\p{Variation_Selector}/u;
 const FLAG_TAGS = /^\u{1F3F4}[\u{E0020}-\u{E007E}]{1,6}\u{E007F}/u;
 
+/** Most invisible characters that are removed at an end, beside blanks: what is pasted has few. */
+const UNSEEN_MAX = 256;
+
 /** Removes what nobody sees from both ends of a text, but nothing of its last visible character. */
 export function trimInvisible(text: string): string {
-  let start = 0;
-  for (const character of text) {
-    if (!UNSEEN.test(character)) break;
-    start += character.length;
+  let trimmed = text.trim();
+  for (let i = 0; i < UNSEEN_MAX; i++) {
+    const first = String.fromCodePoint(trimmed.codePointAt(0) ?? 0);
+    if (!UNSEEN.test(first)) break;
+    trimmed = trimmed.slice(first.length);
   }
-  let end = text.length;
-  let last = characterBefore(text, end);
-  while (end > start && UNSEEN.test(last)) {
+  let end = trimmed.length;
+  let last = characterBefore(trimmed, end);
+  for (let i = 0; i < UNSEEN_MAX && UNSEEN.test(last); i++) {
     end -= last.length;
-    last = characterBefore(text, end);
+    last = characterBefore(trimmed, end);
   }
-  if (end === text.length) return text.slice(start);
-  const tail = text.slice(end - last.length);
+  if (end === trimmed.length) return trimmed;
+  const tail = trimmed.slice(end - last.length);
   const [whole] = VARIATION.exec(tail) ?? FLAG_TAGS.exec(tail) ?? [last];
-  return text.slice(start, end - last.length + whole.length);
+  return trimmed.slice(0, end - last.length + whole.length);
 }
 
 /** The character that ends at `end`: of two code units if these are a pair. */

@@ -74,10 +74,6 @@ export function toUri({ href }: URL): string {
 /** The URL of a text that {@link parseWebUrl} accepts, as responses name it. */
 export const uriOf = (text: string): string => toUri(new URL(text));
 
-/** A pasted URL without what nobody sees at its ends. Texts that are too long stay as they are. */
-export const trimUrl = (text: string): string =>
-  text.length > TEXT_LENGTH_MAX ? text : trimInvisible(text);
-
 /**
  * An acceptable URL: as it was sent, but for invisible characters at its ends, and as responses
  * name it.

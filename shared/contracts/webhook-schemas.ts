@@ -5,8 +5,7 @@ import { toAsciiHost } from "./ascii-host.ts";
 import { EVENT_TYPE_NAMES } from "./event-types.ts";
 import { CUSTOM_DOMAIN, EVENT_ID, LINK_ID } from "./examples.ts";
 import { tag } from "./link-schemas.ts";
-import { plainText } from "./text.ts";
-import { trimUrl } from "./web-url.ts";
+import { plainText, trimInvisible } from "./text.ts";
 
 /** Most types of events, links, tags or domains that a webhook can name. */
 const WEBHOOK_NAMES_MAX = 100;
@@ -64,7 +63,7 @@ export const WEBHOOK_META = {
 };
 
 const fields = {
-  url: z.string().overwrite(trimUrl).max(URL_LENGTH_MAX).meta(WEBHOOK_META.url),
+  url: z.string().overwrite(trimInvisible).max(URL_LENGTH_MAX).meta(WEBHOOK_META.url),
   events: z.array(eventType).min(1).max(WEBHOOK_NAMES_MAX).meta(WEBHOOK_META.events),
   link_ids: names(z.string().max(ID_LENGTH_MAX)).meta(WEBHOOK_META.link_ids),
   tags: names(tag).meta(WEBHOOK_META.tags),

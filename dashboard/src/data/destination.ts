@@ -1,5 +1,6 @@
 /** Destinations as people type and copy them. */
-import { parseWebUrl, trimUrl } from "../../../shared/contracts/web-url.ts";
+import { trimInvisible } from "../../../shared/contracts/text.ts";
+import { parseWebUrl } from "../../../shared/contracts/web-url.ts";
 
 /**
  * The start of a text that could be a host: labels with dots between them, before a port, path,
@@ -18,7 +19,7 @@ const IPV4 = /^\d{1,3}(?:\.\d{1,3}){3}$/;
  * `https://example.com/x`.
  */
 export function completeUrl(text: string): string {
-  const url = trimUrl(text);
+  const url = trimInvisible(text);
   const rest = url.startsWith("//") ? url.slice(2) : url;
   const labels = HOST.exec(rest)?.groups?.["labels"] ?? "";
   const isHost = TOP_LEVEL.test(labels.split(".").at(-1) ?? "") || IPV4.test(labels);
