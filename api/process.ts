@@ -21,7 +21,6 @@ import type { CompletedRequest } from "./http/metrics-plugin.ts";
 import { listenOptions, stopSite } from "./http/site-server.ts";
 import { warnOfUntrustedProxy } from "./http/untrusted-proxy.ts";
 import { startLinksFeed } from "./links-feed.ts";
-import { startUtmRepublishing } from "./links/republish/utm.ts";
 import { readDelay } from "./mail/queue.ts";
 import { startExpiredRowCleanup } from "./maintenance/expired-rows.ts";
 import { createMetrics } from "./metrics.ts";
@@ -44,7 +43,6 @@ export async function startApi(config: Config, lifecycle: Lifecycle, log: Log): 
   const { sql, clickhouse, nats } = openConnections(config, lifecycle, log);
   const linksFeed = startLinksFeed({ config, sql, nats, lifecycle, log });
   const { feed, watch, images } = linksFeed;
-  lifecycle.onStop("UTM republishing", startUtmRepublishing(sql, log).stop);
   lifecycle.onStop("expired row cleanup", startExpiredRowCleanup(sql, log));
 
   const replies = createReplies(log);

@@ -208,6 +208,7 @@ async function makeSegments(): Promise<Buffer[]> {
         accountId: ACCOUNT,
         mode: "live" as const,
         prefetch: false,
+        embedded: false,
         privacy: false,
         address: `198.51.100.${i % 200}`,
         host: "sho.rt",

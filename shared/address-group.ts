@@ -1,6 +1,6 @@
 /**
- * Groups addresses for rate limits. An IPv6 client owns a whole prefix and can use another address
- * of it for each request, so limits apply per prefix, not per address.
+ * Groups addresses for rate limits, unique visitors and arms of splits. An IPv6 client owns a whole
+ * prefix and can use another address of it for each request, so the prefix stands for it.
  */
 import { isIP } from "node:net";
 

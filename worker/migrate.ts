@@ -4,18 +4,15 @@ import type { DestinationStream } from "pino";
 import { rememberRetention } from "../shared/clicks/whole-clicks.ts";
 import { loadConfig } from "../shared/env.ts";
 import { createLog } from "../shared/log.ts";
-import { openPrimary } from "../shared/postgres.ts";
 import { MIGRATION_TIMEOUT_MS, openClickHouse } from "./clickhouse.ts";
 import { migrateConfigSchema } from "./config.ts";
-import { fillLastClicks } from "./last-clicks.ts";
 import { createDatabaseIfMissing } from "./migrations/create-database.ts";
-import { fillLinkUtm } from "./migrations/link-utm.ts";
 import { migrateClickHouse } from "./migrations/migrate.ts";
 import { setRetention } from "./migrations/retention.ts";
 
 /**
  * Creates the database of `CLICKHOUSE_URL` if it is missing, applies pending migrations and sets
- * the retention. Needs PostgreSQL with its own migrations. Logs to standard output, or to `output`.
+ * the retention. Logs to standard output, or to `output`.
  */
 export async function migrate(
   env: Record<string, string | undefined>,
@@ -25,12 +22,7 @@ export async function migrate(
   await createDatabaseIfMissing(config.CLICKHOUSE_URL);
   const client = openClickHouse(config.CLICKHOUSE_URL, MIGRATION_TIMEOUT_MS);
   const log = createLog("worker", config.LOG_LEVEL, output);
-  const sql = openPrimary(config.DATABASE_URL, { max: 1, onnotice: () => undefined });
-  await migrateClickHouse(client, log, {
-    utm: () => fillLinkUtm(client, sql, log),
-    lastClicks: () => fillLastClicks(client, sql, log),
-  });
-  await sql.end({ timeout: 2 });
+  await migrateClickHouse(client, log);
   // A longer retention does not bring back what the earlier one deleted.
   await rememberRetention(client);
   await setRetention(client, {

@@ -17,7 +17,6 @@ import linkExtras from "./0012_link_extras.sql" with { type: "text" };
 import takedowns from "./0014_takedowns_and_domain_settings.sql" with { type: "text" };
 import archivedAndFolded from "./0015_archived_and_folded.sql" with { type: "text" };
 import shares from "./0016_shares.sql" with { type: "text" };
-import utmBacklog from "./0017_utm_backlog.sql" with { type: "text" };
 import linkFeed from "./0018_link_feed.sql" with { type: "text" };
 import fillLinks from "./0019_fill_links.sql" with { type: "text" };
 import addressesOfUsers from "./0020_addresses_of_users.sql" with { type: "text" };
@@ -68,7 +67,6 @@ export const migrations: readonly PostgresMigration[] = [
   { id: 14, name: "takedowns_and_domain_settings", text: takedowns },
   { id: 15, name: "archived_and_folded", text: archivedAndFolded, concurrent: true },
   { id: 16, name: "shares", text: shares },
-  { id: 17, name: "utm_backlog", text: utmBacklog },
   { id: 18, name: "link_feed", text: linkFeed },
   { id: 19, name: "fill_links", text: fillLinks },
   { id: 20, name: "addresses_of_users", text: addressesOfUsers },

@@ -53,6 +53,7 @@ function makeClick(time: number): Click {
     accountId,
     mode: "live",
     prefetch: false,
+    embedded: false,
     privacy: false,
     address: `${1 + random(223)}.${random(256)}.${random(256)}.${1 + random(254)}`,
     host: "localhost",

@@ -1,8 +1,10 @@
 /** Parses field lines (RFC 9112 §5): validates all of them, and stores the values that are used. */
+import { announcesFetch } from "../../shared/visitors/automation.ts";
 import {
   COLON,
   CR,
   decodeLatin1,
+  type FieldName,
   findValueEnd,
   hasFieldName,
   isInClass,
@@ -82,16 +84,21 @@ const CONNECTION = toFieldName("connection");
 const CONTENT_LENGTH = toFieldName("content-length");
 const CONTENT_TYPE = toFieldName("content-type");
 const COOKIE = toFieldName("cookie");
+const DOCUMENT = toFieldName("document");
 const EXPECT = toFieldName("expect");
 const HOST = toFieldName("host");
 const KEEP_ALIVE = toFieldName("keep-alive");
 const PURPOSE = toFieldName("purpose");
 const REFERER = toFieldName("referer");
+const SEC_FETCH_DEST = toFieldName("sec-fetch-dest");
 const SEC_GPC = toFieldName("sec-gpc");
 const SEC_PURPOSE = toFieldName("sec-purpose");
 const TRANSFER_ENCODING = toFieldName("transfer-encoding");
 const USER_AGENT = toFieldName("user-agent");
 const X_FORWARDED_FOR = toFieldName("x-forwarded-for");
+const X_MOZ = toFieldName("x-moz");
+const X_PURPOSE = toFieldName("x-purpose");
+const X_SEC_PURPOSE = toFieldName("x-sec-purpose");
 
 /**
  * Stores a field that is used; switches by the length of the name first. Returns false to reject
@@ -108,10 +115,6 @@ function applyField(
 ): boolean {
   const { bytes } = scan;
   switch (length) {
-    case 3:
-      if (decodeLatin1(bytes, name, name + length).toLowerCase() === "dnt")
-        head.privacy ||= isOne(bytes, start, end);
-      return true;
     case 4:
       if (!hasFieldName(scan, name, length, HOST)) return true;
       if (++state.hosts > 1 || hasTabAround(bytes, name + length + 1, start, end)) return false;
@@ -125,9 +128,7 @@ function applyField(
       return true;
     case 7:
       if (hasFieldName(scan, name, length, REFERER)) setRange(head.referrer, start, end);
-      else if (hasFieldName(scan, name, length, SEC_GPC)) head.privacy ||= isOne(bytes, start, end);
-      else if (hasFieldName(scan, name, length, PURPOSE))
-        head.prefetch ||= isPrefetch(bytes, start, end);
+      else applyMark(scan, name, length, start, end, head);
       return true;
     case 10:
       if (hasFieldName(scan, name, length, USER_AGENT)) setRange(head.userAgent, start, end);
@@ -136,15 +137,14 @@ function applyField(
         applyConnection(scan, start, end, state);
       }
       return true;
-    case 11:
-      if (hasFieldName(scan, name, length, SEC_PURPOSE))
-        head.prefetch ||= isPrefetch(bytes, start, end);
-      return true;
     case 12:
       if (hasFieldName(scan, name, length, CONTENT_TYPE)) setRange(head.contentType, start, end);
       return true;
     case 14:
-      if (!hasFieldName(scan, name, length, CONTENT_LENGTH)) return true;
+      if (!hasFieldName(scan, name, length, CONTENT_LENGTH)) {
+        applyMark(scan, name, length, start, end, head);
+        return true;
+      }
       if (hasTabAround(bytes, name + length + 1, start, end)) return false;
       state.lengths++;
       return applyContentLength(decodeLatin1(bytes, start, end), head);
@@ -163,7 +163,47 @@ function applyField(
       state.transferEncoding = joinField(state.transferEncoding, bytes, start, end);
       return true;
     default:
+      applyMark(scan, name, length, start, end, head);
       return true;
+  }
+}
+
+/** Stores what a field says about whose request it is, and for what. */
+function applyMark(
+  scan: ScanBuffer,
+  name: number,
+  length: number,
+  start: number,
+  end: number,
+  head: RequestHead,
+): void {
+  const { bytes } = scan;
+  const isField = (expected: FieldName): boolean => hasFieldName(scan, name, length, expected);
+  switch (length) {
+    case 3:
+      if (decodeLatin1(bytes, name, name + length).toLowerCase() === "dnt")
+        head.privacy ||= isOne(bytes, start, end);
+      return;
+    case 5:
+      if (isField(X_MOZ)) applyPurpose(bytes, start, end, head);
+      return;
+    case 7:
+      if (isField(SEC_GPC)) head.privacy ||= isOne(bytes, start, end);
+      else if (isField(PURPOSE)) applyPurpose(bytes, start, end, head);
+      return;
+    case 9:
+      if (isField(X_PURPOSE)) applyPurpose(bytes, start, end, head);
+      return;
+    case 11:
+      if (isField(SEC_PURPOSE)) applyPurpose(bytes, start, end, head);
+      return;
+    case 13:
+      if (isField(X_SEC_PURPOSE)) applyPurpose(bytes, start, end, head);
+      return;
+    case 14:
+      if (isField(SEC_FETCH_DEST)) head.embedded ||= !isDocument(scan, start, end);
+      return;
+    default:
   }
 }
 
@@ -210,5 +250,14 @@ function applyContentLength(value: string, head: RequestHead): boolean {
 const isOne = (bytes: Buffer, start: number, end: number): boolean =>
   end - start === 1 && bytes[start] === 49;
 
-const isPrefetch = (bytes: Buffer, start: number, end: number): boolean =>
-  decodeLatin1(bytes, start, end).includes("prefetch");
+/** Maximum bytes of a purpose field that are read: real ones have some twenty. */
+const PURPOSE_BYTES_MAX = 128;
+
+function applyPurpose(bytes: Buffer, start: number, end: number, head: RequestHead): void {
+  const value = decodeLatin1(bytes, start, Math.min(end, start + PURPOSE_BYTES_MAX));
+  head.prefetch ||= announcesFetch(value);
+}
+
+/** Whether a destination is that of each visit, or empty; so that none of them is decoded. */
+const isDocument = (scan: ScanBuffer, start: number, end: number): boolean =>
+  start === end || (end - start === 8 && hasFieldName(scan, start, 8, DOCUMENT));

@@ -47,10 +47,26 @@ describe("the head of a request", () => {
     ).toEqual(["/abc", "x=1&y=%20", "Mozilla/5.0 (X)", "https://e.com/?a=b", "de,en;q=0.5", "a=b"]);
   });
 
+  test.each([
+    ["Sec-Fetch-Dest: document", false],
+    ["Sec-Fetch-Dest: Document", false],
+    ["Sec-Fetch-Dest:", false],
+    // As Node's fetch has it.
+    ["Sec-Fetch-Mode: cors", false],
+    ["Sec-Fetch-Site: cross-site", false],
+    ...["image", "script", "style", "font", "video", "object", "embed", "frame", "iframe"].map(
+      (value) => [`Sec-Fetch-Dest: ${value}`, true] as const,
+    ),
+    ["Sec-Fetch-Dest: empty", true],
+    ["Sec-Fetch-Dest: documents", true],
+  ] as const)("%p is of a load within a page: %p", (field, embedded) => {
+    expect(parse(`${GET}${field}\r\n\r\n`).head.embedded).toBe(embedded);
+  });
+
   test("leaves nothing for the next one", () => {
     const parser = createRequestHeadParser();
     parse(
-      `${GET}User-Agent: x\r\nDNT: 1\r\nX-Forwarded-For: 1.1.1.1\r\nConnection: close\r\n\r\n`,
+      `${GET}User-Agent: x\r\nDNT: 1\r\nX-Moz: prefetch\r\nSec-Fetch-Dest: image\r\nX-Forwarded-For: 1.1.1.1\r\nConnection: close\r\n\r\n`,
       parser,
     );
     parse("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n", parser);

@@ -28,8 +28,10 @@ export type RequestHead = {
   forwardedFor: string;
   cookie: ByteRange;
   contentType: ByteRange;
-  /** `Sec-Purpose` or `Purpose` contains `prefetch`. */
+  /** The request announces itself as a fetch ahead of a person, e.g. by `Sec-Purpose`. */
   prefetch: boolean;
+  /** The request is a load within a page, by `Sec-Fetch-Dest`. */
+  embedded: boolean;
   /** `Sec-GPC: 1` or `DNT: 1`. */
   privacy: boolean;
 };
@@ -73,6 +75,7 @@ export const createHead = (bytes: Buffer): RequestHead => ({
   cookie: { start: 0, end: 0 },
   contentType: { start: 0, end: 0 },
   prefetch: false,
+  embedded: false,
   privacy: false,
 });
 
@@ -84,6 +87,7 @@ export function clearHead(head: RequestHead): void {
   head.expectsContinue = false;
   head.forwardedFor = "";
   head.prefetch = false;
+  head.embedded = false;
   head.privacy = false;
   setRange(head.userAgent, 0, 0);
   setRange(head.referrer, 0, 0);

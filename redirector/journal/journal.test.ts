@@ -33,6 +33,7 @@ const click = (change: Partial<Click> = {}): Click => ({
   accountId: "0190a5a2-0000-7000-8000-000000000002",
   mode: "live",
   prefetch: false,
+  embedded: false,
   privacy: false,
   address: "203.0.113.9",
   host: "sho.rt",

@@ -40,6 +40,7 @@ export function createClickRecorder({ journal, reader, resolveHost }: RecorderDe
     click.ids = link.ids;
     click.mode = link.mode;
     click.prefetch = head.prefetch;
+    click.embedded = head.embedded;
     click.privacy = head.privacy;
     click.address = addressOf(incoming);
     click.host = resolveHost(head.host).host;

@@ -130,12 +130,8 @@ function mustConfirm(
 ): boolean {
   // HEAD consumes no click, so its response must not contain the destination.
   if (confirm === true || incoming.head.method !== "GET") return true;
-  return limit?.humans === true && isAutomated(incoming, reader);
+  return limit?.humans === true && reader.factsOf(incoming).isAutomated();
 }
-
-/** Whether the request comes from a program, or nothing shows that a person sends it. */
-const isAutomated = (incoming: IncomingRequest, reader: Pick<RequestReader, "factsOf">): boolean =>
-  incoming.head.prefetch || reader.factsOf(incoming).isAutomated();
 
 /** Whether the form of the confirmation was posted. */
 const hasConfirmed = (incoming: IncomingRequest): boolean =>

@@ -418,6 +418,13 @@ beforeEach(() => {
   fetchGate = Promise.resolve();
 });
 
+/** The headers of a person who follows a link. */
+const person = {
+  "user-agent": "Mozilla/5.0 (X11; Linux x86_64; rv:121.0) Gecko/20100101 Firefox/121.0",
+  "sec-fetch-dest": "document",
+  "sec-fetch-mode": "navigate",
+};
+
 describe("the handler", () => {
   test("a GET is one click with all of its fields; the second is served from the cache, synchronously", async () => {
     const request = createTestHandler();
@@ -437,6 +444,7 @@ describe("the handler", () => {
         accountId: link.account_id,
         mode: "test",
         prefetch: true,
+        embedded: false,
         privacy: true,
         address: "198.51.100.7",
         host: "sho.rt",
@@ -576,6 +584,54 @@ describe("the handler", () => {
     const pressed = { ...CONFIRMED, fields: { ...FORM, "user-agent": "Googlebot/2.1" } };
     expect(locationOf(await request("/abc", pressed))).toBe(link.destination);
     expect(clicks).toHaveLength(1);
+  });
+
+  test.each([
+    // What browsers and apps have sent ahead of a person.
+    { "sec-purpose": "prefetch" },
+    { "sec-purpose": "prefetch;prerender" },
+    { "sec-purpose": "prefetch;anonymous-client-ip" },
+    { purpose: "prefetch" },
+    { purpose: "Preview" },
+    // Safari's Top Sites, Opera's Speed Dial, and Facebook's app; Chrome's Instant added a colon.
+    { "x-purpose": "preview" },
+    { "x-purpose": ": preview" },
+    { "x-purpose": "instant" },
+    { "x-moz": "prefetch" },
+    { "x-moz": "microsummary" },
+    // Scripts, which may not set `Sec-Purpose`.
+    { "x-sec-purpose": "prefetch" },
+    // Loads within a page.
+    { "sec-fetch-dest": "image" },
+    { "sec-fetch-dest": "script" },
+    { "sec-fetch-dest": "iframe", "sec-fetch-mode": "navigate" },
+    { "sec-fetch-dest": "empty", "sec-fetch-mode": "cors" },
+    { "sec-fetch-dest": "video", "sec-fetch-mode": "no-cors" },
+    { "sec-fetch-dest": "object" },
+    // Nothing that a person's browser sends.
+    { "user-agent": "" },
+  ])("%p takes no click of a limit for people, and the person after it does", async (fields) => {
+    inStream = [limited];
+    const request = createTestHandler();
+    takeClick = () => {
+      throw new Error("No click may be taken.");
+    };
+    expect(statusOf(await request("/abc", { fields: { ...person, ...fields } }))).toBe(200);
+    takeClick = () => "taken";
+    expect(locationOf(await request("/abc", { fields: person }))).toBe(link.destination);
+    expect(clicks).toHaveLength(1);
+  });
+
+  test("what is announced or within a page is a click with that mark", async () => {
+    const request = createTestHandler();
+    await request("/abc", { fields: { ...person, "x-purpose": "preview" } });
+    await request("/abc", { fields: { ...person, "sec-fetch-dest": "image" } });
+    await request("/abc", { fields: person });
+    expect(clicks.map(({ prefetch, embedded }) => [prefetch, embedded])).toEqual([
+      [true, false],
+      [false, true],
+      [false, false],
+    ]);
   });
 
   test("an address that is too long to be passed on takes no click of the limit", async () => {

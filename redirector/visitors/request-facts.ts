@@ -12,6 +12,7 @@ import {
   toAgentNames,
 } from "../../shared/decision/facts.ts";
 import { preferredLanguage } from "../../shared/decision/language.ts";
+import { judgeRequest, type Verdict } from "../../shared/visitors/automation.ts";
 import { cached } from "../../shared/visitors/cache.ts";
 import type { GeoLocation } from "../../shared/visitors/geo.ts";
 import { sourceOf } from "../../shared/visitors/referrer.ts";
@@ -39,14 +40,11 @@ const KEPT_LANGUAGE_LENGTH_MAX = 256;
 
 /** The visitor's facts that the redirector uses, beyond those for rules. */
 export type VisitorFacts = RequestFacts<KnownAgent> & {
-  /**
-   * Whether the user agent is unknown, a bot's, or a program's that fetches links before a person
-   * opens them.
-   */
+  /** Whether the request is not a person's visit, or its user agent may not be parsed now. */
   isAutomated(): boolean;
 };
 
-type KnownAgent = AgentNames & { automated: boolean };
+type KnownAgent = AgentNames & { verdict: Verdict };
 
 /** Locates an address; undefined without data. */
 export type Locate = (address: string) => GeoLocation | undefined;
@@ -95,8 +93,7 @@ export function createRequestFacts({
     if (known !== undefined || newAgents.exhausted(current.address)) return known;
     newAgents.consume(current.address);
     const parsed = parseAgent(decodeText(text));
-    const automated = parsed.bot !== undefined || parsed.prefetch !== undefined;
-    const read = { ...toAgentNames(parsed), automated };
+    const read = { ...toAgentNames(parsed), verdict: parsed.verdict };
     agents.set(text, read);
     return read;
   }
@@ -118,7 +115,10 @@ export function createRequestFacts({
   });
   const visitorFacts: VisitorFacts = {
     ...facts,
-    isAutomated: () => facts.agent()?.automated ?? true,
+    isAutomated() {
+      const agent = facts.agent();
+      return agent === undefined || judgeRequest(agent.verdict, current.head).class !== "human";
+    },
   };
 
   return (source) => {

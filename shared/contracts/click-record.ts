@@ -37,8 +37,10 @@ export type Click = {
   linkId: Uuid;
   accountId: Uuid;
   mode: Mode;
-  /** The request declared itself a prefetch (`Sec-Purpose` or `Purpose`). */
+  /** The request announced itself as a fetch ahead of a person, e.g. by `Sec-Purpose`. */
   prefetch: boolean;
+  /** The request was a load within a page, by `Sec-Fetch-Dest`. */
+  embedded: boolean;
   /** The request carried `Sec-GPC: 1` or `DNT: 1`. */
   privacy: boolean;
   /** The client's IP address as text. The worker drops it after enrichment. */
@@ -67,6 +69,7 @@ const FLAG_PRIVACY = 4;
 /** The id of a rule or of an arm follows the texts; versions without targets ignore it. */
 const FLAG_RULE = 8;
 const FLAG_ARM = 16;
+const FLAG_EMBEDDED = 32;
 
 /**
  * A click at the time of its request. Header values are ranges of the request's bytes, not yet
@@ -78,6 +81,7 @@ export type RawClick = {
   ids: ByteSlice;
   mode: Mode;
   prefetch: boolean;
+  embedded: boolean;
   privacy: boolean;
   address: string;
   host: string;
@@ -155,6 +159,7 @@ export const newRawClick = (): RawClick => ({
   ids: emptySlice(),
   mode: "live",
   prefetch: false,
+  embedded: false,
   privacy: false,
   address: "",
   host: "",
@@ -172,9 +177,10 @@ const AMPERSAND = 0x26;
 const EMPTY: ByteRange = { start: 0, end: 0 };
 const EMPTY_BYTES = Buffer.alloc(0);
 
-const flagsOf = (click: Pick<RawClick, "mode" | "prefetch" | "privacy" | "target">): number =>
+const flagsOf = (click: RawClick): number =>
   (click.mode === "test" ? FLAG_TEST : 0) |
   (click.prefetch ? FLAG_PREFETCH : 0) |
+  (click.embedded ? FLAG_EMBEDDED : 0) |
   (click.privacy ? FLAG_PRIVACY : 0) |
   (click.target === undefined ? 0 : click.target.kind === "rule" ? FLAG_RULE : FLAG_ARM);
 
@@ -205,7 +211,7 @@ export const hasValidChecksum = (bytes: Buffer, offset: number, end: number): bo
  * A click whose ids and texts are decoded as Latin-1, one character for each byte: that is cheap,
  * and different texts stay different. {@link decodeText} returns the text itself.
  */
-export type EncodedClick = Pick<Click, "time" | "mode" | "prefetch" | "privacy"> & {
+export type EncodedClick = Pick<Click, "time" | "mode" | "prefetch" | "embedded" | "privacy"> & {
   /** The UUIDs of the link and its account, {@link ID_BYTES} each. */
   ids: string;
   address: string;
@@ -237,6 +243,7 @@ export function readEncodedClick(segment: Buffer, offset: number): EncodedClick 
     ids: segment.toString("latin1", start + 8, start + 8 + 2 * ID_BYTES),
     mode: (flags & FLAG_TEST) === 0 ? "live" : "test",
     prefetch: (flags & FLAG_PREFETCH) !== 0,
+    embedded: (flags & FLAG_EMBEDDED) !== 0,
     privacy: (flags & FLAG_PRIVACY) !== 0,
     address: nextText(),
     host: nextText(),
@@ -254,7 +261,7 @@ export function readEncodedClick(segment: Buffer, offset: number): EncodedClick 
 export function decodeClick(segment: Buffer, offset: number): Click | undefined {
   const encoded = readEncodedClick(segment, offset);
   if (encoded === undefined) return undefined;
-  const { time, mode, prefetch, privacy, target } = encoded;
+  const { time, mode, prefetch, embedded, privacy, target } = encoded;
   const ids = Buffer.from(encoded.ids, "latin1");
   return {
     time,
@@ -262,6 +269,7 @@ export function decodeClick(segment: Buffer, offset: number): Click | undefined 
     accountId: readUuid(ids, ID_BYTES),
     mode,
     prefetch,
+    embedded,
     privacy,
     address: decodeText(encoded.address),
     host: decodeText(encoded.host),

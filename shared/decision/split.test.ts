@@ -36,6 +36,19 @@ describe("a split", () => {
     expect(allArms(7)).toEqual(allArms(7));
   });
 
+  test.each([
+    ["2001:db8:1:2:", true],
+    ["::ffff:192.0.2.", false],
+  ])("takes the network of an IPv6 address, and not that of a mapped one: %s", (start, isOne) => {
+    const choose = armOf(5);
+    const arms = Array.from({ length: 200 }, (_, n) => {
+      const host = isOne ? `${n.toString(16)}:cafe:0:1` : String(n);
+      return choose(start + host, "Mozilla/5.0") ?? "own";
+    });
+    expect(new Set(arms).size === 1).toBe(isOne);
+    expect(choose("::ffff:192.0.2.7", "Mozilla/5.0")).toBe(choose("192.0.2.7", "Mozilla/5.0"));
+  });
+
   test("of another link, or of another browser at the same address, is independent", () => {
     const [one, other] = [allArms(1), allArms(2)];
     const both = one.filter((arm, n) => arm === "a" && other[n] === "a").length;

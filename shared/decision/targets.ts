@@ -9,7 +9,7 @@
  *    on an unknown fact is false, and so is its negation: with an unknown country, neither "the
  *    country is DE" nor "the country is not DE" matches;
  * 2. if no rule matches, the visitor's arm of the split, unless the split has ended. The arm is
- *    chosen by a hash of address and user agent, so that the same visitor gets the same arm on
+ *    chosen by a hash of network and user agent, so that the same visitor gets the same arm on
  *    every redirector;
  * 3. otherwise `undefined`: the link's own destination.
  *

@@ -25,6 +25,37 @@ const NAMES: Readonly<Record<string, Names>> = {
   referrer: { direct: "direct" },
 };
 
+/**
+ * What people call the hosts and apps by which platforms lead to links. Android's browsers and apps
+ * tell an app by the name of its package.
+ */
+const PLATFORMS: Readonly<Record<string, string>> = {
+  "t.co": "X",
+  "lnkd.in": "LinkedIn",
+  "youtu.be": "YouTube",
+  "t.me": "Telegram",
+  "com.android.chrome": "Chrome",
+  "com.discord": "Discord",
+  "com.facebook.katana": "Facebook",
+  "com.facebook.orca": "Messenger",
+  "com.google.android.apps.dynamite": "Google Chat",
+  "com.google.android.apps.messaging": "Google Messages",
+  "com.google.android.gm": "Gmail",
+  "com.google.android.googlequicksearchbox": "Google",
+  "com.google.android.youtube": "YouTube",
+  "com.instagram.android": "Instagram",
+  "com.linkedin.android": "LinkedIn",
+  "com.microsoft.office.outlook": "Outlook",
+  "com.microsoft.teams": "Teams",
+  "com.pinterest": "Pinterest",
+  "com.reddit.frontpage": "Reddit",
+  "com.slack": "Slack",
+  "com.twitter.android": "X",
+  "com.viber.voip": "Viber",
+  "com.whatsapp": "WhatsApp",
+  "org.telegram.messenger": "Telegram",
+};
+
 /** Dimensions whose values are host names. */
 const HOSTS: ReadonlySet<string> = new Set(["referrer", "host", "domain"]);
 
@@ -39,6 +70,7 @@ export function describeValue(
   const text = named !== undefined && Object.hasOwn(named, value) ? named[value] : undefined;
   if (text !== undefined) return translate(text);
   if (name === "class") return value;
+  if (name === "referrer" && Object.hasOwn(PLATFORMS, value)) return PLATFORMS[value] ?? value;
   if (value === "") {
     return translate(name.startsWith("utm_") || name === "referrer_path" ? "none" : "unknown");
   }

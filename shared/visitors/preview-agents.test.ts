@@ -27,6 +27,21 @@ test.each([
   "Mozilla/5.0 (compatible; vkShare; +http://vk.com/dev/Share)",
   "Iframely/1.3.1 (+https://iframely.com/docs/about)",
   "Mozilla/5.0 (compatible; Embedly/0.2; +http://support.embed.ly/)",
+  // Pinterest.
+  "Mozilla/5.0 (compatible; Pinterestbot/1.0; +https://www.pinterest.com/bot.html)",
+  "Pinterest/0.2 (+http://www.pinterest.com/)",
+  // Google Messages and Google Chat.
+  "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/123.0.0.0 Safari/537.36 GoogleMessages/15.1",
+  "GoogleMessages",
+  "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/56.0.2924.87 Safari/537.36 Google (+https://developers.google.com/+/web/snippet/)",
+  "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/56.0.2924.87 Safari/537.36 Google-PageRenderer Google (+https://developers.google.com/+/web/snippet/)",
+  "Mozilla/5.0 (compatible; ZulipURLPreview/9.2; +https://chat.example.org)",
+  "Lemmy/0.19.8; +https://lemmy.example.org",
+  "SummalyBot/5.1.0",
+  "Misskey/13.10.0 (https://misskey.example.org)",
+  "ViberUrlDownloader",
+  "NotionEmbedder",
+  "Notion/1.0 (https://notion.so; team@makenotion.com)",
 ])("%s asks for previews", (userAgent) => {
   expect(isPreviewAgent(userAgent)).toBe(true);
 });
@@ -40,6 +55,10 @@ test.each([
   "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Slack/4.36.140 Chrome/120.0.6099.227 Electron/28.2.0 Safari/537.36",
   "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) discord/1.0.9147 Chrome/120.0.6099.291 Electron/28.2.10 Safari/537.36",
   "Mozilla/5.0 (Linux; Android 13; Pixel 6; wv) AppleWebKit/537.36 (KHTML, like Gecko) Version/4.0 Chrome/115.0.5790.166 Mobile Safari/537.36 TwitterAndroid",
+  "Mozilla/5.0 (iPad; CPU OS 17_4 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Mobile/15E148 [Pinterest/iOS]",
+  "Pinterest/3.3.3 CFNetwork/609.1.4 Darwin/13.0.0",
+  "Mozilla/5.0 (Linux; Android 9; SM-G950F; wv) AppleWebKit/537.36 (KHTML, like Gecko) Version/4.0 Chrome/79.0.3945.79 Mobile Safari/537.36 Viber/12.0.0.4",
+  "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (KHTML, like Gecko) Notion/2.0.23 Chrome/91.0.4472.164 Electron/13.6.9 Safari/537.36",
   // Search engines.
   "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
   "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; bingbot/2.0; +http://www.bing.com/bingbot.htm) Chrome/103.0.5060.134 Safari/537.36",

@@ -42,11 +42,36 @@ const PREVIEW_AGENTS: readonly RegExp[] = [
   /^Mattermost-Bot\//,
   // http://vk.com/dev/Share
   /\bvkShare\b/,
+  // https://help.pinterest.com/en/business/article/pinterest-crawler
+  /\bPinterestbot\/|^Pinterest\/[\d.]+ \(\+http/,
+  // Google Messages; Google Chat asks as the fetcher of snippets.
+  // https://developers.google.com/crawling/docs/crawlers-fetchers/google-user-triggered-fetchers
+  /\bGoogleMessages\b/,
+  /\bGoogle \(\+https:\/\/developers\.google\.com\/\+\/web\/snippet\//,
+  // https://github.com/zulip/zulip/blob/main/zerver/lib/url_preview/preview.py
+  /\bZulipURLPreview\//,
+  // https://github.com/LemmyNet/lemmy/blob/main/crates/api_common/src/request.rs
+  /^Lemmy\//,
+  // Misskey. https://github.com/misskey-dev/summaly
+  /^(?:SummalyBot|Misskey)\//i,
+  // https://developers.viber.com
+  /^ViberUrlDownloader\b/,
+  // Notion, also with Iframely.
+  /^NotionEmbedder\b|^Notion\/[\d.]+ \(https?:/,
   // Cards for many sites. https://iframely.com/docs/about, http://support.embed.ly/
   /\bIframely\//,
   /\bEmbedly\//,
 ];
 
+/** Returns the name of a link-preview agent, as its user agent has it; undefined for others. */
+export function findPreviewAgent(userAgent: string): string | undefined {
+  for (const pattern of PREVIEW_AGENTS) {
+    const name = pattern.exec(userAgent)?.[0];
+    if (name !== undefined) return name;
+  }
+  return undefined;
+}
+
 /** Whether a user agent is that of a link-preview agent. */
 export const isPreviewAgent = (userAgent: string): boolean =>
-  PREVIEW_AGENTS.some((pattern) => pattern.test(userAgent));
+  findPreviewAgent(userAgent) !== undefined;

@@ -20,6 +20,31 @@ describe("the referrer", () => {
       "https://l.facebook.com/l.php?u=x",
       { host: "l.facebook.com", source: "facebook.com", path: "/l.php" },
     ],
+    // Sites of the customers of platforms, in the list of public suffixes or not.
+    ...[
+      "example.substack.com",
+      "example.github.io",
+      "example.blogspot.com",
+      "example.netlify.app",
+      "example.vercel.app",
+      "example.pages.dev",
+      "example.myshopify.com",
+      "example.wordpress.com",
+      "example.medium.com",
+      "example.tumblr.com",
+    ].map((site) => [`https://${site}/p`, { host: site, source: site, path: "/p" }] as const),
+    [
+      "https://docs.example.github.io/",
+      { host: "docs.example.github.io", source: "example.github.io", path: "" },
+    ],
+    // The platforms' own.
+    [
+      "https://substack.com/inbox",
+      { host: "substack.com", source: "substack.com", path: "/inbox" },
+    ],
+    ["https://www.substack.com/", { host: "www.substack.com", source: "substack.com", path: "" }],
+    ["https://a.b.substack.com/", { host: "a.b.substack.com", source: "b.substack.com", path: "" }],
+    ["https://github.com/a", { host: "github.com", source: "github.com", path: "/a" }],
     ["http://localhost:3000/x", { host: "localhost", source: "localhost", path: "/x" }],
     ["http://192.168.1.1/x", { host: "192.168.1.1", source: "192.168.1.1", path: "/x" }],
     [

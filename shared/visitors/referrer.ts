@@ -6,7 +6,7 @@ import { normalizeHost } from "../hosts.ts";
 export type Referrer = {
   /** The host of a web page, to recognise our own; "" for none. */
   host: string;
-  /** Registrable domain in lower case, or `direct`. */
+  /** Registrable domain in lower case without `www.`, an app's name, or `direct`. */
   source: string;
   /** Path on the source; "" for none. */
   path: string;
@@ -27,6 +27,33 @@ const AUTHORITY_LENGTH_MAX = 260;
  * other ones.
  */
 const OTHER_SCRIPT_LENGTH_MAX = 63;
+
+/** Platforms that give a subdomain to each site, but are not in the list of public suffixes. */
+const PLATFORMS: ReadonlySet<string> = new Set([
+  "bandcamp.com",
+  "beehiiv.com",
+  "canalblog.com",
+  "fandom.com",
+  "fc2.com",
+  "ghost.io",
+  "gumroad.com",
+  "hashnode.dev",
+  "itch.io",
+  "jimdofree.com",
+  "jimdosite.com",
+  "livejournal.com",
+  "medium.com",
+  "mystrikingly.com",
+  "neocities.org",
+  "over-blog.com",
+  "squarespace.com",
+  "substack.com",
+  "tistory.com",
+  "tumblr.com",
+  "typepad.com",
+  "weebly.com",
+  "wordpress.com",
+]);
 
 /** The characters that the URL parser removes first. */
 const REMOVED = /[\t\r\n]/g;
@@ -51,7 +78,7 @@ export function parseReferrer(header: string): Referrer {
   const host = normalizeHost(url.host);
   return {
     host,
-    source: getDomain(host) ?? host.replace(/^www\./, ""),
+    source: siteOf(host),
     path: url.pathname === "/" ? "" : url.pathname.slice(0, PATH_LENGTH_MAX),
   };
 }
@@ -73,6 +100,18 @@ function readUrl(header: string): URL | null {
   const text = header.replace(REMOVED, "");
   const authority = BEGINNING.exec(text)?.groups?.["authority"];
   return authority === undefined || isTooLong(authority) ? null : URL.parse(text);
+}
+
+/**
+ * The site of a host: its registrable domain, or its name on a platform, as `name.github.io` and
+ * `name.substack.com` are sites of their own.
+ */
+function siteOf(host: string): string {
+  const domain = getDomain(host, { allowPrivateDomains: true }) ?? host;
+  const site = PLATFORMS.has(domain)
+    ? host.slice(host.lastIndexOf(".", host.length - domain.length - 2) + 1)
+    : domain;
+  return site.replace(/^www\./, "");
 }
 
 function isTooLong(authority: string): boolean {

@@ -1,8 +1,10 @@
+/** Tests the names of user agents, and where one tells the wrong system or device. */
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import fc from "fast-check";
+import * as z from "zod";
 
 import { parseAgent } from "./user-agent.ts";
 
@@ -18,19 +20,15 @@ const corpus = readFileSync(join(import.meta.dir, "fixtures/user-agents.tsv"), "
   .split("\n")
   .map((line) => line.split("\t"));
 
+const PERSON = { class: "human", reason: "" } as const;
+
 describe("a user agent", () => {
   test("is tested with at least two hundred real ones", () => {
     expect(new Set(corpus.map((line) => line.at(-1))).size).toBeGreaterThanOrEqual(200);
   });
 
   test.each(corpus)("%s on %s, %s: %s", (browser, os, device, userAgent = "") => {
-    expect(Object.values(parseAgent(userAgent))).toEqual([
-      browser,
-      os,
-      device,
-      undefined,
-      undefined,
-    ]);
+    expect(Object.values(parseAgent(userAgent))).toEqual([browser, os, device, PERSON]);
   });
 
   test.each([
@@ -120,58 +118,18 @@ describe("a user agent", () => {
       "PlayStation",
       "other",
     ],
-    ["", "Unknown", "Unknown", "other"],
   ] as const)("%p", (userAgent, browser, os, device) => {
-    expect(parseAgent(userAgent)).toEqual({
-      browser,
-      os,
-      device,
-      bot: undefined,
-      prefetch: undefined,
+    expect(parseAgent(userAgent)).toEqual({ browser, os, device, verdict: PERSON });
+  });
+
+  test("may be missing, and tells nothing then", () => {
+    const verdict = { class: "bot", reason: "empty" } as const;
+    expect(parseAgent("")).toEqual({
+      browser: "Unknown",
+      os: "Unknown",
+      device: "other",
+      verdict,
     });
-  });
-
-  test.each([
-    "curl/8.5.0",
-    "Wget/1.21.4",
-    "python-requests/2.31.0",
-    "Python/3.11 aiohttp/3.9.1",
-    "Go-http-client/1.1",
-    "okhttp/4.12.0",
-    "axios/1.6.2",
-    "node-fetch/1.0 (+https://github.com/bitinn/node-fetch)",
-    "PostmanRuntime/7.36.0",
-    "Java/17.0.1",
-    "Bun/1.4.5",
-    "node",
-  ])("%p is a person's own program, not a bot", (userAgent) => {
-    expect(parseAgent(userAgent).bot).toBeUndefined();
-  });
-
-  test.each([
-    ["Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)", "google"],
-    ["Mozilla/5.0 (compatible; bingbot/2.0; +http://www.bing.com/bingbot.htm)", "bot"],
-    ["Twitterbot/1.0", "twitterbot"],
-    ["facebookexternalhit/1.1 (+http://www.facebook.com/externalhit_uatext.php)", "facebook"],
-    ["Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)", "bot"],
-    ["TelegramBot (like TwitterBot)", "telegrambot"],
-    ["WhatsApp/2.23.20.0", "whatsapp"],
-    ["Discordbot/2.0", "discordbot"],
-    [
-      "LinkedInBot/1.0 (compatible; Mozilla/5.0; Apache-HttpClient +http://www.linkedin.com)",
-      "bot",
-    ],
-    [
-      `Mozilla/5.0 (X11; Linux x86_64) ${CHROME.replace("Chrome", "HeadlessChrome")} Safari/537.36`,
-      "headless",
-    ],
-    ["GPTBot/1.0", "gptbot"],
-    ["Applebot/0.1", "applebot"],
-    ["SkypeUriPreview Preview/0.5", "preview"],
-    ["Embedly/0.2", "embedly"],
-    ["Mozilla/5.0 (Windows NT 10.0) BingPreview/1.0b", "preview"],
-  ])("%p is a bot, by %p", (userAgent, reason) => {
-    expect(parseAgent(userAgent).bot).toContain(reason);
   });
 
   test("is parsed up to its 48th word, and to its fourth Android, beyond those of real ones", () => {
@@ -188,13 +146,130 @@ describe("a user agent", () => {
     }
   });
 
-  test("is a bot by a name anywhere in it", () => {
-    expect(parseAgent(`${"(a) ".repeat(100)}Googlebot`).bot).toContain("google");
-  });
-
   test("is parsed without an error whatever it is", () => {
     fc.assert(
       fc.property(fc.string({ maxLength: 300 }), (userAgent) => void parseAgent(userAgent)),
     );
+  });
+});
+
+test("every browser of user-agents is a person's, with its system, browser and device", () => {
+  const path = "../../node_modules/user-agents/dist/user-agents.json";
+  const seen = new Map(
+    z
+      .array(z.object({ userAgent: z.string(), deviceCategory: z.string() }))
+      .parse(JSON.parse(readFileSync(join(import.meta.dir, path), "utf8")))
+      .map((entry) => [entry.userAgent, entry.deviceCategory]),
+  );
+  expect(seen.size).toBeGreaterThan(900);
+  for (const [userAgent, device] of seen) {
+    const agent: object = parseAgent(userAgent);
+    expect([userAgent, agent]).toEqual([userAgent, { ...agent, device, verdict: PERSON }]);
+    expect([userAgent, ...Object.values(agent)]).not.toContain("Unknown");
+  }
+});
+
+describe("a platform that the parser takes for another", () => {
+  test.each([
+    ["Podcasts/1650.1 CFNetwork/1333.0.4 Darwin/21.5.0 (x86_64)", "macOS", "desktop"],
+    ["Safari/18617.1 CFNetwork/1490.0.4 Darwin/23.2.0", "macOS", "desktop"],
+    ["Things/3.19 CFNetwork/1490.0.4 Darwin/23.2.0", "iOS", "other"],
+    [
+      `Mozilla/5.0 (Linux; Android 11; BRAVIA 4K VH2 Build/RTT2) ${CHROME} Safari/537.36`,
+      "Android",
+      "other",
+    ],
+    [
+      `Mozilla/5.0 (Linux; Android 9; AFTKA Build/PS7284) ${CHROME} Safari/537.36`,
+      "Android",
+      "other",
+    ],
+    [
+      `Mozilla/5.0 (Linux; Android 12; Chromecast Google TV Build/STTE) ${CHROME} Safari/537.36`,
+      "Android",
+      "other",
+    ],
+    [
+      `Mozilla/5.0 (Linux; Android 9; MIBOX4 Build/PI; wv) ${CHROME} Mobile Safari/537.36`,
+      "Android",
+      "other",
+    ],
+    [`Mozilla/5.0 (Web0S; Linux/SmartTV) ${CHROME} Safari/537.36 WebAppManager`, "webOS", "other"],
+    ["AppleCoreMedia/1.0.0.20K80 (Apple TV; U; CPU OS 16_1 like Mac OS X; en_us)", "tvOS", "other"],
+    [
+      "Mozilla/5.0 (Windows NT 10.0; Win64; x64; Xbox; Xbox Series X) AppleWebKit/537.36 Edge/20.02",
+      "Xbox",
+      "other",
+    ],
+    [
+      "Mozilla/5.0 (PlayStation; PlayStation 5/8.00) AppleWebKit/605.1.15 Version/15.4 Safari/605.1.15",
+      "PlayStation",
+      "other",
+    ],
+    [
+      "Mozilla/5.0 (Nintendo Switch; WifiWebAuthApplet) AppleWebKit/606.4 NF/6.0 NintendoBrowser/5.1",
+      "Nintendo",
+      "other",
+    ],
+    ["Roku/DVP-12.5 (12.5.0.4178)", "Roku", "other"],
+    // A phone stays one.
+    [
+      `Mozilla/5.0 (Linux; Android 13; Pixel 7) ${CHROME} Mobile Safari/537.36`,
+      "Android",
+      "mobile",
+    ],
+  ])("%p: %p, %p", (userAgent, os, device) => {
+    expect(parseAgent(userAgent)).toMatchObject({ os, device });
+  });
+});
+
+describe("a browser or an app that exists on one system only", () => {
+  const desktopMac = `${MAC} ${WEBKIT}`;
+  const desktopLinux = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko)";
+
+  test.each([
+    // Facebook's apps, by their own names for themselves.
+    ["[FBAN/FB4A;FBAV/390.0.0.27.105;FBPN/com.facebook.katana;FBDV/SM-G991B]", "Android", "mobile"],
+    ["[FBAN/EMA;FBBV/410;FBAV/380.0;FBDV/SM-J700H;FBLC/en_US]", "Android", "mobile"],
+    ["(null) [FBAN/FBIOS;FBAV/15.0.0.16.28;FBDV/iPhone6,1]", "iOS", "mobile"],
+    ["[FBAN/MessengerForiOS;FBAV/400.0;FBDV/iPhone12,1]", "iOS", "mobile"],
+    ["[FBAN/FBIOS;FBAV/440.0;FBDV/iPad13,1;FBMD/iPad]", "iOS", "tablet"],
+    // Browsers of an iPad, which asks for the desktop's version of each site.
+    [`${desktopMac} CriOS/120 Version/11.1.1 Safari/605.1.15`, "iOS", "tablet"],
+    [`${desktopMac} FxiOS/120.0 Safari/605.1.15`, "iOS", "tablet"],
+    [`${desktopMac} Version/17.0 EdgiOS/120.0 Safari/605.1.15`, "iOS", "tablet"],
+    [`${desktopMac} GSA/297.0 Mobile/15E148 Safari/604.1`, "iOS", "tablet"],
+    [`${desktopMac} Mobile/15E148 Instagram 300.0`, "iOS", "tablet"],
+    [`${desktopMac} Mobile/15E148 [FBAN/FBIOS;FBDV/iPad8,9]`, "iOS", "tablet"],
+    // Browsers of Android that ask for it.
+    [`${desktopLinux} Chrome/120.0.0.0 Safari/537.36 EdgA/120.0.0.0`, "Android", "desktop"],
+    [`${desktopLinux} SamsungBrowser/23.0 Chrome/115.0.0.0 Safari/537.36`, "Android", "desktop"],
+    [`${desktopLinux} Chrome/120 Safari/537.36 XiaoMi/MiuiBrowser/13.0`, "Android", "desktop"],
+    [`${desktopLinux} HuaweiBrowser/13.0 Chrome/99 Safari/537.36`, "Android", "desktop"],
+    [`${desktopLinux} Chrome/120 Safari/537.36 HeyTapBrowser/40.7`, "Android", "desktop"],
+    [`${desktopLinux} Silk/108.4 like Chrome/108 Safari/537.36`, "Android", "tablet"],
+    // Apps that tell only themselves.
+    ["Pinterest for iOS/7.11 (iPhone7,2; 12.1.4)", "iOS", "mobile"],
+    ["Outlook-iOS/696.1188109.prod.iphone (2.102.0)", "iOS", "mobile"],
+    ["dv(iPh9,2);pr(UCBrowser/11.3.5.1203);ov(15_7_4);ss(414x736)", "iOS", "mobile"],
+    ["Mozilla/5.0 AppleWebKit/605.1.15 Mobile/15E148 YaApp_iOS/70.0", "iOS", "mobile"],
+    ["Dalvik/2.1.0", "Android", "other"],
+    ["Mozilla/5.0 (compatible; MSIE 9.0; Trident/5.0)", "Windows", "desktop"],
+    ["Mozilla/5.0 (compatible; Konqueror/4.5) KHTML/4.5.4 (like Gecko)", "Linux", "desktop"],
+  ])("%p: %p, %p", (userAgent, os, device) => {
+    expect(parseAgent(userAgent)).toMatchObject({ os, device, verdict: PERSON });
+  });
+
+  test.each([
+    [`${WINDOWS} ${CHROME} Safari/537.36 SamsungBrowser/27.0`, "Windows", "desktop"],
+    ["Mozilla/5.0 (Mobile; rv:48.0) Gecko/48.0 Firefox/48.0 KAIOS/2.5", "KAIOS", "mobile"],
+    [`${MAC} ${WEBKIT} Version/17.2 Safari/605.1.15`, "macOS", "desktop"],
+    [
+      "Mozilla/5.0 (SMART-TV; Linux; Tizen 6.0) AppleWebKit/537.36 (KHTML, like Gecko) SamsungBrowser/4.0 Chrome/76.0 TV Safari/537.36",
+      "Tizen",
+      "other",
+    ],
+  ])("does not hide another one that is told, %p: %p, %p", (userAgent, os, device) => {
+    expect(parseAgent(userAgent)).toMatchObject({ os, device });
   });
 });

@@ -1,8 +1,7 @@
-/** Parses user agents: browser, operating system, device, and whether it is a bot. */
-import { isbot, isbotMatches } from "isbot";
+/** Parses user agents: browser, operating system, device, and whether it is a person's. */
 import { UAParser } from "ua-parser-js";
 
-import { findBot, findPlatform, findPrefetcher, withoutHarmlessNames } from "./agent-rules.ts";
+import { judgeAgent, type Verdict } from "./automation.ts";
 import { truncateText } from "./truncate-text.ts";
 
 type Device = "mobile" | "desktop" | "tablet" | "other";
@@ -11,13 +10,8 @@ export type Agent = {
   browser: string;
   os: string;
   device: Device;
-  /** The part of the user agent that identifies a bot; undefined when it is none. */
-  bot: string | undefined;
-  /**
-   * The kind of a program that requests links before a person opens them; undefined for others.
-   * Never with `bot`.
-   */
-  prefetch: string | undefined;
+  /** Whether a person sends it, as far as the user agent tells. */
+  verdict: Verdict;
 };
 
 /** The name of a browser or system that a user agent does not tell. */
@@ -33,13 +27,6 @@ const AGENT_LENGTH_MAX = 500;
  */
 const WORDS_MAX = 48;
 const ANDROIDS_MAX = 4;
-
-/**
- * HTTP libraries and tools used by people's own programs. They are not crawlers: a script that
- * follows a link counts as its owner.
- */
-const GENERIC_CLIENT =
-  /^(?:curl|wget|python|python-requests|python-urllib|python-httpx|aiohttp|go-http-client|okhttp|axios|node|node-fetch|undici|bun|deno|java|java-http-client|apache-httpclient|libwww-perl|postmanruntime|insomnia|httpie|ruby|faraday|guzzlehttp|reqwest|dart|got|superagent|php|http\.rb|lynx|links|elinks|w3m|apachebench|hey|oha|k6|vegeta|autocannon|wrk)(?:[/ ]|$)/i;
 
 const OS_NAMES: ReadonlyMap<string, string> = new Map([
   ["android", "Android"],
@@ -71,18 +58,16 @@ const DESKTOP_SYSTEMS = new Set([
 export function parseAgent(userAgent: string): Agent {
   const text = truncateText(userAgent, AGENT_LENGTH_MAX);
   const parser = new UAParser(shorten(text));
-  const [browser, os, device] = [parser.getBrowser(), parser.getOS(), parser.getDevice()];
-  const platform = findPlatform(text);
-  const osName = platform?.os ?? toOsName(os.name);
-  const prefetch = findPrefetcher(text);
+  const [browser, parsedOs, device] = [parser.getBrowser(), parser.getOS(), parser.getDevice()];
+  const toldOs = toOsName(parsedOs.name);
+  const platform = findPlatform(text) ?? findOnlyPlatform(text, toldOs);
   return {
     browser: browser.name?.replace(/^Mobile /, "") ?? UNKNOWN_AGENT,
-    os: osName,
+    os: platform?.os ?? toldOs,
     device:
       platform?.device ??
-      (browser.name === "Opera Mini" ? "mobile" : toDevice(device.type, osName)),
-    bot: prefetch === undefined ? toBot(text) : undefined,
-    prefetch,
+      (browser.name === "Opera Mini" ? "mobile" : toDevice(device.type, toldOs)),
+    verdict: judgeAgent(text),
   };
 }
 
@@ -103,23 +88,70 @@ const indexOfMatch = (pattern: RegExp, count: number, text: string): number =>
 const toOsName = (name: string | undefined): string =>
   name === undefined ? UNKNOWN_AGENT : (OS_NAMES.get(name) ?? name);
 
-function toBot(userAgent: string): string | undefined {
-  const isListed =
-    isbot(userAgent) && !GENERIC_CLIENT.test(userAgent) && isbot(withoutHarmlessNames(userAgent));
-  return findBot(userAgent) ?? (isListed ? findBotName(userAgent) : undefined);
-}
-
 function toDevice(type: string | undefined, os: string): Device {
   if (type === "mobile" || type === "tablet") return type;
   return type === undefined && DESKTOP_SYSTEMS.has(os) ? "desktop" : "other";
 }
 
+type Platform = {
+  /** The name of the system; undefined to keep the parser's. */
+  os: string | undefined;
+  device: Device | undefined;
+};
+
+/** Platforms that the parser mistakes for others. The first pattern that matches decides. */
+const PLATFORMS: readonly (readonly [RegExp, Platform])[] = [
+  [/\bXbox\b|\bXBOX_ONE/i, { os: "Xbox", device: "other" }],
+  [/\bPlayStation\b/i, { os: "PlayStation", device: "other" }],
+  [/\bNintendo\b/i, { os: "Nintendo", device: "other" }],
+  [/\bAppleTV\b|\bApple ?TV\b|\btvOS\b/i, { os: "tvOS", device: "other" }],
+  [/\bRoku/i, { os: "Roku", device: "other" }],
+  [/\bweb0s\b|\bwebOS\.TV\b|\bLG NetCast\b/i, { os: "webOS", device: "other" }],
+  // Names of televisions, set-top boxes and players of discs; `AFT…` are the models of Fire TV.
+  [
+    /(?:\b|_)(?:smart-?tv|google ?tv|android ?tv|hbbtv|nettv|netrange|inettv|atv|tv|ott|stb|tvbox|tv ?bro|tvbrowser|viera|bravia|vidaa|crkey|aft[a-z0-9]{1,6}|mitv|mibox\w*|netbox|bdplayer|bdp|omi\/\d|tivo|kodi|philipstv|chromecast)(?:\b|_)|\d[a-z]?tv\b|\btv[\d_]|\btv ?(?:box|stick)\b/i,
+    { os: undefined, device: "other" },
+  ],
+  // Apple's networking library names the processor on a Mac only; without it, the system is not
+  // known for certain.
+  [
+    /\bCFNetwork\/[^(]*\((?:x86_64|i386|arm64)\)|^Safari\/[\d.]+ CFNetwork\//,
+    { os: "macOS", device: "desktop" },
+  ],
+  [/\((?:Mac OS|macOS)[/ ,]\d/i, { os: "macOS", device: "desktop" }],
+  [/\bFBDV\/WindowsDevice\b|\(Windows\/\d/, { os: "Windows", device: "desktop" }],
+  // UC Browser shortens the name of Android.
+  [/\bUCWEB\/.*\bAdr \d/, { os: "Android", device: "mobile" }],
+];
+
+/** Returns the system and device of a user agent that the parser mistakes for another one. */
+const findPlatform = (userAgent: string): Platform | undefined =>
+  PLATFORMS.find(([pattern]) => pattern.test(userAgent))?.[1];
+
 /**
- * Returns the longest name among isbot's matches, as the most specific one; URLs identify nothing.
+ * Browsers and apps that exist on one system only tell it, where the user agent tells none, or that
+ * of a desktop, as phones and tablets do to get a site's desktop version. Names of apps end with
+ * the system's: `CriOS`, `TwitterAndroid`.
  */
-function findBotName(userAgent: string): string {
-  const longest = isbotMatches(userAgent)
-    .filter((match) => /^[a-z]/i.test(match) && !/^https?/i.test(match))
-    .toSorted((a, b) => b.length - a.length)[0];
-  return truncateText((longest ?? "bot").toLowerCase(), 64);
+const ONLY_PLATFORMS: readonly (readonly [RegExp, Platform])[] = [
+  [/\bFBDV\/iPad|\biPad\d/, { os: "iOS", device: "tablet" }],
+  [/(?:^|[^aA])(?:iOS|IOS)\b|\bFBDV\/iP|\biPh(?:one)?\d/, { os: "iOS", device: "mobile" }],
+  [/\bSilk\//, { os: "Android", device: "tablet" }],
+  [
+    /Android|_android|\bDalvik\/|\bEdgA\/|\bFB4A\b|\bFBAN\/EMA\b|\b(?:Samsung|Miui|Huawei|Vivo|HeyTap)Browser\//,
+    { os: "Android", device: undefined },
+  ],
+  [/\bMSIE \d|\bTrident\//, { os: "Windows", device: "desktop" }],
+  [/\bKonqueror\/|\bEpiphany\//, { os: "Linux", device: "desktop" }],
+];
+
+/** What only an iPad has that calls itself a Mac. */
+const IPAD = /[^aA](?:iOS|IOS)\b|\bGSA\/|\bMobile\/\w/;
+
+/** Returns the only system of a browser or app, unless the user agent tells another one. */
+function findOnlyPlatform(userAgent: string, toldOs: string): Platform | undefined {
+  if (toldOs === "macOS") return IPAD.test(userAgent) ? { os: "iOS", device: "tablet" } : undefined;
+  return toldOs === UNKNOWN_AGENT || toldOs === "Linux"
+    ? ONLY_PLATFORMS.find(([pattern]) => pattern.test(userAgent))?.[1]
+    : undefined;
 }

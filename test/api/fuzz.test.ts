@@ -7,7 +7,8 @@ import { decodeId } from "../../shared/ids.ts";
 import { createAccount } from "../harness/admin.ts";
 import { ApiInProcess } from "../harness/api-in-process.ts";
 import { type ApiResponse, call, errorSchema, linkSchema } from "../harness/api.ts";
-import { casesOf, SEED } from "../harness/seed.ts";
+import { casesOf } from "../harness/property-runs.ts";
+import { SEED } from "../harness/seed.ts";
 
 const UNLIMITED = {
   minute: 1_000_000,
@@ -21,7 +22,7 @@ const UNLIMITED = {
   },
 };
 
-const REQUESTS = casesOf(1_000, 10_000);
+const REQUESTS = casesOf(10_000, 400);
 
 /** Concurrent requests. */
 const CONCURRENCY = 20;

@@ -16,6 +16,7 @@ import { ApiInProcess } from "../harness/api-in-process.ts";
 import { type ApiResponse, call } from "../harness/api.ts";
 import { chromiumPath, openBrowser } from "../harness/browser.ts";
 import { type Dns, startDns } from "../harness/dns.ts";
+import { LONG, longTest } from "../harness/property-runs.ts";
 import { PROJECT_DIR } from "../harness/stack.ts";
 
 type DocumentedSchema = {
@@ -448,7 +449,7 @@ function findBadExamples(place: string, schema: DocumentedSchema): string[] {
 }
 
 describe("the OpenAPI document", () => {
-  test("passes a linter", async () => {
+  longTest("passes a linter", async () => {
     const dir = mkdtempSync(join(tmpdir(), "shorthop-openapi-"));
     const path = join(dir, "openapi.json");
     writeFileSync(path, JSON.stringify((await call(api("/v1/openapi.json"))).body));
@@ -620,7 +621,7 @@ describe("the page at /docs", () => {
     expect((await call(api("/docs/../package.json"))).status).toBe(404);
   });
 
-  test.skipIf(chromiumPath === undefined)(
+  test.skipIf(!LONG || chromiumPath === undefined)(
     "sends requests from its examples with a key",
     async () => {
       await using browser = await openBrowser();

@@ -16,6 +16,7 @@ import { ApiInProcess, type ApiProcess } from "../harness/api-in-process.ts";
 import { type ApiResponse, call, callOnce, errorSchema, linkSchema } from "../harness/api.ts";
 import { createUser, readSessionCookie, signIn, trySignIn } from "../harness/dashboard.ts";
 import { eventually, SLOWDOWN_MAX } from "../harness/eventually.ts";
+import { longTest } from "../harness/property-runs.ts";
 
 /** Rate limits so high that only quotas apply. */
 const UNLIMITED = {
@@ -370,26 +371,29 @@ describe("live streams", () => {
     expect(countStatuses(await attack())).toEqual({ 200: 3, 403: 57 });
   });
 
-  test("of one link share one ClickHouse query per second, regardless of their number", async () => {
-    const { key } = await createAccount(stack, "business");
-    const id = await createLink(key);
-    const { api_metrics_url } = stack.info();
-    const url = api(`/v1/analytics/${id}/stream`);
-    const streams = await openAll(30, () => url, { authorization: `Bearer ${key}` });
-    expect(countStatuses(streams)).toEqual({ 200: 30 });
-    const queries = () => readMetric(api_metrics_url, "shorthop_api_clickhouse_queries_total");
-    const before = await queries();
-    const start = performance.now();
-    await eventually(
-      async () => expect(await queries()).toBeGreaterThanOrEqual(before + 3),
-      10_000,
-    );
-    const seconds = (performance.now() - start) / 1_000;
-    expect((await queries()) - before).toBeLessThan(30 * seconds);
-    expect(await readMetric(api_metrics_url, "shorthop_api_live_links")).toBe(1);
-  });
+  longTest(
+    "of one link share one ClickHouse query per second, regardless of their number",
+    async () => {
+      const { key } = await createAccount(stack, "business");
+      const id = await createLink(key);
+      const { api_metrics_url } = stack.info();
+      const url = api(`/v1/analytics/${id}/stream`);
+      const streams = await openAll(30, () => url, { authorization: `Bearer ${key}` });
+      expect(countStatuses(streams)).toEqual({ 200: 30 });
+      const queries = () => readMetric(api_metrics_url, "shorthop_api_clickhouse_queries_total");
+      const before = await queries();
+      const start = performance.now();
+      await eventually(
+        async () => expect(await queries()).toBeGreaterThanOrEqual(before + 3),
+        10_000,
+      );
+      const seconds = (performance.now() - start) / 1_000;
+      expect((await queries()) - before).toBeLessThan(30 * seconds);
+      expect(await readMetric(api_metrics_url, "shorthop_api_live_links")).toBe(1);
+    },
+  );
 
-  test("are counted across processes, and those of a killed process end", async () => {
+  longTest("are counted across processes, and those of a killed process end", async () => {
     const { id: account, key } = await createAccount(stack, "enterprise", {
       ...UNLIMITED,
       quotas: { live_streams: 8 },
@@ -426,7 +430,7 @@ describe("live streams", () => {
 });
 
 describe("links with passwords", () => {
-  test("are limited to ten per bulk request, and do not delay sign-ins", async () => {
+  longTest("are limited to ten per bulk request, and do not delay sign-ins", async () => {
     const { key } = await createAccount(stack, "enterprise", UNLIMITED);
     const user = await createUser(stack);
     const bulk = (links: unknown) => call(api("/v1/links/bulk"), { key, body: { links } });
@@ -449,25 +453,28 @@ describe("links with passwords", () => {
     for (const response of await allowed) expect(bulkSchema.parse(response.body).created).toBe(100);
   });
 
-  test("get 429 when too many of the account are waiting, without affecting other accounts", async () => {
-    const attacker = await createAccount(stack, "enterprise", UNLIMITED);
-    const neighbour = await createAccount(stack, "pro");
-    const attack = repeat(150, () => createWithPassword(attacker.key));
-    const own = await createWithPassword(neighbour.key);
-    expect(own.status).toBe(201);
-    const responses = await attack;
-    const rejected = responses.filter(({ status }) => status !== 201);
-    expect(rejected.length).toBeGreaterThan(0);
-    for (const response of rejected) {
-      expect(codeOf(response)).toEqual([429, "rate_limited"]);
-      expect(Number(response.headers.get("retry-after"))).toBeGreaterThan(0);
-    }
-    expect(responses.length - rejected.length).toBeGreaterThan(60);
-  });
+  longTest(
+    "get 429 when too many of the account are waiting, without affecting other accounts",
+    async () => {
+      const attacker = await createAccount(stack, "enterprise", UNLIMITED);
+      const neighbour = await createAccount(stack, "pro");
+      const attack = repeat(150, () => createWithPassword(attacker.key));
+      const own = await createWithPassword(neighbour.key);
+      expect(own.status).toBe(201);
+      const responses = await attack;
+      const rejected = responses.filter(({ status }) => status !== 201);
+      expect(rejected.length).toBeGreaterThan(0);
+      for (const response of rejected) {
+        expect(codeOf(response)).toEqual([429, "rate_limited"]);
+        expect(Number(response.headers.get("retry-after"))).toBeGreaterThan(0);
+      }
+      expect(responses.length - rejected.length).toBeGreaterThan(60);
+    },
+  );
 });
 
 describe("guessing a user's password", () => {
-  test("does not lock the user out of other networks or known browsers", async () => {
+  longTest("does not lock the user out of other networks or known browsers", async () => {
     const user = await createUser(stack);
     const wrong = { ...user, password: "not the password" };
     const known = readCookies(await trySignIn(stack, user, from("203.0.113.50")));

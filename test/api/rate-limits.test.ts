@@ -17,6 +17,7 @@ import { ApiInProcess, type ApiProcess } from "../harness/api-in-process.ts";
 import { type ApiResponse, call, callOnce, errorSchema } from "../harness/api.ts";
 import { eventually, SLOWDOWN_MAX } from "../harness/eventually.ts";
 import { expectLimitHeaders } from "../harness/limit-headers.ts";
+import { longTest } from "../harness/property-runs.ts";
 
 /** Latest response of a service whose database is unreachable. */
 const UNAVAILABLE_WITHIN_MS = 2_000;
@@ -36,7 +37,7 @@ const api = (path: string) => `${stack.info().api_url}${path}`;
 const codeOf = ({ status, body }: ApiResponse) => [status, errorSchema.parse(body).error.code];
 
 describe("the revocation of a key", () => {
-  test("takes effect at once on every process, under fifty connections", async () => {
+  longTest("takes effect at once on every process, under fifty connections", async () => {
     const { id, key } = await createKey(stack, account.id, "links:read");
     let revokedAt = Infinity;
     let late = 0;

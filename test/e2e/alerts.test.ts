@@ -10,6 +10,7 @@ import { join } from "node:path";
 import * as z from "zod";
 
 import { findPromtool } from "../harness/promtool.ts";
+import { longTest } from "../harness/property-runs.ts";
 import { PROJECT_DIR } from "../harness/stack.ts";
 
 const RULES = join(PROJECT_DIR, "deploy/monitoring/alerts.yaml");
@@ -419,16 +420,23 @@ test("each alert has a case", () => {
 describe.skipIf(promtool === undefined)("Prometheus", () => {
   test("takes the rules", () => expect(run("check", "rules", RULES)).toBe(""));
 
-  test("fires each alert for what is wrong, and not for what is well", () => {
-    const dir = mkdtempSync(join(tmpdir(), "shorthop-alerts-"));
-    const file = join(dir, "tests.yaml");
-    const tests = CASES.flatMap((one) => [
-      toTest(one, one.wrong, true),
-      toTest(one, one.well, false),
-    ]);
-    // Every JSON document is one of YAML.
-    writeFileSync(file, JSON.stringify({ rule_files: [RULES], evaluation_interval: "10m", tests }));
-    expect(run("test", "rules", file)).toBe("");
-    rmSync(dir, { recursive: true });
-  }, 60_000);
+  longTest(
+    "fires each alert for what is wrong, and not for what is well",
+    () => {
+      const dir = mkdtempSync(join(tmpdir(), "shorthop-alerts-"));
+      const file = join(dir, "tests.yaml");
+      const tests = CASES.flatMap((one) => [
+        toTest(one, one.wrong, true),
+        toTest(one, one.well, false),
+      ]);
+      // Every JSON document is one of YAML.
+      writeFileSync(
+        file,
+        JSON.stringify({ rule_files: [RULES], evaluation_interval: "10m", tests }),
+      );
+      expect(run("test", "rules", file)).toBe("");
+      rmSync(dir, { recursive: true });
+    },
+    60_000,
+  );
 });

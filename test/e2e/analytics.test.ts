@@ -4,6 +4,8 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
+import * as z from "zod";
+
 import { createAccount } from "../harness/admin.ts";
 import { type ApiResponse, call, errorSchema, linkSchema, summarySchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
@@ -205,4 +207,51 @@ test.each([
   "devices?period=1y",
 ])("the analytics query %s is rejected", async (path) => {
   expect(codeOf(await get(`${clicked}/${path}`))).toEqual([400, "invalid_request"]);
+});
+
+const breakdownSchema = z.object({
+  data: z.array(z.object({ values: z.record(z.string(), z.string()), clicks: z.int() })),
+});
+
+/** Clicks of a link by a dimension. */
+async function countBy(link: string, by: string): Promise<Record<string, number>> {
+  const { body } = await get(`${link}/breakdown?by=${by}`);
+  return Object.fromEntries(
+    breakdownSchema.parse(body).data.map(({ values, clicks }) => [values[by] ?? "", clicks]),
+  );
+}
+
+test("a click counts for the UTM parameters that its destination was sent, and for the short URL's where it has none", async () => {
+  const url = "https://example.com/?utm_source=site";
+  const create = async (fields: object) =>
+    linkSchema.parse((await call(api("/v1/links"), { key, body: { url, ...fields } })).body);
+  const click = async (short: string) =>
+    expect((await call(short, { headers: { "user-agent": CHROME } })).status).toBe(302);
+  const plain = await create({});
+  const { id, short_url } = await create({
+    utm_source: "Brief März & mehr",
+    utm_campaign: "spring",
+    rules: [{ url: "https://example.org/", conditions: [{ type: "query", name: "rule" }] }],
+  });
+  for (const query of ["", "?utm_source=own", "?utm_medium=own", "?rule"])
+    await click(short_url + query);
+  await click(plain.short_url);
+  await eventually(async () => {
+    expect([
+      await countBy(id, "utm_source"),
+      await countBy(id, "utm_medium"),
+      await countBy(id, "utm_campaign"),
+      await countBy(plain.id, "utm_source"),
+    ]).toEqual([{ "Brief März & mehr": 4 }, { "": 3, own: 1 }, { spring: 4 }, { site: 1 }]);
+  }, 10_000);
+  await call(api(`/v1/links/${id}`), { key, method: "PATCH", body: { utm_source: "later" } });
+  // Crawlers are not among the clicks that are counted.
+  await eventually(async () => {
+    const { headers } = await call(short_url, { headers: { "user-agent": "Googlebot/2.1" } });
+    expect(headers.get("location")).toContain("utm_source=later");
+  }, 10_000);
+  await click(short_url);
+  await eventually(async () => {
+    expect(await countBy(id, "utm_source")).toEqual({ "Brief März & mehr": 4, later: 1 });
+  }, 10_000);
 });

@@ -23,6 +23,7 @@ import {
 } from "../harness/dashboard-page.ts";
 import { type Dns, startDns } from "../harness/dns.ts";
 import { eventually } from "../harness/eventually.ts";
+import { longTest } from "../harness/property-runs.ts";
 
 const TIMEOUT_MS = 20_000;
 const HOST = "go.list.example";
@@ -345,7 +346,7 @@ withBrowser("the list", () => {
     });
   });
 
-  test("says how long ago the last click of each link was, and sorts by it", async () => {
+  longTest("says how long ago the last click of each link was, and sorts by it", async () => {
     await visitList(plain("last", 3), async (page, client) => {
       const { data } = await client.links.list({ search: "last-1" });
       const [clicked] = data;
@@ -371,88 +372,93 @@ withBrowser("the list", () => {
     });
   });
 
-  test("has filters by tag, domain and state, in the URL, which go back one by one", async () => {
-    const links: NewLink[] = [
-      { url: OWN, alias: "flt-ab", tags: ["red", "blue"] },
-      { url: OWN, alias: "flt-a", tags: ["red"] },
-      { url: OWN, alias: "flt-old", archived: true },
-    ];
-    await visitList(links, async (page, client) => {
-      await addDomain(client, dns, HOST);
-      await client.links.create({ url: OWN, alias: "flt-host", domain: HOST });
-      await page.reload();
-      await listHas(page, ["flt-ab", "flt-a", "flt-host"]);
-      const filter = page.getByRole("button", { name: "Filter", exact: true });
-      const form = page.getByRole("group", { name: "Filter" });
+  longTest(
+    "has filters by tag, domain and state, in the URL, which go back one by one",
+    async () => {
+      const links: NewLink[] = [
+        { url: OWN, alias: "flt-ab", tags: ["red", "blue"] },
+        { url: OWN, alias: "flt-a", tags: ["red"] },
+        { url: OWN, alias: "flt-old", archived: true },
+      ];
+      await visitList(links, async (page, client) => {
+        await addDomain(client, dns, HOST);
+        await client.links.create({ url: OWN, alias: "flt-host", domain: HOST });
+        await page.reload();
+        await listHas(page, ["flt-ab", "flt-a", "flt-host"]);
+        const filter = page.getByRole("button", { name: "Filter", exact: true });
+        const form = page.getByRole("group", { name: "Filter" });
 
-      await filter.click();
-      await form.getByLabel("Tag").fill("red");
-      await page.keyboard.press("Enter");
-      await listHas(page, ["flt-ab", "flt-a"]);
-      await rowOf(page, "flt-ab").getByRole("button", { name: "blue" }).click();
-      await listHas(page, ["flt-ab"]);
-      expect(paramsOf(page).getAll("tag")).toEqual(["red", "blue"]);
-      await page.goBack();
-      await listHas(page, ["flt-ab", "flt-a"]);
-      await page.getByRole("button", { name: "Clear tag filter red" }).click();
-      await listHas(page, ["flt-ab", "flt-a", "flt-host"]);
+        await filter.click();
+        await form.getByLabel("Tag").fill("red");
+        await page.keyboard.press("Enter");
+        await listHas(page, ["flt-ab", "flt-a"]);
+        await rowOf(page, "flt-ab").getByRole("button", { name: "blue" }).click();
+        await listHas(page, ["flt-ab"]);
+        expect(paramsOf(page).getAll("tag")).toEqual(["red", "blue"]);
+        await page.goBack();
+        await listHas(page, ["flt-ab", "flt-a"]);
+        await page.getByRole("button", { name: "Clear tag filter red" }).click();
+        await listHas(page, ["flt-ab", "flt-a", "flt-host"]);
 
-      await filter.click();
-      await form.getByLabel("Domain").selectOption(HOST);
-      await listHas(page, ["flt-host"]);
-      expect(paramsOf(page).get("domain")).toBe(HOST);
-      await page.getByRole("button", { name: "Clear domain filter" }).click();
+        await filter.click();
+        await form.getByLabel("Domain").selectOption(HOST);
+        await listHas(page, ["flt-host"]);
+        expect(paramsOf(page).get("domain")).toBe(HOST);
+        await page.getByRole("button", { name: "Clear domain filter" }).click();
 
-      const show = page.getByLabel("Show", { exact: true });
-      await show.selectOption("Only archived");
-      await listHas(page, ["flt-old"]);
-      await show.selectOption("All links");
-      await listHas(page, ["flt-ab", "flt-a", "flt-host", "flt-old"]);
-      await show.selectOption("Only expired");
-      await page.getByText("No matching links").waitFor();
-      expect([...paramsOf(page)]).toEqual([["expired", "true"]]);
-      // A shared URL shows the same.
-      await page.goto(`${page.url().split("?")[0]}?tag=red&tag=blue&archived=any`);
-      await listHas(page, ["flt-ab"]);
-      expect(await show.inputValue()).toBe("any");
-    });
-  });
+        const show = page.getByLabel("Show", { exact: true });
+        await show.selectOption("Only archived");
+        await listHas(page, ["flt-old"]);
+        await show.selectOption("All links");
+        await listHas(page, ["flt-ab", "flt-a", "flt-host", "flt-old"]);
+        await show.selectOption("Only expired");
+        await page.getByText("No matching links").waitFor();
+        expect([...paramsOf(page)]).toEqual([["expired", "true"]]);
+        // A shared URL shows the same.
+        await page.goto(`${page.url().split("?")[0]}?tag=red&tag=blue&archived=any`);
+        await listHas(page, ["flt-ab"]);
+        expect(await show.inputValue()).toBe("any");
+      });
+    },
+  );
 
-  test("says in a row what a link does, a dozen rows on a screen; a change makes rows paler, reading them again does not", async () => {
-    const links: NewLink[] = [
-      ...plain("row", 14),
-      {
-        url: OWN,
-        alias: "row-all",
-        title: "Everything",
-        tags: ["a", "b", "c", "d", "e"],
-        password: "a secret",
-        rules: [{ url: `${OWN}/de`, conditions: [{ type: "country", in: ["DE"] }] }],
-        split: { arms: [{ url: `${OWN}/b`, weight: 30 }] },
-        max_clicks: 5,
-        expires_at: "2099-01-01T00:00:00Z",
-      },
-      { url: OWN, alias: "row-soon", starts_at: "2098-01-01T00:00:00Z" },
-    ];
-    await visitList(links, async (page) => {
-      const badges = await rowOf(page, "row-all").locator(".badge").allTextContents();
-      expect(badges).toEqual([
-        "Until Jan 1, 2099",
-        "5 clicks left",
-        "Password",
-        "1 rule",
-        "Split",
-        "+2",
-      ]);
-      await rowOf(page, "row-soon").getByText("From Jan 1, 2098").waitFor();
-      const shown = await page
-        .locator("tbody tr")
-        .evaluateAll(
-          (rows) => rows.filter((row) => row.getBoundingClientRect().bottom < 860).length,
-        );
-      expect(shown).toBeGreaterThanOrEqual(10);
+  longTest(
+    "says in a row what a link does, a dozen rows on a screen; a change makes rows paler, reading them again does not",
+    async () => {
+      const links: NewLink[] = [
+        ...plain("row", 14),
+        {
+          url: OWN,
+          alias: "row-all",
+          title: "Everything",
+          tags: ["a", "b", "c", "d", "e"],
+          password: "a secret",
+          rules: [{ url: `${OWN}/de`, conditions: [{ type: "country", in: ["DE"] }] }],
+          split: { arms: [{ url: `${OWN}/b`, weight: 30 }] },
+          max_clicks: 5,
+          expires_at: "2099-01-01T00:00:00Z",
+        },
+        { url: OWN, alias: "row-soon", starts_at: "2098-01-01T00:00:00Z" },
+      ];
+      await visitList(links, async (page) => {
+        const badges = await rowOf(page, "row-all").locator(".badge").allTextContents();
+        expect(badges).toEqual([
+          "Until Jan 1, 2099",
+          "5 clicks left",
+          "Password",
+          "1 rule",
+          "Split",
+          "+2",
+        ]);
+        await rowOf(page, "row-soon").getByText("From Jan 1, 2098").waitFor();
+        const shown = await page
+          .locator("tbody tr")
+          .evaluateAll(
+            (rows) => rows.filter((row) => row.getBoundingClientRect().bottom < 860).length,
+          );
+        expect(shown).toBeGreaterThanOrEqual(10);
 
-      await page.evaluate(`
+        await page.evaluate(`
         window.timesPaler = 0;
         new MutationObserver((records) => {
           for (const { target, oldValue } of records)
@@ -461,15 +467,16 @@ withBrowser("the list", () => {
           attributeFilter: ["aria-busy"], attributeOldValue: true, subtree: true,
         });
       `);
-      const timesPaler = () => page.evaluate("window.timesPaler");
-      await chooseAction(page, "row-0", "Disable");
-      await rowOf(page, "row-0").getByText("Disabled", { exact: true }).waitFor();
-      expect(await timesPaler()).toBe(0);
+        const timesPaler = () => page.evaluate("window.timesPaler");
+        await chooseAction(page, "row-0", "Disable");
+        await rowOf(page, "row-0").getByText("Disabled", { exact: true }).waitFor();
+        expect(await timesPaler()).toBe(0);
 
-      await page.getByRole("button", { name: "Last click" }).click();
-      await eventually(async () => expect(await timesPaler()).toBe(1), TIMEOUT_MS);
-    });
-  });
+        await page.getByRole("button", { name: "Last click" }).click();
+        await eventually(async () => expect(await timesPaler()).toBe(1), TIMEOUT_MS);
+      });
+    },
+  );
 });
 
 withBrowser("several links", () => {
@@ -559,7 +566,7 @@ withBrowser("several links", () => {
     });
   });
 
-  test("stay as they are when the service cannot be reached, and that is said", async () => {
+  longTest("stay as they are when the service cannot be reached, and that is said", async () => {
     await visitList(plain("away", 2), async (page, client) => {
       await page.route("**/v1/links/bulk", (route) => route.abort("internetdisconnected"));
       await selectAll(page).check();
@@ -575,57 +582,60 @@ withBrowser("several links", () => {
 });
 
 withBrowser("the page of tags", () => {
-  test("has tags without clicks; they are coloured, merged and deleted, and completed in forms", async () => {
-    const links: NewLink[] = [
-      { url: OWN, alias: "tag-a", tags: ["quiet", "spring sale"] },
-      { url: OWN, alias: "tag-b", tags: ["quiet", "sprign"] },
-    ];
-    await visitList(links, async (page, client) => {
-      await page.getByRole("link", { name: "Tags", exact: true }).click();
-      const table = page.getByRole("table", { name: "Tags", exact: true });
-      const cellsOf = (name: string) =>
-        table.getByRole("row").filter({ hasText: name }).getByRole("cell").allInnerTexts();
-      await table.getByRole("link", { name: "quiet" }).waitFor();
-      expect((await cellsOf("quiet")).slice(0, 3)).toEqual(["quiet", "2", "0"]);
+  longTest(
+    "has tags without clicks; they are coloured, merged and deleted, and completed in forms",
+    async () => {
+      const links: NewLink[] = [
+        { url: OWN, alias: "tag-a", tags: ["quiet", "spring sale"] },
+        { url: OWN, alias: "tag-b", tags: ["quiet", "sprign"] },
+      ];
+      await visitList(links, async (page, client) => {
+        await page.getByRole("link", { name: "Tags", exact: true }).click();
+        const table = page.getByRole("table", { name: "Tags", exact: true });
+        const cellsOf = (name: string) =>
+          table.getByRole("row").filter({ hasText: name }).getByRole("cell").allInnerTexts();
+        await table.getByRole("link", { name: "quiet" }).waitFor();
+        expect((await cellsOf("quiet")).slice(0, 3)).toEqual(["quiet", "2", "0"]);
 
-      const dialog = page.getByRole("dialog");
-      await table.getByRole("button", { name: "Edit sprign" }).click();
-      await dialog.getByLabel("Name").fill("spring sale");
-      await dialog.getByLabel("Colour").selectOption("Green");
-      await dialog.getByText("Another tag has this name").waitFor();
-      await dialog.getByLabel("Merge with spring sale").check();
-      await dialog.getByRole("button", { name: "Save" }).click();
-      await page.getByText("1 link changed.").waitFor();
-      await dialog.waitFor({ state: "detached" });
-      const merged = table.getByRole("link", { name: "spring sale" });
-      await merged.and(page.locator(".tag-green")).waitFor();
-      expect(await table.getByText("sprign").count()).toBe(0);
+        const dialog = page.getByRole("dialog");
+        await table.getByRole("button", { name: "Edit sprign" }).click();
+        await dialog.getByLabel("Name").fill("spring sale");
+        await dialog.getByLabel("Colour").selectOption("Green");
+        await dialog.getByText("Another tag has this name").waitFor();
+        await dialog.getByLabel("Merge with spring sale").check();
+        await dialog.getByRole("button", { name: "Save" }).click();
+        await page.getByText("1 link changed.").waitFor();
+        await dialog.waitFor({ state: "detached" });
+        const merged = table.getByRole("link", { name: "spring sale" });
+        await merged.and(page.locator(".tag-green")).waitFor();
+        expect(await table.getByText("sprign").count()).toBe(0);
 
-      await table.getByRole("button", { name: "Delete quiet" }).click();
-      await dialog.getByText("removed from 2 links").waitFor();
-      await dialog.getByRole("button", { name: "Delete tag" }).click();
-      await page.getByText("Removed from 2 links.").waitFor();
-      await dialog.waitFor({ state: "detached" });
-      const { data } = await client.tags.list();
-      expect(data).toMatchObject([{ name: "spring sale", color: "green", links: 2 }]);
-      await page.getByLabel("Search tags").fill("quiet");
-      await page.getByText("No tag contains this").waitFor();
+        await table.getByRole("button", { name: "Delete quiet" }).click();
+        await dialog.getByText("removed from 2 links").waitFor();
+        await dialog.getByRole("button", { name: "Delete tag" }).click();
+        await page.getByText("Removed from 2 links.").waitFor();
+        await dialog.waitFor({ state: "detached" });
+        const { data } = await client.tags.list();
+        expect(data).toMatchObject([{ name: "spring sale", color: "green", links: 2 }]);
+        await page.getByLabel("Search tags").fill("quiet");
+        await page.getByText("No tag contains this").waitFor();
 
-      await page.getByRole("link", { name: "Links", exact: true }).click();
-      await rowOf(page, "tag-b")
-        .getByRole("button", { name: "spring sale" })
-        .and(page.locator(".tag-green"))
-        .waitFor();
-      await page.getByRole("button", { name: "New link" }).first().click();
-      await dialog.getByLabel("Tags").fill("first, SPR");
-      const options = dialog.locator("datalist option");
-      await eventually(
-        async () =>
-          expect(
-            await options.evaluateAll((all) => all.map((option) => option.getAttribute("value"))),
-          ).toEqual(["first, spring sale"]),
-        TIMEOUT_MS,
-      );
-    });
-  });
+        await page.getByRole("link", { name: "Links", exact: true }).click();
+        await rowOf(page, "tag-b")
+          .getByRole("button", { name: "spring sale" })
+          .and(page.locator(".tag-green"))
+          .waitFor();
+        await page.getByRole("button", { name: "New link" }).first().click();
+        await dialog.getByLabel("Tags").fill("first, SPR");
+        const options = dialog.locator("datalist option");
+        await eventually(
+          async () =>
+            expect(
+              await options.evaluateAll((all) => all.map((option) => option.getAttribute("value"))),
+            ).toEqual(["first, spring sale"]),
+          TIMEOUT_MS,
+        );
+      });
+    },
+  );
 });

@@ -22,6 +22,7 @@ import { addDomain, chooseAction, goTo, rowOf } from "../harness/dashboard-page.
 import { createUser, type TestUser } from "../harness/dashboard.ts";
 import { type Dns, startDns } from "../harness/dns.ts";
 import { eventually } from "../harness/eventually.ts";
+import { longTest } from "../harness/property-runs.ts";
 
 const TIMEOUT_MS = 20_000;
 
@@ -77,7 +78,7 @@ withBrowser("the sign-in", () => {
     await page.context().close();
   });
 
-  test("ends in all browsers when the password is changed, or one wants it", async () => {
+  longTest("ends in all browsers when the password is changed, or one wants it", async () => {
     const user = await createUser(dashboard.stack, account.id);
     const open = () => openSignIn(dashboard.browser, dashboard.stack);
     const [{ page, consoleErrors }, elsewhere] = await Promise.all([open(), open()]);
@@ -114,7 +115,7 @@ function noteRequests(page: Page): string[] {
 }
 
 withBrowser("a page", () => {
-  test("shows the product in the chosen theme before its application has loaded", async () => {
+  longTest("shows the product in the chosen theme before its application has loaded", async () => {
     await dashboard.visit(account, "/links", async (page) => {
       await page.evaluate("localStorage.setItem('shorthop-theme', 'dark')");
       await page.route(APPLICATION, () => {});
@@ -157,6 +158,18 @@ withBrowser("a page", () => {
       );
       expect(endless).toBe(0);
     });
+  });
+
+  test("has scripts that are compressed, and immutable if their name contains a hash", async () => {
+    const url = (path: string) => `${dashboard.stack.info().dashboard_url}${path}`;
+    const page = await (await fetch(url("/"))).text();
+    const [, script = ""] = /src="([^"]+\.js)"/.exec(page) ?? [];
+    const response = await fetch(url(script), { headers: { "accept-encoding": "br, gzip" } });
+    expect(response.headers.get("content-encoding")).toBe("br");
+    expect(response.headers.get("cache-control")).toContain("immutable");
+    const plain = await fetch(url(script), { headers: { "accept-encoding": "br;q=0" } });
+    expect(plain.headers.get("content-encoding")).toBeNull();
+    expect(await plain.text()).toBe(await response.text());
   });
 
   test("escapes text from users and visitors", async () => {
@@ -372,21 +385,24 @@ withBrowser("an account", () => {
     });
   });
 
-  test("has limits, whose use is shown, also after the service could not be reached", async () => {
-    const own = await dashboard.addAccount("free");
-    for (let i = 0; i < 7; i++) await tryKey(own.key);
-    await dashboard.visit(own, "/links", async (page) => {
-      await page.route("**/v1/limits", (route) => route.abort("internetdisconnected"));
-      await goTo(page, "Usage");
-      await page.getByRole("alert").getByText("The service cannot be reached.").waitFor();
-      await page.unroute("**/v1/limits");
-      await page.getByRole("button", { name: "Try again" }).click();
-      await page.getByRole("meter", { name: "Requests per day: 7 of 1,000 used" }).waitFor();
-      await page.getByRole("meter", { name: "POST /v1/links: 0 of 100 used" }).waitFor();
-      await page.getByRole("meter", { name: "API keys: 1 of 10 used" }).waitFor();
-      await page.getByRole("meter", { name: "Links created per day: 0 of 2,400 used" }).waitFor();
-    });
-  });
+  longTest(
+    "has limits, whose use is shown, also after the service could not be reached",
+    async () => {
+      const own = await dashboard.addAccount("free");
+      for (let i = 0; i < 7; i++) await tryKey(own.key);
+      await dashboard.visit(own, "/links", async (page) => {
+        await page.route("**/v1/limits", (route) => route.abort("internetdisconnected"));
+        await goTo(page, "Usage");
+        await page.getByRole("alert").getByText("The service cannot be reached.").waitFor();
+        await page.unroute("**/v1/limits");
+        await page.getByRole("button", { name: "Try again" }).click();
+        await page.getByRole("meter", { name: "Requests per day: 7 of 1,000 used" }).waitFor();
+        await page.getByRole("meter", { name: "POST /v1/links: 0 of 100 used" }).waitFor();
+        await page.getByRole("meter", { name: "API keys: 1 of 10 used" }).waitFor();
+        await page.getByRole("meter", { name: "Links created per day: 0 of 2,400 used" }).waitFor();
+      });
+    },
+  );
 
   test("has members: one is invited, joins with a new password, sees what the role allows, and is removed", async () => {
     let invitation = "";
@@ -479,7 +495,7 @@ withBrowser("an account", () => {
     });
   });
 
-  test("has reports, created, changed, made, paused and deleted by members", async () => {
+  longTest("has reports, created, changed, made, paused and deleted by members", async () => {
     const own = await dashboard.addAccount("pro");
     await dashboard.visit(
       own,
@@ -521,74 +537,79 @@ withBrowser("an account", () => {
     );
   });
 
-  test("has its activity: who changed what, newest first, of a type or a link, and links to it", async () => {
-    const own = await dashboard.addAccount("pro");
-    await dashboard.join(own);
-    const { links } = own.client;
-    const add = (title: string) => links.create({ url: "https://example.com/", title });
-    const [sale, other] = [await add("Sale"), await add("Other")];
-    await links.update(sale.id, { title: "Spring sale" });
-    await links.delete(other.id);
-    const name = sale.short_url.replace(/^https?:\/\//, "");
-    await dashboard.visit(own, "/activity", async (page) => {
-      const rows = page.locator(".activity li");
-      await rows.first().waitFor();
-      const expectTitles = (...titles: string[]) =>
-        eventually(
-          async () => expect(await rows.locator("strong").allTextContents()).toEqual(titles),
-          TIMEOUT_MS,
+  longTest(
+    "has its activity: who changed what, newest first, of a type or a link, and links to it",
+    async () => {
+      const own = await dashboard.addAccount("pro");
+      await dashboard.join(own);
+      const { links } = own.client;
+      const add = (title: string) => links.create({ url: "https://example.com/", title });
+      const [sale, other] = [await add("Sale"), await add("Other")];
+      await links.update(sale.id, { title: "Spring sale" });
+      await links.delete(other.id);
+      const name = sale.short_url.replace(/^https?:\/\//, "");
+      await dashboard.visit(own, "/activity", async (page) => {
+        const rows = page.locator(".activity li");
+        await rows.first().waitFor();
+        const expectTitles = (...titles: string[]) =>
+          eventually(
+            async () => expect(await rows.locator("strong").allTextContents()).toEqual(titles),
+            TIMEOUT_MS,
+          );
+        await expectTitles(
+          "Link deleted",
+          "Link changed",
+          "Link created",
+          "Link created",
+          "Member joined",
+          "API key created",
         );
-      await expectTitles(
-        "Link deleted",
-        "Link changed",
-        "Link created",
-        "Link created",
-        "Member joined",
-        "API key created",
-      );
-      const changed = rows.filter({ hasText: "Link changed" });
-      expect(await changed.innerText()).toContain(name);
-      expect(await changed.locator("dl").innerText()).toMatch(/title[^]*Sale[^]*→[^]*Spring sale/);
-      await changed.getByText("API key").waitFor();
-      // What is gone has no page.
-      expect(await rows.first().getByRole("link").count()).toBe(0);
+        const changed = rows.filter({ hasText: "Link changed" });
+        expect(await changed.innerText()).toContain(name);
+        expect(await changed.locator("dl").innerText()).toMatch(
+          /title[^]*Sale[^]*→[^]*Spring sale/,
+        );
+        await changed.getByText("API key").waitFor();
+        // What is gone has no page.
+        expect(await rows.first().getByRole("link").count()).toBe(0);
 
-      await changed.getByRole("button", { name: `Only ${name}` }).click();
-      await page.getByRole("button", { name: `No longer only ${name}` }).waitFor();
-      await expectTitles("Link changed", "Link created");
+        await changed.getByRole("button", { name: `Only ${name}` }).click();
+        await page.getByRole("button", { name: `No longer only ${name}` }).waitFor();
+        await expectTitles("Link changed", "Link created");
 
-      await page.getByLabel("Event").selectOption("Link created");
-      await expectTitles("Link created");
-      expect(new URL(page.url()).search).toBe(`?link=${sale.id}&type=link.created`);
+        await page.getByLabel("Event").selectOption("Link created");
+        await expectTitles("Link created");
+        expect(new URL(page.url()).search).toBe(`?link=${sale.id}&type=link.created`);
 
-      await page.getByLabel("Event").selectOption("Domain deleted");
-      await page.getByText("Nothing happened").waitFor();
-      await page.goBack();
-      await rows.getByRole("link", { name: name }).click();
-      await page.getByRole("heading", { name: "Spring sale" }).waitFor();
+        await page.getByLabel("Event").selectOption("Domain deleted");
+        await page.getByText("Nothing happened").waitFor();
+        await page.goBack();
+        await rows.getByRole("link", { name: name }).click();
+        await page.getByRole("heading", { name: "Spring sale" }).waitFor();
 
-      // Older events are loaded on demand, and what a person did has the name.
-      await links.createMany(
-        Array.from({ length: 60 }, (_, i) => ({ url: `https://example.com/${i}` })),
-      );
-      await page.goto(`/${own.id}/live/links`);
-      await chooseAction(page, "example.com/57", "Delete");
-      await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
-      await page.getByText("deleted").first().waitFor();
-      await goTo(page, "Activity");
-      await rows
-        .first()
-        .getByText(/^Person \d+$/)
-        .waitFor();
-      await rows.nth(49).waitFor();
-      expect(await rows.count()).toBe(50);
-      await page.getByRole("button", { name: "Load older" }).click();
-      await rows.nth(66).waitFor();
-      await page.getByRole("button", { name: "Load older" }).waitFor({ state: "detached" });
-      const joined = rows.filter({ hasText: "Member joined" });
-      expect(await joined.innerText()).toContain("The operator");
-    });
-  });
+        // Older events are loaded on demand, and what a person did has the name.
+        await links.createMany(
+          Array.from({ length: 60 }, (_, i) => ({ url: `https://example.com/${i}` })),
+        );
+        await page.goto(`/${own.id}/live/links`);
+        await chooseAction(page, "example.com/57", "Delete");
+        await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+        await page.getByText("deleted").first().waitFor();
+        await goTo(page, "Activity");
+        await rows
+          .first()
+          .getByText(/^Person \d+$/)
+          .waitFor();
+        await rows.nth(49).waitFor();
+        expect(await rows.count()).toBe(50);
+        await page.getByRole("button", { name: "Load older" }).click();
+        await rows.nth(66).waitFor();
+        await page.getByRole("button", { name: "Load older" }).waitFor({ state: "detached" });
+        const joined = rows.filter({ hasText: "Member joined" });
+        expect(await joined.innerText()).toContain("The operator");
+      });
+    },
+  );
 });
 
 type RolePage = { path: string; viewer: string; member?: string; absent?: readonly string[] };

@@ -13,6 +13,7 @@ import { call, callOnce, errorSchema } from "../harness/api.ts";
 import { type Dns, startDns } from "../harness/dns.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type ExtraProcess, startRedirector } from "../harness/processes.ts";
+import { longTest } from "../harness/property-runs.ts";
 import { useStack } from "../harness/shared-stack.ts";
 import type { SharedStack } from "../harness/stack.ts";
 
@@ -235,7 +236,7 @@ describe("the URLs of a domain", () => {
     }, 10_000);
   });
 
-  test("are there at once on a redirector that has never seen the domain", async () => {
+  longTest("are there at once on a redirector that has never seen the domain", async () => {
     const { domain } = await addDomain({ not_found_url: "https://www.example.com/new" });
     const third = await startRedirector(stack);
     try {
@@ -341,7 +342,7 @@ describe("a domain without case", () => {
     await becomes(domain, "/WinterSale", 404);
   });
 
-  test("switches with its links, which redirect all the while, and back", async () => {
+  longTest("switches with its links, which redirect all the while, and back", async () => {
     const { domain, id } = await addDomain();
     const aliases = Array.from({ length: 450 }, (_, i) => `Alias-${i}-X`);
     for (let i = 0; i < aliases.length; i += 100) {
@@ -394,7 +395,7 @@ describe("a domain without case", () => {
     await becomes(domain, "/SAME", 404);
   });
 
-  test("any case of any alias leads to its link", async () => {
+  longTest("any case of any alias leads to its link", async () => {
     const { domain, id } = await addDomain({ case_sensitive: false });
     await switched(id);
     const character = fc.constantFrom(...Array.from("aBcDxYz019_-"));

@@ -12,6 +12,7 @@ import { call, callOnce, errorSchema, linkSchema } from "../harness/api.ts";
 import { type Dns, startDns } from "../harness/dns.ts";
 import { eventually } from "../harness/eventually.ts";
 import { parseMetrics } from "../harness/prometheus.ts";
+import { longTest } from "../harness/property-runs.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
 
 const LIMITS = {
@@ -278,7 +279,7 @@ describe("requests that lead nowhere", () => {
       });
   });
 
-  test("are counted once, also when the worker is killed", async () => {
+  longTest("are counted once, also when the worker is killed", async () => {
     await addDomain("killed.example.com");
     for (let i = 0; i < 40; i++) {
       const { worker } = stack.info().pids;
@@ -307,56 +308,62 @@ describe("requests that lead nowhere", () => {
     expect(counted).toBe(41);
   });
 
-  test("stay few in memory in a flood of made-up aliases, while the other figures stay right", async () => {
-    await addDomain("flood.example.com");
-    await addDomain("quiet.example.com");
-    const link = await createLink({ domain: "quiet.example.com" });
-    await setLink(link.id, { disabled: true });
-    let next = 0;
-    let ordinary = 0;
-    let entriesMax = 0;
-    const flood = async () => {
-      for (let i = next++; i < FLOOD; i = next++) {
-        const n = Math.floor(i / PER_ADDRESS);
-        const from = `10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`;
-        expect(await follow(`made-up-${i}`, "flood.example.com", { from })).toBe(404);
-        if (i % PER_ORDINARY !== 0) continue;
-        ordinary++;
-        const address = { from: `172.16.${ordinary >> 8}.${ordinary & 255}` };
-        for (let k = 0; k < 10; k++)
-          expect(await follow("sale", "flood.example.com", address)).toBe(404);
-        expect(await follow("lost", "quiet.example.com", address)).toBe(404);
-        expect(await follow(link.alias, "quiet.example.com", address)).toBe(404);
-        entriesMax = Math.max(entriesMax, await readMetric("shorthop_redirector_failure_entries"));
-      }
-    };
-    await Promise.all(Array.from({ length: CONCURRENCY }, flood));
-    expect(ordinary).toBe(FLOOD / PER_ORDINARY);
-    // Two hundred names, two domains and a link.
-    expect(entriesMax).toBeGreaterThan(0);
-    expect(entriesMax).toBeLessThanOrEqual(210);
-    await eventually(async () => {
-      const { summary, unknown_aliases } = await read("domain=flood.example.com&limit=100");
-      expect(summary).toEqual({
-        ...NONE,
-        total: FLOOD + 10 * ordinary,
-        unknown_alias: FLOOD + 10 * ordinary,
-      });
-      // Of the flood itself no more than the names of a report's beginning.
-      const [most, second] = unknown_aliases;
-      expect(most?.alias).toBe("sale");
-      expect(most?.requests).toBeGreaterThan(10 * ordinary * 0.5);
-      expect(most?.requests).toBeLessThanOrEqual(10 * ordinary);
-      expect(second?.requests ?? 0).toBeLessThanOrEqual(1);
-      expect(await read("domain=quiet.example.com")).toMatchObject({
-        summary: {
+  longTest(
+    "stay few in memory in a flood of made-up aliases, while the other figures stay right",
+    async () => {
+      await addDomain("flood.example.com");
+      await addDomain("quiet.example.com");
+      const link = await createLink({ domain: "quiet.example.com" });
+      await setLink(link.id, { disabled: true });
+      let next = 0;
+      let ordinary = 0;
+      let entriesMax = 0;
+      const flood = async () => {
+        for (let i = next++; i < FLOOD; i = next++) {
+          const n = Math.floor(i / PER_ADDRESS);
+          const from = `10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`;
+          expect(await follow(`made-up-${i}`, "flood.example.com", { from })).toBe(404);
+          if (i % PER_ORDINARY !== 0) continue;
+          ordinary++;
+          const address = { from: `172.16.${ordinary >> 8}.${ordinary & 255}` };
+          for (let k = 0; k < 10; k++)
+            expect(await follow("sale", "flood.example.com", address)).toBe(404);
+          expect(await follow("lost", "quiet.example.com", address)).toBe(404);
+          expect(await follow(link.alias, "quiet.example.com", address)).toBe(404);
+          entriesMax = Math.max(
+            entriesMax,
+            await readMetric("shorthop_redirector_failure_entries"),
+          );
+        }
+      };
+      await Promise.all(Array.from({ length: CONCURRENCY }, flood));
+      expect(ordinary).toBe(FLOOD / PER_ORDINARY);
+      // Two hundred names, two domains and a link.
+      expect(entriesMax).toBeGreaterThan(0);
+      expect(entriesMax).toBeLessThanOrEqual(210);
+      await eventually(async () => {
+        const { summary, unknown_aliases } = await read("domain=flood.example.com&limit=100");
+        expect(summary).toEqual({
           ...NONE,
-          total: 2 * ordinary,
-          unknown_alias: ordinary,
-          disabled: ordinary,
-        },
-        unknown_aliases: [{ domain: "quiet.example.com", alias: "lost", requests: ordinary }],
-      });
-    }, TIMEOUT_MS);
-  });
+          total: FLOOD + 10 * ordinary,
+          unknown_alias: FLOOD + 10 * ordinary,
+        });
+        // Of the flood itself no more than the names of a report's beginning.
+        const [most, second] = unknown_aliases;
+        expect(most?.alias).toBe("sale");
+        expect(most?.requests).toBeGreaterThan(10 * ordinary * 0.5);
+        expect(most?.requests).toBeLessThanOrEqual(10 * ordinary);
+        expect(second?.requests ?? 0).toBeLessThanOrEqual(1);
+        expect(await read("domain=quiet.example.com")).toMatchObject({
+          summary: {
+            ...NONE,
+            total: 2 * ordinary,
+            unknown_alias: ordinary,
+            disabled: ordinary,
+          },
+          unknown_aliases: [{ domain: "quiet.example.com", alias: "lost", requests: ordinary }],
+        });
+      }, TIMEOUT_MS);
+    },
+  );
 });

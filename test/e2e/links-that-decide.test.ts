@@ -9,19 +9,16 @@ import * as z from "zod";
 import { createAccount } from "../harness/admin.ts";
 import { type ApiResponse, call, callOnce, errorSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
-import { startApi, startRedirector } from "../harness/processes.ts";
+import { startRedirector } from "../harness/processes.ts";
+import { longTest } from "../harness/property-runs.ts";
 import { useStack } from "../harness/shared-stack.ts";
-import { PROJECT_DIR, type SharedStack } from "../harness/stack.ts";
-import { extractProgramBefore } from "../upgrade/old-program.ts";
+import type { SharedStack } from "../harness/stack.ts";
 
 const UNLIMITED = {
   minute: 1_000_000,
   burst: 1_000_000,
   endpoints: { "POST /v1/links": 1_000_000 },
 };
-
-/** The last version without it has no settings. */
-const ADDED = "shared/decision/conditions.ts";
 
 let stack: SharedStack;
 let key: string;
@@ -406,7 +403,7 @@ describe("rules", () => {
     expect(await explain(id, { at: inMs(7_200_000) })).toMatchObject({ status: "active" });
   });
 
-  test("explain and the redirector never differ", async () => {
+  longTest("explain and the redirector never differ", async () => {
     const rules = [
       {
         url: "https://example.com/0",
@@ -570,50 +567,4 @@ describe("a split", () => {
     expect(codeOf(response)).toEqual([400, "invalid_request"]);
     expect(errorSchema.parse(response.body).error.message).toContain('"split.arms"');
   });
-});
-
-describe("beside the last version without settings", () => {
-  test("its redirector never leads to a link that decides, and its API cannot strip the settings", async () => {
-    const old = extractProgramBefore(PROJECT_DIR, ADDED);
-    if (old === undefined) {
-      console.warn(
-        `\n!!! Not tested beside the version before ${ADDED}: this copy has no history\n`,
-      );
-      return;
-    }
-    const oldServices = { ...stack, root: old.root };
-    const oldRedirector = await startRedirector(oldServices);
-    const oldApi = await startApi(oldServices);
-    try {
-      const plain = await create({});
-      const link = await create({});
-      const followOld = (alias: string) => follow(alias, {}, oldRedirector.url);
-      expect(await followOld(plain.alias)).toEqual([302, "https://example.com/plain"]);
-      expect(await followOld(link.alias)).toEqual([302, "https://example.com/plain"]);
-
-      // It had the plain link in its cache.
-      await change(link.id, { starts_at: inMs(-1_000) });
-      await expectSoon(link.alias, [302, "https://example.com/plain"]);
-      await eventually(
-        async () => expect(await followOld(link.alias)).toEqual([404, null]),
-        10_000,
-      );
-
-      const url = `${oldApi.url}/v1/links/${link.id}`;
-      const stripping = await callOnce(url, { key, method: "PATCH", body: { title: "Old" } });
-      expect(codeOf(stripping)).toEqual([503, "unavailable"]);
-      expect(await read(link.id)).toMatchObject({ title: null, status: "active" });
-      expect(await follow(link.alias)).toEqual([302, "https://example.com/plain"]);
-      expect(
-        (await send(`/v1/links/${plain.id}`, "PATCH", { title: "Old" }, oldApi.url)).status,
-      ).toBe(200);
-      expect((await send(`/v1/links/${link.id}`, "DELETE", undefined, oldApi.url)).status).toBe(
-        200,
-      );
-      await eventually(async () => expect(await follow(link.alias)).toEqual([404, null]), 10_000);
-    } finally {
-      await Promise.all([oldRedirector.stop(), oldApi.stop()]);
-      old.remove();
-    }
-  }, 120_000);
 });

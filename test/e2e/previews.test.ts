@@ -12,14 +12,7 @@ import { startApi, startRedirector } from "../harness/processes.ts";
 import { rawRequest } from "../harness/raw-request.ts";
 import { createSettingsAccount } from "../harness/settings-account.ts";
 import { useStack } from "../harness/shared-stack.ts";
-import { PROJECT_DIR, type SharedStack } from "../harness/stack.ts";
-import { extractProgramBefore } from "../upgrade/old-program.ts";
-
-/**
- * The last version without it, which was there before, has no previews, paths and pages about
- * links.
- */
-const ADDED = "redirector/preview-page.ts";
+import type { SharedStack } from "../harness/stack.ts";
 
 let stack: SharedStack;
 let account: Awaited<ReturnType<typeof createSettingsAccount>>;
@@ -332,46 +325,3 @@ test("many URLs of a link are checked, and the error names the first that is not
   const { id } = await account.create({ rules, split: { arms } });
   expect((await account.read(id))["rules"]).toHaveLength(20);
 });
-
-test("beside the last version without them, cards hide a link there, and a changed host does not", async () => {
-  const old = extractProgramBefore(PROJECT_DIR, ADDED);
-  if (old === undefined) {
-    console.warn(`\n!!! Not tested beside the version before ${ADDED}: this copy has no history\n`);
-    return;
-  }
-  const oldServices = { ...stack, root: old.root };
-  const oldRedirector = await startRedirector(oldServices);
-  const oldApi = await startApi(oldServices);
-  const followOld = async (alias: string) => {
-    const { status, location } = await get(alias, OTHERS["a browser"], "", oldRedirector.url);
-    return [status, location];
-  };
-  try {
-    const carded = await account.create({ preview: PREVIEW });
-    expect(await followOld(carded.alias)).toEqual([404, null]);
-
-    // Its destination has another host, which is no setting: old processes know it as a plain link.
-    const moved = await account.create();
-    await account.change(moved.id, { url: "https://example.org/" });
-    await eventually(
-      async () => expect(await followOld(moved.alias)).toEqual([302, "https://example.org/"]),
-      10_000,
-    );
-    const renamed = await call(`${oldApi.url}/v1/links/${moved.id}`, {
-      key: account.key,
-      method: "PATCH",
-      body: { title: "Renamed" },
-    });
-    expect(renamed.status).toBe(200);
-    expect((await get(moved.alias, OTHERS["a browser"])).location).toBe("https://example.org/");
-    // What the old process did not know is still there, and written by the next change.
-    await account.change(moved.id, { title: "Moved again" });
-    await eventually(async () => {
-      const { body } = await get(moved.alias, OTHERS["a browser"], "+");
-      expect(body).toContain("Leads to this site since");
-    }, 10_000);
-  } finally {
-    await Promise.all([oldRedirector.stop(), oldApi.stop()]);
-    old.remove();
-  }
-}, 240_000);

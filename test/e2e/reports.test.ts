@@ -15,6 +15,7 @@ import { anyClick, insertClicks } from "../harness/analytics-reference.ts";
 import { call, linkSchema } from "../harness/api.ts";
 import { createUser } from "../harness/dashboard.ts";
 import { eventually } from "../harness/eventually.ts";
+import { longTest } from "../harness/property-runs.ts";
 import { headerOf, partOf, startSmtp } from "../harness/smtp.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
 
@@ -160,7 +161,7 @@ test("a report is an event, a message and a mail with the numbers of last week",
   expect(again.mails.waiting).toBe(0);
 });
 
-test("a report that is due is made by one of the processes, once", async () => {
+longTest("a report that is due is made by one of the processes, once", async () => {
   const report = { name: "Due", period: "monthly", emails: [] };
   const { id } = found.parse(await send("/v1/reports", "POST", report));
   await withPostgres(
@@ -178,37 +179,40 @@ test("a report that is due is made by one of the processes, once", async () => {
   expect(Date.parse(next_run_at)).toBeGreaterThan(Date.now());
 });
 
-test("the owner of a webhook whose receiver is gone gets a mail that leads to the webhook", async () => {
-  using receiver = Bun.serve({
-    port: 0,
-    hostname: "127.0.0.1",
-    fetch: () => new Response("", { status: 410 }),
-  });
-  const owner = await createUser(stack, account.id, "owner");
-  const member = await createUser(stack, account.id, "member");
-  const { id } = found.parse(
-    await send("/v1/webhooks", "POST", {
-      url: `http://127.0.0.1:${receiver.port}/gone`,
-      events: ["link.created"],
-    }),
-  );
-  await send("/v1/links", "POST", { url: "https://example.com/" });
-  const disabled = { status: "disabled", disabled_reason: "gone" };
-  await eventually(
-    async () => expect(await send(`/v1/webhooks/${id}`)).toMatchObject(disabled),
-    WITHIN_MS,
-  );
-  // What happens within a minute is in one mail.
-  await withPostgres(
-    stack,
-    (sql) => sql`
+longTest(
+  "the owner of a webhook whose receiver is gone gets a mail that leads to the webhook",
+  async () => {
+    using receiver = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: () => new Response("", { status: 410 }),
+    });
+    const owner = await createUser(stack, account.id, "owner");
+    const member = await createUser(stack, account.id, "member");
+    const { id } = found.parse(
+      await send("/v1/webhooks", "POST", {
+        url: `http://127.0.0.1:${receiver.port}/gone`,
+        events: ["link.created"],
+      }),
+    );
+    await send("/v1/links", "POST", { url: "https://example.com/" });
+    const disabled = { status: "disabled", disabled_reason: "gone" };
+    await eventually(
+      async () => expect(await send(`/v1/webhooks/${id}`)).toMatchObject(disabled),
+      WITHIN_MS,
+    );
+    // What happens within a minute is in one mail.
+    await withPostgres(
+      stack,
+      (sql) => sql`
       update webhooks set disabled_at = disabled_at - interval '1 minute' where disabled_at is not null`,
-  );
-  await eventually(async () => expect(mailsTo(owner.email)).toHaveLength(1), WITHIN_MS);
-  const [mail] = mailsTo(owner.email);
-  if (mail === undefined) throw new Error("No mail.");
-  expect(headerOf(mail, "subject")).toBe(`Webhook disabled: 127.0.0.1:${receiver.port}`);
-  const page = `${stack.info().dashboard_url}/${account.id}/live/webhooks`;
-  expect(partOf(mail, "text/plain")).toContain(page);
-  expect(mailsTo(member.email)).toEqual([]);
-});
+    );
+    await eventually(async () => expect(mailsTo(owner.email)).toHaveLength(1), WITHIN_MS);
+    const [mail] = mailsTo(owner.email);
+    if (mail === undefined) throw new Error("No mail.");
+    expect(headerOf(mail, "subject")).toBe(`Webhook disabled: 127.0.0.1:${receiver.port}`);
+    const page = `${stack.info().dashboard_url}/${account.id}/live/webhooks`;
+    expect(partOf(mail, "text/plain")).toContain(page);
+    expect(mailsTo(member.email)).toEqual([]);
+  },
+);

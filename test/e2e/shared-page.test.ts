@@ -17,6 +17,7 @@ import { DashboardBrowser, type TestAccount, withBrowser } from "../harness/dash
 import { SLOWDOWN_MAX } from "../harness/eventually.ts";
 import { insertClicks } from "../harness/generated-clicks.ts";
 import { createPng } from "../harness/png.ts";
+import { longTest } from "../harness/property-runs.ts";
 
 /** Timeout for an element to appear on a page. */
 const PAGE_TIMEOUT_MS = 20_000 * SLOWDOWN_MAX;
@@ -155,7 +156,7 @@ withBrowser("the page of shared statistics", () => {
     expect(errors).toEqual([]);
   });
 
-  test("without scripts takes a period, days and a time zone", async () => {
+  longTest("without scripts takes a period, days and a time zone", async () => {
     await using visited = await visit(share, { javaScriptEnabled: false });
     const { page } = visited;
     const total = async () => (await readStats(page))[0];
@@ -182,7 +183,7 @@ withBrowser("the page of shared statistics", () => {
     expect(await total()).toBe(format((await readAsProgram({})).summary.total_clicks));
   });
 
-  test("with scripts has a chart for keys and pointer, and suggests time zones", async () => {
+  longTest("with scripts has a chart for keys and pointer, and suggests time zones", async () => {
     await using visited = await visit(share);
     const { page, errors, requests } = visited;
     const chart = page.getByRole("group", { name: "Clicks over time" });
@@ -256,55 +257,58 @@ withBrowser("the page of shared statistics", () => {
     }
   });
 
-  test("has the name, colour and logo that are set in the dashboard, until they are removed", async () => {
-    const { url } = await account.client.shares.create({ name: "Branded" });
-    const steps = async (page: Page) => {
-      await page.getByLabel("Name").fill("Acme <b>GmbH</b>");
-      await page.getByLabel("Colour", { exact: true }).fill("yellow");
-      await page.getByText("Must be a colour").waitFor();
-      await page.getByLabel("Colour", { exact: true }).fill("#FDE047");
-      await page.getByText("On dark pages: #fde047").waitFor();
-      const svg = '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>';
-      const logo = (name: string, buffer: Buffer) =>
-        page.getByLabel("Logo").setInputFiles({ name, mimeType: "image/png", buffer });
-      await logo("logo.png", Buffer.from(svg));
-      await save(page);
-      await page.getByText("must be a PNG, JPEG or WebP image").waitFor();
-      await logo("logo.png", createPng(960, 224));
-      await save(page);
-      await page.getByText("The branding has been saved.").waitFor();
-      await using visited = await visit(url);
-      await visited.page.getByText("Acme <b>GmbH</b>").waitFor();
-      expect(await visited.page.title()).toBe("Branded · Acme <b>GmbH</b>");
-      const size = await visited.page
-        .locator(".brand img")
-        .evaluate((image) => [
-          Reflect.get(image, "naturalWidth"),
-          Reflect.get(image, "naturalHeight"),
-        ]);
-      expect(size).toEqual([480, 112]);
-      const accent = "getComputedStyle(document.querySelector('.line-clicks')).stroke";
-      // Yellow is too bright on white; it is darkened there.
-      expect(await visited.page.evaluate(accent)).not.toBe("rgb(253, 224, 71)");
-      await visited.page.emulateMedia({ colorScheme: "dark" });
-      expect(await visited.page.evaluate(accent)).toBe("rgb(253, 224, 71)");
-      expect(visited.errors).toEqual([]);
+  longTest(
+    "has the name, colour and logo that are set in the dashboard, until they are removed",
+    async () => {
+      const { url } = await account.client.shares.create({ name: "Branded" });
+      const steps = async (page: Page) => {
+        await page.getByLabel("Name").fill("Acme <b>GmbH</b>");
+        await page.getByLabel("Colour", { exact: true }).fill("yellow");
+        await page.getByText("Must be a colour").waitFor();
+        await page.getByLabel("Colour", { exact: true }).fill("#FDE047");
+        await page.getByText("On dark pages: #fde047").waitFor();
+        const svg = '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>';
+        const logo = (name: string, buffer: Buffer) =>
+          page.getByLabel("Logo").setInputFiles({ name, mimeType: "image/png", buffer });
+        await logo("logo.png", Buffer.from(svg));
+        await save(page);
+        await page.getByText("must be a PNG, JPEG or WebP image").waitFor();
+        await logo("logo.png", createPng(960, 224));
+        await save(page);
+        await page.getByText("The branding has been saved.").waitFor();
+        await using visited = await visit(url);
+        await visited.page.getByText("Acme <b>GmbH</b>").waitFor();
+        expect(await visited.page.title()).toBe("Branded · Acme <b>GmbH</b>");
+        const size = await visited.page
+          .locator(".brand img")
+          .evaluate((image) => [
+            Reflect.get(image, "naturalWidth"),
+            Reflect.get(image, "naturalHeight"),
+          ]);
+        expect(size).toEqual([480, 112]);
+        const accent = "getComputedStyle(document.querySelector('.line-clicks')).stroke";
+        // Yellow is too bright on white; it is darkened there.
+        expect(await visited.page.evaluate(accent)).not.toBe("rgb(253, 224, 71)");
+        await visited.page.emulateMedia({ colorScheme: "dark" });
+        expect(await visited.page.evaluate(accent)).toBe("rgb(253, 224, 71)");
+        expect(visited.errors).toEqual([]);
 
-      await page.getByLabel("Name").fill("");
-      await page.getByLabel("Colour", { exact: true }).fill("");
-      await page.getByRole("button", { name: "Remove the logo" }).click();
-      await save(page);
-      await page.getByRole("button", { name: "Remove the logo" }).waitFor({ state: "detached" });
-      await page.getByText("The branding has been saved.").first().waitFor();
-      expect(await account.client.branding.get()).toEqual({
-        name: null,
-        color: null,
-        logo: null,
-        qr_style: null,
-      });
-      await visited.page.reload();
-      expect(await visited.page.locator(".brand").count()).toBe(0);
-    };
-    await dashboard.visit(account, "/settings/branding", steps);
-  });
+        await page.getByLabel("Name").fill("");
+        await page.getByLabel("Colour", { exact: true }).fill("");
+        await page.getByRole("button", { name: "Remove the logo" }).click();
+        await save(page);
+        await page.getByRole("button", { name: "Remove the logo" }).waitFor({ state: "detached" });
+        await page.getByText("The branding has been saved.").first().waitFor();
+        expect(await account.client.branding.get()).toEqual({
+          name: null,
+          color: null,
+          logo: null,
+          qr_style: null,
+        });
+        await visited.page.reload();
+        expect(await visited.page.locator(".brand").count()).toBe(0);
+      };
+      await dashboard.visit(account, "/settings/branding", steps);
+    },
+  );
 });

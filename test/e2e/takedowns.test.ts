@@ -10,6 +10,7 @@ import { admin, createAccount, type NewAccount, runAdmin } from "../harness/admi
 import { call, callOnce, errorSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type ExtraProcess, startRedirector } from "../harness/processes.ts";
+import { longTest } from "../harness/property-runs.ts";
 import { useStack } from "../harness/shared-stack.ts";
 import type { SharedStack } from "../harness/stack.ts";
 
@@ -229,31 +230,34 @@ async function downAt(origin: string, alias: string): Promise<number> {
 }
 
 describe("a takedown", () => {
-  test("of a link, an account or a host reaches every redirector; how soon is printed", async () => {
-    const owner = await createAccount(stack, "enterprise", UNLIMITED);
-    const orders = [
-      { kind: "alias", link: await create(), by: (alias: string) => ["--alias", alias] },
-      { kind: "account", link: await create({}, owner), by: () => ["--account", owner.id] },
-      {
-        kind: "host",
-        link: await create({ url: "https://timed.example/" }),
-        by: () => ["--host", "timed.example"],
-      },
-    ];
-    for (const { kind, link, by } of orders) {
-      await becomes(link.alias, 302);
-      const started = performance.now();
-      const watched = Promise.all(
-        [stack.info().short_url, second.url].map((origin) => downAt(origin, link.alias)),
-      );
-      await disable(...by(link.alias));
-      const returned = performance.now();
-      const last = Math.max(...(await watched));
-      console.log(
-        `451 on every redirector, by ${kind}: ${Math.round(last - started)} ms after the command was started (it took ${Math.round(returned - started)} ms)`,
-      );
-    }
-  });
+  longTest(
+    "of a link, an account or a host reaches every redirector; how soon is printed",
+    async () => {
+      const owner = await createAccount(stack, "enterprise", UNLIMITED);
+      const orders = [
+        { kind: "alias", link: await create(), by: (alias: string) => ["--alias", alias] },
+        { kind: "account", link: await create({}, owner), by: () => ["--account", owner.id] },
+        {
+          kind: "host",
+          link: await create({ url: "https://timed.example/" }),
+          by: () => ["--host", "timed.example"],
+        },
+      ];
+      for (const { kind, link, by } of orders) {
+        await becomes(link.alias, 302);
+        const started = performance.now();
+        const watched = Promise.all(
+          [stack.info().short_url, second.url].map((origin) => downAt(origin, link.alias)),
+        );
+        await disable(...by(link.alias));
+        const returned = performance.now();
+        const last = Math.max(...(await watched));
+        console.log(
+          `451 on every redirector, by ${kind}: ${Math.round(last - started)} ms after the command was started (it took ${Math.round(returned - started)} ms)`,
+        );
+      }
+    },
+  );
 });
 
 test("a redirector that starts knows what is taken down", async () => {

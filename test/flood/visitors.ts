@@ -30,7 +30,7 @@ export type Visitors = {
 
 export function startVisitors(url: string, perSecond: number): Visitors {
   const { port, pathname } = new URL(url);
-  const request = `GET ${pathname} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`;
+  const request = `GET ${pathname} HTTP/1.1\r\nHost: localhost\r\nUser-Agent: curl/8.9.1\r\nConnection: close\r\n\r\n`;
   let latencies: number[] = [];
   let failures = 0;
   let redirects = 0;

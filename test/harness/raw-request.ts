@@ -6,14 +6,15 @@ export type RawResponse = { status: number; location: string | null; head: strin
 /** Longer than any response of a test takes. */
 const TIMEOUT_MS = 20_000;
 
-/** Sends a GET with a target and header fields, each byte one character. */
+/** Sends a GET with a target and header fields, each byte one character; as curl without others. */
 export function rawRequest(
   origin: string,
   target: string,
   fields: Record<string, string> = {},
 ): Promise<RawResponse> {
   const { hostname, port, host } = new URL(origin);
-  const lines = Object.entries({ host, ...fields }).map(([name, value]) => `${name}: ${value}\r\n`);
+  const all = { host, "user-agent": "curl/8.9.1", ...fields };
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
   const request = `GET ${target} HTTP/1.1\r\n${lines.join("")}connection: close\r\n\r\n`;
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];

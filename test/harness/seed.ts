@@ -9,7 +9,3 @@ const given = process.env["SHORTHOP_TEST_SEED"];
 export const SEED = given === undefined ? Math.floor(Math.random() * SEEDS) : Number(given);
 
 console.log(`SHORTHOP_TEST_SEED=${SEED}`);
-
-/** How many random cases a test has: in `npm test` some, as a scenario all. */
-export const casesOf = (some: number, all: number): number =>
-  process.env["SHORTHOP_TEST_CASES"] === "all" ? all : some;

@@ -29,6 +29,7 @@ export function createJournal(
     accountId,
     mode: "live",
     prefetch: false,
+    embedded: false,
     privacy: false,
     address: `198.51.100.${i % 200}`,
     host: "localhost",

@@ -21,6 +21,7 @@ export const READ_HEADERS: readonly [string, ...string[]] = [
   "Origin",
   "Range",
   "Referer",
+  "Sec-Fetch-Dest",
   "Sec-Fetch-Site",
   "Sec-Purpose",
   "Transfer-Encoding",
@@ -29,6 +30,8 @@ export const READ_HEADERS: readonly [string, ...string[]] = [
   "X-Forwarded-For",
   "X-Forwarded-Host",
   "X-HTTP-Method-Override",
+  "X-Moz",
+  "X-Purpose",
   "X-Request-Id",
 ];
 

@@ -75,6 +75,7 @@ async function makeSegment(change: (i: number) => Partial<Click> = () => ({})) {
     accountId: ACCOUNT,
     mode: "live" as const,
     prefetch: i % 20 === 0,
+    embedded: false,
     privacy: false,
     address: `192.0.2.${i % 50}`,
     host: "sho.rt",

@@ -20,10 +20,8 @@ import * as z from "zod";
 import { openPostgres, type Sql } from "../../api/postgres.ts";
 import { queryRows } from "../../shared/clicks/query.ts";
 import { decodeId, newUuid, type Uuid } from "../../shared/ids.ts";
-import { createLog } from "../../shared/log.ts";
 import { natsLogin } from "../../shared/nats.ts";
 import { openClickHouse } from "../../worker/clickhouse.ts";
-import { fillLastClicks } from "../../worker/last-clicks.ts";
 import { createAccount } from "../harness/admin.ts";
 import { call, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
@@ -190,51 +188,4 @@ describe("a worker that stored clicks and did not write their counters", () => {
     await owner.stop();
     process.kill(Number(stack.info().pids.worker), "SIGCONT");
   });
-});
-
-test("clicks from before are filled in, as exactly as they are retained, and set nothing back", async () => {
-  const [retained, deleted, never, later] = [
-    await addLink(),
-    await addLink(),
-    await addLink(),
-    await addLink(),
-  ];
-  const midnight = Math.floor(Date.now() / DAY_MS) * DAY_MS - 5 * DAY_MS;
-  const at = (minutes: number) => midnight + minutes * MINUTE_MS + 123;
-  const clicks = [
-    { link: retained, ts: at(20), class: "human" },
-    { link: retained, ts: at(10), class: "human" },
-    { link: retained, ts: at(40), class: "bot" },
-    { link: deleted, ts: at(50), class: "human" },
-    { link: deleted, ts: at(70), class: "prefetch" },
-    { link: never, ts: at(30), class: "bot" },
-    { link: later, ts: at(30), class: "human" },
-  ];
-  await clickhouse.insert({
-    table: "clicks",
-    values: clicks.map(({ link, ...click }, idx) => ({
-      ...click,
-      link_id: link.uuid,
-      account_id: newUuid(),
-      mode: "live",
-      visitor: "1",
-      journal_id: newUuid(),
-      idx,
-    })),
-    format: "JSONEachRow",
-  });
-  await clickhouse.command({
-    query: "DELETE FROM clicks WHERE link_id = {link: UUID}",
-    query_params: { link: deleted.uuid },
-  });
-  await sql`update link_counters set last_click_at = ${new Date(at(90))} where link_id = ${later.uuid}`;
-  // In parts of one link, and again after an interruption.
-  for (let run = 0; run < 2; run++)
-    await fillLastClicks(clickhouse, sql, createLog("test", "silent"), 1);
-  const lastClicks = new Map((await list()).map(({ id, last_click_at }) => [id, last_click_at]));
-  expect(lastClicks.get(retained.id)).toBe(toText(at(20)));
-  // The quarter of an hour is known.
-  expect(lastClicks.get(deleted.id)).toBe(toText(midnight + 45 * MINUTE_MS));
-  expect(lastClicks.get(never.id)).toBeNull();
-  expect(lastClicks.get(later.id)).toBe(toText(at(90)));
 });

@@ -11,6 +11,7 @@ import { parseArgs } from "node:util";
 
 import { findChanged, git } from "../runner/affected.ts";
 import { countCores } from "../runner/cores.ts";
+import { keepMemory } from "../runner/memory.ts";
 import { runScenarios, type Scenario, selectAffected } from "../runner/scenarios.ts";
 import { SCENARIOS } from "./scenarios.ts";
 
@@ -33,6 +34,7 @@ if (values.list) {
     console.log(`${name} (${seconds} s): ${proves}`);
   process.exit(0);
 }
+keepMemory();
 const atOnce = Math.min(AT_ONCE_MAX, Math.ceil(countCores()));
 const { outcomes, notRun } = await runScenarios(selected, atOnce, Number(values.seconds));
 for (const { name, seconds } of notRun) console.log(`NOT RUN: ${name}, which takes ${seconds} s`);

@@ -319,21 +319,3 @@ test("daily breakdowns keep their figures when they get tables of their own, als
   }
   await client.close();
 });
-
-/** The last migration of ClickHouse before last clicks. */
-const BEFORE_LAST_CLICKS = 16;
-
-test("last clicks are filled once, and again when that was interrupted", async () => {
-  const client = await openDatabase("before_last_clicks");
-  await migrateTo(client, BEFORE_LAST_CLICKS);
-  let filled = 0;
-  const lastClicks = async () => {
-    filled++;
-    if (filled === 1) throw new Error("PostgreSQL is away.");
-  };
-  const first = await migrateClickHouse(client, log, { lastClicks }).catch(String);
-  expect(first).toContain("PostgreSQL is away.");
-  for (let run = 0; run < 2; run++) await migrateClickHouse(client, log, { lastClicks });
-  expect(filled).toBe(2);
-  await client.close();
-});

@@ -109,6 +109,7 @@ describe("dead-lettered segments", () => {
       accountId: newUuid(),
       mode: "test" as const,
       prefetch: false,
+      embedded: false,
       privacy: false,
       address: "198.51.100.7",
       host: "localhost",

@@ -59,8 +59,10 @@ const createAgent = () => new Agent({ keepAlive: true, maxSockets: 1 });
 function sendRequest(
   agent: Agent | false,
   url: string,
-  headers: Record<string, string> = {},
+  fields: Record<string, string> = {},
 ): Promise<{ status: number; body: string }> {
+  // Requests without a user agent are a bot's.
+  const headers = { "user-agent": "curl/8.9.1", ...fields };
   return new Promise((resolve, reject) => {
     const sent = request(url, { agent, headers, timeout: RESPONSE_MS_MAX }, (response) => {
       let body = "";

@@ -22,6 +22,9 @@ const CLICKS_STORE = ["worker/migrations/**", "shared/clicks/**"];
 
 const BACKUPS = ["api/cli/backup/**", "api/cli/setup/restore.ts"];
 
+/** The long forms of tests (`test/harness/property-runs.ts`). */
+const LONG = { SHORTHOP_TEST_LONG: "1" };
+
 export const SCENARIOS: readonly Scenario[] = [
   {
     name: "backup",
@@ -235,13 +238,6 @@ export const SCENARIOS: readonly Scenario[] = [
     proves: "processes are replaced one after another without a failed request",
   },
   {
-    name: "takedowns-beside-earlier",
-    files: ["test/scenarios/takedowns-beside-earlier.test.ts"],
-    seconds: 20,
-    paths: ["api/takedowns/**", "shared/takedowns/**"],
-    proves: "processes of the version before takedowns neither redirect nor lift what is down",
-  },
-  {
     name: "webhooks-takeover",
     files: ["test/scenarios/webhooks-takeover.test.ts"],
     seconds: 50,
@@ -262,7 +258,8 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: "analytics",
-    files: ["test/scenarios/analytics.test.ts"],
+    files: ["test/api/analytics-filters.test.ts", "test/api/analytics-reference.test.ts"],
+    env: LONG,
     seconds: 600,
     paths: ["api/analytics/**", "api/clicks/**", ...CLICKS_STORE],
     proves: "every random question about clicks is answered as a count of them is",
@@ -350,7 +347,8 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: "malformed-requests",
-    files: ["test/scenarios/malformed-requests.test.ts"],
+    files: ["test/api/fuzz.test.ts", "api/limits/windows.test.ts"],
+    env: LONG,
     seconds: 60,
     paths: ["api/http/**", "api/links/*.ts", "api/limits/**"],
     proves: "malformed requests get a clear error, and limits are exact, in many random cases",
@@ -465,6 +463,82 @@ export const SCENARIOS: readonly Scenario[] = [
     paths: ["api/http/**", "redirector/http/**", "test/hostile/**"],
     proves: "inputs at their bounds and hostile ones, some in each run, stop no process",
   },
+  {
+    name: "docs-page",
+    files: ["test/api/openapi.test.ts"],
+    env: LONG,
+    seconds: 50,
+    paths: ["api/openapi/**", "api/**/routes.ts", "package-lock.json"],
+    proves: "the API's document passes a linter, and its page sends requests",
+  },
+  {
+    name: "limits",
+    files: ["test/api/quotas.test.ts", "test/api/rate-limits.test.ts"],
+    env: LONG,
+    seconds: 80,
+    paths: ["api/limits/**", "api/passwords/**", "api/auth/**", "api/analytics/**"],
+    proves: "limits, passwords and revocations hold under many connections and over processes",
+  },
+  {
+    name: "failed-requests",
+    files: ["test/e2e/failures.test.ts"],
+    env: LONG,
+    seconds: 50,
+    paths: ["redirector/failures/**", "worker/failures/**", "shared/contracts/failures*.ts"],
+    proves: "failed requests are counted once when workers die, and stay few in a flood",
+  },
+  {
+    name: "takedowns",
+    files: ["test/e2e/takedowns.test.ts"],
+    env: LONG,
+    seconds: 40,
+    paths: ["api/takedowns/**", "shared/takedowns/**", "redirector/links/**"],
+    proves: "what is taken down is so on every redirector, and how soon",
+  },
+  {
+    name: "report-mails",
+    files: ["test/e2e/reports.test.ts"],
+    env: LONG,
+    seconds: 40,
+    paths: ["api/reports/**", "api/mail/**", "worker/webhooks/**"],
+    proves: "a report that is due is made once, and the owner of a dead webhook gets a mail",
+  },
+  {
+    name: "alerts",
+    files: ["test/e2e/alerts.test.ts"],
+    env: LONG,
+    seconds: 30,
+    paths: ["deploy/monitoring/**", "test/harness/promtool.ts"],
+    proves: "each alert fires for what is wrong, and not for what is well",
+  },
+  {
+    name: "dashboard-pages",
+    files: [
+      "test/e2e/dashboard.test.ts",
+      "test/e2e/dashboard-links.test.ts",
+      "test/e2e/shared-page.test.ts",
+    ],
+    env: LONG,
+    seconds: 200,
+    paths: ["dashboard/src/**", "dashboard/index.html", "shared/statistics/**"],
+    proves: "each page of the dashboard and of shared statistics does what it says",
+  },
+  {
+    name: "domain-settings",
+    files: ["test/e2e/domain-settings.test.ts", "test/e2e/links-that-decide.test.ts"],
+    env: LONG,
+    seconds: 90,
+    paths: ["api/domains/**", "redirector/redirect/**", "shared/decision/**"],
+    proves: "domains switch while their links redirect, and explain tells what redirectors do",
+  },
+  {
+    name: "killed-processes",
+    files: ["test/e2e/faults.test.ts"],
+    env: LONG,
+    seconds: 100,
+    paths: ["deploy/local/**"],
+    proves: "each process of a stack that is killed starts again",
+  },
   longForms("api", "clients", "dashboard"),
   longForms("redirector"),
   longForms("worker"),
@@ -479,7 +553,7 @@ function longForms(...rooms: string[]): Scenario {
   return {
     name: `long-${room.split("/").at(-1)}`,
     files: rooms.flatMap((folder) => findLongForms(folder)),
-    env: { SHORTHOP_TEST_LONG: "1" },
+    env: LONG,
     seconds: 120,
     paths: rooms.map((folder) => `${folder}/**`),
     proves: "what tests leave out of `npm test`: most random cases, and what takes seconds",

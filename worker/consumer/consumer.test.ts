@@ -186,6 +186,7 @@ function createSegment(links: Uuid[], time = 1): { id: string; bytes: Buffer } {
     accountId,
     mode: "live" as const,
     prefetch: false,
+    embedded: false,
     privacy: false,
     address: "203.0.113.9",
     host: "sho.rt",

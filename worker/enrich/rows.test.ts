@@ -7,6 +7,7 @@ import { join } from "node:path";
 
 import fc from "fast-check";
 
+import { addressGroups } from "../../shared/address-group.ts";
 import type { Click } from "../../shared/contracts/click-record.ts";
 import {
   decodeSegment,
@@ -15,6 +16,7 @@ import {
   type SegmentId,
 } from "../../shared/contracts/click-segment.ts";
 import { toUtmValue } from "../../shared/contracts/utm.ts";
+import { judgeRequest } from "../../shared/visitors/automation.ts";
 import { openGeo } from "../../shared/visitors/geo.ts";
 import { parseReferrer } from "../../shared/visitors/referrer.ts";
 import { truncateText } from "../../shared/visitors/truncate-text.ts";
@@ -49,6 +51,7 @@ const CLICK: Click = {
   accountId: "0190a5a2-0000-7000-8000-000000000002",
   mode: "live",
   prefetch: false,
+  embedded: false,
   privacy: false,
   address: "81.2.69.142",
   host: "go.example.com",
@@ -98,18 +101,17 @@ function enrich(click: Click, idx: number): Row {
   const isOwn = parsed.host !== "" && (parsed.host === click.host || ownHosts.has(parsed.host));
   const utm = new URLSearchParams(click.query);
   const readUtm = (name: string) => truncateText(toUtmValue(utm.get(name) ?? ""), 255);
-  const prefetch = click.prefetch ? "purpose header" : agent.prefetch;
-  const kind = prefetch === undefined ? "human" : "prefetch";
+  const verdict = judgeRequest(agent.verdict, click);
   return {
     ts: String(click.time),
     link_id: toHex(click.linkId),
     account_id: toHex(click.accountId),
     mode: click.mode,
-    class: agent.bot === undefined ? kind : "bot",
-    class_reason: agent.bot ?? prefetch ?? "",
+    class: verdict.class,
+    class_reason: verdict.reason,
     visitor: click.privacy
       ? visitorHash(click.linkId, formatSegmentId(ID), String(idx))
-      : visitorHash(click.linkId, click.address, click.userAgent),
+      : visitorHash(click.linkId, addressGroups(click.address).network, click.userAgent),
     ...location,
     city: click.privacy ? "" : location.city,
     browser: agent.browser,
@@ -152,6 +154,7 @@ const anyRecord: fc.Arbitrary<Click> = fc.record({
   accountId: fc.uuid(),
   mode: fc.constantFrom("live", "test"),
   prefetch: fc.boolean(),
+  embedded: fc.boolean(),
   privacy: fc.boolean(),
   address: fc.oneof(fc.ipV4(), fc.ipV6(), anyText(20)),
   host: fc.oneof(fc.constantFrom("sho.rt", "go.example.com"), anyText(20)),
@@ -327,6 +330,22 @@ describe("a row", () => {
     ]).toEqual([3, 1, 1]);
   });
 
+  test.each([
+    // Temporary addresses of one network (RFC 8981), in other notations too.
+    ["2001:db8:1:2::1", "2001:db8:1:2:89ab:cdef:1234:5678", true],
+    ["2001:db8:1:2::1", "2001:0DB8:0001:0002:ffff:ffff:ffff:ffff", true],
+    ["2001:db8:1:2::1", "2001:db8:1:2::192.0.2.1", true],
+    ["fd00:0:0:1::a", "fd00::1:0:0:0:b", true],
+    ["::ffff:192.0.2.1", "192.0.2.1", true],
+    ["64:ff9b::c000:201", "192.0.2.1", true],
+    ["2001:db8:1:2::1", "2001:db8:1:3::1", false],
+    ["192.0.2.1", "192.0.2.2", false],
+    ["::ffff:192.0.2.1", "::ffff:192.0.2.2", false],
+  ])("of %s and %s is one visitor's: %p", async (one, other, isSame) => {
+    const visitors = await toRows([one, other].map((address) => ({ ...CLICK, address })));
+    expect(new Set(visitors.map(({ visitor }) => visitor)).size).toBe(isSame ? 1 : 2);
+  });
+
   test("has the class bot or prefetch with its reason", async () => {
     expect(await toRow({ prefetch: true })).toMatchObject({ class: "prefetch" });
     expect(
@@ -334,7 +353,12 @@ describe("a row", () => {
     ).toMatchObject({ class: "prefetch", class_reason: "office" });
     expect(await toRow({ userAgent: "Twitterbot/1.0" })).toMatchObject({
       class: "bot",
-      class_reason: "twitterbot/1.0",
+      class_reason: "twitterbot",
+    });
+    expect(await toRow({ userAgent: "" })).toMatchObject({ class: "bot", class_reason: "empty" });
+    expect(await toRow({ embedded: true })).toMatchObject({
+      class: "bot",
+      class_reason: "embedded",
     });
   });
 

@@ -3,6 +3,7 @@
  * the encoded fields are cached, so that a row is mostly copied. The rows depend only on the
  * segment and the GeoIP data.
  */
+import { addressGroups } from "../../shared/address-group.ts";
 import { type EncodedClick, readEncodedClick } from "../../shared/contracts/click-record.ts";
 import {
   formatSegmentId,
@@ -14,6 +15,7 @@ import {
 import { decodeText } from "../../shared/contracts/click-text.ts";
 import { toUtmValue, UTM_NAMES } from "../../shared/contracts/utm.ts";
 import { formatUuid, ID_BYTES } from "../../shared/uuid-bytes.ts";
+import { judgeRequest, type Verdict } from "../../shared/visitors/automation.ts";
 import { cached } from "../../shared/visitors/cache.ts";
 import type { Geo, GeoLocation } from "../../shared/visitors/geo.ts";
 import { parseReferrer } from "../../shared/visitors/referrer.ts";
@@ -184,9 +186,9 @@ type WriteClick = (
 type AgentFields = {
   text: string;
   fields: Buffer;
-  /** Class and reason, if the header determines them. */
-  kind: Buffer | undefined;
-  isBot: boolean;
+  verdict: Verdict;
+  /** Class and reason that the header determines. */
+  kind: Buffer;
 };
 type ReferrerFields = { host: string; fields: Buffer; fieldsWithoutPath: Buffer };
 
@@ -199,11 +201,8 @@ function createClickWriter({
 }: EnricherDeps): WriteClick {
   const agentOf = cached(CACHE_ENTRIES_MAX, (latin1: string): AgentFields => {
     const text = decodeText(latin1);
-    const { browser, os, device, bot, prefetch } = parseAgent(text);
-    const fields = toFields(browser, os, device);
-    const isBot = bot !== undefined;
-    const prefetchKind = prefetch === undefined ? undefined : toKind("prefetch", prefetch);
-    return { text, fields, kind: isBot ? toKind("bot", bot) : prefetchKind, isBot };
+    const { browser, os, device, verdict } = parseAgent(text);
+    return { text, fields: toFields(browser, os, device), verdict, kind: toKind(verdict) };
   });
   const referrerOf = cached(CACHE_ENTRIES_MAX, (latin1: string): ReferrerFields => {
     const { host, source, path } = parseReferrer(decodeText(latin1));
@@ -221,7 +220,7 @@ function createClickWriter({
 
   return (writer, click, { linkId, fields }, segmentId, idx) => {
     const agent = agentOf(click.userAgent);
-    const kind = kindOf(agent, click.prefetch);
+    const verdict = judgeRequest(agent.verdict, click);
     const host = hostOf(click.host);
     const referrer = referrerOf(click.referrer);
     const isOwn =
@@ -232,12 +231,12 @@ function createClickWriter({
     const visitor =
       click.privacy && anonymousVisitors
         ? visitorHash(linkId, segmentId, String(idx))
-        : visitorHash(linkId, decodeText(click.address), agent.text);
+        : visitorHash(linkId, addressGroups(click.address).network, agent.text);
 
     writer.integer(click.time);
     writer.bytes(fields);
     writer.ascii(click.mode);
-    writer.bytes(kind);
+    writer.bytes(verdict === agent.verdict ? agent.kind : toKind(verdict));
     writer.ascii(visitor);
     writer.bytes(locationFields(geo.locate(click.address), click.privacy));
     writer.bytes(agent.fields);
@@ -245,20 +244,13 @@ function createClickWriter({
     writer.bytes(languageOf(click.language));
     writer.bytes(utmOf(click.query));
     writer.bytes(host.fields);
-    return kind === HUMAN;
+    return verdict.class === "human";
   };
 }
 
-/** Checks for bots first: a request by a bot can be marked as a prefetch as well. */
-const kindOf = ({ kind, isBot }: AgentFields, isMarked: boolean): Buffer =>
-  isMarked && !isBot ? PREFETCH : (kind ?? HUMAN);
-
 /** A click's class with its reason, and the tabs around them. */
-const toKind = (name: string, reason: string): Buffer =>
-  Buffer.concat([toFields(name, reason), Buffer.from("\t")]);
-
-const HUMAN = toKind("human", "");
-const PREFETCH = toKind("prefetch", "purpose header");
+const toKind = (verdict: Verdict): Buffer =>
+  Buffer.concat([toFields(verdict.class, verdict.reason), Buffer.from("\t")]);
 
 /**
  * Returns a function for the fields of a location. They are cached by the objects of {@link Geo}.
@@ -295,6 +287,7 @@ const UTM_LENGTH_MAX = 255;
 
 function parseUtm(query: string): Buffer {
   const values = new URLSearchParams(query);
-  const valueOf = (name: string) => truncateText(toUtmValue(values.get(name) ?? ""), UTM_LENGTH_MAX);
+  const valueOf = (name: string) =>
+    truncateText(toUtmValue(values.get(name) ?? ""), UTM_LENGTH_MAX);
   return toFields(...UTM_NAMES.map(valueOf));
 }

@@ -1,5 +1,4 @@
--- A click on a link with UTM parameters has those where its short URL has none. Clicks from before get today's values of
--- their links, which PostgreSQL knows: link-utm.ts fills them in after these statements.
+-- A click on a link with UTM parameters has those where its short URL has none.
 ALTER TABLE clicks MODIFY COLUMN utm_source COMMENT 'Of the short URL, else of the link.';
 ALTER TABLE clicks MODIFY COLUMN utm_medium COMMENT 'Of the short URL, else of the link.';
 ALTER TABLE clicks MODIFY COLUMN utm_campaign COMMENT 'Of the short URL, else of the link.';

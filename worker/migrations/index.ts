@@ -15,12 +15,7 @@ import dailyVisitors from "./0014_daily_visitors.sql" with { type: "text" };
 import wholeClicks from "./0015_whole_clicks.sql" with { type: "text" };
 import batchesRetention from "./0016_batches_retention.sql" with { type: "text" };
 
-/** What is copied after the statements: UTM parameters from PostgreSQL, or last clicks to it. */
-export type Filling = "utm" | "lastClicks";
-
-export type ClickHouseMigration = Migration & { fills?: Filling };
-
-export const migrations: readonly ClickHouseMigration[] = [
+export const migrations: readonly Migration[] = [
   { id: 1, name: "clicks", text: clicks },
   { id: 2, name: "longer_rollups", text: longerRollups },
   { id: 3, name: "account_rollups", text: accountRollups },
@@ -29,12 +24,10 @@ export const migrations: readonly ClickHouseMigration[] = [
   { id: 6, name: "daily_breakdowns", text: dailyBreakdowns },
   { id: 7, name: "drop_daily_dimensions", text: dropDailyDimensions },
   { id: 8, name: "targets", text: targets },
-  { id: 9, name: "link_utm", text: linkUtm, fills: "utm" },
+  { id: 9, name: "link_utm", text: linkUtm },
   { id: 11, name: "positions", text: positions },
   { id: 13, name: "failures", text: failures },
   { id: 14, name: "daily_visitors", text: dailyVisitors },
   { id: 15, name: "whole_clicks", text: wholeClicks },
   { id: 16, name: "batches_retention", text: batchesRetention },
-  // No table changes.
-  { id: 17, name: "last_clicks", text: "", fills: "lastClicks" },
 ];

@@ -3,19 +3,14 @@ import type { ClickHouseClient } from "@clickhouse/client";
 
 import type { Log } from "../../shared/log.ts";
 import { type AppliedMigration, checksumOf, pendingMigrations } from "../../shared/migrations.ts";
-import { type Filling, migrations } from "./index.ts";
+import { migrations } from "./index.ts";
 
 /**
  * Applies pending migrations. ClickHouse has no transactions for schema changes, so every statement
  * must be idempotent: a migration that was interrupted, or that two processes apply at once, is
- * applied again. `fillings` are what migrations copy from PostgreSQL or to it; without them nothing
- * is copied.
+ * applied again.
  */
-export async function migrateClickHouse(
-  client: ClickHouseClient,
-  log: Log,
-  fillings: Partial<Record<Filling, () => Promise<void>>> = {},
-): Promise<void> {
+export async function migrateClickHouse(client: ClickHouseClient, log: Log): Promise<void> {
   await client.command({
     query: `
       CREATE TABLE IF NOT EXISTS schema_migrations (
@@ -25,7 +20,6 @@ export async function migrateClickHouse(
   for (const migration of pendingMigrations(migrations, await readApplied(client))) {
     for (const statement of statementsOf(migration.text))
       await client.command({ query: statement });
-    if (migration.fills !== undefined) await fillings[migration.fills]?.();
     const { id, name } = migration;
     await client.insert({
       table: "schema_migrations",

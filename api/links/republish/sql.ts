@@ -158,34 +158,6 @@ export async function findServedAliases(
 }
 
 /**
- * Locks the next links of the backlog until the transaction ends. `waiting` are its rows; `ids` are
- * the links among them that still exist and that no other transaction is changing.
- */
-export async function lockUtmBacklog(
-  transaction: Transaction,
-  limit: number,
-): Promise<{ waiting: Uuid[]; ids: Uuid[] }> {
-  const waiting = await transaction<{ id: Uuid }[]>`
-    select link_id as id from link_utm_backlog order by link_id limit ${limit} for update skip locked`;
-  const ids = await transaction<{ id: Uuid }[]>`
-    select id from links where id = any (${waiting.map(({ id }) => id)}::uuid[])
-     order by id for update skip locked`;
-  return { waiting: waiting.map(({ id }) => id), ids: ids.map(({ id }) => id) };
-}
-
-/** Deletes the backlog rows that are done (`ids`), or whose link no longer exists. */
-export async function deleteUtmBacklog(
-  transaction: Transaction,
-  waiting: readonly Uuid[],
-  ids: readonly Uuid[],
-): Promise<void> {
-  await transaction`
-    delete from link_utm_backlog backlog
-     where link_id = any (${[...waiting]}::uuid[])
-       and (link_id = any (${[...ids]}::uuid[]) or not exists (select from links where id = backlog.link_id))`;
-}
-
-/**
  * PostgreSQL's advisory lock for writing an image of the links. It has two numbers, because locks
  * with one number are alias locks (`findWriters`).
  */

@@ -168,6 +168,7 @@ export const MEASURES: Readonly<Record<string, Measure>> = {
     toBytes({ ...request, body: undefined }).length,
   "redirector/http/request-head-parser.ts FIELDS_MAX": ({ headers }) => headers.length,
   "redirector/http/header-fields.ts CONNECTION_BYTES_MAX": lengthOf("connection"),
+  "redirector/http/header-fields.ts PURPOSE_BYTES_MAX": lengthOf("sec-purpose"),
   "redirector/http/host.ts HOST_LENGTH_MAX": lengthOf("host"),
   "redirector/http/body.ts FRAMING_BYTES_MAX": framing,
   "redirector/passwords/password.ts FORM_BYTES_MAX": formBytes,

@@ -10,6 +10,7 @@ const PROXIES_MAX = 32;
 const ENTRY_LENGTH_MAX = 80;
 const FIELDS_MAX = 100;
 const CONNECTION_BYTES_MAX = 256;
+const PURPOSE_BYTES_MAX = 128;
 const FORM_BYTES_MAX = 4_096;
 /** One less than `PARAMETERS_MAX` beside those of the generator itself. */
 const FORWARDED_MAX = 253;
@@ -190,6 +191,12 @@ export const VISITOR_PARTS = {
       ["redirector/http/header-fields.ts CONNECTION_BYTES_MAX"],
       (length) => repeat("a,", length).slice(0, -1),
       CONNECTION_BYTES_MAX,
+    ),
+    purpose: header(
+      "Sec-Purpose",
+      ["redirector/http/header-fields.ts PURPOSE_BYTES_MAX"],
+      (length) => repeat("pre;", length),
+      PURPOSE_BYTES_MAX,
     ),
   },
 } satisfies Parts;

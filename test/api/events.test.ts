@@ -10,10 +10,10 @@ import * as z from "zod";
 
 import { createProgram } from "../../api/cli/program.ts";
 import { admin, createAccount, type NewAccount } from "../harness/admin.ts";
+import { ApiInProcess } from "../harness/api-in-process.ts";
 import { call } from "../harness/api.ts";
 import { createUser, type Session, signIn, type TestUser } from "../harness/dashboard.ts";
 import { type Dns, startDns } from "../harness/dns.ts";
-import { type Stack, startStack } from "../harness/stack.ts";
 import { listRoutes } from "../hostile/routes.ts";
 
 setDefaultTimeout(180_000);
@@ -24,14 +24,17 @@ const UNLIMITED = {
   endpoints: { "POST /v1/links": 1_000_000, "POST /v1/domains": 1_000_000 },
 };
 
-let stack: Stack;
+let stack: ApiInProcess;
 let dns: Dns;
 let account: NewAccount;
 let owner: TestUser;
 let session: Session;
 beforeAll(async () => {
   dns = await startDns();
-  stack = await startStack({ env: { DNS_SERVERS: dns.address } });
+  stack = await ApiInProcess.start({
+    env: { DNS_SERVERS: dns.address },
+    clickhouse: true,
+  });
   account = await createAccount(stack, "enterprise", UNLIMITED);
   owner = await createUser(stack, account.id);
   session = await signIn(stack, owner);

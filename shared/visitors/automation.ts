@@ -1,0 +1,235 @@
+/**
+ * Judges whether a request is a person's visit, from its user agent and its headers. Redirectors
+ * (limits that count people) and the worker (classes of clicks) use this one rule.
+ *
+ * What is a bot says so: by a name, a URL or an address of its own. A browser, a web view of an app
+ * and a person's own program are people's, whatever else their user agents contain.
+ */
+import { isbot } from "isbot";
+
+import { BOT_NAMES, OWN_PROGRAMS } from "./agent-names.ts";
+import { findPreviewAgent } from "./preview-agents.ts";
+import { truncateText } from "./truncate-text.ts";
+
+export type Verdict =
+  { class: "human"; reason: "" } | { class: "bot" | "prefetch"; reason: string };
+
+/** What the headers of a request say about it, beside its user agent. */
+type RequestMarks = {
+  /** It comes ahead of a person: see {@link announcesFetch}. */
+  prefetch: boolean;
+  /**
+   * It is a load within a page, such as an image, a script or a frame: its `Sec-Fetch-Dest` is not
+   * `document`. The mode says less: Node's fetch sends `cors` for a person's own program.
+   */
+  embedded: boolean;
+};
+
+const HUMAN: Verdict = { class: "human", reason: "" };
+const bot = (reason: string): Verdict => ({ class: "bot", reason });
+const EMBEDDED = bot("embedded");
+const ANNOUNCED: Verdict = { class: "prefetch", reason: "purpose header" };
+
+/** The class of a request, from its user agent's verdict and its headers. */
+export function judgeRequest(agent: Verdict, { prefetch, embedded }: RequestMarks): Verdict {
+  if (agent.class === "bot") return agent;
+  if (prefetch) return ANNOUNCED;
+  return embedded ? EMBEDDED : agent;
+}
+
+/** The class of requests with a user agent, as far as that tells it. */
+export function judgeAgent(userAgent: string): Verdict {
+  if (userAgent.trim() === "") return bot("empty");
+  const prefetcher = findPrefetcher(userAgent);
+  if (prefetcher !== undefined) return { class: "prefetch", reason: prefetcher };
+  const parts = readParts(userAgent);
+  const name = findBotName(parts) ?? findPreviewAgent(userAgent);
+  if (name !== undefined) return bot(toReason(name));
+  if (isOwnProgram(userAgent)) return HUMAN;
+  const isApp = isPhoneApp(userAgent);
+  const program = findCompatible(parts) ?? (isApp ? undefined : findContact(parts));
+  if (program !== undefined) return bot(toReason(program));
+  if (isApp || isBrowser(userAgent, parts) || !isbot(userAgent)) return HUMAN;
+  return bot(toReason(parts.products.find((product) => !MOZILLA.test(product)) ?? ""));
+}
+
+/** Words by which clients announce a fetch ahead of a person; Chrome's Instant sent `: preview`. */
+const AHEAD = /\b(?:prefetch|prerender|preview|preload|instant|microsummary|livebookmarks)\b/i;
+
+/**
+ * Whether the value of `Sec-Purpose`, `X-Sec-Purpose`, `Purpose`, `X-Purpose` or `X-Moz` announces
+ * a fetch ahead of a person.
+ */
+export const announcesFetch = (value: string): boolean => AHEAD.test(value);
+
+/**
+ * A program that requests a link before the person's browser does: its pattern, and the stored
+ * reason.
+ */
+const PREFETCHERS: readonly (readonly [RegExp, string])[] = [
+  // Office resolves a link itself when it is clicked in a document, and then opens it in the
+  // browser.
+  // https://learn.microsoft.com/en-us/office/troubleshoot/office-suite-issues/click-hyperlink-to-sso-website
+  [/\bms-office\b|\bMSOffice[ /]\d|^Microsoft Office\b/i, "office"],
+  [/^(?:Mozilla\/4\.0 \(compatible; )?Microsoft (?:Outlook|Word|Excel|PowerPoint)\b/i, "office"],
+  [/^(?:Mozilla\/5\.0 \(Macintosh; Intel Mac OS X\) )?(?:Word|Excel|PowerPoint)\/\d/i, "office"],
+  [/^(?:Outlook|OneNote)\/[\d.]+ \(Mac OS/i, "office"],
+  [/^(?:LibreOffice|OpenOffice|Apache OpenOffice)\b/i, "office"],
+  // The network drive of Windows, which Explorer and Office try for a link that may be a folder.
+  [/^Microsoft-WebDAV-MiniRedir\/|^Microsoft Data Access Internet Publishing/i, "webdav"],
+  // Safari's requests outside a page, for previews, icons and the reading list. Its pages are
+  // `Mozilla/5.0 …`.
+  [/^(?:Mobile)?Safari\/[\d.]+ CFNetwork\/|^com\.apple\.(?:WebKit|Safari)\b/i, "safari preview"],
+];
+
+const findPrefetcher = (userAgent: string): string | undefined =>
+  PREFETCHERS.find(([pattern]) => pattern.test(userAgent))?.[1];
+
+/** Whether a user agent begins with an HTTP library or a command line. */
+const isOwnProgram = (userAgent: string): boolean =>
+  OWN_PROGRAMS.has(/^[^/ ]*/.exec(userAgent)?.[0].toLowerCase() ?? "");
+
+/** A user agent's parts; a bot writes its name, its URL or its address as one of them. */
+type AgentParts = {
+  /** What stands outside comments: `Chrome/120.0`. */
+  products: string[];
+  /** The first comment's fields, which describe the device, without the device's model. */
+  platform: string[];
+  /** The fields of further comments. */
+  notes: string[];
+};
+
+/** Splits a user agent as RFC 9110 §10.1.5 has it; apps also write comments in brackets. */
+function readParts(userAgent: string): AgentParts {
+  const parts: AgentParts = { products: [], platform: [], notes: [] };
+  let [depth, comments, start] = [0, 0, 0];
+  const end = (at: number): void => {
+    const part = userAgent.slice(start, at).trim();
+    start = at + 1;
+    if (part === "") return;
+    if (depth === 0) parts.products.push(part);
+    else (comments === 1 ? parts.platform : parts.notes).push(part);
+  };
+  for (let at = 0; at < userAgent.length; at++) {
+    const character = userAgent[at] ?? "";
+    if (OPENING.has(character)) {
+      end(at);
+      if (depth++ === 0) comments++;
+    } else if (CLOSING.has(character) && depth > 0) {
+      end(at);
+      depth--;
+    } else if ((depth === 0 ? BETWEEN_PRODUCTS : BETWEEN_FIELDS).has(character)) end(at);
+  }
+  end(userAgent.length);
+  parts.platform = withoutModel(parts.platform);
+  return parts;
+}
+
+const OPENING: ReadonlySet<string> = new Set("([");
+const CLOSING: ReadonlySet<string> = new Set(")]");
+const BETWEEN_PRODUCTS: ReadonlySet<string> = new Set(" ;,");
+const BETWEEN_FIELDS: ReadonlySet<string> = new Set(";,");
+
+/** Fields between Android's version and the model of the device: `U`, `wv`, `de-de`. */
+const BEFORE_MODEL = /^(?:u|wv|[a-z]{2}(?:[-_][a-z]{0,4})?)$/i;
+
+/** Removes the model of an Android device, which is any word: the field after Android's version. */
+function withoutModel(platform: string[]): string[] {
+  const android = platform.findIndex((field) => /\bandroid\b|^adr\b/i.test(field));
+  if (android < 0) return platform;
+  const model = platform.findIndex((field, at) => at > android && !BEFORE_MODEL.test(field));
+  return model < 0 ? platform : platform.toSpliced(model, 1);
+}
+
+/** A part's name, without its version. */
+const nameOf = (part: string): string => {
+  const slash = part.indexOf("/");
+  return slash < 0 ? part : part.slice(0, slash);
+};
+
+/** Words that make a name a bot's; Cubot makes phones. */
+const BOT_WORD =
+  /(?:^|[^u]|[^c]u)bots?(?![a-z])|crawl|spider|slurp|headless|preview|scrap(?:e|y|ing)|fetcher|archiver|validator|screenshot|thumbnail|transcod|synthetic|monitor|(?:link|site).?check|proxychecker|contentscan|content-scan|lighthouse|favicon|feed ?finder|productfinder|pageanalyzer|classifier|nutch|turingos/im;
+
+/** Google's programs, apart from its apps for people. */
+const GOOGLE_NAME =
+  /^\w+-google$|^google(?:-[a-z]|other|sites|docs|adsense|adwords|messages|hc$| favicon| search console| page speed| keyword| wireless transcoder)/im;
+
+/** The part by whose name a bot identifies itself. */
+function findBotName({ products, platform, notes }: AgentParts): string | undefined {
+  const parts = [...products, ...notes, ...platform];
+  const names = parts.map(nameOf);
+  // All names at once: most user agents have none of a bot.
+  return isBotName(names.join("\n")) ? parts[names.findIndex(isBotName)] : undefined;
+}
+
+const isBotName = (names: string): boolean =>
+  BOT_WORD.test(names) ||
+  GOOGLE_NAME.test(names) ||
+  names
+    .toLowerCase()
+    .split(/\s/)
+    .some((name) => BOT_NAMES.has(name));
+
+/** A URL or an address of mail, as a program has it of its operator; or a host as a product. */
+const CONTACT =
+  /\+https?:|^via\b|\bcontact\b|^\+[\w-]+\.|^(?:mailto:|[\w.+-]{1,64}@[\w-]+\.[a-z])|^[\w-]+\.(?:com|net|org|io|co|ai)\/[a-z]/i;
+
+/** A URL that stands alone. */
+const URL_ALONE = /^\W*https?:|^www\./i;
+
+/** Internet Explorer, in whose first comment sites and toolbars put their URLs. */
+const EXPLORER = /^(?:msie|trident)\b/i;
+
+/** The part in which whoever runs a program says where to reach them. */
+function findContact({ products, platform, notes }: AgentParts): string | undefined {
+  const parts = [...products, ...notes, ...platform];
+  return (
+    parts.find((part) => CONTACT.test(part)) ??
+    (platform.some((field) => EXPLORER.test(field))
+      ? undefined
+      : parts.find((part) => URL_ALONE.test(part)))
+  );
+}
+
+/**
+ * A name after `compatible`, as programs write theirs; browsers write it in the first comment only,
+ * with their systems.
+ */
+function findCompatible({ platform, notes }: AgentParts): string | undefined {
+  const fields = platform.some((field) => SYSTEM.test(field)) ? notes : [...platform, ...notes];
+  const at = fields.findIndex((field) => /^compatible$/i.test(field));
+  const name = at < 0 ? undefined : fields[at + 1];
+  return name !== undefined && /^[a-z]/i.test(name) && !SYSTEM.test(nameOf(name))
+    ? name
+    : undefined;
+}
+
+/** Systems of people's devices, as browsers write them into the first comment. */
+const SYSTEM =
+  /windows|win(?:9|nt|32|64)|msie|macintosh|mac[ _]os|mac_powerpc|ip(?:hone|ad|od)|android|\badr\b|linux|x11|konqueror|cros|bsd|sunos|tizen|symb|series ?\d|blackberry|bb10|rim tablet|palm|playstation|nintendo|xbox|web ?[0o]s|\btv\b|smarttv|hbbtv|roku|kindle|nook|os\/2|amiga|haiku|beos|syllable|risc os|midp|j2me|brew|mobile|bada|sailfish|meego|maemo|ubuntu|fedora|nokia|samsung|sonyericsson|harmony/i;
+
+/** Whether a user agent is that of a browser, or of a web view within an app. */
+const isBrowser = (userAgent: string, { platform, products }: AgentParts): boolean =>
+  /^opera\/\d/i.test(userAgent) ||
+  (MOZILLA.test(userAgent) && [...platform, ...products].some((part) => SYSTEM.test(part)));
+
+/** How browsers call themselves. */
+const MOZILLA = /\b(?:mozilla|opera)\/\d/i;
+
+/** Apps, and systems of phones, tablets and Macs; before those, phones began with their makers. */
+const PHONE =
+  /\bandroid|_android|\bdalvik\/|\bios\b|ip(?:hone|ad|od)|\biph\d|\bcfnetwork\/|\bdarwin\/|\bwatchos|\btvos|\bmacos\b|\bmac os x|\bfba[nv]\/|\bmidp\b|\bcldc\b|\bwap[ -]?browser|\bup\.browser|symbian|blackberry|\btizen|\bwindows phone|^(?:samsung|nokia|lg|mot|motorola|sonyericsson|sie|htc|huawei|zte|alcatel|sanyo|sagem|philips|panasonic|pantech|lenovo|karbonn|micromax|amoi|bird)[-\w /.]*\d/i;
+
+/** Whether a user agent is that of an app, or of a phone's browser that calls itself no Mozilla. */
+const isPhoneApp = (userAgent: string): boolean =>
+  !MOZILLA.test(userAgent) && PHONE.test(userAgent);
+
+const REASON_LENGTH_MAX = 64;
+
+/** The reason that is stored: a bot's name without its version, or the host of its URL. */
+function toReason(part: string): string {
+  const url = part.indexOf("://");
+  const name = nameOf(url < 0 ? part : part.slice(url + 3)).trim();
+  return truncateText(name.toLowerCase() || "bot", REASON_LENGTH_MAX);
+}
