@@ -325,6 +325,19 @@ describe("a path beyond an alias", () => {
     expect(clicks).toHaveLength(2);
   });
 
+  test.each([
+    ["/M\u00fcnchen", "/M%C3%BCnchen"],
+    ["/M%FCnchen/%fc", "/M%FCnchen/%fc"],
+    ["/a|b{c}^`", "/a%7Cb%7Bc%7D%5E%60"],
+    ["/a;b=c/(d)!*'@:", "/a;b=c/(d)!*'@:"],
+    ["/#a", "/%23a"],
+  ])("keeps its bytes: %s leads to %s", async (suffix, expected) => {
+    inStream = [forwarding];
+    expect(locationOf(await createTestHandler()(`/abc${suffix}`))).toBe(
+      `https://example.com/a${expected}`,
+    );
+  });
+
   test("of a cached link that does not forward it is 404 without a look-up", async () => {
     const request = createTestHandler();
     await request("/abc");
