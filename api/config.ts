@@ -2,6 +2,7 @@
 import * as z from "zod";
 
 import { envLinksStreams } from "../shared/contracts/links-streams.ts";
+import { envHosts } from "../shared/env-hosts.ts";
 import {
   envBoolean,
   envInstance,
@@ -63,7 +64,7 @@ const variables = z.object({
    */
   API_URL: envUrl(["http", "https"]).optional(),
   /** Further host names of the default short domain. */
-  SHORT_HOSTS: envList(),
+  SHORT_HOSTS: envHosts(),
   /** Resolvers that verify custom domains, `address` or `address:port`; the system's when empty. */
   DNS_SERVERS: envList(),
   /** Whether links may point to private addresses and localhost. */

@@ -4,6 +4,7 @@ import { join, resolve } from "node:path";
 import * as z from "zod";
 
 import { envLinksStreams } from "../shared/contracts/links-streams.ts";
+import { envHosts } from "../shared/env-hosts.ts";
 import {
   ConfigError,
   envBoolean,
@@ -44,11 +45,11 @@ const settings = z.object({
   /** Base URL of short links; its host is the default short domain. */
   SHORT_URL: envUrl(["http", "https"]),
   /** Further host names of the default short domain. */
-  SHORT_HOSTS: envList(),
+  SHORT_HOSTS: envHosts(),
   /** Destination of `/`; without it, `/` is a plain page. */
   ROOT_REDIRECT_URL: envUrl(["http", "https"]).optional(),
   /** Hosts whose short links have no about page (`/alias+`). */
-  ABOUT_PAGE_OFF_HOSTS: envList(),
+  ABOUT_PAGE_OFF_HOSTS: envHosts(),
   /** Directory of the click journal. Each process needs its own directory. */
   JOURNAL_DIR: z.string("must be set to a directory"),
   /**

@@ -1,6 +1,7 @@
 /** The worker's configuration. */
 import * as z from "zod";
 
+import { envHosts } from "../shared/env-hosts.ts";
 import { envInteger, envList, envLogLevel, envPort, envUrl } from "../shared/env.ts";
 import { natsFileVariables } from "../shared/nats-files.ts";
 import { envNatsReplicas, envNatsUrl } from "../shared/nats.ts";
@@ -24,7 +25,7 @@ export const configSchema = z.object({
   /** Base URL of short links. A referrer on its host counts as direct. */
   SHORT_URL: envUrl(["http", "https"]),
   /** Further host names of the default short domain. */
-  SHORT_HOSTS: envList(),
+  SHORT_HOSTS: envHosts(),
   /** City databases in MMDB format; the first with a record for an address is used. */
   GEOIP_DATABASES: envList(),
   /** Where `geoip-update` downloads each of them from. */

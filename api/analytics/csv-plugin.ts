@@ -3,7 +3,7 @@ import { Elysia } from "elysia";
 
 import { noted } from "../auth/access-rules.ts";
 import { addVary } from "../http/vary.ts";
-import { prefersCsv, type Table, toCsv } from "./csv.ts";
+import { csvBeginning, type Table, toCsv } from "./csv.ts";
 
 /**
  * Adds the route option `csv`, which converts a response to a table for clients that prefer CSV.
@@ -14,10 +14,10 @@ export const csvPlugin = new Elysia({ name: "csv" }).macro({
     async mapResponse({ responseValue, request, set }) {
       addVary(set.headers, "Accept");
       // Errors are always JSON.
-      if (Number(set.status ?? 200) !== 200 || !prefersCsv(request.headers.get("accept")))
-        return undefined;
+      const beginning = csvBeginning(request.headers.get("accept"));
+      if (Number(set.status ?? 200) !== 200 || beginning === undefined) return undefined;
       set.headers["content-type"] = "text/csv; charset=utf-8";
-      return new Response(await toCsv(convert(responseValue)));
+      return new Response(beginning + (await toCsv(convert(responseValue))));
     },
   }),
 });

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { FORMULA } from "../../shared/contracts/text.ts";
-import { prefersCsv, toCsv, toTable } from "./csv.ts";
+import { csvBeginning, toCsv, toTable } from "./csv.ts";
 
 /** An independent writer to compare with. */
 const writeCell = (value: string | number): string => {
@@ -81,14 +81,18 @@ describe("CSV", () => {
   });
 
   test.each([
-    ["text/csv", true],
-    ["text/csv, application/json;q=0.5", true],
-    ["application/json, text/csv;q=0.5", false],
-    ["text/csv;q=0", false],
-    ["text/csvx", false],
-    ["*/*", false],
-    [null, false],
-  ])("is preferred for Accept %p: %p", (accept, expected) => {
-    expect(prefersCsv(accept)).toBe(expected);
+    ["text/csv", ""],
+    ["text/csv, application/json;q=0.5", ""],
+    ["text/csv;bom=false", ""],
+    ["text/csv;bom=true", "\ufeff"],
+    ["text/csv; BOM=true; q=0.9, application/json;q=0.5", "\ufeff"],
+    ["application/json;bom=true, text/csv", ""],
+    ["application/json, text/csv;q=0.5", undefined],
+    ["text/csv;bom=true;q=0", undefined],
+    ["text/csvx", undefined],
+    ["*/*", undefined],
+    [null, undefined],
+  ])("for Accept %p begins with %j, undefined for JSON", (accept, expected) => {
+    expect(csvBeginning(accept)).toBe(expected);
   });
 });

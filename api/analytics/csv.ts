@@ -9,17 +9,24 @@ type Cell = string | number;
 /** A header and one row per line. */
 export type Table = { columns: readonly string[]; rows: readonly (readonly Cell[])[] };
 
-/** Whether a client prefers CSV to JSON (RFC 9110 §12.5.1). */
-export function prefersCsv(accept: string | null): boolean {
-  const weights = new Map(
-    (accept ?? "").split(",").map((range): [string, number] => {
-      const [type = "", ...parameters] = range.split(";").map((part) => part.trim().toLowerCase());
-      const weight = parameters.find((parameter) => parameter.startsWith("q="))?.slice(2);
-      return [type, weight === undefined ? 1 : Number(weight)];
-    }),
-  );
+/** The first character of a file that Excel reads as UTF-8; others are of Windows' code page. */
+const BYTE_ORDER_MARK = "\ufeff";
+
+/**
+ * What a CSV file for a client begins with: "", or a byte order mark for `text/csv;bom=true`.
+ * Undefined for a client that prefers JSON (RFC 9110 §12.5.1).
+ */
+export function csvBeginning(accept: string | null): string | undefined {
+  const weights = new Map<string, number>();
+  let beginning = "";
+  for (const range of (accept ?? "").split(",")) {
+    const [type = "", ...parameters] = range.split(";").map((part) => part.trim().toLowerCase());
+    const weight = parameters.find((parameter) => parameter.startsWith("q="))?.slice(2);
+    weights.set(type, weight === undefined ? 1 : Number(weight));
+    if (type === "text/csv" && parameters.includes("bom=true")) beginning = BYTE_ORDER_MARK;
+  }
   const csv = weights.get("text/csv") ?? 0;
-  return csv > 0 && csv >= (weights.get("application/json") ?? 0);
+  return csv > 0 && csv >= (weights.get("application/json") ?? 0) ? beginning : undefined;
 }
 
 /** Rows that are written at once: some tenths of a millisecond. */

@@ -2,7 +2,9 @@
  * Parses the values of analytics filters into the form that clicks store, ignoring letter case.
  * Rejects a value that no click can have, because it would silently count nothing.
  */
+import { toAsciiHost, toReferringSite } from "../../shared/contracts/ascii-host.ts";
 import { CONTINENTS, DEVICES } from "../../shared/contracts/link-rules.ts";
+import { toUtmValue } from "../../shared/contracts/utm.ts";
 import { UNKNOWN_COUNTRY } from "../../shared/countries.ts";
 import { normalizeHost } from "../../shared/hosts.ts";
 import { parseCountry, UNKNOWN } from "./countries.ts";
@@ -46,11 +48,14 @@ const agentName: Vocabulary = free((text) => lowerAscii(text === "" ? UNKNOWN : 
 
 const host: Vocabulary = {
   parse(text) {
-    const url = /^[^\s/\\?#@]+$/.test(text) ? URL.parse(`http://${text}`) : null;
+    const name = toAsciiHost(text);
+    const url = /^[^\s/\\?#@]+$/.test(name) ? URL.parse(`http://${name}`) : null;
     return url === null ? undefined : normalizeHost(url.host);
   },
   expected: "a host without scheme and path, such as go.example.com",
 };
+
+const utm: Vocabulary = free(toUtmValue);
 
 /** Filters whose values are parsed; the others are compared as given. */
 const VOCABULARIES: Readonly<Partial<Record<FilterName, Vocabulary>>> = {
@@ -71,7 +76,7 @@ const VOCABULARIES: Readonly<Partial<Record<FilterName, Vocabulary>>> = {
   device: { parse: oneOf(DEVICES), expected: `one of ${DEVICES.join(", ")}` },
   browser: agentName,
   os: agentName,
-  referrer: free((text) => (text === "" ? "direct" : text.toLowerCase().replace(/^www\./, ""))),
+  referrer: free((text) => toReferringSite(text) || "direct"),
   referrer_path: free((text) => (text === "/" ? "" : text)),
   language: {
     parse: orUnknown("", (text) => (/^[a-z]{2,3}$/i.test(text) ? text.toLowerCase() : undefined)),
@@ -79,6 +84,11 @@ const VOCABULARIES: Readonly<Partial<Record<FilterName, Vocabulary>>> = {
   },
   host,
   domain: host,
+  utm_source: utm,
+  utm_medium: utm,
+  utm_campaign: utm,
+  utm_term: utm,
+  utm_content: utm,
   class: { parse: oneOf(CLASSES), expected: `one of ${CLASSES.join(", ")}` },
 };
 

@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type * as z from "zod";
 
+import { toUtmValue } from "../../shared/contracts/utm.ts";
 import { columnCondition, matchesFilters, readFilters } from "./filters.ts";
 import { filtersQuery } from "./model.ts";
 
@@ -29,7 +30,7 @@ describe("a value of a filter", () => {
   test("can be any text after a backslash", () => {
     fc.assert(
       fc.property(fc.string(), (text) => {
-        expect(readTerm(`\\${text}`)?.anyOf).toEqual([text]);
+        expect(readTerm(`\\${text}`)?.anyOf).toEqual([toUtmValue(text)]);
       }),
     );
   });
@@ -46,6 +47,13 @@ describe("a value of a filter", () => {
     ["region", "Unknown", ""],
     ["city", "unknown", ""],
     ["device", "Mobile", "mobile"],
+    ["host", "BÜCHER.de", "xn--bcher-kva.de"],
+    ["host", "\u200bgo.bücher.de:8080", "go.xn--bcher-kva.de"],
+    ["domain", "bücher.de", "xn--bcher-kva.de"],
+    ["referrer", "www.Bücher.de", "xn--bcher-kva.de"],
+    ["referrer", "XN--BCHER-KVA.de", "xn--bcher-kva.de"],
+    ["utm_source", "newsletter ", "newsletter"],
+    ["utm_campaign", "cafe\u0301", "café"],
     ["browser", "", "unknown"],
     ["browser", "CHROME", "chrome"],
     ["os", "macOS", "macos"],

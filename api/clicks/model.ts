@@ -2,7 +2,8 @@
 import * as z from "zod";
 
 import { LINK_ID } from "../../shared/contracts/examples.ts";
-import { UTM_EXAMPLES, type UtmName } from "../../shared/contracts/link-fields.ts";
+import { UTM_EXAMPLES } from "../../shared/contracts/link-fields.ts";
+import type { UtmName } from "../../shared/contracts/utm.ts";
 import { analyticsQuery } from "../analytics/model.ts";
 import {
   city,

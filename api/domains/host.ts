@@ -4,6 +4,8 @@ import { domainToASCII } from "node:url";
 
 import { parse } from "tldts";
 
+import { trimInvisible } from "../../shared/contracts/text.ts";
+
 /** RFC 1035 §2.3.4: 255 octets on the wire are 253 characters. */
 const HOST_LENGTH_MAX = 253;
 
@@ -21,7 +23,7 @@ const NOT_A_DOMAIN = { problem: "must be a full domain name such as go.example.c
  */
 export function parseDomain(text: string): { host: string } | { problem: string } {
   if (text.length > TEXT_LENGTH_MAX) return NOT_A_DOMAIN;
-  const name = text.trim().toLowerCase();
+  const name = trimInvisible(text).toLowerCase();
   // domainToASCII would silently drop a port, path or query.
   const host = URL_DELIMITERS.test(name) ? "" : domainToASCII(name).replace(/\.$/, "");
   const labels = host.split(".");

@@ -9,6 +9,7 @@ import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { createLog } from "../../shared/log.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { ApiError } from "../http/errors.ts";
 import { type AccountScope, SYSTEM, type Writer } from "../http/principal.ts";
 import { startRepublishing } from "../links/republish/job.ts";
 import { createLinkService, type LinkService } from "../links/service.ts";
@@ -68,20 +69,92 @@ afterAll(async () => await postgres[Symbol.asyncDispose]());
 let added = 0;
 
 /** Adds a domain that is verified. */
-async function addDomain() {
+async function addDomain(host = `d${++added}.example.com`) {
   const owner: Writer = {
     accountId: await postgres.addAccount(),
     mode: "live",
     plan: "free",
     actor: SYSTEM,
   };
-  const host = `d${++added}.example.com`;
   const { id } = await domains.create(owner, newUuid(), host);
   await postgres.sql`update domains set verified_at = now() where id = ${id}`;
   const create = (alias?: string) =>
     links.create(owner, newUuid(), { url: "https://example.com/", domain: host, alias });
   return { owner, host, id, create };
 }
+
+/** The error of a request to create or change a link. */
+const problemOf = async (request: Promise<unknown>): Promise<unknown> =>
+  await request.then(
+    () => undefined,
+    (error: unknown) => (error instanceof ApiError ? [error.reason, error.param] : error),
+  );
+
+describe("links on an account's own domain", () => {
+  const UNICODE = "Bücher.example.com";
+
+  test("are found by a pasted short URL, and by the domain in any script", async () => {
+    const { owner, host, create } = await addDomain("xn--bcher-kva.example.com");
+    const { link: custom } = await create("found");
+    const { link: own } = await links.create(owner, newUuid(), {
+      url: "https://example.com/a",
+      alias: "found-own",
+    });
+    const cases: [string, Uuid[]][] = [
+      [`https://${host}/found`, [custom.id]],
+      [`${UNICODE}/found?utm_source=x`, [custom.id]],
+      [`${host.toUpperCase()}/found/`, [custom.id]],
+      ["https://sho.rt/found-own", [own.id]],
+      ["SHO.RT/found-own+", [own.id]],
+      ["sho.rt/found-own&utm_source=x", [own.id]],
+      // Another link, none, and a destination.
+      ["sho.rt/found", []],
+      [`${host}/found-own`, []],
+      ["example.com/a", [own.id]],
+    ];
+    const order = { sort: "created_at", order: "desc", limit: 10 } as const;
+    for (const [search, expected] of cases) {
+      const found = await links.list(owner, { ...order, search }, { page: 1, limit: 10 });
+      expect([search, found.rows.map(({ id }) => id)]).toEqual([search, expected]);
+      const read = await links.list(owner, { ...order, search }, { limit: 10, after: null });
+      expect([search, read.rows.map(({ id }) => id)]).toEqual([search, expected]);
+    }
+    for (const domain of [UNICODE, ` ${UNICODE}. `, host.toUpperCase()]) {
+      expect((await links.lookUp(owner, "found", domain)).id).toBe(custom.id);
+      const listed = await links.list(owner, { ...order, domain }, { limit: 10, after: null });
+      expect(listed.rows.map(({ id }) => id)).toEqual([custom.id]);
+    }
+    const upsert = (domain: string, title: string) =>
+      links.upsert(owner, {
+        externalId: "crm-1",
+        body: { url: "https://example.com/", domain, title },
+        requireVersion: () => undefined,
+        mustExist: false,
+        beforeCreation: () => Promise.resolve(),
+      });
+    const { link: upserted } = await upsert(UNICODE, "first");
+    expect((await upsert(host, "second")).link.id).toBe(upserted.id);
+    expect((await upsert(UNICODE, "third")).link).toMatchObject({ title: "third" });
+  });
+
+  test("may have every alias but what redirectors serve there themselves", async () => {
+    const { owner, create } = await addDomain();
+    const onOwn = (alias: string) =>
+      links.create(owner, newUuid(), { url: "https://example.com/", alias });
+    const reserved = ["invalid_alias", "alias"];
+    for (const alias of ["help", "docs", "Status", "v1", "login"]) {
+      const { link } = await create(alias);
+      expect(await problemOf(onOwn(alias))).toEqual(reserved);
+      const rename = (to: string) => links.update(owner, link.id, { alias: to });
+      expect((await rename(`${alias}-2`)).link.alias).toBe(`${alias}-2`);
+      expect((await rename(alias)).link.alias).toBe(alias);
+      expect(await problemOf(rename("HealthZ"))).toEqual(reserved);
+    }
+    expect(await problemOf(create("healthz"))).toEqual(reserved);
+    const { link } = await onOwn(`own-${newUuid()}`);
+    expect(await problemOf(links.update(owner, link.id, { alias: "help" }))).toEqual(reserved);
+  });
+});
 
 /** Runs the job until a domain has switched. */
 async function finishSwitch(owner: AccountScope, id: Uuid): Promise<void> {

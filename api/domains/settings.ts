@@ -7,6 +7,7 @@ import {
   type ChangeDomainBody,
 } from "../../shared/contracts/domain-settings.ts";
 import type { DomainSettings } from "../../shared/contracts/feed-notices.ts";
+import { uriOf } from "../../shared/contracts/web-url.ts";
 import { invalidField } from "../http/errors.ts";
 
 /** The stored settings; a setting that is off is absent. URLs are as the client sent them. */
@@ -64,7 +65,7 @@ export function toFeedSettings(row: {
   const { settings, case_sensitive, switching } = row;
   const urls = URLS.flatMap((field) => {
     const url = settings?.[field];
-    return url === undefined ? [] : [[field, new URL(url).href]];
+    return url === undefined ? [] : [[field, uriOf(url)]];
   });
   const fold = switching ? "switching" : "all";
   return {

@@ -27,10 +27,10 @@ export function parseDestination(
 ): ParsedDestination | { problem: string } {
   const parsed = parseWebUrl(text);
   if ("problem" in parsed) return parsed;
-  const { original, url } = parsed;
+  const { original, url, uri } = parsed;
   const problem = findHostProblem(url, rules);
   return problem === undefined
-    ? { original, href: url.href, host: normalizeHost(url.host) }
+    ? { original, href: uri, host: normalizeHost(url.host) }
     : { problem };
 }
 

@@ -75,7 +75,8 @@ export const listLinksQuery = listQuery.extend({
     .max(SEARCH_LENGTH_MAX)
     .optional()
     .meta({
-      description: "Text that title, alias or URL contains, ignoring case.",
+      description:
+        "Text that title, alias or URL contains, ignoring case; or a short URL of the account, as it was pasted, for its link.",
       examples: ["spring"],
     }),
   tag: z

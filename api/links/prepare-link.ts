@@ -52,7 +52,8 @@ export async function prepareLink(
 ): Promise<PreparedLink> {
   const created_at = new Date();
   const [, domain, destination, settings, expires_at] = await checkAll([
-    () => (typeof body.alias === "string" ? requireAlias(body.alias) : undefined),
+    () =>
+      typeof body.alias === "string" ? requireAlias(body.alias, body.domain ?? null) : undefined,
     () => resolveDomain(deps.domains, owner, body),
     () => requireDestination(body.url, deps),
     () => prepareSettings(deps, body),
@@ -107,7 +108,8 @@ export async function prepareChanges(
   const [settings, destination, , expires] = await checkAll([
     () => prepareSettings(deps, body),
     () => (url === undefined ? undefined : requireDestination(url, deps)),
-    () => (alias === undefined ? undefined : requireAlias(alias)),
+    // Which words are reserved depends on the link's domain: see `applyChanges`.
+    () => (alias === undefined ? undefined : requireAlias(alias, "")),
     () => futureInstant("expires_at", expires_at, new Date()),
   ]);
   const columns: Partial<LinkRow> = Object.fromEntries(
@@ -128,9 +130,11 @@ export async function prepareChanges(
 
 /**
  * The link after a change. Records when the change sends a visitor to a different site, which the
- * link's about page shows.
+ * link's about page shows. Throws `invalid_alias`.
  */
 export function applyChanges(old: LinkRow, { columns, settings }: LinkChanges): LinkRow {
+  const { alias = old.alias } = columns;
+  if (alias !== old.alias) requireAlias(alias, old.domain_host);
   const extras = changeSettings(old.extras, settings, old.clicks);
   const changed: LinkRow = { ...old, ...columns, extras };
   return Bun.deepEquals(sitesOf(changed), sitesOf(old))

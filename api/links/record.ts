@@ -7,10 +7,11 @@ import {
   type toMessage,
 } from "../../shared/contracts/link-record.ts";
 import { keyOf, type ShortLink } from "../../shared/contracts/short-link.ts";
+import { readUtmQuery } from "../../shared/contracts/utm.ts";
 import { ApiError } from "../http/errors.ts";
 import type { LinkRow, NewLink } from "./model.ts";
 import { toRedirectSettings } from "./settings/redirect-settings.ts";
-import { applyUtm, toUtmQuery } from "./utm.ts";
+import { applyUtm } from "./utm.ts";
 
 /** The domain of a link as the feed names it. */
 export const feedDomain = (link: Pick<LinkRow, "domain_host">): string =>
@@ -66,20 +67,20 @@ export function sizeProblem(link: NewLink): ApiError | undefined {
 }
 
 function draftOf(link: NewLink): RecordDraft {
-  const utm = toUtmQuery(link);
+  const destination = applyUtm(link.target_url, link);
+  const utm = readUtmQuery(destination);
   const draft: RecordDraft = {
     state: "active",
     ...shortLinkOf(link),
     link_id: link.id,
     account_id: link.account_id,
     mode: link.mode,
-    destination: applyUtm(link.target_url, link),
+    destination,
     expires_at: link.expires_at?.getTime() ?? null,
     password_hash: link.password_hash,
     forward_query: link.forward_query,
     ...(utm === undefined ? {} : { utm }),
   };
-  if (link.title !== null) draft.title = link.title;
   const { host_changed_at } = link.extras ?? {};
   if (host_changed_at !== undefined) draft.host_changed_at = Date.parse(host_changed_at);
   const takedown = link.taken_down ? { taken_down: true as const } : undefined;

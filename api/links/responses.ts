@@ -7,8 +7,8 @@ import {
   TAGS_EXAMPLE,
   titleMeta,
   UTM_EXAMPLES,
-  type UtmName,
 } from "../../shared/contracts/link-fields.ts";
+import type { UtmName } from "../../shared/contracts/utm.ts";
 import { encodeId } from "../../shared/ids.ts";
 import { createdAt, expiresAt, hasPassword, updatedAt } from "../http/common-schemas.ts";
 import { toEtag } from "../http/etag.ts";

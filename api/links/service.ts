@@ -18,6 +18,7 @@ import type { ExplainBody, Explanation } from "./explain/model.ts";
 import type { LinkOrder } from "./listing/filter.ts";
 import { findLinks } from "./listing/list-links.ts";
 import { toFilter } from "./listing/query.ts";
+import { searchByShortUrl } from "./listing/short-url.ts";
 import { createLinkLookups } from "./lookups.ts";
 import type { CreateLinkBody, LinkRow, ListLinksQuery, UpdateLinkBody } from "./model.ts";
 import { toRecord } from "./record.ts";
@@ -87,9 +88,10 @@ function createReads(deps: ServiceDeps, { complete }: Completion) {
      */
     async list(
       owner: AccountScope & Payer,
-      query: ListLinksQuery,
+      given: ListLinksQuery,
       request: ListRequest,
     ): Promise<ListPart<LinkRow>> {
+      const query = await searchByShortUrl(deps, owner, given);
       const filter = toFilter(owner, query, destinationRules);
       // No field of a link contains a control character, and PostgreSQL rejects NUL.
       if (filter === undefined) return { rows: [], total: 0, next: null };

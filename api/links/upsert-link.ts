@@ -1,4 +1,5 @@
 /** Creates or updates the link with an external id. */
+import { toAsciiHost } from "../../shared/contracts/ascii-host.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { ApiError, invalidField, notFound, unavailable } from "../http/errors.ts";
 import type { RequireVersion } from "../http/etag.ts";
@@ -43,7 +44,7 @@ export async function upsertLink(
         return { ...onlyResult(await createLinks(deps, owner, [creation])), created: true };
       }
       const { domain, alias, ...changes } = body;
-      if (typeof domain === "string" && domain.toLowerCase() !== existing.domain_host) {
+      if (typeof domain === "string" && toAsciiHost(domain) !== existing.domain_host) {
         throw invalidField("domain", "cannot be changed");
       }
       const change = { ...changes, ...(typeof alias === "string" ? { alias } : {}) };

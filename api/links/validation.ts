@@ -27,9 +27,9 @@ export async function requireDestination(
   return destination;
 }
 
-/** Throws `invalid_alias` when the alias is not allowed. */
-export function requireAlias(alias: string): void {
-  const problem = aliasProblem(alias);
+/** Throws `invalid_alias` for an alias that is not allowed on a domain, null for the service's. */
+export function requireAlias(alias: string, domain: string | null): void {
+  const problem = aliasProblem(alias, domain);
   if (problem !== undefined) throw new ApiError("invalid_alias", problem, { param: "alias" });
 }
 

@@ -9,7 +9,7 @@ import { type ChooseArm, compileSplit } from "../../shared/decision/targets.ts";
 import { type CachedSettings, parseSettings } from "../../shared/links-store/record-settings.ts";
 import type { CachedLink } from "../../shared/links-store/record.ts";
 
-/** A link's redirect settings, its split, and the link's UTM parameters as a query. */
+/** A link's redirect settings, its split, and its destination's UTM parameters as a query. */
 type LinkSettings = {
   settings: CachedSettings;
   chooseArm: ChooseArm | undefined;

@@ -43,6 +43,14 @@ export function readFormField({ head, body }: IncomingRequest, name: string): st
   return new URLSearchParams(toUtf8(body, body)).get(name) ?? undefined;
 }
 
+/** The request with another Referer header, in ASCII. */
+export function withReferrer(incoming: IncomingRequest, referrer: string): IncomingRequest {
+  const { head } = incoming;
+  const bytes = Buffer.concat([head.bytes.subarray(0, head.length), Buffer.from(referrer)]);
+  const range = { start: head.length, end: bytes.length };
+  return { ...incoming, head: { ...head, bytes, length: bytes.length, referrer: range } };
+}
+
 /** Copies a request, so that it stays unchanged across an `await`. */
 export function copyRequest(incoming: IncomingRequest): IncomingRequest {
   const { head, body } = incoming;

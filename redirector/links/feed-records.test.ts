@@ -62,7 +62,6 @@ const decided: ActiveLink = {
   expires_at: 1_900_000_000_000,
   password_hash: HASH,
   forward_query: true,
-  title: "Spring sale",
   host_changed_at: 1_700_000_000_000,
   utm: "utm_source=letter",
   extras: {
@@ -218,7 +217,7 @@ const PAGES = createErrorPages().of({ bytes: Buffer.alloc(0), language: { start:
 /** Does with a link what requests for it do. */
 function use(record: LinkRecord): void {
   if (record.state === "deleted") return;
-  const { destination, extras = {}, title, host_changed_at: hostChangedAt } = record;
+  const { destination, extras = {}, host_changed_at: hostChangedAt } = record;
   const query = Buffer.from("a=b");
   forwardQuery(destination, query, { start: 0, end: query.length });
   forwardPath(destination, "/more");
@@ -228,7 +227,13 @@ function use(record: LinkRecord): void {
   Array.from(targets.explain(FACTS));
   if (preview !== undefined) previewPage(preview, "https://example.com/a");
   if (limit !== undefined) expect(limitSubject(limit.id)).toMatch(/^limits\.[0-9a-f-]{36}$/i);
-  const about = { destination, varies: false, title, hostChangedAt, path: "/a" };
+  const about = {
+    destination,
+    varies: false,
+    title: extras.preview?.title,
+    hostChangedAt,
+    path: "/a",
+  };
   PAGES.about({ ...about, createdAt: creationTimeOf(record.link_id) }, Date.now());
   expect(destination).not.toMatch(/[\r\n]/);
 }

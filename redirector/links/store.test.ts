@@ -48,7 +48,7 @@ describe("the links store", () => {
   test("has what was written, with the position behind it, when it is opened again", () => {
     const writer = openWriter(dir, { reserveBytes: 0 });
     const settings = domainNotice(3, "go.example.com", { fold: "all" });
-    const link = { ...activeLink("a", 1), title: "Title", host_changed_at: 5 };
+    const link = { ...activeLink("a", 1), host_changed_at: 5 };
     const written = [link, { ...activeLink("b", 2), state: "deleted" as const }, settings];
     expect(writer.write(written.map(change), at(7))).toBe(3);
     writer.close();

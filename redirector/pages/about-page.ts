@@ -17,6 +17,7 @@ export type AboutLink = {
   destination: string;
   /** Whether other visitors may get another destination. */
   varies: boolean;
+  /** The title of the link's card. */
   title?: string | undefined;
   createdAt?: number | undefined;
   /** When the link last changed so that some visitors reached another site. */

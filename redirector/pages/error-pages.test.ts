@@ -71,6 +71,10 @@ describe("error pages", () => {
     expect(body).toContain("<title>This link needs a password</title>");
     expect(body).toContain('<form method="post">');
     expect(headers["retry-after"]).toBe("1");
+    // A 401 must have a challenge; this one makes no browser ask in a dialog.
+    expect(headers["www-authenticate"]).toBe('Cookie realm="link"');
+    for (const state of ["limited", "busy"] as const)
+      expect(Object.keys(pages.password(state).headers)).not.toContain("www-authenticate");
     for (const style of ["p{color:red}", "b{color:$&}"]) {
       const hash = new Bun.CryptoHasher("sha256").update(style).digest("base64");
       expect(headers["content-security-policy"]).toContain(hash);
@@ -88,6 +92,17 @@ describe("error pages", () => {
     expect(second?.body).toBe(first?.body as Buffer);
     const form = pages.of(headOf()).password("required");
     expect(pages.of(headOf("en")).password("required").body).toBe(form.body);
+  });
+
+  test("with a form carry the referrer of the visit, as text", () => {
+    const pages = pagesOf("", "{{title}}{{content}}");
+    const referrer = `https://example.org/"><b>'&`;
+    for (const page of [pages.confirmation(referrer), pages.password("required", {}, referrer)])
+      expect(page.body.toString()).toContain(
+        '<input name="referrer" type="hidden" value="https://example.org/&quot;&gt;&lt;b&gt;&#x27;&amp;">',
+      );
+    for (const page of [pages.confirmation(), pages.password("required")])
+      expect(page.body.toString()).not.toContain("referrer");
   });
 
   test("may be large, and a template that makes them too large is rejected", () => {

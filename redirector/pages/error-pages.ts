@@ -18,6 +18,14 @@ import type { RequestHead } from "../http/request-head.ts";
 import { PAGE_BYTES_MAX, type PageResponse } from "../http/response.ts";
 import { type AboutLink, createAboutContent } from "./about-page.ts";
 import {
+  CHALLENGE,
+  confirmationForm,
+  PASSWORD_STATES,
+  passwordForm,
+  type PasswordState,
+  prepareForm,
+} from "./link-forms.ts";
+import {
   CONTENT,
   createHeaders,
   fillTemplate,
@@ -29,7 +37,7 @@ import {
 /** Maximum headers `Accept-Language` whose language is cached; each has 257 characters at most. */
 const LANGUAGES_MAX = 2_000;
 
-/** The status of each error page, and of each state of the password form. */
+/** The status of each error page. */
 const MESSAGES = {
   home: 200,
   bad_request: 400,
@@ -44,18 +52,16 @@ const MESSAGES = {
   unavailable: 503,
 } as const;
 
-const PASSWORD_STATES = { required: 401, wrong: 401, limited: 429, busy: 503 } as const;
-
 type PageHeaders = Record<string, string>;
 
 /** The pages in one language. */
 export type LanguagePages = {
-  /** Returns the page on which a visitor confirms the redirect. */
-  confirmation(): PageResponse;
+  /** Returns the page on which a visitor, with a referrer, confirms the redirect. */
+  confirmation(referrer?: string): PageResponse;
   /** Returns an error page; `headers` are added to those of every page. */
   message(name: keyof typeof MESSAGES, headers?: PageHeaders): PageResponse;
-  /** Returns the password form; `headers` are added to those of every page. */
-  password(state: keyof typeof PASSWORD_STATES, headers?: PageHeaders): PageResponse;
+  /** Returns the password form, as `confirmation`; `headers` are added to those of every page. */
+  password(state: PasswordState, headers?: PageHeaders, referrer?: string): PageResponse;
   /** Renders the about page of a link at an instant `now`, in Unix milliseconds. */
   about(link: AboutLink, now: number): PageResponse;
 };
@@ -110,40 +116,44 @@ function createLanguagePages(
   const fill = (title: string, content: string): string =>
     fillTemplate(template, { ...language, title, content });
 
-  function render(title: Text, content: string): Buffer {
-    const body = Buffer.from(fill(escapeText(title), content));
-    if (body.length > PAGE_BYTES_MAX) {
+  function render(title: Text, content: string): string {
+    const page = fill(escapeText(title), content);
+    const length = Buffer.byteLength(page);
+    if (length > PAGE_BYTES_MAX)
       throw new TemplateError(
-        `makes a page of ${body.length} bytes; at most ${PAGE_BYTES_MAX} are allowed`,
+        `makes a page of ${length} bytes; at most ${PAGE_BYTES_MAX} are allowed`,
       );
-    }
-    return body;
+    return page;
   }
 
   const messages = mapValues(MESSAGES, (status, name) => {
     const { title, text } = texts.messages[name];
-    return { status, body: render(title, `<p>${escapeText(text)}</p>`) };
+    return { status, body: Buffer.from(render(title, `<p>${escapeText(text)}</p>`)) };
   });
   const { password, confirmation } = texts;
-  const forms = mapValues(PASSWORD_STATES, (status, state) => {
-    const alert =
-      state === "required" ? "" : `<p role="alert">${escapeText(password[state])}</p>\n`;
-    return { status, body: render(password.title, alert + passwordForm(password)) };
-  });
-  const confirmationBody = render(confirmation.title, confirmationForm(confirmation));
+  const forms = mapValues(PASSWORD_STATES, (status, state) => ({
+    status,
+    headers: status === 401 ? { ...pageHeaders, ...CHALLENGE } : pageHeaders,
+    bodyFor: prepareForm(render(password.title, passwordForm(password, state))),
+  }));
+  const confirmationFor = prepareForm(render(confirmation.title, confirmationForm(confirmation)));
   const aroundAbout = fill(escapeText(texts.about.title), CONTENT).split(CONTENT);
   const aboutContent = createAboutContent(code, texts.about);
 
   return {
-    confirmation: () => ({ status: 200, headers: pageHeaders, body: confirmationBody }),
+    confirmation: (referrer = "") => ({
+      status: 200,
+      headers: pageHeaders,
+      body: confirmationFor(referrer),
+    }),
     message: (name, headers = {}) => ({
       ...messages[name],
       headers: { ...pageHeaders, ...headers },
     }),
-    password: (state, headers = {}) => ({
-      ...forms[state],
-      headers: { ...pageHeaders, ...headers },
-    }),
+    password(state, added = {}, referrer = "") {
+      const { status, headers, bodyFor } = forms[state];
+      return { status, headers: { ...headers, ...added }, body: bodyFor(referrer) };
+    },
     about: (link, now) => ({
       status: 200,
       headers: pageHeaders,
@@ -154,20 +164,6 @@ function createLanguagePages(
 
 /** A text as HTML. */
 const escapeText = (text: Text): string => Bun.escapeHTML(text());
-
-const passwordForm = ({ label, submit }: { label: Text; submit: Text }): string =>
-  `<form method="post">
-<label for="password">${escapeText(label)}</label>
-<input id="password" name="password" type="password" maxlength="128" autocomplete="off" required autofocus>
-<button type="submit">${escapeText(submit)}</button>
-</form>`;
-
-/** Programs follow links, but do not press buttons. */
-const confirmationForm = ({ text, submit }: { text: Text; submit: Text }): string =>
-  `<p>${escapeText(text)}</p>
-<form method="post">
-<button type="submit" name="confirm" value="yes" autofocus>${escapeText(submit)}</button>
-</form>`;
 
 /** Maps each value of an object. */
 function mapValues<Name extends string, From, To>(

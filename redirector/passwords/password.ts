@@ -44,10 +44,10 @@ const VERIFICATIONS = { limit: 100, seconds: 300, keysMax: 50_000 };
 const RECENT = { limit: Infinity, seconds: 60, keysMax: 50_000 };
 
 /**
- * Maximum bytes of a posted form: a password of 128 characters in its longest encoding, and the
- * field's name.
+ * Maximum bytes of a posted form: a password of 128 characters and a referrer (`shortenReferrer`),
+ * each in its longest encoding, and the fields' names.
  */
-export const FORM_BYTES_MAX = 2_048;
+export const FORM_BYTES_MAX = 4_096;
 
 type PasswordAttempt = {
   /** The client's address. */

@@ -1,5 +1,6 @@
 /** Records clicks in the journal. */
 import { newRawClick } from "../../shared/contracts/click-record.ts";
+import { readUtmQuery } from "../../shared/contracts/utm.ts";
 import type { Target } from "../../shared/decision/targets.ts";
 import type { CachedLink } from "../../shared/links-store/record.ts";
 import type { IncomingRequest } from "../http/request.ts";
@@ -22,6 +23,15 @@ export type RecordClick = (
 
 export function createClickRecorder({ journal, reader, resolveHost }: RecorderDeps): RecordClick {
   const { addressOf, settingsOf } = reader;
+
+  /** The UTM parameters of the destination that a request got. */
+  function utmOf(link: CachedLink, target: Target | undefined): Buffer | undefined {
+    if (link.settings === null) return undefined;
+    if (target === undefined) return settingsOf(link)?.utm;
+    const utm = readUtmQuery(target.url);
+    return utm === undefined ? undefined : Buffer.from(utm);
+  }
+
   // Reused: the journal encodes it at once.
   const click = newRawClick();
   return (incoming, link, target) => {
@@ -40,7 +50,7 @@ export function createClickRecorder({ journal, reader, resolveHost }: RecorderDe
     click.language = head.language;
     click.query = head.query;
     click.target = target;
-    click.linkUtm = link.settings === null ? undefined : settingsOf(link)?.utm;
+    click.destinationUtm = utmOf(link, target);
     journal.append(click);
   };
 }

@@ -2,14 +2,13 @@
  * Decides the response to a request for a short link, in one pure function, so that every code path
  * decides alike. It never waits: for a link that is not cached, the decision is `miss`.
  */
-import { ALIAS_PATTERN } from "../../shared/contracts/alias.ts";
 import type { ClickLimit } from "../../shared/contracts/click-limits.ts";
 import type { LinkFailure } from "../../shared/contracts/failure-reasons.ts";
 import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
 import type { Preview, RedirectSettings } from "../../shared/contracts/redirect-settings.ts";
 import type { CachedLink, CachedState } from "../../shared/links-store/record.ts";
 import { isPreviewAgent } from "../../shared/visitors/preview-agents.ts";
-import { ABOUT, splitBeyondAlias } from "./beyond-alias.ts";
+import { ABOUT, isGlued, readAliasPath } from "./beyond-alias.ts";
 import { isForwardable } from "./forward-path.ts";
 
 /** Why a request fails, for statistics. */
@@ -129,7 +128,8 @@ const REDIRECTING: ReadonlySet<Decision["kind"]> = new Set(["redirect", "passwor
 
 /**
  * Decides a request that was a miss, given the cached link at its alias; the same miss without one.
- * If the path continues after the alias, a link that does not forward its path is not found.
+ * If the path continues after the alias, a link that does not forward its path is not found, but
+ * for what is glued to its short URL.
  */
 export function decideMiss(
   request: ShortRequest,
@@ -146,7 +146,7 @@ export function decideMiss(
   if (link === null) return UNKNOWN_ALIAS;
   const settings = settingsOf(link)?.settings;
   const forwards = settings?.forward_path;
-  if (!isAbout && forwards === undefined) return { kind: "not_found" };
+  if (!isAbout && forwards === undefined && !isGlued(miss.suffix)) return { kind: "not_found" };
   const decision = decide(request, link, now, settingsOf, isExhausted);
   if (isAbout) return toAbout(decision, link, settings);
   return REDIRECTING.has(decision.kind) && forwards === "append" && !isForwardable(miss.suffix)
@@ -209,10 +209,8 @@ function decideWithoutLink(
   // Load balancers may send requests by address.
   if (domain === undefined) return { kind: isRead && page === "healthy" ? page : "not_found" };
   if (page === undefined) {
-    const alias = path.slice(1);
-    if (ALIAS_PATTERN.test(alias)) return { kind: "miss", domain, alias, suffix: "" };
-    const beyond = splitBeyondAlias(path);
-    return beyond === undefined ? { kind: "not_found" } : { kind: "miss", domain, ...beyond };
+    const found = readAliasPath(path);
+    return found === undefined ? { kind: "not_found" } : { kind: "miss", domain, ...found };
   }
   // The root page is configured for the default domain only; a custom domain may not even be served
   // here.

@@ -1,9 +1,10 @@
 /** The destination of a request: the link's or a rule's, with the forwarded path and query. */
 import { type ByteSlice, sliceToString } from "../../shared/bytes.ts";
+import { encodeUriPart } from "../../shared/contracts/web-url.ts";
 import type { Target } from "../../shared/decision/targets.ts";
 import type { CachedLink } from "../../shared/links-store/record.ts";
 import type { RequestHead } from "../http/request-head.ts";
-import { type IncomingRequest, toUtf8 } from "../http/request.ts";
+import { type IncomingRequest, toLatin1 } from "../http/request.ts";
 import { suffixOf } from "./beyond-alias.ts";
 import { forwardPath } from "./forward-path.ts";
 import { forwardQuery } from "./forward-query.ts";
@@ -35,7 +36,7 @@ export function createDestinations({ settingsOf, factsOf }: RequestReader): Dest
   ): Location | undefined {
     if (link.settings === null || settingsOf(link)?.settings.forward_path !== "append")
       return destination;
-    const suffix = suffixOf(toUtf8(head, head.path));
+    const suffix = encodeUriPart(suffixOf(toLatin1(head, head.path)));
     return suffix === "" ? destination : forwardPath(toText(destination), suffix);
   }
 

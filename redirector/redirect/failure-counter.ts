@@ -12,7 +12,7 @@ import type { FailureReporter } from "../failures/reporter.ts";
 import { decodeLatin1 } from "../http/bytes.ts";
 import { normalizePath } from "../http/path.ts";
 import type { RequestHead } from "../http/request-head.ts";
-import { ABOUT, splitBeyondAlias } from "./beyond-alias.ts";
+import { ABOUT, readAliasPath } from "./beyond-alias.ts";
 import type { Failure } from "./decision.ts";
 
 type FailedLink = Pick<CachedLink, "ids" | "mode">;
@@ -46,7 +46,7 @@ export function createFailureCounter({ failures, domains, domainOf }: CounterDep
     if (failure.reason !== "unknown_alias") countLink(failure.reason, failure.link, domain);
     // On the service's own domain, an alias without a link has no owner.
     else if (domain !== DEFAULT_DOMAIN) {
-      const alias = splitBeyondAlias(path)?.alias ?? path.slice(1);
+      const alias = readAliasPath(path)?.alias ?? path.slice(1);
       const isFolded = domains.get(domain)?.fold === "all";
       failures.countUnknownAlias(domain, isFolded ? alias.toLowerCase() : alias);
     }

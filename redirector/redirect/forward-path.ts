@@ -1,4 +1,5 @@
 /** Forwards the path after the alias to the destination. */
+import { toUri } from "../../shared/contracts/web-url.ts";
 import { LOCATION_BYTES_MAX } from "./forward-query.ts";
 
 /** Escapes of `%` before a dangerous escape: software that decodes twice would see the latter. */
@@ -25,11 +26,12 @@ const isDots = (segment: string): boolean => segment === "." || segment === ".."
 
 /**
  * Returns a destination with a forwardable suffix after its path; scheme, host, query and fragment
- * stay. Escapes characters that are invalid in a URL. Returns undefined when the result takes more
+ * stay. Escapes characters that are invalid in a URI. Returns undefined when the result takes more
  * than {@link LOCATION_BYTES_MAX} bytes.
  */
 export function forwardPath(destination: string, suffix: string): string | undefined {
   const url = new URL(destination);
   url.pathname = url.pathname.replace(/\/$/, "") + suffix;
-  return url.href.length > LOCATION_BYTES_MAX ? undefined : url.href;
+  const location = toUri(url);
+  return location.length > LOCATION_BYTES_MAX ? undefined : location;
 }

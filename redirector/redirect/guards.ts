@@ -13,6 +13,7 @@ import { type Destinations, toText } from "./destination.ts";
 import type { FailureCounter } from "./failure-counter.ts";
 import type { Redirects } from "./redirects.ts";
 import type { RequestReader } from "./request-reader.ts";
+import { referrerOf } from "./visit-referrer.ts";
 
 type GuardsDeps = {
   limits: Pick<ClickLimits, "take" | "look">;
@@ -40,7 +41,7 @@ export type Guards = {
     incoming: IncomingRequest,
     link: CachedLink,
     settings: RedirectSettings,
-    page: (pages: LanguagePages) => RedirectorResponse,
+    page: (pages: LanguagePages, referrer: string) => RedirectorResponse,
   ): RedirectorResponse | Promise<RedirectorResponse>;
 };
 
@@ -75,33 +76,28 @@ export function createGuards(deps: GuardsDeps): Guards {
     settings: RedirectSettings,
   ) => refuse(pages.of(head), taken, settings, failures.onLimitReached(head, link));
 
-  const unlessExhausted: Guards["unlessExhausted"] = ({ head }, link, settings, page) => {
+  const unlessExhausted: Guards["unlessExhausted"] = (incoming, link, settings, page) => {
+    const { head } = incoming;
     const languagePages = pages.of(head);
-    if (settings.limit === undefined) return page(languagePages);
+    const referrer = referrerOf(incoming);
+    if (settings.limit === undefined) return page(languagePages, referrer);
     const onReached = failures.onLimitReached(head, link);
     const respond = (exhausted: boolean) =>
-      exhausted ? refuse(languagePages, "spent", settings, onReached) : page(languagePages);
+      exhausted
+        ? refuse(languagePages, "spent", settings, onReached)
+        : page(languagePages, referrer);
     const exhausted = limits.look(settings.limit);
     return exhausted instanceof Promise ? exhausted.then(respond) : respond(exhausted);
   };
 
-  function confirmationPage(languagePages: LanguagePages): RedirectorResponse {
+  function confirmationPage(languagePages: LanguagePages, referrer: string): RedirectorResponse {
     onResponse("confirm");
-    return languagePages.confirmation();
-  }
-
-  /**
-   * Whether a request gets the page with a button: programs follow links, but do not press buttons.
-   */
-  function mustConfirm(incoming: IncomingRequest, { confirm, limit }: RedirectSettings): boolean {
-    // HEAD consumes no click, so its response must not contain the destination.
-    if (confirm === true || incoming.head.method !== "GET") return true;
-    return limit?.humans === true && reader.factsOf(incoming).isAutomated();
+    return languagePages.confirmation(referrer);
   }
 
   return {
     respond(incoming, link, settings, confirmed = hasConfirmed(incoming)) {
-      if (!confirmed && mustConfirm(incoming, settings))
+      if (!confirmed && mustConfirm(incoming, settings, reader))
         return unlessExhausted(incoming, link, settings, confirmationPage);
       const target = destinations.targetOf(incoming, link);
       const location = destinations.locationOf(incoming, link, target);
@@ -122,6 +118,19 @@ export function createGuards(deps: GuardsDeps): Guards {
     },
     unlessExhausted,
   };
+}
+
+/**
+ * Whether a request gets the page with a button: programs follow links, but do not press buttons.
+ */
+function mustConfirm(
+  incoming: IncomingRequest,
+  { confirm, limit }: RedirectSettings,
+  reader: GuardsDeps["reader"],
+): boolean {
+  // HEAD consumes no click, so its response must not contain the destination.
+  if (confirm === true || incoming.head.method !== "GET") return true;
+  return limit?.humans === true && reader.factsOf(incoming).isAutomated();
 }
 
 /** Whether the form of the confirmation was posted. */

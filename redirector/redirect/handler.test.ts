@@ -141,6 +141,15 @@ function createTestHandler() {
   };
 }
 
+/** The referrer in the form of a page, as a browser posts it. */
+const postedBy = (response: RedirectorResponse): string => {
+  const page = "body" in response ? response.body.toString() : "";
+  const value = / name="referrer" type="hidden" value="([^"]*)"/.exec(page)?.[1];
+  return value === undefined
+    ? ""
+    : `&referrer=${encodeURIComponent(value.replaceAll("&amp;", "&"))}`;
+};
+
 /** Responds without waiting for anything, or fails. */
 function atOnce(
   request: ReturnType<typeof createTestHandler>,
@@ -171,9 +180,9 @@ describe("links of the store that are not cached", () => {
 
   test("have a page about them at once, with what is not cached", () => {
     const request = createTestHandler();
-    inStream = [{ ...link, title: "<Sale>" }];
+    inStream = [{ ...link, host_changed_at: Date.parse("2020-02-03") }];
     const response = atOnce(request, "/abc+");
-    expect("body" in response ? response.body.toString() : "").toContain("&lt;Sale&gt;");
+    expect("body" in response ? response.body.toString() : "").toContain("2020-02-03");
   });
 
   test("answer what their domain wants for an alias that it does not have, once the feed has none", async () => {
@@ -206,6 +215,101 @@ describe("a path that is not a cached alias byte by byte", () => {
   });
 });
 
+describe("what is glued to a short URL", () => {
+  test.each([
+    "/abc.",
+    "/abc,",
+    "/abc)",
+    "/abc).",
+    '/abc"',
+    "/abc%22",
+    "/abc%22%3Eclick%3C/a%3E",
+    "/abc>",
+    "/abc%3E",
+    "/abc'",
+    "/abc;",
+    "/abc:",
+    "/abc!",
+    "/abc...",
+    "/abc%E2%80%A6",
+    "/abc\u2026",
+    "/abc**",
+    "/abc=",
+    "/abc%20",
+    "/abc%20click%20here",
+    "/abc%0A",
+    "/abc%C2%A0",
+    "/abc%E2%80%8B",
+    "/abc\u200b",
+    "/abc%E2%80%9D",
+    "/abc&utm_source=x",
+    "/abc&amp;utm_source=x",
+    "/abc%3Futm_source=x",
+    "/abc%23top",
+    "/abc\\n",
+    "//abc",
+    "///abc",
+    "//abc.",
+    "/%20abc",
+    "/%E2%80%8Babc",
+    "/(abc)",
+    "/%E2%80%9Cabc%E2%80%9D",
+    "/abc//",
+    "/abc/.",
+    "/abc/)",
+    "/abc/%20",
+    "/abc/&utm_source=x",
+  ])("%s leads where the alias does, after one look-up", async (path) => {
+    const request = createTestHandler();
+    expect(locationOf(await request(path))).toBe(link.destination);
+    expect(fetched).toEqual(["/abc"]);
+    expect(clicks).toHaveLength(1);
+  });
+
+  test.each([
+    "/abc.html",
+    "/abc%C3%9F",
+    "/abc,def",
+    "/abc/def",
+    "/.abc",
+    "/-abc",
+    "/abc%F0%9F%98%80",
+    `/${"a".repeat(65)}.`,
+    "/.",
+    "/%20",
+  ])("%s has something else than that, and is not found", async (path) => {
+    expect(statusOf(await createTestHandler()(path))).toBe(404);
+    expect(clicks).toEqual([]);
+  });
+
+  test("is nothing to an alias as it is written, and to a path that its link forwards", async () => {
+    inStream = [
+      { ...link, extras: { forward_path: "append" } },
+      { ...link, alias: "abc-" },
+    ];
+    const request = createTestHandler();
+    expect(locationOf(await request("/abc/)"))).toBe(`${link.destination}/)`);
+    expect(locationOf(await request("/abc)/"))).toBe(link.destination);
+    expect(locationOf(await request("//abc"))).toBe(link.destination);
+    expect(locationOf(await request("/abc-"))).toBe(link.destination);
+    expect(fetched).toEqual(["/abc", "/abc-"]);
+  });
+
+  test("is not counted as a part of an unknown alias", async () => {
+    const request = createTestHandler();
+    settingsInStream.set("go.example.com", { fold: "all" });
+    expect(statusOf(await request("/nothing).", { host: "go.example.com" }))).toBe(404);
+    expect(failures).toEqual([["unknown_alias", "go.example.com", "nothing"]]);
+  });
+
+  test("is no part of a cookie or of a page", async () => {
+    inStream = [{ ...link, password_hash: "hash" }];
+    const post = { method: "POST", body: "password=right", fields: FORM };
+    const response = await createTestHandler()("/abc&;Domain=example.com", post);
+    expect("headers" in response ? response.headers["set-cookie"] : "").toContain("; Path=/abc; ");
+  });
+});
+
 describe("a path beyond an alias", () => {
   const forwarding: ActiveLink = { ...link, extras: { forward_path: "append" } };
 
@@ -221,6 +325,19 @@ describe("a path beyond an alias", () => {
     expect(clicks).toHaveLength(2);
   });
 
+  test.each([
+    ["/M\u00fcnchen", "/M%C3%BCnchen"],
+    ["/M%FCnchen/%fc", "/M%FCnchen/%fc"],
+    ["/a|b{c}^`", "/a%7Cb%7Bc%7D%5E%60"],
+    ["/a;b=c/(d)!*'@:", "/a;b=c/(d)!*'@:"],
+    ["/#a", "/%23a"],
+  ])("keeps its bytes: %s leads to %s", async (suffix, expected) => {
+    inStream = [forwarding];
+    expect(locationOf(await createTestHandler()(`/abc${suffix}`))).toBe(
+      `https://example.com/a${expected}`,
+    );
+  });
+
   test("of a cached link that does not forward it is 404 without a look-up", async () => {
     const request = createTestHandler();
     await request("/abc");
@@ -231,14 +348,28 @@ describe("a path beyond an alias", () => {
 
   test("the page about a link reads the feed, and is 503 without it", async () => {
     const request = createTestHandler();
-    inStream = [{ ...link, title: "<Sale>" }];
+    inStream = [{ ...link, host_changed_at: Date.parse("2020-02-03") }];
     await request("/abc");
     const response = await request("/abc+");
-    expect("body" in response ? response.body.toString() : "").toContain("&lt;Sale&gt;");
+    expect("body" in response ? response.body.toString() : "").toContain("2020-02-03");
     expect(fetched).toEqual(["/abc", "/abc"]);
     broken = true;
     expect(statusOf(await request("/abc+"))).toBe(503);
     expect(clicks).toHaveLength(1);
+  });
+
+  test.each([
+    ["the preview's title", { title: "<Card>" }, "&lt;Card&gt;"],
+    ["no title without a preview", undefined, undefined],
+  ])("the page about a link shows %s, and never the link's own", async (_what, preview, shown) => {
+    const request = createTestHandler();
+    // A message as an API process of another version writes it.
+    const message = { ...link, title: "Internal", extras: preview && { preview } };
+    inStream = [message as ActiveLink];
+    const response = await request("/abc+");
+    const body = "body" in response ? response.body.toString() : "";
+    expect(body).not.toContain("Internal");
+    expect(/<dt>Title<\/dt>\n<dd>(.*)<\/dd>/.exec(body)?.[1]).toBe(shown);
   });
 
   test("there is no page about links of a host without them", async () => {
@@ -526,6 +657,83 @@ describe("the handler", () => {
     expect(statusOf(await request(path, CONFIRMED))).toBe(414);
   });
 
+  describe("behind a page of the link", () => {
+    const REFERRER = "https://news.example.org/a?b=c#d";
+    const rules = [
+      {
+        id: "0190a5a2-0000-7000-8000-000000000009",
+        url: "https://example.com/from-news",
+        conditions: [{ type: "referrer" as const, in: ["example.org"] }],
+      },
+    ];
+    const PAGES: [string, Partial<ActiveLink>, string][] = [
+      ["a password", { password_hash: "hash" }, "password=right"],
+      ["a confirmation", { extras: { rules, confirm: true } }, "confirm=yes"],
+      ["a limit", { extras: { rules, limit: { ...LIMIT, humans: true } } }, "confirm=yes"],
+      [
+        "a password and a limit",
+        { password_hash: "hash", extras: { rules, limit: LIMIT } },
+        "password=right",
+      ],
+      ["a wrong password", { password_hash: "hash" }, "password=wrong"],
+    ];
+
+    test.each(PAGES)(
+      "%s, rules and clicks have the referrer of the visit",
+      async (_what, change, body) => {
+        inStream = [{ ...link, extras: { rules }, ...change }];
+        const request = createTestHandler();
+        const fields = { referer: REFERRER, "user-agent": "curl/8.9.1" };
+        let response = await request("/abc", {
+          fields: { ...fields, "user-agent": "Googlebot/2.1" },
+        });
+        expect([200, 401]).toContain(statusOf(response));
+        const post = async (form: string) =>
+          await request("/abc", { method: "POST", body: form + postedBy(response), fields: FORM });
+        response = await post(body);
+        // The form after a wrong password carries it on.
+        if (statusOf(response) === 401) response = await post("password=right");
+        expect(locationOf(response)).toBe("https://example.com/from-news");
+        expect(clicks.map(({ referrer }) => referrer)).toEqual(["https://news.example.org/a"]);
+      },
+    );
+
+    test("a visit without a referrer has none, and none is shown", async () => {
+      inStream = [{ ...link, extras: { rules, confirm: true } }];
+      const request = createTestHandler();
+      for (const referer of ["", "nonsense", "javascript:alert(1)", "about:blank", "data:,x"])
+        expect(postedBy(await request("/abc", { fields: { referer } }))).toBe("");
+      expect(locationOf(await request("/abc", CONFIRMED))).toBe(link.destination);
+      expect(clicks.map(({ referrer }) => referrer)).toEqual([""]);
+    });
+
+    test.each([
+      [
+        "markup",
+        'https://example.org/"><script>alert(1)</script>',
+        "https://example.org/%22%3E%3Cscript%3Ealert(1)%3C/script%3E",
+      ],
+      ["line breaks", "https://example.org/a\r\nX: y", "https://example.org/aX:%20y"],
+      ["credentials", "https://user:secret@example.org/", "https://example.org/"],
+      ["a query", "https://example.org/a?token=secret", "https://example.org/a"],
+      ["no page", "javascript:alert(1)", ""],
+      [
+        "a long path",
+        `https://example.org/${"x".repeat(2_000)}`,
+        `https://example.org/${"x".repeat(511)}`,
+      ],
+    ])(
+      "a posted referrer with %s is what it would be in the header",
+      async (_what, posted, kept) => {
+        inStream = [{ ...link, extras: { confirm: true } }];
+        const body = `confirm=yes&referrer=${encodeURIComponent(posted)}`;
+        const response = await createTestHandler()("/abc", { ...CONFIRMED, body });
+        expect(locationOf(response)).toBe(link.destination);
+        expect(clicks.map(({ referrer }) => referrer)).toEqual([kept]);
+      },
+    );
+  });
+
   test("a custom domain has its own links", async () => {
     inStream = [{ ...link, domain: "go.example.com", destination: "https://example.com/custom" }];
     const request = createTestHandler();
@@ -553,7 +761,7 @@ describe("the handler", () => {
     const request = createTestHandler();
     const responses = await Promise.all(inStream.map(async ({ alias }) => request(`/${alias}?q`)));
     expect(responses.map(locationOf)).toEqual(
-      inStream.map(({ destination }, i) => destination + (i % 2 === 0 ? "?q=" : "")),
+      inStream.map(({ destination }, i) => destination + (i % 2 === 0 ? "?q" : "")),
     );
   });
 
@@ -584,15 +792,32 @@ describe("the handler", () => {
     },
   );
 
-  test("a click has the UTM parameters of its link after those of the short URL", async () => {
+  test("a click has the UTM parameters that its destination was sent before those of the short URL", async () => {
     const utm = "utm_source=newsletter&utm_medium=email";
     inStream = [link, { ...link, alias: "tagged", utm, extras: { starts_at: 0 } }];
     const request = createTestHandler();
-    for (const path of ["/tagged", "/tagged?utm_source=own&x=1", "/abc", "/tagged"])
+    for (const path of ["/tagged", "/tagged?utm_source=own&utm_term=own", "/abc?utm_source=own"])
       expect(locationOf(await request(path))).toBe(link.destination);
     const sources = clicks.map(({ query }) => new URLSearchParams(query).get("utm_source"));
-    expect(sources).toEqual(["newsletter", "own", null, "newsletter"]);
-    expect(new URLSearchParams(clicks[1]?.query).get("utm_medium")).toBe("email");
+    expect(sources).toEqual(["newsletter", "newsletter", "own"]);
+    expect(clicks[1]?.query).toBe(`${utm}&utm_source=own&utm_term=own`);
+  });
+
+  test("a click on a rule has the UTM parameters that the rule's destination was sent", async () => {
+    const urls = ["https://example.org/?utm_source=rule&a=1", "https://example.org/"];
+    const rules = urls.map((url, i) => ({
+      id: `0190a5a2-0000-7000-8000-00000000000${i}`,
+      url,
+      conditions: [{ type: "query" as const, name: `rule${i}` }],
+    }));
+    inStream = [{ ...link, utm: "utm_source=link", extras: { rules } }];
+    const request = createTestHandler();
+    for (const path of ["/abc?rule0", "/abc?rule1", "/abc?none"]) await request(path);
+    expect(clicks.map(({ query }) => query)).toEqual([
+      "utm_source=rule&rule0",
+      "rule1",
+      "utm_source=link&none",
+    ]);
   });
 
   test("a link that cannot be fetched is 503, not 404", async () => {

@@ -25,11 +25,12 @@ export const createLinkPages = ({ destinations, reader, pages, scheme }: PagesDe
   /** Renders a link's about page, which shows fields of the record that are not cached. */
   about(incoming: IncomingRequest, link: CachedLink, record: LinkRecord | undefined): PageResponse {
     const active = record?.state === "active" ? record : undefined;
-    const { split } = reader.settingsOf(link)?.settings ?? {};
+    const { split, preview } = reader.settingsOf(link)?.settings ?? {};
     const about = {
       destination: toText(destinations.targetOf(incoming, link)?.url ?? link.destination),
       varies: link.rules !== null || split !== undefined,
-      title: active?.title,
+      // The link's own title is for its account only.
+      title: preview?.title,
       createdAt: active && creationTimeOf(active.link_id),
       hostChangedAt: active?.host_changed_at,
       path: aliasPathOf(incoming.head),

@@ -12,6 +12,7 @@ import {
   settle,
 } from "../http/response.ts";
 import type { ErrorPages, LanguagePages } from "../pages/error-pages.ts";
+import type { PasswordState } from "../pages/link-forms.ts";
 import type { PasswordCheck } from "../passwords/password.ts";
 import type { UnlockCookies } from "../passwords/unlock-cookie.ts";
 import { aliasPathOf } from "./beyond-alias.ts";
@@ -21,6 +22,7 @@ import type { FailureCounter } from "./failure-counter.ts";
 import type { Guards } from "./guards.ts";
 import type { Redirects } from "./redirects.ts";
 import type { RequestReader } from "./request-reader.ts";
+import { referrerOf } from "./visit-referrer.ts";
 
 type PasswordDeps = {
   checkPassword: PasswordCheck;
@@ -50,7 +52,8 @@ export function createPasswords(deps: PasswordDeps): RespondToPassword {
     return languagePages.password(...args);
   }
 
-  const emptyForm = (languagePages: LanguagePages) => form(languagePages, "required");
+  const emptyForm = (languagePages: LanguagePages, referrer: string) =>
+    form(languagePages, "required", {}, referrer);
 
   /** The settings of a link with a limit or a confirmation; undefined for others. */
   function guardsOf(link: CachedLink): RedirectSettings | undefined {
@@ -69,7 +72,7 @@ export function createPasswords(deps: PasswordDeps): RespondToPassword {
         ? redirects.respond(incoming, link, "password")
         : guards.respond(incoming, link, settings);
     return settings === undefined
-      ? emptyForm(pages.of(incoming.head))
+      ? emptyForm(pages.of(incoming.head), referrerOf(incoming))
       : guards.unlessExhausted(incoming, link, settings, emptyForm);
   };
 
@@ -78,7 +81,8 @@ export function createPasswords(deps: PasswordDeps): RespondToPassword {
     incoming: IncomingRequest,
     link: CachedLink,
   ): Promise<RedirectorResponse> {
-    const formAgain = (...args: FormArguments) => form(pages.of(incoming.head), ...args);
+    const formAgain = (state: PasswordState, headers: Record<string, string> = {}) =>
+      form(pages.of(incoming.head), state, headers, referrerOf(incoming));
     const password = readFormField(incoming, "password");
     const settings = guardsOf(link);
     if (password === undefined)

@@ -1,5 +1,6 @@
 /** Responds to a request according to its decision. */
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
+import { uriOf } from "../../shared/contracts/web-url.ts";
 import type { IncomingRequest } from "../http/request.ts";
 import { type RedirectorResponse, redirectResponse } from "../http/response.ts";
 import type { ErrorPages } from "../pages/error-pages.ts";
@@ -11,6 +12,7 @@ import type { createLinkPages } from "./link-pages.ts";
 import type { createMissingLinks } from "./missing-links.ts";
 import type { RespondToPassword } from "./passwords.ts";
 import type { Redirects } from "./redirects.ts";
+import { toVisit } from "./visit-referrer.ts";
 
 type RespondDeps = {
   redirects: Pick<Redirects, "respond">;
@@ -41,9 +43,7 @@ export function createRespond(deps: RespondDeps): Respond {
   const { redirects, guards, respondToPassword, missingLinks, linkPages, failures, pages } = deps;
   const redirect = redirects.respond;
   const root =
-    deps.rootRedirectUrl === undefined
-      ? undefined
-      : redirectResponse(new URL(deps.rootRedirectUrl).href);
+    deps.rootRedirectUrl === undefined ? undefined : redirectResponse(uriOf(deps.rootRedirectUrl));
 
   function respondPage(
     incoming: IncomingRequest,
@@ -78,8 +78,8 @@ export function createRespond(deps: RespondDeps): Respond {
   return (incoming, decision, record) => {
     if (decision.kind === "redirect") return redirect(incoming, decision.link, "redirect");
     if (decision.kind === "guarded")
-      return guards.respond(incoming, decision.link, decision.settings);
-    if (decision.kind === "password") return respondToPassword(incoming, decision.link);
+      return guards.respond(toVisit(incoming), decision.link, decision.settings);
+    if (decision.kind === "password") return respondToPassword(toVisit(incoming), decision.link);
     if (decision.kind === "not_found" || decision.kind === "expired")
       return missingLinks.respond(incoming, decision);
     return respondPage(incoming, decision, record);

@@ -10,7 +10,13 @@
 import { type ByteRange, type ByteSlice, emptySlice } from "../bytes.ts";
 import type { Uuid } from "../ids.ts";
 import { formatUuid, ID_BYTES, readUuid, writeUuid } from "../uuid-bytes.ts";
-import { CLICK_TEXT_BYTES_MAX, decodeText, writeText, writeTextBytes } from "./click-text.ts";
+import {
+  CLICK_TEXT_BYTES_MAX,
+  decodeText,
+  truncatedLength,
+  writeText,
+  writeTextBytes,
+} from "./click-text.ts";
 import type { Mode } from "./link-record.ts";
 
 const RECORD_HEADER_BYTES = 8;
@@ -45,7 +51,10 @@ export type Click = {
   referrer: string;
   /** The `Accept-Language` header. */
   language: string;
-  /** The short URL's own query, without `?`, and after it the UTM parameters of the link. */
+  /**
+   * The UTM parameters of the destination, and after them the short URL's own query, without `?`:
+   * of parameters with one name the first counts, as the destination's own have precedence.
+   */
   query: string;
   /** The rule or arm whose destination it got; undefined for the link's own destination. */
   target?: ClickTarget | undefined;
@@ -83,8 +92,8 @@ export type RawClick = {
   language: ByteRange;
   query: ByteRange;
   target?: ClickTarget | undefined;
-  /** The link's own UTM parameters as a query. */
-  linkUtm?: Buffer | undefined;
+  /** The UTM parameters of the destination as a query. */
+  destinationUtm?: Buffer | undefined;
 };
 
 /**
@@ -105,16 +114,10 @@ export function encodeRawClick(target: Buffer, start: number, click: RawClick): 
   offset = writeTextBytes(target, offset, bytes, click.language, CLICK_TEXT_BYTES_MAX.language);
   // The target's bytes come off the query, so that no record is longer than one without a target.
   const idBytes = click.target === undefined ? 0 : ID_BYTES;
-  const queryAt = offset;
-  offset = writeTextBytes(target, offset, bytes, click.query, CLICK_TEXT_BYTES_MAX.query - idBytes);
-  if (click.linkUtm !== undefined)
-    offset = appendQuery(
-      target,
-      queryAt,
-      offset,
-      click.linkUtm,
-      start + RECORD_BYTES_MAX - idBytes,
-    );
+  offset =
+    click.destinationUtm === undefined
+      ? writeTextBytes(target, offset, bytes, click.query, CLICK_TEXT_BYTES_MAX.query - idBytes)
+      : writeQueries(target, offset, click, start + RECORD_BYTES_MAX - idBytes);
   if (click.target !== undefined) {
     writeUuid(target, offset, click.target.id);
     offset += ID_BYTES;
@@ -126,22 +129,28 @@ export function encodeRawClick(target: Buffer, start: number, click: RawClick): 
 }
 
 /**
- * Appends `more` to the query that was written between `at` and `offset`, up to `end`. Of
- * parameters with one name the first counts, so those of the short URL have priority.
+ * Writes the UTM parameters of the destination and the short URL's query as one text, up to `end`.
  */
-function appendQuery(
+function writeQueries(
   target: Buffer,
   at: number,
-  offset: number,
-  more: Buffer,
+  { bytes, query, destinationUtm = EMPTY_BYTES }: RawClick,
   end: number,
 ): number {
-  if (offset >= end) return offset;
-  target[offset] = AMPERSAND;
-  const length = Math.min(more.length, end - offset - 1);
-  more.copy(target, offset + 1, 0, length);
-  target.writeUInt16LE(offset + 1 + length - at - 2, at);
-  return offset + 1 + length;
+  const start = at + 2;
+  const own = Math.min(destinationUtm.length, end - start);
+  let offset = start + destinationUtm.copy(target, start, 0, own);
+  if (query.start < query.end && offset < end) {
+    target[offset++] = AMPERSAND;
+    const length = truncatedLength(
+      bytes,
+      query,
+      Math.min(CLICK_TEXT_BYTES_MAX.query, end - offset),
+    );
+    offset += bytes.copy(target, offset, query.start, query.start + length);
+  }
+  target.writeUInt16LE(offset - start, at);
+  return offset;
 }
 
 /** Creates an empty click whose fields the caller sets; the hot path reuses it. */
@@ -160,12 +169,13 @@ export const newRawClick = (): RawClick => ({
   language: EMPTY,
   query: EMPTY,
   target: undefined,
-  linkUtm: undefined,
+  destinationUtm: undefined,
 });
 
 const AMPERSAND = 0x26;
 
 const EMPTY: ByteRange = { start: 0, end: 0 };
+const EMPTY_BYTES = Buffer.alloc(0);
 
 const flagsOf = (click: RawClick): number =>
   (click.mode === "test" ? FLAG_TEST : 0) |

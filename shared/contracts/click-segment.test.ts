@@ -149,25 +149,29 @@ describe("a segment", () => {
   });
 });
 
-/** Encodes a click on a link with UTM parameters, and decodes it. */
-function encodeQuery(click: Click, linkUtm: string) {
-  const record = encodeClick({ ...toRawClick(click), linkUtm: Buffer.from(linkUtm) });
+/** Encodes a click whose destination has UTM parameters, and decodes it. */
+function encodeQuery(click: Click, utm: string) {
+  const record = encodeClick({ ...toRawClick(click), destinationUtm: Buffer.from(utm) });
   const header = encodeSegmentHeader({ journalId: click.linkId, segment: 1 });
   const segment = decodeSegment(Buffer.concat([header, record]));
   expect(segment?.whole).toBe(true);
   return { length: record.length, decoded: segment?.clicks[0] };
 }
 
-describe("the UTM parameters of a click's link", () => {
+describe("the UTM parameters of a click's destination", () => {
   const anyUtm = fc
     .uint8Array({ maxLength: 3_000 })
     .map((bytes) => `utm_source=${Buffer.from(bytes).toString("hex")}`);
 
-  test("follow those of the short URL, and change nothing else of the click", () => {
+  test("precede those of the short URL, and change nothing else of the click", () => {
     fc.assert(
       fc.property(anyClick, (click) => {
-        const { decoded } = encodeQuery(click, "utm_source=a&utm_medium=b");
-        expect(decoded).toEqual({ ...click, query: `${click.query}&utm_source=a&utm_medium=b` });
+        const utm = "utm_source=a&utm_medium=b";
+        const { decoded } = encodeQuery(click, utm);
+        expect(decoded).toEqual({
+          ...click,
+          query: click.query === "" ? utm : `${utm}&${click.query}`,
+        });
       }),
     );
   });

@@ -46,16 +46,18 @@ export function writeTextBytes(
   target: Buffer,
   offset: number,
   bytes: Buffer,
-  { start, end }: ByteRange,
+  range: ByteRange,
   max: number,
 ): number {
-  const length = truncatedLength(bytes, start, end, max);
+  const { start } = range;
+  const length = truncatedLength(bytes, range, max);
   target.writeUInt16LE(length, offset);
   if (length > 0) bytes.copy(target, offset + 2, start, start + length);
   return offset + 2 + length;
 }
 
-function truncatedLength(bytes: Buffer, start: number, end: number, max: number): number {
+/** The length of the longest beginning of a text in UTF-8 that has at most `max` bytes. */
+export function truncatedLength(bytes: Buffer, { start, end }: ByteRange, max: number): number {
   let length = end - start;
   if (length > max) {
     length = max;
@@ -68,8 +70,8 @@ function truncatedLength(bytes: Buffer, start: number, end: number, max: number)
 export const clickTextEnd = (
   text: "userAgent" | "referrer",
   bytes: Buffer,
-  { start, end }: ByteRange,
-): number => start + truncatedLength(bytes, start, end, CLICK_TEXT_BYTES_MAX[text]);
+  range: ByteRange,
+): number => range.start + truncatedLength(bytes, range, CLICK_TEXT_BYTES_MAX[text]);
 
 /** Decodes a text whose UTF-8 bytes were decoded as Latin-1. */
 export const decodeText = (latin1: string): string =>

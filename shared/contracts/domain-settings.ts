@@ -1,7 +1,7 @@
 /** Schemas of a domain's settings, shared by the API and the dashboard's forms. */
 import * as z from "zod";
 
-import { URL_LENGTH_MAX } from "./web-url.ts";
+import { pastedUrl } from "./link-fields.ts";
 
 /** Most bytes of a file for apps, as compact JSON. */
 export const APP_FILE_BYTES_MAX = 16 * 1024;
@@ -14,12 +14,8 @@ const APP_SITE_ASSOCIATION = {
 };
 const ASSET_LINKS = [{ relation: ["delegate_permission/common.handle_all_urls"] }];
 
-/**
- * `parseWebUrl` checks it, because the error is `invalid_url`; so the schema only documents the
- * bound.
- */
 const fallback = (description: string, example: string) =>
-  z.string().meta({ description, examples: [example], maxLength: URL_LENGTH_MAX });
+  pastedUrl.meta({ description, examples: [example] });
 
 /** Each field replaces the whole setting; null switches it off. */
 export const changeDomainBody = z

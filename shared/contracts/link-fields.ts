@@ -4,16 +4,19 @@
 import * as z from "zod";
 
 import { LONG_URL, RULE_ID } from "./examples.ts";
+import { trimInvisible } from "./text.ts";
+import type { UtmName } from "./utm.ts";
 import { URL_LENGTH_MAX } from "./web-url.ts";
 
 /**
- * A destination. `parseWebUrl` checks it, because the error is `invalid_url`; so the schema only
+ * A pasted URL. `parseWebUrl` checks it, because the error is `invalid_url`; so the schema only
  * documents the bound.
  */
-export const destination = z.string().meta({
+export const pastedUrl = z.string().overwrite(trimInvisible).meta({ maxLength: URL_LENGTH_MAX });
+
+export const destination = pastedUrl.meta({
   description: "The destination: an absolute http or https URL.",
   examples: [LONG_URL],
-  maxLength: URL_LENGTH_MAX,
 });
 
 /** What decides a destination. */
@@ -37,12 +40,11 @@ export const UTM_EXAMPLES = {
   utm_campaign: "spring",
   utm_term: "shoes",
   utm_content: "header",
-} as const;
-
-export type UtmName = keyof typeof UTM_EXAMPLES;
+} as const satisfies Record<UtmName, string>;
 
 export const titleMeta = {
-  description: "A name for people of the account; visitors do not see it.",
+  description:
+    "A name for people of the account; visitors do not see it, not even on the page about the link (`/alias+`).",
   examples: ["Spring sale"],
 };
 

@@ -1,7 +1,7 @@
 /** Schemas of previews, as requests set them and as the API returns them. */
 import * as z from "zod";
 
-import { plainText } from "./text.ts";
+import { plainText, trimInvisible } from "./text.ts";
 import { URL_LENGTH_MAX } from "./web-url.ts";
 
 /** Most characters of a card's title and description. Agents show some 70 and 200 of them. */
@@ -11,11 +11,14 @@ const DESCRIPTION_LENGTH_MAX = 1_000;
 const title = plainText(TITLE_LENGTH_MAX)
   .trim()
   .min(1)
-  .meta({ description: "The card's title.", examples: ["Spring sale"] });
+  .meta({
+    description: "The card's title, which the page about the link (`/alias+`) shows too.",
+    examples: ["Spring sale"],
+  });
 
 const description = plainText(DESCRIPTION_LENGTH_MAX).trim().min(1);
 
-const image = z.string().max(URL_LENGTH_MAX);
+const image = z.string().overwrite(trimInvisible).max(URL_LENGTH_MAX);
 
 const imageMeta = {
   description: "The URL of its image: https, and fetched by the agents themselves.",

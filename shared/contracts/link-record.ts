@@ -45,11 +45,12 @@ export type ActiveLink = ShortLink & {
   forward_query: boolean;
   /** The link's redirect settings; absent for most links. */
   extras?: RedirectSettings;
-  /** For the page about the link (`/alias+`), which reads the feed: redirectors do not cache it. */
-  title?: string;
-  /** Unix milliseconds since when the destination has its host; absent when it always had it. */
+  /**
+   * Unix milliseconds since when the destination has its host; absent when it always had it. For
+   * the page about the link (`/alias+`), which reads the feed: redirectors do not cache it.
+   */
   host_changed_at?: number;
-  /** The link's own UTM parameters as a query, for its clicks; absent for links without. */
+  /** The UTM parameters in the destination's query, for clicks; absent for one without. */
   utm?: string;
 };
 
@@ -166,7 +167,6 @@ const hasLink = (message: Members & Key): message is Members & LinkWith<{ extras
   isNullOr(message["expires_at"], isInstant) &&
   isNullOr(message["password_hash"], isPasswordHash) &&
   isBoolean(message["forward_query"]) &&
-  isOptional(message["title"], isString) &&
   isOptional(message["host_changed_at"], isInstant) &&
   isOptional(message["utm"], isString);
 

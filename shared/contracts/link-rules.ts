@@ -2,6 +2,7 @@
 import * as z from "zod";
 
 import { findCountryProblem } from "../countries.ts";
+import { toReferringSite } from "./ascii-host.ts";
 import { RULE_ID } from "./examples.ts";
 import { instant } from "./instant.ts";
 import { destination } from "./link-fields.ts";
@@ -48,7 +49,7 @@ const language = z
   .regex(/^[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*$/, "expected a language tag such as de or pt-BR")
   .overwrite((tag) => tag.toLowerCase());
 
-const referrer = text.overwrite((host) => host.toLowerCase().replace(/^www\./, ""));
+const referrer = text.overwrite(toReferringSite);
 
 const block = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]);
 

@@ -9,10 +9,10 @@ import {
   TAGS_EXAMPLE,
   titleMeta,
   UTM_EXAMPLES,
-  type UtmName,
 } from "./link-fields.ts";
 import { settingsFields } from "./link-settings.ts";
 import { plainText } from "./text.ts";
+import { toUtmValue, type UtmName } from "./utm.ts";
 
 /** Most links that one bulk request creates. */
 export const BULK_LINKS_MAX = 100;
@@ -42,11 +42,17 @@ export const externalId = plainText(EXTERNAL_ID_LENGTH_MAX).min(1);
 
 const utmValue = (name: UtmName) =>
   plainText(UTM_LENGTH_MAX)
-    .nullish()
+    .overwrite(toUtmValue)
+    // Composed letters may be more than before.
+    .max(UTM_LENGTH_MAX)
+    .nullable()
+    // Before the transformation, because the input is documented.
     .meta({
-      description: `Set as \`${name}\` in the destination's query.`,
+      description: `Set as \`${name}\` in the destination's query. Blanks are as if it was not sent; null removes it.`,
       examples: [UTM_EXAMPLES[name]],
-    });
+    })
+    .transform((value) => (value === "" ? undefined : value))
+    .optional();
 
 export const tag = plainText(TAG_LENGTH_MAX).trim().min(1);
 
@@ -97,7 +103,8 @@ const optionalFields = {
 
 /** The path of a short URL. `aliasProblem` checks it, because the error is `invalid_alias`. */
 const alias = z.string().meta({
-  description: "1 to 64 characters of A–Z, a–z, 0–9, _ and -, not starting with -.",
+  description:
+    "1 to 64 characters of A–Z, a–z, 0–9, _ and -, not starting with -. A few words are reserved, most of them on the service's own domain only.",
   maxLength: 64,
   pattern: "^[A-Za-z0-9_][A-Za-z0-9_-]*$",
 });

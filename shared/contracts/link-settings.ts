@@ -54,7 +54,7 @@ const SETTINGS = {
   },
   limit_counts: {
     description:
-      "Which requests use up the limit: each that is redirected (`all`), or only people's (`human`): then bots get a page with a button, never the destination.",
+      "Which requests use up the limit: only people's (`human`, unless a new limit says otherwise), so that bots get a page with a button, never the destination; or each that is redirected (`all`).",
     examples: ["human"],
   },
   confirm: {

@@ -1,7 +1,8 @@
 /** Rules for shares, shared by the API and the dashboard's forms. */
 import * as z from "zod";
 
-import { plainText } from "./text.ts";
+import { toAsciiHost } from "./ascii-host.ts";
+import { plainText, trimInvisible } from "./text.ts";
 
 const NAME_LENGTH_MAX = 255;
 
@@ -16,12 +17,21 @@ export const PASSWORD_LENGTH = { min: 8, max: 128 };
 /** Only characters that cannot end a directive of a Content-Security-Policy. */
 const ORIGIN = /^https?:\/\/(?:[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/;
 
+/** The scheme and the host of an origin, which may be an internationalized one. */
+const HOST = /^(https?:\/\/)([^/?#]+)$/i;
+
 export const shareName = plainText(NAME_LENGTH_MAX);
 
 /** A site that may embed a share's page. */
 export const shareOrigin = z
   .string()
   .max(ORIGIN_LENGTH_MAX)
+  .overwrite((text) =>
+    trimInvisible(text).replace(
+      HOST,
+      (_, scheme: string, host: string) => scheme + toAsciiHost(host),
+    ),
+  )
   .refine(
     (text) => ORIGIN.test(text) && URL.parse(text)?.origin === text,
     "must be an origin such as https://www.example.com, without a path",

@@ -6,6 +6,46 @@ const INVISIBLE = /[\p{Cc}\p{Bidi_Control}]/u;
 
 export const hasControlCharacter = (text: string): boolean => INVISIBLE.test(text);
 
+/**
+ * Characters that nobody sees at an end of a text: white space, format characters such as the byte
+ * order mark and marks of direction, fillers and other characters that Unicode wants ignored, and
+ * the empty pattern of Braille.
+ */
+const UNSEEN = /^[\s\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]$/u;
+
+/** What belongs to the visible character before it: a variation, and the tags of a flag. */
+const VARIATION = /^[\p{Extended_Pictographic}\p{Script=Han}]\p{Variation_Selector}/u;
+const FLAG_TAGS = /^\u{1F3F4}[\u{E0020}-\u{E007E}]{1,6}\u{E007F}/u;
+
+/** Most invisible characters that are removed at an end, beside blanks: what is pasted has few. */
+const UNSEEN_MAX = 256;
+
+/** Removes what nobody sees from both ends of a text, but nothing of its last visible character. */
+export function trimInvisible(text: string): string {
+  let trimmed = text.trim();
+  for (let i = 0; i < UNSEEN_MAX; i++) {
+    const first = String.fromCodePoint(trimmed.codePointAt(0) ?? 0);
+    if (!UNSEEN.test(first)) break;
+    trimmed = trimmed.slice(first.length);
+  }
+  let end = trimmed.length;
+  let last = characterBefore(trimmed, end);
+  for (let i = 0; i < UNSEEN_MAX && UNSEEN.test(last); i++) {
+    end -= last.length;
+    last = characterBefore(trimmed, end);
+  }
+  if (end === trimmed.length) return trimmed;
+  const tail = trimmed.slice(end - last.length);
+  const [whole] = VARIATION.exec(tail) ?? FLAG_TAGS.exec(tail) ?? [last];
+  return trimmed.slice(0, end - last.length + whole.length);
+}
+
+/** The character that ends at `end`: of two code units if these are a pair. */
+function characterBefore(text: string, end: number): string {
+  const pair = String.fromCodePoint(text.codePointAt(end - 2) ?? 0);
+  return pair.length === 2 ? pair : text.charAt(end - 1);
+}
+
 /** A single line of text, without control characters. */
 export const plainText = (lengthMax: number) =>
   z

@@ -1,10 +1,11 @@
 /** Schemas of requests about webhooks, shared by the API and the dashboard's forms. */
 import * as z from "zod";
 
+import { toAsciiHost } from "./ascii-host.ts";
 import { EVENT_TYPE_NAMES } from "./event-types.ts";
 import { CUSTOM_DOMAIN, EVENT_ID, LINK_ID } from "./examples.ts";
 import { tag } from "./link-schemas.ts";
-import { plainText } from "./text.ts";
+import { plainText, trimInvisible } from "./text.ts";
 
 /** Most types of events, links, tags or domains that a webhook can name. */
 const WEBHOOK_NAMES_MAX = 100;
@@ -62,11 +63,13 @@ export const WEBHOOK_META = {
 };
 
 const fields = {
-  url: z.string().max(URL_LENGTH_MAX).meta(WEBHOOK_META.url),
+  url: z.string().overwrite(trimInvisible).max(URL_LENGTH_MAX).meta(WEBHOOK_META.url),
   events: z.array(eventType).min(1).max(WEBHOOK_NAMES_MAX).meta(WEBHOOK_META.events),
   link_ids: names(z.string().max(ID_LENGTH_MAX)).meta(WEBHOOK_META.link_ids),
   tags: names(tag).meta(WEBHOOK_META.tags),
-  domains: names(plainText(HOST_LENGTH_MAX).trim().toLowerCase().min(1)).meta(WEBHOOK_META.domains),
+  domains: names(plainText(HOST_LENGTH_MAX).overwrite(toAsciiHost).min(1)).meta(
+    WEBHOOK_META.domains,
+  ),
   description: plainText(DESCRIPTION_LENGTH_MAX).nullish().meta(WEBHOOK_META.description),
   format: z
     .enum(WEBHOOK_FORMATS)

@@ -9,7 +9,7 @@ import type { RedirectSettings } from "../contracts/redirect-settings.ts";
 import { u16At, u32At } from "../decision/byte-writer.ts";
 import { EncodedRules, encodeRules } from "../decision/encoded-rules.ts";
 
-/** A link's redirect settings but for its rules, and its UTM parameters as a query. */
+/** A link's redirect settings but for its rules, and its destination's UTM parameters. */
 export type CachedSettings = Omit<RedirectSettings, "rules"> & { utm?: string };
 
 const JSON_LENGTH_BYTES = 2;

@@ -19,12 +19,9 @@ function store(message: LinkMessage): unknown {
   return decodeStoredRecord(encodeStoredRecord(record, bytes));
 }
 
-const text = fc.string({ unit: "binary", maxLength: 200 });
-
 test("a link is what the feed delivered", () => {
   const more = fc.record(
     {
-      title: text,
       host_changed_at: fc.nat(),
       utm: fc.string({ minLength: 1 }),
       expires_at: fc.option(fc.nat()),

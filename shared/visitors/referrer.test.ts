@@ -4,7 +4,7 @@ import fc from "fast-check";
 
 import { casesOf } from "../../test/harness/property-runs.ts";
 import { normalizeHost } from "../hosts.ts";
-import { DIRECT, parseReferrer } from "./referrer.ts";
+import { DIRECT, parseReferrer, shortenReferrer } from "./referrer.ts";
 
 describe("the referrer", () => {
   test.each([
@@ -61,6 +61,33 @@ describe("the referrer", () => {
   ])("may have %s", (_name, host) => {
     const { source } = parseReferrer(`https://${host}/page`);
     expect(source).not.toBe("direct");
+  });
+
+  test("says the same when it is shortened, in ASCII and few characters", () => {
+    const part = fc.oneof(
+      fc.constantFrom(
+        "https://",
+        "http:",
+        "android-app://",
+        "a.com",
+        "bücher.de",
+        "www.",
+        "/",
+        "?",
+      ),
+      fc.constantFrom("#", "@", ":", ":8080", "%", "%4", "\r\n", "\0", "<", '"', "x".repeat(300)),
+      fc.string({ unit: "binary", maxLength: 3 }),
+    );
+    fc.assert(
+      fc.property(fc.array(part, { maxLength: 9 }), (parts) => {
+        const header = parts.join("");
+        const short = shortenReferrer(header);
+        expect(parseReferrer(short)).toEqual(parseReferrer(header));
+        expect(shortenReferrer(short)).toBe(short);
+        expect(short).toMatch(/^[!-~]{0,800}$/);
+      }),
+      { numRuns: casesOf(20_000) },
+    );
   });
 
   test.each([

@@ -66,9 +66,7 @@ const BEGINNING = /^ *[a-z][a-z0-9+.-]*:[/\\]*(?<authority>[^/\\?#]*)/i;
 
 /** Parses a Referer header. A host that is too long for a host name counts as none. */
 export function parseReferrer(header: string): Referrer {
-  const text = header.replace(REMOVED, "");
-  const authority = BEGINNING.exec(text)?.groups?.["authority"];
-  const url = authority === undefined || isTooLong(authority) ? null : URL.parse(text);
+  const url = readUrl(header);
   if (url === null) return DIRECT;
   // Android's browsers send the app's name: android-app://com.example.app/
   if (url.protocol === "android-app:") {
@@ -83,6 +81,25 @@ export function parseReferrer(header: string): Referrer {
     source: siteOf(host),
     path: url.pathname === "/" ? "" : url.pathname.slice(0, PATH_LENGTH_MAX),
   };
+}
+
+/** Schemes of URLs that name a page or an app. */
+const NAMING: ReadonlySet<string> = new Set(["http:", "https:", "android-app:"]);
+
+/**
+ * The part of a Referer header that {@link parseReferrer} reads, as a header of bounded length; ""
+ * for one that names no page or app.
+ */
+export function shortenReferrer(header: string): string {
+  const url = readUrl(header);
+  if (url === null || !NAMING.has(url.protocol) || url.hostname === "") return "";
+  return `${url.protocol}//${url.host}${url.pathname.slice(0, PATH_LENGTH_MAX)}`;
+}
+
+function readUrl(header: string): URL | null {
+  const text = header.replace(REMOVED, "");
+  const authority = BEGINNING.exec(text)?.groups?.["authority"];
+  return authority === undefined || isTooLong(authority) ? null : URL.parse(text);
 }
 
 /**

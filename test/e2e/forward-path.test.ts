@@ -149,8 +149,8 @@ describe("header injection", () => {
     ["/%E5%98%8A%E5%98%8DX:y", "https://example.com/plain/%E5%98%8A%E5%98%8DX:y"],
     // Line breaks in the last byte of UTF-16, as raw UTF-8.
     [Buffer.from("/嘊嘍X:y").toString("latin1"), "https://example.com/plain/%E5%98%8A%E5%98%8DX:y"],
-    ["/\xff\xfe", "https://example.com/plain/%EF%BF%BD%EF%BF%BD"],
-    [`/"<>{}|^\``, "https://example.com/plain/%22%3C%3E%7B%7D|%5E%60"],
+    ["/\xff\xfe", "https://example.com/plain/%FF%FE"],
+    [`/"<>{}|^\``, "https://example.com/plain/%22%3C%3E%7B%7D%7C%5E%60"],
     ["/#a", "https://example.com/plain/%23a"],
     [
       "/https://example.org/@example.org:80",

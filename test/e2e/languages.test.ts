@@ -66,7 +66,7 @@ const ENGLISH = ["en", "en", true];
 
 describe("pages of short links", () => {
   test("are in German for those who read it, and in English for all others", async () => {
-    const about = `${await createLink({ title: "A title" })}+`;
+    const about = `${await createLink({ preview: { title: "A title" } })}+`;
     const pages: [string, number, string, Visit?][] = [
       [short("/"), 200, "Kurzlinks"],
       [short("/nothing-there"), 404, "Unter dieser Adresse gibt es keinen Link."],

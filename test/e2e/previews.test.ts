@@ -184,10 +184,11 @@ describe("a link with a preview", () => {
 describe("the page about a link", () => {
   const BROWSER = OTHERS["a browser"];
 
-  test("shows destination, title and age, and leads there only by the short link", async () => {
+  test("shows destination, the card's title and age, and leads there only by the short link", async () => {
     const { alias, id } = await account.create({
       url: "https://example.com/a?b=1&c=<d>",
-      title: `Title "<i>"`,
+      title: "Internal",
+      preview: { title: `Title "<i>"` },
     });
     const { status, location, head, body } = await get(alias, BROWSER, "+");
     expect([status, location]).toEqual([200, null]);
@@ -195,6 +196,7 @@ describe("the page about a link", () => {
     expect(body).toContain("<strong>example.com</strong>");
     expect(body).toContain("https://example.com/a?b=1&amp;c=%3Cd%3E");
     expect(body).toContain("Title &quot;&lt;i&gt;&quot;");
+    expect(body).not.toContain("Internal");
     expect(body).toContain(new Date().toISOString().slice(0, 8));
     expect(body).toContain("less than a day ago");
     expect(body).toContain(`href="/${alias}"`);
@@ -211,7 +213,7 @@ describe("the page about a link", () => {
     const { alias, id } = await account.create();
     await account.change(id, { url: "https://example.com/elsewhere" });
     expect((await get(alias, BROWSER, "+")).body).not.toContain("Leads to this site since");
-    const changed = await account.change(id, { url: "https://example.org/", title: "Moved" });
+    const changed = await account.change(id, { url: "https://example.org/" });
     // It is no setting that clients see.
     expect(Object.keys(changed)).not.toContain("host_changed_at");
     const other = await startRedirector(stack);
@@ -221,7 +223,6 @@ describe("the page about a link", () => {
           const { body } = await get(alias, BROWSER, "+", origin);
           expect(body).toContain("<strong>example.org</strong>");
           expect(body).toContain("Leads to this site since");
-          expect(body).toContain("Moved");
         }, 10_000);
         expect((await get(alias, BROWSER, "", origin)).location).toBe("https://example.org/");
       }
@@ -289,8 +290,11 @@ describe("the page about a link", () => {
   test("is at one path only", async () => {
     const { alias } = await account.create();
     expect((await get(alias, BROWSER, "+")).status).toBe(200);
-    for (const suffix of ["++", "+a", "%2B", "+/a"])
+    for (const suffix of ["+a", "+/a"])
       expect((await get(alias, BROWSER, suffix)).status).toBe(404);
+    // What is glued to a short URL.
+    for (const suffix of ["++", "%2B"])
+      expect((await get(alias, BROWSER, suffix)).status).toBe(302);
   });
 });
 

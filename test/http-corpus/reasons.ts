@@ -25,9 +25,10 @@ export const REASONS: Readonly<Record<string, string>> = {
   incomplete: "nginx responds before the body has arrived.",
   malformed_path:
     "A malformed path, or one with `..`, gets 400 and the connection stays open, as its framing is clear; nginx closes it, and resolves `..` below the root.",
-  normalized_path:
-    "Slashes are not merged and `.` is not resolved: there is no link at such a path.",
+  normalized_path: "`.` is not resolved: there is no link at such a path.",
   fragment: "`#` is not special in a request's target; clients never send it.",
+  glued:
+    "What cannot be part of an alias is dropped where a path has no alias as it came: people paste it along with short URLs.",
   health_check: "`/healthz` is for load balancers.",
   trailing_slash: "One trailing slash is dropped.",
 };

@@ -15,6 +15,7 @@ import {
   formatSegmentId,
   type SegmentId,
 } from "../../shared/contracts/click-segment.ts";
+import { toUtmValue } from "../../shared/contracts/utm.ts";
 import { judgeRequest } from "../../shared/visitors/automation.ts";
 import { openGeo } from "../../shared/visitors/geo.ts";
 import { parseReferrer } from "../../shared/visitors/referrer.ts";
@@ -99,7 +100,7 @@ function enrich(click: Click, idx: number): Row {
   const parsed = parseReferrer(click.referrer);
   const isOwn = parsed.host !== "" && (parsed.host === click.host || ownHosts.has(parsed.host));
   const utm = new URLSearchParams(click.query);
-  const readUtm = (name: string) => truncateText(utm.get(name) ?? "", 255);
+  const readUtm = (name: string) => truncateText(toUtmValue(utm.get(name) ?? ""), 255);
   const verdict = judgeRequest(agent.verdict, click);
   return {
     ts: String(click.time),
@@ -366,6 +367,17 @@ describe("a row", () => {
     expect(await toRow({ referrer: "https://go.example.com/x" })).toMatchObject({
       referrer: "direct",
     });
+  });
+
+  test.each([
+    ["utm_source=mail%20", "mail"],
+    ["utm_source=+mail%E2%80%8B", "mail"],
+    ["utm_source=%20", ""],
+    ["utm_source=spring+sale", "spring sale"],
+    ["utm_source=cafe%CC%81", "café"],
+    ["utm_source=a&utm_source=b", "a"],
+  ])("of %s counts for one campaign", async (query, source) => {
+    expect((await toRow({ query }))?.utm_source).toBe(source);
   });
 
   test("has a UTM value of 255 characters at most, none of them half a character", async () => {

@@ -13,6 +13,7 @@ import {
   type SegmentId,
 } from "../../shared/contracts/click-segment.ts";
 import { decodeText } from "../../shared/contracts/click-text.ts";
+import { toUtmValue, UTM_NAMES } from "../../shared/contracts/utm.ts";
 import { formatUuid, ID_BYTES } from "../../shared/uuid-bytes.ts";
 import { judgeRequest, type Verdict } from "../../shared/visitors/automation.ts";
 import { cached } from "../../shared/visitors/cache.ts";
@@ -282,11 +283,11 @@ const DIRECT_FIELDS = toFields("direct", "");
 export const parseLanguage = (header: string): string =>
   /^\s*([a-z]{2,3})(?=[-,;\s]|$)/i.exec(header)?.[1]?.toLowerCase() ?? "";
 
-const UTM_NAMES = ["utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content"];
-
 const UTM_LENGTH_MAX = 255;
 
 function parseUtm(query: string): Buffer {
   const values = new URLSearchParams(query);
-  return toFields(...UTM_NAMES.map((name) => truncateText(values.get(name) ?? "", UTM_LENGTH_MAX)));
+  const valueOf = (name: string) =>
+    truncateText(toUtmValue(values.get(name) ?? ""), UTM_LENGTH_MAX);
+  return toFields(...UTM_NAMES.map(valueOf));
 }

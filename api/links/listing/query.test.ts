@@ -22,6 +22,22 @@ test.each([
   ["sho.rt:18080", "http://sho.rt:8080", { host: "sho.rt:18080" }],
   ["sho.rt:8080", "https://sho.rt", { host: "sho.rt:8080" }],
   ["sho.rt:", "https://sho.rt", { host: "sho.rt:" }],
+  ["sho.rt.", "https://sho.rt", "own"],
+  ["\u200bsho.rt ", "https://sho.rt", "own"],
+  ["Bücher.de", "https://sho.rt", { host: "xn--bcher-kva.de" }],
+  ["bücher.de:8080", "http://sho.rt:8080", { host: "xn--bcher-kva.de" }],
+  ["XN--BCHER-KVA.de", "https://sho.rt", { host: "xn--bcher-kva.de" }],
 ] as const)("%s is on a service at %s the domain %p", (domain, shortUrl, expected) => {
   expect(domainOf(domain, shortUrl)).toEqual(expected);
+});
+
+test.each([
+  ["https://example.com", "https://example.com/"],
+  ["\u200bhttps://EXAMPLE.com/\u200b", "https://example.com/"],
+  ["https://bücher.de/ü", "https://xn--bcher-kva.de/%C3%BC"],
+  ["https://example.com/?a=|", "https://example.com/?a=%7C"],
+  ["nonsense", "nonsense"],
+])("the destination %j is %s", (url, targetUrl) => {
+  const rules = { shortUrl: new URL("https://sho.rt"), ownHosts: new Set<string>() };
+  expect(toFilter(owner, { url }, rules)?.targetUrl).toBe(targetUrl);
 });

@@ -1,4 +1,6 @@
 /** Reads the filter of a list from its query. */
+import { toAsciiHost } from "../../../shared/contracts/ascii-host.ts";
+import { parseWebUrl } from "../../../shared/contracts/web-url.ts";
 import type { AccountScope } from "../../http/principal.ts";
 import { isStorable } from "../../postgres.ts";
 import type { DestinationRules } from "../destination-url.ts";
@@ -14,8 +16,14 @@ type Conditions = Omit<ListLinksQuery, "page" | "limit" | "starting_after" | "so
 const toDate = (text: string | undefined): Date | null =>
   text === undefined ? null : new Date(text);
 
+/** A URL as links have their destinations; a text that no link can have stays as it is. */
+function toTargetUrl(text: string): string {
+  const parsed = parseWebUrl(text);
+  return "uri" in parsed ? parsed.uri : text;
+}
+
 /** A host without the port that short URLs show. */
-function withoutPort(host: string, { port }: URL): string {
+export function withoutPort(host: string, { port }: URL): string {
   const shown = `:${port}`;
   return port !== "" && host.endsWith(shown) ? host.slice(0, -shown.length) : host;
 }
@@ -27,7 +35,7 @@ export function toFilter(
   { shortUrl, ownHosts }: Pick<DestinationRules, "shortUrl" | "ownHosts">,
 ): LinkFilter | undefined {
   const { url, domain } = query;
-  const host = domain === undefined ? undefined : withoutPort(domain.toLowerCase(), shortUrl);
+  const host = domain === undefined ? undefined : withoutPort(toAsciiHost(domain), shortUrl);
   const filter: LinkFilter = {
     accountId: owner.accountId,
     mode: owner.mode,
@@ -36,7 +44,7 @@ export function toFilter(
     tags: [query.tag ?? []].flat().filter((tag) => tag !== ""),
     alias: emptyToNull(query.alias),
     domain: host === undefined || host === "" ? null : ownHosts.has(host) ? "own" : { host },
-    targetUrl: url === undefined || url === "" ? null : (URL.parse(url.trim())?.href ?? url),
+    targetUrl: url === undefined || url === "" ? null : toTargetUrl(url),
     externalId: emptyToNull(query.external_id),
     createdAfter: toDate(query.created_after),
     createdBefore: toDate(query.created_before),

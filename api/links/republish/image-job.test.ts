@@ -124,7 +124,7 @@ test("an image has what the feed has of each link, domain and takedown, and wher
   expect(built?.links).toBe(LINKS + 20);
   const { feed: state, records } = readImage(path);
   expect(records).toEqual(withoutDeleted(await readStream(1)));
-  expect(records.get("go.example.com/mixed-case-1")).toMatchObject({ title: "A title" });
+  expect(records.get("go.example.com/mixed-case-1")).toMatchObject({ state: "active" });
   expect(records.get("go.example.com/@domain")).toBeDefined();
   expect(records.get("/@takedowns")).toMatchObject({ takedowns: { hosts: ["evil.example"] } });
   const { epoch, sequence } = built ?? {};

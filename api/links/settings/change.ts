@@ -22,7 +22,7 @@ export async function prepareSettings(
   if (disabled !== undefined) change.disabled = disabled || undefined;
   if (starts_at !== undefined)
     change.starts_at = starts_at === null ? undefined : new Date(starts_at).toISOString();
-  if (expired_url !== undefined) change.expired_url = expired_url?.trim();
+  if (expired_url !== undefined) change.expired_url = expired_url ?? undefined;
   if (rules !== undefined)
     change.rules = rules === null || rules.length === 0 ? undefined : prepareRules(rules);
   if (split !== undefined) change.split = split === null ? undefined : prepareSplit(split);
@@ -40,7 +40,7 @@ export async function prepareSettings(
 function prepareSplit({ arms, until }: NonNullable<SettingsBody["split"]>): LinkSettings["split"] {
   const ids = prepareIds("arm", "split.arms", arms);
   return {
-    arms: arms.map(({ url, weight }, i) => ({ id: ids[i] ?? "", url: url.trim(), weight })),
+    arms: arms.map(({ url, weight }, i) => ({ id: ids[i] ?? "", url, weight })),
     until: typeof until === "string" ? new Date(until).toISOString() : null,
     key: randomInt(2 ** 32),
   };
@@ -48,7 +48,7 @@ function prepareSplit({ arms, until }: NonNullable<SettingsBody["split"]>): Link
 
 function prepareRules(rules: NonNullable<SettingsBody["rules"]>): LinkSettings["rules"] {
   const ids = prepareIds("rule", "rules", rules);
-  return rules.map(({ url, conditions }, i) => ({ id: ids[i] ?? "", url: url.trim(), conditions }));
+  return rules.map(({ url, conditions }, i) => ({ id: ids[i] ?? "", url, conditions }));
 }
 
 const preparePreview = ({
@@ -58,7 +58,7 @@ const preparePreview = ({
 }: NonNullable<SettingsBody["preview"]>): LinkSettings["preview"] => ({
   title,
   description: description ?? null,
-  image: image?.trim() ?? null,
+  image: image ?? null,
 });
 
 /**
@@ -92,8 +92,14 @@ export function changeSettings(
   if (merged.split !== undefined && old?.split !== undefined)
     merged.split = { ...merged.split, key: old.split.key };
   // A link that gets a new limit later starts a new ledger.
-  if (merged.max_clicks === undefined) merged.ledger = undefined;
-  else merged.ledger ??= { id: newUuid(), before: clicks };
+  if (merged.max_clicks === undefined) {
+    merged.ledger = undefined;
+    merged.limit_counts = undefined;
+  } else {
+    merged.ledger ??= { id: newUuid(), before: clicks };
+    // Otherwise the first program that looks at a one-time link would use it up.
+    if (old?.max_clicks === undefined && !("limit_counts" in change)) merged.limit_counts = "human";
+  }
   const settings = Object.entries(merged).filter(([, value]) => value !== undefined);
   return settings.length === 0 ? null : Object.fromEntries(settings);
 }

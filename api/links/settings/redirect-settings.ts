@@ -1,5 +1,6 @@
 /** Converts a link's settings, as the API stores them, to those of its feed record. */
 import type { RedirectSettings } from "../../../shared/contracts/redirect-settings.ts";
+import { uriOf } from "../../../shared/contracts/web-url.ts";
 import { decodeId, type Uuid } from "../../../shared/ids.ts";
 import { applyUtm, type Utm } from "../utm.ts";
 import type { LinkSettings } from "./model.ts";
@@ -22,11 +23,11 @@ export function toRedirectSettings(
   }: LinkSettings,
   { clicks, ...utm }: Utm & { clicks: number },
 ): RedirectSettings {
-  const destination = (url: string) => applyUtm(new URL(url).href, utm);
+  const destination = (url: string) => applyUtm(uriOf(url), utm);
   return {
     ...(disabled === undefined ? {} : { disabled }),
     ...(starts_at === undefined ? {} : { starts_at: Date.parse(starts_at) }),
-    ...(expired_url === undefined ? {} : { expired_url: new URL(expired_url).href }),
+    ...(expired_url === undefined ? {} : { expired_url: uriOf(expired_url) }),
     ...(rules === undefined
       ? {}
       : {
@@ -87,7 +88,7 @@ const toCard = ({
 }: NonNullable<LinkSettings["preview"]>): RedirectSettings["preview"] & {} => ({
   title,
   ...(description === null ? {} : { description }),
-  ...(image === null ? {} : { image: new URL(image).href }),
+  ...(image === null ? {} : { image: uriOf(image) }),
 });
 
 /** The UUID of a stored id. */

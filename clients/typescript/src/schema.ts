@@ -2988,7 +2988,7 @@ export interface components {
        */
       last_click_at: string | null;
       /**
-       * @description Which requests use up the limit: each that is redirected (`all`), or only people's (`human`): then bots get a page with a button, never the destination.
+       * @description Which requests use up the limit: only people's (`human`, unless a new limit says otherwise), so that bots get a page with a button, never the destination; or each that is redirected (`all`).
        * @example human
        * @constant
        */
@@ -3036,7 +3036,7 @@ export interface components {
        */
       tags: string[];
       /**
-       * @description A name for people of the account; visitors do not see it.
+       * @description A name for people of the account; visitors do not see it, not even on the page about the link (`/alias+`).
        * @example Spring sale
        */
       title: string | null;
@@ -3206,7 +3206,7 @@ export interface components {
        */
       last_click_at: string | null;
       /**
-       * @description Which requests use up the limit: each that is redirected (`all`), or only people's (`human`): then bots get a page with a button, never the destination.
+       * @description Which requests use up the limit: only people's (`human`, unless a new limit says otherwise), so that bots get a page with a button, never the destination; or each that is redirected (`all`).
        * @example human
        * @constant
        */
@@ -3254,7 +3254,7 @@ export interface components {
        */
       tags: string[];
       /**
-       * @description A name for people of the account; visitors do not see it.
+       * @description A name for people of the account; visitors do not see it, not even on the page about the link (`/alias+`).
        * @example Spring sale
        */
       title: string | null;
@@ -3380,7 +3380,7 @@ export interface components {
     /** @description The fields of a link to change. Omitted fields keep their value; null removes a value. */
     LinkChange: {
       /**
-       * @description 1 to 64 characters of A–Z, a–z, 0–9, _ and -, not starting with -.
+       * @description 1 to 64 characters of A–Z, a–z, 0–9, _ and -, not starting with -. A few words are reserved, most of them on the service's own domain only.
        * @example spring-sale-2
        */
       alias?: string;
@@ -3426,7 +3426,7 @@ export interface components {
        */
       forward_query?: boolean;
       /**
-       * @description Which requests use up the limit: each that is redirected (`all`), or only people's (`human`): then bots get a page with a button, never the destination.
+       * @description Which requests use up the limit: only people's (`human`, unless a new limit says otherwise), so that bots get a page with a button, never the destination; or each that is redirected (`all`).
        * @example human
        * @enum {string}
        */
@@ -3495,7 +3495,7 @@ export interface components {
        */
       tags?: string[];
       /**
-       * @description A name for people of the account; visitors do not see it.
+       * @description A name for people of the account; visitors do not see it, not even on the page about the link (`/alias+`).
        * @example Spring sale
        */
       title?: string | null;
@@ -3505,27 +3505,27 @@ export interface components {
        */
       url?: string;
       /**
-       * @description Set as `utm_campaign` in the destination's query.
+       * @description Set as `utm_campaign` in the destination's query. Blanks are as if it was not sent; null removes it.
        * @example spring
        */
       utm_campaign?: string | null;
       /**
-       * @description Set as `utm_content` in the destination's query.
+       * @description Set as `utm_content` in the destination's query. Blanks are as if it was not sent; null removes it.
        * @example header
        */
       utm_content?: string | null;
       /**
-       * @description Set as `utm_medium` in the destination's query.
+       * @description Set as `utm_medium` in the destination's query. Blanks are as if it was not sent; null removes it.
        * @example email
        */
       utm_medium?: string | null;
       /**
-       * @description Set as `utm_source` in the destination's query.
+       * @description Set as `utm_source` in the destination's query. Blanks are as if it was not sent; null removes it.
        * @example newsletter
        */
       utm_source?: string | null;
       /**
-       * @description Set as `utm_term` in the destination's query.
+       * @description Set as `utm_term` in the destination's query. Blanks are as if it was not sent; null removes it.
        * @example shoes
        */
       utm_term?: string | null;
@@ -3533,7 +3533,7 @@ export interface components {
     /** @description A link, and the fields of it to change. */
     LinkChangeOfMany: {
       /**
-       * @description 1 to 64 characters of A–Z, a–z, 0–9, _ and -, not starting with -.
+       * @description 1 to 64 characters of A–Z, a–z, 0–9, _ and -, not starting with -. A few words are reserved, most of them on the service's own domain only.
        * @example spring-sale-2
        */
       alias?: string;
@@ -3584,7 +3584,7 @@ export interface components {
        */
       id: string;
       /**
-       * @description Which requests use up the limit: each that is redirected (`all`), or only people's (`human`): then bots get a page with a button, never the destination.
+       * @description Which requests use up the limit: only people's (`human`, unless a new limit says otherwise), so that bots get a page with a button, never the destination; or each that is redirected (`all`).
        * @example human
        * @enum {string}
        */
@@ -3653,7 +3653,7 @@ export interface components {
        */
       tags?: string[];
       /**
-       * @description A name for people of the account; visitors do not see it.
+       * @description A name for people of the account; visitors do not see it, not even on the page about the link (`/alias+`).
        * @example Spring sale
        */
       title?: string | null;
@@ -3663,27 +3663,27 @@ export interface components {
        */
       url?: string;
       /**
-       * @description Set as `utm_campaign` in the destination's query.
+       * @description Set as `utm_campaign` in the destination's query. Blanks are as if it was not sent; null removes it.
        * @example spring
        */
       utm_campaign?: string | null;
       /**
-       * @description Set as `utm_content` in the destination's query.
+       * @description Set as `utm_content` in the destination's query. Blanks are as if it was not sent; null removes it.
        * @example header
        */
       utm_content?: string | null;
       /**
-       * @description Set as `utm_medium` in the destination's query.
+       * @description Set as `utm_medium` in the destination's query. Blanks are as if it was not sent; null removes it.
        * @example email
        */
       utm_medium?: string | null;
       /**
-       * @description Set as `utm_source` in the destination's query.
+       * @description Set as `utm_source` in the destination's query. Blanks are as if it was not sent; null removes it.
        * @example newsletter
        */
       utm_source?: string | null;
       /**
-       * @description Set as `utm_term` in the destination's query.
+       * @description Set as `utm_term` in the destination's query. Blanks are as if it was not sent; null removes it.
        * @example shoes
        */
       utm_term?: string | null;
@@ -4198,7 +4198,7 @@ export interface components {
        */
       image: string | null;
       /**
-       * @description The card's title.
+       * @description The card's title, which the page about the link (`/alias+`) shows too.
        * @example Spring sale
        */
       title: string;
@@ -4461,7 +4461,7 @@ export interface components {
     /** @description A link to create or change, identified by your own id. */
     LinkUpsert: {
       /**
-       * @description 1 to 64 characters of A–Z, a–z, 0–9, _ and -, not starting with -.
+       * @description 1 to 64 characters of A–Z, a–z, 0–9, _ and -, not starting with -. A few words are reserved, most of them on the service's own domain only.
        * @example spring-sale
        */
       alias?: string | null;
@@ -4507,7 +4507,7 @@ export interface components {
        */
       forward_query?: boolean;
       /**
-       * @description Which requests use up the limit: each that is redirected (`all`), or only people's (`human`): then bots get a page with a button, never the destination.
+       * @description Which requests use up the limit: only people's (`human`, unless a new limit says otherwise), so that bots get a page with a button, never the destination; or each that is redirected (`all`).
        * @example human
        * @enum {string}
        */
@@ -4576,7 +4576,7 @@ export interface components {
        */
       tags?: string[];
       /**
-       * @description A name for people of the account; visitors do not see it.
+       * @description A name for people of the account; visitors do not see it, not even on the page about the link (`/alias+`).
        * @example Spring sale
        */
       title?: string | null;
@@ -4586,27 +4586,27 @@ export interface components {
        */
       url: string;
       /**
-       * @description Set as `utm_campaign` in the destination's query.
+       * @description Set as `utm_campaign` in the destination's query. Blanks are as if it was not sent; null removes it.
        * @example spring
        */
       utm_campaign?: string | null;
       /**
-       * @description Set as `utm_content` in the destination's query.
+       * @description Set as `utm_content` in the destination's query. Blanks are as if it was not sent; null removes it.
        * @example header
        */
       utm_content?: string | null;
       /**
-       * @description Set as `utm_medium` in the destination's query.
+       * @description Set as `utm_medium` in the destination's query. Blanks are as if it was not sent; null removes it.
        * @example email
        */
       utm_medium?: string | null;
       /**
-       * @description Set as `utm_source` in the destination's query.
+       * @description Set as `utm_source` in the destination's query. Blanks are as if it was not sent; null removes it.
        * @example newsletter
        */
       utm_source?: string | null;
       /**
-       * @description Set as `utm_term` in the destination's query.
+       * @description Set as `utm_term` in the destination's query. Blanks are as if it was not sent; null removes it.
        * @example shoes
        */
       utm_term?: string | null;
@@ -4832,7 +4832,7 @@ export interface components {
        */
       last_click_at: string | null;
       /**
-       * @description Which requests use up the limit: each that is redirected (`all`), or only people's (`human`): then bots get a page with a button, never the destination.
+       * @description Which requests use up the limit: only people's (`human`, unless a new limit says otherwise), so that bots get a page with a button, never the destination; or each that is redirected (`all`).
        * @example human
        * @constant
        */
@@ -4880,7 +4880,7 @@ export interface components {
        */
       tags: string[];
       /**
-       * @description A name for people of the account; visitors do not see it.
+       * @description A name for people of the account; visitors do not see it, not even on the page about the link (`/alias+`).
        * @example Spring sale
        */
       title: string | null;
@@ -5012,7 +5012,7 @@ export interface components {
     /** @description A link to create; only `url` is required. */
     NewLink: {
       /**
-       * @description 1 to 64 characters of A–Z, a–z, 0–9, _ and -, not starting with -.
+       * @description 1 to 64 characters of A–Z, a–z, 0–9, _ and -, not starting with -. A few words are reserved, most of them on the service's own domain only.
        * @example spring-sale
        */
       alias?: string | null;
@@ -5063,7 +5063,7 @@ export interface components {
        */
       forward_query?: boolean;
       /**
-       * @description Which requests use up the limit: each that is redirected (`all`), or only people's (`human`): then bots get a page with a button, never the destination.
+       * @description Which requests use up the limit: only people's (`human`, unless a new limit says otherwise), so that bots get a page with a button, never the destination; or each that is redirected (`all`).
        * @example human
        * @enum {string}
        */
@@ -5132,7 +5132,7 @@ export interface components {
        */
       tags?: string[];
       /**
-       * @description A name for people of the account; visitors do not see it.
+       * @description A name for people of the account; visitors do not see it, not even on the page about the link (`/alias+`).
        * @example Spring sale
        */
       title?: string | null;
@@ -5142,27 +5142,27 @@ export interface components {
        */
       url: string;
       /**
-       * @description Set as `utm_campaign` in the destination's query.
+       * @description Set as `utm_campaign` in the destination's query. Blanks are as if it was not sent; null removes it.
        * @example spring
        */
       utm_campaign?: string | null;
       /**
-       * @description Set as `utm_content` in the destination's query.
+       * @description Set as `utm_content` in the destination's query. Blanks are as if it was not sent; null removes it.
        * @example header
        */
       utm_content?: string | null;
       /**
-       * @description Set as `utm_medium` in the destination's query.
+       * @description Set as `utm_medium` in the destination's query. Blanks are as if it was not sent; null removes it.
        * @example email
        */
       utm_medium?: string | null;
       /**
-       * @description Set as `utm_source` in the destination's query.
+       * @description Set as `utm_source` in the destination's query. Blanks are as if it was not sent; null removes it.
        * @example newsletter
        */
       utm_source?: string | null;
       /**
-       * @description Set as `utm_term` in the destination's query.
+       * @description Set as `utm_term` in the destination's query. Blanks are as if it was not sent; null removes it.
        * @example shoes
        */
       utm_term?: string | null;
@@ -5199,7 +5199,7 @@ export interface components {
        */
       image?: string | null;
       /**
-       * @description The card's title.
+       * @description The card's title, which the page about the link (`/alias+`) shows too.
        * @example Spring sale
        */
       title: string;
@@ -8390,7 +8390,7 @@ export interface operations {
         order?: "asc" | "desc";
         /** @description 1 when left out; not with `starting_after`. */
         page?: number;
-        /** @description Text that title, alias or URL contains, ignoring case. */
+        /** @description Text that title, alias or URL contains, ignoring case; or a short URL of the account, as it was pasted, for its link. */
         search?: string;
         /** @description What to sort by; links with the same value by id. By `last_click_at`, links without a click are the oldest. */
         sort?: "created_at" | "clicks" | "last_click_at";

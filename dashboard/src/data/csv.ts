@@ -2,7 +2,7 @@
 import Papa from "papaparse";
 
 import { ESCAPED_FORMULA } from "../../../shared/contracts/text.ts";
-import { saveFile } from "./save-file.ts";
+import { saveCsvFile } from "./save-file.ts";
 
 /**
  * Writes rows as CSV with a header row. Prefixes cells that a spreadsheet would run as formulas
@@ -24,5 +24,5 @@ export const unescapeFormula = (cell: string): string =>
 
 /** Saves rows as a CSV file: see {@link printCsv}. */
 export function saveCsv(rows: readonly Record<string, unknown>[], name: string): void {
-  saveFile(new Blob([printCsv(rows)], { type: "text/csv" }), name);
+  saveCsvFile(printCsv(rows), name);
 }

@@ -15,6 +15,8 @@ describe("a destination without a scheme", () => {
     ["192.0.2.7/x", "https://192.0.2.7/x"],
     ["//example.com/x", "https://example.com/x"],
     ["Example.COM", "https://Example.COM"],
+    ["\ufeffexample.com/x\u200b", "https://example.com/x"],
+    ["\u200ehttps://example.com/❤\ufe0f\u200e", "https://example.com/❤\ufe0f"],
   ])("%p leads to %p", (typed, url) => {
     expect(completeUrl(typed)).toBe(url);
     expect(isWebUrl(url)).toBe(true);
@@ -62,6 +64,7 @@ describe("a copied text", () => {
 
   test("is a destination when it is a web URL", () => {
     expect(readCopiedUrl(" https://example.com/a\n", hosts)).toBe("https://example.com/a");
+    expect(readCopiedUrl("\u200bhttps://example.com/a\u200b", hosts)).toBe("https://example.com/a");
     expect(readCopiedUrl("http://example.com", hosts)).toBe("http://example.com");
   });
 

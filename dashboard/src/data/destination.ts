@@ -1,4 +1,5 @@
 /** Destinations as people type and copy them. */
+import { trimInvisible } from "../../../shared/contracts/text.ts";
 import { parseWebUrl } from "../../../shared/contracts/web-url.ts";
 
 /**
@@ -14,11 +15,11 @@ const TOP_LEVEL = /^\p{L}[\p{L}\p{N}-]+$/u;
 const IPV4 = /^\d{1,3}(?:\.\d{1,3}){3}$/;
 
 /**
- * Returns a trimmed text, with `https://` before a host without a scheme: `example.com/x` is
+ * Returns a text without what nobody sees at its ends, with `https://` before a host without a scheme: `example.com/x` is
  * `https://example.com/x`.
  */
 export function completeUrl(text: string): string {
-  const url = text.trim();
+  const url = trimInvisible(text);
   const rest = url.startsWith("//") ? url.slice(2) : url;
   const labels = HOST.exec(rest)?.groups?.["labels"] ?? "";
   const isHost = TOP_LEVEL.test(labels.split(".").at(-1) ?? "") || IPV4.test(labels);
@@ -34,7 +35,7 @@ export const isWebUrl = (text: string): boolean => "url" in parseWebUrl(text);
  * copied.
  */
 export function readCopiedUrl(text: string, hosts: readonly string[]): string | undefined {
-  if (!/^\s*https?:\/\//i.test(text)) return undefined;
   const parsed = parseWebUrl(text);
-  return "url" in parsed && !hosts.includes(parsed.url.host) ? parsed.original : undefined;
+  const isUrl = "url" in parsed && /^https?:\/\//i.test(parsed.original);
+  return isUrl && !hosts.includes(parsed.url.host) ? parsed.original : undefined;
 }

@@ -37,8 +37,8 @@ export const getClient = (scope: AccountScope, retries: Retries = { retriesMax: 
     ...retries,
   });
 
-/** Downloads a path as a CSV file. */
+/** Downloads a path as a CSV file for spreadsheets. */
 export async function downloadCsv(path: string, name: string): Promise<void> {
-  const response = await send(path, { accept: "text/csv" });
+  const response = await send(path, { accept: "text/csv;bom=true" });
   saveFile(await response.blob(), name);
 }

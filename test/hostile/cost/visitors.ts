@@ -11,7 +11,7 @@ const ENTRY_LENGTH_MAX = 80;
 const FIELDS_MAX = 100;
 const CONNECTION_BYTES_MAX = 256;
 const PURPOSE_BYTES_MAX = 128;
-const FORM_BYTES_MAX = 2_048;
+const FORM_BYTES_MAX = 4_096;
 /** One less than `PARAMETERS_MAX` beside those of the generator itself. */
 const FORWARDED_MAX = 253;
 const FRAMING_BYTES_MAX = 8 * 1024;

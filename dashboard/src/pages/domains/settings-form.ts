@@ -5,6 +5,7 @@ import {
   type ChangeDomainBody,
   changeDomainBody,
 } from "../../../../shared/contracts/domain-settings.ts";
+import { trimInvisible } from "../../../../shared/contracts/text.ts";
 import { parseWebUrl } from "../../../../shared/contracts/web-url.ts";
 import { t } from "../../languages/translate.ts";
 import { describeIssue, describeRule } from "../../ui/validation.ts";
@@ -42,7 +43,7 @@ export function readDomainValues(
   const errors: DomainErrors = {};
   const body: Record<string, unknown> = {};
   for (const field of URL_FIELDS) {
-    const text = after[field].trim();
+    const text = trimInvisible(after[field]);
     if (text === before[field]) continue;
     body[field] = text === "" ? null : text;
     const parsed = text === "" ? undefined : parseWebUrl(text);

@@ -110,6 +110,43 @@ describe("the form of a new link", () => {
     expect(Object.keys(validateLink({ ...values, url: "example" }, NOW))).toEqual(["url"]);
   });
 
+  test("counts people's clicks only, unless its limit or the user says otherwise", () => {
+    expect(toFormValues().limit_counts).toBe("human");
+    expect(toFormValues({ ...LINK, limit_counts: undefined }).limit_counts).toBe("all");
+    const unlimited = { ...LINK, limit_counts: undefined, max_clicks: undefined };
+    expect(toFormValues(unlimited).limit_counts).toBe("human");
+  });
+
+  test.each(["\u200b", "\ufeff", "\u200e", "\u00a0", "\u2060 "])(
+    "takes a URL that was copied with %j at its ends",
+    (invisible) => {
+      const paste = (text: string) => `${invisible}${text}${invisible}`;
+      const values = {
+        ...toFormValues(),
+        url: paste("example.com/x"),
+        alias: paste("spring"),
+        expired_url: paste("https://example.com/over"),
+        preview_title: "Card",
+        preview_image: paste("https://example.com/card.png"),
+        utm_source: invisible,
+      };
+      expect(validateLink(values, NOW)).toEqual({});
+      expect(toRequestBody(values)).toMatchObject({
+        url: "https://example.com/x",
+        alias: "spring",
+        expired_url: "https://example.com/over",
+        preview: { title: "Card", description: null, image: "https://example.com/card.png" },
+        utm_source: null,
+      });
+    },
+  );
+
+  test("reserves few words on a domain of the account", () => {
+    const values = { ...toFormValues(), url: "https://example.com", alias: "help" };
+    expect(Object.keys(validateLink(values, NOW))).toEqual(["alias"]);
+    expect(validateLink({ ...values, domain: "go.example.com" }, NOW)).toEqual({});
+  });
+
   test("begins a copy with all settings but those of one link alone, and leads at once", () => {
     const { alias, external_id, disabled, archived, ...others } = toFormValues(LINK);
     expect([alias, external_id, disabled, archived]).not.toContain("");

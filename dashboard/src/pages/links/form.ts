@@ -2,6 +2,7 @@
 import type { FullLink, LinkChange, NewLink } from "../../../../clients/typescript/src/index.ts";
 import { aliasProblem } from "../../../../shared/contracts/alias.ts";
 import { createLinkBody } from "../../../../shared/contracts/link-schemas.ts";
+import { trimInvisible } from "../../../../shared/contracts/text.ts";
 import { parseWebUrl } from "../../../../shared/contracts/web-url.ts";
 import { completeUrl } from "../../data/destination.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
@@ -61,7 +62,7 @@ export const toFormValues = (link?: FullLink): LinkValues => ({
   disabled: link?.disabled ?? false,
   archived: link?.archived ?? false,
   max_clicks: link?.max_clicks === undefined ? "" : String(link.max_clicks),
-  limit_counts: link?.limit_counts ?? "all",
+  limit_counts: link?.limit_counts ?? (link?.max_clicks === undefined ? "human" : "all"),
   confirm: link?.confirm ?? false,
   preview_title: link?.preview?.title ?? "",
   preview_description: link?.preview?.description ?? "",
@@ -107,7 +108,8 @@ export const copyDecisions = ({ rules, split }: FullLink): Pick<NewLink, "rules"
 export const isChanged = (before: LinkValues, after: LinkValues): boolean =>
   Object.entries(before).some(([name, value]) => Reflect.get(after, name) !== value);
 
-const emptyToNull = (text: string): string | null => (text.trim() === "" ? null : text.trim());
+/** A text without what nobody sees at its ends; null for none. */
+const emptyToNull = (text: string): string | null => trimInvisible(text) || null;
 
 /** The preview's card as typed; null while all fields are empty. */
 function readPreview(values: LinkValues): NonNullable<NewLink["preview"]> | null {
@@ -189,12 +191,14 @@ export function validateLink(values: LinkValues, now: number, initial?: LinkValu
   }
   const url = parseWebUrl(completeUrl(values.url));
   if ("problem" in url)
-    errors.url = values.url.trim() === "" ? t("ui.required") : describeRule(url.problem);
+    errors.url = completeUrl(values.url) === "" ? t("ui.required") : describeRule(url.problem);
   for (const field of ["expired_url", "preview_image"] as const) {
-    const problem = values[field].trim() === "" ? undefined : urlProblem(values[field], field);
+    const text = emptyToNull(values[field]);
+    const problem = text === null ? undefined : urlProblem(text, field);
     if (problem !== undefined) errors[field] = problem;
   }
-  const alias = values.alias.trim() === "" ? undefined : aliasProblem(values.alias.trim());
+  const alias =
+    typeof body.alias === "string" ? aliasProblem(body.alias, body.domain ?? null) : undefined;
   if (alias !== undefined) errors.alias = describeRule(alias);
   const unchanged = initial?.expires_at === values.expires_at;
   if (typeof body.expires_at === "string" && !unchanged && Date.parse(body.expires_at) <= now) {

@@ -161,6 +161,7 @@ function MainFields({ form, isNew, fillUrl }: MainFieldsProps) {
       </div>
       <TextField
         label={t("links.form.title")}
+        hint={t("links.form.titleHint")}
         error={errors.title?.message}
         {...register("title")}
       />

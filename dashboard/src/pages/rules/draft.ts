@@ -165,7 +165,7 @@ export function readDraft({
   const parsedRules = rulesField.safeParse(
     rules.map(({ id, url, conditions }) => ({
       ...withId(id),
-      url: url.trim(),
+      url,
       conditions: conditions.map(toCondition),
     })),
     { error: describeIssue },
@@ -179,7 +179,7 @@ export function readDraft({
       : {
           arms: arms.map(({ id, url, weight }) => ({
             ...withId(id),
-            url: url.trim(),
+            url,
             weight: Number(weight),
           })),
           until: until === "" ? null : toInstant(until),

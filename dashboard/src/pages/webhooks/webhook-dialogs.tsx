@@ -40,7 +40,7 @@ export function CreateDialog({ onClose }: { onClose: () => void }) {
   const create = useApiMutation(
     (values: Values) =>
       getClient(scope).webhooks.create({
-        url: values.url.trim(),
+        url: values.url,
         events: eventsSchema.parse(readEvents(values.events)),
         format: values.format,
         description: values.description === "" ? null : values.description,

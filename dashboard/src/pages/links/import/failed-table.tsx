@@ -1,7 +1,7 @@
 /** The links of a file that are not imported, with their reasons. */
 import { Download } from "lucide-react";
 
-import { saveFile } from "../../../data/save-file.ts";
+import { saveCsvFile } from "../../../data/save-file.ts";
 import { t } from "../../../languages/translate.ts";
 import { Button } from "../../../ui/button.tsx";
 import { Table } from "../../../ui/table.tsx";
@@ -14,7 +14,7 @@ const FAILED_MAX = 100;
 
 export function FailedTable({ file, failed }: { file: ImportFile; failed: readonly FailedItem[] }) {
   function download(): void {
-    saveFile(new Blob([printReport(file, failed)], { type: "text/csv" }), "not-imported.csv");
+    saveCsvFile(printReport(file, failed), "not-imported.csv");
   }
   return (
     <>

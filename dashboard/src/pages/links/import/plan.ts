@@ -3,6 +3,7 @@
  * each.
  */
 import type { NewLink } from "../../../../../clients/typescript/src/index.ts";
+import { trimInvisible } from "../../../../../shared/contracts/text.ts";
 import { unescapeFormula } from "../../../data/csv.ts";
 import { t } from "../../../languages/translate.ts";
 import { readFlag, readStatus } from "../csv-values.ts";
@@ -73,7 +74,7 @@ function createRowReader({ columns, mapping, isEscaped }: PlanInput): (row: File
   }
   return ({ cells }) => {
     const cell = (column: number): string => {
-      const text = cells[column]?.trim() ?? "";
+      const text = trimInvisible(cells[column] ?? "");
       return isEscaped ? unescapeFormula(text) : text;
     };
     return {

@@ -11,7 +11,8 @@ import type { Problem } from "./model.ts";
 export function findInvalid(link: NewLink): Problem | undefined {
   const url = parseWebUrl(link.url);
   if ("problem" in url) return { kind: "invalid_url", message: translateService(url.problem) };
-  const alias = typeof link.alias === "string" ? aliasProblem(link.alias) : undefined;
+  const alias =
+    typeof link.alias === "string" ? aliasProblem(link.alias, link.domain ?? null) : undefined;
   if (alias !== undefined) return { kind: "invalid_alias", message: translateService(alias) };
   const [issue] = createLinkBody.safeParse(link, { error: describeIssue }).error?.issues ?? [];
   return issue === undefined

@@ -1,0 +1,58 @@
+/**
+ * The forms of links' own pages: for a password, and to confirm. Each carries the referrer of the
+ * visit that it interrupts.
+ */
+import type { Catalogue } from "../../shared/languages/catalogues.ts";
+import type { Text, Texts } from "../../shared/languages/messages.ts";
+
+/** The field of the referrer. */
+export const REFERRER_FIELD = "referrer";
+
+/** The status of the page in each state of the password form. */
+export const PASSWORD_STATES = { required: 401, wrong: 401, limited: 429, busy: 503 } as const;
+
+export type PasswordState = keyof typeof PASSWORD_STATES;
+
+/**
+ * The challenge that a response with status 401 must have (RFC 9110 §15.5.2): a form that sets a
+ * cookie. Browsers show the page, as they know no such scheme; for one that they know they would
+ * ask in a dialog of their own, and never show the form.
+ */
+export const CHALLENGE = { "www-authenticate": 'Cookie realm="link"' };
+
+/** Where a page has the referrer's field. */
+const REFERRER_PLACE = "<!-- referrer -->";
+
+/** A text as HTML. */
+const escapeText = (text: Text): string => Bun.escapeHTML(text());
+
+type RedirectorTexts = Texts<Catalogue["redirector"]>;
+
+export function passwordForm(texts: RedirectorTexts["password"], state: PasswordState): string {
+  const alert = state === "required" ? "" : `<p role="alert">${escapeText(texts[state])}</p>\n`;
+  return `${alert}<form method="post">
+<label for="password">${escapeText(texts.label)}</label>
+<input id="password" name="password" type="password" maxlength="128" autocomplete="off" required autofocus>
+${REFERRER_PLACE}<button type="submit">${escapeText(texts.submit)}</button>
+</form>`;
+}
+
+/** Programs follow links, but do not press buttons. */
+export const confirmationForm = ({ text, submit }: RedirectorTexts["confirmation"]): string =>
+  `<p>${escapeText(text)}</p>
+<form method="post">
+${REFERRER_PLACE}<button type="submit" name="confirm" value="yes" autofocus>${escapeText(submit)}</button>
+</form>`;
+
+/**
+ * Prepares a page with a form; returns the function that makes its bytes for a visit with a
+ * referrer, "" for none.
+ */
+export function prepareForm(page: string): (referrer: string) => Buffer {
+  const parts = page.split(REFERRER_PLACE);
+  const plain = Buffer.from(parts.join(""));
+  return (referrer) => (referrer === "" ? plain : Buffer.from(parts.join(field(referrer))));
+}
+
+const field = (referrer: string): string =>
+  `<input name="${REFERRER_FIELD}" type="hidden" value="${Bun.escapeHTML(referrer)}">\n`;

@@ -1,0 +1,73 @@
+/** Goal: a pasted text loses what nobody sees at its ends, and nothing else. */
+import { expect, test } from "bun:test";
+
+import fc from "fast-check";
+
+import { trimInvisible } from "./text.ts";
+
+/** Characters that nobody sees, by the reason why they come along. */
+const INVISIBLE: Readonly<Record<string, string>> = {
+  "a zero-width space": "\u200b",
+  "a byte order mark": "\ufeff",
+  "a no-break space": "\u00a0",
+  "a narrow no-break space": "\u202f",
+  "an ideographic space": "\u3000",
+  "a line break and a tab": "\r\n\t",
+  "a line separator": "\u2028",
+  "a left-to-right mark": "\u200e",
+  "a right-to-left mark": "\u200f",
+  "an Arabic letter mark": "\u061c",
+  "an embedding and its end": "\u202a\u202c",
+  "an isolate and its end": "\u2066\u2069",
+  "a soft hyphen": "\u00ad",
+  "a word joiner": "\u2060",
+  "a joiner and a non-joiner": "\u200d\u200c",
+  "an invisible separator": "\u2063",
+  "a grapheme joiner": "\u034f",
+  "a Hangul filler": "\u3164",
+  "a Mongolian vowel separator": "\u180e",
+  "a variation of nothing": "\ufe0f",
+  "a language tag": "\u{e0001}\u{e0064}\u{e0065}",
+  "an empty Braille pattern": "\u2800",
+};
+
+test.each(Object.entries(INVISIBLE))("%s is trimmed at both ends", (_what, invisible) => {
+  expect(trimInvisible(`${invisible}https://e.com/p${invisible}`)).toBe("https://e.com/p");
+  expect(trimInvisible(`${invisible} ${invisible}`)).toBe("");
+});
+
+test.each([
+  ["a variation selector", "❤\ufe0f"],
+  ["joiners", "👩\u200d❤\ufe0f\u200d👨"],
+  ["a variation selector at the end of a joined emoji", "🏃\u200d♀\ufe0f"],
+  ["the tags of a flag", "🏴\u{e0067}\u{e0062}\u{e0073}\u{e0063}\u{e0074}\u{e007f}"],
+  ["a keycap", "1\ufe0f\u20e3"],
+  ["a skin tone", "👍🏽"],
+  ["the variation of a Han character", "葛\u{e0100}"],
+])("an emoji keeps %s", (_what, emoji) => {
+  for (const rest of ["", "\u200b", " \u200d", "\u200e\ufe0f"])
+    expect(trimInvisible(`a${emoji}${rest}`)).toBe(`a${emoji}`);
+});
+
+test("all blanks are trimmed, and a bounded number of other invisible characters", () => {
+  expect(trimInvisible(`${" ".repeat(1_000)}a${"\n".repeat(1_000)}`)).toBe("a");
+  const invisible = "\u200b".repeat(1_000_000);
+  expect(trimInvisible(invisible).length).toBeGreaterThan(invisible.length - 1_000);
+});
+
+test("what is between visible characters stays, and nothing is left to trim", () => {
+  const anyCharacter = fc.oneof(
+    fc.constantFrom(...Object.values(INVISIBLE), "❤", "葛", "🏴", "\ud83d", "\udc00"),
+    fc.string({ unit: "binary", maxLength: 3 }),
+  );
+  fc.assert(
+    fc.property(fc.array(anyCharacter, { maxLength: 12 }), (parts) => {
+      const text = parts.join("");
+      const trimmed = trimInvisible(text);
+      expect(text).toContain(trimmed);
+      expect(trimInvisible(trimmed)).toBe(trimmed);
+      expect(trimInvisible(`x${text}y`)).toBe(`x${text}y`);
+      expect(trimmed.trim()).toBe(trimmed);
+    }),
+  );
+});
