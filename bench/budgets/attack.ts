@@ -9,9 +9,17 @@ import { createAccount, createKey } from "../../test/harness/admin.ts";
 import { call } from "../../test/harness/api.ts";
 import { createUser, signIn } from "../../test/harness/dashboard.ts";
 import { attachStack, type SharedStack, type Stack } from "../../test/harness/stack.ts";
-import { createCalls, listParts, sendFilled } from "../../test/hostile/cost/targets.ts";
+import type { Combination } from "../../test/hostile/cost/pairs.ts";
+import {
+  createCalls,
+  listParts,
+  sendFilled,
+  type Target,
+} from "../../test/hostile/cost/targets.ts";
 import { createFixtures } from "../../test/hostile/fixtures.ts";
 import { readPorts } from "../../test/hostile/ports.ts";
+import type { Fixtures } from "../../test/hostile/requests.ts";
+import type { Surface } from "../../test/hostile/routes.ts";
 
 /** Of each it tries to have so many; what its plan refuses it does without. */
 const TRIED = 20;
@@ -20,6 +28,9 @@ const SESSIONS_EACH = 4;
 
 /** The receivers of its webhooks respond as late as that. */
 const RECEIVER_MS = 5_000;
+
+/** Every so many calls, a stranger reads a share. */
+const SHARE_EVERY = 20;
 
 const SCOPES =
   "links:read,links:write,links:delete,analytics:read,domains:read,domains:write,keys:read," +
@@ -58,11 +69,79 @@ export async function startAttack(stack: Stack, lanes: number): Promise<Attack> 
   };
 }
 
-/** Prepares the attack on a stack; returns what calls for so many seconds. */
-async function prepare(stack: SharedStack, lanes: number): Promise<Attack["run"]> {
-  const { api_url: api } = stack.info();
-  const account = await createAccount(stack, "free");
-  const first = await createFixtures(stack, account);
+type Call = { target: Target; combination: Combination };
+
+/** The account, and what calls in its name. */
+class AttackingAccount {
+  readonly #api: string;
+  readonly #ports: Readonly<Record<Surface, number>>;
+  readonly #fixtures: Fixtures;
+  /** The inputs of all routes, for each of its keys. */
+  readonly #calls: Call[][];
+  readonly #shares: string[];
+  #sent = 0;
+  #refused = 0;
+
+  private constructor(stack: SharedStack, fixtures: Fixtures, keys: string[], shares: string[]) {
+    this.#api = stack.info().api_url;
+    this.#ports = readPorts(stack);
+    this.#fixtures = fixtures;
+    this.#shares = shares;
+    this.#calls = keys.map((enterpriseKey) =>
+      createCalls(
+        { ...fixtures, enterpriseKey },
+        fixtures.linkId,
+        false,
+        ({ method, path }) => !LEFT_OUT.test(`${method} ${path}`),
+      ).flatMap((target) => target.combinations.map((combination) => ({ target, combination }))),
+    );
+  }
+
+  static async create(stack: SharedStack): Promise<AttackingAccount> {
+    const account = await createAccount(stack, "free");
+    const fixtures = await createFixtures(stack, account);
+    const shares = await createShares(stack.info().api_url, account.key);
+    const keys = [account.key];
+    for (let i = 0; i < TRIED; i++) keys.push((await createKey(stack, account.id, SCOPES)).key);
+    const cookies = [...fixtures.cookies];
+    for (let i = 0; i < MEMBERS; i++) {
+      const user = await createUser(stack, account.id);
+      for (let k = 0; k < SESSIONS_EACH; k++) cookies.push((await signIn(stack, user)).cookie);
+    }
+    const [first = "", ...others] = cookies;
+    return new AttackingAccount(stack, { ...fixtures, cookies: [first, ...others] }, keys, shares);
+  }
+
+  async run(seconds: number, lanes: number): Promise<z.output<typeof counts>> {
+    const until = performance.now() + seconds * 1_000;
+    const lane = async (): Promise<void> => {
+      // A connection that is refused is the defence at work.
+      while (performance.now() < until) await this.#send().catch(() => undefined);
+    };
+    await Promise.all(Array.from({ length: lanes }, lane));
+    return { sent: this.#sent, refused: this.#refused };
+  }
+
+  /** Sends the next call: by the next key the next input, and now and then a stranger's. */
+  async #send(): Promise<void> {
+    const number = ++this.#sent;
+    if (number % SHARE_EVERY === 0) {
+      const token = this.#shares[number % Math.max(1, this.#shares.length)] ?? "";
+      await call(`${this.#api}/v1/shared/${token}`);
+      return;
+    }
+    const own = this.#calls[number % this.#calls.length] ?? [];
+    const chosen = own[Math.floor(number / this.#calls.length) % own.length];
+    if (chosen === undefined) throw new Error("There are no calls.");
+    const parts = listParts(chosen.target, chosen.combination);
+    const sending = { share: 1, number, fixtures: this.#fixtures };
+    const { status } = await sendFilled(chosen.target, parts, sending, this.#ports);
+    if (status === 429) this.#refused++;
+  }
+}
+
+/** Creates shares, and webhooks whose receivers fail late; returns the shares' tokens. */
+async function createShares(api: string, key: string): Promise<string[]> {
   const receiver = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
@@ -71,8 +150,7 @@ async function prepare(stack: SharedStack, lanes: number): Promise<Attack["run"]
       return new Response(null, { status: 500 });
     },
   });
-  const post = (path: string, body: unknown) =>
-    call(`${api}/v1${path}`, { key: account.key, body });
+  const post = (path: string, body: unknown) => call(`${api}/v1${path}`, { key, body });
   const tokens: string[] = [];
   for (let i = 0; i < TRIED; i++) {
     await post("/webhooks", { url: `http://127.0.0.1:${receiver.port}/${i}`, events: ["*"] });
@@ -80,63 +158,13 @@ async function prepare(stack: SharedStack, lanes: number): Promise<Attack["run"]
     const share = z.looseObject({ token: z.string() }).safeParse(body);
     if (share.success) tokens.push(share.data.token);
   }
-  const keys = [account.key];
-  for (let i = 0; i < TRIED; i++) {
-    const { key } = await createKey(stack, account.id, SCOPES);
-    keys.push(key);
-  }
-  const cookies: string[] = [];
-  for (let i = 0; i < MEMBERS; i++) {
-    const user = await createUser(stack, account.id);
-    for (let k = 0; k < SESSIONS_EACH; k++) cookies.push((await signIn(stack, user)).cookie);
-  }
-  const [cookie = "", ...others] = cookies;
-  const calls = keys.map((enterpriseKey) =>
-    createCalls(
-      { ...first, enterpriseKey, cookies: [cookie, ...others] },
-      first.linkId,
-      false,
-      ({ method, path }) => !LEFT_OUT.test(`${method} ${path}`),
-    ).flatMap((target) => target.combinations.map((combination) => ({ target, combination }))),
-  );
-  const ports = readPorts(stack);
-  let [sent, refused] = [0, 0];
-
-  /** The next call: by the next key, then the next input, and now and then a stranger's. */
-  async function send(): Promise<void> {
-    const number = ++sent;
-    if (number % 20 === 0) {
-      const token = tokens[number % Math.max(1, tokens.length)] ?? "";
-      await call(`${api}/v1/shared/${token}`);
-      return;
-    }
-    const own = calls[number % calls.length] ?? [];
-    const chosen = own[Math.floor(number / calls.length) % own.length];
-    if (chosen === undefined) throw new Error("There are no calls.");
-    const { target, combination } = chosen;
-    const sending = {
-      share: 1,
-      number,
-      fixtures: { ...first, cookies: [cookie, ...others] as const },
-    };
-    const { status } = await sendFilled(target, listParts(target, combination), sending, ports);
-    if (status === 429) refused++;
-  }
-
-  return async (seconds) => {
-    const until = performance.now() + seconds * 1_000;
-    const lane = async (): Promise<void> => {
-      // A connection that is refused is the defence at work.
-      while (performance.now() < until) await send().catch(() => undefined);
-    };
-    await Promise.all(Array.from({ length: lanes }, lane));
-    return { sent, refused };
-  };
+  return tokens;
 }
 
 if (import.meta.main) {
   const [dataDir = "", lanes = ""] = process.argv.slice(2);
-  const run = await prepare(attachStack(dataDir), Number(lanes));
+  const account = await AttackingAccount.create(attachStack(dataDir));
   console.log("prepared");
-  for await (const line of console) console.log(JSON.stringify(await run(Number(line))));
+  for await (const line of console)
+    console.log(JSON.stringify(await account.run(Number(line), Number(lanes))));
 }
