@@ -116,7 +116,7 @@ async function heapBytes(): Promise<number> {
 }
 
 describe("rules", () => {
-  test.each(HEAVY)("of %s are evaluated without parsing or keeping them", async (_, count, of) => {
+  longTest.each(HEAVY)("of %s are evaluated without parsing or keeping them", async (_, count, of) => {
     const settingsOf = createSettingsCache();
     const links = Array.from({ length: casesOf(count) }, (__, version) =>
       linkOf(
