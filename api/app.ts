@@ -94,7 +94,7 @@ export function createApp(deps: AppDeps) {
         docUrl: createDocUrl(originOf),
       }),
     )
-    .use(resourceRoutes(deps, { auth, consumeMany: stores.consumeMany, originOf }))
+    .use(resourceRoutes(deps, { auth, originOf }))
     .use(sharedRoutes({ auth, shared, secure: shortUrl.startsWith("https:") }))
     .use(unsubscribeRoutes({ auth, unsubscriber }))
     .use(openApiRoutes({ auth, document: describeRoutes }));

@@ -53,9 +53,6 @@ const SECURITY_HEADERS = {
 
 const NOT_PAGES = /^\/(api|auth)(\/|$)/;
 
-/** The endpoint's rate limit is meant for programs; the daily quota of links bounds an import. */
-const consumeMany = () => Promise.resolve();
-
 export function createDashboardApp(deps: DashboardDeps) {
   const { log, clientAddress, sessions, members, assets, shortUrl, origin, observe } = deps;
   const anonymousLimit = new NetworkWindow("anonymous_requests");
@@ -68,7 +65,7 @@ export function createDashboardApp(deps: DashboardDeps) {
     isBehind: deps.isBehind,
   });
   const resources = new Elysia({ prefix: "/api/:account/:mode" }).use(
-    resourceRoutes(deps, { auth, consumeMany, originOf: () => origin }),
+    resourceRoutes(deps, { auth, originOf: () => origin }),
   );
   const headers = { ...siteHeaders(origin), ...SECURITY_HEADERS };
   const app = new Elysia({ name: "dashboard", normalize: false })

@@ -64,7 +64,6 @@ const WRITES: Record<string, () => Promise<LinkRow>> = {
         body,
         requireVersion: () => undefined,
         mustExist: false,
-        beforeCreation: () => Promise.resolve(),
       })
     ).link,
 };

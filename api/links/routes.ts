@@ -14,7 +14,6 @@ import { readIfMatch } from "../http/etag.ts";
 import { listResponse, readListRequest } from "../http/pagination.ts";
 import { principalOf } from "../http/request-context.ts";
 import type { Idempotent } from "../idempotency/idempotent.ts";
-import type { ConsumeMany } from "../limits/consume-many.ts";
 import { listName } from "./listing/filter.ts";
 import {
   externalIdParams,
@@ -42,20 +41,12 @@ import type { LinkService } from "./service.ts";
 type LinkRoutesDeps = {
   auth: AuthPlugin;
   idempotent: Idempotent;
-  consumeMany: ConsumeMany;
   links: LinkService;
   branding: Pick<BrandingService, "findForQr">;
   shortUrl: string;
 };
 
-export const linkRoutes = ({
-  auth,
-  idempotent,
-  consumeMany,
-  links,
-  branding,
-  shortUrl,
-}: LinkRoutesDeps) =>
+export const linkRoutes = ({ auth, idempotent, links, branding, shortUrl }: LinkRoutesDeps) =>
   new Elysia({ name: "links", prefix: "/v1/links", tags: ["Links"] })
     .use(auth)
     .post(
@@ -213,7 +204,6 @@ export const linkRoutes = ({
           body,
           requireVersion: readIfMatch(request.headers),
           mustExist: request.headers.has("if-match"),
-          beforeCreation: () => consumeMany({ call, set }, "POST /v1/links", 1),
         });
         const full = toFullLink(link, shortUrl, include);
         Object.assign(set.headers, propagationHeaders(propagated), { etag: linkEtag(link) });
@@ -235,7 +225,7 @@ export const linkRoutes = ({
           operationId: "upsertLink",
           summary: "Create or update a link by your own id",
           description:
-            "Updates the fields in the body of the link with this `external_id`, or creates the link. A creation counts toward the limits of `POST /v1/links`. `domain` cannot be changed.",
+            "Updates the fields in the body of the link with this `external_id`, or creates the link. A creation takes a row of the budget `bulk_rows`, as one in bulk does. `domain` cannot be changed.",
         },
       },
     )

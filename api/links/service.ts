@@ -10,6 +10,7 @@ import type { Sql } from "../postgres.ts";
 import { createTakedownReader } from "../takedowns/service.ts";
 import { readCreations, readDeletions, readUpdates } from "./bulk/rows.ts";
 import { deleteLinks, updateLinks } from "./change-links.ts";
+import { chargeRows } from "./charges.ts";
 import { checkLinks } from "./check-links.ts";
 import { createLinks } from "./create-links.ts";
 import type { LinkServiceDeps } from "./deps.ts";
@@ -154,7 +155,7 @@ function createWrites(deps: ServiceDeps, { withTakedown, complete }: Completion)
     ): Promise<{ propagated: boolean }> =>
       onlyResult(await deleteLinks(deps, owner, [{ id, requireVersion }])),
     createMany: (owner: Writer, firstId: Uuid, rows: readonly unknown[]) =>
-      create(owner, readCreations(firstId, rows)),
+      chargeRows(owner, rows.length, () => create(owner, readCreations(firstId, rows))),
     /** Says which of many links could be created: see `check-links.ts`. */
     checkMany: (owner: AccountScope, rows: readonly unknown[]) =>
       checkLinks(deps, owner, readCreations(newUuid(), rows)),

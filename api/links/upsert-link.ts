@@ -4,6 +4,7 @@ import { ApiError, invalidField, notFound, unavailable } from "../http/errors.ts
 import type { RequireVersion } from "../http/etag.ts";
 import type { Writer } from "../http/principal.ts";
 import { updateLinks } from "./change-links.ts";
+import { chargeRows } from "./charges.ts";
 import { createLinks } from "./create-links.ts";
 import type { LinkServiceDeps } from "./deps.ts";
 import type { UpsertLinkBody } from "./model.ts";
@@ -19,28 +20,26 @@ type Upsert = {
   requireVersion: RequireVersion;
   /** Whether only an existing link may be changed. */
   mustExist: boolean;
-  /** Consumes the quota of creating a link; throws `rate_limited`. */
-  beforeCreation: () => Promise<void>;
 };
 
 /**
  * Updates the owner's link with this external id by the fields of the body, or creates it.
- * Concurrent upserts of one id create one link. Throws what creating and updating throw.
+ * Concurrent upserts of one id create one link. A creation takes a row of the budget of those in bulk. Throws
+ * what creating and updating throw.
  */
 export async function upsertLink(
   deps: LinkServiceDeps,
   owner: Writer,
-  { externalId, body, requireVersion, mustExist, beforeCreation }: Upsert,
+  { externalId, body, requireVersion, mustExist }: Upsert,
 ): Promise<WriteResult & { created: boolean }> {
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
     const existing = await findExternalLink(deps.sql, owner, externalId);
     try {
       if (existing === undefined) {
         if (mustExist) throw new ApiError("precondition_failed", "There is no such link.");
-        // An earlier attempt has already consumed it.
-        if (attempt === 0) await beforeCreation();
         const creation = { id: newUuid(), body: { ...body, external_id: externalId } };
-        return { ...onlyResult(await createLinks(deps, owner, [creation])), created: true };
+        const outcome = await chargeRows(owner, 1, () => createLinks(deps, owner, [creation]));
+        return { ...onlyResult(outcome), created: true };
       }
       const { domain, alias, ...changes } = body;
       if (typeof domain === "string" && domain.toLowerCase() !== existing.domain_host) {

@@ -359,7 +359,6 @@ describe("many links with settings", () => {
         body: { url, alias: "by-external-id", ...body },
         requireVersion: () => undefined,
         mustExist: false,
-        beforeCreation: () => Promise.resolve(),
       });
     expect((await upsert({ disabled: true })).link.extras).toEqual({ disabled: true });
     const { created, link } = await upsert({ expired_url: "https://example.com/over" });

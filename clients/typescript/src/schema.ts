@@ -714,7 +714,7 @@ export interface paths {
     put?: never;
     /**
      * Create many links
-     * @description Creates up to 100 links; each row succeeds or fails on its own, and the first of rows with one alias wins. One request of the plan's limits, and one creation per row of the hourly limit of `POST /v1/links`; if fewer are left than there are rows, none is created. Every created link counts toward the daily quota; links beyond the quota fail with `rate_limited`, and the whole request fails if none of the quota is left.
+     * @description Creates up to 100 links; each row succeeds or fails on its own, and the first of rows with one alias wins. One request of the plan's limits. Every created link takes a row of the budget `bulk_rows`, which comes back by the hour, and counts toward the daily quota; rows that fail and replays take nothing. A request begins while the budget has a row, and is `rate_limited` as a whole otherwise. Links beyond the quota fail with `rate_limited`, and the whole request fails if none of the quota is left.
      *
      *     Requires the scope `links:write`.
      */
@@ -742,7 +742,7 @@ export interface paths {
     put?: never;
     /**
      * Check many links
-     * @description Checks for each of up to 100 links whether creating it would succeed, and creates none. The checks are those of `POST /v1/links/bulk`, without the daily quota of links. Another request can take an alias before the links are created. Counts against the limits of requests as the creation does.
+     * @description Checks for each of up to 100 links whether creating it would succeed, and creates none. The checks are those of `POST /v1/links/bulk`, without the daily quota of links. Another request can take an alias before the links are created. One request of the plan's limits.
      *
      *     Requires the scope `links:write`.
      */
@@ -785,7 +785,7 @@ export interface paths {
     get?: never;
     /**
      * Create or update a link by your own id
-     * @description Updates the fields in the body of the link with this `external_id`, or creates the link. A creation counts toward the limits of `POST /v1/links`. `domain` cannot be changed.
+     * @description Updates the fields in the body of the link with this `external_id`, or creates the link. A creation takes a row of the budget `bulk_rows`, as one in bulk does. `domain` cannot be changed.
      *
      *     Requires the scope `links:write`.
      */
