@@ -472,7 +472,7 @@ export interface paths {
     put?: never;
     /**
      * Verify a domain
-     * @description Looks up the TXT record. If it is missing or has another value, `status` stays `pending` and `problem` says why.
+     * @description Asks DNS for the TXT record anew. If it is missing or has another value, `status` stays `pending` and `problem` says why.
      *
      *     Requires the scope `domains:write`.
      */
@@ -2693,6 +2693,12 @@ export interface components {
        * @constant
        */
       case_sensitive?: false;
+      /**
+       * Format: date-time
+       * @description When DNS was asked; null when the domain had been verified before.
+       * @example 2026-03-02T09:15:00.000Z
+       */
+      checked_at: string | null;
       /**
        * Format: date-time
        * @description When it was created.
