@@ -1860,6 +1860,11 @@ export interface components {
     };
     /** @description The links and metrics to return. */
     BulkAnalyticsQuery: {
+      /**
+       * @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`.
+       * @example 2026-03-31
+       */
+      end_date?: string;
       /** @description Filters, as in the query of other requests. */
       filters?: {
         /**
@@ -1980,11 +1985,21 @@ export interface components {
        */
       metrics?: ("clicks" | "unique_clicks" | "top_countries")[];
       /**
-       * @description The period; `30d` when left out.
+       * @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates.
        * @example 7d
        * @enum {string}
        */
       period?: "24h" | "7d" | "30d" | "90d" | "all";
+      /**
+       * @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out.
+       * @example 2026-03-01
+       */
+      start_date?: string;
+      /**
+       * @description The IANA time zone whose days and hours group the clicks; `UTC` when left out.
+       * @example Europe/Berlin
+       */
+      timezone?: string;
     };
     /** @description The outcome of each change of a bulk request. */
     BulkChanges: {
