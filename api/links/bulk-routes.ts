@@ -16,8 +16,8 @@ import {
   toCheckResponse,
   toEntries,
 } from "./bulk/model.ts";
-import { includeInCreatedQuery, includeQuery } from "./model.ts";
-import { propagationHeaders, toCreatedLink, toFullLink } from "./responses.ts";
+import { includeAllQuery, includeQuery } from "./model.ts";
+import { propagationHeaders, toFullLink, toLink } from "./responses.ts";
 import type { LinkService } from "./service.ts";
 
 type BulkRoutesDeps = {
@@ -37,7 +37,7 @@ export const bulkLinkRoutes = ({ auth, idempotent, links, shortUrl }: BulkRoutes
         return await idempotent({ principal, request, body, set }, async (id) => {
           const { results, propagated } = await links.createMany(principal, id, body.links);
           const { data, failed, succeeded } = toEntries(results, (row) => ({
-            link: toCreatedLink(row, shortUrl, include),
+            link: toLink(row, shortUrl, include),
           }));
           return {
             status: 200,
@@ -50,7 +50,7 @@ export const bulkLinkRoutes = ({ auth, idempotent, links, shortUrl }: BulkRoutes
         access: { scope: "links:write", limit: null, cost: 1, expensive: true },
         jsonBody: "required",
         idempotent: true,
-        query: includeInCreatedQuery,
+        query: includeAllQuery,
         body: bulkCreateBody,
         response: { 200: bulkCreateResponse },
         detail: {

@@ -33,8 +33,8 @@ export const includeQuery = z.object({
   }),
 });
 
-/** As {@link includeQuery}, for created links. */
-export const includeInCreatedQuery = z.object({
+/** As {@link includeQuery}, for created and for listed links. */
+export const includeAllQuery = z.object({
   include: include.meta({
     description:
       "`settings` adds `forward_query`, the UTM parameters, `unique_clicks`, `updated_at` and `has_password`.",
@@ -69,7 +69,7 @@ const URL_LENGTH_MAX = 8_192;
 const tagFilter = z.string().max(TAG_LENGTH_MAX);
 
 export const listLinksQuery = listQuery.extend({
-  include: include.meta({ description: "`settings` adds every other field of each link." }),
+  ...includeAllQuery.shape,
   search: z
     .string()
     .max(SEARCH_LENGTH_MAX)

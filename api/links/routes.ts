@@ -17,7 +17,7 @@ import type { Idempotent } from "../idempotency/idempotent.ts";
 import { listName } from "./listing/filter.ts";
 import {
   externalIdParams,
-  includeInCreatedQuery,
+  includeAllQuery,
   includeQuery,
   linkParams,
   listLinksQuery,
@@ -27,14 +27,13 @@ import { drawQr } from "./qr/draw.ts";
 import { qrQuery, toQrRequest, wantsLogo } from "./qr/model.ts";
 import {
   buildShortUrl,
-  createdLink,
   fullLink,
   linkEtag,
   linkListResponse,
+  linkResponse,
   propagationHeaders,
-  toCreatedLink,
   toFullLink,
-  toListedLink,
+  toLink,
 } from "./responses.ts";
 import type { LinkService } from "./service.ts";
 
@@ -55,7 +54,7 @@ export const linkRoutes = ({ auth, idempotent, links, branding, shortUrl }: Link
         const principal = principalOf(call);
         return await idempotent({ principal, request, body, set }, async (id) => {
           const { link, propagated } = await links.create(principal, id, body);
-          const created = toCreatedLink(link, shortUrl, include);
+          const created = toLink(link, shortUrl, include);
           const headers = {
             location: `/v1/links/${created.id}`,
             etag: linkEtag(link),
@@ -69,14 +68,14 @@ export const linkRoutes = ({ auth, idempotent, links, branding, shortUrl }: Link
         jsonBody: "required",
         idempotent: true,
         errors: ["invalid_url", "invalid_alias", "alias_taken", "external_id_taken"],
-        query: includeInCreatedQuery,
+        query: includeAllQuery,
         body: createLinkBody,
-        response: { 201: createdLink },
+        response: { 201: linkResponse },
         detail: {
           operationId: "createLink",
           summary: "Create a link",
           description:
-            "The link redirects as soon as you receive the response, which has every setting that is on. Returns `invalid_url`, `invalid_alias` or `alias_taken` when the link is not valid.",
+            "The link redirects as soon as you receive the response, which has every setting that is on: `forward_query` and the UTM parameters with `include=settings`. Returns `invalid_url`, `invalid_alias` or `alias_taken` when the link is not valid.",
         },
       },
     )
@@ -146,9 +145,7 @@ export const linkRoutes = ({ auth, idempotent, links, branding, shortUrl }: Link
         const name = listName(query);
         const listRequest = readListRequest(query, name);
         const part = await links.list(principalOf(call), query, listRequest);
-        return listResponse(listRequest, part, name, (row) =>
-          toListedLink(row, shortUrl, query.include),
-        );
+        return listResponse(listRequest, part, name, (row) => toLink(row, shortUrl, query.include));
       },
       {
         access: { scope: "links:read", limit: null, cost: 1 },

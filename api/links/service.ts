@@ -99,7 +99,7 @@ function createReads(deps: ServiceDeps, { complete }: Completion) {
       const { ids, read = 0, ...part } = await findLinks(sql, filter, query, request);
       budgets.spend(owner, "listed_links", read);
       const found = ids.length === 0 ? [] : await findLinksInOrder(sql, ids);
-      const rows = query.include === undefined ? found : await Promise.all(found.map(complete));
+      const rows = await Promise.all(found.map(complete));
       if ("after" in request) return { ...part, rows };
       const last = rows.at(-1);
       const isMore = request.page * request.limit < (part.total ?? 0);

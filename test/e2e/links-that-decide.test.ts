@@ -76,10 +76,6 @@ const codeOf = ({ status, body }: ApiResponse) => [status, errorSchema.parse(bod
 const inMs = (ms: number) => new Date(Date.now() + ms).toISOString();
 
 /** The names of the fields that a link has in a list. */
-const BASE =
-  "id short_url original_url alias title clicks last_click_at created_at expires_at domain tags external_id".split(
-    " ",
-  );
 
 describe("schedule and state", () => {
   test("a plain link is active, and has no fields of settings", async () => {
@@ -89,7 +85,7 @@ describe("schedule and state", () => {
     expect(Object.keys(link)).not.toContainAnyValues(["disabled", "starts_at"]);
   });
 
-  test("lists have them with include=settings, as the links themselves do, and otherwise none", async () => {
+  test("lists have them as the links themselves do, and the rest with include=settings", async () => {
     const links = [
       await create({ tags: ["listed"], utm_source: "s", forward_query: true }),
       await create({
@@ -107,9 +103,7 @@ describe("schedule and state", () => {
     for (const page of ["", "&starting_after="]) {
       const full = links.map(({ id }) => read(`${id}?include=settings`));
       expect(await list(`&include=settings${page}`)).toEqual(await Promise.all(full));
-      const short = await list(page);
-      expect(links).toMatchObject(short);
-      for (const link of short) expect(Object.keys(link).toSorted()).toEqual(BASE.toSorted());
+      expect(await list(page)).toEqual(links);
     }
     expect((await send("/v1/links?include=all", "GET")).status).toBe(400);
   });

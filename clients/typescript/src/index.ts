@@ -14,7 +14,6 @@ export type {
   LedgerEvent,
   Link,
   LinkChange,
-  ListedLink,
   NewLink,
   PageBody,
   Query,

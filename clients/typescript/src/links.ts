@@ -2,7 +2,7 @@
 import type { CallOptions, Calls, ChangeOptions } from "./calls.ts";
 import { hasPassword, inChunks, LINKS_MAX, PASSWORDS_MAX, splitIntoChunks } from "./chunks.ts";
 import { path } from "./path.ts";
-import type { Body, ListedLink, PageBody, Query, ResponseBody } from "./types.ts";
+import type { Body, Link, PageBody, Query, ResponseBody } from "./types.ts";
 
 type ListQuery = Query<"listLinks">;
 
@@ -15,8 +15,8 @@ export const createLinks = (calls: Calls) => ({
 
 const createLinkCalls = ({ send, json, get, create, remove, list }: Calls) => ({
   /**
-   * Creates a link, which redirects as soon as the call returns. Returns every setting that is on,
-   * and with `include: "settings"` all other fields as well.
+   * Creates a link, which redirects as soon as the call returns. Returns every setting that is on;
+   * `forward_query`, the UTM parameters and all other fields with `include: "settings"`.
    *
    * @throws ShorthopError `invalid_url`, `invalid_alias`, `alias_taken`, `invalid_request`,
    * `rate_limited`.
@@ -78,7 +78,7 @@ const createLinkCalls = ({ send, json, get, create, remove, list }: Calls) => ({
    * for await (const link of shorthop.links.all({ tag: "spring" })) console.log(link.short_url);
    */
   all: (query: Omit<ListQuery, "page" | "starting_after"> = {}, options?: CallOptions) =>
-    list<ListedLink>("/v1/links", query, options),
+    list<Link>("/v1/links", query, options),
   /**
    * Changes the given fields of a link; `null` clears one.
    *

@@ -616,7 +616,7 @@ export interface paths {
     put?: never;
     /**
      * Create a link
-     * @description The link redirects as soon as you receive the response, which has every setting that is on. Returns `invalid_url`, `invalid_alias` or `alias_taken` when the link is not valid.
+     * @description The link redirects as soon as you receive the response, which has every setting that is on: `forward_query` and the UTM parameters with `include=settings`. Returns `invalid_url`, `invalid_alias` or `alias_taken` when the link is not valid.
      *
      *     Requires the scope `links:write`.
      */
@@ -2917,7 +2917,7 @@ export interface components {
       /** @description The unknown aliases that were requested most often. Each redirector counts up to 100 aliases of a domain by name, so in a flood of made-up aliases `summary` exceeds their sum. They are kept for 90 days at most. */
       unknown_aliases: components["schemas"]["UnknownAlias"][];
     };
-    /** @description A link with all fields. */
+    /** @description A link, as reads and changes of one return it: with every setting that is on, except `forward_query` and the UTM parameters, which `include=settings` adds. */
     FullLink: {
       /**
        * @description The path of the short URL: chosen, or seven random characters.
@@ -3135,7 +3135,7 @@ export interface components {
       /** @description Shared by the API and the dashboard. */
       quotas: components["schemas"]["Quota"][];
     };
-    /** @description A link, as creations return it: with every setting that is on, and the rest with `include=settings`. */
+    /** @description A link, as creations and lists return it: with every setting that is on, except `forward_query` and the UTM parameters. `include=settings` adds these, and every other field. */
     Link: {
       /**
        * @description The path of the short URL: chosen, or seven random characters.
@@ -4184,7 +4184,7 @@ export interface components {
     /** @description A page of links. */
     LinkList: {
       /** @description The entries of this page, in order. */
-      data: components["schemas"]["ListedLink"][];
+      data: components["schemas"]["Link"][];
       /**
        * @description Pass it as `starting_after` to continue; null at the end.
        * @example MTc3MjQ0MjkwMDAwMC5saW5r
@@ -4760,188 +4760,6 @@ export interface components {
        * @example MTc3MjQ0MjkwMDAwMC5saW5r
        */
       next_cursor: string | null;
-    };
-    /** @description A link of a list; with `include=settings`, all of its fields. */
-    ListedLink: {
-      /**
-       * @description The path of the short URL: chosen, or seven random characters.
-       * @example spring-sale
-       */
-      alias: string;
-      /**
-       * @description Lists omit the link unless `archived` includes it; it redirects as before.
-       * @example true
-       * @constant
-       */
-      archived?: true;
-      /**
-       * Format: int64
-       * @description All clicks by people, without bots and prefetches; up to a few seconds old.
-       * @example 1284
-       */
-      clicks: number;
-      /**
-       * Format: int64
-       * @description How many redirects the limit still allows.
-       * @example 37
-       */
-      clicks_left?: number;
-      /**
-       * @description A page with a button comes first, so that programs that follow links neither use up the limit nor count as clicks.
-       * @example true
-       * @constant
-       */
-      confirm?: true;
-      /**
-       * Format: date-time
-       * @description When it was created.
-       * @example 2026-03-02T09:15:00.000Z
-       */
-      created_at: string;
-      /**
-       * @description The link responds as if it did not exist.
-       * @example true
-       * @constant
-       */
-      disabled?: true;
-      /**
-       * @description The custom domain; null for the service's own.
-       * @example null
-       */
-      domain: string | null;
-      /**
-       * @description Where visitors are redirected once the link has expired or its limit is reached.
-       * @example https://example.com/over
-       */
-      expired_url?: string;
-      /**
-       * Format: date-time
-       * @description When it expires; null for never.
-       * @example 2030-01-01T00:00:00.000Z
-       */
-      expires_at: string | null;
-      /**
-       * @description Your own id for the link, unique in the account and mode.
-       * @example order-4711
-       */
-      external_id: string | null;
-      /**
-       * @description What happens to a path after the alias: `append` adds it to the destination's path, `ignore` drops it. Without this setting, such a path is an error page (404).
-       * @example append
-       * @enum {string}
-       */
-      forward_path?: "append" | "ignore";
-      /**
-       * @description Whether the short URL's query is passed on to the destination.
-       * @example true
-       */
-      forward_query?: boolean;
-      /**
-       * @description Whether visitors must enter a password.
-       * @example false
-       */
-      has_password?: boolean;
-      /**
-       * @description The link's id, for the paths of this API.
-       * @example link_01k9z3v6x7e8w9r0t1y2n3h4m5
-       */
-      id: string;
-      /**
-       * Format: date-time
-       * @description The last of the clicks in `clicks`, up to a few seconds old; null without any. It remains when retention deletes the click.
-       * @example 2026-03-07T21:40:11.020Z
-       */
-      last_click_at: string | null;
-      /**
-       * @description Which requests use up the limit: each that is redirected (`all`), or only people's (`human`): then bots get a page with a button, never the destination.
-       * @example human
-       * @constant
-       */
-      limit_counts?: "human";
-      /**
-       * Format: int64
-       * @description The maximum number of redirects, exact over all redirectors, also through crashes, unless NATS forgets what it has acknowledged while a redirector that used these clicks is away. Earlier clicks are included.
-       * @example 100
-       */
-      max_clicks?: number;
-      /**
-       * @description The destination, as it was sent.
-       * @example https://example.com/spring/sale?ref=newsletter
-       */
-      original_url: string;
-      /** @description The card that link-preview agents of chats and social networks get instead of the redirect. */
-      preview?: components["schemas"]["LinkPreview"];
-      /** @description Other destinations for some visitors: the first rule whose conditions all match decides. */
-      rules?: components["schemas"]["LinkRule"][];
-      /**
-       * @description The URL that visitors open.
-       * @example https://short.example.com/spring-sale
-       */
-      short_url: string;
-      /** @description Other destinations for shares of the visitors whom no rule matches; the rest gets the link's own. A visitor always gets the same. */
-      split?: components["schemas"]["LinkSplit"];
-      /**
-       * Format: date-time
-       * @description Until then, the link responds as if it did not exist.
-       * @example 2030-01-01T08:00:00Z
-       */
-      starts_at?: string;
-      /**
-       * @description The link's status for visitors; only an operator lifts `taken_down`.
-       * @example active
-       * @enum {string}
-       */
-      status?: "active" | "scheduled" | "disabled" | "expired" | "limit_reached" | "taken_down";
-      /**
-       * @description Labels to filter links by.
-       * @example [
-       *       "spring",
-       *       "newsletter"
-       *     ]
-       */
-      tags: string[];
-      /**
-       * @description A name for people of the account; visitors do not see it.
-       * @example Spring sale
-       */
-      title: string | null;
-      /**
-       * Format: int64
-       * @description Distinct visitors of the link, of all time.
-       * @example 973
-       */
-      unique_clicks?: number;
-      /**
-       * Format: date-time
-       * @description When it was last changed.
-       * @example 2026-03-02T09:15:00.000Z
-       */
-      updated_at?: string;
-      /**
-       * @description Set as `utm_campaign` in the destination's query.
-       * @example spring
-       */
-      utm_campaign?: string | null;
-      /**
-       * @description Set as `utm_content` in the destination's query.
-       * @example header
-       */
-      utm_content?: string | null;
-      /**
-       * @description Set as `utm_medium` in the destination's query.
-       * @example email
-       */
-      utm_medium?: string | null;
-      /**
-       * @description Set as `utm_source` in the destination's query.
-       * @example newsletter
-       */
-      utm_source?: string | null;
-      /**
-       * @description Set as `utm_term` in the destination's query.
-       * @example shoes
-       */
-      utm_term?: string | null;
     };
     /** @description Tags to replace by one. */
     MergeTagsRequest: {
@@ -8403,7 +8221,7 @@ export interface operations {
         expired?: "true" | "false";
         /** @description Only the link with this `external_id`. */
         external_id?: string;
-        /** @description `settings` adds every other field of each link. */
+        /** @description `settings` adds `forward_query`, the UTM parameters, `unique_clicks`, `updated_at` and `has_password`. */
         include?: "settings";
         /** @description The maximum number of entries to return. */
         limit?: number;
