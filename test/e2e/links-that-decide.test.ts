@@ -75,8 +75,6 @@ const codeOf = ({ status, body }: ApiResponse) => [status, errorSchema.parse(bod
 
 const inMs = (ms: number) => new Date(Date.now() + ms).toISOString();
 
-/** The names of the fields that a link has in a list. */
-
 describe("schedule and state", () => {
   test("a plain link is active, and has no fields of settings", async () => {
     const { id } = await create({});

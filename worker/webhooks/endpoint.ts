@@ -26,7 +26,7 @@ export type Endpoint = ReturnType<typeof createEndpoint>;
 /** `requestedAt` is before the statement that leased the webhook. */
 export function createEndpoint(leased: LeasedWebhook, requestedAt: number) {
   const queue = createQueue();
-  const health = createHealth(leased);
+  let health = createHealth(leased);
   /** When the results of deliveries that are no longer waiting were written; ∞ for not yet. */
   const ended = new Map<Uuid, number>();
   let webhook = leased;
@@ -44,17 +44,28 @@ export function createEndpoint(leased: LeasedWebhook, requestedAt: number) {
     return dueAt === undefined ? undefined : Math.max(dueAt, restsUntil);
   }
 
+  /** Takes over what the owner has changed. At another URL is another receiver. */
+  function change(changed: LeasedWebhook): void {
+    const isMoved = changed.url !== webhook.url;
+    webhook = changed;
+    if (!isMoved) return;
+    health = createHealth(changed);
+    restsUntil = 0;
+    queue.makeDue(performance.now());
+  }
+
   return {
     leasedAt: requestedAt,
     queue,
     webhook: () => webhook,
-    isThrottled: health.isThrottled,
+    isThrottled: (now: number): boolean => health.isThrottled(now),
     isProven,
-    failingSince: health.failingSince,
+    failingSince: () => health.failingSince(),
+    change,
 
     /** Takes over the renewed lease, and what the owner has changed. */
     renew(renewed: LeasedWebhook, renewedAt: number): void {
-      webhook = renewed;
+      change(renewed);
       leasedUntil = renewedAt + LEASE_SECONDS * 1_000;
     },
 

@@ -96,9 +96,10 @@ export function createLook(deps: LookDeps): () => Promise<void> {
 function createRefill({ sql, workerId, ownHosts }: LookDeps) {
   return async (endpoint: Endpoint, hasEvents: boolean): Promise<void> => {
     const readAt = performance.now();
-    const rows = await refill(sql, workerId, endpoint.webhook(), { hasEvents, ownHosts });
-    if (rows === undefined) endpoint.retire();
-    else endpoint.add(rows, readAt);
+    const read = await refill(sql, workerId, endpoint.webhook(), { hasEvents, ownHosts });
+    if (read === undefined) return endpoint.retire();
+    endpoint.change(read.webhook);
+    endpoint.add(read.rows, readAt);
   };
 }
 
