@@ -87,9 +87,9 @@ function createOperatorOperations(sql: Sql) {
 
   return {
     createAny,
-    /** Creates the first key of a new account, live and with every scope. */
-    createFirst: (accountId: Uuid): Promise<CreatedKey> =>
-      createAny({ accountId, name: "First key", mode: "live", scopes: SCOPES, expiresAt: null }),
+    /** Creates the first key of a new account, with every scope. */
+    createFirst: (accountId: Uuid, mode: Mode = "live"): Promise<CreatedKey> =>
+      createAny({ accountId, name: "First key", mode, scopes: SCOPES, expiresAt: null }),
     /** Lists all keys of an account, of both modes. */
     async listAll(accountId: Uuid): Promise<KeyRow[]> {
       const modes: Mode[] = ["live", "test"];
