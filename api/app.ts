@@ -40,6 +40,8 @@ export type AppDeps = ResourceServices & {
   shortUrl: string;
   /** The origin of this API, without a trailing slash; undefined when it is not configured. */
   apiUrl?: string | undefined;
+  /** The path of the packed TypeScript client. */
+  clientFile?: string;
   /** The origins whose pages may call the API from a browser; none by default. */
   corsOrigins?: readonly string[];
   /** Whether the process is stopping; responses then ask clients to reconnect elsewhere. */
@@ -97,7 +99,7 @@ export function createApp(deps: AppDeps) {
     .use(resourceRoutes(deps, { auth, originOf }))
     .use(sharedRoutes({ auth, shared, secure: shortUrl.startsWith("https:") }))
     .use(unsubscribeRoutes({ auth, unsubscriber }))
-    .use(openApiRoutes({ auth, document: describeRoutes }));
+    .use(openApiRoutes({ auth, document: describeRoutes, clientFile: deps.clientFile ?? "" }));
   requireAccessRules(app.routes);
   installValidation(app.routes);
   routes = app.routes;

@@ -10,7 +10,7 @@ import { runMain } from "../../shared/lifecycle.ts";
 import { tryLock } from "../../shared/process-lock.ts";
 import { migrate as migrateClickHouse } from "../../worker/migrate.ts";
 import { configSchema } from "./config.ts";
-import { buildDashboard } from "./dashboard.ts";
+import { buildDashboard, packClient } from "./dashboard.ts";
 import { banner, canSignIn, DEMO_EMAIL, keyWorks } from "./demo.ts";
 import { createLogger } from "./logger.ts";
 import { removeInstallation } from "./postgres-installation.ts";
@@ -245,6 +245,7 @@ async function startStack({
     }),
   );
   if (options.watch) watchCode({ supervisor, logger });
+  packClient(dashboard.folder, watchdog);
   return {
     api_url: urls.api,
     short_url: urls.short,

@@ -136,8 +136,8 @@ const createBulkCalls = ({ json, create }: Calls) => ({
    * of up to 100 links (10 with a password), one after another.
    *
    * @throws ShorthopError When a request as a whole is rejected; errors of single links are in the
-   * result. Links of earlier requests exist then: call again with the same `idempotencyKey` and
-   * links to continue.
+   * result. Links of earlier requests exist then, and are in the error's `done`: call again with
+   * all links and the error's `idempotencyKey` to go on.
    * @example
    * const { data } = await shorthop.links.createMany([{ url: "https://example.com/a" }]);
    * for (const item of data) if ("error" in item) console.error(item.index, item.error.code);
@@ -148,13 +148,16 @@ const createBulkCalls = ({ json, create }: Calls) => ({
   ): Promise<ResponseBody<"createLinks">> => {
     const key = options.idempotencyKey ?? crypto.randomUUID();
     const chunks = splitIntoChunks(links, LINKS_MAX, hasPassword, PASSWORDS_MAX);
-    return await inChunks(chunks, (chunk, i) =>
-      create<ResponseBody<"createLinks">>(
-        "/v1/links/bulk",
-        { links: chunk },
-        { ...options, idempotencyKey: chunks.length === 1 ? key : `${key}-${i}` },
-        { include },
-      ),
+    return await inChunks(
+      chunks,
+      (chunk, i) =>
+        create<ResponseBody<"createLinks">>(
+          "/v1/links/bulk",
+          { links: chunk },
+          { ...options, idempotencyKey: chunks.length === 1 ? key : `${key}-${i}` },
+          { include },
+        ),
+      key,
     );
   },
   /**
