@@ -78,7 +78,7 @@ export async function countMany(
   return countsByLink;
 }
 
-/** A range up to now ends with its quarter hour: a rollup has it, and no click is later than now. */
+/** A range up to now ends with its quarter hour: a rollup has it, and no click is later. */
 const beyondNow = (range: CurrentRange): CurrentRange =>
   range.to < range.now ? range : { ...range, to: Math.ceil(range.to / QUARTER_MS) * QUARTER_MS };
 

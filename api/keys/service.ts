@@ -198,7 +198,7 @@ async function replaceKey(
     }
     // Before the old key is revoked: it may be the caller, which must still be valid to grant.
     const created = await add(sql, key, grantor.callerId);
-    await revokeKey(sql, old.id, graceSeconds);
+    await revokeKey(sql, old.id, graceSeconds, created.row.id);
     await recordKey(sql, grantor.actor, created.row, "key.rotated", old);
     return created;
   });

@@ -142,8 +142,8 @@ export async function prepareChanges(
 }
 
 /**
- * The link after a change. Throws `invalid_request` if the change lets it expire before it starts. Records when the change sends a visitor to a different site, which the
- * link's about page shows.
+ * The link after a change. Throws `invalid_request` if it lets it expire before it starts. Records
+ * when the change sends a visitor to a different site, which the link's about page shows.
  */
 export function applyChanges(old: LinkRow, { columns, settings }: LinkChanges): LinkRow {
   const extras = changeSettings(old.extras, settings, old.clicks);

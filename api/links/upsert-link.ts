@@ -24,8 +24,8 @@ type Upsert = {
 
 /**
  * Updates the owner's link with this external id by the fields of the body, or creates it.
- * Concurrent upserts of one id create one link. A creation takes a row of the budget of those in bulk. Throws
- * what creating and updating throw.
+ * Concurrent upserts of one id create one link. A creation takes a row of the budget of those in
+ * bulk. Throws what creating and updating throw.
  */
 export async function upsertLink(
   deps: LinkServiceDeps,

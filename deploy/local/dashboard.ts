@@ -35,7 +35,7 @@ async function build(cache: string, watchdog: Watchdog): Promise<void> {
 export function packClient(folder: string, watchdog: Watchdog): void {
   const file = join(folder, CLIENT_FILE);
   if (existsSync(file)) return;
-  const command = bunScript("clients/typescript/pack.ts", file);
+  const command = bunScript("deploy/pack-client.ts", file);
   const child = Bun.spawn(command, { stdio: ["ignore", "ignore", "inherit"] });
   watchdog.watch("client pack", child.pid);
 }

@@ -8,7 +8,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { packClient } from "../../clients/typescript/pack.ts";
+import { packClient } from "../../deploy/pack-client.ts";
 import { CLIENT_FILE } from "../../shared/contracts/client-file.ts";
 import { createAccount, type NewAccount } from "../harness/admin.ts";
 import { type Click, insertClicks } from "../harness/analytics-reference.ts";

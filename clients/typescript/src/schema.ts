@@ -3115,8 +3115,8 @@ export interface components {
     KeyRotation: {
       /**
        * Format: int32
-       * @description How many seconds the old key stays valid, at most a week.
-       * @default 0
+       * @description How many seconds the old key stays valid: a day when left out, a week at most; 0 ends it at once.
+       * @default 86400
        * @example 3600
        */
       grace_seconds?: number;

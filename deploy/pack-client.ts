@@ -1,15 +1,17 @@
 /**
  * Packs the client as npm does, for an API that serves the client that fits it:
- * `bun clients/typescript/pack.ts FILE`.
+ * `bun deploy/pack-client.ts FILE`.
  */
 import { copyFileSync, mkdirSync, readdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
 
-import { hashFiles } from "../../shared/file-hash.ts";
-import { makeOnce } from "../../shared/make-once.ts";
-import { lock } from "../../shared/process-lock.ts";
+import { hashFiles } from "../shared/file-hash.ts";
+import { makeOnce } from "../shared/make-once.ts";
+import { lock } from "../shared/process-lock.ts";
 
-const CACHE = join(import.meta.dir, "../../.local/client");
+const CLIENT = join(import.meta.dir, "../clients/typescript");
+
+const CACHE = join(import.meta.dir, "../.local/client");
 
 /** Globs of all files that the package depends on. */
 const SOURCES = ["src/*.ts", "*.{json,md,mjs}"];
@@ -18,7 +20,7 @@ const PACKED = "client.tgz";
 
 /** Packs the client into a file; builds it if its sources have changed. */
 export async function packClient(file: string): Promise<void> {
-  const folder = join(CACHE, hashFiles(import.meta.dir, SOURCES));
+  const folder = join(CACHE, hashFiles(CLIENT, SOURCES));
   await makeOnce(folder, buildInto);
   // No process reads a part of it.
   copyFileSync(join(folder, PACKED), `${file}.new`);
@@ -28,10 +30,10 @@ export async function packClient(file: string): Promise<void> {
 async function buildInto(folder: string): Promise<void> {
   mkdirSync(folder, { recursive: true });
   // It builds in the client's own folder.
-  using _ = await lock("pack", import.meta.dir);
+  using _ = await lock("pack", CLIENT);
   const command = ["npm", "pack", "--silent", "--pack-destination", folder];
   const child = Bun.spawn(command, {
-    cwd: import.meta.dir,
+    cwd: CLIENT,
     stdio: ["ignore", "ignore", "inherit"],
   });
   const code = await child.exited;
