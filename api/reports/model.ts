@@ -50,10 +50,10 @@ const META = {
     examples: ["weekly"],
   },
   hour: {
-    description: "The hour in `time_zone`, ten minutes after which the report is made.",
+    description: "The hour in `timezone`, ten minutes after which the report is made.",
     examples: [8],
   },
-  time_zone: {
+  timezone: {
     description: "The IANA time zone whose days and hours count.",
     examples: [TIME_ZONE],
   },
@@ -73,9 +73,9 @@ const fields = {
     ...META.hour,
     description: `${META.hour.description} ${DEFAULT_HOUR} when left out.`,
   }),
-  time_zone: timezoneField.meta({
-    ...META.time_zone,
-    description: `${META.time_zone.description} \`UTC\` when left out.`,
+  timezone: timezoneField.meta({
+    ...META.timezone,
+    description: `${META.timezone.description} \`UTC\` when left out.`,
   }),
   language: z
     .enum(REPORT_LANGUAGES)
@@ -97,7 +97,7 @@ export const updateReportBody = z
     link_id: fields.link_id,
     period: fields.period.optional(),
     hour: reportHour.optional().meta(META.hour),
-    time_zone: timezoneField.meta(META.time_zone),
+    timezone: timezoneField.meta(META.timezone),
     language: z.enum(REPORT_LANGUAGES).optional().meta(META.language),
     emails: fields.emails,
     status: z
@@ -121,7 +121,7 @@ export const reportResponse = z
     link_id: z.string().nullable().meta(META.link_id),
     period: z.enum(REPORT_PERIODS).meta(META.period),
     hour: z.int().meta(META.hour),
-    time_zone: z.string().meta(META.time_zone),
+    timezone: z.string().meta(META.timezone),
     language: z.enum(REPORT_LANGUAGES).meta(META.language),
     emails: z.array(z.string()).meta(META.emails),
     status: z.enum(["active", "paused"]).meta({
@@ -210,7 +210,7 @@ export const toReportResponse = (row: ReportRow): z.output<typeof reportResponse
   link_id: row.link_id === null ? null : encodeId("link", row.link_id),
   period: row.period,
   hour: row.hour,
-  time_zone: row.time_zone,
+  timezone: row.timezone,
   language: row.language,
   emails: row.emails,
   status: row.status,

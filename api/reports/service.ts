@@ -49,7 +49,7 @@ const DEFAULTS = {
   tag: null,
   link_id: null,
   hour: DEFAULT_HOUR,
-  time_zone: "UTC",
+  timezone: "UTC",
   language: "en",
 } as const;
 
@@ -119,8 +119,8 @@ const createChanges = ({ sql, links, sendsMails }: ReportServiceDeps) => ({
       const old = requireReport(
         id === undefined ? undefined : await lockReport(transaction, owner, id),
       );
-      const { name, tag, link_id, period, hour, time_zone, language } = { ...old, ...change };
-      const fields = { name, tag, link_id, period, hour, time_zone, language };
+      const { name, tag, link_id, period, hour, timezone, language } = { ...old, ...change };
+      const fields = { name, tag, link_id, period, hour, timezone, language };
       requireOneSubject(fields);
       const next = { ...fields, status: status ?? old.status };
       await updateReport(transaction, old.id, { ...next, due_at: dueAfter(old, next) });
@@ -167,13 +167,13 @@ function requireReader({ scopes }: Pick<Principal, "scopes">): void {
 async function readFields(
   links: Pick<LinkService, "get">,
   owner: AccountScope,
-  { link_id, time_zone, ...body }: Omit<UpdateReportBody, "status" | "emails">,
+  { link_id, timezone, ...body }: Omit<UpdateReportBody, "status" | "emails">,
 ): Promise<Partial<ReportFields>> {
   const change: Partial<ReportFields> = {};
   if (link_id !== undefined)
     change.link_id =
       link_id === null ? null : (await links.get(owner, decodeId("link", link_id))).id;
-  if (time_zone !== undefined) change.time_zone = parseZone(time_zone);
+  if (timezone !== undefined) change.timezone = parseZone(timezone);
   if (body.name !== undefined) change.name = body.name;
   if (body.tag !== undefined) change.tag = body.tag;
   if (body.period !== undefined) change.period = body.period;

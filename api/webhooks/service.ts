@@ -184,7 +184,7 @@ const createDeliveryOperations = ({ sql, positions }: WebhookServiceDeps) => ({
     const webhook = await get(sql, owner, id);
     const position = await positions.find(owner, after);
     if (position === undefined)
-      throw invalidField("after", "must be the id of an event that is still kept");
+      throw invalidField("starting_after", "must be the id of an event that is still kept");
     await setPosition(sql, owner, webhook.id, position);
   },
 });

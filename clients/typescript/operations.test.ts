@@ -46,7 +46,7 @@ const CALLS: Record<keyof operations, Call[]> = {
   testWebhook: [({ webhooks }) => webhooks.test("wh_1")],
   listWebhookDeliveries: [({ webhooks }) => webhooks.deliveries("wh_1")],
   retryWebhookDelivery: [({ webhooks }) => webhooks.retry("wh_1", "dlv_1")],
-  replayWebhook: [({ webhooks }) => webhooks.replay("wh_1", { after: "event_1" })],
+  replayWebhook: [({ webhooks }) => webhooks.replay("wh_1", { starting_after: "event_1" })],
   listEvents: [({ events }) => events.list(), ({ events }) => events.follow()],
   createReport: [({ reports }) => reports.create({ name: "Weekly", period: "weekly" })],
   listReports: [({ reports }) => reports.all()],

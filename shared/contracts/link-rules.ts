@@ -143,7 +143,7 @@ const condition = z
     z
       .strictObject({
         type: typeOf("schedule"),
-        time_zone: timeZone.meta({
+        timezone: timeZone.meta({
           description: "An IANA time zone.",
           examples: ["Europe/Berlin"],
         }),

@@ -31,7 +31,7 @@ export const reportContent = z.object({
   last_day: z.iso.date(),
   from: z.iso.datetime(),
   to: z.iso.datetime(),
-  time_zone: z.string(),
+  timezone: z.string(),
   language: z.enum(REPORT_LANGUAGES),
   clicks: compared,
   visitors: compared,

@@ -59,7 +59,7 @@ export function describeReport(content: ReportContent): ReportMessage {
       { label: texts.bots(), text: language.formatNumber(content.bot_clicks) },
     ],
     lists: listAll(language, content).filter(({ rows }) => rows.length > 0),
-    note: texts.times({ time_zone: content.time_zone }),
+    note: texts.times({ timezone: content.timezone }),
     mail: { reason: texts.mail.reason(), unsubscribe: texts.mail.unsubscribe() },
   };
 }

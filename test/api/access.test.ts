@@ -297,7 +297,7 @@ describe.each(ENDPOINTS)("%s %s", (method, path, scope, body) => {
       .replace(":delivery", resources.delivery)
       .replace(":report", resources.report)
       .replace(":key", resources.key);
-    const sent = path.endsWith("/replay") ? { after: resources.event } : body;
+    const sent = path.endsWith("/replay") ? { starting_after: resources.event } : body;
     return call(api(target), { method, key, body: sent, headers });
   };
 

@@ -223,7 +223,7 @@ function createValidBody(operationId: string, link: string): unknown {
     saveView: { query: `utm_campaign=${unique}` },
     createWebhook: { url: `https://hooks.example.com/${unique}`, events: ["*"] },
     updateWebhook: { description: unique },
-    replayWebhook: { after: testEvent },
+    replayWebhook: { starting_after: testEvent },
     createReport: { name: unique, period: "weekly" },
     updateReport: { name: unique },
     unlockSharedStatistics: { password: PASSWORD },
@@ -403,7 +403,7 @@ function listAttempts(
   if (operationId === "upsertLink") attempts.push(valid(), valid());
   if (operationId === "updateLink") attempts.push({ key, target, body: { external_id: KNOWN } });
   if (operationId === "listEvents")
-    attempts.push({ key, target, query: `?after=${encodeId("event", newUuid())}` });
+    attempts.push({ key, target, query: `?starting_after=${encodeId("event", newUuid())}` });
   if (operationId === "createShare") attempts.push({ key, target, body: { link_id: "link_none" } });
   if (operationId === "unlockSharedStatistics")
     attempts.push({ key, target, body: { password: "wrong horse" } });

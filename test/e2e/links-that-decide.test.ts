@@ -294,9 +294,9 @@ describe("rules", () => {
     ["a type", { type: "moon", in: ["full"] }, "invalid_request", '"rules.1.conditions.0.type"'],
     [
       "a zone",
-      { type: "schedule", time_zone: "Mars/Base", days: [1], from: "09:00", to: "10:00" },
+      { type: "schedule", timezone: "Mars/Base", days: [1], from: "09:00", to: "10:00" },
       "invalid_request",
-      '"rules.1.conditions.0.time_zone"',
+      '"rules.1.conditions.0.timezone"',
     ],
     [
       "a block",
@@ -434,7 +434,7 @@ describe("rules", () => {
         conditions: [
           {
             type: "schedule",
-            time_zone: "Asia/Tokyo",
+            timezone: "Asia/Tokyo",
             days: [1, 2, 3, 4, 5, 6, 7],
             from: "00:00",
             to: "24:00",

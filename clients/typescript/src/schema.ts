@@ -2851,7 +2851,7 @@ export interface components {
        */
       has_more: boolean;
       /**
-       * @description Send it as `after` for the events that follow, now or later; newest first, for those before them.
+       * @description Send it as `starting_after` for the events that follow, now or later; newest first, for those before them.
        * @example eyJwIjoxNzcyNDQyOTAwMDAwMDAwfQ
        */
       next_cursor: string;
@@ -3946,7 +3946,7 @@ export interface components {
            * @description An IANA time zone.
            * @example Europe/Berlin
            */
-          time_zone: string;
+          timezone: string;
           /**
            * @description The end, exclusive; earlier than `from` to run past midnight.
            * @example 17:30
@@ -5095,7 +5095,7 @@ export interface components {
       emails?: string[];
       /**
        * Format: int32
-       * @description The hour in `time_zone`, ten minutes after which the report is made. 8 when left out.
+       * @description The hour in `timezone`, ten minutes after which the report is made. 8 when left out.
        * @example 8
        */
       hour?: number;
@@ -5130,7 +5130,7 @@ export interface components {
        * @description The IANA time zone whose days and hours count. `UTC` when left out.
        * @example Europe/Berlin
        */
-      time_zone?: string;
+      timezone?: string;
     };
     /** @description A share to create: of one link, or of all. */
     NewShare: {
@@ -5508,7 +5508,7 @@ export interface components {
        * @description The id of the event after which delivery begins again.
        * @example event_01k9z3v6x7e8w9r0t1y2n3h4m5
        */
-      after: string;
+      starting_after: string;
     };
     /** @description Statistics that are sent regularly. */
     Report: {
@@ -5527,7 +5527,7 @@ export interface components {
       emails: string[];
       /**
        * Format: int64
-       * @description The hour in `time_zone`, ten minutes after which the report is made.
+       * @description The hour in `timezone`, ten minutes after which the report is made.
        * @example 8
        */
       hour: number;
@@ -5579,7 +5579,7 @@ export interface components {
        * @description The IANA time zone whose days and hours count.
        * @example Europe/Berlin
        */
-      time_zone: string;
+      timezone: string;
       /**
        * Format: date-time
        * @description When it was last changed.
@@ -5598,7 +5598,7 @@ export interface components {
       emails?: string[];
       /**
        * Format: int32
-       * @description The hour in `time_zone`, ten minutes after which the report is made.
+       * @description The hour in `timezone`, ten minutes after which the report is made.
        * @example 8
        */
       hour?: number;
@@ -5639,7 +5639,7 @@ export interface components {
        * @description The IANA time zone whose days and hours count.
        * @example Europe/Berlin
        */
-      time_zone?: string;
+      timezone?: string;
     };
     /** @description A page of reports. */
     ReportList: {
@@ -7964,14 +7964,14 @@ export interface operations {
   listEvents: {
     parameters: {
       query?: {
-        /** @description The `next_cursor` of the previous response in the same order, or the id of an event; `latest` for events from now on. Without it, the feed begins with the oldest event that is kept; newest first, with the newest. */
-        after?: string;
         /** @description The maximum number of entries to return. */
         limit?: number;
         /** @description Only events about this link. */
         link_id?: string;
         /** @description `asc` for the order in which events happened; `desc` for the newest first, which neither waits nor takes `latest`. */
         order?: "asc" | "desc";
+        /** @description The `next_cursor` of the previous response in the same order, or the id of an event; `latest` for events from now on. Without it, the feed begins with the oldest event that is kept; newest first, with the newest. */
+        starting_after?: string;
         /** @description Only events of this type; repeated, of these types. */
         type?:
           | (

@@ -54,7 +54,7 @@ const valuesOf = (report: Report): Values => ({
   link: report.link_id ?? "",
   period: report.period,
   hour: String(report.hour),
-  zone: report.time_zone,
+  zone: report.timezone,
   language: report.language,
   emails: report.emails.join(", "),
 });
@@ -65,7 +65,7 @@ const toBody = ({ name, tag, link, period, hour, zone, language, emails }: Value
   link_id: link.trim() === "" ? null : link.trim(),
   period,
   hour: Number(hour),
-  time_zone: zone,
+  timezone: zone,
   language,
   emails: emails.split(/[\s,]+/).filter((email) => email !== ""),
 });
