@@ -13,7 +13,7 @@ import { createRejectionCache } from "./auth/rejection-cache.ts";
 import { compressReads } from "./http/compression.ts";
 import { corsPlugin } from "./http/cors-plugin.ts";
 import { createDocUrl, createOriginOf } from "./http/doc-url.ts";
-import { errorPlugin } from "./http/error-plugin.ts";
+import { createMethodCheck, errorPlugin } from "./http/error-plugin.ts";
 import { healthPlugin } from "./http/health-plugin.ts";
 import { metricsPlugin, type Observe } from "./http/metrics-plugin.ts";
 import { createParameterLookup } from "./http/query.ts";
@@ -74,13 +74,17 @@ export function createApp(deps: AppDeps) {
   });
   let routes: { method: string; path: string; hooks: { query?: unknown } }[] = [];
   const parametersOf = createParameterLookup(() => routes);
+  const requireMethod = createMethodCheck(() => routes);
   const { isBehind } = deps;
   const auth = authPlugin({ authenticate, requestContext, parametersOf, isBehind });
   const headers = siteHeaders(shortUrl);
   const originOf = createOriginOf(shortUrl, apiUrl);
   const app = new Elysia({ name: "api", normalize: false })
     .wrap(compressReads)
-    .onRequest(({ set }) => void Object.assign(set.headers, headers))
+    .onRequest(({ request, set }) => {
+      Object.assign(set.headers, headers);
+      requireMethod(request);
+    })
     .use(corsPlugin(deps.corsOrigins ?? []))
     .use(healthPlugin(deps.isStopping))
     .use(metricsPlugin(observe))

@@ -8,7 +8,7 @@ import { futureInstant } from "../http/common-schemas.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import { type ListPart, type ListRequest, readPart } from "../http/pagination.ts";
 import { type Actor, OPERATOR, type Principal } from "../http/principal.ts";
-import { countOwned } from "../owned-rows.ts";
+import { countOwned, missing } from "../owned-rows.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import { type CreateKeyBody, type KeyRow, toKeyResponse } from "./model.ts";
 import { claimKey, findKey, insertKey, listKeys, lockKey, revokeKey } from "./sql.ts";
@@ -171,7 +171,8 @@ async function recordKey(
 /** Finds a key of the caller's account and mode; throws `not_found`. */
 async function getKey(sql: Sql, grantor: Grantor, id: Uuid | undefined): Promise<KeyRow> {
   const row = id === undefined ? undefined : await findKey(sql, id);
-  if (row?.account_id !== grantor.accountId || row.mode !== grantor.mode) throw notFound("key");
+  if (row?.account_id !== grantor.accountId || row.mode !== grantor.mode)
+    throw await missing(sql, grantor, "api_keys", id);
   return row;
 }
 

@@ -1,11 +1,11 @@
 /** The operations on links. Independent of HTTP except for the errors that clients receive. */
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import type { ReadUsedClicks } from "../feed/used-clicks.ts";
-import { notFound } from "../http/errors.ts";
 import type { RequireVersion } from "../http/etag.ts";
 import type { ListPart, ListRequest, Position } from "../http/pagination.ts";
 import type { AccountScope, Writer } from "../http/principal.ts";
 import { budgets, type Payer } from "../limits/budgets.ts";
+import { missing } from "../owned-rows.ts";
 import type { Sql } from "../postgres.ts";
 import { createTakedownReader } from "../takedowns/service.ts";
 import { readCreations, readDeletions, readUpdates } from "./bulk/rows.ts";
@@ -75,7 +75,7 @@ function createReads(deps: ServiceDeps, { complete }: Completion) {
   /** Finds one of the owner's links; throws `not_found`. */
   async function get(owner: AccountScope, id: Uuid | undefined): Promise<LinkRow> {
     const row = id === undefined ? undefined : await findLink(sql, owner, id);
-    if (row === undefined) throw notFound("link");
+    if (row === undefined) throw await missing(sql, owner, "links", id);
     return await complete(row);
   }
 

@@ -8,7 +8,7 @@ import { type ListPart, type ListRequest, readPart } from "../http/pagination.ts
 import type { AccountScope, Principal } from "../http/principal.ts";
 import { budgets } from "../limits/budgets.ts";
 import type { LinkService } from "../links/service.ts";
-import { countOwned, lockAndCountOwned } from "../owned-rows.ts";
+import { countOwned, lockAndCountOwned, missing, requireFound } from "../owned-rows.ts";
 import type { Sql } from "../postgres.ts";
 import type {
   CreateReportBody,
@@ -116,9 +116,8 @@ const createChanges = ({ sql, links, sendsMails }: ReportServiceDeps) => ({
     const recipients =
       emails === undefined ? undefined : await findRecipients(sql, owner, emails, sendsMails);
     return await sql.begin(async (transaction) => {
-      const old = requireReport(
-        id === undefined ? undefined : await lockReport(transaction, owner, id),
-      );
+      const locked = id === undefined ? undefined : await lockReport(transaction, owner, id);
+      const old = await requireFound(locked, transaction, owner, { table: "reports", id });
       const { name, tag, link_id, period, hour, timezone, language } = { ...old, ...change };
       const fields = { name, tag, link_id, period, hour, timezone, language };
       requireOneSubject(fields);
@@ -131,7 +130,8 @@ const createChanges = ({ sql, links, sendsMails }: ReportServiceDeps) => ({
 
   /** Deletes a report with its runs; throws `not_found`. */
   async remove(owner: AccountScope, id: Uuid | undefined): Promise<void> {
-    if (id === undefined || !(await deleteReport(sql, owner, id))) throw notFound("report");
+    if (id === undefined || !(await deleteReport(sql, owner, id)))
+      throw await missing(sql, owner, "reports", id);
   },
 });
 
@@ -147,7 +147,8 @@ async function get(
   owner: AccountScope,
   id: Uuid | undefined,
 ): Promise<ReportRow> {
-  return requireReport(id === undefined ? undefined : await findReport(sql, owner, id));
+  const row = id === undefined ? undefined : await findReport(sql, owner, id);
+  return await requireFound(row, sql, owner, { table: "reports", id });
 }
 
 function requireReport(row: ReportRow | undefined): ReportRow {

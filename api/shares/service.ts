@@ -12,7 +12,7 @@ import type { AccountScope, Author, Principal, Writer } from "../http/principal.
 import { budgets } from "../limits/budgets.ts";
 import type { LinkPasswords } from "../links/passwords.ts";
 import type { LinkService } from "../links/service.ts";
-import { countOwned, lockAndCountOwned } from "../owned-rows.ts";
+import { countOwned, lockAndCountOwned, requireFound } from "../owned-rows.ts";
 import { isForeignKeyViolation, type Sql } from "../postgres.ts";
 import {
   type CreateShareBody,
@@ -81,7 +81,8 @@ export function createShareService({ sql, links, passwords }: ShareServiceDeps) 
 
   /** Finds one of the owner's shares; throws `not_found`. */
   async function get(owner: AccountScope, id: Uuid | undefined): Promise<ShareRow> {
-    return requireShare(id === undefined ? undefined : await findShare(sql, owner, id));
+    const row = id === undefined ? undefined : await findShare(sql, owner, id);
+    return await requireFound(row, sql, owner, { table: "shares", id });
   }
 
   /**

@@ -17,7 +17,7 @@ const LIMIT = 100;
  * Which events to follow.
  *
  * @example
- * const options: FollowOptions = { starting_after: "latest", type: ["link.created", "link.deleted"] };
+ * const options: FollowOptions = { starting_after: "latest", type: ["link.created"] };
  */
 export type FollowOptions = Pick<Query<"listEvents">, "starting_after" | "type" | "link_id"> & {
   /** Ends the iteration. */
