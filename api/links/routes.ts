@@ -10,6 +10,7 @@ import { decodeId } from "../../shared/ids.ts";
 import type { AuthPlugin } from "../auth/plugin.ts";
 import type { BrandingService } from "../branding/service.ts";
 import { successResponse } from "../http/common-schemas.ts";
+import { invalidField } from "../http/errors.ts";
 import { readIfMatch } from "../http/etag.ts";
 import { listResponse, readListRequest } from "../http/pagination.ts";
 import { principalOf } from "../http/request-context.ts";
@@ -36,6 +37,7 @@ import {
   toLink,
 } from "./responses.ts";
 import type { LinkService } from "./service.ts";
+import { readShortUrl } from "./short-url.ts";
 
 type LinkRoutesDeps = {
   auth: AuthPlugin;
@@ -81,8 +83,12 @@ export const linkRoutes = ({ auth, idempotent, links, branding, shortUrl }: Link
     )
     .get(
       "/lookup",
-      async ({ call, query: { alias, domain, include }, set }) => {
-        const link = await links.lookUp(principalOf(call), alias, domain);
+      async ({ call, query: { short_url, alias, domain, include }, set }) => {
+        if ((short_url === undefined) === (alias === undefined))
+          throw invalidField("short_url", "exactly one of short_url and alias is required");
+        const name =
+          short_url === undefined ? { alias: alias ?? "", domain } : readShortUrl(short_url);
+        const link = await links.lookUp(principalOf(call), name);
         set.headers["etag"] = linkEtag(link);
         return toFullLink(link, shortUrl, include);
       },
@@ -95,6 +101,7 @@ export const linkRoutes = ({ auth, idempotent, links, branding, shortUrl }: Link
         detail: {
           operationId: "lookUpLink",
           summary: "Find a link by its short URL",
+          description: "By `short_url`, or by `alias` and `domain`.",
         },
       },
     )
@@ -193,6 +200,54 @@ export const linkRoutes = ({ auth, idempotent, links, branding, shortUrl }: Link
         },
       },
     )
+    .get(
+      "/external/:external_id",
+      async ({ call, params, query: { include }, set }) => {
+        const link = await links.getExternal(principalOf(call), params.external_id);
+        set.headers["etag"] = linkEtag(link);
+        return toFullLink(link, shortUrl, include);
+      },
+      {
+        access: { scope: "links:read", limit: null, cost: 1 },
+        conditional: "read",
+        params: externalIdParams,
+        query: includeQuery,
+        response: { 200: fullLink },
+        detail: { operationId: "getLinkByExternalId", summary: "Get a link by your own id" },
+      },
+    )
+    .patch(
+      "/external/:external_id",
+      async ({ call, params, query: { include }, body, request, set }) => {
+        const principal = principalOf(call);
+        const { id } = await links.getExternal(principal, params.external_id);
+        const requireVersion = readIfMatch(request.headers);
+        const { link, propagated } = await links.update(principal, id, body, requireVersion);
+        Object.assign(set.headers, propagationHeaders(propagated), { etag: linkEtag(link) });
+        return toFullLink(link, shortUrl, include);
+      },
+      {
+        access: { scope: "links:write", limit: null, cost: 1 },
+        conditional: "write",
+        jsonBody: "required",
+        errors: [
+          "invalid_url",
+          "invalid_alias",
+          "alias_taken",
+          "external_id_taken",
+          "link_taken_down",
+        ],
+        params: externalIdParams,
+        query: includeQuery,
+        body: updateLinkBody,
+        response: { 200: fullLink },
+        detail: {
+          operationId: "updateLinkByExternalId",
+          summary: "Update a link by your own id",
+          description: "Updates the fields in the body; null removes an optional field.",
+        },
+      },
+    )
     .put(
       "/external/:external_id",
       async ({ call, params, query: { include }, body, request, set }) => {
@@ -220,9 +275,32 @@ export const linkRoutes = ({ auth, idempotent, links, branding, shortUrl }: Link
         response: { 200: fullLink, 201: fullLink },
         detail: {
           operationId: "upsertLink",
-          summary: "Create or update a link by your own id",
+          summary: "Create or replace a link by your own id",
           description:
-            "Updates the fields in the body of the link with this `external_id`, or creates the link. A creation takes a row of the budget `bulk_rows`, as one in bulk does. `domain` cannot be changed.",
+            "Replaces all fields of the link with this `external_id` by those in the body, or creates the link: what the body does not have is removed, but for the alias, which stays. `PATCH` changes single fields. A creation takes a row of the budget `bulk_rows`, as one in bulk does. `domain` cannot be changed.",
+        },
+      },
+    )
+    .delete(
+      "/external/:external_id",
+      async ({ call, params, request, set }) => {
+        const principal = principalOf(call);
+        const { id } = await links.getExternal(principal, params.external_id);
+        const { propagated } = await links.remove(principal, id, readIfMatch(request.headers));
+        Object.assign(set.headers, propagationHeaders(propagated));
+        return { success: true, message: "The link has been deleted." };
+      },
+      {
+        access: { scope: "links:delete", limit: null, cost: 1 },
+        conditional: "write",
+        errors: ["link_taken_down"],
+        params: externalIdParams,
+        response: { 200: successResponse },
+        detail: {
+          operationId: "deleteLinkByExternalId",
+          summary: "Delete a link by your own id",
+          description:
+            "Deletes the link permanently: it stops redirecting, and its alias and your id become available.",
         },
       },
     )

@@ -24,7 +24,7 @@ import type { CreateLinkBody, LinkRow, ListLinksQuery, UpdateLinkBody } from "./
 import { toRecord } from "./record.ts";
 import { type LinkResults, onlyResult, type WriteResult } from "./results.ts";
 import { findLink, findLinksInOrder } from "./sql.ts";
-import { upsertLink } from "./upsert-link.ts";
+import { requireExternalLink, upsertLink } from "./upsert-link.ts";
 
 type ServiceDeps = LinkServiceDeps & {
   /** Reads the number of used clicks of a link's click limit. */
@@ -82,6 +82,11 @@ function createReads(deps: ServiceDeps, { complete }: Completion) {
   return {
     get,
 
+    /** Finds one of the owner's links by the owner's own id; throws `not_found`. */
+    async getExternal(owner: AccountScope, externalId: string): Promise<LinkRow> {
+      return await complete(await requireExternalLink(deps, owner, externalId));
+    },
+
     /**
      * Returns the requested part of the owner's matching links; by page with the number of all
      * matches. Throws `rate_limited` for a page when the owner's budget is used up.
@@ -108,7 +113,10 @@ function createReads(deps: ServiceDeps, { complete }: Completion) {
     },
 
     /** Finds one of the owner's links by its short URL; throws `not_found`. */
-    async lookUp(owner: AccountScope, alias: string, domain: string | undefined): Promise<LinkRow> {
+    async lookUp(
+      owner: AccountScope,
+      { alias, domain }: { alias: string; domain?: string | undefined },
+    ): Promise<LinkRow> {
       const filter = toFilter(
         owner,
         { alias, domain: domain ?? destinationRules.shortUrl.hostname, archived: "any" },

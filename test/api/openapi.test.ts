@@ -202,6 +202,7 @@ function createValidBody(operationId: string, link: string): unknown {
     updateTag: { name: unique, color: "red" },
     mergeTags: { tags: ["old", "older"], into: "new" },
     upsertLink: { url: `https://example.com/${unique}` },
+    updateLinkByExternalId: { title: unique },
     updateLink: {
       title: unique,
       expires_at: "2099-01-01T00:00:00Z",
@@ -291,6 +292,11 @@ async function createTarget(path: string): Promise<string> {
   }
   if (path.startsWith("/v1/domains"))
     return await create("/v1/domains", createValidBody("createDomain", ""));
+  if (path.endsWith("{external_id}")) {
+    const external_id = crypto.randomUUID();
+    await create("/v1/links", { url: "https://example.com/", external_id });
+    return external_id;
+  }
   return await create("/v1/links", createValidBody("createLink", ""));
 }
 
@@ -345,6 +351,8 @@ async function createConflicts(): Promise<Record<string, string>> {
     updateDomain: busy,
     deleteLink,
     upsertLink: "held",
+    updateLinkByExternalId: "held",
+    deleteLinkByExternalId: "held",
     getSharedStatistics: token,
   };
 }
@@ -400,7 +408,8 @@ function listAttempts(
     for (const headers of [{}, { "if-none-match": "*" }])
       for (const alias of ["none", KNOWN])
         attempts.push({ key, target, query: `?alias=${alias}`, headers });
-  if (operationId === "upsertLink") attempts.push(valid(), valid());
+  if (operationId === "upsertLink")
+    attempts.push({ ...valid(), target: crypto.randomUUID() }, valid(), valid());
   if (operationId === "updateLink") attempts.push({ key, target, body: { external_id: KNOWN } });
   if (operationId === "listEvents")
     attempts.push({ key, target, query: `?starting_after=${encodeId("event", newUuid())}` });
@@ -411,6 +420,7 @@ function listAttempts(
     updateDomain: { case_sensitive: false },
     updateTag: { name: "other-tag" },
     upsertLink: { url: "https://example.com/", alias: "renamed" },
+    updateLinkByExternalId: { alias: "renamed" },
   };
   if (conflict !== undefined)
     attempts.push({ ...valid(), body: conflicting[operationId] ?? valid().body, target: conflict });

@@ -170,6 +170,17 @@ const ROUTES: Readonly<Record<string, Recorded>> = {
       await send(path, "PUT", { url, title: "changed" });
     };
   }),
+  "GET /v1/links/external/:external_id": { none: READS },
+  "PATCH /v1/links/external/:external_id": records("link.updated", async () => {
+    const external_id = newName();
+    await create({ external_id });
+    return () => send(`/v1/links/external/${external_id}`, "PATCH", { title: "changed" });
+  }),
+  "DELETE /v1/links/external/:external_id": records("link.deleted", async () => {
+    const external_id = newName();
+    await create({ external_id });
+    return () => send(`/v1/links/external/${external_id}`, "DELETE");
+  }),
   "PATCH /v1/links/:id": records("link.updated", async () => {
     const { id } = await create();
     return async () => {

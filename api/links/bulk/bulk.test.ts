@@ -257,7 +257,7 @@ describe("a link that would expire before it starts", () => {
       links.update(owner, starting, { expires_at: early }),
       links.update(owner, ending, { starts_at: late }),
       links.update(owner, ending, { starts_at: late, expires_at: early }),
-      links.upsert(owner, upsertOf("starting", { expires_at: early })),
+      links.upsert(owner, upsertOf("starting", { starts_at: late, expires_at: early })),
     ].map((work) => work.then(() => "changed", paramOf));
     expect(await Promise.all(refused)).toEqual([fault, fault, fault, fault]);
     const id = encodeId("link", ending);
@@ -428,7 +428,8 @@ describe("many links with settings", () => {
     expect((await upsert({ disabled: true })).link.extras).toEqual({ disabled: true });
     const { created, link } = await upsert({ expired_url: "https://example.com/over" });
     expect(created).toBe(false);
-    expect(link.extras).toEqual({ disabled: true, expired_url: "https://example.com/over" });
+    // Replaced, and under the same alias.
+    expect(link.extras).toEqual({ expired_url: "https://example.com/over" });
     expect((await upsert({ disabled: false, expired_url: null })).link.extras).toBeNull();
   });
 });

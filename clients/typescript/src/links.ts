@@ -52,11 +52,12 @@ const createLinkCalls = ({ send, json, get, create, remove, list }: Calls) => ({
     return { link, etag: response.headers.get("etag") ?? "" };
   },
   /**
-   * Returns the link of an alias, on the service's own domain unless you name another one.
+   * Returns the link of a short URL, or of an alias: on the service's own domain unless you name
+   * another one.
    *
-   * @throws ShorthopError `not_found`.
+   * @throws ShorthopError `not_found`, `invalid_request` for what is no short URL.
    * @example
-   * const link = await shorthop.links.lookUp({ alias: "hello" });
+   * const link = await shorthop.links.lookUp({ short_url: "https://sho.rt/hello" });
    */
   lookUp: async (query: Query<"lookUpLink">, options?: CallOptions) =>
     get<ResponseBody<"lookUpLink">>("/v1/links/lookup", query, options),
@@ -101,7 +102,8 @@ const createLinkCalls = ({ send, json, get, create, remove, list }: Calls) => ({
       signal,
     }),
   /**
-   * Creates the link with your own id of it, or changes the given fields of it.
+   * Creates the link with your own id of it, or replaces all of its fields by the given ones; it
+   * keeps its alias where you give none.
    *
    * @throws ShorthopError `invalid_url`, `alias_taken`, `invalid_request`, `rate_limited`.
    * @example
@@ -119,6 +121,51 @@ const createLinkCalls = ({ send, json, get, create, remove, list }: Calls) => ({
       body: link,
       signal,
     }),
+  /**
+   * Returns the link with your own id of it.
+   *
+   * @throws ShorthopError `not_found`.
+   * @example
+   * const { clicks } = await shorthop.links.getByExternalId("order-4711");
+   */
+  getByExternalId: async (
+    externalId: string,
+    { include, ...options }: CallOptions & Query<"getLinkByExternalId"> = {},
+  ) =>
+    get<ResponseBody<"getLinkByExternalId">>(
+      path`/v1/links/external/${externalId}`,
+      { include },
+      options,
+    ),
+  /**
+   * Changes the given fields of the link with your own id of it; `null` clears one.
+   *
+   * @throws ShorthopError As `update`.
+   * @example
+   * await shorthop.links.updateByExternalId("order-4711", { title: "Order 4711" });
+   */
+  updateByExternalId: async (
+    externalId: string,
+    change: Body<"updateLinkByExternalId">,
+    { signal, ifMatch, include }: ChangeOptions & Query<"updateLinkByExternalId"> = {},
+  ) =>
+    json<ResponseBody<"updateLinkByExternalId">>({
+      method: "PATCH",
+      path: path`/v1/links/external/${externalId}`,
+      query: { include },
+      body: change,
+      headers: { "if-match": ifMatch },
+      signal,
+    }),
+  /**
+   * Deletes the link with your own id of it permanently.
+   *
+   * @throws ShorthopError As `delete`.
+   * @example
+   * await shorthop.links.deleteByExternalId("order-4711");
+   */
+  deleteByExternalId: async (externalId: string, options?: ChangeOptions) =>
+    remove(path`/v1/links/external/${externalId}`, options),
   /**
    * Deletes a link permanently.
    *

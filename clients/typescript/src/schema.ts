@@ -782,19 +782,35 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    get?: never;
     /**
-     * Create or update a link by your own id
-     * @description Updates the fields in the body of the link with this `external_id`, or creates the link. A creation takes a row of the budget `bulk_rows`, as one in bulk does. `domain` cannot be changed.
+     * Get a link by your own id
+     * @description Requires the scope `links:read`.
+     */
+    get: operations["getLinkByExternalId"];
+    /**
+     * Create or replace a link by your own id
+     * @description Replaces all fields of the link with this `external_id` by those in the body, or creates the link: what the body does not have is removed, but for the alias, which stays. `PATCH` changes single fields. A creation takes a row of the budget `bulk_rows`, as one in bulk does. `domain` cannot be changed.
      *
      *     Requires the scope `links:write`.
      */
     put: operations["upsertLink"];
     post?: never;
-    delete?: never;
+    /**
+     * Delete a link by your own id
+     * @description Deletes the link permanently: it stops redirecting, and its alias and your id become available.
+     *
+     *     Requires the scope `links:delete`.
+     */
+    delete: operations["deleteLinkByExternalId"];
     options?: never;
     head?: never;
-    patch?: never;
+    /**
+     * Update a link by your own id
+     * @description Updates the fields in the body; null removes an optional field.
+     *
+     *     Requires the scope `links:write`.
+     */
+    patch: operations["updateLinkByExternalId"];
     trace?: never;
   };
   "/v1/links/lookup": {
@@ -806,7 +822,9 @@ export interface paths {
     };
     /**
      * Find a link by its short URL
-     * @description Requires the scope `links:read`.
+     * @description By `short_url`, or by `alias` and `domain`.
+     *
+     *     Requires the scope `links:read`.
      */
     get: operations["lookUpLink"];
     put?: never;
@@ -8605,6 +8623,35 @@ export interface operations {
       };
     };
   };
+  getLinkByExternalId: {
+    parameters: {
+      query?: {
+        /** @description `settings` adds `forward_query` and the UTM parameters. */
+        include?: "settings";
+      };
+      header?: {
+        /** @description The `ETag` of a response that you have: 304 if it is the same. */
+        "If-None-Match"?: string;
+      };
+      path: {
+        /** @description Your own id for the link. */
+        external_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["FullLink"];
+        };
+      };
+    };
+  };
   upsertLink: {
     parameters: {
       query?: {
@@ -8653,15 +8700,82 @@ export interface operations {
       };
     };
   };
+  deleteLinkByExternalId: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description The `ETag` of the version that you have read: 412 if it has changed. */
+        "If-Match"?: string;
+      };
+      path: {
+        /** @description Your own id for the link. */
+        external_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Confirmation"];
+        };
+      };
+    };
+  };
+  updateLinkByExternalId: {
+    parameters: {
+      query?: {
+        /** @description `settings` adds `forward_query` and the UTM parameters. */
+        include?: "settings";
+      };
+      header?: {
+        /** @description The `ETag` of the version that you have read: 412 if it has changed. */
+        "If-Match"?: string;
+      };
+      path: {
+        /** @description Your own id for the link. */
+        external_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "title": "Spring sale, extended",
+         *       "expires_at": "2030-01-01T00:00:00Z"
+         *     }
+         */
+        "application/json": components["schemas"]["LinkChange"];
+      };
+    };
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["FullLink"];
+        };
+      };
+    };
+  };
   lookUpLink: {
     parameters: {
-      query: {
-        /** @description Only the link with this alias. */
-        alias: string;
-        /** @description The link's domain; the service's own when left out. */
+      query?: {
+        /** @description The link's alias, in place of its short URL. */
+        alias?: string;
+        /** @description The domain of `alias`; the service's own when left out. */
         domain?: string;
         /** @description `settings` adds `forward_query` and the UTM parameters. */
         include?: "settings";
+        /** @description The link's short URL, with or without `https://`. */
+        short_url?: string;
       };
       header?: {
         /** @description The `ETag` of a response that you have: 304 if it is the same. */
