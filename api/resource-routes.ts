@@ -87,6 +87,6 @@ export function resourceRoutes(deps: ResourceRoutesDeps, { auth, originOf }: Sit
     .use(viewRoutes({ auth, views }))
     .use(webhookRoutes({ auth, idempotent, webhooks }))
     .use(eventRoutes({ auth, events }))
-    .use(reportRoutes({ auth, idempotent, reports }))
+    .use(reportRoutes({ auth, idempotent, reports, shortUrl }))
     .use(limitRoutes({ auth, listWindows, listQuotas }));
 }

@@ -32,6 +32,8 @@ export type DashboardDeps = AppDeps & {
   sessions: SessionService;
   members: MemberService;
   assets: Assets;
+  /** Whether this installation sends mails. */
+  sendsMails: boolean;
   /** The dashboard's origin, without a trailing slash. */
   origin: string;
 };
@@ -84,7 +86,7 @@ export function createDashboardApp(deps: DashboardDeps) {
         routes: () => routes,
       }),
     )
-    .use(sessionRoutes({ auth, sessions, listAccounts, shortUrl }))
+    .use(sessionRoutes({ auth, sessions, listAccounts, shortUrl, sendsMails: deps.sendsMails }))
     .use(invitationRoutes({ auth, members, sessions }))
     .use(memberRoutes({ auth, members }))
     .use(sharedRoutes({ auth, shared: deps.shared, secure: origin.startsWith("https:") }))

@@ -88,7 +88,7 @@ function compareTotals({ summary, comparison }: Summary) {
   });
   return {
     clicks: compare("total_clicks"),
-    visitors: compare("unique_clicks"),
+    unique_clicks: compare("unique_clicks"),
     bot_clicks: summary.bot_clicks,
   };
 }

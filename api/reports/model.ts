@@ -6,6 +6,7 @@ import {
   EVENT_ID,
   LINK_ID,
   REPORT_ID,
+  SHORT_URL,
   TIME_ZONE,
 } from "../../shared/contracts/examples.ts";
 import type { Mode } from "../../shared/contracts/link-record.ts";
@@ -24,6 +25,8 @@ import type { ReportContent } from "../../shared/reports/content.ts";
 import { timezoneField } from "../analytics/period-parameters.ts";
 import { createdAt, idParameter, updatedAt } from "../http/common-schemas.ts";
 import { listOf } from "../http/pagination.ts";
+import { shortUrlText } from "../links/model.ts";
+import { buildShortUrl } from "../links/responses.ts";
 import type { Schedule } from "./schedule.ts";
 
 /** The longest id of a link is shorter. */
@@ -43,6 +46,10 @@ const META = {
   link_id: {
     description: "Only clicks of this link; null for all. Not together with `tag`.",
     examples: [LINK_ID],
+  },
+  short_url: {
+    description: "The short URL of that link, in place of its id.",
+    examples: [SHORT_URL],
   },
   period: {
     description:
@@ -68,6 +75,7 @@ const fields = {
   name: reportName.meta(META.name),
   tag: tag.nullish().meta(META.tag),
   link_id: z.string().max(ID_LENGTH_MAX).nullish().meta(META.link_id),
+  short_url: shortUrlText.nullish().meta(META.short_url),
   period: z.enum(REPORT_PERIODS).meta(META.period),
   hour: reportHour.optional().meta({
     ...META.hour,
@@ -95,6 +103,7 @@ export const updateReportBody = z
     name: fields.name.optional(),
     tag: fields.tag,
     link_id: fields.link_id,
+    short_url: fields.short_url,
     period: fields.period.optional(),
     hour: reportHour.optional().meta(META.hour),
     timezone: timezoneField.meta(META.timezone),
@@ -119,6 +128,10 @@ export const reportResponse = z
     name: z.string().meta(META.name),
     tag: z.string().nullable().meta(META.tag),
     link_id: z.string().nullable().meta(META.link_id),
+    short_url: z
+      .string()
+      .nullable()
+      .meta({ ...META.short_url, description: "The short URL of that link; null without one." }),
     period: z.enum(REPORT_PERIODS).meta(META.period),
     hour: z.int().meta(META.hour),
     timezone: z.string().meta(META.timezone),
@@ -164,7 +177,7 @@ export const runResponse = z
       examples: [false],
     }),
     clicks: count("Clicks by people in the period.", 312),
-    visitors: count("Their visitors.", 187),
+    unique_clicks: count("Their distinct visitors.", 187),
     mails: z
       .object({
         waiting: count("Not sent yet.", 0),
@@ -195,6 +208,9 @@ export type ReportRow = ReportFields & {
   account_id: Uuid;
   plan: string;
   mode: Mode;
+  /** Alias and domain of its link; null for none, and the domain for the service's own. */
+  link_alias: string | null;
+  link_host: string | null;
   /** The addresses of its recipients, in their order. */
   emails: string[];
   status: "active" | "paused";
@@ -203,11 +219,18 @@ export type ReportRow = ReportFields & {
   updated_at: Date;
 };
 
-export const toReportResponse = (row: ReportRow): z.output<typeof reportResponse> => ({
+export const toReportResponse = (
+  row: ReportRow,
+  shortUrl: string,
+): z.output<typeof reportResponse> => ({
   id: encodeId("rpt", row.id),
   name: row.name,
   tag: row.tag,
   link_id: row.link_id === null ? null : encodeId("link", row.link_id),
+  short_url:
+    row.link_alias === null
+      ? null
+      : buildShortUrl({ alias: row.link_alias, domain_host: row.link_host }, shortUrl),
   period: row.period,
   hour: row.hour,
   timezone: row.timezone,
@@ -236,7 +259,7 @@ export const toRunResponse = ({ id, content, created_at, ...row }: RunRow) => ({
   last_day: row.last_day,
   requested: row.requested,
   clicks: content.clicks.total,
-  visitors: content.visitors.total,
+  unique_clicks: content.unique_clicks.total,
   mails: row.mails,
   created_at: created_at.toISOString(),
 });

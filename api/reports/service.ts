@@ -8,6 +8,7 @@ import { type ListPart, type ListRequest, readPart } from "../http/pagination.ts
 import type { AccountScope, Principal } from "../http/principal.ts";
 import { budgets } from "../limits/budgets.ts";
 import type { LinkService } from "../links/service.ts";
+import { readShortUrl } from "../links/short-url.ts";
 import { countOwned, lockAndCountOwned, missing, requireFound } from "../owned-rows.ts";
 import type { Sql } from "../postgres.ts";
 import type {
@@ -39,7 +40,7 @@ const RUNS_LISTED = 20;
 export type ReportService = ReturnType<typeof createReportService>;
 
 type ReportServiceDeps = Omit<RunDeps, "links"> & {
-  links: Pick<LinkService, "get" | "getNames">;
+  links: Pick<LinkService, "get" | "lookUp" | "getNames">;
 };
 
 /** The caller. Nobody can have reports made of what they may not read. */
@@ -166,14 +167,19 @@ function requireReader({ scopes }: Pick<Principal, "scopes">): void {
 
 /** Converts the fields of a request. Throws `invalid_request`, and `not_found` for a link. */
 async function readFields(
-  links: Pick<LinkService, "get">,
+  links: Pick<LinkService, "get" | "lookUp">,
   owner: AccountScope,
-  { link_id, timezone, ...body }: Omit<UpdateReportBody, "status" | "emails">,
+  { link_id, short_url, timezone, ...body }: Omit<UpdateReportBody, "status" | "emails">,
 ): Promise<Partial<ReportFields>> {
   const change: Partial<ReportFields> = {};
   if (link_id !== undefined)
     change.link_id =
       link_id === null ? null : (await links.get(owner, decodeId("link", link_id))).id;
+  if (short_url !== undefined) {
+    if (link_id !== undefined) throw invalidField("short_url", "cannot be used with link_id");
+    change.link_id =
+      short_url === null ? null : (await links.lookUp(owner, readShortUrl(short_url))).id;
+  }
   if (timezone !== undefined) change.timezone = parseZone(timezone);
   if (body.name !== undefined) change.name = body.name;
   if (body.tag !== undefined) change.tag = body.tag;
@@ -206,7 +212,7 @@ async function findRecipients(
 
 function requireOneSubject({ tag, link_id }: Pick<ReportFields, "tag" | "link_id">): void {
   if (tag !== null && link_id !== null)
-    throw invalidField("tag", 'cannot be used with "link_id": a report is about one of them');
+    throw invalidField("tag", "cannot be used with a link: a report is about one of them");
 }
 
 const tooMany = (): ApiError =>

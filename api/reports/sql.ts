@@ -8,6 +8,8 @@ import type { ReportFields, ReportRow } from "./model.ts";
 const columns = (sql: Sql | Transaction) => sql`
   id, account_id, (select plan from accounts where id = account_id) as plan, mode, name, tag, link_id, period, hour, timezone, language, status, due_at, created_at,
   updated_at,
+  (select alias from links where links.id = link_id) as link_alias,
+  (select host from links join domains on domains.id = links.domain_id where links.id = link_id) as link_host,
   array(select users.email
           from report_recipients recipient join users on users.id = recipient.user_id
          where recipient.report_id = reports.id order by 1) as emails`;

@@ -34,7 +34,7 @@ export const reportContent = z.object({
   timezone: z.string(),
   language: z.enum(REPORT_LANGUAGES),
   clicks: compared,
-  visitors: compared,
+  unique_clicks: compared,
   bot_clicks: count,
   /** The links with the most clicks; empty when it is about one link. */
   top_links: z.array(namedLink.extend({ clicks: count })),

@@ -55,7 +55,7 @@ export function describeReport(content: ReportContent): ReportMessage {
     subject: describeSubject(language, content),
     totals: [
       { label: texts.clicks(), text: describeTotal(language, content.clicks) },
-      { label: texts.visitors(), text: describeTotal(language, content.visitors) },
+      { label: texts.visitors(), text: describeTotal(language, content.unique_clicks) },
       { label: texts.bots(), text: language.formatNumber(content.bot_clicks) },
     ],
     lists: listAll(language, content).filter(({ rows }) => rows.length > 0),

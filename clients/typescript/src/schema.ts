@@ -5140,6 +5140,11 @@ export interface components {
        */
       period: "weekly" | "monthly";
       /**
+       * @description The short URL of that link, in place of its id.
+       * @example https://short.example.com/spring-sale
+       */
+      short_url?: string | null;
+      /**
        * @description Only clicks of links that have this tag when the report is made; null for all.
        * @example spring
        */
@@ -5583,6 +5588,11 @@ export interface components {
        */
       period: "weekly" | "monthly";
       /**
+       * @description The short URL of that link; null without one.
+       * @example https://short.example.com/spring-sale
+       */
+      short_url: string | null;
+      /**
        * @description `paused` by somebody, or because its link has been deleted.
        * @example active
        * @enum {string}
@@ -5642,6 +5652,11 @@ export interface components {
        * @enum {string}
        */
       period?: "weekly" | "monthly";
+      /**
+       * @description The short URL of that link, in place of its id.
+       * @example https://short.example.com/spring-sale
+       */
+      short_url?: string | null;
       /**
        * @description `paused` to make none for now.
        * @example paused
@@ -5736,10 +5751,10 @@ export interface components {
       requested: boolean;
       /**
        * Format: int64
-       * @description Their visitors.
+       * @description Their distinct visitors.
        * @example 187
        */
-      visitors: number;
+      unique_clicks: number;
     };
     /** @description What a report has been made of. */
     ReportRunList: {
