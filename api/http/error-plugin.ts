@@ -110,7 +110,8 @@ export function createMethodCheck(routes: () => readonly Route[]): (request: Req
   let methods: Map<string, Set<string>> | undefined;
   return (request) => {
     methods ??= methodsOf(routes());
-    const { pathname } = new URL(request.url);
+    // What has an invalid host is refused later.
+    const pathname = URL.parse(request.url)?.pathname ?? "";
     const known = methods.get(pathname);
     if (known === undefined || known.has(request.method) || IMPLIED.has(request.method)) return;
     throw noRoute(

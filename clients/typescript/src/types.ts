@@ -151,8 +151,8 @@ export type ReportRun = components["schemas"]["ReportRun"];
  */
 export type LedgerEvent = components["schemas"]["Event"];
 /**
- * A single click, as `clicks.all` and `clicks.export` yield it; texts are empty where something is
- * unknown.
+ * A single click, as `clicks.all` and `clicks.export` yield it. What is unknown is `Unknown` for a
+ * browser or system, `ZZ` for a country, and empty for other texts.
  *
  * @example
  * const isFromMail = ({ utm_medium }: Click) => utm_medium === "email";
