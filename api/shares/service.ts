@@ -80,10 +80,7 @@ export function createShareService({ sql, links, passwords }: ShareServiceDeps) 
   }
 
   /** Finds one of the owner's shares; throws `not_found`. */
-  async function get(owner: AccountScope, id: Uuid | undefined): Promise<ShareRow> {
-    const row = id === undefined ? undefined : await findShare(sql, owner, id);
-    return await requireFound(row, sql, owner, { table: "shares", id });
-  }
+  const get = (owner: AccountScope, id: Uuid | undefined) => getShare(sql, owner, id);
 
   /**
    * Changes the fields in the body; throws as {@link get}, `forbidden` as {@link create}, and
@@ -191,6 +188,11 @@ const shareChanges = (old: ShareRow, row: ShareRow) => ({
   ...changesBetween(toShareResponse(old), toShareResponse(row), ["updated_at", "has_password"]),
   ...passwordChange(old, row),
 });
+
+async function getShare(sql: Sql, owner: AccountScope, id: Uuid | undefined): Promise<ShareRow> {
+  const row = id === undefined ? undefined : await findShare(sql, owner, id);
+  return await requireFound(row, sql, owner, { table: "shares", id });
+}
 
 function requireShare(row: ShareRow | undefined): ShareRow {
   if (row === undefined) throw notFound("share");

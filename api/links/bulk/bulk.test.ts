@@ -44,6 +44,9 @@ const create = (owner: Writer, rows: readonly unknown[], firstId = newUuid()) =>
 
 const url = "https://example.com/";
 
+const paramOf = (error: unknown) =>
+  error instanceof ApiError ? [error.reason, error.param] : error;
+
 const outboxOf = async (alias: string): Promise<LinkRecord[]> => {
   const rows = await postgres.sql<{ record: LinkRecord }[]>`
     select record from link_outbox where record ->> 'alias' = ${alias} order by id`;
@@ -218,8 +221,6 @@ describe("a link that would expire before it starts", () => {
   const early = "2090-01-01T00:00:00.000Z";
   const late = "2090-01-02T00:00:00.000Z";
   const faulty = { url, starts_at: late, expires_at: early };
-  const paramOf = (error: unknown) =>
-    error instanceof ApiError ? [error.reason, error.param] : error;
   const fault = ["invalid_request", "expires_at"];
   const upsertOf = (externalId: string, body: object) => ({
     externalId,

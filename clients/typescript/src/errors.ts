@@ -113,7 +113,11 @@ export function stopMidway(
       : "go on with all of them and the error's `idempotencyKey`";
   const message = `${error.message} ${done.data.length} of ${total} are done (\`done\`): ${next}.`;
   return new ShorthopError(error.status, error.code, message, {
-    ...error,
+    retryAfterSeconds: error.retryAfterSeconds,
+    requestId: error.requestId,
+    param: error.param,
+    details: error.details,
+    docUrl: error.docUrl,
     cause: error.cause,
     done,
     idempotencyKey,
