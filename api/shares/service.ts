@@ -21,7 +21,15 @@ import {
   toShareResponse,
   type UpdateShareBody,
 } from "./model.ts";
-import { deleteShare, findShare, insertShare, listShares, lockShare, updateShare } from "./sql.ts";
+import {
+  deleteShare,
+  findShare,
+  insertShare,
+  listShares,
+  lockShare,
+  replaceToken,
+  updateShare,
+} from "./sql.ts";
 import { createToken } from "./token.ts";
 
 type ShareServiceDeps = {
@@ -118,6 +126,7 @@ export function createShareService({ sql, links, passwords }: ShareServiceDeps) 
     create,
     get,
     update,
+    rotate: (owner: ShareCaller, id: Uuid | undefined) => rotateShare(sql, owner, id),
     revoke,
     /** Lists the owner's shares, newest first. */
     list: (owner: AccountScope, request: ListRequest): Promise<ListPart<ShareRow>> =>
@@ -175,7 +184,7 @@ const READ_OF_LINK = ["analytics:read", "links:read"] as const satisfies readonl
 const shareEvent = (
   type: "share.created" | "share.updated" | "share.revoked",
   row: ShareRow,
-  changes?: ReturnType<typeof shareChanges>,
+  changes?: Readonly<Record<string, unknown>>,
 ): NewEvent => ({
   type,
   objectId: row.id,
@@ -188,6 +197,28 @@ const shareChanges = (old: ShareRow, row: ShareRow) => ({
   ...changesBetween(toShareResponse(old), toShareResponse(row), ["updated_at", "has_password"]),
   ...passwordChange(old, row),
 });
+
+/**
+ * Gives a share another token, which only this function and the creation return; the one before
+ * stops working at once. Throws `not_found`, and `forbidden` to a caller who may not read what is
+ * shared.
+ */
+async function rotateShare(
+  sql: Sql,
+  owner: ShareCaller,
+  id: Uuid | undefined,
+): Promise<{ row: ShareRow; token: string }> {
+  const share = await getShare(sql, owner, id);
+  requireReader(owner, share.link_id);
+  const { token, hash } = createToken();
+  const row = await sql.begin(async (transaction) => {
+    const rotated = requireShare(await replaceToken(transaction, owner, share.id, hash));
+    const changes = { token: { before: "old", after: "new" } };
+    await recordEvents(transaction, owner, [shareEvent("share.updated", rotated, changes)]);
+    return rotated;
+  });
+  return { row, token };
+}
 
 async function getShare(sql: Sql, owner: AccountScope, id: Uuid | undefined): Promise<ShareRow> {
   const row = id === undefined ? undefined : await findShare(sql, owner, id);

@@ -21,6 +21,7 @@ const CALLS: Record<keyof operations, Call[]> = {
   deleteLink: [({ links }) => links.delete(LINK)],
   getLinkQr: [({ links }) => links.qr(LINK)],
   upsertLink: [({ links }) => links.upsert("order-1", { url: "https://example.com/" })],
+  rotateShare: [({ shares }) => shares.rotate("shr_1")],
   getLinkByExternalId: [({ links }) => links.getByExternalId("order-1")],
   updateLinkByExternalId: [({ links }) => links.updateByExternalId("order-1", { title: "T" })],
   deleteLinkByExternalId: [({ links }) => links.deleteByExternalId("order-1")],

@@ -116,6 +116,7 @@ const ENDPOINTS: [string, string, string | null, unknown?][] = [
   ["POST", "/v1/shares", "shares:write", {}],
   ["GET", "/v1/shares/:share", "shares:read"],
   ["PATCH", "/v1/shares/:share", "shares:write", { name: "changed" }],
+  ["POST", "/v1/shares/:share/rotate", "shares:write"],
   ["DELETE", "/v1/shares/:share", "shares:write"],
   ["GET", "/v1/branding", "shares:read"],
   ["PATCH", "/v1/branding", "shares:write", { name: "changed" }],

@@ -344,6 +344,7 @@ async function createConflicts(): Promise<Record<string, string>> {
   return {
     testWebhook: paused.webhook,
     rotateWebhookSecret: paused.webhook,
+    rotateShare: await create("/v1/shares", {}),
     retryWebhookDelivery: `${paused.webhook}/${paused.delivery}`,
     updateTag: "renamed-tag",
     verifyDomain: late.id,
@@ -395,7 +396,7 @@ function listAttempts(
     const headers = { "idempotency-key": crypto.randomUUID() };
     attempts.push({ ...valid(), headers }, { ...valid(), headers });
     // Without a body, only another path makes it another request.
-    if (operationId === "rotateWebhookSecret" && conflict !== undefined)
+    if (/^rotate(?:WebhookSecret|Share)$/.test(operationId) && conflict !== undefined)
       attempts.push({ ...valid(), headers, target: conflict });
   }
   if (parameters.some(({ name }) => name === "If-Match"))

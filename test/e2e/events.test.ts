@@ -254,6 +254,10 @@ const ROUTES: Readonly<Record<string, Recorded>> = {
       await send(`/v1/shares/${id}`, "PATCH", { name: "changed" });
     };
   }),
+  "POST /v1/shares/:id/rotate": records("share.updated", async () => {
+    const id = await createShareId();
+    return () => send(`/v1/shares/${id}/rotate`, "POST", {});
+  }),
   "DELETE /v1/shares/:id": records("share.revoked", async () => {
     const id = await createShareId();
     return () => send(`/v1/shares/${id}`, "DELETE");

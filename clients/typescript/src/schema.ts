@@ -1035,6 +1035,28 @@ export interface paths {
     patch: operations["updateShare"];
     trace?: never;
   };
+  "/v1/shares/{id}/rotate": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Give a share another URL
+     * @description For a URL that was lost, or that the wrong people have: the one before stops working with the next request, also where it is embedded. Only this response contains the new one. Nobody can share what they may not read: `analytics:read` is required as well, and `links:read` for a share of one link.
+     *
+     *     Requires the scope `shares:write`.
+     */
+    post: operations["rotateShare"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/v1/tags": {
     parameters: {
       query?: never;
@@ -9170,6 +9192,32 @@ export interface operations {
         };
         content: {
           "application/json": components["schemas"]["Share"];
+        };
+      };
+    };
+  };
+  rotateShare: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Makes the request safe to retry: for 24 hours, the same key with the same body returns the first response. */
+        "Idempotency-Key"?: string;
+      };
+      path: {
+        /** @description The share's id, not its token. */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["ShareWithUrl"];
         };
       };
     };
