@@ -95,7 +95,9 @@ function fieldsAt(schema: unknown, path: readonly PropertyKey[]): string[] {
   const [name, ...rest] = path;
   if (schema instanceof z.ZodArray && name !== undefined) return fieldsAt(schema.element, rest);
   if (!(schema instanceof z.ZodObject)) return [];
-  return name === undefined ? Object.keys(schema.shape) : fieldsAt(schema.shape[String(name)], rest);
+  return name === undefined
+    ? Object.keys(schema.shape)
+    : fieldsAt(schema.shape[String(name)], rest);
 }
 
 function toDetails(part: RequestPart, issue: z.core.$ZodIssue, schema: unknown): ErrorDetail[] {
