@@ -13,7 +13,7 @@ import { createRejectionCache } from "./auth/rejection-cache.ts";
 import { compressReads } from "./http/compression.ts";
 import { corsPlugin } from "./http/cors-plugin.ts";
 import { createDocUrl, createOriginOf } from "./http/doc-url.ts";
-import { errorPlugin } from "./http/error-plugin.ts";
+import { createMethodCheck, errorPlugin } from "./http/error-plugin.ts";
 import { healthPlugin } from "./http/health-plugin.ts";
 import { metricsPlugin, type Observe } from "./http/metrics-plugin.ts";
 import { createParameterLookup } from "./http/query.ts";
@@ -40,6 +40,8 @@ export type AppDeps = ResourceServices & {
   shortUrl: string;
   /** The origin of this API, without a trailing slash; undefined when it is not configured. */
   apiUrl?: string | undefined;
+  /** The path of the packed TypeScript client. */
+  clientFile?: string;
   /** The origins whose pages may call the API from a browser; none by default. */
   corsOrigins?: readonly string[];
   /** Whether the process is stopping; responses then ask clients to reconnect elsewhere. */
@@ -72,13 +74,17 @@ export function createApp(deps: AppDeps) {
   });
   let routes: { method: string; path: string; hooks: { query?: unknown } }[] = [];
   const parametersOf = createParameterLookup(() => routes);
+  const requireMethod = createMethodCheck(() => routes);
   const { isBehind } = deps;
   const auth = authPlugin({ authenticate, requestContext, parametersOf, isBehind });
   const headers = siteHeaders(shortUrl);
   const originOf = createOriginOf(shortUrl, apiUrl);
   const app = new Elysia({ name: "api", normalize: false })
     .wrap(compressReads)
-    .onRequest(({ set }) => void Object.assign(set.headers, headers))
+    .onRequest(({ request, set }) => {
+      Object.assign(set.headers, headers);
+      requireMethod(request);
+    })
     .use(corsPlugin(deps.corsOrigins ?? []))
     .use(healthPlugin(deps.isStopping))
     .use(metricsPlugin(observe))
@@ -94,10 +100,10 @@ export function createApp(deps: AppDeps) {
         docUrl: createDocUrl(originOf),
       }),
     )
-    .use(resourceRoutes(deps, { auth, consumeMany: stores.consumeMany, originOf }))
+    .use(resourceRoutes(deps, { auth, originOf }))
     .use(sharedRoutes({ auth, shared, secure: shortUrl.startsWith("https:") }))
     .use(unsubscribeRoutes({ auth, unsubscriber }))
-    .use(openApiRoutes({ auth, document: describeRoutes }));
+    .use(openApiRoutes({ auth, document: describeRoutes, clientFile: deps.clientFile ?? "" }));
   requireAccessRules(app.routes);
   installValidation(app.routes);
   routes = app.routes;

@@ -1,4 +1,5 @@
 /** The demo account and user of a local stack, so that a first visitor need not create them. */
+import type { Mode } from "../shared/contracts/link-record.ts";
 import { createAccountService } from "./accounts/service.ts";
 import { createKeyService } from "./keys/service.ts";
 import { createMemberService } from "./members/service.ts";
@@ -7,11 +8,14 @@ import { openUsers } from "./sessions/operators.ts";
 
 const DEMO = "Demo";
 
-/** Creates a demo account with a live key of every scope; returns the key. */
-export const createDemoKey = (databaseUrl: string): Promise<string> =>
+/** Creates a demo account with a key of every scope for each mode; returns the keys. */
+export const createDemoKeys = (databaseUrl: string): Promise<Record<Mode, string>> =>
   usePostgres(databaseUrl, async (sql) => {
     const accountId = await createAccountService({ sql }).create(DEMO, "business", {});
-    return (await createKeyService({ sql }).createFirst(accountId)).key;
+    const keys = createKeyService({ sql });
+    const live = await keys.createFirst(accountId);
+    const test = await keys.createFirst(accountId, "test");
+    return { live: live.key, test: test.key };
   });
 
 /**

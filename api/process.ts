@@ -1,5 +1,8 @@
 /** An API process: its connections, its sites, and its work in the background. */
+import { join } from "node:path";
+
 import { createClientAddress } from "../shared/client-address.ts";
+import { CLIENT_FILE } from "../shared/contracts/client-file.ts";
 import { metricsPort } from "../shared/env.ts";
 import { watchEventLoop } from "../shared/event-loop.ts";
 import type { HealthSource } from "../shared/health.ts";
@@ -149,7 +152,8 @@ function startSites(
     isBehind,
     observe,
   };
-  const app = createApp({ ...deps, onFailure, corsOrigins: config.API_CORS_ORIGINS });
+  const clientFile = join(config.DASHBOARD_DIR, CLIENT_FILE);
+  const app = createApp({ ...deps, onFailure, clientFile, corsOrigins: config.API_CORS_ORIGINS });
   const shared = config.INSTANCE !== undefined;
   app.listen({ hostname: config.API_HOST, port: config.API_PORT, ...listenOptions(shared) });
   lifecycle.onStop("server", () => stopSite(app.server, shared));

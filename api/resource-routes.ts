@@ -20,7 +20,6 @@ import type { EventService } from "./events/service.ts";
 import { createIdempotent } from "./idempotency/idempotent.ts";
 import { keyRoutes } from "./keys/routes.ts";
 import type { KeyService } from "./keys/service.ts";
-import type { ConsumeMany } from "./limits/consume-many.ts";
 import { bulkLinkRoutes } from "./links/bulk-routes.ts";
 import { explainRoutes } from "./links/explain-routes.ts";
 import { linkRoutes } from "./links/routes.ts";
@@ -64,20 +63,18 @@ type ResourceRoutesDeps = ResourceServices & {
 type Site = {
   /** Authenticates callers: by their API key, or by their session. */
   auth: AuthPlugin;
-  /** Consumes a bulk request's rows from the caller's rate limit. */
-  consumeMany: ConsumeMany;
   /** The origin, without a trailing slash, at which the client of a request reaches this site. */
   originOf: (request: Request) => string;
 };
 
-export function resourceRoutes(deps: ResourceRoutesDeps, { auth, consumeMany, originOf }: Site) {
+export function resourceRoutes(deps: ResourceRoutesDeps, { auth, originOf }: Site) {
   const { stores, shortUrl, links, analytics, failures, clicks, domains, keys } = deps;
   const { shares, tags, branding, views, events, webhooks, reports } = deps;
   const { listWindows, listQuotas } = stores;
   const idempotent = createIdempotent(stores.requests);
   return new Elysia()
-    .use(linkRoutes({ auth, idempotent, consumeMany, links, branding, shortUrl }))
-    .use(bulkLinkRoutes({ auth, idempotent, consumeMany, links, shortUrl }))
+    .use(linkRoutes({ auth, idempotent, links, branding, shortUrl }))
+    .use(bulkLinkRoutes({ auth, idempotent, links, shortUrl }))
     .use(tagRoutes({ auth, tags }))
     .use(explainRoutes({ auth, links }))
     .use(analyticsRoutes({ auth, analytics }))
@@ -90,6 +87,6 @@ export function resourceRoutes(deps: ResourceRoutesDeps, { auth, consumeMany, or
     .use(viewRoutes({ auth, views }))
     .use(webhookRoutes({ auth, idempotent, webhooks }))
     .use(eventRoutes({ auth, events }))
-    .use(reportRoutes({ auth, idempotent, reports }))
+    .use(reportRoutes({ auth, idempotent, reports, shortUrl }))
     .use(limitRoutes({ auth, listWindows, listQuotas }));
 }

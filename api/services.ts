@@ -101,6 +101,7 @@ export function createServices(deps: ServicesDeps) {
       }),
       events: createEventService({ sql, waits, positions }),
       ...reports,
+      sendsMails: tokens !== undefined,
       shared: createSharedService({
         sql,
         analytics,

@@ -5,7 +5,6 @@ import { isClickHouseUnavailable } from "./clickhouse.ts";
 import type { AccountScope } from "./http/principal.ts";
 import type { LimitWindow } from "./http/rate-limit.ts";
 import { createIdempotencyStore, type IdempotencyStore } from "./idempotency/sql.ts";
-import { type ConsumeMany, createConsumeMany } from "./limits/consume-many.ts";
 import type { QuotaState } from "./limits/quotas.ts";
 import { listQuotas, listWindows } from "./limits/sql.ts";
 import { isUnavailable, type Sql } from "./postgres.ts";
@@ -14,7 +13,6 @@ export type AppStores = {
   /** Authenticates keys and consumes requests from their limits; undefined for an unknown key. */
   authorize(requests: readonly RequestGroup[]): Promise<(BatchResult | undefined)[]>;
   requests: IdempotencyStore;
-  consumeMany: ConsumeMany;
   /** Lists every rate-limit window of an account and mode; consumes nothing. */
   listWindows(scope: AccountScope): Promise<LimitWindow[]>;
   /** Lists every quota of an account and mode; consumes nothing. */
@@ -24,7 +22,6 @@ export type AppStores = {
 export const createStores = (sql: Sql): AppStores => ({
   authorize: (requests) => authorizeAll(sql, requests),
   requests: createIdempotencyStore(sql),
-  consumeMany: createConsumeMany(sql),
   listWindows: (scope) => listWindows(sql, scope),
   listQuotas: (scope) => listQuotas(sql, scope),
 });

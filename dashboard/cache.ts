@@ -9,6 +9,7 @@ const SOURCES = [
   "shared/contracts/*.ts",
   "shared/statistics/*",
   "clients/typescript/src/*.ts",
+  "clients/typescript/*.{json,md,mjs}",
   "package-lock.json",
 ];
 

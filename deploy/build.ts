@@ -1,5 +1,6 @@
 /**
- * `bun run build`: builds the executable, the dashboard's files, and, unless `--only-binaries` is
+ * `bun run build`: builds the executable, the dashboard's files with the packed client beside them,
+ * and, unless `--only-binaries` is
  * given, Debian packages and a tarball with their checksums. `--revision N` is the packages' Debian
  * revision, 1 by default. `--arch amd64|arm64` builds for another architecture, `--arch all` for
  * both.
@@ -8,8 +9,10 @@ import { cpSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } fr
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 
+import { CLIENT_FILE } from "../shared/contracts/client-file.ts";
 import { version } from "../shared/version.ts";
 import { buildExecutable } from "./build-executable.ts";
+import { packClient } from "./pack-client.ts";
 import {
   type Architecture,
   ARCHITECTURES,
@@ -48,6 +51,7 @@ if (!/^\d+$/.test(options.revision)) throw new Error("--revision must be a numbe
 
 rmSync(DIST, { recursive: true, force: true });
 run([process.execPath, join(ROOT, "dashboard/build.ts"), join(DIST, "dashboard")], ROOT);
+await packClient(join(DIST, "dashboard", CLIENT_FILE));
 await buildBinaries(join(DIST, "bin"), findArchitecture());
 if (!options["only-binaries"]) await pack();
 

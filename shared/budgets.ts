@@ -17,6 +17,9 @@ const AS_CALLS: Factors = { pro: 5, business: 1_000 / 60, enterprise: 1_000 / 60
 /** For bytes that are kept: larger plans import and change many links. */
 const AS_LINKS: Factors = { pro: 10, business: 100, enterprise: 100 };
 
+/** For rows that are created in bulk, by the hour. */
+const BY_PLAN: Factors = { pro: 4, business: 40, enterprise: 400 };
+
 /** What a machine has of: cores for each of the programs, and bytes on its disks. */
 export const RESOURCES = ["postgres", "clickhouse", "api", "disk"] as const;
 
@@ -131,6 +134,19 @@ export const ACCOUNT_BUDGETS = {
     takenBy:
       "every link that is created, changed or deleted, also through a tag or a domain's case",
     beyond: `${REFUSED}; a change by a tag under way stops with \`done: false\``,
+    seenBy: "caller",
+  },
+  bulk_rows: {
+    unit: "rows",
+    exceeded: "too many links created in bulk",
+    atOnce: 500,
+    perSecond: 500 / 3_600,
+    factors: BY_PLAN,
+    // To read and check a row; what it writes is in `changed_links`.
+    cost: { of: "api", each: 0.2e-3 },
+    takenBy:
+      "links that are created in bulk, by an import or by your own id, beside the daily quota; rows that are refused and replays take nothing",
+    beyond: REFUSED,
     seenBy: "caller",
   },
   ledger_bytes: {

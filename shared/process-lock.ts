@@ -15,12 +15,21 @@ const POLL_MS = 100;
  */
 export function tryLock(purpose: string, dir: string): ProcessLock | undefined {
   const folder = new Bun.CryptoHasher("sha256").update(realpathSync(dir)).digest("hex");
+  return take(`${purpose}:${folder}`);
+}
+
+/**
+ * Takes a port of this machine for a server that is going to listen there, until the lock is
+ * disposed or the process ends. Returns undefined when it is taken, also by this process.
+ */
+export const tryLockPort = (port: number): ProcessLock | undefined => take(`port:${port}`);
+
+function take(name: string): ProcessLock | undefined {
   try {
     const server = Bun.listen({
-      unix: `\0shorthop-${purpose}:${folder}`,
+      unix: `\0shorthop-${name}`,
       socket: { data: (socket) => void socket.end() },
     });
-
     server.unref();
     return { [Symbol.dispose]: () => server.stop(true) };
   } catch (error) {

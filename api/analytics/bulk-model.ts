@@ -3,7 +3,7 @@ import * as z from "zod";
 
 import { LINK_ID } from "../../shared/contracts/examples.ts";
 import { filterParameters } from "./filter-parameters.ts";
-import { periodField } from "./period-parameters.ts";
+import { periodParameters } from "./period-parameters.ts";
 import { clicks, completeFrom, linkId, uniqueClicks } from "./response-fields.ts";
 
 /** Maximum links of one bulk query. */
@@ -22,7 +22,7 @@ export const bulkBody = z
       .max(LINKS_MAX)
       .refine((ids) => new Set(ids).size === ids.length, "must not name a link twice")
       .meta({ description: "Up to 100 links, without duplicates.", examples: [[LINK_ID]] }),
-    period: periodField.meta({ description: "The period; `30d` when left out." }),
+    ...periodParameters,
     metrics: z
       .array(z.enum(METRICS))
       .min(1)

@@ -16,7 +16,7 @@ type RequestedLink = { text: string; uuid: Uuid | undefined };
 export async function countRequested(
   deps: SubjectDeps,
   owner: ClicksReader,
-  { link_ids, period, metrics, filters = {} }: BulkBody,
+  { link_ids, metrics, filters = {}, ...period }: BulkBody,
 ): Promise<BulkResponse> {
   const clickhouse = deps.clickhouse.for(owner);
   const requested = link_ids.map((text): RequestedLink => ({ text, uuid: decodeId("link", text) }));
@@ -28,7 +28,7 @@ export async function countRequested(
     resolveSelection(deps.links, owner, filters, "filters."),
   ]);
   const now = Date.now();
-  const range = resolveQueryRange(deps, { period }, Math.min(now, ...created.values()), now);
+  const range = resolveQueryRange(deps, period, Math.min(now, ...created.values()), now);
   const counted = await countMany(clickhouse, [...created.keys()], range, selection);
   const response: BulkResponse = { data: [], ...completeFrom(range, selection) };
   for (const { text, uuid } of requested) {

@@ -6,13 +6,15 @@ import { allOf, type Condition, needsRawClicks, type Selection } from "./filters
 import {
   ANALYTICS_EXACT_CLICKS_MAX,
   BUCKET_RANGE,
+  clampInstant,
   ESTIMATED_VISITORS,
   EXACT_VISITORS,
   hasRawClicks,
-  type QueryRange,
+  QUARTER_MS,
   RAW_RANGE,
   timeSource,
 } from "./sources.ts";
+import type { CurrentRange } from "./summary.ts";
 
 /** Countries in the response per link. */
 const TOP_COUNTRIES = 5;
@@ -23,27 +25,27 @@ export type LinkCounts = { clicks: number; unique_clicks: number; top_countries:
 type LinksQuery = {
   clickhouse: ClickHouse;
   linkIds: readonly Uuid[];
-  range: QueryRange;
+  range: CurrentRange;
   selection: Selection;
   /** The condition on clicks and on rollups by link, with the parameters of all queries. */
   where: string;
   params: Record<string, unknown>;
-  /** The rollup, with the condition on its range; single clicks if filters need them. */
+  /** The rollup or single clicks, with the condition on the range. */
   counted: string;
+  /** Whether these are single clicks: filters need them, or the range is within a quarter hour. */
+  isSingle: boolean;
 };
 
-/**
- * Counts the links that have clicks in the range. The range must start and end on a quarter of an
- * hour, as those of all named periods do.
- */
+/** Counts the links that have clicks in the range. */
 export async function countMany(
   clickhouse: ClickHouse,
   linkIds: readonly Uuid[],
-  range: QueryRange,
+  requested: CurrentRange,
   selection: Selection,
 ): Promise<Map<Uuid, LinkCounts>> {
+  const range = beyondNow(requested);
   const { table, raw } = timeSource(range);
-  if (raw) throw new Error("The range must consist of whole quarters of hours.");
+  const isSingle = raw || selection.columns !== undefined;
   const scope = scopeOf(linkIds, selection);
   const query: LinksQuery = {
     clickhouse,
@@ -51,9 +53,14 @@ export async function countMany(
     range,
     selection,
     where: `${scope.condition} AND class IN {classes: Array(String)}`,
-    params: { ...scope.params, classes: selection.classes, from: range.from, to: range.to },
-    counted:
-      selection.columns === undefined ? `${table} WHERE ${BUCKET_RANGE}` : FROM_SINGLE_CLICKS,
+    params: {
+      ...scope.params,
+      classes: selection.classes,
+      from: clampInstant(range.from),
+      to: clampInstant(range.to),
+    },
+    counted: isSingle ? FROM_SINGLE_CLICKS : `${table} WHERE ${BUCKET_RANGE}`,
+    isSingle,
   };
   const [counts, countries] = await Promise.all([countClicks(query), listTopCountries(query)]);
   const countsByLink = new Map(
@@ -71,6 +78,10 @@ export async function countMany(
   return countsByLink;
 }
 
+/** A range up to now ends with its quarter hour: a rollup has it, and no click is later. */
+const beyondNow = (range: CurrentRange): CurrentRange =>
+  range.to < range.now ? range : { ...range, to: Math.ceil(range.to / QUARTER_MS) * QUARTER_MS };
+
 const FROM_SINGLE_CLICKS = `clicks WHERE ${RAW_RANGE}`;
 
 const scopeOf = (linkIds: readonly Uuid[], { links, columns }: Selection): Condition =>
@@ -80,10 +91,10 @@ const scopeOf = (linkIds: readonly Uuid[], { links, columns }: Selection): Condi
     columns,
   );
 
-const countClicks = ({ clickhouse, selection, where, params, counted }: LinksQuery) =>
+const countClicks = ({ clickhouse, where, params, counted, isSingle }: LinksQuery) =>
   queryRows<{ link_id: Uuid; counted: string }>(
     clickhouse,
-    `SELECT link_id, ${selection.columns === undefined ? "sum(clicks)" : "count()"} AS counted
+    `SELECT link_id, ${isSingle ? "count()" : "sum(clicks)"} AS counted
        FROM ${counted}
         AND ${where}
       GROUP BY link_id`,
@@ -120,12 +131,11 @@ function listTopCountries({ clickhouse, linkIds, range, selection }: LinksQuery)
 
 /** Counts the visitors of links: exactly where a link has few clicks, else estimated. */
 async function countVisitors(query: LinksQuery, countsByLink: ReadonlyMap<Uuid, LinkCounts>) {
-  const { range, selection, counted } = query;
+  const { range, selection, counted, isSingle } = query;
   const isExact = ({ clicks }: LinkCounts) =>
     clicks <= ANALYTICS_EXACT_CLICKS_MAX &&
     (hasRawClicks(range) || selection.columns !== undefined);
-  const estimate =
-    selection.columns === undefined ? "uniqCombined64Merge(14)(visitors)" : ESTIMATED_VISITORS;
+  const estimate = isSingle ? ESTIMATED_VISITORS : "uniqCombined64Merge(14)(visitors)";
   const links = Map.groupBy(countsByLink, ([, link]) => isExact(link));
   const idsOf = (exact: boolean) => (links.get(exact) ?? []).map(([id]) => id);
   const visitors = await Promise.all([

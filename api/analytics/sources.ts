@@ -7,7 +7,8 @@ import { DAY_MS, HOUR_MS } from "../../shared/durations.ts";
 import type { Condition } from "./filters.ts";
 import type { Range } from "./period.ts";
 
-const QUARTER_MS = 900_000;
+/** The shortest bucket of a rollup. */
+export const QUARTER_MS = 900_000;
 
 /**
  * Up to this many clicks in a range, distinct visitors are counted exactly; beyond, they are

@@ -174,7 +174,12 @@ function throwUnlessOk(result: AuthorizationResult, rule: AccessRule): void {
     case "ok":
       return;
     case "revoked":
-      throw new ApiError("key_revoked", "The API key has been revoked.");
+      throw new ApiError(
+        "key_revoked",
+        result.isReplaced === true
+          ? "The API key has been rotated: use the key that replaced it."
+          : "The API key has been revoked.",
+      );
     case "expired":
       throw unauthorized("The API key has expired.");
     case "forbidden":

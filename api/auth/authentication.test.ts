@@ -86,6 +86,24 @@ describe("a request", () => {
     expect([unknown.status, errorCodeOf(unknown)]).toEqual([404, "not_found"]);
     const wrong = await api.send("/v1/links", { method: "PUT", key: api.addKey() });
     expect([wrong.status, errorCodeOf(wrong)]).toEqual([405, "method_not_allowed"]);
+    // Not an id: the path exists as it is, and the message names what does what was meant.
+    const fixed = await api.send("/v1/links/bulk", { method: "DELETE", key: api.addKey() });
+    expect([fixed.status, fixed.headers.get("allow")]).toEqual([405, "PATCH, POST"]);
+    expect(fixed.body).toMatchObject({
+      error: {
+        message:
+          "This resource takes PATCH, POST; below it are POST /v1/links/bulk/check, POST /v1/links/bulk/delete.",
+      },
+    });
+    for (const path of [
+      "/v1/links/bulk",
+      "/v1/links/lookup",
+      "/v1/analytics/geo",
+      "/v1/tags/merge",
+    ]) {
+      const { status } = await api.send(path, { method: "PUT", key: api.addKey() });
+      expect([path, status]).toEqual([path, 405]);
+    }
     expect(wrong.headers.get("allow")).toBe("GET, POST");
   });
 

@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
-import type { Scope } from "../../shared/contracts/key-schemas.ts";
+import { rotateKeyBody, type Scope } from "../../shared/contracts/key-schemas.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { listWindows } from "../limits/sql.ts";
 import type { AccessRule } from "./access-rules.ts";
@@ -98,6 +98,22 @@ describe("a key", () => {
       expect((await readUsed(accountId))["minute"]).toBe(0);
     }
   });
+});
+
+test("a rotated key works for its grace, a day unless another is chosen, and is then said to be rotated", async () => {
+  const { sql } = postgres;
+  const [kept, ended] = [await addKey(), await addKey()];
+  const { grace_seconds } = rotateKeyBody.parse({});
+  await postgres.keys.rotateAny(kept.id, grace_seconds);
+  expect(await authorize(kept.parts)).toMatchObject({ verdict: "ok" });
+  const [row] = await sql<{ seconds: number }[]>`
+    select extract(epoch from revoked_at - now())::integer as seconds from api_keys where id = ${kept.id}`;
+  expect(row?.seconds).toBeWithin(86_000, 86_401);
+  await postgres.keys.rotateAny(ended.id, 0);
+  expect(await authorize(ended.parts)).toMatchObject({ verdict: "revoked", isReplaced: true });
+  const revoked = await addKey();
+  await postgres.keys.revokeAny(revoked.id);
+  expect(await authorize(revoked.parts)).toMatchObject({ verdict: "revoked", isReplaced: false });
 });
 
 describe("several keys in one query", () => {

@@ -20,6 +20,8 @@ import {
 /** The database's decision about a request of an existing key. */
 export type AuthorizationResult = {
   verdict: Verdict;
+  /** Whether another key has replaced a revoked one. */
+  isReplaced?: boolean;
   principal: Principal;
   /** The database's clock and the end of a suspension, in Unix milliseconds. */
   now: number;
@@ -60,6 +62,7 @@ export async function authorizeAll(
 function toBatchResult(row: AuthorizationRow, verdict: Verdict, rule: AccessRule): BatchResult {
   return {
     verdict,
+    isReplaced: row.is_replaced,
     granted: row.granted,
     principal: {
       callerId: row.key_id,

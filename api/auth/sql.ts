@@ -27,6 +27,8 @@ export type AuthorizationRow = {
   /** The index of the key in the statement's parameters, from 1. */
   number: number;
   verdict: Verdict | "unknown";
+  /** Whether another key has replaced it, or will when its grace ends. */
+  is_replaced: boolean;
   granted: number;
   key_id: Uuid;
   account_id: Uuid;
@@ -60,9 +62,9 @@ export const authorizeRequests = (
   requests: readonly RequestGroup[],
 ): Promise<AuthorizationRow[]> =>
   sql<AuthorizationRow[]>`
-    select requested.number::integer, result.*
+    select requested.number::integer, requested.is_replaced, result.*
       from (
-        select input.*
+        select input.*, api_keys.replaced_by is not null as is_replaced
           from unnest(${requests.map(({ key }) => key.lookup)}::text[],
                       ${requests.map(({ key }) => key.secretHash.toString("hex"))}::text[],
                       ${requests.map(({ rule }) => rule.scope)}::text[],

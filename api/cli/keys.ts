@@ -2,6 +2,7 @@
 import { type Command, Option } from "commander";
 
 import { type Scope, SCOPES } from "../../shared/contracts/key-schemas.ts";
+import { DAY_SECONDS } from "../../shared/durations.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { toKeyResponse } from "../keys/model.ts";
 import { createKeyService } from "../keys/service.ts";
@@ -72,7 +73,7 @@ export function addKeyCommands(program: Command, withDatabase: WithDatabase): vo
     .command("rotate")
     .description("Replace an API key; the new value is printed only once")
     .argument("<id>", "the key's id (key_…)", parseId("key"))
-    .option("--grace <seconds>", "how long the old key stays valid", parseCount, 0)
+    .option("--grace <seconds>", "how long the old key stays valid", parseCount, DAY_SECONDS)
     .option("--json", "print JSON", false)
     .action((id: Uuid, options: { grace: number; json: boolean }) =>
       withDatabase(async (sql) => {

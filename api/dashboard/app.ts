@@ -32,6 +32,8 @@ export type DashboardDeps = AppDeps & {
   sessions: SessionService;
   members: MemberService;
   assets: Assets;
+  /** Whether this installation sends mails. */
+  sendsMails: boolean;
   /** The dashboard's origin, without a trailing slash. */
   origin: string;
 };
@@ -53,9 +55,6 @@ const SECURITY_HEADERS = {
 
 const NOT_PAGES = /^\/(api|auth)(\/|$)/;
 
-/** The endpoint's rate limit is meant for programs; the daily quota of links bounds an import. */
-const consumeMany = () => Promise.resolve();
-
 export function createDashboardApp(deps: DashboardDeps) {
   const { log, clientAddress, sessions, members, assets, shortUrl, origin, observe } = deps;
   const anonymousLimit = new NetworkWindow("anonymous_requests");
@@ -68,7 +67,7 @@ export function createDashboardApp(deps: DashboardDeps) {
     isBehind: deps.isBehind,
   });
   const resources = new Elysia({ prefix: "/api/:account/:mode" }).use(
-    resourceRoutes(deps, { auth, consumeMany, originOf: () => origin }),
+    resourceRoutes(deps, { auth, originOf: () => origin }),
   );
   const headers = { ...siteHeaders(origin), ...SECURITY_HEADERS };
   const app = new Elysia({ name: "dashboard", normalize: false })
@@ -87,7 +86,7 @@ export function createDashboardApp(deps: DashboardDeps) {
         routes: () => routes,
       }),
     )
-    .use(sessionRoutes({ auth, sessions, listAccounts, shortUrl }))
+    .use(sessionRoutes({ auth, sessions, listAccounts, shortUrl, sendsMails: deps.sendsMails }))
     .use(invitationRoutes({ auth, members, sessions }))
     .use(memberRoutes({ auth, members }))
     .use(sharedRoutes({ auth, shared: deps.shared, secure: origin.startsWith("https:") }))

@@ -1,17 +1,15 @@
 /** Reads TXT records from the operator's DNS resolvers. */
-import { Resolver } from "node:dns/promises";
-
+import { freshResolver } from "../../shared/dns.ts";
 import { unavailable } from "../http/errors.ts";
 
 const TIMEOUT_MS = 1_500;
-const TRIES = 2;
 
 /** Error codes for a name that does not exist or has no TXT record. */
 const NOT_FOUND_CODES = new Set(["ENOTFOUND", "ENODATA"]);
 
 /**
- * Returns the TXT records of a name, none if it does not exist; throws `unavailable` when DNS
- * fails.
+ * Asks for the TXT records of a name; returns none if it does not exist. Throws `unavailable` when
+ * DNS fails.
  */
 export type ReadTxt = (name: string) => Promise<string[]>;
 
@@ -20,11 +18,9 @@ export type ReadTxt = (name: string) => Promise<string[]>;
  * empty.
  */
 export function createTxtReader(servers: readonly string[]): ReadTxt {
-  const resolver = new Resolver({ timeout: TIMEOUT_MS, tries: TRIES });
-  if (servers.length > 0) resolver.setServers(servers);
   return async (name) => {
     try {
-      const records = await resolver.resolveTxt(name);
+      const records = await freshResolver(servers, TIMEOUT_MS).resolveTxt(name);
       // A record longer than 255 bytes consists of several strings, which are concatenated (RFC
       // 7208 §3.3).
       return records.map((strings) => strings.join(""));

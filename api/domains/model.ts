@@ -91,6 +91,13 @@ export const domainResponse = z
 /** The result of a verification attempt: `problem` says why the domain is still pending. */
 export const verificationResponse = domainResponse
   .extend({
+    checked_at: z.iso
+      .datetime()
+      .nullable()
+      .meta({
+        description: "When DNS was asked; null when the domain had been verified before.",
+        examples: [CREATED_AT],
+      }),
     problem: z
       .string()
       .nullable()

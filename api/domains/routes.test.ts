@@ -57,9 +57,10 @@ beforeAll(() => {
       },
       async verify(owner, id) {
         const row = await get(owner, id);
-        if (!proved.has(row.host)) return { row, problem: "There is no TXT record yet." };
-        row.verified_at = new Date("2026-01-03T00:00:00.000Z");
-        return { row, problem: null };
+        const askedAt = new Date("2026-01-03T00:00:00.000Z");
+        if (!proved.has(row.host)) return { row, problem: "There is no TXT record yet.", askedAt };
+        row.verified_at = askedAt;
+        return { row, problem: null, askedAt };
       },
       async remove(owner, id) {
         const { host, id: found } = await get(owner, id);
@@ -136,11 +137,15 @@ describe("POST /v1/domains/:id/verify", () => {
     expect(body).toMatchObject({ status: "verified", problem: null });
   });
 
-  test("says why a domain is still pending", async () => {
+  test("says why a domain is still pending, and when DNS was asked", async () => {
     const id = await createdId();
     const { status, body } = await api.send(`/v1/domains/${id}/verify`, { method: "POST", key });
     expect(status).toBe(200);
-    expect(body).toMatchObject({ status: "pending", problem: "There is no TXT record yet." });
+    expect(body).toMatchObject({
+      status: "pending",
+      problem: "There is no TXT record yet.",
+      checked_at: "2026-01-03T00:00:00.000Z",
+    });
   });
 
   test("does not verify another account's domain", async () => {

@@ -113,8 +113,9 @@ export const domainRoutes = ({ auth, idempotent, domains, shortUrl }: DomainRout
       "/:id/verify",
       async ({ call, params }) => {
         const id = decodeId("dom", params.id);
-        const { row, problem } = await domains.verify(principalOf(call), id);
-        return { ...toDomainResponse(row, shortUrl), problem };
+        const { row, problem, askedAt } = await domains.verify(principalOf(call), id);
+        const checked_at = askedAt?.toISOString() ?? null;
+        return { ...toDomainResponse(row, shortUrl), problem, checked_at };
       },
       {
         access: { scope: "domains:write", limit: null, cost: 1 },
@@ -125,7 +126,7 @@ export const domainRoutes = ({ auth, idempotent, domains, shortUrl }: DomainRout
           operationId: "verifyDomain",
           summary: "Verify a domain",
           description:
-            "Looks up the TXT record. If it is missing or has another value, `status` stays `pending` and `problem` says why.",
+            "Asks DNS for the TXT record anew. If it is missing or has another value, `status` stays `pending` and `problem` says why.",
         },
       },
     )

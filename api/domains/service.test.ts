@@ -120,7 +120,7 @@ describe("links on an account's own domain", () => {
       expect([search, read.rows.map(({ id }) => id)]).toEqual([search, expected]);
     }
     for (const domain of [UNICODE, ` ${UNICODE}. `, host.toUpperCase()]) {
-      expect((await links.lookUp(owner, "found", domain)).id).toBe(custom.id);
+      expect((await links.lookUp(owner, { alias: "found", domain })).id).toBe(custom.id);
       const listed = await links.list(owner, { ...order, domain }, { limit: 10, after: null });
       expect(listed.rows.map(({ id }) => id)).toEqual([custom.id]);
     }
@@ -130,7 +130,6 @@ describe("links on an account's own domain", () => {
         body: { url: "https://example.com/", domain, title },
         requireVersion: () => undefined,
         mustExist: false,
-        beforeCreation: () => Promise.resolve(),
       });
     const { link: upserted } = await upsert(UNICODE, "first");
     expect((await upsert(host, "second")).link.id).toBe(upserted.id);

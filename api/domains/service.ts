@@ -8,7 +8,7 @@ import { recordEvents } from "../events/record.ts";
 import { ApiError, invalidField, notFound } from "../http/errors.ts";
 import { type ListPart, type ListRequest, readPart } from "../http/pagination.ts";
 import type { AccountScope, Author, Writer } from "../http/principal.ts";
-import { countOwned } from "../owned-rows.ts";
+import { countOwned, requireFound } from "../owned-rows.ts";
 import { isForeignKeyViolation, isUniqueViolation, type Sql } from "../postgres.ts";
 import { domainEvent, domainFields } from "./events.ts";
 import { parseDomain } from "./host.ts";
@@ -145,8 +145,7 @@ async function createDomain(
 /** Finds one of the owner's domains; throws `not_found`. */
 async function getDomain(sql: Sql, owner: AccountScope, id: Uuid | undefined): Promise<DomainRow> {
   const row = id === undefined ? undefined : await findDomain(sql, owner, id);
-  if (row === undefined) throw notFound("domain");
-  return row;
+  return await requireFound(row, sql, owner, { table: "domains", id });
 }
 
 /**
@@ -166,8 +165,8 @@ async function changeDomain(
     checkUrl(checkDestination, field, url),
   );
   const { row, entries } = await sql.begin(async (transaction) => {
-    const old = await lockDomain(transaction, owner, id);
-    if (old === undefined) throw notFound("domain");
+    const locked = await lockDomain(transaction, owner, id);
+    const old = await requireFound(locked, transaction, owner, { table: "domains", id });
     const changed = {
       ...old,
       settings: mergeDomainSettings(old.settings, change),

@@ -33,6 +33,9 @@ export type VerificationDeps = {
   feed: Pick<LinkPublisher, "publish">;
 };
 
+/** The outcome of a look-up; `askedAt` is when DNS was asked, null if it had no need to be. */
+type Verification = { row: DomainRow; problem: string | null; askedAt: Date | null };
+
 /**
  * Looks up the TXT record and marks the domain as verified if it matches. A verified domain stays
  * verified. Throws `domain_taken`, and `unavailable` when DNS fails.
@@ -41,23 +44,24 @@ export async function verifyDomain(
   { sql, readTxt, feed }: VerificationDeps,
   owner: Author,
   row: DomainRow,
-): Promise<{ row: DomainRow; problem: string | null }> {
-  if (row.verified_at !== null) return { row, problem: null };
+): Promise<Verification> {
+  if (row.verified_at !== null) return { row, problem: null, askedAt: null };
   const name = verificationName(row.host);
+  const askedAt = new Date();
   const records = await readTxt(name);
   if (!records.includes(row.verification_value)) {
     const problem =
       records.length === 0
         ? `There is no TXT record at ${name} yet.`
         : `The TXT record at ${name} has another value.`;
-    return { row, problem };
+    return { row, problem, askedAt };
   }
   try {
     const { verified, entries } = await sql.begin((transaction) =>
       take(transaction, owner, row, records),
     );
     await feed.publish(entries);
-    return { row: verified, problem: null };
+    return { row: verified, problem: null, askedAt };
   } catch (error) {
     throw isUniqueViolation(error, "domains_verified_host") ? domainTaken(row.host) : error;
   }

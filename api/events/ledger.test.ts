@@ -113,7 +113,7 @@ longTest("50 writers and readers by cursor: nothing is missed, repeated or reord
       const wasOver = over;
       const page = await list(author, {
         wait: over ? 0 : 1,
-        ...(after === undefined ? {} : { after }),
+        ...(after === undefined ? {} : { starting_after: after }),
       });
       ids.push(...page.data.map(({ id }) => id));
       after = page.next_cursor;
@@ -166,13 +166,13 @@ describe("the order of the feed", () => {
     // As a client knows it whose events came from a later state of this database.
     await postgres.sql`delete from events where account_id = ${author.accountId}`;
     await record(author, 2);
-    expect(valuesOf(await list(author, { after: known.next_cursor }))).toEqual([2]);
+    expect(valuesOf(await list(author, { starting_after: known.next_cursor }))).toEqual([2]);
   });
 
   test("does not depend on the clock", async () => {
     const { author, after } = await readAhead();
     await record(author, 2, 3);
-    expect(valuesOf(await list(author, { after }))).toEqual([2, 3]);
+    expect(valuesOf(await list(author, { starting_after: after }))).toEqual([2, 3]);
   });
 
   test("goes on above deleted events, whatever the clock says", async () => {
@@ -180,7 +180,7 @@ describe("the order of the feed", () => {
     await age(author, 31);
     expect(await deleteOldEvents(postgres.sql, 30, 100)).toBe(1);
     await record(author, 2);
-    expect(valuesOf(await list(author, { after }))).toEqual([2]);
+    expect(valuesOf(await list(author, { starting_after: after }))).toEqual([2]);
   });
 
   longTest(
@@ -191,7 +191,7 @@ describe("the order of the feed", () => {
       expect(await numberEvents(postgres.sql, author)).toBe(true);
       const seen: unknown[] = [];
       for (let after: string | undefined; ;) {
-        const page = await list(author, after === undefined ? {} : { after });
+        const page = await list(author, after === undefined ? {} : { starting_after: after });
         seen.push(...valuesOf(page));
         if (!page.has_more) break;
         after = page.next_cursor;
@@ -213,9 +213,9 @@ describe("many events that nobody has read", () => {
        where account_id = ${author.accountId} and position is null`;
     expect(waiting).toBe(6_000);
     const patient = createEventPositions(postgres.sql, PATIENT_MS);
-    const { next_cursor: after } = await list(author, { after: "latest" });
+    const { next_cursor: after } = await list(author, { starting_after: "latest" });
     expect(await patient.last(author)).toBeGreaterThan(0);
-    expect((await list(author, { after })).data).toEqual([]);
+    expect((await list(author, { starting_after: after })).data).toEqual([]);
   });
 
   test("are before the event that is named last, and after the last cursor", async () => {
@@ -223,7 +223,7 @@ describe("many events that nobody has read", () => {
     await record(author, ...Array.from({ length: 11_000 }, (_, i) => i));
     const [{ id }] = await postgres.sql<[{ id: Uuid }]>`
       select id from events where account_id = ${author.accountId} order by sequence desc limit 1`;
-    expect((await list(author, { after: encodeId("event", id) })).data).toEqual([]);
+    expect((await list(author, { starting_after: encodeId("event", id) })).data).toEqual([]);
   });
 });
 
@@ -245,7 +245,7 @@ describe("a page", () => {
     const none = await list(author, { type: "key.created" });
     expect([none.data, none.has_more]).toEqual([[], false]);
     await record(author, 4);
-    expect(valuesOf(await list(author, { after: none.next_cursor }))).toEqual([4]);
+    expect(valuesOf(await list(author, { starting_after: none.next_cursor }))).toEqual([4]);
   });
 
   test("examines 5,000 events and then says that there may be more", async () => {
@@ -256,7 +256,7 @@ describe("a page", () => {
     );
     const page = await list(author, { type: "link.deleted" });
     expect([page.data, page.has_more]).toEqual([[], true]);
-    const next = await list(author, { type: "link.deleted", after: page.next_cursor });
+    const next = await list(author, { type: "link.deleted", starting_after: page.next_cursor });
     expect([valuesOf(next), next.has_more]).toEqual([[1], false]);
   });
 
@@ -266,7 +266,7 @@ describe("a page", () => {
     await postgres.sql.begin((sql) => recordEvents(sql, author, [large, large, note(2)]));
     const first = await list(author);
     expect([first.data.length, first.has_more]).toEqual([1, true]);
-    const second = await list(author, { after: first.next_cursor });
+    const second = await list(author, { starting_after: first.next_cursor });
     expect([valuesOf(second), second.has_more]).toEqual([[1, 2], false]);
   });
 
@@ -274,18 +274,22 @@ describe("a page", () => {
     const author = await newAuthor();
     await record(author, 1, 2);
     const [first] = (await list(author)).data;
-    expect(valuesOf(await list(author, { after: first?.id ?? "" }))).toEqual([2]);
-    const latest = await list(author, { after: "latest" });
+    expect(valuesOf(await list(author, { starting_after: first?.id ?? "" }))).toEqual([2]);
+    const latest = await list(author, { starting_after: "latest" });
     expect(latest.data).toEqual([]);
     await record(author, 3);
-    expect(valuesOf(await list(author, { after: latest.next_cursor }))).toEqual([3]);
+    expect(valuesOf(await list(author, { starting_after: latest.next_cursor }))).toEqual([3]);
     expect((await list({ ...author, mode: "test" })).data).toEqual([]);
     const other = await newAuthor();
     expect((await list(other)).data).toEqual([]);
-    const foreign = await list(other, { after: first?.id ?? "" }).catch((error: unknown) => error);
+    const foreign = await list(other, { starting_after: first?.id ?? "" }).catch(
+      (error: unknown) => error,
+    );
     expect(foreign).toMatchObject({ reason: "cursor_expired" });
-    const invalid = await list(author, { after: "nothing" }).catch((error: unknown) => error);
-    expect(invalid).toMatchObject({ reason: "invalid_request", param: "after" });
+    const invalid = await list(author, { starting_after: "nothing" }).catch(
+      (error: unknown) => error,
+    );
+    expect(invalid).toMatchObject({ reason: "invalid_request", param: "starting_after" });
   });
 });
 
@@ -302,17 +306,17 @@ describe("retention", () => {
     await record(author, 1);
     const early = await list(author);
     await record(author, 2, 3);
-    const late = await list(author, { after: early.next_cursor });
+    const late = await list(author, { starting_after: early.next_cursor });
     await age(author, 31);
     await record(author, 4);
     expect(await deleteOldEvents(postgres.sql, 30, 2)).toBe(2);
     expect(await deleteOldEvents(postgres.sql, 30, 2)).toBe(1);
     expect(await deleteOldEvents(postgres.sql, 30, 2)).toBe(0);
-    const missed = await list(author, { after: early.next_cursor }).catch(
+    const missed = await list(author, { starting_after: early.next_cursor }).catch(
       (error: unknown) => error,
     );
     expect(missed).toMatchObject({ reason: "cursor_expired" });
-    expect(valuesOf(await list(author, { after: late.next_cursor }))).toEqual([4]);
+    expect(valuesOf(await list(author, { starting_after: late.next_cursor }))).toEqual([4]);
     expect(valuesOf(await list(author))).toEqual([4]);
   });
 
@@ -323,11 +327,11 @@ describe("retention", () => {
     await record(author, 2);
     await age(author, 31);
     await deleteOldEvents(postgres.sql, 30, 100);
-    const missed = await list(author, { after }).catch((error: unknown) => error);
+    const missed = await list(author, { starting_after: after }).catch((error: unknown) => error);
     expect(missed).toMatchObject({ reason: "cursor_expired" });
-    const { next_cursor: now } = await list(author, { after: "latest" });
+    const { next_cursor: now } = await list(author, { starting_after: "latest" });
     await record(author, 3);
-    expect(valuesOf(await list(author, { after: now }))).toEqual([3]);
+    expect(valuesOf(await list(author, { starting_after: now }))).toEqual([3]);
   });
 
   test("is a day at least", async () => {
@@ -340,9 +344,13 @@ describe("waiting", () => {
   test("ends with the event, without holding a connection", async () => {
     const author = await newAuthor();
     const { next_cursor: after } = await list(author);
-    const waiting = Array.from({ length: 10 }, () => list(author, { after, wait: 20 }));
+    const waiting = Array.from({ length: 10 }, () =>
+      list(author, { starting_after: after, wait: 20 }),
+    );
     while (waits.count() < 10) await Bun.sleep(5);
-    const eleventh = await list(author, { after, wait: 20 }).catch((error: unknown) => error);
+    const eleventh = await list(author, { starting_after: after, wait: 20 }).catch(
+      (error: unknown) => error,
+    );
     expect(eleventh).toMatchObject({ reason: "rate_limited" });
     await record(author, 1);
     for (const page of await Promise.all(waiting)) expect(valuesOf(page)).toEqual([1]);
@@ -357,9 +365,9 @@ describe("waiting", () => {
       { wait: 1, happens: false },
     ]) {
       const key = api.addKey({ accountId: author.accountId });
-      const { body } = await api.send("/v1/events?after=latest", { key });
+      const { body } = await api.send("/v1/events?starting_after=latest", { key });
       const { next_cursor: after } = body as { next_cursor: string };
-      const waiting = api.send(`/v1/events?after=${after}&wait=${wait}`, { key });
+      const waiting = api.send(`/v1/events?starting_after=${after}&wait=${wait}`, { key });
       while (waits.count() < 1) await Bun.sleep(5);
       key.state = "revoked";
       if (happens) await record(author, 1);

@@ -18,7 +18,7 @@ export const LATEST = "latest";
 const eventType = z.enum(EVENT_TYPE_NAMES);
 
 export const eventsQuery = z.object({
-  after: cursorParameter(
+  starting_after: cursorParameter(
     "The `next_cursor` of the previous response in the same order, or the id of an event; `latest` for events from now on. Without it, the feed begins with the oldest event that is kept; newest first, with the newest.",
   ),
   order: z
@@ -96,7 +96,7 @@ export const eventListResponse = z
     }),
     next_cursor: z.string().meta({
       description:
-        "Send it as `after` for the events that follow, now or later; newest first, for those before them.",
+        "Send it as `starting_after` for the events that follow, now or later; newest first, for those before them.",
       examples: ["eyJwIjoxNzcyNDQyOTAwMDAwMDAwfQ"],
     }),
   })

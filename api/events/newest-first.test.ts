@@ -66,11 +66,11 @@ describe("newest first", () => {
     await record(author, 1, 2, 3, 4);
     const first = await list(author, newest);
     await record(author, 5);
-    const second = await list(author, { ...newest, after: first.next_cursor });
-    const third = await list(author, { ...newest, after: second.next_cursor });
+    const second = await list(author, { ...newest, starting_after: first.next_cursor });
+    const third = await list(author, { ...newest, starting_after: second.next_cursor });
     expect([first, second, third].map(valuesOf)).toEqual([[4, 3], [2, 1], []]);
     expect([first, second, third].map(({ has_more }) => has_more)).toEqual([true, false, false]);
-    const named = { ...newest, after: first.data[1]?.id ?? "" };
+    const named = { ...newest, starting_after: first.data[1]?.id ?? "" };
     expect(valuesOf(await list(author, named))).toEqual([2, 1]);
     expect((await list(await newAuthor(), newest)).data).toEqual([]);
   });
@@ -97,7 +97,9 @@ describe("newest first", () => {
     await record(author, ...Array.from({ length: 5_000 }, (_, i) => i));
     const empty = await list(author, linked);
     expect([empty.data, empty.has_more]).toEqual([[], true]);
-    expect(valuesOf(await list(author, { ...linked, after: empty.next_cursor }))).toEqual([0]);
+    expect(valuesOf(await list(author, { ...linked, starting_after: empty.next_cursor }))).toEqual([
+      0,
+    ]);
   });
 
   test("takes no cursor of the other order, does not wait, and has no latest", async () => {
@@ -106,17 +108,17 @@ describe("newest first", () => {
     const { next_cursor: oldest } = await list(author, { limit: 1 });
     const { next_cursor: before } = await list(author, newest);
     for (const [query, param] of [
-      [{ ...newest, after: oldest }, "after"],
-      [{ after: before }, "after"],
-      [{ ...newest, after: "latest" }, "after"],
+      [{ ...newest, starting_after: oldest }, "starting_after"],
+      [{ starting_after: before }, "starting_after"],
+      [{ ...newest, starting_after: "latest" }, "starting_after"],
       [{ ...newest, wait: 1 }, "wait"],
     ] as const) {
       const refused = await list(author, query).catch((error: unknown) => error);
       expect(refused).toMatchObject({ reason: "invalid_request", param });
     }
-    const latest = list(author, { ...newest, after: "latest" });
+    const latest = list(author, { ...newest, starting_after: "latest" });
     expect(String(await latest.catch((error: unknown) => error))).toContain("order=desc");
-    const gone = { ...newest, after: encodeId("event", newUuid()) };
+    const gone = { ...newest, starting_after: encodeId("event", newUuid()) };
     const refused = await list(author, gone).catch((error: unknown) => error);
     expect(refused).toMatchObject({ reason: "cursor_expired" });
   });

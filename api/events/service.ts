@@ -59,7 +59,7 @@ export const createEventService = (deps: EventServiceDeps) => ({
 async function listAndWait(
   { sql, waits, positions }: EventServiceDeps,
   owner: AccountScope,
-  { after, limit, wait }: EventsQuery,
+  { starting_after: after, limit, wait }: EventsQuery,
   filter: EventFilter,
   { signal, confirm }: Client,
 ): Promise<EventListResponse> {
@@ -84,7 +84,7 @@ async function listAndWait(
 async function listNewest(
   { sql, positions }: EventServiceDeps,
   owner: AccountScope,
-  { after, limit, wait }: EventsQuery,
+  { starting_after: after, limit, wait }: EventsQuery,
   filter: EventFilter,
 ): Promise<EventListResponse> {
   if (wait > 0) throw invalidField("wait", "must be 0 with order=desc: nothing older will happen");
@@ -101,10 +101,10 @@ async function newestStartOf(
   owner: AccountScope,
   after: string | undefined,
 ): Promise<number> {
-  if (after === LATEST) throw invalidField("after", "cannot be latest with order=desc");
+  if (after === LATEST) throw invalidField("starting_after", "cannot be latest with order=desc");
   if (after === undefined) return (await positions.last(owner)) + 1;
   if (decodeId("event", after) === undefined)
-    return readCursor(newestCursorSchema, after, "after")?.before ?? 0;
+    return readCursor(newestCursorSchema, after)?.before ?? 0;
   return await requirePosition(positions, owner, after, "newest");
 }
 
@@ -121,7 +121,7 @@ async function startOf(
   if (after === LATEST) return await positions.last(owner);
   const position =
     decodeId("event", after) === undefined
-      ? (readCursor(cursorSchema, after, "after")?.p ?? 0)
+      ? (readCursor(cursorSchema, after)?.p ?? 0)
       : await requirePosition(positions, owner, after, "oldest");
   // The beginning has no past that could be missed.
   if (position === 0 || position >= (await findFloor(sql, owner))) return position;

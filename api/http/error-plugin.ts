@@ -69,8 +69,7 @@ export const errorPlugin = ({
     set.status = response.status;
     Object.assign(set.headers, response.headers);
     const { envelope } = response;
-    // The body of a 404 is specified exactly: code and message.
-    if (docUrl === undefined || response.reason === "not_found") return envelope;
+    if (docUrl === undefined) return envelope;
     return { error: { ...envelope.error, doc_url: docUrl(request, response.reason) } };
   });
 
@@ -103,15 +102,55 @@ function busy(error: QueueFull): ApiError {
     : new ApiError("unavailable", "The service is busy. Try again shortly.", options);
 }
 
+/**
+ * Returns a function that throws the 405 of a path that exists as it is with other methods: a route
+ * with a parameter in the place of its last part would take the part for an id.
+ */
+export function createMethodCheck(routes: () => readonly Route[]): (request: Request) => void {
+  let methods: Map<string, Set<string>> | undefined;
+  return (request) => {
+    methods ??= methodsOf(routes());
+    // What has an invalid host is refused later.
+    const pathname = URL.parse(request.url)?.pathname ?? "";
+    const known = methods.get(pathname);
+    if (known === undefined || known.has(request.method) || IMPLIED.has(request.method)) return;
+    throw noRoute(
+      request,
+      routes().filter(({ path }) => path === pathname),
+      routes(),
+    );
+  };
+}
+
+/** Answered by the framework, and by what allows pages of other origins. */
+const IMPLIED: ReadonlySet<string> = new Set(["HEAD", "OPTIONS"]);
+
+/** The methods of each path that has no parameter. */
+function methodsOf(routes: readonly Route[]): Map<string, Set<string>> {
+  const fixed = routes.filter(({ path }) => !/[:*]/.test(path));
+  const byPath = Map.groupBy(fixed, ({ path }) => path);
+  return new Map([...byPath].map(([path, of]) => [path, new Set(of.map(({ method }) => method))]));
+}
+
 /** 405 when the path exists with other methods, else 404. */
-function noRoute(request: Request, routes: readonly Route[]): ApiError {
-  const segments = splitPath(new URL(request.url).pathname);
+function noRoute(
+  request: Request,
+  routes: readonly Route[],
+  all: readonly Route[] = routes,
+): ApiError {
+  const { pathname } = new URL(request.url);
+  const segments = splitPath(pathname);
   const methods = routes
     .filter((route) => pathMatches(route.path, segments))
     .map((route) => route.method);
   if (methods.length === 0) return notFound("resource");
   const allow = [...new Set(methods)].toSorted().join(", ");
-  return new ApiError("method_not_allowed", `This resource takes ${allow}.`, {
+  const below = all.filter(
+    ({ path }) => path.startsWith(`${pathname}/`) && !/[:*]/.test(path.slice(pathname.length)),
+  );
+  const others = [...new Set(below.map(({ method, path }) => `${method} ${path}`))].toSorted();
+  const also = others.length === 0 ? "" : `; below it are ${others.join(", ")}`;
+  return new ApiError("method_not_allowed", `This resource takes ${allow}${also}.`, {
     headers: { allow },
   });
 }

@@ -67,14 +67,13 @@ export const secondsUntil = (instant: number, now: number): number =>
 /** `1 second`, `2 seconds`. */
 export const inSeconds = (count: number): string => `${count} second${count === 1 ? "" : "s"}`;
 
-/** The 429 response for a window that has fewer than `requested` requests left. */
-export function rateLimited(window: LimitWindow, now: number, requested = 1): ApiError {
+/** The 429 response for a window that has no request left. */
+export function rateLimited(window: LimitWindow, now: number): ApiError {
   const wait = secondsUntil(window.resetsAt, now);
   const limit = `${window.limit} requests in ${inSeconds(window.seconds)}`;
-  const needs = requested > 1 ? `; this one needs ${requested}, ${remaining(window)} are left` : "";
   return new ApiError(
     "rate_limited",
-    `Rate limit exceeded: ${limit}${needs}. Try again in ${inSeconds(wait)}.`,
+    `Rate limit exceeded: ${limit}. Try again in ${inSeconds(wait)}.`,
     { retryAfterSeconds: wait },
   );
 }

@@ -4,7 +4,7 @@ import { Elysia } from "elysia";
 import * as z from "zod";
 
 import { ApiError } from "./errors.ts";
-import { installValidation } from "./validation.ts";
+import { installValidation, validateValue } from "./validation.ts";
 
 const DEPTH = 2_000;
 
@@ -106,10 +106,27 @@ describe("validation", () => {
       param: "known",
       details: [
         { param: "known", message: "known is required." },
-        { param: "a", message: 'Unknown field "a".' },
+        { param: "a", message: 'Unknown field "a"; known here are known.' },
         { param: "b", message: 'Unknown field "b".' },
       ],
     });
+  });
+
+  test("an unknown field is told with those that are known, in whatever object it is", () => {
+    const inner = z.strictObject({ a: z.int().optional(), b: z.int().optional() });
+    const schema = z.strictObject({ list: z.array(inner).nullish(), own: inner.optional() });
+    const messageOf = (value: unknown) => {
+      try {
+        return validateValue(schema, value);
+      } catch (error) {
+        return error instanceof ApiError && error.message;
+      }
+    };
+    expect(messageOf({ lst: [] })).toBe('Unknown field "lst"; known here are list, own.');
+    expect(messageOf({ own: { c: 1 } })).toBe('Unknown field "own.c"; known here are a, b.');
+    expect(messageOf({ list: [{}, { c: 1 }] })).toBe(
+      'Unknown field "list.1.c"; known here are a, b.',
+    );
   });
 
   test("an unknown field's name is repeated only in part", async () => {

@@ -51,7 +51,8 @@ export function installValidation(
       };
     };
     for (const part of REQUEST_PARTS) {
-      replace(part, hooks[part], (error) => invalidRequest(part, error.issues));
+      const schema = hooks[part];
+      replace(part, schema, (error) => invalidRequest(part, error.issues, schema));
     }
     for (const schema of Object.values(hooks.response ?? {})) {
       replace("response", schema, invalidResponse);
@@ -65,27 +66,49 @@ export function validateValue<Schema extends z.ZodType>(
   value: unknown,
 ): z.output<Schema> {
   const { data, error } = schema.safeParse(value, { error: describeIssue });
-  if (error !== undefined) throw invalidRequest("body", error.issues);
+  if (error !== undefined) throw invalidRequest("body", error.issues, schema);
   return data;
 }
 
-/** Names every invalid field and its valid values; repeats a field's name, but never a value. */
-function invalidRequest(part: RequestPart, issues: readonly z.core.$ZodIssue[]): ApiError {
+/**
+ * Names every invalid field and its valid values, and of an unknown field those that are known;
+ * repeats a field's name, but never a value.
+ */
+function invalidRequest(
+  part: RequestPart,
+  issues: readonly z.core.$ZodIssue[],
+  schema: unknown,
+): ApiError {
   const details = issues
     .slice(0, DETAILS_MAX)
-    .flatMap((issue) => toDetails(part, issue))
+    .flatMap((issue) => toDetails(part, issue, schema))
     .slice(0, DETAILS_MAX);
   const [first] = details;
   const message = first?.message ?? `Invalid value for the ${part}: not valid.`;
   return new ApiError("invalid_request", message, { param: first?.param || undefined, details });
 }
 
-function toDetails(part: RequestPart, issue: z.core.$ZodIssue): ErrorDetail[] {
+/** The fields of an object within a schema; none where the value decides which these are. */
+function fieldsAt(schema: unknown, path: readonly PropertyKey[]): string[] {
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable)
+    return fieldsAt(schema.unwrap(), path);
+  const [name, ...rest] = path;
+  if (schema instanceof z.ZodArray && name !== undefined) return fieldsAt(schema.element, rest);
+  if (!(schema instanceof z.ZodObject)) return [];
+  return name === undefined
+    ? Object.keys(schema.shape)
+    : fieldsAt(schema.shape[String(name)], rest);
+}
+
+function toDetails(part: RequestPart, issue: z.core.$ZodIssue, schema: unknown): ErrorDetail[] {
   const path = issue.path.map(String);
   if (issue.code === "unrecognized_keys") {
-    return issue.keys.slice(0, DETAILS_MAX).map((key) => {
+    const known = fieldsAt(schema, issue.path).toSorted().join(", ");
+    return issue.keys.slice(0, DETAILS_MAX).map((key, i) => {
       const param = shorten([...path, key].join("."), NAME_LENGTH_MAX);
-      return { param, message: `Unknown field "${param}".` };
+      // Once for all of them.
+      const rest = i > 0 || known === "" ? "" : `; known here are ${known}`;
+      return { param, message: `Unknown field "${param}"${rest}.` };
     });
   }
   const param = shorten(path.join("."), NAME_LENGTH_MAX);

@@ -8,7 +8,7 @@ import { futureInstant } from "../http/common-schemas.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import { type ListPart, type ListRequest, readPart } from "../http/pagination.ts";
 import { type Actor, OPERATOR, type Principal } from "../http/principal.ts";
-import { countOwned } from "../owned-rows.ts";
+import { countOwned, missing } from "../owned-rows.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import { type CreateKeyBody, type KeyRow, toKeyResponse } from "./model.ts";
 import { claimKey, findKey, insertKey, listKeys, lockKey, revokeKey } from "./sql.ts";
@@ -87,9 +87,9 @@ function createOperatorOperations(sql: Sql) {
 
   return {
     createAny,
-    /** Creates the first key of a new account, live and with every scope. */
-    createFirst: (accountId: Uuid): Promise<CreatedKey> =>
-      createAny({ accountId, name: "First key", mode: "live", scopes: SCOPES, expiresAt: null }),
+    /** Creates the first key of a new account, with every scope. */
+    createFirst: (accountId: Uuid, mode: Mode = "live"): Promise<CreatedKey> =>
+      createAny({ accountId, name: "First key", mode, scopes: SCOPES, expiresAt: null }),
     /** Lists all keys of an account, of both modes. */
     async listAll(accountId: Uuid): Promise<KeyRow[]> {
       const modes: Mode[] = ["live", "test"];
@@ -171,7 +171,8 @@ async function recordKey(
 /** Finds a key of the caller's account and mode; throws `not_found`. */
 async function getKey(sql: Sql, grantor: Grantor, id: Uuid | undefined): Promise<KeyRow> {
   const row = id === undefined ? undefined : await findKey(sql, id);
-  if (row?.account_id !== grantor.accountId || row.mode !== grantor.mode) throw notFound("key");
+  if (row?.account_id !== grantor.accountId || row.mode !== grantor.mode)
+    throw await missing(sql, grantor, "api_keys", id);
   return row;
 }
 
@@ -198,7 +199,7 @@ async function replaceKey(
     }
     // Before the old key is revoked: it may be the caller, which must still be valid to grant.
     const created = await add(sql, key, grantor.callerId);
-    await revokeKey(sql, old.id, graceSeconds);
+    await revokeKey(sql, old.id, graceSeconds, created.row.id);
     await recordKey(sql, grantor.actor, created.row, "key.rotated", old);
     return created;
   });

@@ -81,17 +81,20 @@ export async function listKeys(
 }
 
 /**
- * Revokes a key `graceSeconds` from now, by the database's clock. Never postpones an earlier
- * revocation. Returns undefined when there is no such key.
+ * Revokes a key `graceSeconds` from now, by the database's clock, as another one replaces it if
+ * `replacedBy` is given. Never postpones an earlier revocation. Returns undefined when there is no
+ * such key.
  */
 export async function revokeKey(
   sql: Transaction,
   id: Uuid,
   graceSeconds: number,
+  replacedBy: Uuid | null = null,
 ): Promise<KeyRow | undefined> {
   const [row] = await sql<KeyRow[]>`
     update api_keys
-       set revoked_at = least(revoked_at, clock_timestamp() + make_interval(secs => ${graceSeconds}))
+       set revoked_at = least(revoked_at, clock_timestamp() + make_interval(secs => ${graceSeconds})),
+           replaced_by = coalesce(replaced_by, ${replacedBy})
      where id = ${id}
     returning id, account_id, name, mode, prefix, scopes, created_at, last_used_at, expires_at, revoked_at`;
   return row;

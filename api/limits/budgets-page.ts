@@ -93,7 +93,7 @@ const INTRODUCTION = `# Budgets
 
 What accounts, and without one networks, may take of what costs. Printed from \`shared/budgets.ts\` and \`shared/waiting-work.ts\` by \`bun run budgets\`; a test compares it.
 
-The limits of requests and the quotas of what an account holds are in PostgreSQL besides (tables \`plans\`, \`endpoint_limits\` and \`plan_quotas\`), and can be set for an account. \`GET /v1/limits\` lists all that a caller can meet, and an error beyond one names it, how much it is, and when to try again.`;
+The limits of requests and the quotas of what an account holds are in PostgreSQL besides ([keys and limits](architecture.md#keys-and-limits)), and can be set for an account. \`GET /v1/limits\` lists all that a caller can meet, and an error beyond one names it, how much it is, and when to try again.`;
 
 const LOAD =
   "What one account takes that uses up all of its budgets all the time: shares of a core, and bytes a day. Multiplied by the number of accounts of each plan it is what a machine must have in the worst case: `shorthop admin accounts budgets` prints the sums for the accounts that there are. Each API process counts by itself, so two of them allow twice as much.";

@@ -4,6 +4,7 @@
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 
+import { boundsOf, PLANS } from "../../shared/budgets.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import type { Consumption } from "./quotas.ts";
 
@@ -39,4 +40,38 @@ test.each([
     expect(consumptions.filter((row) => row.granted)).toHaveLength(granted);
     expect(Math.max(...consumptions.map(({ used }) => used))).toBe(granted);
   }
+});
+
+test("the guide's table of limits is what the database and the budgets enforce", async () => {
+  const { sql } = postgres;
+  const guide = await Bun.file(new URL("../openapi/guide.md", import.meta.url)).text();
+  const table = new Map(
+    [...guide.matchAll(/^\| (.+?) *\| ([\d,]+) +\| ([\d,]+) +\| ([\d,]+) +\| (.+?) +\|$/gm)].map(
+      ([, name = "", ...cells]) => [name, cells.map((cell) => cell.replaceAll(",", ""))],
+    ),
+  );
+  const plans = await sql<{ per_second: number; per_minute: number; per_day: number }[]>`
+    select per_second, per_minute, per_day from plans where name <> 'enterprise'
+     order by per_day`;
+  const requests = (name: "per_second" | "per_minute" | "per_day") => [
+    ...plans.map((plan) => String(plan[name])),
+    "as agreed",
+  ];
+  const links = await sql<{ allowed: number }[]>`
+    select allowed from plan_quotas where quota = 'links_per_day' order by allowed`;
+  const endpoints = await sql<{ endpoint: string; allowed: number; seconds: number }[]>`
+    select endpoint, allowed, seconds from endpoint_limits`;
+  expect(Object.fromEntries(table)).toEqual({
+    "requests a second": requests("per_second"),
+    "requests a minute": requests("per_minute"),
+    "requests a day": requests("per_day"),
+    "links in bulk, an hour": PLANS.map((plan) => String(boundsOf("bulk_rows", plan).atOnce)),
+    "links in all, a day": links.map(({ allowed }) => String(allowed)),
+    ...Object.fromEntries(
+      endpoints.map(({ endpoint, allowed, seconds }) => [
+        `\`${endpoint}\`, ${seconds === 60 ? "a minute" : "an hour"}`,
+        PLANS.map(() => String(allowed)),
+      ]),
+    ),
+  });
 });

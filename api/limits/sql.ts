@@ -3,7 +3,7 @@ import type { Uuid } from "../../shared/ids.ts";
 import type { AccountScope } from "../http/principal.ts";
 import type { LimitWindow } from "../http/rate-limit.ts";
 import type { Sql } from "../postgres.ts";
-import type { Claim, EndpointLimit, QuotaState } from "./quotas.ts";
+import type { Claim, QuotaState } from "./quotas.ts";
 
 /** Lists every rate-limit window of an account and mode, the plan's first; consumes nothing. */
 export async function listWindows(
@@ -30,28 +30,6 @@ export const listQuotas = (sql: Sql, { accountId, mode }: AccountScope): Promise
   sql<QuotaState[]>`
     select name, allowed as "limit", used, seconds, resets_ms as "resetsAt"
       from quotas_of(${accountId}, ${mode})`;
-
-/** A row of `spend_endpoint`; times are Unix milliseconds by the database's clock. */
-type EndpointConsumption = {
-  granted: boolean;
-  allowed: number;
-  seconds: number;
-  spent: number;
-  resets_ms: number;
-  now_ms: number;
-};
-
-/** Consumes `requested` requests from an endpoint's window, or none when it has too few left. */
-export async function consumeEndpoint(
-  sql: Sql,
-  { accountId, mode }: AccountScope,
-  endpoint: EndpointLimit,
-  requested: number,
-): Promise<EndpointConsumption> {
-  const [row] = await sql<[EndpointConsumption]>`
-    select * from spend_endpoint(${accountId}, ${mode}, ${endpoint}, ${requested})`;
-  return row;
-}
 
 /** Inserts a lease on a live stream, unless the account's quota of streams is exhausted. */
 export async function insertLease(

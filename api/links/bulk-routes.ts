@@ -5,7 +5,6 @@ import { encodeId } from "../../shared/ids.ts";
 import type { AuthPlugin } from "../auth/plugin.ts";
 import { principalOf } from "../http/request-context.ts";
 import type { Idempotent } from "../idempotency/idempotent.ts";
-import type { ConsumeMany } from "../limits/consume-many.ts";
 import {
   bulkCheckResponse,
   bulkCreateBody,
@@ -17,25 +16,18 @@ import {
   toCheckResponse,
   toEntries,
 } from "./bulk/model.ts";
-import { includeInCreatedQuery, includeQuery } from "./model.ts";
-import { propagationHeaders, toCreatedLink, toFullLink } from "./responses.ts";
+import { includeAllQuery, includeQuery } from "./model.ts";
+import { propagationHeaders, toFullLink, toLink } from "./responses.ts";
 import type { LinkService } from "./service.ts";
 
 type BulkRoutesDeps = {
   auth: AuthPlugin;
   idempotent: Idempotent;
-  consumeMany: ConsumeMany;
   links: LinkService;
   shortUrl: string;
 };
 
-export const bulkLinkRoutes = ({
-  auth,
-  idempotent,
-  consumeMany,
-  links,
-  shortUrl,
-}: BulkRoutesDeps) =>
+export const bulkLinkRoutes = ({ auth, idempotent, links, shortUrl }: BulkRoutesDeps) =>
   new Elysia({ name: "bulk-links", prefix: "/v1/links", tags: ["Links"] })
     .use(auth)
     .post(
@@ -43,10 +35,9 @@ export const bulkLinkRoutes = ({
       async ({ call, request, query: { include }, body, set }) => {
         const principal = principalOf(call);
         return await idempotent({ principal, request, body, set }, async (id) => {
-          await consumeMany({ call, set }, "POST /v1/links", body.links.length);
           const { results, propagated } = await links.createMany(principal, id, body.links);
           const { data, failed, succeeded } = toEntries(results, (row) => ({
-            link: toCreatedLink(row, shortUrl, include),
+            link: toLink(row, shortUrl, include),
           }));
           return {
             status: 200,
@@ -59,23 +50,21 @@ export const bulkLinkRoutes = ({
         access: { scope: "links:write", limit: null, cost: 1, expensive: true },
         jsonBody: "required",
         idempotent: true,
-        query: includeInCreatedQuery,
+        query: includeAllQuery,
         body: bulkCreateBody,
         response: { 200: bulkCreateResponse },
         detail: {
           operationId: "createLinks",
           summary: "Create many links",
           description:
-            "Creates up to 100 links; each row succeeds or fails on its own, and the first of rows with one alias wins. One request of the plan's limits, and one creation per row of the hourly limit of `POST /v1/links`; if fewer are left than there are rows, none is created. Every created link counts toward the daily quota; links beyond the quota fail with `rate_limited`, and the whole request fails if none of the quota is left.",
+            "Creates up to 100 links; each row succeeds or fails on its own, and the first of rows with one alias wins. One request of the plan's limits. Every created link takes a row of the budget `bulk_rows`, which comes back by the hour, and counts toward the daily quota; rows that fail and replays take nothing. A request begins while the budget has a row, and is `rate_limited` as a whole otherwise. Links beyond the quota fail with `rate_limited`, and the whole request fails if none of the quota is left.",
         },
       },
     )
     .post(
       "/bulk/check",
-      async ({ call, body, set }) => {
-        await consumeMany({ call, set }, "POST /v1/links", body.links.length);
-        return toCheckResponse(await links.checkMany(principalOf(call), body.links));
-      },
+      async ({ call, body }) =>
+        toCheckResponse(await links.checkMany(principalOf(call), body.links)),
       {
         access: { scope: "links:write", limit: null, cost: 1, expensive: true },
         jsonBody: "required",
@@ -85,7 +74,7 @@ export const bulkLinkRoutes = ({
           operationId: "checkLinks",
           summary: "Check many links",
           description:
-            "Checks for each of up to 100 links whether creating it would succeed, and creates none. The checks are those of `POST /v1/links/bulk`, without the daily quota of links. Another request can take an alias before the links are created. Counts against the limits of requests as the creation does.",
+            "Checks for each of up to 100 links whether creating it would succeed, and creates none. The checks are those of `POST /v1/links/bulk`, without the daily quota of links. Another request can take an alias before the links are created. One request of the plan's limits.",
         },
       },
     )

@@ -3,10 +3,11 @@ import type { LinkRecord } from "../../shared/contracts/link-record.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { recordEvents } from "../events/record.ts";
 import { addToOutbox, type OutboxEntry } from "../feed/outbox.ts";
-import { notFound, unavailable } from "../http/errors.ts";
+import { unavailable } from "../http/errors.ts";
 import type { RequireVersion } from "../http/etag.ts";
 import type { AccountScope, Author, Writer } from "../http/principal.ts";
 import { budgets } from "../limits/budgets.ts";
+import { describeMissing } from "../owned-rows.ts";
 import type { Transaction } from "../postgres.ts";
 import { lockAliasesAndDrawVersions } from "./alias-locks.ts";
 import { chargePasswords, requireWriting } from "./charges.ts";
@@ -124,6 +125,8 @@ async function lockChanges(
 ): Promise<LockedChange[]> {
   const ids = changes.flatMap((change) => (isFailure(change) ? [] : (change.id ?? [])));
   const links = ids.length === 0 ? undefined : await lockLinks(transaction, owner, ids);
+  const absent = ids.filter((id) => links?.get(id) === undefined);
+  const toMissing = await describeMissing(transaction, owner, "links", absent);
   const updated_at = new Date();
   const locked: LockedChange[] = [];
   for (const [index, change] of changes.entries()) {
@@ -133,7 +136,7 @@ async function lockChanges(
     }
     const old = change.id === undefined ? undefined : links?.get(change.id);
     try {
-      if (old === undefined) throw notFound("link");
+      if (old === undefined) throw toMissing(change.id);
       const row = applyChange(change, old);
       if (row === old) results[index] = { link: old };
       else locked.push({ index, old, row: row && { ...row, updated_at } });

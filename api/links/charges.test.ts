@@ -67,6 +67,33 @@ test("every link that is written counts, and the bytes of its event", async () =
   expect([taken("changed_links"), taken("ledger_bytes") > 28_000]).toEqual([4, true]);
 });
 
+test("rows of a bulk creation count once they are links, and the refusal says how many and when", async () => {
+  const owner = await newOwner();
+  const { links } = postgres;
+  const rows = ["row-1", "row-2", "row-1"].map((alias) => ({ url, alias }));
+  const id = newUuid();
+  await links.createMany(owner, id, rows);
+  await links.createMany(owner, newUuid(), [...rows, { url: "nonsense" }]);
+  expect(taken("bulk_rows")).toBe(2);
+  const upsert = { externalId: "mine", requireVersion: () => undefined, mustExist: false };
+  await links.upsert(owner, { ...upsert, body: { url } });
+  await links.upsert(owner, { ...upsert, body: { url } });
+  await links.create(owner, newUuid(), { url });
+  expect(taken("bulk_rows")).toBe(3);
+
+  useUp(owner, "bulk_rows");
+  const other = { ...upsert, externalId: "other", body: { url } };
+  for (const work of [links.createMany(owner, newUuid(), [{ url }]), links.upsert(owner, other)]) {
+    const refusal = await work.catch((error: unknown) => error instanceof ApiError && error);
+    expect(refusal).toMatchObject({ status: 429 });
+    expect(refusal && "message" in refusal && refusal.message).toMatch(
+      /\(bulk_rows: 500 rows at once, and 500 an hour\)\. Try again in \d+ seconds\.$/,
+    );
+  }
+  expect(await links.checkMany(owner, [{ url }])).toEqual([undefined]);
+  expect((await links.create(owner, newUuid(), { url })).propagated).toBeBoolean();
+});
+
 test("a change of a tag records what names each link and its tags, and not the rest of it", async () => {
   const owner = await newOwner();
   await createMany(owner, 50, ["old"]);

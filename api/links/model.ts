@@ -1,7 +1,7 @@
 /** Schemas of link requests, and the rows of links. */
 import * as z from "zod";
 
-import { CUSTOM_DOMAIN, LINK_ID, LONG_URL } from "../../shared/contracts/examples.ts";
+import { CUSTOM_DOMAIN, LINK_ID, LONG_URL, SHORT_URL } from "../../shared/contracts/examples.ts";
 import { instant } from "../../shared/contracts/instant.ts";
 import { EXTERNAL_ID_EXAMPLE } from "../../shared/contracts/link-fields.ts";
 import type { Mode } from "../../shared/contracts/link-record.ts";
@@ -18,6 +18,7 @@ import type { Uuid } from "../../shared/ids.ts";
 import { idParameter } from "../http/common-schemas.ts";
 import { listQuery } from "../http/pagination.ts";
 import type { LinkSettings } from "./settings/model.ts";
+import { SHORT_URL_LENGTH_MAX } from "./short-url.ts";
 import type { Utm } from "./utm.ts";
 
 export type CreateLinkBody = z.output<typeof createLinkBody>;
@@ -33,8 +34,8 @@ export const includeQuery = z.object({
   }),
 });
 
-/** As {@link includeQuery}, for created links. */
-export const includeInCreatedQuery = z.object({
+/** As {@link includeQuery}, for created and for listed links. */
+export const includeAllQuery = z.object({
   include: include.meta({
     description:
       "`settings` adds `forward_query`, the UTM parameters, `unique_clicks`, `updated_at` and `has_password`.",
@@ -69,7 +70,7 @@ const URL_LENGTH_MAX = 8_192;
 const tagFilter = z.string().max(TAG_LENGTH_MAX);
 
 export const listLinksQuery = listQuery.extend({
-  include: include.meta({ description: "`settings` adds every other field of each link." }),
+  ...includeAllQuery.shape,
   search: z
     .string()
     .max(SEARCH_LENGTH_MAX)
@@ -141,17 +142,28 @@ export const listLinksQuery = listQuery.extend({
     .meta({ description: "`desc` for the latest, or the most clicked, first." }),
 });
 
+/** The short URL of a link of the caller. */
+export const shortUrlText = z.string().min(1).max(SHORT_URL_LENGTH_MAX);
+
 export const lookupQuery = includeQuery.extend({
+  short_url: shortUrlText.optional().meta({
+    description: "The link's short URL, with or without `https://`.",
+    examples: [SHORT_URL],
+  }),
   alias: z
     .string()
     .max(ALIAS_LENGTH_MAX)
-    .meta({ description: "Only the link with this alias.", examples: ["spring-sale"] }),
+    .optional()
+    .meta({
+      description: "The link's alias, in place of its short URL.",
+      examples: ["spring-sale"],
+    }),
   domain: z
     .string()
     .max(HOST_LENGTH_MAX)
     .optional()
     .meta({
-      description: "The link's domain; the service's own when left out.",
+      description: "The domain of `alias`; the service's own when left out.",
       examples: [CUSTOM_DOMAIN],
     }),
 });

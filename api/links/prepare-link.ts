@@ -2,6 +2,7 @@
 import type { Uuid } from "../../shared/ids.ts";
 import { checkAll } from "../http/check-all.ts";
 import { futureInstant } from "../http/common-schemas.ts";
+import { invalidField } from "../http/errors.ts";
 import type { AccountScope } from "../http/principal.ts";
 import type { LinkServiceDeps } from "./deps.ts";
 import {
@@ -30,6 +31,20 @@ export type PreparationDeps = DestinationDeps & {
 /** A validated link, without its alias. */
 export type PreparedLink = Omit<NewLink, "alias">;
 
+/** The expiry of a new link, which must be in the future, and after its start. */
+function readExpiry({ expires_at, starts_at }: CreateLinkBody, now: Date): Date | null {
+  const expires = futureInstant("expires_at", expires_at, now);
+  requireExpiryAfterStart(starts_at, expires);
+  return expires;
+}
+
+/** A link that expired before it started would never redirect, and nobody would know why. */
+function requireExpiryAfterStart(startsAt: string | null | undefined, expiresAt: Date | null) {
+  if (typeof startsAt !== "string" || expiresAt === null) return;
+  if (expiresAt.getTime() <= Date.parse(startsAt))
+    throw invalidField("expires_at", "must be after starts_at");
+}
+
 /** An alias of maximum length. */
 const LONGEST_ALIAS = "x".repeat(ALIAS_LENGTH_MAX);
 
@@ -57,7 +72,7 @@ export async function prepareLink(
     () => resolveDomain(deps.domains, owner, body),
     () => requireDestination(body.url, deps),
     () => prepareSettings(deps, body),
-    () => futureInstant("expires_at", body.expires_at, created_at),
+    () => readExpiry(body, created_at),
   ]);
   const link: PreparedLink = {
     id,
@@ -129,14 +144,17 @@ export async function prepareChanges(
 }
 
 /**
- * The link after a change. Records when the change sends a visitor to a different site, which the
- * link's about page shows. Throws `invalid_alias`.
+ * The link after a change. Throws `invalid_alias`, and `invalid_request` if it lets it expire
+ * before it starts. Records when the change sends a visitor to a different site, which the link's
+ * about page shows.
  */
 export function applyChanges(old: LinkRow, { columns, settings }: LinkChanges): LinkRow {
   const { alias = old.alias } = columns;
   if (alias !== old.alias) requireAlias(alias, old.domain_host);
   const extras = changeSettings(old.extras, settings, old.clicks);
   const changed: LinkRow = { ...old, ...columns, extras };
+  if (columns.expires_at !== undefined || "starts_at" in settings)
+    requireExpiryAfterStart(extras?.starts_at, changed.expires_at);
   return Bun.deepEquals(sitesOf(changed), sitesOf(old))
     ? changed
     : { ...changed, extras: { ...extras, host_changed_at: new Date().toISOString() } };

@@ -6,7 +6,7 @@ import { linkRow } from "../../test/harness/link-row.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { SYSTEM, type Writer } from "../http/principal.ts";
 import type { CreateLinkBody, LinkRow, UpdateLinkBody } from "./model.ts";
-import { createdLink, fullLink, linkEtag, toCreatedLink, toFullLink } from "./responses.ts";
+import { fullLink, linkEtag, linkResponse, toFullLink, toLink } from "./responses.ts";
 import type { LinkResults } from "./results.ts";
 
 // Starting a real server takes long on a busy machine.
@@ -64,14 +64,13 @@ const WRITES: Record<string, () => Promise<LinkRow>> = {
         body,
         requireVersion: () => undefined,
         mustExist: false,
-        beforeCreation: () => Promise.resolve(),
       })
     ).link,
 };
 
 describe.each(Object.entries(WRITES))("the answer to %s", (_, write) => {
   test("has every setting that is on, with ids of rules and arms, the status and the clicks left", async () => {
-    const answer = createdLink.parse(toCreatedLink(await write(), SHORT_URL));
+    const answer = linkResponse.parse(toLink(await write(), SHORT_URL));
     const { utm_source: _source, forward_query: _query, ...shown } = SETTINGS;
     expect(answer).toMatchObject({
       ...shown,
@@ -92,8 +91,17 @@ describe.each(Object.entries(WRITES))("the answer to %s", (_, write) => {
     for (const include of [undefined, "settings"] as const) {
       const full = fullLink.parse(toFullLink(read, SHORT_URL, include));
       expect(fullLink.parse(toFullLink(row, SHORT_URL, include))).toEqual(full);
-      expect(full).toMatchObject(createdLink.parse(toCreatedLink(row, SHORT_URL, include)));
+      expect(full).toMatchObject(linkResponse.parse(toLink(row, SHORT_URL, include)));
+      if (include === "settings") expect(toLink(row, SHORT_URL, include)).toEqual(full);
     }
+  });
+
+  test("is what a list has", async () => {
+    const row = await write();
+    const order = { sort: "created_at", order: "desc", limit: 1 } as const;
+    const part = { limit: 1, after: null };
+    const { rows } = await postgres.links.list(owner, { ...order, archived: "any" }, part);
+    expect(rows.map((listed) => toLink(listed, SHORT_URL))).toEqual([toLink(row, SHORT_URL)]);
   });
 });
 

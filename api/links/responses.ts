@@ -83,7 +83,7 @@ const utmSetting = (name: UtmName) =>
       examples: [UTM_EXAMPLES[name]],
     });
 
-/** Writable settings, which a link contains only with `include=settings`. */
+/** Settings that no response has but on request, as the interface wants of the UTM parameters. */
 const querySettings = {
   forward_query: z
     .boolean()
@@ -101,14 +101,14 @@ const querySettings = {
 
 const baseLink = z.object({ ...named, ...dated, ...lastClick, ...labels });
 
-/** A created link: with the settings that are set; the others only with `include=settings`. */
-export const createdLink = baseLink
+/** A link, with the fields that only reads of one link always have as optional ones. */
+export const linkResponse = baseLink
   .extend(z.object(details).partial().shape)
   .extend({ ...querySettings, ...settingsResponse })
   .meta({
     id: "Link",
     description:
-      "A link, as creations return it: with every setting that is on, and the rest with `include=settings`.",
+      "A link, as creations and lists return it: with every setting that is on, except `forward_query` and the UTM parameters. `include=settings` adds these, and every other field.",
   });
 
 export const fullLink = z
@@ -124,17 +124,13 @@ export const fullLink = z
     ...querySettings,
     ...settingsResponse,
   })
-  .meta({ id: "FullLink", description: "A link with all fields." });
-
-/** A link in a list, which has only the base fields without `include=settings`. */
-const listedLink = baseLink
-  .extend(z.object({ ...details, ...querySettings, ...settingsResponse }).partial().shape)
   .meta({
-    id: "ListedLink",
-    description: "A link of a list; with `include=settings`, all of its fields.",
+    id: "FullLink",
+    description:
+      "A link, as reads and changes of one return it: with every setting that is on, except `forward_query` and the UTM parameters, which `include=settings` adds.",
   });
 
-export const linkListResponse = listOf(listedLink).meta({
+export const linkListResponse = listOf(linkResponse).meta({
   id: "LinkList",
   description: "A page of links.",
 });
@@ -172,11 +168,11 @@ const detailsOf = (row: LinkRow) => ({
   has_password: row.password_hash !== null,
 });
 
-export const toCreatedLink = (
+export const toLink = (
   row: LinkRow,
   shortUrl: string,
   included?: Include,
-): z.output<typeof createdLink> => ({
+): z.output<typeof linkResponse> => ({
   ...toBaseLink(row, shortUrl),
   ...(included === "settings" ? { ...detailsOf(row), ...querySettingsOf(row) } : {}),
   ...settingsOf(row, Date.now()),
@@ -192,13 +188,6 @@ export const toFullLink = (
   ...(included === "settings" ? querySettingsOf(row) : {}),
   ...settingsOf(row, Date.now()),
 });
-
-export const toListedLink = (
-  row: LinkRow,
-  shortUrl: string,
-  included?: Include,
-): z.output<typeof listedLink> =>
-  included === undefined ? toBaseLink(row, shortUrl) : toFullLink(row, shortUrl, included);
 
 const querySettingsOf = (row: LinkRow) => ({
   forward_query: row.forward_query,

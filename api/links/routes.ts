@@ -10,15 +10,15 @@ import { decodeId } from "../../shared/ids.ts";
 import type { AuthPlugin } from "../auth/plugin.ts";
 import type { BrandingService } from "../branding/service.ts";
 import { successResponse } from "../http/common-schemas.ts";
+import { invalidField } from "../http/errors.ts";
 import { readIfMatch } from "../http/etag.ts";
 import { listResponse, readListRequest } from "../http/pagination.ts";
 import { principalOf } from "../http/request-context.ts";
 import type { Idempotent } from "../idempotency/idempotent.ts";
-import type { ConsumeMany } from "../limits/consume-many.ts";
 import { listName } from "./listing/filter.ts";
 import {
   externalIdParams,
-  includeInCreatedQuery,
+  includeAllQuery,
   includeQuery,
   linkParams,
   listLinksQuery,
@@ -28,34 +28,26 @@ import { drawQr } from "./qr/draw.ts";
 import { qrQuery, toQrRequest, wantsLogo } from "./qr/model.ts";
 import {
   buildShortUrl,
-  createdLink,
   fullLink,
   linkEtag,
   linkListResponse,
+  linkResponse,
   propagationHeaders,
-  toCreatedLink,
   toFullLink,
-  toListedLink,
+  toLink,
 } from "./responses.ts";
 import type { LinkService } from "./service.ts";
+import { readShortUrl } from "./short-url.ts";
 
 type LinkRoutesDeps = {
   auth: AuthPlugin;
   idempotent: Idempotent;
-  consumeMany: ConsumeMany;
   links: LinkService;
   branding: Pick<BrandingService, "findForQr">;
   shortUrl: string;
 };
 
-export const linkRoutes = ({
-  auth,
-  idempotent,
-  consumeMany,
-  links,
-  branding,
-  shortUrl,
-}: LinkRoutesDeps) =>
+export const linkRoutes = ({ auth, idempotent, links, branding, shortUrl }: LinkRoutesDeps) =>
   new Elysia({ name: "links", prefix: "/v1/links", tags: ["Links"] })
     .use(auth)
     .post(
@@ -64,7 +56,7 @@ export const linkRoutes = ({
         const principal = principalOf(call);
         return await idempotent({ principal, request, body, set }, async (id) => {
           const { link, propagated } = await links.create(principal, id, body);
-          const created = toCreatedLink(link, shortUrl, include);
+          const created = toLink(link, shortUrl, include);
           const headers = {
             location: `/v1/links/${created.id}`,
             etag: linkEtag(link),
@@ -78,21 +70,25 @@ export const linkRoutes = ({
         jsonBody: "required",
         idempotent: true,
         errors: ["invalid_url", "invalid_alias", "alias_taken", "external_id_taken"],
-        query: includeInCreatedQuery,
+        query: includeAllQuery,
         body: createLinkBody,
-        response: { 201: createdLink },
+        response: { 201: linkResponse },
         detail: {
           operationId: "createLink",
           summary: "Create a link",
           description:
-            "The link redirects as soon as you receive the response, which has every setting that is on. Returns `invalid_url`, `invalid_alias` or `alias_taken` when the link is not valid.",
+            "The link redirects as soon as you receive the response, which has every setting that is on: `forward_query` and the UTM parameters with `include=settings`. Returns `invalid_url`, `invalid_alias` or `alias_taken` when the link is not valid.",
         },
       },
     )
     .get(
       "/lookup",
-      async ({ call, query: { alias, domain, include }, set }) => {
-        const link = await links.lookUp(principalOf(call), alias, domain);
+      async ({ call, query: { short_url, alias, domain, include }, set }) => {
+        if ((short_url === undefined) === (alias === undefined))
+          throw invalidField("short_url", "exactly one of short_url and alias is required");
+        const name =
+          short_url === undefined ? { alias: alias ?? "", domain } : readShortUrl(short_url);
+        const link = await links.lookUp(principalOf(call), name);
         set.headers["etag"] = linkEtag(link);
         return toFullLink(link, shortUrl, include);
       },
@@ -105,6 +101,7 @@ export const linkRoutes = ({
         detail: {
           operationId: "lookUpLink",
           summary: "Find a link by its short URL",
+          description: "By `short_url`, or by `alias` and `domain`.",
         },
       },
     )
@@ -155,9 +152,7 @@ export const linkRoutes = ({
         const name = listName(query);
         const listRequest = readListRequest(query, name);
         const part = await links.list(principalOf(call), query, listRequest);
-        return listResponse(listRequest, part, name, (row) =>
-          toListedLink(row, shortUrl, query.include),
-        );
+        return listResponse(listRequest, part, name, (row) => toLink(row, shortUrl, query.include));
       },
       {
         access: { scope: "links:read", limit: null, cost: 1 },
@@ -205,6 +200,54 @@ export const linkRoutes = ({
         },
       },
     )
+    .get(
+      "/external/:external_id",
+      async ({ call, params, query: { include }, set }) => {
+        const link = await links.getExternal(principalOf(call), params.external_id);
+        set.headers["etag"] = linkEtag(link);
+        return toFullLink(link, shortUrl, include);
+      },
+      {
+        access: { scope: "links:read", limit: null, cost: 1 },
+        conditional: "read",
+        params: externalIdParams,
+        query: includeQuery,
+        response: { 200: fullLink },
+        detail: { operationId: "getLinkByExternalId", summary: "Get a link by your own id" },
+      },
+    )
+    .patch(
+      "/external/:external_id",
+      async ({ call, params, query: { include }, body, request, set }) => {
+        const principal = principalOf(call);
+        const { id } = await links.getExternal(principal, params.external_id);
+        const requireVersion = readIfMatch(request.headers);
+        const { link, propagated } = await links.update(principal, id, body, requireVersion);
+        Object.assign(set.headers, propagationHeaders(propagated), { etag: linkEtag(link) });
+        return toFullLink(link, shortUrl, include);
+      },
+      {
+        access: { scope: "links:write", limit: null, cost: 1 },
+        conditional: "write",
+        jsonBody: "required",
+        errors: [
+          "invalid_url",
+          "invalid_alias",
+          "alias_taken",
+          "external_id_taken",
+          "link_taken_down",
+        ],
+        params: externalIdParams,
+        query: includeQuery,
+        body: updateLinkBody,
+        response: { 200: fullLink },
+        detail: {
+          operationId: "updateLinkByExternalId",
+          summary: "Update a link by your own id",
+          description: "Updates the fields in the body; null removes an optional field.",
+        },
+      },
+    )
     .put(
       "/external/:external_id",
       async ({ call, params, query: { include }, body, request, set }) => {
@@ -213,7 +256,6 @@ export const linkRoutes = ({
           body,
           requireVersion: readIfMatch(request.headers),
           mustExist: request.headers.has("if-match"),
-          beforeCreation: () => consumeMany({ call, set }, "POST /v1/links", 1),
         });
         const full = toFullLink(link, shortUrl, include);
         Object.assign(set.headers, propagationHeaders(propagated), { etag: linkEtag(link) });
@@ -233,9 +275,32 @@ export const linkRoutes = ({
         response: { 200: fullLink, 201: fullLink },
         detail: {
           operationId: "upsertLink",
-          summary: "Create or update a link by your own id",
+          summary: "Create or replace a link by your own id",
           description:
-            "Updates the fields in the body of the link with this `external_id`, or creates the link. A creation counts toward the limits of `POST /v1/links`. `domain` cannot be changed.",
+            "Replaces all fields of the link with this `external_id` by those in the body, or creates the link: what the body does not have is removed, but for the alias, which stays. `PATCH` changes single fields. A creation takes a row of the budget `bulk_rows`, as one in bulk does. `domain` cannot be changed.",
+        },
+      },
+    )
+    .delete(
+      "/external/:external_id",
+      async ({ call, params, request, set }) => {
+        const principal = principalOf(call);
+        const { id } = await links.getExternal(principal, params.external_id);
+        const { propagated } = await links.remove(principal, id, readIfMatch(request.headers));
+        Object.assign(set.headers, propagationHeaders(propagated));
+        return { success: true, message: "The link has been deleted." };
+      },
+      {
+        access: { scope: "links:delete", limit: null, cost: 1 },
+        conditional: "write",
+        errors: ["link_taken_down"],
+        params: externalIdParams,
+        response: { 200: successResponse },
+        detail: {
+          operationId: "deleteLinkByExternalId",
+          summary: "Delete a link by your own id",
+          description:
+            "Deletes the link permanently: it stops redirecting, and its alias and your id become available.",
         },
       },
     )

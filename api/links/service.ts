@@ -1,15 +1,16 @@
 /** The operations on links. Independent of HTTP except for the errors that clients receive. */
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import type { ReadUsedClicks } from "../feed/used-clicks.ts";
-import { notFound } from "../http/errors.ts";
 import type { RequireVersion } from "../http/etag.ts";
 import type { ListPart, ListRequest, Position } from "../http/pagination.ts";
 import type { AccountScope, Writer } from "../http/principal.ts";
 import { budgets, type Payer } from "../limits/budgets.ts";
+import { missing } from "../owned-rows.ts";
 import type { Sql } from "../postgres.ts";
 import { createTakedownReader } from "../takedowns/service.ts";
 import { readCreations, readDeletions, readUpdates } from "./bulk/rows.ts";
 import { deleteLinks, updateLinks } from "./change-links.ts";
+import { chargeRows } from "./charges.ts";
 import { checkLinks } from "./check-links.ts";
 import { createLinks } from "./create-links.ts";
 import type { LinkServiceDeps } from "./deps.ts";
@@ -24,7 +25,7 @@ import type { CreateLinkBody, LinkRow, ListLinksQuery, UpdateLinkBody } from "./
 import { toRecord } from "./record.ts";
 import { type LinkResults, onlyResult, type WriteResult } from "./results.ts";
 import { findLink, findLinksInOrder } from "./sql.ts";
-import { upsertLink } from "./upsert-link.ts";
+import { requireExternalLink, upsertLink } from "./upsert-link.ts";
 
 type ServiceDeps = LinkServiceDeps & {
   /** Reads the number of used clicks of a link's click limit. */
@@ -75,12 +76,17 @@ function createReads(deps: ServiceDeps, { complete }: Completion) {
   /** Finds one of the owner's links; throws `not_found`. */
   async function get(owner: AccountScope, id: Uuid | undefined): Promise<LinkRow> {
     const row = id === undefined ? undefined : await findLink(sql, owner, id);
-    if (row === undefined) throw notFound("link");
+    if (row === undefined) throw await missing(sql, owner, "links", id);
     return await complete(row);
   }
 
   return {
     get,
+
+    /** Finds one of the owner's links by the owner's own id; throws `not_found`. */
+    async getExternal(owner: AccountScope, externalId: string): Promise<LinkRow> {
+      return await complete(await requireExternalLink(deps, owner, externalId));
+    },
 
     /**
      * Returns the requested part of the owner's matching links; by page with the number of all
@@ -100,7 +106,7 @@ function createReads(deps: ServiceDeps, { complete }: Completion) {
       const { ids, read = 0, ...part } = await findLinks(sql, filter, query, request);
       budgets.spend(owner, "listed_links", read);
       const found = ids.length === 0 ? [] : await findLinksInOrder(sql, ids);
-      const rows = query.include === undefined ? found : await Promise.all(found.map(complete));
+      const rows = await Promise.all(found.map(complete));
       if ("after" in request) return { ...part, rows };
       const last = rows.at(-1);
       const isMore = request.page * request.limit < (part.total ?? 0);
@@ -109,7 +115,10 @@ function createReads(deps: ServiceDeps, { complete }: Completion) {
     },
 
     /** Finds one of the owner's links by its short URL; throws `not_found`. */
-    async lookUp(owner: AccountScope, alias: string, domain: string | undefined): Promise<LinkRow> {
+    async lookUp(
+      owner: AccountScope,
+      { alias, domain }: { alias: string; domain?: string | undefined },
+    ): Promise<LinkRow> {
       const filter = toFilter(
         owner,
         { alias, domain: domain ?? destinationRules.shortUrl.hostname, archived: "any" },
@@ -156,7 +165,7 @@ function createWrites(deps: ServiceDeps, { withTakedown, complete }: Completion)
     ): Promise<{ propagated: boolean }> =>
       onlyResult(await deleteLinks(deps, owner, [{ id, requireVersion }])),
     createMany: (owner: Writer, firstId: Uuid, rows: readonly unknown[]) =>
-      create(owner, readCreations(firstId, rows)),
+      chargeRows(owner, rows.length, () => create(owner, readCreations(firstId, rows))),
     /** Says which of many links could be created: see `check-links.ts`. */
     checkMany: (owner: AccountScope, rows: readonly unknown[]) =>
       checkLinks(deps, owner, readCreations(newUuid(), rows)),

@@ -45,7 +45,7 @@ async function addRecipients(recipients: number) {
   const accountId = await postgres.addAccount();
   const [reportId, runId] = [newUuid(), newUuid()];
   await sql`
-    insert into reports (id, account_id, mode, name, period, hour, time_zone, language, due_at)
+    insert into reports (id, account_id, mode, name, period, hour, timezone, language, due_at)
     values (${reportId}, ${accountId}, 'live', 'n', 'weekly', 8, 'UTC', 'en', now())`;
   await sql`
     insert into report_runs (id, report_id, first_day, last_day, requested, content)

@@ -41,6 +41,9 @@ import mailsAboutWebhooksByUser from "./0038_mails_about_webhooks_by_user.sql" w
 import ledgerCost from "./0042_ledger_cost.sql" with { type: "text" };
 import clickEventDays from "./0043_click_event_days.sql" with { type: "text" };
 import accountPlan from "./0058_account_plan.sql" with { type: "text" };
+import noSpentEndpoints from "./0064_no_spent_endpoints.sql" with { type: "text" };
+import replacedKeys from "./0065_replaced_keys.sql" with { type: "text" };
+import reportTimezone from "./0066_report_timezone.sql" with { type: "text" };
 
 /**
  * A migration whose statements run one by one, because PostgreSQL rejects them in a transaction.
@@ -91,4 +94,7 @@ export const migrations: readonly PostgresMigration[] = [
   { id: 42, name: "ledger_cost", text: ledgerCost },
   { id: 43, name: "click_event_days", text: clickEventDays },
   { id: 58, name: "account_plan", text: accountPlan },
+  { id: 64, name: "no_spent_endpoints", text: noSpentEndpoints },
+  { id: 65, name: "replaced_keys", text: replacedKeys },
+  { id: 66, name: "report_timezone", text: reportTimezone },
 ];

@@ -3,7 +3,10 @@ import { acceptsGzip } from "../http/compression.ts";
 import { isNotModified } from "../http/etag.ts";
 import { addVary } from "../http/vary.ts";
 
-type Prepared = { etag: string; plain: Uint8Array<ArrayBuffer>; gzip: Uint8Array<ArrayBuffer> };
+type Bytes = Uint8Array<ArrayBuffer>;
+
+/** `gzip` is undefined for what is compressed by itself. */
+type Prepared = { etag: string; plain: Bytes; gzip: Bytes | undefined };
 
 /**
  * Sends a file to a client, or 304 if the client's copy is current. `charge` is called with the
@@ -15,12 +18,15 @@ export type SendAsset = (
   charge: (bytes: number) => void,
 ) => Promise<Response>;
 
-/** Creates the response of a file; `read` is called once, for the first request. */
-export function createAsset(type: string, read: () => Promise<string> | string): SendAsset {
-  let prepared: Promise<Prepared> | undefined;
+/**
+ * Creates the response of a file; `read` is called for the first request, and again while it
+ * throws. Bytes are compressed already.
+ */
+export function createAsset(type: string, read: () => Promise<string | Bytes> | string): SendAsset {
+  let prepared: Prepared | undefined;
   return async (request, set, charge) => {
-    prepared ??= Promise.resolve(read()).then(prepare);
-    const { etag, plain, gzip } = await prepared;
+    prepared ??= prepare(await read());
+    const { etag, plain, gzip } = prepared;
     set.headers["etag"] = etag;
     addVary(set.headers, "Accept-Encoding");
     set.headers["cache-control"] = "no-cache";
@@ -29,17 +35,18 @@ export function createAsset(type: string, read: () => Promise<string> | string):
       set.status = 304;
       return new Response(null, { status: 304 });
     }
-    const isZipped = acceptsGzip(request.headers.get("accept-encoding") ?? "");
-    const body = isZipped ? gzip : plain;
+    const zipped = acceptsGzip(request.headers.get("accept-encoding") ?? "") ? gzip : undefined;
+    const body = zipped ?? plain;
     charge(body.length);
     set.headers["content-type"] = type;
-    if (isZipped) set.headers["content-encoding"] = "gzip";
+    if (zipped !== undefined) set.headers["content-encoding"] = "gzip";
     return new Response(body);
   };
 }
 
-function prepare(text: string): Prepared {
-  const plain = new TextEncoder().encode(text);
+function prepare(content: string | Bytes): Prepared {
+  const isText = typeof content === "string";
+  const plain = isText ? new TextEncoder().encode(content) : content;
   const hash = new Bun.CryptoHasher("sha256").update(plain).digest("hex").slice(0, 16);
-  return { etag: `"${hash}"`, plain, gzip: Bun.gzipSync(plain) };
+  return { etag: `"${hash}"`, plain, gzip: isText ? Bun.gzipSync(plain) : undefined };
 }

@@ -34,7 +34,7 @@ const exampleOf = (code: ErrorCode) => ({
       code,
       message: MESSAGES[code] ?? ERRORS[code][1],
       ...MEMBERS[code],
-      ...(code === "not_found" ? {} : { doc_url: `https://api.example.com/docs/errors#${code}` }),
+      doc_url: `https://api.example.com/docs/errors#${code}`,
     },
   },
 });

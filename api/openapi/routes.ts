@@ -1,8 +1,12 @@
-/** Serves `/v1/openapi.json` and `/docs`, a page that renders it (Swagger UI, self-hosted). */
+/**
+ * Serves `/v1/openapi.json`, `/docs`, a page that renders it (Swagger UI, self-hosted), and the
+ * TypeScript client that fits it.
+ */
 import { Elysia } from "elysia";
 import swaggerScript from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
 import * as z from "zod";
 
+import { CLIENT_FILE } from "../../shared/contracts/client-file.ts";
 import type { AuthPlugin } from "../auth/plugin.ts";
 import { ERRORS_PATH } from "../http/doc-url.ts";
 import { notFound } from "../http/errors.ts";
@@ -60,17 +64,31 @@ const CONTENT_SECURITY_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
   "connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
-type OpenApiRoutesDeps = { auth: AuthPlugin; document: () => unknown };
+type OpenApiRoutesDeps = {
+  auth: AuthPlugin;
+  document: () => unknown;
+  /** The path of the packed client. */
+  clientFile: string;
+};
 
-export const openApiRoutes = ({ auth, document }: OpenApiRoutesDeps) => {
+export const openApiRoutes = ({ auth, document, clientFile }: OpenApiRoutesDeps) => {
   const budget = new FileBudget();
   const chargeTo =
     ({ address }: Call) =>
     (bytes: number): void =>
       budget.charge(address, bytes);
   const sendDocument = createAsset("application/json", () => JSON.stringify(document()));
+  const sendClient = createAsset("application/gzip", async () => {
+    const file = Bun.file(clientFile);
+    if (!(await file.exists())) throw notFound("client");
+    return await file.bytes();
+  });
   return new Elysia({ name: "reference" })
     .use(auth)
+    .get(`/${CLIENT_FILE}`, ({ call, request, set }) => sendClient(request, set, chargeTo(call)), {
+      access: "static",
+      detail: { hide: true },
+    })
     .get(
       "/v1/openapi.json",
       ({ call, request, set }) => sendDocument(request, set, chargeTo(call)),

@@ -90,7 +90,6 @@ test("an account that has set as many passwords as it may waits with every way t
           body: { url, password },
           requireVersion: () => undefined,
           mustExist: false,
-          beforeCreation: () => Promise.resolve(),
         }),
         shares.create(owner, newUuid(), { password }),
         shares.update(owner, share.id, { password }),

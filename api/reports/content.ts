@@ -26,10 +26,10 @@ export async function computeContent(
   { first_day, last_day, from, to }: ReportedPeriod,
 ): Promise<ReportContent> {
   const { analytics } = deps;
-  const { id, name, tag, link_id, period, time_zone, language } = report;
+  const { id, name, tag, link_id, period, timezone, language } = report;
   const reader = { ...payerOf(report), scopes: ["links:read"] };
   const subject = link_id === null ? ("account" as const) : { link: link_id };
-  const days = { start_date: first_day, end_date: last_day, timezone: time_zone };
+  const days = { start_date: first_day, end_date: last_day, timezone: timezone };
   const query = { ...days, ...(tag === null ? {} : { tag: { anyOf: [tag], noneOf: [] } }) };
   const compared = { ...query, compare: "previous" as const };
   const [counts, geo, { referrers }, failures, link] = await Promise.all([
@@ -51,7 +51,7 @@ export async function computeContent(
     last_day,
     from: new Date(from).toISOString(),
     to: new Date(to).toISOString(),
-    time_zone,
+    timezone,
     language,
     ...compareTotals(counts),
     top_links: counts.top_links,
@@ -88,7 +88,7 @@ function compareTotals({ summary, comparison }: Summary) {
   });
   return {
     clicks: compare("total_clicks"),
-    visitors: compare("unique_clicks"),
+    unique_clicks: compare("unique_clicks"),
     bot_clicks: summary.bot_clicks,
   };
 }

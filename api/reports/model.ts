@@ -6,6 +6,7 @@ import {
   EVENT_ID,
   LINK_ID,
   REPORT_ID,
+  SHORT_URL,
   TIME_ZONE,
 } from "../../shared/contracts/examples.ts";
 import type { Mode } from "../../shared/contracts/link-record.ts";
@@ -24,6 +25,8 @@ import type { ReportContent } from "../../shared/reports/content.ts";
 import { timezoneField } from "../analytics/period-parameters.ts";
 import { createdAt, idParameter, updatedAt } from "../http/common-schemas.ts";
 import { listOf } from "../http/pagination.ts";
+import { shortUrlText } from "../links/model.ts";
+import { buildShortUrl } from "../links/responses.ts";
 import type { Schedule } from "./schedule.ts";
 
 /** The longest id of a link is shorter. */
@@ -44,16 +47,20 @@ const META = {
     description: "Only clicks of this link; null for all. Not together with `tag`.",
     examples: [LINK_ID],
   },
+  short_url: {
+    description: "The short URL of that link, in place of its id.",
+    examples: [SHORT_URL],
+  },
   period: {
     description:
       "`weekly`, from Monday to Sunday, made on Mondays; `monthly`, made on the first of the month.",
     examples: ["weekly"],
   },
   hour: {
-    description: "The hour in `time_zone`, ten minutes after which the report is made.",
+    description: "The hour in `timezone`, ten minutes after which the report is made.",
     examples: [8],
   },
-  time_zone: {
+  timezone: {
     description: "The IANA time zone whose days and hours count.",
     examples: [TIME_ZONE],
   },
@@ -68,14 +75,15 @@ const fields = {
   name: reportName.meta(META.name),
   tag: tag.nullish().meta(META.tag),
   link_id: z.string().max(ID_LENGTH_MAX).nullish().meta(META.link_id),
+  short_url: shortUrlText.nullish().meta(META.short_url),
   period: z.enum(REPORT_PERIODS).meta(META.period),
   hour: reportHour.optional().meta({
     ...META.hour,
     description: `${META.hour.description} ${DEFAULT_HOUR} when left out.`,
   }),
-  time_zone: timezoneField.meta({
-    ...META.time_zone,
-    description: `${META.time_zone.description} \`UTC\` when left out.`,
+  timezone: timezoneField.meta({
+    ...META.timezone,
+    description: `${META.timezone.description} \`UTC\` when left out.`,
   }),
   language: z
     .enum(REPORT_LANGUAGES)
@@ -95,9 +103,10 @@ export const updateReportBody = z
     name: fields.name.optional(),
     tag: fields.tag,
     link_id: fields.link_id,
+    short_url: fields.short_url,
     period: fields.period.optional(),
     hour: reportHour.optional().meta(META.hour),
-    time_zone: timezoneField.meta(META.time_zone),
+    timezone: timezoneField.meta(META.timezone),
     language: z.enum(REPORT_LANGUAGES).optional().meta(META.language),
     emails: fields.emails,
     status: z
@@ -119,9 +128,13 @@ export const reportResponse = z
     name: z.string().meta(META.name),
     tag: z.string().nullable().meta(META.tag),
     link_id: z.string().nullable().meta(META.link_id),
+    short_url: z
+      .string()
+      .nullable()
+      .meta({ ...META.short_url, description: "The short URL of that link; null without one." }),
     period: z.enum(REPORT_PERIODS).meta(META.period),
     hour: z.int().meta(META.hour),
-    time_zone: z.string().meta(META.time_zone),
+    timezone: z.string().meta(META.timezone),
     language: z.enum(REPORT_LANGUAGES).meta(META.language),
     emails: z.array(z.string()).meta(META.emails),
     status: z.enum(["active", "paused"]).meta({
@@ -164,7 +177,7 @@ export const runResponse = z
       examples: [false],
     }),
     clicks: count("Clicks by people in the period.", 312),
-    visitors: count("Their visitors.", 187),
+    unique_clicks: count("Their distinct visitors.", 187),
     mails: z
       .object({
         waiting: count("Not sent yet.", 0),
@@ -195,6 +208,9 @@ export type ReportRow = ReportFields & {
   account_id: Uuid;
   plan: string;
   mode: Mode;
+  /** Alias and domain of its link; null for none, and the domain for the service's own. */
+  link_alias: string | null;
+  link_host: string | null;
   /** The addresses of its recipients, in their order. */
   emails: string[];
   status: "active" | "paused";
@@ -203,14 +219,21 @@ export type ReportRow = ReportFields & {
   updated_at: Date;
 };
 
-export const toReportResponse = (row: ReportRow): z.output<typeof reportResponse> => ({
+export const toReportResponse = (
+  row: ReportRow,
+  shortUrl: string,
+): z.output<typeof reportResponse> => ({
   id: encodeId("rpt", row.id),
   name: row.name,
   tag: row.tag,
   link_id: row.link_id === null ? null : encodeId("link", row.link_id),
+  short_url:
+    row.link_alias === null
+      ? null
+      : buildShortUrl({ alias: row.link_alias, domain_host: row.link_host }, shortUrl),
   period: row.period,
   hour: row.hour,
-  time_zone: row.time_zone,
+  timezone: row.timezone,
   language: row.language,
   emails: row.emails,
   status: row.status,
@@ -236,7 +259,7 @@ export const toRunResponse = ({ id, content, created_at, ...row }: RunRow) => ({
   last_day: row.last_day,
   requested: row.requested,
   clicks: content.clicks.total,
-  visitors: content.visitors.total,
+  unique_clicks: content.unique_clicks.total,
   mails: row.mails,
   created_at: created_at.toISOString(),
 });

@@ -20,7 +20,12 @@ import {
 } from "./model.ts";
 import type { ReportService } from "./service.ts";
 
-type ReportRoutesDeps = { auth: AuthPlugin; idempotent: Idempotent; reports: ReportService };
+type ReportRoutesDeps = {
+  auth: AuthPlugin;
+  idempotent: Idempotent;
+  reports: ReportService;
+  shortUrl: string;
+};
 
 /** Names the list in its cursors. */
 const LIST = "reports";
@@ -33,7 +38,7 @@ const READ_ACCESS = { scope: "reports:read", limit: null, cost: 1 } as const;
 
 const WRITE_ACCESS = { scope: "reports:write", limit: null, cost: 1 } as const;
 
-export const reportRoutes = ({ auth, idempotent, reports }: ReportRoutesDeps) =>
+export const reportRoutes = ({ auth, idempotent, reports, shortUrl }: ReportRoutesDeps) =>
   new Elysia({ name: "reports", prefix: "/v1/reports", tags: ["Reports"] })
     .use(auth)
     .post(
@@ -41,7 +46,7 @@ export const reportRoutes = ({ auth, idempotent, reports }: ReportRoutesDeps) =>
       async ({ call, request, body, set }) => {
         const principal = principalOf(call);
         const create = async (id: string) => {
-          const report = toReportResponse(await reports.create(principal, id, body));
+          const report = toReportResponse(await reports.create(principal, id, body), shortUrl);
           return {
             status: 201 as const,
             headers: { location: `/v1/reports/${report.id}` },
@@ -69,7 +74,7 @@ export const reportRoutes = ({ auth, idempotent, reports }: ReportRoutesDeps) =>
       async ({ call, query }) => {
         const listRequest = readListRequest(query, LIST);
         const part = await reports.list(principalOf(call), listRequest);
-        return listResponse(listRequest, part, LIST, toReportResponse);
+        return listResponse(listRequest, part, LIST, (row) => toReportResponse(row, shortUrl));
       },
       {
         access: READ_ACCESS,
@@ -81,7 +86,10 @@ export const reportRoutes = ({ auth, idempotent, reports }: ReportRoutesDeps) =>
     .get(
       "/:id",
       async ({ call, params }) =>
-        toReportResponse(await reports.get(principalOf(call), decodeId("rpt", params.id))),
+        toReportResponse(
+          await reports.get(principalOf(call), decodeId("rpt", params.id)),
+          shortUrl,
+        ),
       {
         access: READ_ACCESS,
         params: reportParams,
@@ -92,7 +100,10 @@ export const reportRoutes = ({ auth, idempotent, reports }: ReportRoutesDeps) =>
     .patch(
       "/:id",
       async ({ call, params, body }) =>
-        toReportResponse(await reports.update(principalOf(call), decodeId("rpt", params.id), body)),
+        toReportResponse(
+          await reports.update(principalOf(call), decodeId("rpt", params.id), body),
+          shortUrl,
+        ),
       {
         access: WRITE_ACCESS,
         jsonBody: "required",

@@ -9,7 +9,7 @@ import { lastPeriod, nextDue, type Schedule } from "./schedule.ts";
 const schedule = (change: Partial<Schedule> = {}): Schedule => ({
   period: "weekly",
   hour: 8,
-  time_zone: "Europe/Berlin",
+  timezone: "Europe/Berlin",
   ...change,
 });
 
@@ -34,19 +34,19 @@ test.each([
   // The first of March in Auckland is the last of February in UTC.
   [
     "2026-02-27T00:00:00Z",
-    { period: "monthly", time_zone: "Pacific/Auckland" },
+    { period: "monthly", timezone: "Pacific/Auckland" },
     "2026-02-28T19:10:00.000Z",
   ],
   // On 1 October 2028 clocks in Sydney go from 2 to 3 o'clock: half past two is not there.
   [
     "2028-09-20T00:00:00Z",
-    { period: "monthly", hour: 2, time_zone: "Australia/Sydney" },
+    { period: "monthly", hour: 2, timezone: "Australia/Sydney" },
     "2028-09-30T16:10:00.000Z",
   ],
   // On 1 November 2026 one o'clock comes twice in New York: the first of them.
   [
     "2026-10-20T00:00:00Z",
-    { period: "monthly", hour: 1, time_zone: "America/New_York" },
+    { period: "monthly", hour: 1, timezone: "America/New_York" },
     "2026-11-01T05:10:00.000Z",
   ],
 ] as const)("after %s, %p is due at %s", (now, change, due) => {
@@ -73,7 +73,7 @@ describe("in any time zone", () => {
   const any = fc.record({
     period: fc.constantFrom("weekly" as const, "monthly" as const),
     hour: fc.integer({ min: 0, max: 23 }),
-    time_zone: fc.constantFrom(...zones),
+    timezone: fc.constantFrom(...zones),
   });
   const instant = fc.integer({ min: at("2012-02-01T00:00:00Z"), max: at("2037-01-01T00:00:00Z") });
 
@@ -84,7 +84,7 @@ describe("in any time zone", () => {
         expect(due).toBeGreaterThan(now);
         const days = (due - now) / 86_400_000;
         expect(days).toBeLessThan(given.period === "weekly" ? 8 : 32.1);
-        const local = zoned(due, given.time_zone);
+        const local = zoned(due, given.timezone);
         expect(given.period === "weekly" ? local.dayOfWeek : local.day).toBe(1);
         // An hour that clocks leave out is later: by the time that they leave out.
         const asked = local.with({ hour: given.hour, minute: 10 });

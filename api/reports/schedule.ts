@@ -4,7 +4,7 @@
  */
 import type { ReportPeriod } from "../../shared/contracts/report-schemas.ts";
 
-export type Schedule = { period: ReportPeriod; hour: number; time_zone: string };
+export type Schedule = { period: ReportPeriod; hour: number; timezone: string };
 
 /** Local days, both included, and the instants from the first to after the last. */
 export type ReportedPeriod = { first_day: string; last_day: string; from: number; to: number };
@@ -15,7 +15,7 @@ const MINUTES_PAST_HOUR = 10;
 type Day = Temporal.PlainDate;
 
 /** The last period that is over at `now`. */
-export function lastPeriod({ period, time_zone: zone }: Schedule, now: number): ReportedPeriod {
+export function lastPeriod({ period, timezone: zone }: Schedule, now: number): ReportedPeriod {
   const end = startOf(period, localDay(now, zone));
   const first = before(period, end);
   return {
@@ -27,7 +27,7 @@ export function lastPeriod({ period, time_zone: zone }: Schedule, now: number): 
 }
 
 /** When a report is due next after `now`. */
-export function nextDue({ period, hour, time_zone: zone }: Schedule, now: number): number {
+export function nextDue({ period, hour, timezone: zone }: Schedule, now: number): number {
   const plainTime = { hour, minute: MINUTES_PAST_HOUR };
   const dueOn = (day: Day): number =>
     // An hour that the clocks leave out is the one after it; of one that comes twice, the first.

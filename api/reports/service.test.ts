@@ -18,6 +18,7 @@ import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts
 import { ApiError } from "../http/errors.ts";
 import type { Principal } from "../http/principal.ts";
 import { makeDue } from "./due.ts";
+import { toReportResponse } from "./model.ts";
 import { deleteOldRuns } from "./runs-sql.ts";
 import { createReportService, type ReportService } from "./service.ts";
 
@@ -164,6 +165,17 @@ describe("a report", () => {
     expect(await codeOf(reports.create(other, newUuid(), { ...WEEKLY, link_id }))).toBe(
       "not_found",
     );
+    const short_url = `sho.rt/${link.alias}`;
+    const named = await reports.create(owner, newUuid(), { ...WEEKLY, short_url });
+    expect(toReportResponse(named, "https://sho.rt")).toMatchObject({
+      link_id,
+      short_url: `https://${short_url}`,
+    });
+    expect(await codeOf(reports.create(other, newUuid(), { ...WEEKLY, short_url }))).toBe(
+      "not_found",
+    );
+    const twice = { ...WEEKLY, link_id, short_url };
+    expect(await codeOf(reports.create(owner, newUuid(), twice))).toBe("invalid_request");
     const both = { ...WEEKLY, link_id, tag: "spring" };
     expect(await codeOf(reports.create(owner, newUuid(), both))).toBe("invalid_request");
     const { id } = await reports.create(owner, newUuid(), { ...WEEKLY, tag: "spring" });
@@ -220,7 +232,7 @@ describe("a report that is due", () => {
       id: encodeId("rpt", id),
       tag: "spring",
       clicks: { total: 3, before: 3, change: 50 },
-      visitors: { total: 2, change: null },
+      unique_clicks: { total: 2, change: null },
       countries: [{ country: "DE", clicks: 3 }],
       referrers: [{ referrer: "direct", clicks: 3 }],
       failures: null,

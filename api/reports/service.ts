@@ -8,7 +8,8 @@ import { type ListPart, type ListRequest, readPart } from "../http/pagination.ts
 import type { AccountScope, Principal } from "../http/principal.ts";
 import { budgets } from "../limits/budgets.ts";
 import type { LinkService } from "../links/service.ts";
-import { countOwned, lockAndCountOwned } from "../owned-rows.ts";
+import { readShortUrl } from "../links/short-url.ts";
+import { countOwned, lockAndCountOwned, missing, requireFound } from "../owned-rows.ts";
 import type { Sql } from "../postgres.ts";
 import type {
   CreateReportBody,
@@ -39,7 +40,7 @@ const RUNS_LISTED = 20;
 export type ReportService = ReturnType<typeof createReportService>;
 
 type ReportServiceDeps = Omit<RunDeps, "links"> & {
-  links: Pick<LinkService, "get" | "getNames">;
+  links: Pick<LinkService, "get" | "lookUp" | "getNames">;
 };
 
 /** The caller. Nobody can have reports made of what they may not read. */
@@ -49,7 +50,7 @@ const DEFAULTS = {
   tag: null,
   link_id: null,
   hour: DEFAULT_HOUR,
-  time_zone: "UTC",
+  timezone: "UTC",
   language: "en",
 } as const;
 
@@ -116,11 +117,10 @@ const createChanges = ({ sql, links, sendsMails }: ReportServiceDeps) => ({
     const recipients =
       emails === undefined ? undefined : await findRecipients(sql, owner, emails, sendsMails);
     return await sql.begin(async (transaction) => {
-      const old = requireReport(
-        id === undefined ? undefined : await lockReport(transaction, owner, id),
-      );
-      const { name, tag, link_id, period, hour, time_zone, language } = { ...old, ...change };
-      const fields = { name, tag, link_id, period, hour, time_zone, language };
+      const locked = id === undefined ? undefined : await lockReport(transaction, owner, id);
+      const old = await requireFound(locked, transaction, owner, { table: "reports", id });
+      const { name, tag, link_id, period, hour, timezone, language } = { ...old, ...change };
+      const fields = { name, tag, link_id, period, hour, timezone, language };
       requireOneSubject(fields);
       const next = { ...fields, status: status ?? old.status };
       await updateReport(transaction, old.id, { ...next, due_at: dueAfter(old, next) });
@@ -131,7 +131,8 @@ const createChanges = ({ sql, links, sendsMails }: ReportServiceDeps) => ({
 
   /** Deletes a report with its runs; throws `not_found`. */
   async remove(owner: AccountScope, id: Uuid | undefined): Promise<void> {
-    if (id === undefined || !(await deleteReport(sql, owner, id))) throw notFound("report");
+    if (id === undefined || !(await deleteReport(sql, owner, id)))
+      throw await missing(sql, owner, "reports", id);
   },
 });
 
@@ -147,7 +148,8 @@ async function get(
   owner: AccountScope,
   id: Uuid | undefined,
 ): Promise<ReportRow> {
-  return requireReport(id === undefined ? undefined : await findReport(sql, owner, id));
+  const row = id === undefined ? undefined : await findReport(sql, owner, id);
+  return await requireFound(row, sql, owner, { table: "reports", id });
 }
 
 function requireReport(row: ReportRow | undefined): ReportRow {
@@ -165,15 +167,20 @@ function requireReader({ scopes }: Pick<Principal, "scopes">): void {
 
 /** Converts the fields of a request. Throws `invalid_request`, and `not_found` for a link. */
 async function readFields(
-  links: Pick<LinkService, "get">,
+  links: Pick<LinkService, "get" | "lookUp">,
   owner: AccountScope,
-  { link_id, time_zone, ...body }: Omit<UpdateReportBody, "status" | "emails">,
+  { link_id, short_url, timezone, ...body }: Omit<UpdateReportBody, "status" | "emails">,
 ): Promise<Partial<ReportFields>> {
   const change: Partial<ReportFields> = {};
   if (link_id !== undefined)
     change.link_id =
       link_id === null ? null : (await links.get(owner, decodeId("link", link_id))).id;
-  if (time_zone !== undefined) change.time_zone = parseZone(time_zone);
+  if (short_url !== undefined) {
+    if (link_id !== undefined) throw invalidField("short_url", "cannot be used with link_id");
+    change.link_id =
+      short_url === null ? null : (await links.lookUp(owner, readShortUrl(short_url))).id;
+  }
+  if (timezone !== undefined) change.timezone = parseZone(timezone);
   if (body.name !== undefined) change.name = body.name;
   if (body.tag !== undefined) change.tag = body.tag;
   if (body.period !== undefined) change.period = body.period;
@@ -205,7 +212,7 @@ async function findRecipients(
 
 function requireOneSubject({ tag, link_id }: Pick<ReportFields, "tag" | "link_id">): void {
   if (tag !== null && link_id !== null)
-    throw invalidField("tag", 'cannot be used with "link_id": a report is about one of them');
+    throw invalidField("tag", "cannot be used with a link: a report is about one of them");
 }
 
 const tooMany = (): ApiError =>

@@ -6,8 +6,10 @@ import type { Sql, Transaction } from "../postgres.ts";
 import type { ReportFields, ReportRow } from "./model.ts";
 
 const columns = (sql: Sql | Transaction) => sql`
-  id, account_id, (select plan from accounts where id = account_id) as plan, mode, name, tag, link_id, period, hour, time_zone, language, status, due_at, created_at,
+  id, account_id, (select plan from accounts where id = account_id) as plan, mode, name, tag, link_id, period, hour, timezone, language, status, due_at, created_at,
   updated_at,
+  (select alias from links where links.id = link_id) as link_alias,
+  (select host from links join domains on domains.id = links.domain_id where links.id = link_id) as link_host,
   array(select users.email
           from report_recipients recipient join users on users.id = recipient.user_id
          where recipient.report_id = reports.id order by 1) as emails`;
@@ -19,9 +21,9 @@ export async function insertReport(
   { id, dueAt, ...report }: ReportFields & { id: Uuid; dueAt: Date },
 ): Promise<void> {
   await transaction`
-    insert into reports (id, account_id, mode, name, tag, link_id, period, hour, time_zone, language, due_at)
+    insert into reports (id, account_id, mode, name, tag, link_id, period, hour, timezone, language, due_at)
     values (${id}, ${accountId}, ${mode}, ${report.name}, ${report.tag}, ${report.link_id}, ${report.period},
-            ${report.hour}, ${report.time_zone}, ${report.language}, ${dueAt})
+            ${report.hour}, ${report.timezone}, ${report.language}, ${dueAt})
     on conflict (id) do update set due_at = excluded.due_at`;
 }
 

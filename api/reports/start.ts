@@ -11,7 +11,7 @@ import { createUnsubscriber } from "./unsubscribe/unsubscriber.ts";
 
 type ReportsDeps = Omit<ContentDeps, "links"> & {
   sql: Sql;
-  links: Pick<LinkService, "get" | "getNames">;
+  links: Pick<LinkService, "get" | "lookUp" | "getNames">;
   /** Those of the addresses in mails; undefined where no mails are sent. */
   tokens: UnsubscribeTokens | undefined;
   lifecycle: Lifecycle;

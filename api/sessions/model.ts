@@ -17,6 +17,8 @@ export const sessionResponse = z.object({
   ),
   /** Where short links are served. */
   short_url: z.string(),
+  /** Whether mails are set up: without them, reports have no recipients. */
+  sends_mails: z.boolean(),
 });
 
 export const deviceListResponse = z.object({

@@ -17,11 +17,19 @@ type SessionRoutesDeps = {
   /** Lists the accounts that a user is a member of. */
   listAccounts: (userId: Uuid) => Promise<z.output<typeof sessionResponse>["accounts"]>;
   shortUrl: string;
+  /** Whether this installation sends mails. */
+  sendsMails: boolean;
 };
 
 type ResponseSettings = { headers: Record<string, string | number> };
 
-export const sessionRoutes = ({ auth, sessions, listAccounts, shortUrl }: SessionRoutesDeps) =>
+export const sessionRoutes = ({
+  auth,
+  sessions,
+  listAccounts,
+  shortUrl,
+  sendsMails,
+}: SessionRoutesDeps) =>
   new Elysia({ name: "sessions", prefix: "/auth" })
     .use(auth)
     .post(
@@ -46,6 +54,7 @@ export const sessionRoutes = ({ auth, sessions, listAccounts, shortUrl }: Sessio
           user: toUserResponse(session.user),
           accounts: await listAccounts(session.user.id),
           short_url: shortUrl,
+          sends_mails: sendsMails,
         };
       },
       { access: "session", response: { 200: sessionResponse } },

@@ -107,3 +107,18 @@ test("who tries many ranges leaves the half for the named periods", async () => 
   expect(computed.length).toBeLessThan(atOnce / 2 / STATISTICS_MS + 5);
   expect(await read(token, { period: "7d" })).toBe("read");
 });
+
+test("a share with another URL is read by that, and no longer by the one before", async () => {
+  const { owner, tokens } = await addShares(1);
+  const [old = ""] = tokens;
+  expect(await read(old)).toBe("read");
+  const { rows } = await shares.list(owner, { limit: 1, page: 1 });
+  const caller = { ...owner, scopes: ["analytics:read", "links:read"] };
+  const { row, token } = await shares.rotate(caller, rows[0]?.id);
+  expect(row.id).toBe(rows[0]?.id ?? "");
+  expect([await read(token), await read(old)]).toEqual(["read", "The share does not exist."]);
+  const reader = { ...caller, scopes: ["links:read"] };
+  expect(await shares.rotate(reader, row.id).catch((error: unknown) => error)).toMatchObject({
+    reason: "forbidden",
+  });
+});

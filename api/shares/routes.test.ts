@@ -48,6 +48,11 @@ beforeAll(() => {
         changes.push(body);
         return found;
       },
+      rotate: async (scope) => {
+        find(scope);
+        changes.push("rotated");
+        return { row, token: "another" };
+      },
       revoke: async (scope) => {
         find(scope);
         changes.push("revoked");
@@ -107,6 +112,19 @@ describe("POST /v1/shares", () => {
     const response = await api.send("/v1/shares", { key, body });
     expect([response.status, errorCodeOf(response)]).toEqual([400, "invalid_request"]);
     expect(changes).toEqual([]);
+  });
+});
+
+describe("POST /v1/shares/:id/rotate", () => {
+  test("returns another URL, to the owner alone", async () => {
+    const { status, body } = await api.send(`${path}/rotate`, { method: "POST", key });
+    expect([status, body]).toMatchObject([
+      200,
+      { token: "another", url: expect.stringMatching(/\/shared\/another$/) },
+    ]);
+    const options = { method: "POST", key: api.addKey() };
+    expect((await api.send(`${path}/rotate`, options)).status).toBe(404);
+    expect(changes).toEqual(["rotated"]);
   });
 });
 

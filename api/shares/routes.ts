@@ -118,6 +118,31 @@ export const shareRoutes = ({ auth, idempotent, shares, originOf }: ShareRoutesD
         },
       },
     )
+    .post(
+      "/:id/rotate",
+      async ({ call, params, request, set }) => {
+        const principal = principalOf(call);
+        const rotate = async () => {
+          const { row, token } = await shares.rotate(principal, decodeId("shr", params.id));
+          const url = `${originOf(request)}/shared/${token}`;
+          return { status: 200 as const, body: { ...toShareResponse(row), token, url } };
+        };
+        return await idempotent({ principal, request, body: null, set }, rotate, SECRET);
+      },
+      {
+        access: WRITE_ACCESS,
+        idempotent: true,
+        params: shareParams,
+        response: { 200: newShareResponse },
+        detail: {
+          operationId: "rotateShare",
+          summary: "Give a share another URL",
+          description:
+            "For a URL that was lost, or that the wrong people have: the one before stops working with the next request, also where it is embedded. Only this response contains the new one. " +
+            NEEDS_READER,
+        },
+      },
+    )
     .delete(
       "/:id",
       async ({ call, params }) => {

@@ -12,7 +12,7 @@ import type { AccountScope, Author, Principal, Writer } from "../http/principal.
 import { budgets } from "../limits/budgets.ts";
 import type { LinkPasswords } from "../links/passwords.ts";
 import type { LinkService } from "../links/service.ts";
-import { countOwned, lockAndCountOwned } from "../owned-rows.ts";
+import { countOwned, lockAndCountOwned, requireFound } from "../owned-rows.ts";
 import { isForeignKeyViolation, type Sql } from "../postgres.ts";
 import {
   type CreateShareBody,
@@ -21,7 +21,15 @@ import {
   toShareResponse,
   type UpdateShareBody,
 } from "./model.ts";
-import { deleteShare, findShare, insertShare, listShares, lockShare, updateShare } from "./sql.ts";
+import {
+  deleteShare,
+  findShare,
+  insertShare,
+  listShares,
+  lockShare,
+  replaceToken,
+  updateShare,
+} from "./sql.ts";
 import { createToken } from "./token.ts";
 
 type ShareServiceDeps = {
@@ -80,9 +88,7 @@ export function createShareService({ sql, links, passwords }: ShareServiceDeps) 
   }
 
   /** Finds one of the owner's shares; throws `not_found`. */
-  async function get(owner: AccountScope, id: Uuid | undefined): Promise<ShareRow> {
-    return requireShare(id === undefined ? undefined : await findShare(sql, owner, id));
-  }
+  const get = (owner: AccountScope, id: Uuid | undefined) => getShare(sql, owner, id);
 
   /**
    * Changes the fields in the body; throws as {@link get}, `forbidden` as {@link create}, and
@@ -120,6 +126,7 @@ export function createShareService({ sql, links, passwords }: ShareServiceDeps) 
     create,
     get,
     update,
+    rotate: (owner: ShareCaller, id: Uuid | undefined) => rotateShare(sql, owner, id),
     revoke,
     /** Lists the owner's shares, newest first. */
     list: (owner: AccountScope, request: ListRequest): Promise<ListPart<ShareRow>> =>
@@ -177,7 +184,7 @@ const READ_OF_LINK = ["analytics:read", "links:read"] as const satisfies readonl
 const shareEvent = (
   type: "share.created" | "share.updated" | "share.revoked",
   row: ShareRow,
-  changes?: ReturnType<typeof shareChanges>,
+  changes?: Readonly<Record<string, unknown>>,
 ): NewEvent => ({
   type,
   objectId: row.id,
@@ -190,6 +197,33 @@ const shareChanges = (old: ShareRow, row: ShareRow) => ({
   ...changesBetween(toShareResponse(old), toShareResponse(row), ["updated_at", "has_password"]),
   ...passwordChange(old, row),
 });
+
+/**
+ * Gives a share another token, which only this function and the creation return; the one before
+ * stops working at once. Throws `not_found`, and `forbidden` to a caller who may not read what is
+ * shared.
+ */
+async function rotateShare(
+  sql: Sql,
+  owner: ShareCaller,
+  id: Uuid | undefined,
+): Promise<{ row: ShareRow; token: string }> {
+  const share = await getShare(sql, owner, id);
+  requireReader(owner, share.link_id);
+  const { token, hash } = createToken();
+  const row = await sql.begin(async (transaction) => {
+    const rotated = requireShare(await replaceToken(transaction, owner, share.id, hash));
+    const changes = { token: { before: "old", after: "new" } };
+    await recordEvents(transaction, owner, [shareEvent("share.updated", rotated, changes)]);
+    return rotated;
+  });
+  return { row, token };
+}
+
+async function getShare(sql: Sql, owner: AccountScope, id: Uuid | undefined): Promise<ShareRow> {
+  const row = id === undefined ? undefined : await findShare(sql, owner, id);
+  return await requireFound(row, sql, owner, { table: "shares", id });
+}
 
 function requireShare(row: ShareRow | undefined): ShareRow {
   if (row === undefined) throw notFound("share");

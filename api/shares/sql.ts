@@ -84,6 +84,20 @@ export async function updateShare(
   return row;
 }
 
+/** Gives one of the owner's shares another token; undefined when there is none. */
+export async function replaceToken(
+  sql: Transaction,
+  { accountId, mode }: AccountScope,
+  id: Uuid,
+  tokenHash: Buffer,
+): Promise<ShareRow | undefined> {
+  const [row] = await sql<ShareRow[]>`
+    update shares set token_hash = ${tokenHash}, updated_at = now()
+     where id = ${id} and account_id = ${accountId} and mode = ${mode}
+    returning ${columns(sql)}`;
+  return row;
+}
+
 /** Deletes one of the owner's shares, and returns it; undefined when there is none. */
 export async function deleteShare(
   sql: Transaction,

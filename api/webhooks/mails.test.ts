@@ -133,7 +133,7 @@ test("a mail is in the language of the account's newest report", async () => {
     ["de", 2],
   ] as const)
     await postgres.sql`
-      insert into reports (id, account_id, mode, name, period, hour, time_zone, language, due_at, created_at)
+      insert into reports (id, account_id, mode, name, period, hour, timezone, language, due_at, created_at)
       values (${newUuid()}, ${accountId}, 'test', 'n', 'weekly', 8, 'UTC', ${language}, now(), make_date(2026, 1, ${day}))`;
   await sendWaiting(depsFor(smtp.url), newUuid());
   expect(smtp.received.map((mail) => headerOf(mail, "content-language"))).toEqual(["de"]);

@@ -156,7 +156,7 @@ export const webhookRoutes = ({ auth, idempotent, webhooks }: WebhookRoutesDeps)
     .post(
       "/:id/replay",
       async ({ call, params, body }) => {
-        await webhooks.replay(principalOf(call), decodeId("wh", params.id), body.after);
+        await webhooks.replay(principalOf(call), decodeId("wh", params.id), body.starting_after);
         return { success: true, message: "The events are delivered again." };
       },
       {

@@ -12,7 +12,7 @@ import { ApiError, invalidField, notFound } from "../http/errors.ts";
 import { type ListPart, type ListRequest, readPart } from "../http/pagination.ts";
 import type { AccountScope, Author } from "../http/principal.ts";
 import { classifyHost } from "../links/public-host.ts";
-import { countOwned, lockAndCountOwned } from "../owned-rows.ts";
+import { countOwned, lockAndCountOwned, missing, requireFound } from "../owned-rows.ts";
 import type { Sql } from "../postgres.ts";
 import {
   countDeliveries,
@@ -120,7 +120,8 @@ function createWebhookOperations({ sql, positions, ownSecret, rules }: WebhookSe
     ): Promise<WebhookRow> {
       const change = { ...readFields(body, rules), ...(status === undefined ? {} : { status }) };
       if (id === undefined) throw notFound("webhook");
-      return requireWebhook(await updateWebhook(sql, owner, id, change));
+      const row = await updateWebhook(sql, owner, id, change);
+      return await requireFound(row, sql, owner, { table: "webhooks", id });
     },
 
     /** Gives a webhook another secret, beside which the current one is valid for a day. */
@@ -128,12 +129,14 @@ function createWebhookOperations({ sql, positions, ownSecret, rules }: WebhookSe
       if (id === undefined) throw notFound("webhook");
       const { salt, secret } = makeSecret(id);
       const values = { salt, oldSeconds: OLD_SECRET_SECONDS };
-      return { row: requireWebhook(await replaceSalt(sql, owner, id, values)), secret };
+      const row = await replaceSalt(sql, owner, id, values);
+      return { row: await requireFound(row, sql, owner, { table: "webhooks", id }), secret };
     },
 
     /** Deletes a webhook with its deliveries; throws `not_found`. */
     async remove(owner: AccountScope, id: Uuid | undefined): Promise<void> {
-      if (id === undefined || !(await deleteWebhook(sql, owner, id))) throw notFound("webhook");
+      if (id === undefined || !(await deleteWebhook(sql, owner, id)))
+        throw await missing(sql, owner, "webhooks", id);
     },
   };
 }
@@ -184,18 +187,14 @@ const createDeliveryOperations = ({ sql, positions }: WebhookServiceDeps) => ({
     const webhook = await get(sql, owner, id);
     const position = await positions.find(owner, after);
     if (position === undefined)
-      throw invalidField("after", "must be the id of an event that is still kept");
+      throw invalidField("starting_after", "must be the id of an event that is still kept");
     await setPosition(sql, owner, webhook.id, position);
   },
 });
 
 async function get(sql: Sql, owner: AccountScope, id: Uuid | undefined): Promise<WebhookRow> {
-  return requireWebhook(id === undefined ? undefined : await findWebhook(sql, owner, id));
-}
-
-function requireWebhook(row: WebhookRow | undefined): WebhookRow {
-  if (row === undefined) throw notFound("webhook");
-  return row;
+  const row = id === undefined ? undefined : await findWebhook(sql, owner, id);
+  return await requireFound(row, sql, owner, { table: "webhooks", id });
 }
 
 function requireActive({ status }: WebhookRow): void {

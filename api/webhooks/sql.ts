@@ -61,8 +61,8 @@ type WebhookChange = Partial<WebhookFields & { status: "active" | "paused" }>;
 
 /**
  * Changes the fields of one of the owner's webhooks; undefined when there is none. One that becomes
- * active is as if it had never failed, and what waits is due: see {@link lockDeliveries}. Whether
- * its receiver is slow only attempts show.
+ * active or gets a URL is as if it had never failed, and what waits is due: see
+ * {@link lockDeliveries}. Whether its receiver is slow only attempts show.
  */
 export async function updateWebhook(
   sql: Sql,
@@ -70,18 +70,20 @@ export async function updateWebhook(
   id: Uuid,
   { status, ...fields }: WebhookChange,
 ): Promise<WebhookRow | undefined> {
+  const isRenewed = status === "active" || fields.url !== undefined;
   return await sql.begin(async (transaction) => {
     const [row] = await transaction<WebhookRow[]>`
       update webhooks set ${transaction({ ...fields, updated_at: new Date() })}
              ${status === undefined ? transaction`` : transaction`, status = ${status}`}
+             ${status === "active" ? transaction`, disabled_reason = null` : transaction``}
              ${
-               status === "active"
-                 ? transaction`, disabled_reason = null, failing_since = null, wake_at = '-infinity', is_full = false`
+               isRenewed
+                 ? transaction`, failing_since = null, wake_at = '-infinity', is_full = false`
                  : transaction``
              }
        where id = ${id} and account_id = ${accountId} and mode = ${mode}
       returning ${columns(transaction)}`;
-    if (row !== undefined && status === "active") {
+    if (row !== undefined && isRenewed) {
       await lockDeliveries(transaction, id, transaction`and status = 'pending'`);
       await transaction`
         update webhook_deliveries set next_attempt_at = now() where webhook_id = ${id} and status = 'pending'`;

@@ -3,11 +3,12 @@
  * type declarations. `npm pack` and `npm publish` run it. Runs on Node with the compiler of this
  * repository.
  */
-import { execFileSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 
 const HERE = fileURLToPath(new URL(".", import.meta.url));
 const COMPILER = createRequire(import.meta.url).resolve("typescript/bin/tsc");
@@ -23,11 +24,14 @@ const FORMATS = [
 ];
 
 rmSync(join(HERE, "dist"), { recursive: true, force: true });
-for (const { folder, type, options } of FORMATS) {
-  const out = join(HERE, "dist", folder);
-  execFileSync(process.execPath, [COMPILER, "-p", HERE, "--outDir", out, ...options], {
-    stdio: "inherit",
-  });
-  mkdirSync(out, { recursive: true });
-  writeFileSync(join(out, "package.json"), `${JSON.stringify({ type })}\n`);
-}
+await Promise.all(
+  FORMATS.map(async ({ folder, type, options }) => {
+    const out = join(HERE, "dist", folder);
+    const compile = [COMPILER, "-p", HERE, "--outDir", out, ...options];
+    await promisify(execFile)(process.execPath, compile).catch(({ stdout, message }) => {
+      throw new Error(`${message}\n${stdout}`);
+    });
+    mkdirSync(out, { recursive: true });
+    writeFileSync(join(out, "package.json"), `${JSON.stringify({ type })}\n`);
+  }),
+);

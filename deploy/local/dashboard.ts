@@ -5,6 +5,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 
 import { cachedFolder } from "../../dashboard/cache.ts";
+import { CLIENT_FILE } from "../../shared/contracts/client-file.ts";
 import { PROJECT_DIR } from "./config.ts";
 import { bunScript } from "./stack.ts";
 import type { Watchdog } from "./watchdog.ts";
@@ -25,4 +26,16 @@ async function build(cache: string, watchdog: Watchdog): Promise<void> {
   watchdog.watch("dashboard build", child.pid);
   const code = await child.exited;
   if (code !== 0) throw new Error(`The dashboard could not be built (exit code ${code}).`);
+}
+
+/**
+ * Packs the TypeScript client into the dashboard's folder, where the API serves it from, unless it
+ * is there. Nothing waits for it.
+ */
+export function packClient(folder: string, watchdog: Watchdog): void {
+  const file = join(folder, CLIENT_FILE);
+  if (existsSync(file)) return;
+  const command = bunScript("deploy/pack-client.ts", file);
+  const child = Bun.spawn(command, { stdio: ["ignore", "ignore", "inherit"] });
+  watchdog.watch("client pack", child.pid);
 }

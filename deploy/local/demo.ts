@@ -45,7 +45,8 @@ export const banner = (stack: Omit<StackFile, "pids">): string => `
 
     API           ${stack.api_url}/v1
     Short links   ${stack.short_url}
-    Demo key      ${stack.api_key}
+    Live key      ${stack.api_key}
+    Test key      ${stack.test_api_key}
     Dashboard     ${stack.dashboard_url}
                   sign in as ${stack.dashboard_email}, password ${stack.dashboard_password}
 

@@ -10,7 +10,7 @@ import { runMain } from "../../shared/lifecycle.ts";
 import { tryLock } from "../../shared/process-lock.ts";
 import { migrate as migrateClickHouse } from "../../worker/migrate.ts";
 import { configSchema } from "./config.ts";
-import { buildDashboard } from "./dashboard.ts";
+import { buildDashboard, packClient } from "./dashboard.ts";
 import { banner, canSignIn, DEMO_EMAIL, keyWorks } from "./demo.ts";
 import { createLogger } from "./logger.ts";
 import { removeInstallation } from "./postgres-installation.ts";
@@ -35,7 +35,7 @@ const SAME_SIGNAL_MS = 500;
 /** How often the stack checks whether its parent process is still running. */
 const PARENT_POLL_MS = 1_000;
 
-type Options = { fresh: boolean; watch: boolean };
+type Options = { fresh: boolean; remove: boolean; watch: boolean };
 
 type Config = ReturnType<typeof readConfig>;
 
@@ -47,6 +47,7 @@ async function run(): Promise<void> {
   const options = new Command("npm start --")
     .description("Run all of Shorthop on this machine.")
     .option("--fresh", "start empty: remove all stored data", false)
+    .option("--remove", "remove all stored data, wherever it is, and end", false)
     .option("--watch", "reload processes and the dashboard when their code changes", false)
     .parse()
     .opts<Options>();
@@ -60,7 +61,11 @@ async function run(): Promise<void> {
   };
   const started = Date.now();
   await takeDataDir(dataDir, paths);
-  if (options.fresh) removeData(dataDir, paths);
+  if (options.fresh || options.remove) removeData(dataDir, paths);
+  if (options.remove) {
+    console.log(`Removed all stored data (${dataDir}).`);
+    process.exit(0);
+  }
   rmSync(paths.stack, { force: true });
   makePrivate(dataDir, DATA_FOLDERS);
 
@@ -240,10 +245,11 @@ async function startStack({
     }),
   );
   if (options.watch) watchCode({ supervisor, logger });
+  packClient(dashboard.folder, watchdog);
   return {
     api_url: urls.api,
     short_url: urls.short,
-    api_key: await ensureDemo(urls, secrets, paths),
+    ...(await ensureDemo(urls, secrets, paths)),
     dashboard_url: urls.dashboard,
     dashboard_email: DEMO_EMAIL,
     dashboard_password: secrets.demoPassword,
@@ -276,19 +282,24 @@ function migrateStores(
 /** What makes accounts and users takes a third of a second to load, and most starts have both. */
 const loadDemo = () => import("../../api/demo.ts");
 
-/** Creates the demo account's key and user, unless they work; returns the key. */
-async function ensureDemo(urls: Services["urls"], secrets: Secrets, paths: Paths): Promise<string> {
-  if (secrets.demoKey === undefined || !(await keyWorks(urls.api, secrets.demoKey))) {
-    const { createDemoKey } = await loadDemo();
-    secrets.demoKey = await createDemoKey(urls.database);
+/** Creates the demo account's keys and user, unless they work; returns the keys. */
+async function ensureDemo(
+  urls: Services["urls"],
+  secrets: Secrets,
+  paths: Paths,
+): Promise<Pick<StackFile, "api_key" | "test_api_key">> {
+  const known = secrets.demoKeys;
+  if (known === undefined || !(await keyWorks(urls.api, known.live))) {
+    const { createDemoKeys } = await loadDemo();
+    secrets.demoKeys = await createDemoKeys(urls.database);
     saveSecrets(paths.secrets, secrets);
   }
-  const { demoKey, demoPassword } = secrets;
+  const { demoKeys, demoPassword } = secrets;
   if (!(await canSignIn(urls.dashboard, demoPassword))) {
     const { ensureDemoUser } = await loadDemo();
     await ensureDemoUser(urls.database, DEMO_EMAIL, demoPassword);
   }
-  return demoKey;
+  return { api_key: demoKeys?.live ?? "", test_api_key: demoKeys?.test ?? "" };
 }
 
 /** Orders processes for stopping: databases last, so that the others can finish their work. */

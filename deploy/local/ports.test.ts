@@ -16,6 +16,28 @@ test("a free preferred port is chosen, one in use is replaced and reported", asy
   expect(choosePorts({ a: used }).a).toEqual({ port: used, taken: false });
 });
 
+test("a preferred port that another start has chosen is taken before its server listens, until it ends", async () => {
+  const port = findFreePort();
+  const program = `
+    import { choosePorts } from ${JSON.stringify(`${import.meta.dir}/ports.ts`)};
+    console.log(choosePorts({ a: ${port} }).a.port);
+    await Bun.stdin.text();
+  `;
+  const starts = await Promise.all(
+    [1, 2].map(async () => {
+      const child = Bun.spawn([process.execPath, "-e", program], {
+        stdio: ["pipe", "pipe", "inherit"],
+      });
+      const { value } = await child.stdout.getReader().read();
+      return { child, port: Number(new TextDecoder().decode(value)) };
+    }),
+  );
+  expect(starts.filter((start) => start.port === port)).toHaveLength(1);
+  for (const { child } of starts) await child.stdin.end();
+  await Promise.all(starts.map(({ child }) => child.exited));
+  expect(choosePorts({ a: port }).a).toEqual({ port, taken: false });
+});
+
 test("no port is chosen twice", () => {
   const chosen = choosePorts({ a: 0, b: 0, c: 0, d: 0 });
   expect(new Set(Object.values(chosen).map(({ port }) => port)).size).toBe(4);

@@ -4,6 +4,8 @@ import { mkdirSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 
+import { tryLockPort } from "../../shared/process-lock.ts";
+
 export type ChosenPort = { port: number; /** The preferred port is in use. */ taken: boolean };
 
 /**
@@ -27,12 +29,24 @@ export function choosePorts<Name extends string>(
   const names = (Object.keys(preferred) as Name[]).toSorted((a, b) => preferred[b] - preferred[a]);
   for (const name of names) {
     const requested = preferred[name];
-    const isFree = requested !== 0 && !used.has(requested) && canListen(requested);
+    const isFree = requested !== 0 && !used.has(requested) && takePreferred(requested);
     const port = isFree ? requested : findFreePort(used);
     used.add(port);
     chosen[name] = { port, taken: requested !== 0 && port !== requested };
   }
   return chosen;
+}
+
+/**
+ * Takes a preferred port for as long as this process runs: another start that comes before its
+ * server listens finds it taken.
+ */
+function takePreferred(port: number): boolean {
+  const lock = tryLockPort(port);
+  if (lock === undefined) return false;
+  if (canListen(port)) return true;
+  lock[Symbol.dispose]();
+  return false;
 }
 
 /** Finds a port on which nobody listens and which no other process found in the last minute. */

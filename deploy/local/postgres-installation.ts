@@ -33,7 +33,7 @@ export type PostgresInstallation = {
 
 /**
  * Chooses and prepares the folders. If `home` is unreachable, it becomes a link to the fallback,
- * and `log` reports that.
+ * and `log` says at each start where the data is.
  */
 export function prepareInstallation(
   programs: string,
@@ -56,10 +56,10 @@ export function prepareInstallation(
     home: join(fallback, "postgres"),
     user,
   };
+  log(
+    `PostgreSQL cannot run as root, and its user cannot reach ${dirname(home)}: its data is in ${fallback}. It stays when this folder is deleted: npm start -- --remove removes it.`,
+  );
   if (!existsSync(home)) {
-    log(
-      `PostgreSQL cannot run as root, and its user cannot reach ${dirname(home)}: using ${fallback}.`,
-    );
     mkdirSync(fallback, { recursive: true });
     symlinkSync(installation.home, home);
   }
@@ -85,7 +85,8 @@ function copyPrograms(from: string, to: string): void {
   }
 }
 
-const fallbackFolder = (home: string): string =>
+/** Where the data is if only root can reach the project's folder. */
+export const fallbackFolder = (home: string): string =>
   join(FALLBACK_ROOT, createHash("sha256").update(home).digest("hex").slice(0, 16));
 
 function prepareHome(home: string, user: User): void {

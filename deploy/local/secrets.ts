@@ -17,8 +17,8 @@ const secretsSchema = z.object({
   /** Signs the dashboard's cookies; below it, the demo user's password. */
   dashboardSecret: z.string().default(randomSecret),
   demoPassword: z.string().default(randomSecret),
-  /** The demo account's key, once it has been created. */
-  demoKey: z.string().optional(),
+  /** The demo account's keys of both modes, once they have been created. */
+  demoKeys: z.object({ live: z.string(), test: z.string() }).optional(),
 });
 
 export type Secrets = z.output<typeof secretsSchema>;

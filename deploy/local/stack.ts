@@ -37,6 +37,8 @@ export type StackFile = {
   api_url: string;
   short_url: string;
   api_key: string;
+  /** Of the same account, for what is tried out. */
+  test_api_key: string;
   dashboard_url: string;
   dashboard_email: string;
   dashboard_password: string;

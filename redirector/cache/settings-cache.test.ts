@@ -116,24 +116,27 @@ async function heapBytes(): Promise<number> {
 }
 
 describe("rules", () => {
-  longTest.each(HEAVY)("of %s are evaluated without parsing or keeping them", async (_, count, of) => {
-    const settingsOf = createSettingsCache();
-    const links = Array.from({ length: casesOf(count) }, (__, version) =>
-      linkOf(
-        version,
-        rulesOf((i) => of(version, i)),
-      ),
-    );
-    const facts = factsOf("203.0.113.1");
-    const before = await heapBytes();
-    using parse = spyOn(JSON, "parse");
-    const decided = links.map((link) => [settingsOf(link), link.rules?.choose(facts)]);
-    expect(parse).not.toHaveBeenCalled();
-    expect(decided).toHaveLength(links.length);
-    expect((await heapBytes()) - before).toBeLessThan(4 * MIB);
-    // They are in use until here.
-    expect(links.every(({ rules }) => rules !== null)).toBe(true);
-  });
+  longTest.each(HEAVY)(
+    "of %s are evaluated without parsing or keeping them",
+    async (_, count, of) => {
+      const settingsOf = createSettingsCache();
+      const links = Array.from({ length: casesOf(count) }, (__, version) =>
+        linkOf(
+          version,
+          rulesOf((i) => of(version, i)),
+        ),
+      );
+      const facts = factsOf("203.0.113.1");
+      const before = await heapBytes();
+      using parse = spyOn(JSON, "parse");
+      const decided = links.map((link) => [settingsOf(link), link.rules?.choose(facts)]);
+      expect(parse).not.toHaveBeenCalled();
+      expect(decided).toHaveLength(links.length);
+      expect((await heapBytes()) - before).toBeLessThan(4 * MIB);
+      // They are in use until here.
+      expect(links.every(({ rules }) => rules !== null)).toBe(true);
+    },
+  );
 
   test("with more values than can be set now decide as before", () => {
     const link = linkOf(

@@ -81,7 +81,7 @@ const decided: ActiveLink = {
           { type: "time", from: "2030-01-01T00:00:00Z" },
           {
             type: "schedule",
-            time_zone: "Europe/Berlin",
+            timezone: "Europe/Berlin",
             days: [1, 2],
             from: "09:00",
             to: "24:00",

@@ -1,6 +1,7 @@
 /** Schemas of requests about API keys, shared by the API and the dashboard's forms. */
 import * as z from "zod";
 
+import { DAY_SECONDS } from "../durations.ts";
 import { EXPIRES_AT } from "./examples.ts";
 import { instant } from "./instant.ts";
 import { plainText } from "./text.ts";
@@ -60,9 +61,10 @@ export const rotateKeyBody = z
       .int()
       .min(0)
       .max(GRACE_SECONDS_MAX)
-      .default(0)
+      .default(DAY_SECONDS)
       .meta({
-        description: "How many seconds the old key stays valid, at most a week.",
+        description:
+          "How many seconds the old key stays valid: a day when left out, a week at most; 0 ends it at once.",
         examples: [3600],
       }),
   })

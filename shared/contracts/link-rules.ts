@@ -136,11 +136,15 @@ const condition = z
       .refine(({ from, until }) => from !== undefined || until !== undefined, {
         path: ["from"],
         error: "expected from, until or both",
+      })
+      .refine(({ from = "", until = "" }) => !(Date.parse(until) <= Date.parse(from)), {
+        path: ["until"],
+        error: "expected an instant after from",
       }),
     z
       .strictObject({
         type: typeOf("schedule"),
-        time_zone: timeZone.meta({
+        timezone: timeZone.meta({
           description: "An IANA time zone.",
           examples: ["Europe/Berlin"],
         }),

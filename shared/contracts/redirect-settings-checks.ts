@@ -72,9 +72,9 @@ function isCondition(condition: unknown): boolean {
   }
 }
 
-const isSchedule = ({ time_zone, days, from, to }: Members): boolean =>
-  isString(time_zone) &&
-  isTimeZone(time_zone) &&
+const isSchedule = ({ timezone, days, from, to }: Members): boolean =>
+  isString(timezone) &&
+  isTimeZone(timezone) &&
   isListOf(days, (day) => isCount(day, 7)) &&
   [from, to].every((time) => isString(time) && TIME.test(time));
 

@@ -22,7 +22,7 @@ export type Condition = {
    * Weekdays (1 = Monday) and local times `HH:MM`, `to` exclusive. With `to` before `from` it runs
    * over midnight and belongs to the day it began on.
    */
-  | { type: "schedule"; time_zone: string; days: readonly number[]; from: string; to: string }
+  | { type: "schedule"; timezone: string; days: readonly number[]; from: string; to: string }
 );
 
 /** Conditions on a value of the request that must be one of a list. */

@@ -106,7 +106,7 @@ export const updateWebhookBody = z
 
 export const replayBody = z
   .strictObject({
-    after: z
+    starting_after: z
       .string()
       .max(ID_LENGTH_MAX)
       .meta({

@@ -156,7 +156,7 @@ function writeValues(writer: ByteWriter, condition: Condition): void {
       writer.u16(minutesOf(condition.from));
       writer.u16(minutesOf(condition.to));
       writer.u8(condition.days.reduce((bits, day) => bits | (1 << day), 0));
-      writer.rest(condition.time_zone);
+      writer.rest(condition.timezone);
       return;
     case "device":
     case "os":

@@ -122,7 +122,7 @@ function holds(condition: Condition, request: Request): boolean | undefined {
       return condition.until === undefined || Date.parse(condition.until) > request.now;
     default: {
       // A schedule: any run that began on one of the days, today or yesterday.
-      const local = DateTime.fromMillis(request.now, { zone: condition.time_zone });
+      const local = DateTime.fromMillis(request.now, { zone: condition.timezone });
       const [from, to] = [minutes(condition.from), minutes(condition.to)];
       const length = to > from ? to - from : to + 1_440 - from;
       return [0, 1].some((ago) => {
@@ -192,7 +192,7 @@ const condition: fc.Arbitrary<Condition> = withNot(
     fc
       .record({
         type: fc.constant("schedule" as const),
-        time_zone: pick(...ZONES),
+        timezone: pick(...ZONES),
         days: some(1, 2, 3, 4, 5, 6, 7),
         from: pick(...TIMES),
         to: pick(...TIMES, "24:00"),

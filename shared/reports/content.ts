@@ -31,10 +31,10 @@ export const reportContent = z.object({
   last_day: z.iso.date(),
   from: z.iso.datetime(),
   to: z.iso.datetime(),
-  time_zone: z.string(),
+  timezone: z.string(),
   language: z.enum(REPORT_LANGUAGES),
   clicks: compared,
-  visitors: compared,
+  unique_clicks: compared,
   bot_clicks: count,
   /** The links with the most clicks; empty when it is about one link. */
   top_links: z.array(namedLink.extend({ clicks: count })),

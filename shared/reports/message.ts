@@ -55,11 +55,11 @@ export function describeReport(content: ReportContent): ReportMessage {
     subject: describeSubject(language, content),
     totals: [
       { label: texts.clicks(), text: describeTotal(language, content.clicks) },
-      { label: texts.visitors(), text: describeTotal(language, content.visitors) },
+      { label: texts.visitors(), text: describeTotal(language, content.unique_clicks) },
       { label: texts.bots(), text: language.formatNumber(content.bot_clicks) },
     ],
     lists: listAll(language, content).filter(({ rows }) => rows.length > 0),
-    note: texts.times({ time_zone: content.time_zone }),
+    note: texts.times({ timezone: content.timezone }),
     mail: { reason: texts.mail.reason(), unsubscribe: texts.mail.unsubscribe() },
   };
 }

@@ -63,7 +63,7 @@ const PUBLIC_ENDPOINTS = ["GET /v1/shared/{token}", "POST /v1/shared/{token}/acc
 
 /**
  * Every endpoint with its required scope; `:link`, `:domain`, `:share` and `:key` stand for ids,
- * `:alias` and `:tag` for a link's, `:view` for a name; likewise `:webhook`, `:delivery` and `:report`.
+ * `:alias`, `:tag` and `:external` for a link's, `:view` for a name; likewise `:webhook`, `:delivery` and `:report`.
  */
 const ENDPOINTS: [string, string, string | null, unknown?][] = [
   ["POST", "/v1/links", "links:write", { url: "https://example.com/" }],
@@ -72,6 +72,9 @@ const ENDPOINTS: [string, string, string | null, unknown?][] = [
   ["PATCH", "/v1/links/bulk", "links:write", { links: [{ id: "link_none", title: "changed" }] }],
   ["POST", "/v1/links/bulk/delete", "links:delete", { ids: ["link_none"] }],
   ["PUT", "/v1/links/external/order-1", "links:write", { url: "https://example.com/" }],
+  ["GET", "/v1/links/external/:external", "links:read"],
+  ["PATCH", "/v1/links/external/:external", "links:write", { title: "changed" }],
+  ["DELETE", "/v1/links/external/:external", "links:delete"],
   ["POST", "/v1/tags/merge", "links:write", { tags: ["old"], into: "new" }],
   ["GET", "/v1/tags", "links:read"],
   ["PATCH", "/v1/tags/:tag", "links:write", { color: "red" }],
@@ -113,6 +116,7 @@ const ENDPOINTS: [string, string, string | null, unknown?][] = [
   ["POST", "/v1/shares", "shares:write", {}],
   ["GET", "/v1/shares/:share", "shares:read"],
   ["PATCH", "/v1/shares/:share", "shares:write", { name: "changed" }],
+  ["POST", "/v1/shares/:share/rotate", "shares:write"],
   ["DELETE", "/v1/shares/:share", "shares:write"],
   ["GET", "/v1/branding", "shares:read"],
   ["PATCH", "/v1/branding", "shares:write", { name: "changed" }],
@@ -156,6 +160,7 @@ const NO_RESOURCES = {
   webhook: "wh_none",
   delivery: "dlv_none",
   event: "event_none",
+  external: "order-none",
   report: "rpt_none",
 };
 
@@ -174,10 +179,11 @@ async function create(owner: string, path: string, body: object): Promise<unknow
 const CREATE: readonly ((owner: string) => Promise<Partial<Resources>>)[] = [
   async (owner) => {
     const tag = crypto.randomUUID();
-    const body = { url: "https://example.com/target", tags: [tag] };
+    const external = crypto.randomUUID();
+    const body = { url: "https://example.com/target", tags: [tag], external_id: external };
     const made = await create(owner, "/v1/links", body);
     const { id: link, alias } = created.extend({ alias: z.string() }).parse(made);
-    return { link, alias, tag };
+    return { link, alias, tag, external };
   },
   async (owner) => {
     const made = await create(owner, "/v1/keys", { name: "target", scopes: ["links:read"] });
@@ -209,7 +215,7 @@ const CREATE: readonly ((owner: string) => Promise<Partial<Resources>>)[] = [
 
 /** The placeholders that each of {@link CREATE} fills. */
 const FILLS = [
-  ["link", "alias", "tag"],
+  ["link", "alias", "tag", "external"],
   ["key"],
   ["domain"],
   ["share"],
@@ -272,7 +278,7 @@ test("these tests cover every documented endpoint", async () => {
   const covered = new Set(
     ENDPOINTS.map(([method, path]) => {
       const [route = ""] = path.split("?");
-      return `${method} ${route.replace(":delivery", "{delivery}").replace(/:\w+/, "{id}").replace("order-1", "{external_id}").replace("phones", "{id}")}`;
+      return `${method} ${route.replace(":delivery", "{delivery}").replace(":external", "{external_id}").replace(/:\w+/, "{id}").replace("order-1", "{external_id}").replace("phones", "{id}")}`;
     }),
   );
   expect([...covered, ...PUBLIC_ENDPOINTS].toSorted()).toEqual(
@@ -290,6 +296,7 @@ describe.each(ENDPOINTS)("%s %s", (method, path, scope, body) => {
       .replace(":link", resources.link)
       .replace(":alias", resources.alias)
       .replace(":tag", resources.tag)
+      .replace(":external", resources.external)
       .replace(":domain", resources.domain)
       .replace(":share", resources.share)
       .replace(":view", resources.view)
@@ -297,7 +304,7 @@ describe.each(ENDPOINTS)("%s %s", (method, path, scope, body) => {
       .replace(":delivery", resources.delivery)
       .replace(":report", resources.report)
       .replace(":key", resources.key);
-    const sent = path.endsWith("/replay") ? { after: resources.event } : body;
+    const sent = path.endsWith("/replay") ? { starting_after: resources.event } : body;
     return call(api(target), { method, key, body: sent, headers });
   };
 

@@ -76,7 +76,7 @@ const read = async (query: string, key = account.key) =>
   pageSchema.parse(await send(`/v1/events?${query}`, "GET", undefined, key));
 
 const latest = async (key = account.key): Promise<string> =>
-  (await read("after=latest", key)).next_cursor;
+  (await read("starting_after=latest", key)).next_cursor;
 
 const url = "https://example.com/";
 
@@ -173,6 +173,17 @@ const ROUTES: Readonly<Record<string, Recorded>> = {
       await send(path, "PUT", { url, title: "changed" });
     };
   }),
+  "GET /v1/links/external/:external_id": { none: READS },
+  "PATCH /v1/links/external/:external_id": records("link.updated", async () => {
+    const external_id = newName();
+    await create({ external_id });
+    return () => send(`/v1/links/external/${external_id}`, "PATCH", { title: "changed" });
+  }),
+  "DELETE /v1/links/external/:external_id": records("link.deleted", async () => {
+    const external_id = newName();
+    await create({ external_id });
+    return () => send(`/v1/links/external/${external_id}`, "DELETE");
+  }),
   "PATCH /v1/links/:id": records("link.updated", async () => {
     const { id } = await create();
     return async () => {
@@ -245,6 +256,10 @@ const ROUTES: Readonly<Record<string, Recorded>> = {
       await send(`/v1/shares/${id}`, "PATCH", { name: "changed" });
       await send(`/v1/shares/${id}`, "PATCH", { name: "changed" });
     };
+  }),
+  "POST /v1/shares/:id/rotate": records("share.updated", async () => {
+    const id = await createShareId();
+    return () => send(`/v1/shares/${id}/rotate`, "POST", {});
   }),
   "DELETE /v1/shares/:id": records("share.revoked", async () => {
     const id = await createShareId();
@@ -419,7 +434,7 @@ describe("every change is recorded once, by", () => {
         const change = await recorded.change();
         const after = await latest();
         await change();
-        const { data } = await read(`after=${after}&limit=100`);
+        const { data } = await read(`starting_after=${after}&limit=100`);
         expect(data.map(({ type }) => type)).toEqual([...recorded.records]);
         expect(new Set(data.map(({ id }) => id)).size).toBe(data.length);
       });
@@ -457,7 +472,7 @@ describe("an event", () => {
     const keyBody = { name: "of a test", scopes: ["links:read"] };
     const { key } = z.object({ key: z.string() }).parse(await send("/v1/keys", "POST", keyBody));
     const { token } = z.object({ token: z.string() }).parse(await send("/v1/shares", "POST", {}));
-    const { data } = await read(`after=${after}&limit=100`);
+    const { data } = await read(`starting_after=${after}&limit=100`);
     const link = { id, title: "before", tags: ["a"], has_password: true };
     expect(data).toMatchObject([
       { type: "link.created", mode: "live", data: { link }, actor: { type: "api_key" } },
@@ -486,7 +501,7 @@ describe("an event", () => {
   test("is found by type and link, and a request waits for it", async () => {
     const after = await latest();
     const { id } = await create();
-    const waiting = read(`after=${after}&wait=20&link_id=${id}&type=link.deleted`);
+    const waiting = read(`starting_after=${after}&wait=20&link_id=${id}&type=link.deleted`);
     await create();
     await send(`/v1/links/${id}`, "DELETE");
     const { data } = await waiting;
@@ -497,9 +512,9 @@ describe("an event", () => {
     const after = await latest();
     const expires_at = new Date(Date.now() + 1_500).toISOString();
     const { id } = await create({ expires_at });
-    let page = await read(`after=${after}&type=link.expired&wait=20`);
+    let page = await read(`starting_after=${after}&type=link.expired&wait=20`);
     while (page.data.length === 0)
-      page = await read(`after=${page.next_cursor}&type=link.expired&wait=20`);
+      page = await read(`starting_after=${page.next_cursor}&type=link.expired&wait=20`);
     expect(page.data).toMatchObject([
       { data: { link: { id, status: "expired" } }, actor: { type: "system" } },
     ]);

@@ -203,6 +203,7 @@ function createValidBody(operationId: string, link: string): unknown {
     updateTag: { name: unique, color: "red" },
     mergeTags: { tags: ["old", "older"], into: "new" },
     upsertLink: { url: `https://example.com/${unique}` },
+    updateLinkByExternalId: { title: unique },
     updateLink: {
       title: unique,
       expires_at: "2099-01-01T00:00:00Z",
@@ -224,7 +225,7 @@ function createValidBody(operationId: string, link: string): unknown {
     saveView: { query: `utm_campaign=${unique}` },
     createWebhook: { url: `https://hooks.example.com/${unique}`, events: ["*"] },
     updateWebhook: { description: unique },
-    replayWebhook: { after: testEvent },
+    replayWebhook: { starting_after: testEvent },
     createReport: { name: unique, period: "weekly" },
     updateReport: { name: unique },
     unlockSharedStatistics: { password: PASSWORD },
@@ -292,6 +293,11 @@ async function createTarget(path: string): Promise<string> {
   }
   if (path.startsWith("/v1/domains"))
     return await create("/v1/domains", createValidBody("createDomain", ""));
+  if (path.endsWith("{external_id}")) {
+    const external_id = crypto.randomUUID();
+    await create("/v1/links", { url: "https://example.com/", external_id });
+    return external_id;
+  }
   return await create("/v1/links", createValidBody("createLink", ""));
 }
 
@@ -339,6 +345,7 @@ async function createConflicts(): Promise<Record<string, string>> {
   return {
     testWebhook: paused.webhook,
     rotateWebhookSecret: paused.webhook,
+    rotateShare: await create("/v1/shares", {}),
     retryWebhookDelivery: `${paused.webhook}/${paused.delivery}`,
     updateTag: "renamed-tag",
     verifyDomain: late.id,
@@ -346,6 +353,8 @@ async function createConflicts(): Promise<Record<string, string>> {
     updateDomain: busy,
     deleteLink,
     upsertLink: "held",
+    updateLinkByExternalId: "held",
+    deleteLinkByExternalId: "held",
     getSharedStatistics: token,
   };
 }
@@ -388,7 +397,7 @@ function listAttempts(
     const headers = { "idempotency-key": crypto.randomUUID() };
     attempts.push({ ...valid(), headers }, { ...valid(), headers });
     // Without a body, only another path makes it another request.
-    if (operationId === "rotateWebhookSecret" && conflict !== undefined)
+    if (/^rotate(?:WebhookSecret|Share)$/.test(operationId) && conflict !== undefined)
       attempts.push({ ...valid(), headers, target: conflict });
   }
   if (parameters.some(({ name }) => name === "If-Match"))
@@ -401,10 +410,11 @@ function listAttempts(
     for (const headers of [{}, { "if-none-match": "*" }])
       for (const alias of ["none", KNOWN])
         attempts.push({ key, target, query: `?alias=${alias}`, headers });
-  if (operationId === "upsertLink") attempts.push(valid(), valid());
+  if (operationId === "upsertLink")
+    attempts.push({ ...valid(), target: crypto.randomUUID() }, valid(), valid());
   if (operationId === "updateLink") attempts.push({ key, target, body: { external_id: KNOWN } });
   if (operationId === "listEvents")
-    attempts.push({ key, target, query: `?after=${encodeId("event", newUuid())}` });
+    attempts.push({ key, target, query: `?starting_after=${encodeId("event", newUuid())}` });
   if (operationId === "createShare") attempts.push({ key, target, body: { link_id: "link_none" } });
   if (operationId === "unlockSharedStatistics")
     attempts.push({ key, target, body: { password: "wrong horse" } });
@@ -412,6 +422,7 @@ function listAttempts(
     updateDomain: { case_sensitive: false },
     updateTag: { name: "other-tag" },
     upsertLink: { url: "https://example.com/", alias: "renamed" },
+    updateLinkByExternalId: { alias: "renamed" },
   };
   if (conflict !== undefined)
     attempts.push({ ...valid(), body: conflicting[operationId] ?? valid().body, target: conflict });

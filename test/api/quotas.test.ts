@@ -113,9 +113,11 @@ const readCookies = ({ headers }: ApiResponse): string =>
     .map((cookie) => cookie.split(";")[0])
     .join("; ");
 
-describe("a dashboard session on the free plan", () => {
+describe("a dashboard session", () => {
   test("can create only the daily quota of links, which it shares with the API", async () => {
-    const { session, path, key } = await createOwner("free");
+    const { session, path, key } = await createOwner("business", {
+      quotas: { links_per_day: 2_400 },
+    });
     let created = 0;
     const rejected: ApiResponse[] = [];
     for (let i = 0; i < 26; i++) {
@@ -140,7 +142,21 @@ describe("a dashboard session on the free plan", () => {
     expect(await findQuota(key, "links_per_day")).toMatchObject({ limit: 2_400, remaining: 0 });
   });
 
-  test("can add only ten domains, ten API keys and twenty invitations", async () => {
+  test("creates only the rows in bulk that its free account has for an hour, as the API does", async () => {
+    const { session, path, key } = await createOwner("free");
+    const bodies = await repeat(7, () =>
+      session.send(`${path}/links/bulk`, { body: { links: manyLinks(100) } }),
+    );
+    expect(countStatuses(bodies)).toEqual({ 200: 5, 429: 2 });
+    const byKey = await call(api("/v1/links/bulk"), { key, body: { links: manyLinks(1) } });
+    expect(codeOf(byKey)).toEqual([429, "rate_limited"]);
+    expect(errorSchema.parse(byKey.body).error.message).toContain("500 rows at once");
+    // One by one is another limit.
+    const one = await call(api("/v1/links"), { key, body: { url: "https://example.com/" } });
+    expect(one.status).toBe(201);
+  });
+
+  test("on the free plan can add only ten domains, ten API keys and twenty invitations", async () => {
     const { session, path, id, key } = await createOwner("free");
     const domains = await repeat(40, (i) =>
       session.send(`${path}/domains`, { body: { domain: `d${i}.${id.slice(5, 15)}.example.com` } }),

@@ -194,6 +194,8 @@ describe("bulk analytics", () => {
     { link_ids: Array.from({ length: 101 }, (_, i) => `link_${i}`) },
     { link_ids: ["a"], metrics: ["fame"] },
     { link_ids: ["a"], period: "1y" },
+    { link_ids: ["a"], timezone: "Mars/Phobos" },
+    { link_ids: ["a"], start_date: "2026-02-02", end_date: "2026-02-01" },
   ])("reject the body %o", async (body) => {
     expect(codeOf(await bulk(body))).toEqual([400, "invalid_request"]);
   });

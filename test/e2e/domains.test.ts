@@ -20,7 +20,10 @@ const domainRecord = z.strictObject({
   created_at: z.string(),
   verified_at: z.string().nullable(),
 });
-const verified = domainRecord.extend({ problem: z.string().nullable() });
+const verified = domainRecord.extend({
+  problem: z.string().nullable(),
+  checked_at: z.string().nullable(),
+});
 
 let dns: Dns;
 let stack: SharedStack;
@@ -87,12 +90,12 @@ describe("a domain", () => {
     dns.set(record.verification.name, ["v=spf1 -all", `${record.verification.value}x`]);
     expect(await verify()).toMatchObject({ status: "pending", problem: expect.any(String) });
     dns.set(record.verification.name, ["v=spf1 -all", record.verification.value]);
-    const { problem, ...done } = await verify();
-    expect([problem, done.status]).toEqual([null, "verified"]);
+    const { problem, checked_at, ...done } = await verify();
+    expect([problem, checked_at, done.status]).toEqual([null, expect.any(String), "verified"]);
     expect((await send(record.id, "GET")).body).toEqual(done);
     // A verified domain stays verified without the record.
     dns.set(record.verification.name, []);
-    expect(await verify()).toEqual({ ...done, problem: null });
+    expect(await verify()).toEqual({ ...done, problem: null, checked_at: null });
   });
 
   test("stays pending while DNS does not respond, and verifying it gets 503", async () => {

@@ -72,12 +72,6 @@ const codeOf = ({ status, body }: ApiResponse) => [status, errorSchema.parse(bod
 
 const inMs = (ms: number) => new Date(Date.now() + ms).toISOString();
 
-/** The names of the fields that a link has in a list. */
-const BASE =
-  "id short_url original_url alias title clicks last_click_at created_at expires_at domain tags external_id".split(
-    " ",
-  );
-
 describe("schedule and state", () => {
   test("a plain link is active, and has no fields of settings", async () => {
     const { id } = await create({});
@@ -86,7 +80,7 @@ describe("schedule and state", () => {
     expect(Object.keys(link)).not.toContainAnyValues(["disabled", "starts_at"]);
   });
 
-  test("lists have them with include=settings, as the links themselves do, and otherwise none", async () => {
+  test("lists have them as the links themselves do, and the rest with include=settings", async () => {
     const links = [
       await create({ tags: ["listed"], utm_source: "s", forward_query: true }),
       await create({
@@ -104,9 +98,7 @@ describe("schedule and state", () => {
     for (const page of ["", "&starting_after="]) {
       const full = links.map(({ id }) => read(`${id}?include=settings`));
       expect(await list(`&include=settings${page}`)).toEqual(await Promise.all(full));
-      const short = await list(page);
-      expect(links).toMatchObject(short);
-      for (const link of short) expect(Object.keys(link).toSorted()).toEqual(BASE.toSorted());
+      expect(await list(page)).toEqual(links);
     }
     expect((await send("/v1/links?include=all", "GET")).status).toBe(400);
   });
@@ -299,9 +291,9 @@ describe("rules", () => {
     ["a type", { type: "moon", in: ["full"] }, "invalid_request", '"rules.1.conditions.0.type"'],
     [
       "a zone",
-      { type: "schedule", time_zone: "Mars/Base", days: [1], from: "09:00", to: "10:00" },
+      { type: "schedule", timezone: "Mars/Base", days: [1], from: "09:00", to: "10:00" },
       "invalid_request",
-      '"rules.1.conditions.0.time_zone"',
+      '"rules.1.conditions.0.timezone"',
     ],
     [
       "a block",
@@ -439,7 +431,7 @@ describe("rules", () => {
         conditions: [
           {
             type: "schedule",
-            time_zone: "Asia/Tokyo",
+            timezone: "Asia/Tokyo",
             days: [1, 2, 3, 4, 5, 6, 7],
             from: "00:00",
             to: "24:00",

@@ -119,7 +119,7 @@ test("a report is an event, a message and a mail with the numbers of last week",
   expect(report).toMatchObject({
     link: { link_id: link.id, title: "Sale <b>", short_url: link.short_url },
     clicks: { total: 3, before: 2, change: 50 },
-    visitors: { total: 3, before: 2, change: 50 },
+    unique_clicks: { total: 3, before: 2, change: 50 },
     countries: [{ country: "DE", clicks: 3 }],
     referrers: [{ referrer: "direct", clicks: 3 }],
     failures: { total: 0 },

@@ -330,7 +330,9 @@ describe("domains", () => {
 describe("errors", () => {
   test("use one envelope; the 429 body also contains retry_after", async () => {
     const { body } = await send("/v1/links/link_none");
-    expect(body).toEqual({ error: { code: "not_found", message: expect.any(String) } });
+    expect(body).toEqual({
+      error: { code: "not_found", message: expect.any(String), doc_url: expect.any(String) },
+    });
     const { key } = await createAccount(stack, "enterprise", { minute: 1, burst: 1 });
     await send("/v1/links", { key });
     const limited = await send("/v1/links", { key });

@@ -242,8 +242,10 @@ export function toSpan(
     return (side === "start" ? day : day.plus({ days: 1 }).startOf("day")).toMillis();
   };
   let [from, to] = [0, here.plus({ days: 1 }).startOf("day").toMillis()];
-  if (start_date !== undefined && end_date !== undefined) {
-    [from, to] = [bound(start_date, "start"), bound(end_date, "end")];
+  if (start_date !== undefined || end_date !== undefined) {
+    to = end_date === undefined ? now : bound(end_date, "end");
+    const first = DateTime.fromMillis(to - 1, { zone }).minus({ days: 29 });
+    from = start_date === undefined ? first.startOf("day").toMillis() : bound(start_date, "start");
   } else if (period === "all") {
     from = dayOf(created).start;
   } else {

@@ -6,6 +6,9 @@ const { Packet } = dns2;
 const SERVFAIL = 2;
 const NXDOMAIN = 3;
 
+/** How long resolvers may keep an answer, also the one that there is no record. */
+const TTL_SECONDS = 900;
+
 export type Dns = {
   /** `address:port`, in the form of `DNS_SERVERS`. */
   address: string;
@@ -22,6 +25,14 @@ export type Dns = {
  */
 function ignoreRefused(error: unknown): void {
   if (!String(error).includes("ECONNREFUSED")) throw error;
+}
+
+/** The record that lets a resolver keep the answer that there is none (RFC 2308). */
+function createAuthority() {
+  const { TYPE, CLASS, Resource } = Packet;
+  const times = { serial: 1, refresh: 3_600, retry: 600, expiration: 86_400, minimum: TTL_SECONDS };
+  const names = { primary: "ns.example.com", admin: "admin.example.com" };
+  return Object.assign(new Resource("com", TYPE.SOA, CLASS.IN, TTL_SECONDS), names, times);
 }
 
 /** Starts a server, at the address that the runner's stack asks if there is one. */
@@ -44,15 +55,18 @@ export async function startDns(): Promise<Dns> {
         if (isAddress && responses.length > 1) responses.shift();
         for (const address of next)
           response.answers.push(
-            Object.assign(new Resource(name, TYPE.A, CLASS.IN, 0), { address }),
+            Object.assign(new Resource(name, TYPE.A, CLASS.IN, TTL_SECONDS), { address }),
           );
       } else if (records === undefined) response.header.rcode = NXDOMAIN;
       else if (records === "fail") response.header.rcode = SERVFAIL;
       else {
         const { TYPE, CLASS, Resource } = Packet;
         for (const data of records)
-          response.answers.push(Object.assign(new Resource(name, TYPE.TXT, CLASS.IN, 0), { data }));
+          response.answers.push(
+            Object.assign(new Resource(name, TYPE.TXT, CLASS.IN, TTL_SECONDS), { data }),
+          );
       }
+      if (response.answers.length === 0) response.authorities.push(createAuthority());
       send(response).catch(ignoreRefused);
     },
   });

@@ -138,7 +138,6 @@ export function createFakeApi(
     stores: {
       authorize: (requests) => Promise.resolve(requests.map(authorize)),
       requests: createMemoryIdempotencyStore(),
-      consumeMany: () => Promise.resolve(),
       listWindows: ({ accountId }) =>
         Promise.resolve(
           [...keys.values()].filter((known) => known.accountId === accountId).map(toWindow),

@@ -6,7 +6,8 @@ import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { lock } from "../../shared/process-lock.ts";
+import { packClient } from "../../deploy/pack-client.ts";
+import { CLIENT_FILE } from "../../shared/contracts/client-file.ts";
 import { PROJECT_DIR } from "./stack.ts";
 
 export const CLIENT_DIR = join(PROJECT_DIR, "clients/typescript");
@@ -25,26 +26,20 @@ export function run(command: string[], cwd: string, env: Record<string, string> 
 /** Builds and packs the client; returns a new folder with it in `node_modules`, and the tarball. */
 export async function installClient(): Promise<{ dir: string; tarball: string }> {
   const dir = mkdtempSync(join(tmpdir(), "shorthop-client-"));
-  {
-    // It builds in the client's own folder.
-    using _ = await lock("pack", CLIENT_DIR);
-    run(["npm", "pack", "--silent", "--pack-destination", dir], CLIENT_DIR);
-  }
-  const { version } = JSON.parse(readFileSync(join(CLIENT_DIR, "package.json"), "utf8")) as {
-    version: string;
-  };
-  const tarball = join(dir, `shorthop-client-${version}.tgz`);
+  const tarball = join(dir, CLIENT_FILE);
+  await packClient(tarball);
   const target = join(dir, "node_modules/@shorthop/client");
   mkdirSync(target, { recursive: true });
   run(["tar", "--extract", "--strip-components=1", `--file=${tarball}`], target);
-  writeFileSync(join(dir, "first-hour.mjs"), readFirstHour());
+  for (const [name, program] of readPrograms()) writeFileSync(join(dir, name), program);
   return { dir, tarball };
 }
 
-/** The program in the client's README. */
-export function readFirstHour(): string {
+/** The programs in the client's README, by their names. */
+export function readPrograms(): Map<string, string> {
   const readme = readFileSync(join(CLIENT_DIR, "README.md"), "utf8");
-  const [, program] = /```js first-hour\.mjs\n([\s\S]*?)```/.exec(readme) ?? [];
-  if (program === undefined) throw new Error("The README has no program.");
-  return program;
+  const programs = readme.matchAll(/```[jt]s(.*)\n([\s\S]*?)```/g);
+  return new Map(Array.from(programs, ([, name = "", text = ""]) => [name.trim(), text]));
 }
+
+export const FIRST_HOUR = "first-hour.mjs";

@@ -11,10 +11,10 @@ export const REPORT_CONTENT: ReportContent = {
   last_day: "2026-03-01",
   from: "2026-02-22T23:00:00.000Z",
   to: "2026-03-01T23:00:00.000Z",
-  time_zone: "Europe/Berlin",
+  timezone: "Europe/Berlin",
   language: "en",
   clicks: { total: 1_312, before: 1_260, change: 4.1 },
-  visitors: { total: 187, before: 0, change: null },
+  unique_clicks: { total: 187, before: 0, change: null },
   bot_clicks: 41,
   top_links: [
     { link_id: "link_1", short_url: "https://sho.rt/a", title: "Spring sale", clicks: 1_120 },

@@ -34,7 +34,7 @@ const RULED: NewLink = {
         { type: "country", in: ["DE", "AT"] },
         {
           type: "schedule",
-          time_zone: "Europe/Berlin",
+          timezone: "Europe/Berlin",
           days: [1, 2, 3, 4, 5, 6, 7],
           from: "00:00",
           to: "24:00",

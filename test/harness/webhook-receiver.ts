@@ -48,7 +48,7 @@ export async function readLedger(apiUrl: string, key: string): Promise<LedgerEve
     const page = pageSchema.parse(body);
     events.push(...page.data);
     if (!page.has_more) return events;
-    query = `limit=100&after=${page.next_cursor}`;
+    query = `limit=100&starting_after=${page.next_cursor}`;
   }
 }
 

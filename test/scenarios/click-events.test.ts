@@ -71,7 +71,7 @@ async function readClicks(): Promise<z.output<typeof click>[]> {
       clicks.push(...data.clicks);
     }
     if (!page.has_more) return clicks;
-    query = `type=clicks.recorded&limit=100&after=${page.next_cursor}`;
+    query = `type=clicks.recorded&limit=100&starting_after=${page.next_cursor}`;
   }
 }
 

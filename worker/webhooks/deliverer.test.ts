@@ -232,6 +232,45 @@ test("events of one link wait for each other, those of others do not", async () 
   }, WITHIN_MS);
 });
 
+test("at another URL what waits is delivered at once, and so is a test, also where all had failed", async () => {
+  const owner = await addOwner();
+  await using broken = startReceiver(() => new Response("no", { status: 500 }));
+  await using mended = startReceiver(ok);
+  const { row } = await create(owner, broken.url);
+  const [link = ""] = links(1);
+  const ids = await record(owner, [link, link]);
+  await postgres.sql`
+    update webhooks set failing_since = now() - interval '1 day' where id = ${row.id}`;
+  await using _ = startWorker();
+  // The second waits for the first, and both for a minute.
+  await eventually(async () => expect(broken.got).toHaveLength(1), WITHIN_MS);
+  await eventually(
+    async () => expect((await deliveriesOf(owner, row.id)).at(-1)?.attempts).toBe(1),
+    WITHIN_MS,
+  );
+  await webhooks.update(owner, row.id, { url: mended.url });
+  const tested = await webhooks.test(owner, row.id);
+  const all = [...ids, encodeId("event", tested.event_id)].toSorted();
+  await eventually(async () => expect(mended.ids().toSorted()).toEqual(all), WITHIN_MS);
+  expect(broken.got).toHaveLength(1);
+});
+
+test("an event after a change of what a webhook gets is judged by the change", async () => {
+  const owner = await addOwner();
+  await using receiver = startReceiver(ok);
+  const { row } = await create(owner, receiver.url, { events: ["link.created"] });
+  const [first = ""] = await record(owner, links(1), "link.created");
+  await using _ = startWorker();
+  await eventually(async () => expect(receiver.ids()).toEqual([first]), WITHIN_MS);
+  const [wanted = "", other = ""] = links(2);
+  await webhooks.update(owner, row.id, {
+    events: ["link.updated"],
+    link_ids: [encodeId("link", wanted)],
+  });
+  const [, id = ""] = await record(owner, [other, wanted]);
+  await eventually(async () => expect(receiver.ids()).toEqual([first, id]), WITHIN_MS);
+});
+
 test("one webhook that never responds does not delay another", async () => {
   const owner = await addOwner();
   const stuck = Promise.withResolvers<void>();
@@ -281,8 +320,8 @@ test("no more deliveries wait than are read at once, however often a webhook is 
   if (webhook === undefined) throw new Error("The webhook is not leased.");
   const sizes: (number | undefined)[] = [];
   for (let i = 0; i < 4; i++) {
-    const rows = await refill(postgres.sql, workerId, webhook, { hasEvents: true, ownHosts: [] });
-    sizes.push(rows?.length);
+    const read = await refill(postgres.sql, workerId, webhook, { hasEvents: true, ownHosts: [] });
+    sizes.push(read?.rows.length);
   }
   expect(sizes).toEqual([PENDING_MAX / 2, PENDING_MAX, PENDING_MAX, PENDING_MAX]);
   const [waiting] = await postgres.sql`

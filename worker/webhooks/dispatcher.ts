@@ -58,8 +58,9 @@ export function createDispatcher(deps: DispatcherDeps) {
     const work = { webhook, delivery, event, connections, isProven, signal };
     const result = await attempt(deps, work);
     if (result === undefined) endpoint.restWhileBusy();
-    // An attempt that was stopped says nothing about the receiver.
-    if (result === undefined || (signal.aborted && result.outcome.status !== "delivered"))
+    // An attempt that was stopped, or was made where the receiver is no longer, says nothing of it.
+    const isObsolete = signal.aborted || endpoint.webhook().url !== webhook.url;
+    if (result === undefined || (isObsolete && result.outcome.status !== "delivered"))
       return slots.putBack(pick);
     slots.free(pick);
     deps.onAttempt(result.outcome);

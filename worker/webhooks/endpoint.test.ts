@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 
 import { boundsOf } from "../../shared/budgets.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
-import { createEndpoint, type Endpoint } from "./endpoint.ts";
+import { Endpoint } from "./endpoint.ts";
 import type { LeasedWebhook } from "./leases.ts";
 import { type Pending, PENDING_MAX } from "./queue.ts";
 import { type Pick, Slots } from "./slots.ts";
@@ -25,7 +25,7 @@ const createRows = (count: number, dueAt: number): Pending[] =>
 /** A webhook with 100 deliveries that are due and wait for no others. */
 function createBusy(more: Partial<LeasedWebhook> = {}): Endpoint {
   const now = performance.now();
-  const endpoint = createEndpoint(
+  const endpoint = new Endpoint(
     {
       id: newUuid(),
       account_id: newUuid(),

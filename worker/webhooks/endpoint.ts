@@ -2,7 +2,7 @@
 import { MINUTE_MS } from "../../shared/durations.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { ATTEMPT_TIMEOUT_MS } from "./attempt.ts";
-import { type AttemptEnd, createHealth } from "./health.ts";
+import { type AttemptEnd, createHealth, type Health, type HealthChange } from "./health.ts";
 import { LEASE_SECONDS, type LeasedWebhook } from "./leases.ts";
 import { createQueue, type Pending, PENDING_MAX } from "./queue.ts";
 
@@ -21,92 +21,127 @@ const REST_MS = MINUTE_MS;
 const UNPROVEN_REST_MS = 1_000;
 const BUSY_REST_MS = 1_000;
 
-export type Endpoint = ReturnType<typeof createEndpoint>;
-
-/** `requestedAt` is before the statement that leased the webhook. */
-export function createEndpoint(leased: LeasedWebhook, requestedAt: number) {
-  const queue = createQueue();
-  const health = createHealth(leased);
+export class Endpoint {
+  readonly leasedAt: number;
+  readonly queue = createQueue();
+  #webhook: LeasedWebhook;
+  #health: Health;
+  #leasedUntil: number;
+  #restsUntil = 0;
+  #needsRead = true;
+  #isRetired = false;
   /** When the results of deliveries that are no longer waiting were written; ∞ for not yet. */
-  const ended = new Map<Uuid, number>();
-  let webhook = leased;
-  let leasedUntil = requestedAt + LEASE_SECONDS * 1_000;
-  let restsUntil = 0;
-  let needsRead = true;
-  let isRetired = false;
+  readonly #ended = new Map<Uuid, number>();
 
-  /** Whether it works, as far as is known: one that has not responded yet may be slow. */
-  const isProven = (now: number): boolean => health.hasSucceeded() && !health.isThrottled(now);
-
-  /** When the next attempt can be made; undefined without one. */
-  function nextDueAt(): number | undefined {
-    const dueAt = queue.nextDueAt();
-    return dueAt === undefined ? undefined : Math.max(dueAt, restsUntil);
+  /** `requestedAt` is before the statement that leased the webhook. */
+  constructor(leased: LeasedWebhook, requestedAt: number) {
+    this.leasedAt = requestedAt;
+    this.#webhook = leased;
+    this.#health = createHealth(leased);
+    this.#leasedUntil = requestedAt + LEASE_SECONDS * 1_000;
   }
 
-  return {
-    leasedAt: requestedAt,
-    queue,
-    webhook: () => webhook,
-    isThrottled: health.isThrottled,
-    isProven,
-    failingSince: health.failingSince,
+  webhook(): LeasedWebhook {
+    return this.#webhook;
+  }
 
-    /** Takes over the renewed lease, and what the owner has changed. */
-    renew(renewed: LeasedWebhook, renewedAt: number): void {
-      webhook = renewed;
-      leasedUntil = renewedAt + LEASE_SECONDS * 1_000;
-    },
+  isThrottled(now: number): boolean {
+    return this.#health.isThrottled(now);
+  }
 
-    /** Whether its deliveries have to be read, at first or again. */
-    needsRead: () => needsRead && !isRetired,
+  /** Whether it works, as far as is known: one that has not responded yet may be slow. */
+  isProven(now: number): boolean {
+    return this.#health.hasSucceeded() && !this.#health.isThrottled(now);
+  }
 
-    /** Whether half of the queue is full, and something in it is due: more can wait. */
-    isBusy: (now: number) => queue.size() > PENDING_MAX / 2 && (nextDueAt() ?? now) <= now,
+  failingSince(): number | undefined {
+    return this.#health.failingSince();
+  }
 
-    /** Begins no further attempt: the webhook is given back, or lost already. */
-    retire: (): void => void (isRetired = true),
-    isRetired: () => isRetired,
+  /** Takes over what the owner has changed. At another URL is another receiver. */
+  change(changed: LeasedWebhook): void {
+    const isMoved = changed.url !== this.#webhook.url;
+    this.#webhook = changed;
+    if (!isMoved) return;
+    this.#health = createHealth(changed);
+    this.#restsUntil = 0;
+    this.queue.makeDue(performance.now());
+  }
 
-    /** Takes a delivery that may be attempted now; undefined without one. */
-    take(now: number): Pending | undefined {
-      if (isRetired || now < restsUntil || now + ATTEMPT_TIMEOUT_MS > leasedUntil) return undefined;
-      const max = isProven(now) ? IN_FLIGHT_MAX : UNPROVEN_IN_FLIGHT_MAX;
-      return queue.inFlight() < max ? queue.take(now) : undefined;
-    },
+  /** Takes over the renewed lease, and what the owner has changed. */
+  renew(renewed: LeasedWebhook, renewedAt: number): void {
+    this.change(renewed);
+    this.#leasedUntil = renewedAt + LEASE_SECONDS * 1_000;
+  }
 
-    /**
-     * Adds deliveries that were read at `readAt`. Those that ended about then are left out: the
-     * statement may not have seen that, or somebody has made them due again.
-     */
-    add(rows: readonly Pending[], readAt: number): void {
-      const fresh = rows.filter(({ id }) => (ended.get(id) ?? -1) < readAt);
-      for (const [id, writtenAt] of ended) if (writtenAt < readAt) ended.delete(id);
-      queue.add(fresh);
-      needsRead = fresh.length < rows.length;
-    },
+  /** Whether its deliveries have to be read, at first or again. */
+  needsRead(): boolean {
+    return this.#needsRead && !this.#isRetired;
+  }
 
-    /** Ends an attempt; `dueAt` is when the next one is due. Returns what it changes. */
-    finish(row: Pending, end: AttemptEnd, dueAt: number | undefined) {
-      const now = performance.now();
-      const changed = health.note(end, now);
-      queue.finish(row, dueAt);
-      if (dueAt === undefined) ended.set(row.id, Number.POSITIVE_INFINITY);
-      if (changed.recovered) queue.makeDue(now);
-      if (health.isFailing(now)) restsUntil = now + REST_MS;
-      else if (!health.hasSucceeded()) restsUntil = now + UNPROVEN_REST_MS;
-      return changed;
-    },
+  /** Whether half of the queue is full, and something in it is due: more can wait. */
+  isBusy(now: number): boolean {
+    return this.queue.size() > PENDING_MAX / 2 && (this.nextDueAt() ?? now) <= now;
+  }
 
-    /** The result of a delivery was written. */
-    written: (id: Uuid): void => void (ended.has(id) && ended.set(id, performance.now())),
+  /** Begins no further attempt: the webhook is given back, or lost already. */
+  retire(): void {
+    this.#isRetired = true;
+  }
 
-    /** The receiver's address has too many connections: others have to end first. */
-    restWhileBusy: (): void => void (restsUntil = performance.now() + BUSY_REST_MS),
+  isRetired(): boolean {
+    return this.#isRetired;
+  }
 
-    /** Somebody wants an attempt now. */
-    wake: (): void => void (restsUntil = 0),
+  /** Takes a delivery that may be attempted now; undefined without one. */
+  take(now: number): Pending | undefined {
+    if (this.#isRetired || now < this.#restsUntil) return undefined;
+    if (now + ATTEMPT_TIMEOUT_MS > this.#leasedUntil) return undefined;
+    const max = this.isProven(now) ? IN_FLIGHT_MAX : UNPROVEN_IN_FLIGHT_MAX;
+    return this.queue.inFlight() < max ? this.queue.take(now) : undefined;
+  }
 
-    nextDueAt,
-  };
+  /**
+   * Adds deliveries that were read at `readAt`. Those that ended about then are left out: the
+   * statement may not have seen that, or somebody has made them due again.
+   */
+  add(rows: readonly Pending[], readAt: number): void {
+    const fresh = rows.filter(({ id }) => (this.#ended.get(id) ?? -1) < readAt);
+    for (const [id, writtenAt] of this.#ended) if (writtenAt < readAt) this.#ended.delete(id);
+    this.queue.add(fresh);
+    this.#needsRead = fresh.length < rows.length;
+  }
+
+  /** Ends an attempt; `dueAt` is when the next one is due. Returns what it changes. */
+  finish(row: Pending, end: AttemptEnd, dueAt: number | undefined): HealthChange {
+    const now = performance.now();
+    const changed = this.#health.note(end, now);
+    this.queue.finish(row, dueAt);
+    if (dueAt === undefined) this.#ended.set(row.id, Number.POSITIVE_INFINITY);
+    if (changed.recovered) this.queue.makeDue(now);
+    if (this.#health.isFailing(now)) this.#restsUntil = now + REST_MS;
+    else if (!this.#health.hasSucceeded()) this.#restsUntil = now + UNPROVEN_REST_MS;
+    return changed;
+  }
+
+  /** The result of a delivery was written. */
+  written(id: Uuid): void {
+    if (this.#ended.has(id)) this.#ended.set(id, performance.now());
+  }
+
+  /** The receiver's address has too many connections: others have to end first. */
+  restWhileBusy(): void {
+    this.#restsUntil = performance.now() + BUSY_REST_MS;
+  }
+
+  /** Somebody wants an attempt now. */
+  wake(): void {
+    this.#restsUntil = 0;
+  }
+
+  /** When the next attempt can be made; undefined without one. */
+  nextDueAt(): number | undefined {
+    const dueAt = this.queue.nextDueAt();
+    return dueAt === undefined ? undefined : Math.max(dueAt, this.#restsUntil);
+  }
 }

@@ -2,7 +2,7 @@
 import type postgres from "postgres";
 
 import { decodeId, newUuid, type Uuid } from "../../shared/ids.ts";
-import type { LeasedWebhook } from "./leases.ts";
+import { advance, type LeasedWebhook, lockLeased } from "./leases.ts";
 import { type FilteredEvent, type FilteredLink, match, selectsLinks } from "./matching.ts";
 import { type Pending, PENDING_MAX } from "./queue.ts";
 
@@ -29,53 +29,57 @@ type Refill = {
 /**
  * Makes deliveries of the webhook's next events as far as there is room for more that wait, moves
  * its position beyond them, and reads what waits; what wakes the webhook afterwards is news again.
- * Returns undefined when the worker has lost the lease. Statements that need no result of each
- * other are sent together.
+ * Returns it with the webhook as its owner has changed it, undefined when the worker has lost the
+ * lease. Statements that need no result of each other are sent together.
  */
 export async function refill(
   sql: postgres.Sql,
   workerId: Uuid,
-  webhook: LeasedWebhook,
+  known: LeasedWebhook,
   { hasEvents, ownHosts }: Refill,
-): Promise<Pending[] | undefined> {
-  const rows = await sql.begin(async (transaction) => {
-    const events = hasEvents ? await readNext(transaction, workerId, webhook) : [];
-    if (events === undefined) return undefined;
-    const deliveries = await listDeliveries(transaction, webhook, events, ownHosts);
-    const [, updated, pending] = await Promise.all([
-      deliveries.length > 0 ? insert(transaction, webhook.id, deliveries) : undefined,
-      transaction`
-        update webhooks set wake_at = 'infinity', position = coalesce(${events.at(-1)?.position ?? null}, position)
-         where id = ${webhook.id} and leased_by = ${workerId}`,
-      readPending(transaction, webhook.id),
+): Promise<{ webhook: LeasedWebhook; rows: Pending[] } | undefined> {
+  const { id } = known;
+  return await sql.begin(async (transaction) => {
+    const next = hasEvents
+      ? await readNext(transaction, workerId, known)
+      : { webhook: known, events: [] };
+    if (next === undefined) return undefined;
+    const deliveries = await listDeliveries(transaction, next, ownHosts);
+    const [, webhook, pending] = await Promise.all([
+      deliveries.length > 0 ? insert(transaction, id, deliveries) : undefined,
+      advance(transaction, workerId, { id, position: next.events.at(-1)?.position }),
+      readPending(transaction, id),
     ]);
-    return updated.count === 0 ? undefined : pending;
+    return webhook && { webhook, rows: pending.map(toPending) };
   });
-  return rows?.map(toPending);
 }
+
+/** A webhook as its owner has changed it, and its next events. */
+type Next = { webhook: LeasedWebhook; events: readonly EventRow[] };
 
 /** Locks the webhook, and reads its next events; undefined without the lease. */
 async function readNext(
   transaction: postgres.TransactionSql,
   workerId: Uuid,
-  webhook: LeasedWebhook,
-): Promise<EventRow[] | undefined> {
-  const [leased, events] = await Promise.all([
-    transaction`
-      select from webhooks
-       where id = ${webhook.id} and leased_by = ${workerId} and status = 'active' for update`,
-    readEvents(transaction, webhook),
+  known: LeasedWebhook,
+): Promise<Next | undefined> {
+  const [webhook, events] = await Promise.all([
+    lockLeased(transaction, workerId, known.id),
+    readEvents(transaction, known),
   ]);
-  return leased.length === 0 ? undefined : events;
+  if (webhook === undefined) return undefined;
+  // It may select links only since its owner has changed it.
+  const isRead = selectsLinks(webhook) === selectsLinks(known);
+  return { webhook, events: isRead ? events : await readEvents(transaction, webhook) };
 }
 
 /** The deliveries of those events that the webhook gets. */
 async function listDeliveries(
   transaction: postgres.TransactionSql,
-  webhook: LeasedWebhook,
-  events: readonly EventRow[],
+  { webhook, events }: Next,
   ownHosts: readonly string[],
 ): Promise<NewDelivery[]> {
+  if (events.length === 0) return [];
   const links = await readLinks(transaction, webhook, events, ownHosts);
   return events.flatMap((row) => {
     const matched = match(webhook, toFiltered(row), links);

@@ -8,8 +8,29 @@ const LAST_ATTEMPT_WEIGHT = 0.3;
 /** How an attempt ended. */
 export type AttemptEnd = { delivered: boolean; latencyMs: number };
 
+/**
+ * What an attempt changes: whether every attempt fails now, and whether the webhook is slow, each
+ * undefined if it stays; `recovered` when it had failed for long.
+ */
+export type HealthChange = {
+  failing: boolean | undefined;
+  slow: boolean | undefined;
+  recovered: boolean;
+};
+
+export type Health = {
+  isFailing(now: number): boolean;
+  /** Whether its attempts are held apart from those of others. */
+  isThrottled(now: number): boolean;
+  /** Whether an attempt was successful since the webhook was leased. */
+  hasSucceeded(): boolean;
+  failingSince(): number | undefined;
+  /** Notes an attempt. */
+  note(end: AttemptEnd, now: number): HealthChange;
+};
+
 /** The health of a webhook as the last worker left it. */
-export function createHealth({ failing_seconds, is_slow }: LeasedWebhook) {
+export function createHealth({ failing_seconds, is_slow }: LeasedWebhook): Health {
   let failingSince =
     failing_seconds === null ? undefined : performance.now() - failing_seconds * 1_000;
   /** Undefined before the first attempt. A slow one has to be quick several times. */
@@ -23,17 +44,11 @@ export function createHealth({ failing_seconds, is_slow }: LeasedWebhook) {
 
   return {
     isFailing,
-    /** Whether its attempts are held apart from those of others. */
-    isThrottled: (now: number): boolean => isFailing(now) || isSlow(),
-    /** Whether an attempt was successful since the webhook was leased. */
-    hasSucceeded: (): boolean => hasSucceeded,
+    isThrottled: (now) => isFailing(now) || isSlow(),
+    hasSucceeded: () => hasSucceeded,
     failingSince: () => failingSince,
 
-    /**
-     * Notes an attempt. Returns what it changes: whether every attempt fails now, and whether the
-     * webhook is slow, each undefined if it stays; `recovered` when it had failed for long.
-     */
-    note({ delivered, latencyMs }: AttemptEnd, now: number) {
+    note({ delivered, latencyMs }, now) {
       const [wasFailing, wasSlow] = [failingSince !== undefined, isSlow()];
       const recovered = delivered && isFailing(now);
       hasSucceeded ||= delivered;

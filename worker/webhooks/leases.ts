@@ -18,6 +18,8 @@ const ACCOUNTS_MAX = 100;
 /** A webhook fails when each attempt has failed for so many seconds. */
 export const FAILING_SECONDS = 60;
 
+type Statements = postgres.Sql | postgres.TransactionSql;
+
 export type LeasedWebhook = WebhookFilter & {
   id: Uuid;
   account_id: Uuid;
@@ -35,11 +37,40 @@ export type LeasedWebhook = WebhookFilter & {
   plan: string;
 };
 
-const columns = (sql: postgres.Sql) => sql`
+const columns = (sql: Statements) => sql`
   webhook.id, webhook.account_id, webhook.mode, webhook.url, webhook.format, webhook.events, webhook.link_ids, webhook.tags,
   webhook.domains, webhook.salt, case when webhook.old_until > clock_timestamp() then webhook.old_salt end as old_salt,
   extract(epoch from clock_timestamp() - webhook.failing_since)::float8 as failing_seconds, webhook.is_slow,
   account_plan(webhook.account_id) as plan`;
+
+/**
+ * Locks a webhook that the worker has leased, and reads it as it is now; undefined without the
+ * lease.
+ */
+export async function lockLeased(
+  transaction: postgres.TransactionSql,
+  workerId: Uuid,
+  id: Uuid,
+): Promise<LeasedWebhook | undefined> {
+  const [webhook] = await transaction<LeasedWebhook[]>`
+    select ${columns(transaction)} from webhooks webhook
+     where id = ${id} and leased_by = ${workerId} and status = 'active' for update`;
+  return webhook;
+}
+
+/** Moves a leased webhook beyond an event, if there is one, and reads it: what woke it is read. */
+export async function advance(
+  transaction: postgres.TransactionSql,
+  workerId: Uuid,
+  { id, position }: { id: Uuid; position: string | undefined },
+): Promise<LeasedWebhook | undefined> {
+  const [webhook] = await transaction<LeasedWebhook[]>`
+    update webhooks webhook
+       set wake_at = 'infinity', position = coalesce(${position ?? null}, position)
+     where id = ${id} and leased_by = ${workerId}
+    returning ${columns(transaction)}`;
+  return webhook;
+}
 
 const isFailing = (sql: postgres.Sql) => sql`
   coalesce(webhook.failing_since < clock_timestamp() - make_interval(secs => ${FAILING_SECONDS}), false)`;

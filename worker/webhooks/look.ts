@@ -3,7 +3,7 @@ import type postgres from "postgres";
 
 import type { Uuid } from "../../shared/ids.ts";
 import type { Dispatcher } from "./dispatcher.ts";
-import { createEndpoint, type Endpoint } from "./endpoint.ts";
+import { Endpoint } from "./endpoint.ts";
 import { refill } from "./fan-out.ts";
 import { findNews, lease, LEASE_SECONDS, numberEvents, release, renew } from "./leases.ts";
 import { PENDING_MAX } from "./queue.ts";
@@ -78,7 +78,7 @@ export function createLook(deps: LookDeps): () => Promise<void> {
       held: [...endpoints.values()].map((endpoint) => endpoint.webhook().account_id),
     };
     for (const webhook of await lease(sql, workerId, demand))
-      endpoints.set(webhook.id, createEndpoint(webhook, now));
+      endpoints.set(webhook.id, new Endpoint(webhook, now));
   }
 
   return async () => {
@@ -96,9 +96,10 @@ export function createLook(deps: LookDeps): () => Promise<void> {
 function createRefill({ sql, workerId, ownHosts }: LookDeps) {
   return async (endpoint: Endpoint, hasEvents: boolean): Promise<void> => {
     const readAt = performance.now();
-    const rows = await refill(sql, workerId, endpoint.webhook(), { hasEvents, ownHosts });
-    if (rows === undefined) endpoint.retire();
-    else endpoint.add(rows, readAt);
+    const read = await refill(sql, workerId, endpoint.webhook(), { hasEvents, ownHosts });
+    if (read === undefined) return endpoint.retire();
+    endpoint.change(read.webhook);
+    endpoint.add(read.rows, readAt);
   };
 }
 

@@ -119,3 +119,10 @@ test("a name with a public and a private address is not connected to at all", as
   expect(outcome.error).toContain("not public");
   expect(receiver.connections).toEqual({ [PUBLIC]: 0, [PRIVATE]: 0 });
 });
+
+test("a name is looked up anew for each delivery, whatever its zone lets resolvers keep", async () => {
+  const resolve = createResolve([dns.address]);
+  dns.setAddresses("moving.example.com", ["192.0.2.1"], ["192.0.2.2"]);
+  expect(await resolve("moving.example.com")).toEqual(["192.0.2.1"]);
+  expect(await resolve("moving.example.com")).toEqual(["192.0.2.2"]);
+});

@@ -3,9 +3,10 @@
  * connection is made to the address that was checked: a name that resolves to another one a moment
  * later leads nowhere else.
  */
-import { lookup, Resolver } from "node:dns/promises";
+import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 
+import { freshResolver } from "../../shared/dns.ts";
 import { portOf, type ReceiverRules } from "../../shared/webhooks/variables.ts";
 
 /** The receiver may not or cannot be connected to; the message is for the webhook's owner. */
@@ -20,15 +21,13 @@ export type Resolve = (host: string) => Promise<string[]>;
 export type Receiver = { address: string; port: number; url: URL };
 
 const TIMEOUT_MS = 2_000;
-const TRIES = 2;
 
 /** Resolves by `servers` (`address` or `address:port`), or as the system does if empty. */
 export function createResolve(servers: readonly string[]): Resolve {
   if (servers.length === 0)
     return async (host) => (await lookup(host, { all: true })).map(({ address }) => address);
-  const resolver = new Resolver({ timeout: TIMEOUT_MS, tries: TRIES });
-  resolver.setServers(servers);
   return async (host) => {
+    const resolver = freshResolver(servers, TIMEOUT_MS);
     const answers = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
     return answers.flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []));
   };

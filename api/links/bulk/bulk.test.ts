@@ -44,6 +44,9 @@ const create = (owner: Writer, rows: readonly unknown[], firstId = newUuid()) =>
 
 const url = "https://example.com/";
 
+const paramOf = (error: unknown) =>
+  error instanceof ApiError ? [error.reason, error.param] : error;
+
 const outboxOf = async (alias: string): Promise<LinkRecord[]> => {
   const rows = await postgres.sql<{ record: LinkRecord }[]>`
     select record from link_outbox where record ->> 'alias' = ${alias} order by id`;
@@ -214,6 +217,69 @@ describe("creating many links", () => {
   });
 });
 
+describe("a link that would expire before it starts", () => {
+  const early = "2090-01-01T00:00:00.000Z";
+  const late = "2090-01-02T00:00:00.000Z";
+  const faulty = { url, starts_at: late, expires_at: early };
+  const fault = ["invalid_request", "expires_at"];
+  const upsertOf = (externalId: string, body: object) => ({
+    externalId,
+    body: { url, ...body },
+    requireVersion: () => undefined,
+    mustExist: false,
+  });
+
+  test("is refused in each way to create one", async () => {
+    const owner = await newOwner();
+    const { links } = postgres;
+    const refused = [
+      links.create(owner, newUuid(), faulty),
+      links.create(owner, newUuid(), { ...faulty, starts_at: early }),
+      links.upsert(owner, upsertOf("early", faulty)),
+    ].map((work) => work.then(() => "created", paramOf));
+    expect(await Promise.all(refused)).toEqual([fault, fault, fault]);
+    const { results } = await create(owner, [faulty, { ...faulty, starts_at: null }]);
+    expect(results.map((row) => ("error" in row ? paramOf(row.error) : "created"))).toEqual([
+      fault,
+      "created",
+    ]);
+    expect((await links.checkMany(owner, [faulty])).map(paramOf)).toEqual([fault]);
+  });
+
+  test("is refused in each way to change one, also where the other end is the link's own", async () => {
+    const owner = await newOwner();
+    const { links } = postgres;
+    const made = await create(owner, [
+      { url, external_id: "starting", starts_at: late },
+      { url, expires_at: early },
+    ]);
+    const [starting, ending] = [linkOf(made).id, linkOf(made, 1).id];
+    const refused = [
+      links.update(owner, starting, { expires_at: early }),
+      links.update(owner, ending, { starts_at: late }),
+      links.update(owner, ending, { starts_at: late, expires_at: early }),
+      links.upsert(owner, upsertOf("starting", { starts_at: late, expires_at: early })),
+    ].map((work) => work.then(() => "changed", paramOf));
+    expect(await Promise.all(refused)).toEqual([fault, fault, fault, fault]);
+    const id = encodeId("link", ending);
+    const { results } = await links.updateMany(owner, [{ id, starts_at: late }]);
+    expect(results.map((row) => ("error" in row ? paramOf(row.error) : "changed"))).toEqual([
+      fault,
+    ]);
+    const both = await links.update(owner, ending, { starts_at: early, expires_at: late });
+    expect(both.link.extras).toEqual({ starts_at: early });
+  });
+
+  test("has relatives: a rule's window of time that ends before it begins", async () => {
+    const window = { type: "time", from: late, until: early };
+    const rules = [{ url, conditions: [window] }];
+    const { results } = await create(await newOwner(), [{ url, rules }]);
+    expect(results.map((row) => ("error" in row ? paramOf(row.error) : "created"))).toEqual([
+      ["invalid_request", "rules.0.conditions.0.until"],
+    ]);
+  });
+});
+
 describe("updating many links", () => {
   test("names all faults of a row", async () => {
     const owner = await newOwner();
@@ -359,12 +425,14 @@ describe("many links with settings", () => {
         body: { url, alias: "by-external-id", ...body },
         requireVersion: () => undefined,
         mustExist: false,
-        beforeCreation: () => Promise.resolve(),
       });
     expect((await upsert({ disabled: true })).link.extras).toEqual({ disabled: true });
     const { created, link } = await upsert({ expired_url: "https://example.com/over" });
     expect(created).toBe(false);
-    expect(link.extras).toEqual({ disabled: true, expired_url: "https://example.com/over" });
+    // Replaced, and under the same alias.
+    expect(link.extras).toEqual({ expired_url: "https://example.com/over" });
+    const limited = await upsert({ max_clicks: 5 });
+    expect(limited.link.extras).toMatchObject({ max_clicks: 5, limit_counts: "human" });
     expect((await upsert({ disabled: false, expired_url: null })).link.extras).toBeNull();
   });
 });

@@ -14,7 +14,7 @@ import {
 import { entryError } from "../../http/error-schemas.ts";
 import type { ApiError } from "../../http/errors.ts";
 import type { LinkRow } from "../model.ts";
-import { createdLink, fullLink } from "../responses.ts";
+import { fullLink, linkResponse } from "../responses.ts";
 import type { LinkResult } from "../results.ts";
 
 /**
@@ -91,7 +91,7 @@ const entriesOf = <Entry extends z.ZodRawShape>(entry: Entry) =>
 
 export const bulkCreateResponse = z
   .object({
-    data: entriesOf({ link: createdLink.meta({ description: "The link." }) }),
+    data: entriesOf({ link: linkResponse.meta({ description: "The link." }) }),
     created: countOf("How many links were created."),
     failed,
   })

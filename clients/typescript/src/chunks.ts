@@ -1,4 +1,5 @@
 /** Splits long lists into requests that the API accepts. */
+import { ShorthopError, stopMidway } from "./errors.ts";
 
 /** The most links of one request. */
 export const LINKS_MAX = 100;
@@ -42,17 +43,24 @@ type BulkResponse = { data: { index: number }[] };
 /**
  * Sends chunks one after another, and merges their responses: positions are those in the whole
  * list, and counts are added. An empty list is sent as one empty chunk, so that the API says what
- * is wrong with it.
+ * is wrong with it. If a request fails, the error has the result of those before it, and the key
+ * with which all can be sent again.
  */
 export async function inChunks<Item, Result extends BulkResponse>(
   chunks: readonly Item[][],
   send: (chunk: Item[], i: number) => Promise<Result>,
+  idempotencyKey?: string,
 ): Promise<Result> {
   const [first = [], ...others] = chunks;
   const whole = await send(first, 0);
   let sent = first.length;
   for (const [i, chunk] of others.entries()) {
-    const { data, ...counts } = await send(chunk, i + 1);
+    const { data, ...counts } = await send(chunk, i + 1).catch((error: unknown) => {
+      const total = chunks.reduce((sum, { length }) => sum + length, 0);
+      throw error instanceof ShorthopError
+        ? stopMidway(error, whole, total, idempotencyKey)
+        : error;
+    });
     for (const item of data) whole.data.push({ ...item, index: item.index + sent });
     for (const [name, count] of Object.entries(counts)) {
       if (typeof count === "number")

@@ -124,6 +124,34 @@ describe("long lists", () => {
     ]);
   });
 
+  test("that stop midway say what is done, and go on without doing it again", async () => {
+    const isRefused = { now: true };
+    const made = new Map<string | null, object>();
+    const { client, requests } = createFake(async (request) => {
+      const key = request.headers.get("idempotency-key");
+      const { links } = (await request.json()) as { links: object[] };
+      if (isRefused.now && key?.endsWith("-2") === true)
+        return Response.json(
+          { error: { code: "rate_limited", message: "Try again in 300 seconds." } },
+          { status: 429, headers: { "retry-after": "300" } },
+        );
+      const data = links.map((_, index) => ({ index, link: { id: `link_${made.size}_${index}` } }));
+      const body = made.get(key) ?? { data, created: links.length, failed: 0 };
+      made.set(key, body);
+      return Response.json(body);
+    });
+    const links = Array.from({ length: 250 }, (_, i) => ({ url: `https://example.com/${i}` }));
+    const error: unknown = await client.links.createMany(links).catch((thrown: unknown) => thrown);
+    if (!(error instanceof ShorthopError)) throw new Error("It was not refused.");
+    expect(error).toMatchObject({ code: "rate_limited", retryAfterSeconds: 300 });
+    expect(error.message).toContain("200 of 250 are done");
+    expect([error.done?.data.length, error.done?.created]).toEqual([200, 200]);
+    isRefused.now = false;
+    const { idempotencyKey = "" } = error;
+    const { created, data } = await client.links.createMany(links, { idempotencyKey });
+    expect([created, data.length, made.size, requests.length]).toEqual([250, 250, 3, 6]);
+  });
+
   test("of ids are asked for in several requests", async () => {
     const { client, requests } = createFake(async (request) => {
       const { link_ids } = (await request.json()) as { link_ids: string[] };

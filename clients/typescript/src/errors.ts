@@ -27,6 +27,17 @@ export type ErrorCode =
 /** One of several problems of a request: the field or parameter, and what it must be. */
 export type ErrorDetail = { param: string; message: string };
 
+/**
+ * The result so far of a call for many that stopped midway: `data` has an entry for each of the
+ * first entries of the list, in their order.
+ *
+ * @example
+ * const isMade = ({ data }: Progress, index: number) => index < data.length;
+ */
+export type Progress = { data: readonly { index: number }[] } & {
+  [count in "created" | "updated" | "deleted" | "valid" | "failed"]?: number;
+};
+
 /** The parts of an error that only some errors have. */
 export type ErrorOptions = {
   retryAfterSeconds?: number | undefined;
@@ -34,6 +45,8 @@ export type ErrorOptions = {
   param?: string | undefined;
   details?: readonly ErrorDetail[] | undefined;
   docUrl?: string | undefined;
+  done?: Progress | undefined;
+  idempotencyKey?: string | undefined;
   cause?: unknown;
 };
 
@@ -60,6 +73,13 @@ export class ShorthopError extends Error {
   readonly details: readonly ErrorDetail[] | undefined;
   /** A page that explains the code. */
   readonly docUrl: string | undefined;
+  /** What a call for many had done before one of its requests failed. */
+  readonly done: Progress | undefined;
+  /**
+   * Call `createMany` again with this key and the same links to go on: what was made is not made
+   * again.
+   */
+  readonly idempotencyKey: string | undefined;
 
   constructor(
     /** The HTTP status; 0 when there was no response. */
@@ -75,7 +95,33 @@ export class ShorthopError extends Error {
     this.param = options.param;
     this.details = options.details;
     this.docUrl = options.docUrl;
+    this.done = options.done;
+    this.idempotencyKey = options.idempotencyKey;
   }
+}
+
+/** The error of a call for `total` entries of which one request failed, after others had not. */
+export function stopMidway(
+  error: ShorthopError,
+  done: Progress,
+  total: number,
+  idempotencyKey: string | undefined,
+): ShorthopError {
+  const next =
+    idempotencyKey === undefined
+      ? `go on with those from index ${done.data.length}`
+      : "go on with all of them and the error's `idempotencyKey`";
+  const message = `${error.message} ${done.data.length} of ${total} are done (\`done\`): ${next}.`;
+  return new ShorthopError(error.status, error.code, message, {
+    retryAfterSeconds: error.retryAfterSeconds,
+    requestId: error.requestId,
+    param: error.param,
+    details: error.details,
+    docUrl: error.docUrl,
+    cause: error.cause,
+    done,
+    idempotencyKey,
+  });
 }
 
 /** Reads the error of a response; one that is no error of the API has the code `unknown`. */

@@ -42,7 +42,7 @@ async function follow(
 }
 
 const search = (after: string) =>
-  `?type=link.created&type=link.deleted&after=${after}&limit=100&wait=15`;
+  `?type=link.created&type=link.deleted&starting_after=${after}&limit=100&wait=15`;
 
 test("follows by cursor, also after empty pages, without a connection and while the API is away", async () => {
   const { ids, asked } = await follow(
@@ -54,7 +54,7 @@ test("follows by cursor, also after empty pages, without a connection and while 
       page("d", "3"),
     ],
     "3",
-    { after: "a", type: ["link.created", "link.deleted"] },
+    { starting_after: "a", type: ["link.created", "link.deleted"] },
   );
   expect(ids).toEqual(["1", "2", "3"]);
   expect(asked).toEqual(["a", "b", "c", "c", "c"].map(search));

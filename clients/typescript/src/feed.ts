@@ -17,9 +17,9 @@ const LIMIT = 100;
  * Which events to follow.
  *
  * @example
- * const options: FollowOptions = { after: "latest", type: ["link.created", "link.deleted"] };
+ * const options: FollowOptions = { starting_after: "latest", type: ["link.created"] };
  */
-export type FollowOptions = Pick<Query<"listEvents">, "after" | "type" | "link_id"> & {
+export type FollowOptions = Pick<Query<"listEvents">, "starting_after" | "type" | "link_id"> & {
   /** Ends the iteration. */
   signal?: AbortSignal;
 };
@@ -43,21 +43,21 @@ export const createEventFeed = ({ get }: Pick<Calls, "get">, timeoutMs = 30_000)
     list,
     /**
      * Yields every event as it happens, without end, and goes on where it was after the connection
-     * or the API was away. Start again after the last event with `after: event.id`.
+     * or the API was away. Start again after the last event with `starting_after: event.id`.
      *
      * @throws ShorthopError `cursor_expired` when the events that follow have been deleted, and
      *   `forbidden`, `key_revoked`, `aborted`.
      * @example
-     * for await (const event of shorthop.events.follow({ after: saved })) save(event.id);
+     * for await (const event of shorthop.events.follow({ starting_after: saved })) save(event.id);
      */
-    async *follow({ signal, after, ...query }: FollowOptions = {}): AsyncGenerator<
+    async *follow({ signal, starting_after, ...query }: FollowOptions = {}): AsyncGenerator<
       LedgerEvent,
       void,
       undefined
     > {
-      let cursor = after;
+      let cursor = starting_after;
       for (let failures = 0; ;) {
-        const position = cursor === undefined ? {} : { after: cursor };
+        const position = cursor === undefined ? {} : { starting_after: cursor };
         try {
           const part = await list(
             { ...query, ...position, limit: LIMIT, wait },

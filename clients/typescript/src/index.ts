@@ -1,7 +1,13 @@
 /** The TypeScript client of the Shorthop API. */
 export type { CallOptions, ChangeOptions } from "./calls.ts";
 export { type Client, createClient } from "./client.ts";
-export { type ErrorCode, type ErrorDetail, type ErrorOptions, ShorthopError } from "./errors.ts";
+export {
+  type ErrorCode,
+  type ErrorDetail,
+  type ErrorOptions,
+  type Progress,
+  ShorthopError,
+} from "./errors.ts";
 export type { FollowOptions } from "./feed.ts";
 export type { ClientOptions } from "./http.ts";
 export type { LiveClick, StreamOptions } from "./live.ts";
@@ -14,7 +20,6 @@ export type {
   LedgerEvent,
   Link,
   LinkChange,
-  ListedLink,
   NewLink,
   PageBody,
   Query,

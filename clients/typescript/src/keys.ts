@@ -41,7 +41,7 @@ export const createKeys = ({ get, create, remove, list }: Calls) => ({
   revoke: async (id: string, options?: CallOptions) => remove(path`/v1/keys/${id}`, options),
   /**
    * Replaces an API key by a new one of the same scopes. The old one works for another
-   * `grace_seconds`.
+   * `grace_seconds`, a day when left out.
    *
    * @throws ShorthopError `not_found`, `invalid_request` for a key that is revoked or rotated
    * already.

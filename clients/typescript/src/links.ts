@@ -2,7 +2,7 @@
 import type { CallOptions, Calls, ChangeOptions } from "./calls.ts";
 import { hasPassword, inChunks, LINKS_MAX, PASSWORDS_MAX, splitIntoChunks } from "./chunks.ts";
 import { path } from "./path.ts";
-import type { Body, ListedLink, PageBody, Query, ResponseBody } from "./types.ts";
+import type { Body, Link, PageBody, Query, ResponseBody } from "./types.ts";
 
 type ListQuery = Query<"listLinks">;
 
@@ -15,8 +15,8 @@ export const createLinks = (calls: Calls) => ({
 
 const createLinkCalls = ({ send, json, get, create, remove, list }: Calls) => ({
   /**
-   * Creates a link, which redirects as soon as the call returns. Returns every setting that is on,
-   * and with `include: "settings"` all other fields as well.
+   * Creates a link, which redirects as soon as the call returns. Returns every setting that is on;
+   * `forward_query`, the UTM parameters and all other fields with `include: "settings"`.
    *
    * @throws ShorthopError `invalid_url`, `invalid_alias`, `alias_taken`, `invalid_request`,
    * `rate_limited`.
@@ -52,11 +52,12 @@ const createLinkCalls = ({ send, json, get, create, remove, list }: Calls) => ({
     return { link, etag: response.headers.get("etag") ?? "" };
   },
   /**
-   * Returns the link of an alias, on the service's own domain unless you name another one.
+   * Returns the link of a short URL, or of an alias: on the service's own domain unless you name
+   * another one.
    *
-   * @throws ShorthopError `not_found`.
+   * @throws ShorthopError `not_found`, `invalid_request` for what is no short URL.
    * @example
-   * const link = await shorthop.links.lookUp({ alias: "hello" });
+   * const link = await shorthop.links.lookUp({ short_url: "https://sho.rt/hello" });
    */
   lookUp: async (query: Query<"lookUpLink">, options?: CallOptions) =>
     get<ResponseBody<"lookUpLink">>("/v1/links/lookup", query, options),
@@ -78,7 +79,7 @@ const createLinkCalls = ({ send, json, get, create, remove, list }: Calls) => ({
    * for await (const link of shorthop.links.all({ tag: "spring" })) console.log(link.short_url);
    */
   all: (query: Omit<ListQuery, "page" | "starting_after"> = {}, options?: CallOptions) =>
-    list<ListedLink>("/v1/links", query, options),
+    list<Link>("/v1/links", query, options),
   /**
    * Changes the given fields of a link; `null` clears one.
    *
@@ -101,7 +102,8 @@ const createLinkCalls = ({ send, json, get, create, remove, list }: Calls) => ({
       signal,
     }),
   /**
-   * Creates the link with your own id of it, or changes the given fields of it.
+   * Creates the link with your own id of it, or replaces all of its fields by the given ones; it
+   * keeps its alias where you give none.
    *
    * @throws ShorthopError `invalid_url`, `alias_taken`, `invalid_request`, `rate_limited`.
    * @example
@@ -120,6 +122,51 @@ const createLinkCalls = ({ send, json, get, create, remove, list }: Calls) => ({
       signal,
     }),
   /**
+   * Returns the link with your own id of it.
+   *
+   * @throws ShorthopError `not_found`.
+   * @example
+   * const { clicks } = await shorthop.links.getByExternalId("order-4711");
+   */
+  getByExternalId: async (
+    externalId: string,
+    { include, ...options }: CallOptions & Query<"getLinkByExternalId"> = {},
+  ) =>
+    get<ResponseBody<"getLinkByExternalId">>(
+      path`/v1/links/external/${externalId}`,
+      { include },
+      options,
+    ),
+  /**
+   * Changes the given fields of the link with your own id of it; `null` clears one.
+   *
+   * @throws ShorthopError As `update`.
+   * @example
+   * await shorthop.links.updateByExternalId("order-4711", { title: "Order 4711" });
+   */
+  updateByExternalId: async (
+    externalId: string,
+    change: Body<"updateLinkByExternalId">,
+    { signal, ifMatch, include }: ChangeOptions & Query<"updateLinkByExternalId"> = {},
+  ) =>
+    json<ResponseBody<"updateLinkByExternalId">>({
+      method: "PATCH",
+      path: path`/v1/links/external/${externalId}`,
+      query: { include },
+      body: change,
+      headers: { "if-match": ifMatch },
+      signal,
+    }),
+  /**
+   * Deletes the link with your own id of it permanently.
+   *
+   * @throws ShorthopError As `delete`.
+   * @example
+   * await shorthop.links.deleteByExternalId("order-4711");
+   */
+  deleteByExternalId: async (externalId: string, options?: ChangeOptions) =>
+    remove(path`/v1/links/external/${externalId}`, options),
+  /**
    * Deletes a link permanently.
    *
    * @throws ShorthopError `not_found`, also on a retry after the first response was lost;
@@ -136,8 +183,8 @@ const createBulkCalls = ({ json, create }: Calls) => ({
    * of up to 100 links (10 with a password), one after another.
    *
    * @throws ShorthopError When a request as a whole is rejected; errors of single links are in the
-   * result. Links of earlier requests exist then: call again with the same `idempotencyKey` and
-   * links to continue.
+   * result. Links of earlier requests exist then, and are in the error's `done`: call again with
+   * all links and the error's `idempotencyKey` to go on.
    * @example
    * const { data } = await shorthop.links.createMany([{ url: "https://example.com/a" }]);
    * for (const item of data) if ("error" in item) console.error(item.index, item.error.code);
@@ -148,13 +195,16 @@ const createBulkCalls = ({ json, create }: Calls) => ({
   ): Promise<ResponseBody<"createLinks">> => {
     const key = options.idempotencyKey ?? crypto.randomUUID();
     const chunks = splitIntoChunks(links, LINKS_MAX, hasPassword, PASSWORDS_MAX);
-    return await inChunks(chunks, (chunk, i) =>
-      create<ResponseBody<"createLinks">>(
-        "/v1/links/bulk",
-        { links: chunk },
-        { ...options, idempotencyKey: chunks.length === 1 ? key : `${key}-${i}` },
-        { include },
-      ),
+    return await inChunks(
+      chunks,
+      (chunk, i) =>
+        create<ResponseBody<"createLinks">>(
+          "/v1/links/bulk",
+          { links: chunk },
+          { ...options, idempotencyKey: chunks.length === 1 ? key : `${key}-${i}` },
+          { include },
+        ),
+      key,
     );
   },
   /**

@@ -14,7 +14,7 @@ export const createReports = ({ get, json, create, remove, list }: Calls) => ({
    * const { next_run_at } = await shorthop.reports.create({
    *   name: "Monday numbers",
    *   period: "weekly",
-   *   time_zone: "Europe/Berlin",
+   *   timezone: "Europe/Berlin",
    * });
    */
   create: (report: Body<"createReport">, options?: CallOptions) =>

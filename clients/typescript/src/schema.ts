@@ -472,7 +472,7 @@ export interface paths {
     put?: never;
     /**
      * Verify a domain
-     * @description Looks up the TXT record. If it is missing or has another value, `status` stays `pending` and `problem` says why.
+     * @description Asks DNS for the TXT record anew. If it is missing or has another value, `status` stays `pending` and `problem` says why.
      *
      *     Requires the scope `domains:write`.
      */
@@ -616,7 +616,7 @@ export interface paths {
     put?: never;
     /**
      * Create a link
-     * @description The link redirects as soon as you receive the response, which has every setting that is on. Returns `invalid_url`, `invalid_alias` or `alias_taken` when the link is not valid.
+     * @description The link redirects as soon as you receive the response, which has every setting that is on: `forward_query` and the UTM parameters with `include=settings`. Returns `invalid_url`, `invalid_alias` or `alias_taken` when the link is not valid.
      *
      *     Requires the scope `links:write`.
      */
@@ -714,7 +714,7 @@ export interface paths {
     put?: never;
     /**
      * Create many links
-     * @description Creates up to 100 links; each row succeeds or fails on its own, and the first of rows with one alias wins. One request of the plan's limits, and one creation per row of the hourly limit of `POST /v1/links`; if fewer are left than there are rows, none is created. Every created link counts toward the daily quota; links beyond the quota fail with `rate_limited`, and the whole request fails if none of the quota is left.
+     * @description Creates up to 100 links; each row succeeds or fails on its own, and the first of rows with one alias wins. One request of the plan's limits. Every created link takes a row of the budget `bulk_rows`, which comes back by the hour, and counts toward the daily quota; rows that fail and replays take nothing. A request begins while the budget has a row, and is `rate_limited` as a whole otherwise. Links beyond the quota fail with `rate_limited`, and the whole request fails if none of the quota is left.
      *
      *     Requires the scope `links:write`.
      */
@@ -742,7 +742,7 @@ export interface paths {
     put?: never;
     /**
      * Check many links
-     * @description Checks for each of up to 100 links whether creating it would succeed, and creates none. The checks are those of `POST /v1/links/bulk`, without the daily quota of links. Another request can take an alias before the links are created. Counts against the limits of requests as the creation does.
+     * @description Checks for each of up to 100 links whether creating it would succeed, and creates none. The checks are those of `POST /v1/links/bulk`, without the daily quota of links. Another request can take an alias before the links are created. One request of the plan's limits.
      *
      *     Requires the scope `links:write`.
      */
@@ -782,19 +782,35 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    get?: never;
     /**
-     * Create or update a link by your own id
-     * @description Updates the fields in the body of the link with this `external_id`, or creates the link. A creation counts toward the limits of `POST /v1/links`. `domain` cannot be changed.
+     * Get a link by your own id
+     * @description Requires the scope `links:read`.
+     */
+    get: operations["getLinkByExternalId"];
+    /**
+     * Create or replace a link by your own id
+     * @description Replaces all fields of the link with this `external_id` by those in the body, or creates the link: what the body does not have is removed, but for the alias, which stays. `PATCH` changes single fields. A creation takes a row of the budget `bulk_rows`, as one in bulk does. `domain` cannot be changed.
      *
      *     Requires the scope `links:write`.
      */
     put: operations["upsertLink"];
     post?: never;
-    delete?: never;
+    /**
+     * Delete a link by your own id
+     * @description Deletes the link permanently: it stops redirecting, and its alias and your id become available.
+     *
+     *     Requires the scope `links:delete`.
+     */
+    delete: operations["deleteLinkByExternalId"];
     options?: never;
     head?: never;
-    patch?: never;
+    /**
+     * Update a link by your own id
+     * @description Updates the fields in the body; null removes an optional field.
+     *
+     *     Requires the scope `links:write`.
+     */
+    patch: operations["updateLinkByExternalId"];
     trace?: never;
   };
   "/v1/links/lookup": {
@@ -806,7 +822,9 @@ export interface paths {
     };
     /**
      * Find a link by its short URL
-     * @description Requires the scope `links:read`.
+     * @description By `short_url`, or by `alias` and `domain`.
+     *
+     *     Requires the scope `links:read`.
      */
     get: operations["lookUpLink"];
     put?: never;
@@ -1015,6 +1033,28 @@ export interface paths {
      *     Requires the scope `shares:write`.
      */
     patch: operations["updateShare"];
+    trace?: never;
+  };
+  "/v1/shares/{id}/rotate": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Give a share another URL
+     * @description For a URL that was lost, or that the wrong people have: the one before stops working with the next request, also where it is embedded. Only this response contains the new one. Nobody can share what they may not read: `analytics:read` is required as well, and `links:read` for a share of one link.
+     *
+     *     Requires the scope `shares:write`.
+     */
+    post: operations["rotateShare"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
     trace?: never;
   };
   "/v1/tags": {
@@ -1860,6 +1900,11 @@ export interface components {
     };
     /** @description The links and metrics to return. */
     BulkAnalyticsQuery: {
+      /**
+       * @description The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`.
+       * @example 2026-03-31
+       */
+      end_date?: string;
       /** @description Filters, as in the query of other requests. */
       filters?: {
         /**
@@ -1980,11 +2025,21 @@ export interface components {
        */
       metrics?: ("clicks" | "unique_clicks" | "top_countries")[];
       /**
-       * @description The period; `30d` when left out.
+       * @description The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates.
        * @example 7d
        * @enum {string}
        */
       period?: "24h" | "7d" | "30d" | "90d" | "all";
+      /**
+       * @description The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out.
+       * @example 2026-03-01
+       */
+      start_date?: string;
+      /**
+       * @description The IANA time zone whose days and hours group the clicks; `UTC` when left out.
+       * @example Europe/Berlin
+       */
+      timezone?: string;
     };
     /** @description The outcome of each change of a bulk request. */
     BulkChanges: {
@@ -2695,6 +2750,12 @@ export interface components {
       case_sensitive?: false;
       /**
        * Format: date-time
+       * @description When DNS was asked; null when the domain had been verified before.
+       * @example 2026-03-02T09:15:00.000Z
+       */
+      checked_at: string | null;
+      /**
+       * Format: date-time
        * @description When it was created.
        * @example 2026-03-02T09:15:00.000Z
        */
@@ -2830,7 +2891,7 @@ export interface components {
        */
       has_more: boolean;
       /**
-       * @description Send it as `after` for the events that follow, now or later; newest first, for those before them.
+       * @description Send it as `starting_after` for the events that follow, now or later; newest first, for those before them.
        * @example eyJwIjoxNzcyNDQyOTAwMDAwMDAwfQ
        */
       next_cursor: string;
@@ -2896,7 +2957,7 @@ export interface components {
       /** @description The unknown aliases that were requested most often. Each redirector counts up to 100 aliases of a domain by name, so in a flood of made-up aliases `summary` exceeds their sum. They are kept for 90 days at most. */
       unknown_aliases: components["schemas"]["UnknownAlias"][];
     };
-    /** @description A link with all fields. */
+    /** @description A link, as reads and changes of one return it: with every setting that is on, except `forward_query` and the UTM parameters, which `include=settings` adds. */
     FullLink: {
       /**
        * @description The path of the short URL: chosen, or seven random characters.
@@ -3094,8 +3155,8 @@ export interface components {
     KeyRotation: {
       /**
        * Format: int32
-       * @description How many seconds the old key stays valid, at most a week.
-       * @default 0
+       * @description How many seconds the old key stays valid: a day when left out, a week at most; 0 ends it at once.
+       * @default 86400
        * @example 3600
        */
       grace_seconds?: number;
@@ -3114,7 +3175,7 @@ export interface components {
       /** @description Shared by the API and the dashboard. */
       quotas: components["schemas"]["Quota"][];
     };
-    /** @description A link, as creations return it: with every setting that is on, and the rest with `include=settings`. */
+    /** @description A link, as creations and lists return it: with every setting that is on, except `forward_query` and the UTM parameters. `include=settings` adds these, and every other field. */
     Link: {
       /**
        * @description The path of the short URL: chosen, or seven random characters.
@@ -3925,7 +3986,7 @@ export interface components {
            * @description An IANA time zone.
            * @example Europe/Berlin
            */
-          time_zone: string;
+          timezone: string;
           /**
            * @description The end, exclusive; earlier than `from` to run past midnight.
            * @example 17:30
@@ -4163,7 +4224,7 @@ export interface components {
     /** @description A page of links. */
     LinkList: {
       /** @description The entries of this page, in order. */
-      data: components["schemas"]["ListedLink"][];
+      data: components["schemas"]["Link"][];
       /**
        * @description Pass it as `starting_after` to continue; null at the end.
        * @example MTc3MjQ0MjkwMDAwMC5saW5r
@@ -4740,188 +4801,6 @@ export interface components {
        */
       next_cursor: string | null;
     };
-    /** @description A link of a list; with `include=settings`, all of its fields. */
-    ListedLink: {
-      /**
-       * @description The path of the short URL: chosen, or seven random characters.
-       * @example spring-sale
-       */
-      alias: string;
-      /**
-       * @description Lists omit the link unless `archived` includes it; it redirects as before.
-       * @example true
-       * @constant
-       */
-      archived?: true;
-      /**
-       * Format: int64
-       * @description All clicks by people, without bots and prefetches; up to a few seconds old.
-       * @example 1284
-       */
-      clicks: number;
-      /**
-       * Format: int64
-       * @description How many redirects the limit still allows.
-       * @example 37
-       */
-      clicks_left?: number;
-      /**
-       * @description A page with a button comes first, so that programs that follow links neither use up the limit nor count as clicks.
-       * @example true
-       * @constant
-       */
-      confirm?: true;
-      /**
-       * Format: date-time
-       * @description When it was created.
-       * @example 2026-03-02T09:15:00.000Z
-       */
-      created_at: string;
-      /**
-       * @description The link responds as if it did not exist.
-       * @example true
-       * @constant
-       */
-      disabled?: true;
-      /**
-       * @description The custom domain; null for the service's own.
-       * @example null
-       */
-      domain: string | null;
-      /**
-       * @description Where visitors are redirected once the link has expired or its limit is reached.
-       * @example https://example.com/over
-       */
-      expired_url?: string;
-      /**
-       * Format: date-time
-       * @description When it expires; null for never.
-       * @example 2030-01-01T00:00:00.000Z
-       */
-      expires_at: string | null;
-      /**
-       * @description Your own id for the link, unique in the account and mode.
-       * @example order-4711
-       */
-      external_id: string | null;
-      /**
-       * @description What happens to a path after the alias: `append` adds it to the destination's path, `ignore` drops it. Without this setting, such a path is an error page (404).
-       * @example append
-       * @enum {string}
-       */
-      forward_path?: "append" | "ignore";
-      /**
-       * @description Whether the short URL's query is passed on to the destination.
-       * @example true
-       */
-      forward_query?: boolean;
-      /**
-       * @description Whether visitors must enter a password.
-       * @example false
-       */
-      has_password?: boolean;
-      /**
-       * @description The link's id, for the paths of this API.
-       * @example link_01k9z3v6x7e8w9r0t1y2n3h4m5
-       */
-      id: string;
-      /**
-       * Format: date-time
-       * @description The last of the clicks in `clicks`, up to a few seconds old; null without any. It remains when retention deletes the click.
-       * @example 2026-03-07T21:40:11.020Z
-       */
-      last_click_at: string | null;
-      /**
-       * @description Which requests use up the limit: only people's (`human`, unless a new limit says otherwise), so that bots get a page with a button, never the destination; or each that is redirected (`all`).
-       * @example human
-       * @constant
-       */
-      limit_counts?: "human";
-      /**
-       * Format: int64
-       * @description The maximum number of redirects, exact over all redirectors, also through crashes, unless NATS forgets what it has acknowledged while a redirector that used these clicks is away. Earlier clicks are included.
-       * @example 100
-       */
-      max_clicks?: number;
-      /**
-       * @description The destination, as it was sent.
-       * @example https://example.com/spring/sale?ref=newsletter
-       */
-      original_url: string;
-      /** @description The card that link-preview agents of chats and social networks get instead of the redirect. */
-      preview?: components["schemas"]["LinkPreview"];
-      /** @description Other destinations for some visitors: the first rule whose conditions all match decides. */
-      rules?: components["schemas"]["LinkRule"][];
-      /**
-       * @description The URL that visitors open.
-       * @example https://short.example.com/spring-sale
-       */
-      short_url: string;
-      /** @description Other destinations for shares of the visitors whom no rule matches; the rest gets the link's own. A visitor always gets the same. */
-      split?: components["schemas"]["LinkSplit"];
-      /**
-       * Format: date-time
-       * @description Until then, the link responds as if it did not exist.
-       * @example 2030-01-01T08:00:00Z
-       */
-      starts_at?: string;
-      /**
-       * @description The link's status for visitors; only an operator lifts `taken_down`.
-       * @example active
-       * @enum {string}
-       */
-      status?: "active" | "scheduled" | "disabled" | "expired" | "limit_reached" | "taken_down";
-      /**
-       * @description Labels to filter links by.
-       * @example [
-       *       "spring",
-       *       "newsletter"
-       *     ]
-       */
-      tags: string[];
-      /**
-       * @description A name for people of the account; visitors do not see it, not even on the page about the link (`/alias+`).
-       * @example Spring sale
-       */
-      title: string | null;
-      /**
-       * Format: int64
-       * @description Distinct visitors of the link, of all time.
-       * @example 973
-       */
-      unique_clicks?: number;
-      /**
-       * Format: date-time
-       * @description When it was last changed.
-       * @example 2026-03-02T09:15:00.000Z
-       */
-      updated_at?: string;
-      /**
-       * @description Set as `utm_campaign` in the destination's query.
-       * @example spring
-       */
-      utm_campaign?: string | null;
-      /**
-       * @description Set as `utm_content` in the destination's query.
-       * @example header
-       */
-      utm_content?: string | null;
-      /**
-       * @description Set as `utm_medium` in the destination's query.
-       * @example email
-       */
-      utm_medium?: string | null;
-      /**
-       * @description Set as `utm_source` in the destination's query.
-       * @example newsletter
-       */
-      utm_source?: string | null;
-      /**
-       * @description Set as `utm_term` in the destination's query.
-       * @example shoes
-       */
-      utm_term?: string | null;
-    };
     /** @description Tags to replace by one. */
     MergeTagsRequest: {
       /**
@@ -5256,7 +5135,7 @@ export interface components {
       emails?: string[];
       /**
        * Format: int32
-       * @description The hour in `time_zone`, ten minutes after which the report is made. 8 when left out.
+       * @description The hour in `timezone`, ten minutes after which the report is made. 8 when left out.
        * @example 8
        */
       hour?: number;
@@ -5283,6 +5162,11 @@ export interface components {
        */
       period: "weekly" | "monthly";
       /**
+       * @description The short URL of that link, in place of its id.
+       * @example https://short.example.com/spring-sale
+       */
+      short_url?: string | null;
+      /**
        * @description Only clicks of links that have this tag when the report is made; null for all.
        * @example spring
        */
@@ -5291,7 +5175,7 @@ export interface components {
        * @description The IANA time zone whose days and hours count. `UTC` when left out.
        * @example Europe/Berlin
        */
-      time_zone?: string;
+      timezone?: string;
     };
     /** @description A share to create: of one link, or of all. */
     NewShare: {
@@ -5669,7 +5553,7 @@ export interface components {
        * @description The id of the event after which delivery begins again.
        * @example event_01k9z3v6x7e8w9r0t1y2n3h4m5
        */
-      after: string;
+      starting_after: string;
     };
     /** @description Statistics that are sent regularly. */
     Report: {
@@ -5688,7 +5572,7 @@ export interface components {
       emails: string[];
       /**
        * Format: int64
-       * @description The hour in `time_zone`, ten minutes after which the report is made.
+       * @description The hour in `timezone`, ten minutes after which the report is made.
        * @example 8
        */
       hour: number;
@@ -5726,6 +5610,11 @@ export interface components {
        */
       period: "weekly" | "monthly";
       /**
+       * @description The short URL of that link; null without one.
+       * @example https://short.example.com/spring-sale
+       */
+      short_url: string | null;
+      /**
        * @description `paused` by somebody, or because its link has been deleted.
        * @example active
        * @enum {string}
@@ -5740,7 +5629,7 @@ export interface components {
        * @description The IANA time zone whose days and hours count.
        * @example Europe/Berlin
        */
-      time_zone: string;
+      timezone: string;
       /**
        * Format: date-time
        * @description When it was last changed.
@@ -5759,7 +5648,7 @@ export interface components {
       emails?: string[];
       /**
        * Format: int32
-       * @description The hour in `time_zone`, ten minutes after which the report is made.
+       * @description The hour in `timezone`, ten minutes after which the report is made.
        * @example 8
        */
       hour?: number;
@@ -5786,6 +5675,11 @@ export interface components {
        */
       period?: "weekly" | "monthly";
       /**
+       * @description The short URL of that link, in place of its id.
+       * @example https://short.example.com/spring-sale
+       */
+      short_url?: string | null;
+      /**
        * @description `paused` to make none for now.
        * @example paused
        * @enum {string}
@@ -5800,7 +5694,7 @@ export interface components {
        * @description The IANA time zone whose days and hours count.
        * @example Europe/Berlin
        */
-      time_zone?: string;
+      timezone?: string;
     };
     /** @description A page of reports. */
     ReportList: {
@@ -5879,10 +5773,10 @@ export interface components {
       requested: boolean;
       /**
        * Format: int64
-       * @description Their visitors.
+       * @description Their distinct visitors.
        * @example 187
        */
-      visitors: number;
+      unique_clicks: number;
     };
     /** @description What a report has been made of. */
     ReportRunList: {
@@ -8125,14 +8019,14 @@ export interface operations {
   listEvents: {
     parameters: {
       query?: {
-        /** @description The `next_cursor` of the previous response in the same order, or the id of an event; `latest` for events from now on. Without it, the feed begins with the oldest event that is kept; newest first, with the newest. */
-        after?: string;
         /** @description The maximum number of entries to return. */
         limit?: number;
         /** @description Only events about this link. */
         link_id?: string;
         /** @description `asc` for the order in which events happened; `desc` for the newest first, which neither waits nor takes `latest`. */
         order?: "asc" | "desc";
+        /** @description The `next_cursor` of the previous response in the same order, or the id of an event; `latest` for events from now on. Without it, the feed begins with the oldest event that is kept; newest first, with the newest. */
+        starting_after?: string;
         /** @description Only events of this type; repeated, of these types. */
         type?:
           | (
@@ -8382,7 +8276,7 @@ export interface operations {
         expired?: "true" | "false";
         /** @description Only the link with this `external_id`. */
         external_id?: string;
-        /** @description `settings` adds every other field of each link. */
+        /** @description `settings` adds `forward_query`, the UTM parameters, `unique_clicks`, `updated_at` and `has_password`. */
         include?: "settings";
         /** @description The maximum number of entries to return. */
         limit?: number;
@@ -8766,6 +8660,35 @@ export interface operations {
       };
     };
   };
+  getLinkByExternalId: {
+    parameters: {
+      query?: {
+        /** @description `settings` adds `forward_query` and the UTM parameters. */
+        include?: "settings";
+      };
+      header?: {
+        /** @description The `ETag` of a response that you have: 304 if it is the same. */
+        "If-None-Match"?: string;
+      };
+      path: {
+        /** @description Your own id for the link. */
+        external_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["FullLink"];
+        };
+      };
+    };
+  };
   upsertLink: {
     parameters: {
       query?: {
@@ -8814,15 +8737,82 @@ export interface operations {
       };
     };
   };
+  deleteLinkByExternalId: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description The `ETag` of the version that you have read: 412 if it has changed. */
+        "If-Match"?: string;
+      };
+      path: {
+        /** @description Your own id for the link. */
+        external_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Confirmation"];
+        };
+      };
+    };
+  };
+  updateLinkByExternalId: {
+    parameters: {
+      query?: {
+        /** @description `settings` adds `forward_query` and the UTM parameters. */
+        include?: "settings";
+      };
+      header?: {
+        /** @description The `ETag` of the version that you have read: 412 if it has changed. */
+        "If-Match"?: string;
+      };
+      path: {
+        /** @description Your own id for the link. */
+        external_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "title": "Spring sale, extended",
+         *       "expires_at": "2030-01-01T00:00:00Z"
+         *     }
+         */
+        "application/json": components["schemas"]["LinkChange"];
+      };
+    };
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["FullLink"];
+        };
+      };
+    };
+  };
   lookUpLink: {
     parameters: {
-      query: {
-        /** @description Only the link with this alias. */
-        alias: string;
-        /** @description The link's domain; the service's own when left out. */
+      query?: {
+        /** @description The link's alias, in place of its short URL. */
+        alias?: string;
+        /** @description The domain of `alias`; the service's own when left out. */
         domain?: string;
         /** @description `settings` adds `forward_query` and the UTM parameters. */
         include?: "settings";
+        /** @description The link's short URL, with or without `https://`. */
+        short_url?: string;
       };
       header?: {
         /** @description The `ETag` of a response that you have: 304 if it is the same. */
@@ -9202,6 +9192,32 @@ export interface operations {
         };
         content: {
           "application/json": components["schemas"]["Share"];
+        };
+      };
+    };
+  };
+  rotateShare: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Makes the request safe to retry: for 24 hours, the same key with the same body returns the first response. */
+        "Idempotency-Key"?: string;
+      };
+      path: {
+        /** @description The share's id, not its token. */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["ShareWithUrl"];
         };
       };
     };

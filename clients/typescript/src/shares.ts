@@ -47,6 +47,15 @@ export const createShares = ({ get, json, create, remove, list }: Calls) => ({
       signal,
     }),
   /**
+   * Gives a share another URL, which only this response has; the one before stops working at once.
+   *
+   * @throws ShorthopError `not_found`.
+   * @example
+   * const { url } = await shorthop.shares.rotate(share.id);
+   */
+  rotate: async (id: string, options?: CallOptions) =>
+    create<ResponseBody<"rotateShare">>(path`/v1/shares/${id}/rotate`, undefined, options),
+  /**
    * Revokes a share: its URL stops working at once.
    *
    * @throws ShorthopError `not_found`.

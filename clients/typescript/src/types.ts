@@ -51,21 +51,16 @@ export type PageBody<Operation extends OperationId> = ResponseBody<Operation> & 
 };
 
 /**
- * A link as creations return it, with every setting that is on.
+ * A link as creations and lists return it, with every setting that is on; `forward_query`, the UTM
+ * parameters and the rest with `include: "settings"`.
  *
  * @example
  * const byAlias = new Map<string, Link>();
  */
 export type Link = components["schemas"]["Link"];
 /**
- * A link of a list. It has every field when the list is requested with `include: "settings"`.
- *
- * @example
- * const isLimited = ({ max_clicks }: ListedLink) => max_clicks !== undefined;
- */
-export type ListedLink = components["schemas"]["ListedLink"];
-/**
- * A link with every field, as `links.get` and `links.update` return it.
+ * A link as `links.get` and `links.update` return it, with `unique_clicks`, `updated_at` and
+ * `has_password`; `forward_query` and the UTM parameters with `include: "settings"`.
  *
  * @example
  * const link: FullLink = await shorthop.links.get(id);
@@ -156,8 +151,8 @@ export type ReportRun = components["schemas"]["ReportRun"];
  */
 export type LedgerEvent = components["schemas"]["Event"];
 /**
- * A single click, as `clicks.all` and `clicks.export` yield it; texts are empty where something is
- * unknown.
+ * A single click, as `clicks.all` and `clicks.export` yield it. What is unknown is `Unknown` for a
+ * browser or system, `ZZ` for a country, and empty for other texts.
  *
  * @example
  * const isFromMail = ({ utm_medium }: Click) => utm_medium === "email";

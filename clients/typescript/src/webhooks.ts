@@ -114,7 +114,7 @@ export const createWebhooks = ({ get, json, create, remove, list }: Calls) => ({
    *
    * @throws ShorthopError `not_found`, `invalid_request` for an event that is no longer kept.
    * @example
-   * await shorthop.webhooks.replay(webhook.id, { after: lastEventId });
+   * await shorthop.webhooks.replay(webhook.id, { starting_after: lastEventId });
    */
   replay: async (id: string, body: Body<"replayWebhook">, { signal }: CallOptions = {}) =>
     json<ResponseBody<"replayWebhook">>({

@@ -14,6 +14,7 @@ export type Session = {
   user: { id: string; email: string; name: string };
   accounts: Account[];
   short_url: string;
+  sends_mails: boolean;
 };
 
 export const SESSION_KEY = ["session"];

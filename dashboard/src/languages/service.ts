@@ -19,6 +19,10 @@ const PATTERNS: readonly (readonly [RegExp, (name: string, rest: string) => stri
     (param, problem) => t("data.invalidValue", { param, problem: translateService(problem) }),
   ],
   [/^must be one of (.+)$/, (values) => t("data.mustBeOneOf", { values })],
+  [
+    /^Rate limit exceeded: .*\(bulk_rows: ([\d,]+) rows .* Try again in (\d+) seconds?\.$/,
+    (rows, seconds) => t("data.bulkRows", { rows, seconds }),
+  ],
   [/^Rate limit exceeded: /, () => t("data.rateLimited")],
   [/^Quota (\w+) exceeded: /, (quota) => t("data.quotaExceeded", { quota })],
   [/ does not exist\.$/, () => t("data.notFound")],

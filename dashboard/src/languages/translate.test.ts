@@ -61,6 +61,10 @@ describe("the language of the page", () => {
     expect(translateService('Invalid value for "color": must be a colour such as #1d4ed8.')).toBe(
       "Ungültiger Wert für „color“: muss eine Farbe wie #1d4ed8 sein",
     );
+    const rows = "too many links created in bulk (bulk_rows: 500 rows at once, and 500 an hour)";
+    expect(translateService(`Rate limit exceeded: ${rows}. Try again in 8 seconds.`)).toContain(
+      "500 Links auf einmal erstellen. Versuchen Sie es in 8 Sekunden",
+    );
     expect(translateService("Something new.")).toBe("Something new.");
   });
 });

@@ -21,7 +21,7 @@ test.each([
   ["pro", "GET", "/v1/links", 300],
   ["free", "POST", "/v1/links", 60],
   ["pro", "POST", "/v1/links", 100],
-  ["pro", "POST", "/v1/links/bulk", 1],
+  ["pro", "POST", "/v1/links/bulk", 300],
   ["free", "POST", "/v1/analytics/bulk", 10],
   ["business", "GET", "/v1/analytics/:link_id/geo", 120],
   ["business", "POST", "/v1/links/:id/explain", 1_000],
@@ -35,6 +35,7 @@ test("the budgets of an account allow fewer calls the more work each is", () => 
   expect(budgetedPerMinute("free", {})).toBe(Infinity);
   expect(budgetedPerMinute("free", { passwords: 1 })).toBe(45);
   expect(budgetedPerMinute("free", { passwords: 10 })).toBe(4.5);
+  expect(budgetedPerMinute("pro", { rows: 100 })).toBeCloseTo(1 / 3);
   expect(budgetedPerMinute("pro", { passwords: 10, links: 10_000 })).toBe(4.2);
   expect(budgetedPerMinute("free", { statisticsMs: 600 })).toBe(2);
 });

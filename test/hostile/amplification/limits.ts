@@ -53,8 +53,6 @@ export function callsPerMinute(
   if (path === "/v1/limits") return READINGS_PER_MINUTE;
   const { minute } = plans[plan];
   const name = `${method} ${path}`;
-  // One request of this route consumes as many of the window as it creates links.
-  if (name === "POST /v1/links/bulk") return 1;
   const isAnalytics = method === "GET" && /^\/v1\/(?:analytics|clicks)/.test(path);
   return Math.min(minute, endpoints.get(isAnalytics ? "GET /v1/analytics/*" : name) ?? minute);
 }
@@ -63,6 +61,8 @@ export function callsPerMinute(
 export type Work = {
   /** Links that it changes by a tag. */
   links?: number | undefined;
+  /** Links that it creates in bulk. */
+  rows?: number | undefined;
   /** Passwords that it sets. */
   passwords?: number | undefined;
   /** Links that its list reads. */
@@ -74,12 +74,13 @@ export type Work = {
 /** Calls that the budgets of an account allow within a minute. */
 export function budgetedPerMinute(
   plan: Plan,
-  { links = 0, passwords = 0, listed = 0, statisticsMs = 0 }: Work,
+  { links = 0, rows = 0, passwords = 0, listed = 0, statisticsMs = 0 }: Work,
 ): number {
   const allowed = (name: AccountBudgetName, units: number): number =>
     units === 0 ? Infinity : (boundsOf(name, plan).perSecond * 60) / units;
   return Math.min(
     allowed("changed_links", links),
+    allowed("bulk_rows", rows),
     allowed("link_passwords", passwords),
     allowed("listed_links", listed),
     allowed("statistics", statisticsMs),

@@ -35,7 +35,7 @@ export function useActivity({ type, linkId }: ActivityFilter, enabled: boolean) 
       } as const;
       let after = pageParam;
       for (let requests = 1; ; requests++) {
-        const position = after === "" ? {} : { after };
+        const position = after === "" ? {} : { starting_after: after };
         const page = await getClient(scope).events.list({ ...query, ...position }, { signal });
         if (page.data.length > 0 || !page.has_more || requests === REQUESTS_MAX) return page;
         after = page.next_cursor;

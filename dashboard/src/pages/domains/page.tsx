@@ -15,7 +15,7 @@ import { rich, t } from "../../languages/translate.ts";
 import { Button, CopyButton, IconButton } from "../../ui/button.tsx";
 import { ConfirmDialog, Dialog, DialogForm } from "../../ui/dialog.tsx";
 import { TextField } from "../../ui/field.tsx";
-import { formatDateTime } from "../../ui/format.ts";
+import { formatDateTime, formatTime } from "../../ui/format.ts";
 import { useApiMutation } from "../../ui/mutation.ts";
 import { Card, Page } from "../../ui/page.tsx";
 import { Alert, Empty, QueryBoundary } from "../../ui/states.tsx";
@@ -119,7 +119,11 @@ function DomainCard({ domain, onChange, onRemove }: DomainCardProps) {
           <DnsRecord {...domain.verification} />
           <DnsRecord {...domain.routing} />
           {verify.data?.problem !== undefined && verify.data.problem !== null && (
-            <Alert>{translateService(verify.data.problem)}</Alert>
+            <Alert>
+              {translateService(verify.data.problem)}
+              {verify.data.checked_at !== null &&
+                ` ${t("domains.checkedAt", { time: formatTime(new Date(verify.data.checked_at)) })}`}
+            </Alert>
           )}
           {verify.error !== null && <Alert>{getErrorMessage(verify.error)}</Alert>}
           {canWrite && (

@@ -2,7 +2,7 @@
 import { Archive, ArchiveRestore, CalendarClock, Download, Tags, Trash2, X } from "lucide-react";
 import { useEffect, useRef } from "react";
 
-import type { ListedLink } from "../../../../clients/typescript/src/index.ts";
+import type { Link } from "../../../../clients/typescript/src/index.ts";
 import { getErrorMessage } from "../../data/errors.ts";
 import { useCanWrite } from "../../data/session.ts";
 import { t } from "../../languages/translate.ts";
@@ -11,8 +11,8 @@ import { toast } from "../../ui/toast.tsx";
 import type { BulkDialogKind } from "./bulk-dialogs.tsx";
 
 type BulkBarProps = {
-  shown: readonly ListedLink[];
-  selected: readonly ListedLink[];
+  shown: readonly Link[];
+  selected: readonly Link[];
   onSelectAll: (on: boolean) => void;
   onDialog: (kind: BulkDialogKind) => void;
   onArchive: (archived: boolean) => void;

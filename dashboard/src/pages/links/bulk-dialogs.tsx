@@ -1,7 +1,7 @@
 /** Dialogs of bulk actions: their input, and the report of their outcome. */
 import { useState } from "react";
 
-import type { ListedLink } from "../../../../clients/typescript/src/index.ts";
+import type { Link } from "../../../../clients/typescript/src/index.ts";
 import { tag as tagRule } from "../../../../shared/contracts/link-schemas.ts";
 import { readableUrl } from "../../../../shared/contracts/readable-host.ts";
 import { t } from "../../languages/translate.ts";
@@ -17,9 +17,9 @@ import { type BulkReport, useBulkTask } from "./use-bulk-task.ts";
 export type BulkDialogKind = "tags" | "expiry" | "delete";
 
 type BulkDialogProps = {
-  links: readonly ListedLink[];
+  links: readonly Link[];
   /** Fetches the links again, so that a change starts from their current state. */
-  refresh: (links: readonly ListedLink[]) => Promise<readonly ListedLink[]>;
+  refresh: (links: readonly Link[]) => Promise<readonly Link[]>;
   onClose: () => void;
   onReport: (report: BulkReport) => void;
 };

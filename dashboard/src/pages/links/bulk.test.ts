@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 
-import type { ListedLink } from "../../../../clients/typescript/src/index.ts";
+import type { Link } from "../../../../clients/typescript/src/index.ts";
 import { changeTags, readTags, toOutcome, undoOf } from "./bulk.ts";
 
-const newLink = (id: string, settings: Partial<ListedLink> = {}): ListedLink => ({
+const newLink = (id: string, settings: Partial<Link> = {}): Link => ({
   id,
   short_url: `https://sho.rt/${id}`,
   original_url: "https://example.com/",

@@ -1,7 +1,7 @@
 /**
  * Changes of several links at once. Each succeeds or fails separately, and its outcome is reported.
  */
-import type { LinkChange, ListedLink } from "../../../../clients/typescript/src/index.ts";
+import type { Link, LinkChange } from "../../../../clients/typescript/src/index.ts";
 import { translateService } from "../../languages/service.ts";
 import { t } from "../../languages/translate.ts";
 
@@ -18,24 +18,24 @@ export type BulkVerb =
 
 /** An action on links; without `changeOf` they are deleted. */
 export type BulkTask = {
-  links: readonly ListedLink[];
+  links: readonly Link[];
   /** Fetches the links again, if the change depends on their current state. */
-  refresh?: (links: readonly ListedLink[]) => Promise<readonly ListedLink[]>;
-  changeOf?: (link: ListedLink) => LinkChange;
+  refresh?: (links: readonly Link[]) => Promise<readonly Link[]>;
+  changeOf?: (link: Link) => LinkChange;
   /** For the report: `3 links archived`. */
   verb: BulkVerb;
 };
 
-type BulkFailure = { link: ListedLink; reason: string };
+type BulkFailure = { link: Link; reason: string };
 
-export type BulkOutcome = { done: ListedLink[]; failed: BulkFailure[] };
+export type BulkOutcome = { done: Link[]; failed: BulkFailure[] };
 
 type Entry = { index: number; error?: { message: string } };
 
 /**
  * Returns for each link whether it succeeded. One that the response does not mention has failed.
  */
-export function toOutcome(links: readonly ListedLink[], entries: readonly Entry[]): BulkOutcome {
+export function toOutcome(links: readonly Link[], entries: readonly Entry[]): BulkOutcome {
   const byIndex = new Map(entries.map((entry) => [entry.index, entry]));
   const outcome: BulkOutcome = { done: [], failed: [] };
   for (const [index, link] of links.entries()) {
@@ -63,7 +63,7 @@ const OFF: Readonly<Record<string, unknown>> = {
  * Returns the task that undoes a task's changes, for links as they were before it; undefined for a
  * deletion.
  */
-export function undoOf({ changeOf }: BulkTask, done: readonly ListedLink[]): BulkTask | undefined {
+export function undoOf({ changeOf }: BulkTask, done: readonly Link[]): BulkTask | undefined {
   if (changeOf === undefined) return undefined;
   return {
     links: done,

@@ -1,4 +1,4 @@
-import type { ListedLink } from "../../../../clients/typescript/src/index.ts";
+import type { Link } from "../../../../clients/typescript/src/index.ts";
 import { readableUrl } from "../../../../shared/contracts/readable-host.ts";
 import { getClient } from "../../data/http.ts";
 import { useAccountContext } from "../../data/session.ts";
@@ -7,7 +7,7 @@ import { rich, t } from "../../languages/translate.ts";
 import { ConfirmDialog } from "../../ui/dialog.tsx";
 import { useApiMutation } from "../../ui/mutation.ts";
 
-type DeleteDialogProps = { link: Pick<ListedLink, "id" | "short_url">; onClose: () => void };
+type DeleteDialogProps = { link: Pick<Link, "id" | "short_url">; onClose: () => void };
 
 export function DeleteDialog({ link, onClose }: DeleteDialogProps) {
   const { scope } = useAccountContext();

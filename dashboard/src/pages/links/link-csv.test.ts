@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import type { ListedLink, NewLink } from "../../../../clients/typescript/src/index.ts";
+import type { Link, NewLink } from "../../../../clients/typescript/src/index.ts";
 import { createLinkBody } from "../../../../shared/contracts/link-schemas.ts";
 import { printCsv } from "../../data/csv.ts";
 import type { ImportItem } from "./import/model.ts";
@@ -15,7 +15,7 @@ import { type CsvRow, toCsvRow } from "./link-csv.ts";
 /** A link as a list returns it that was created with these fields. */
 function listed({ url, domain = null, alias, ...fields }: NewLink, hasPassword = false) {
   const { title = null, tags = [], expires_at = null, external_id = null, ...settings } = fields;
-  const link: Omit<ListedLink, keyof typeof settings> = {
+  const link: Omit<Link, keyof typeof settings> = {
     id: "link_01k9z3v6x7e8w9r0t1y2n3h4m5",
     short_url: "https://sho.rt/a",
     original_url: url,
@@ -30,7 +30,7 @@ function listed({ url, domain = null, alias, ...fields }: NewLink, hasPassword =
     has_password: hasPassword,
   };
   // A response has the settings that a request set, as far as they are on.
-  return { ...settings, ...link } as ListedLink;
+  return { ...settings, ...link } as Link;
 }
 
 const HOSTS = { own: "sho.rt", domains: new Set(["go.example.com"]) };
@@ -47,7 +47,7 @@ function writeAndRead(rows: readonly CsvRow[]): ImportItem[] {
   return file.rows.flatMap((row, index) => planRow(row, index));
 }
 
-const exportAndRead = (links: readonly ListedLink[]) => writeAndRead(links.map(toCsvRow));
+const exportAndRead = (links: readonly Link[]) => writeAndRead(links.map(toCsvRow));
 
 const FULL: NewLink = {
   url: 'https://example.com/?a=1,2&b="c"',

@@ -2,7 +2,7 @@
  * The CSV format that the dashboard exports and imports: each setting of a link has a column of the
  * same name.
  */
-import type { ListedLink, NewLink } from "../../../../clients/typescript/src/index.ts";
+import type { Link, NewLink } from "../../../../clients/typescript/src/index.ts";
 import { readFlag, readInstant, readJson } from "./csv-values.ts";
 
 /** A row of a CSV file, by column. */
@@ -57,7 +57,7 @@ export const SETTING_CELLS: Readonly<Record<Exclude<keyof NewLink, "url" | "pass
 };
 
 /** Returns the row of a link, which must have been fetched with all of its settings. */
-export function toCsvRow(link: ListedLink): CsvRow {
+export function toCsvRow(link: Link): CsvRow {
   const settings = Object.entries(SETTING_CELLS).map(([field, { write }]) => {
     const value: unknown = Reflect.get(link, field);
     return [field, value === undefined || value === null ? "" : write(value)];

@@ -1,7 +1,7 @@
 /** The dialogs of a link, each loaded when it is first opened. */
 import { lazy, Suspense } from "react";
 
-import type { FullLink, ListedLink } from "../../../../clients/typescript/src/index.ts";
+import type { FullLink, Link } from "../../../../clients/typescript/src/index.ts";
 
 const loadDialogs = () => import("./dialogs.ts");
 
@@ -13,7 +13,7 @@ export type LinkDialogKind = "edit" | "qr" | "delete";
 
 type LinkDialogProps = {
   kind: LinkDialogKind;
-  link: ListedLink | FullLink;
+  link: Link | FullLink;
   onClose: () => void;
 };
 

@@ -1,7 +1,7 @@
 /** The links of a page, with actions for one of them and for several. */
 import { lazy, Suspense, useState } from "react";
 
-import type { ListedLink } from "../../../../clients/typescript/src/index.ts";
+import type { Link } from "../../../../clients/typescript/src/index.ts";
 import type { SearchUpdate } from "../../ui/search-state.ts";
 import { useStable } from "../../ui/use-stable.ts";
 import { BulkBar } from "./bulk-bar.tsx";
@@ -20,19 +20,19 @@ const ReportDialog = lazy(async () => ({ default: (await loadDialogs()).ReportDi
 
 /** The open dialog, with its links. */
 type OpenDialog =
-  | { kind: "link"; of: LinkDialogKind; link: ListedLink }
-  | { kind: "bulk"; of: BulkDialogKind; links: readonly ListedLink[] }
+  | { kind: "link"; of: LinkDialogKind; link: Link }
+  | { kind: "bulk"; of: BulkDialogKind; links: readonly Link[] }
   | { kind: "report"; report: BulkReport };
 
 type LinkListProps = {
   /** Identifies the list, its filters and its page. */
   id: string;
-  links: readonly ListedLink[];
+  links: readonly Link[];
   /** When they were fetched, in Unix milliseconds. */
   fetchedAt: number;
   query: ListQuery;
   /** Fetches the links of the page again. */
-  refresh: () => Promise<readonly ListedLink[]>;
+  refresh: () => Promise<readonly Link[]>;
   onChange: (update: SearchUpdate) => void;
 };
 
@@ -47,11 +47,11 @@ export function LinkList({ id, links, fetchedAt, query, refresh, onChange }: Lin
   }
   const task = useBulkTask(report);
   const close = () => setDialog(undefined);
-  const selectOne = useStable((link: ListedLink, on: boolean) =>
+  const selectOne = useStable((link: Link, on: boolean) =>
     setSelection(select(selection, id, [link], on)),
   );
   const filterByTag = useStable((tag: string) => onChange(addTag(query, tag)));
-  const openDialog = useStable((of: LinkDialogKind, link: ListedLink) =>
+  const openDialog = useStable((of: LinkDialogKind, link: Link) =>
     setDialog({ kind: "link", of, link }),
   );
   const changeOne = useStable<Parameters<RowActions["onChange"]>, void>((link, change, verb) =>

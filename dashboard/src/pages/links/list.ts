@@ -1,5 +1,5 @@
 /** Fetches pages of links by cursor. */
-import type { ListedLink, ResponseBody } from "../../../../clients/typescript/src/index.ts";
+import type { Link, ResponseBody } from "../../../../clients/typescript/src/index.ts";
 import { getJson } from "../../data/http.ts";
 import type { AccountScope } from "../../data/scope.ts";
 import { listPath } from "./list-path.ts";
@@ -9,7 +9,7 @@ import type { ListQuery } from "./list-query.ts";
  * `next` is the cursor of the next page; null at the end of the list. `fetchedAt` is when it was
  * complete, in Unix milliseconds of this device.
  */
-export type LinkPage = { links: ListedLink[]; next: string | null; fetchedAt: number };
+export type LinkPage = { links: Link[]; next: string | null; fetchedAt: number };
 
 /**
  * Maximum requests per page. One request examines a bounded number of links, so a page of rare
@@ -27,7 +27,7 @@ export async function fetchLinkPage(
   after: string,
   signal: AbortSignal,
 ): Promise<LinkPage> {
-  const links: ListedLink[] = [];
+  const links: Link[] = [];
   let next: string | null = after;
   for (let i = 0; i < REQUESTS_MAX && next !== null && links.length < query.limit; i++) {
     const path = listPath(scope, query, query.limit - links.length, next);

@@ -6,7 +6,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Download } from "lucide-react";
 import { useState } from "react";
 
-import type { ListedLink, ResponseBody } from "../../../../clients/typescript/src/index.ts";
+import type { Link, ResponseBody } from "../../../../clients/typescript/src/index.ts";
 import {
   DEFAULT_QR_STYLE,
   findContrastProblem,
@@ -71,7 +71,7 @@ const marginOptions = () =>
   }));
 
 type QrDialogProps = {
-  link: Pick<ListedLink, "id" | "short_url" | "alias">;
+  link: Pick<Link, "id" | "short_url" | "alias">;
   onClose: () => void;
 };
 

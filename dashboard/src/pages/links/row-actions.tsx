@@ -12,7 +12,7 @@ import {
 } from "lucide-react";
 import { useLocation } from "wouter";
 
-import type { LinkChange, ListedLink } from "../../../../clients/typescript/src/index.ts";
+import type { Link, LinkChange } from "../../../../clients/typescript/src/index.ts";
 import { useCommands } from "../../data/commands.ts";
 import { useCanWrite } from "../../data/session.ts";
 import { t } from "../../languages/translate.ts";
@@ -21,11 +21,11 @@ import type { BulkVerb } from "./bulk.ts";
 import type { LinkDialogKind } from "./link-dialog.tsx";
 
 export type RowActions = {
-  onDialog: (kind: LinkDialogKind, link: ListedLink) => void;
-  onChange: (link: ListedLink, change: LinkChange, verb: BulkVerb) => void;
+  onDialog: (kind: LinkDialogKind, link: Link) => void;
+  onChange: (link: Link, change: LinkChange, verb: BulkVerb) => void;
 };
 
-type RowMenuProps = RowActions & { link: ListedLink; label: string };
+type RowMenuProps = RowActions & { link: Link; label: string };
 
 /** The menu of a link's row. */
 export function RowMenu({ link, label, onDialog, onChange }: RowMenuProps) {

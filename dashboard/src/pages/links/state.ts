@@ -1,5 +1,5 @@
 /** Describes the current state of a link for its visitors, in plain words. */
-import type { ListedLink } from "../../../../clients/typescript/src/index.ts";
+import type { Link } from "../../../../clients/typescript/src/index.ts";
 import { t } from "../../languages/translate.ts";
 import { formatDate, formatDateTime } from "../../ui/format.ts";
 
@@ -13,7 +13,7 @@ export type LinkState = {
 };
 
 type State = Pick<
-  ListedLink,
+  Link,
   "status" | "archived" | "starts_at" | "expires_at" | "expired_url" | "clicks_left"
 >;
 
@@ -73,7 +73,7 @@ export function describeState(link: State, now = Date.now()): LinkState[] {
   ];
 }
 
-type Features = Pick<ListedLink, "has_password" | "rules" | "split" | "confirm">;
+type Features = Pick<Link, "has_password" | "rules" | "split" | "confirm">;
 
 /** Names the other features of a link, in one or two words each. */
 export function describeFeatures(link: Features): LinkState[] {

@@ -2,7 +2,7 @@ import { ArrowDown, ArrowUp } from "lucide-react";
 import { memo } from "react";
 import { Link as PageLink } from "wouter";
 
-import type { ListedLink } from "../../../../clients/typescript/src/index.ts";
+import type { Link } from "../../../../clients/typescript/src/index.ts";
 import { readableUrl } from "../../../../shared/contracts/readable-host.ts";
 import { type TagClass, useTagClass } from "../../data/tags.ts";
 import { t } from "../../languages/translate.ts";
@@ -15,14 +15,14 @@ import { type RowActions, RowMenu } from "./row-actions.tsx";
 import { StateBadges } from "./state-badges.tsx";
 
 type LinkTableProps = RowActions & {
-  links: readonly ListedLink[];
+  links: readonly Link[];
   /** When they were fetched, in Unix milliseconds. */
   fetchedAt: number;
-  selected: readonly ListedLink[];
+  selected: readonly Link[];
   sort: Sort;
   order: Order;
   onSort: (sort: Sort, order: Order) => void;
-  onSelect: (link: ListedLink, on: boolean) => void;
+  onSelect: (link: Link, on: boolean) => void;
   onTag: (tag: string) => void;
 };
 
@@ -89,7 +89,7 @@ const SortHeading = ({
 );
 
 type LinkRowProps = RowActions & {
-  link: ListedLink;
+  link: Link;
   isSelected: boolean;
   tagClass: TagClass;
 } & Pick<LinkTableProps, "fetchedAt" | "onSelect" | "onTag">;

@@ -11,7 +11,7 @@ import {
   reportName,
 } from "../../../../shared/contracts/report-schemas.ts";
 import { getClient } from "../../data/http.ts";
-import { useAccountContext } from "../../data/session.ts";
+import { useAccountContext, useSession } from "../../data/session.ts";
 import { getLanguage, t } from "../../languages/translate.ts";
 import { Dialog, DialogForm } from "../../ui/dialog.tsx";
 import { SelectField, TextField } from "../../ui/field.tsx";
@@ -51,10 +51,10 @@ const newValues = (): Values => ({
 const valuesOf = (report: Report): Values => ({
   name: report.name,
   tag: report.tag ?? "",
-  link: report.link_id ?? "",
+  link: report.short_url ?? "",
   period: report.period,
   hour: String(report.hour),
-  zone: report.time_zone,
+  zone: report.timezone,
   language: report.language,
   emails: report.emails.join(", "),
 });
@@ -62,10 +62,10 @@ const valuesOf = (report: Report): Values => ({
 const toBody = ({ name, tag, link, period, hour, zone, language, emails }: Values) => ({
   name: name.trim(),
   tag: tag.trim() === "" ? null : tag.trim(),
-  link_id: link.trim() === "" ? null : link.trim(),
+  short_url: link.trim() === "" ? null : link.trim(),
   period,
   hour: Number(hour),
-  time_zone: zone,
+  timezone: zone,
   language,
   emails: emails.split(/[\s,]+/).filter((email) => email !== ""),
 });
@@ -78,6 +78,7 @@ type ReportDialogProps = {
 
 export function ReportDialog({ report, onClose }: ReportDialogProps) {
   const { scope } = useAccountContext();
+  const sendsMails = useSession().data?.sends_mails === true;
   const form = useForm<Values>({
     mode: "onChange",
     defaultValues: report === undefined ? newValues() : valuesOf(report),
@@ -129,7 +130,8 @@ export function ReportDialog({ report, onClose }: ReportDialogProps) {
         <SelectField label={t("reports.language")} options={languages} {...register("language")} />
         <TextField
           label={t("reports.emails")}
-          hint={t("reports.emailsHint")}
+          hint={t(sendsMails ? "reports.emailsHint" : "reports.noMails")}
+          disabled={!sendsMails && report?.emails.length !== 0}
           {...register("emails")}
         />
       </DialogForm>

@@ -5,7 +5,7 @@ import { useState } from "react";
 
 import type { Report } from "../../../../clients/typescript/src/index.ts";
 import { getClient } from "../../data/http.ts";
-import { useAccountContext } from "../../data/session.ts";
+import { useAccountContext, useSession } from "../../data/session.ts";
 import { strong } from "../../languages/tags.tsx";
 import { rich, t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
@@ -31,6 +31,7 @@ export function ReportsPage() {
     queryFn: () => Array.fromAsync(getClient(scope).reports.all()),
   });
   const close = () => setDialog(undefined);
+  const session = useSession();
   return (
     <Page
       title={t("shell.pages.reports")}
@@ -43,6 +44,7 @@ export function ReportsPage() {
         )
       }
     >
+      {session.data?.sends_mails === false && <p className="hint">{t("reports.noMails")}</p>}
       <Card>
         <QueryBoundary query={reports} label={t("shell.pages.reports")}>
           {(data) =>
@@ -80,7 +82,7 @@ const ReportTable = ({ reports, canChange, onOpen }: ReportTableProps) => (
       <tr key={report.id}>
         <td>
           {report.name}
-          <div className="hint">{report.tag ?? report.link_id ?? t("reports.everything")}</div>
+          <div className="hint">{report.tag ?? report.short_url ?? t("reports.everything")}</div>
         </td>
         <td data-label={t("reports.schedule")}>
           {t(`reports.periods.${report.period}`)}

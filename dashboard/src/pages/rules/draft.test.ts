@@ -33,7 +33,7 @@ test("what the API returns survives editing without a change", () => {
         { type: "time" as const, from: "2030-01-01T08:00:00.000Z" },
         {
           type: "schedule" as const,
-          time_zone: "Europe/Berlin",
+          timezone: "Europe/Berlin",
           days: [1, 7],
           from: "22:00",
           to: "02:00",

@@ -95,8 +95,8 @@ function toConditionDraft(condition: ApiCondition): ConditionDraft {
         until: toLocalTime(condition.until ?? null),
       };
     case "schedule": {
-      const { from, to, days, time_zone } = condition;
-      return { ...draft, from, until: to, days, timeZone: time_zone };
+      const { from, to, days, timezone } = condition;
+      return { ...draft, from, until: to, days, timeZone: timezone };
     }
     case "query":
       return { ...draft, name: condition.name, values: (condition.in ?? []).join(", ") };
@@ -124,7 +124,7 @@ function toCondition(draft: ConditionDraft): Record<string, unknown> {
         ...(until === "" ? {} : { until: toInstant(until) }),
       };
     case "schedule":
-      return { ...common, time_zone: timeZone, days, from, to: until };
+      return { ...common, timezone: timeZone, days, from, to: until };
     case "query":
       return { ...common, name: name.trim(), ...(list.length === 0 ? {} : { in: list }) };
     default:

@@ -161,9 +161,14 @@ function Invitations({
     (id: string) => send(`/api/${account.id}/invitations/${id}`, { method: "DELETE" }),
     { invalidate: useMemberQueries(), successMessage: t("settings.members.withdrawn") },
   );
+  const invite = useInvite();
+  const error = withdraw.error ?? invite.error;
   return (
     <Card title={t("settings.members.invitations")}>
-      {withdraw.error !== null && <Alert>{getErrorMessage(withdraw.error)}</Alert>}
+      {error !== null && <Alert>{getErrorMessage(error)}</Alert>}
+      {invite.data !== undefined && (
+        <InvitationLink token={invite.data.token} onClose={() => invite.reset()} />
+      )}
       <ul className="rows">
         {invitations.map(({ id, email, role, expires_at }) => (
           <li key={id}>
@@ -176,9 +181,14 @@ function Invitations({
               })}
             </span>
             {isOwner && (
-              <Button variant="quiet" onClick={() => withdraw.mutate(id)}>
-                {t("settings.members.withdraw")}
-              </Button>
+              <span className="actions">
+                <Button variant="quiet" onClick={() => invite.mutate({ email, role })}>
+                  {t("settings.members.newLink")}
+                </Button>
+                <Button variant="quiet" onClick={() => withdraw.mutate(id)}>
+                  {t("settings.members.withdraw")}
+                </Button>
+              </span>
             )}
           </li>
         ))}
@@ -189,30 +199,39 @@ function Invitations({
 
 type InviteValues = { email: string; role: Role };
 
-function InviteDialog({ onClose }: { onClose: () => void }) {
+/** Invites a person; of one who is invited already, the link until now stops working. */
+function useInvite() {
   const { account } = useAccountContext();
-  const form = useForm<InviteValues>({
-    mode: "onTouched",
-    defaultValues: { email: "", role: "member" },
-  });
-  const invite = useApiMutation(
+  return useApiMutation(
     (body: InviteValues) =>
       getJson<{ token: string }>(`/api/${account.id}/invitations`, { method: "POST", body }),
     { invalidate: useMemberQueries() },
   );
-  if (invite.data !== undefined) {
-    const url = `${location.origin}/invite/${invite.data.token}`;
-    return (
-      <SecretDialog
-        title={t("settings.members.invitation")}
-        warning={t("settings.members.invitationWarning")}
-        done={t("links.export.close")}
-        onClose={onClose}
-      >
-        <Secret text={url} copyLabel={t("settings.members.copyLink")} testId="invitation" />
-      </SecretDialog>
-    );
-  }
+}
+
+const InvitationLink = ({ token, onClose }: { token: string; onClose: () => void }) => (
+  <SecretDialog
+    title={t("settings.members.invitation")}
+    warning={t("settings.members.invitationWarning")}
+    done={t("links.export.close")}
+    onClose={onClose}
+  >
+    <Secret
+      text={`${location.origin}/invite/${token}`}
+      copyLabel={t("settings.members.copyLink")}
+      testId="invitation"
+    />
+  </SecretDialog>
+);
+
+function InviteDialog({ onClose }: { onClose: () => void }) {
+  const form = useForm<InviteValues>({
+    mode: "onTouched",
+    defaultValues: { email: "", role: "member" },
+  });
+  const invite = useInvite();
+  if (invite.data !== undefined)
+    return <InvitationLink token={invite.data.token} onClose={onClose} />;
   return (
     <Dialog title={t("settings.members.inviteTitle")} onClose={onClose}>
       <DialogForm

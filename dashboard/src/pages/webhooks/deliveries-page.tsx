@@ -202,7 +202,7 @@ type ReplayDialogProps = { webhookId: string; delivery: WebhookDelivery; onClose
 function ReplayDialog({ webhookId, delivery, onClose }: ReplayDialogProps) {
   const { scope } = useAccountContext();
   const replay = useApiMutation(
-    () => getClient(scope).webhooks.replay(webhookId, { after: delivery.event_id }),
+    () => getClient(scope).webhooks.replay(webhookId, { starting_after: delivery.event_id }),
     {
       invalidate: [["deliveries", scope, webhookId]],
       successMessage: t("webhooks.replayed"),

@@ -18,6 +18,7 @@ import { Empty, QueryBoundary } from "../../../ui/states.tsx";
 import { actionsColumn, Table } from "../../../ui/table.tsx";
 import { isFilterName } from "../dimensions.ts";
 import { FILTER_LABELS } from "../filters.ts";
+import { ShareUrlDialog } from "./share-url-dialog.tsx";
 
 type ShareListProps = {
   /** Null for shares of all links together. */
@@ -30,12 +31,15 @@ export function ShareListDialog({ link, onNew, onClose }: ShareListProps) {
   const { scope } = useAccountContext();
   const canWrite = useCanWrite();
   const [revoking, setRevoking] = useState<Share>();
+  const [rotating, setRotating] = useState<Share>();
   const shares = useQuery({
     queryKey: ["shares", scope],
     queryFn: () => Array.fromAsync(getClient(scope).shares.all()),
   });
   if (revoking !== undefined)
     return <RevokeDialog share={revoking} onClose={() => setRevoking(undefined)} />;
+  if (rotating !== undefined)
+    return <RotateDialog share={rotating} onClose={() => setRotating(undefined)} />;
   return (
     <Dialog title={t("shares.title")} onClose={onClose} wide>
       <QueryBoundary query={shares} label={t("shares.loading")}>
@@ -43,6 +47,7 @@ export function ShareListDialog({ link, onNew, onClose }: ShareListProps) {
           <ShareTable
             shares={data.filter(({ link_id }) => link_id === link)}
             onRevoke={canWrite ? setRevoking : undefined}
+            onRotate={canWrite ? setRotating : undefined}
           />
         )}
       </QueryBoundary>
@@ -73,9 +78,11 @@ const nameOf = ({ name, created_at }: Share): string =>
 function ShareTable({
   shares,
   onRevoke,
+  onRotate,
 }: {
   shares: readonly Share[];
   onRevoke: ((share: Share) => void) | undefined;
+  onRotate: ((share: Share) => void) | undefined;
 }) {
   if (shares.length === 0) {
     return (
@@ -106,6 +113,15 @@ function ShareTable({
           </td>
           <td>{describeAccess(share)}</td>
           <td className="row-actions">
+            {onRotate !== undefined && (
+              <Button
+                variant="quiet"
+                aria-label={t("shares.rotateOne", { name: nameOf(share) })}
+                onClick={() => onRotate(share)}
+              >
+                {t("shares.rotate")}
+              </Button>
+            )}
             {onRevoke !== undefined && (
               <Button
                 variant="quiet"
@@ -119,6 +135,26 @@ function ShareTable({
         </tr>
       ))}
     </Table>
+  );
+}
+
+function RotateDialog({ share, onClose }: { share: Share; onClose: () => void }) {
+  const { scope } = useAccountContext();
+  const rotate = useApiMutation(() => getClient(scope).shares.rotate(share.id), {
+    invalidate: [["shares", scope]],
+  });
+  if (rotate.data !== undefined) return <ShareUrlDialog share={rotate.data} onClose={onClose} />;
+  return (
+    <ConfirmDialog
+      title={t("shares.rotateTitle")}
+      action={t("shares.rotate")}
+      onClose={onClose}
+      onConfirm={() => rotate.mutate()}
+      loading={rotate.isPending}
+      error={rotate.error}
+    >
+      <p>{t("shares.rotateText")}</p>
+    </ConfirmDialog>
   );
 }
 
