@@ -125,11 +125,21 @@ export function createMethodCheck(routes: () => readonly Route[]): (request: Req
 /** Answered by the framework, and by what allows pages of other origins. */
 const IMPLIED: ReadonlySet<string> = new Set(["HEAD", "OPTIONS"]);
 
-/** The methods of each path that has no parameter. */
+/** A parameter that may be any text, also the word of a path: a tag may be named `merge`. */
+const ANY_TEXT = /:(?:name|external_id)\b/;
+
+/** The methods of each path that has no parameter, with those of names that the path may be. */
 function methodsOf(routes: readonly Route[]): Map<string, Set<string>> {
-  const fixed = routes.filter(({ path }) => !/[:*]/.test(path));
-  const byPath = Map.groupBy(fixed, ({ path }) => path);
-  return new Map([...byPath].map(([path, of]) => [path, new Set(of.map(({ method }) => method))]));
+  const named = routes.filter(({ path }) => ANY_TEXT.test(path));
+  const fixed = new Set(routes.map(({ path }) => path).filter((path) => !/[:*]/.test(path)));
+  return new Map(
+    [...fixed].map((path) => {
+      const segments = splitPath(path);
+      const own = routes.filter((route) => route.path === path);
+      const names = named.filter((route) => pathMatches(route.path, segments));
+      return [path, new Set([...own, ...names].map(({ method }) => method))];
+    }),
+  );
 }
 
 /** 405 when the path exists with other methods, else 404. */
