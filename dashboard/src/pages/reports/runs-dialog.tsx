@@ -33,6 +33,7 @@ const RunTable = ({ runs }: { runs: readonly ReportRun[] }) => (
   <Table
     label={t("reports.runs")}
     head={[t("reports.days"), t("reports.made"), t("reports.clicks"), t("reports.mails")]}
+    className="stacked"
   >
     {runs.map((run) => (
       <tr key={run.event_id}>
@@ -41,8 +42,8 @@ const RunTable = ({ runs }: { runs: readonly ReportRun[] }) => (
           {formatDateTime(run.created_at)}
           {run.requested && <div className="hint">{t("reports.requested")}</div>}
         </td>
-        <td>{run.clicks}</td>
-        <td>{describeMails(run)}</td>
+        <td data-label={t("reports.clicks")}>{run.clicks}</td>
+        <td data-label={t("reports.mails")}>{describeMails(run)}</td>
       </tr>
     ))}
   </Table>

@@ -25,7 +25,7 @@ export function PreviewCard({ chosen, hosts }: { chosen: ChosenFile; hosts: Plan
           t("import.heads.title"),
           t("import.heads.tags"),
         ]}
-        className="import-preview"
+        className="stacked import-preview"
       >
         {items.map((item, i) => (
           <PreviewRow key={i} item={item} own={hosts.own} />
@@ -38,7 +38,7 @@ export function PreviewCard({ chosen, hosts }: { chosen: ChosenFile; hosts: Plan
 function PreviewRow({ item: { row, link, problem }, own }: { item: ImportItem; own: string }) {
   return (
     <tr>
-      <td>{row}</td>
+      <td data-label={t("import.heads.row")}>{row}</td>
       <td>
         {readableHost(link.domain ?? own)}/{link.alias ?? <em>{t("import.generated")}</em>}
       </td>
