@@ -177,7 +177,8 @@ describe("the sources", () => {
         !literals.has(key) &&
         !uses.some((use) => (typeof use.key === "string" ? use.key === key : use.key.test(key))) &&
         !key.startsWith("statistics.") &&
-        !key.startsWith("service."),
+        !key.startsWith("service.") &&
+        !key.startsWith("fields."),
     );
     expect(unused).toEqual([]);
   });

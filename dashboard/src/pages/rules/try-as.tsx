@@ -8,9 +8,11 @@ import { Check, X } from "lucide-react";
 import { useState } from "react";
 
 import type { Body, ResponseBody } from "../../../../clients/typescript/src/index.ts";
+import { describeValue } from "../../../../shared/statistics/values.ts";
 import { getClient } from "../../data/http.ts";
 import { useAccountContext } from "../../data/session.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
+import { statisticsLanguage } from "../../languages/statistics.ts";
 import { strong } from "../../languages/tags.tsx";
 import { perLanguage, rich, t } from "../../languages/translate.ts";
 import { SelectField, TextField } from "../../ui/field.tsx";
@@ -131,7 +133,7 @@ function VisitorFields({
             value={visitor.continent ?? ""}
             options={["", ...CONTINENTS].map((value) => ({
               value,
-              label: value || t("rules.try.unknown"),
+              label: value === "" ? t("rules.try.unknown") : describeActual("continent", value),
             }))}
             onChange={(event) => set("continent", event.target.value)}
           />
@@ -185,7 +187,9 @@ const Outcome = ({ explanation }: { explanation: Explanation }) => {
                     <X aria-label={t("rules.try.notMet")} />
                   )}
                   {labelOf(type)}:{" "}
-                  {actual === "" ? t("rules.try.none") : (actual ?? t("rules.try.unknown"))}
+                  {actual === "" || actual === null
+                    ? t(actual === "" ? "rules.try.none" : "rules.try.unknown")
+                    : describeActual(type, actual)}
                 </li>
               ))}
             </ul>
@@ -195,6 +199,10 @@ const Outcome = ({ explanation }: { explanation: Explanation }) => {
     </div>
   );
 };
+
+/** What the API found of the visitor, in words. */
+const describeActual = (type: string, actual: string): string =>
+  describeValue(type, actual, statisticsLanguage());
 
 /** The API's document has the status as text. */
 function describeStatus(status: string): string {
