@@ -97,7 +97,5 @@ export function describePlace(values: Values, language: StatisticsLanguage): str
   const { country, region, city } = values;
   if (country === undefined || (region === undefined && city === undefined)) return "";
   const around = city === undefined || region === UNKNOWN ? "" : (region ?? "");
-  return [around, describeValue("country", country, language)]
-    .filter(Boolean)
-    .join(", ");
+  return [around, describeValue("country", country, language)].filter(Boolean).join(", ");
 }

@@ -668,7 +668,7 @@ async function useAsViewer(page: Page, root: string, link: string): Promise<void
 
   await page.goto(`${root}/links/${link}/rules`);
   const rule = page.getByRole("listitem", { name: "Rule 1" });
-  expect(await rule.getByLabel("Country: one of").inputValue()).toBe("DE");
+  expect(await rule.getByLabel("Country: one of").inputValue()).toBe("Germany");
   expect(await rule.getByLabel("Redirect to").isDisabled()).toBe(true);
   expect(await page.getByRole("button", { name: "Save", exact: true }).count()).toBe(0);
   await page.getByLabel("Country", { exact: true }).selectOption("DE");

@@ -250,7 +250,7 @@ withBrowser("rules in the dashboard", () => {
       await ruleOf(page, 1).getByLabel("Redirect to").fill("https://example.com/app");
       await ruleOf(page, 1).getByRole("button", { name: "And another condition" }).click();
       await ruleOf(page, 1).getByLabel("When").nth(1).selectOption("language");
-      await ruleOf(page, 1).getByLabel("Language: one of").fill("de, fr");
+      await ruleOf(page, 1).getByLabel("Language: one of").fill("German, fr");
       await save(page);
       const german = { "user-agent": IPHONE, "accept-language": "de-AT,de;q=0.9" };
       await eventually(

@@ -24,5 +24,8 @@ export function fieldName(path: string): string {
   const [first] = names;
   if (first === undefined || /^\d/.test(first)) return path;
   // What is within a rule or a card may have a name that only its schema knows.
-  return names.filter((name) => name !== undefined).join(" › ").replaceAll(/ › (\d+)/g, " $1");
+  return names
+    .filter((name) => name !== undefined)
+    .join(" › ")
+    .replaceAll(/ › (\d+)/g, " $1");
 }

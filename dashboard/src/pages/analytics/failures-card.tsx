@@ -129,7 +129,8 @@ const DayTable = ({ days }: { days: Failures["failures_over_time"] }) => (
           <td>{date.replace("T", " ")}</td>
           {FAILURE_REASONS.map((reason) => (
             <td key={reason} data-label={t(REASON_NAMES[reason])}>
-              {formatCount(counts[reason])}</td>
+              {formatCount(counts[reason])}
+            </td>
           ))}
         </tr>
       ))}

@@ -6,12 +6,13 @@ import { tag as tagRule } from "../../../../shared/contracts/link-schemas.ts";
 import { readableUrl } from "../../../../shared/contracts/readable-host.ts";
 import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
+import { readList } from "../../ui/complete-list.ts";
 import { ConfirmDialog, Dialog, DialogForm } from "../../ui/dialog.tsx";
 import { CheckField, SelectField, TextField } from "../../ui/field.tsx";
+import { TagsField } from "../../ui/list-field.tsx";
 import { toInstant } from "../../ui/local-time.ts";
 import { validateWith } from "../../ui/validation.ts";
-import { type BulkOutcome, changeTags, readTags } from "./bulk.ts";
-import { TagsField } from "./tags-field.tsx";
+import { type BulkOutcome, changeTags } from "./bulk.ts";
 import { type BulkReport, useBulkTask } from "./use-bulk-task.ts";
 
 export type BulkDialogKind = "tags" | "expiry" | "delete";
@@ -44,7 +45,7 @@ function TagsDialog({ links, refresh, onClose, onReport }: BulkDialogProps) {
   const task = useBulkTask(onReport, { showsError: true });
   const [text, setText] = useState("");
   const [remove, setRemove] = useState<readonly string[]>([]);
-  const add = readTags(text);
+  const add = readList(text);
   const present = [...new Set(links.flatMap(({ tags }) => tags))].toSorted();
   const problem = add.map(validateWith(tagRule)).find((result) => result !== true);
   function submit(): void {

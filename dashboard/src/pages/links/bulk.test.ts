@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 
 import type { ListedLink } from "../../../../clients/typescript/src/index.ts";
-import { changeTags, readTags, toOutcome, undoOf } from "./bulk.ts";
+import { changeTags, toOutcome, undoOf } from "./bulk.ts";
 
 const newLink = (id: string, settings: Partial<ListedLink> = {}): ListedLink => ({
   id,
@@ -64,9 +64,5 @@ describe("tags of several links", () => {
     expect(changeTags(["a", "b"], { add: ["c", "a"], remove: ["b"] })).toEqual(["a", "c"]);
     expect(changeTags([], { add: [], remove: ["b"] })).toEqual([]);
     expect(changeTags(["b"], { add: ["b"], remove: ["b"] })).toEqual(["b"]);
-  });
-
-  test("are read as they are written", () => {
-    expect(readTags(" a, b ,,a,")).toEqual(["a", "b"]);
   });
 });

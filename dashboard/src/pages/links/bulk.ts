@@ -82,13 +82,3 @@ export function changeTags(
 ): string[] {
   return [...new Set([...tags.filter((tag) => !remove.includes(tag)), ...add])];
 }
-
-/** Reads tags that are separated by commas. */
-export const readTags = (text: string): string[] => [
-  ...new Set(
-    text
-      .split(",")
-      .map((tag) => tag.trim())
-      .filter((tag) => tag !== ""),
-  ),
-];

@@ -6,6 +6,7 @@ import { parseWebUrl } from "../../../../shared/contracts/web-url.ts";
 import { completeUrl } from "../../data/destination.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
 import { t } from "../../languages/translate.ts";
+import { readList } from "../../ui/complete-list.ts";
 import { toInstant, toLocalTime } from "../../ui/local-time.ts";
 import { describeIssue, describeRule } from "../../ui/validation.ts";
 
@@ -129,10 +130,7 @@ export function toRequestBody(values: LinkValues): Omit<NewLink, "rules" | "spli
     alias: emptyToNull(values.alias),
     domain: emptyToNull(values.domain),
     title: emptyToNull(values.title),
-    tags: values.tags
-      .split(",")
-      .map((tag) => tag.trim())
-      .filter((tag) => tag !== ""),
+    tags: readList(values.tags),
     expires_at: values.expires_at === "" ? null : toInstant(values.expires_at),
     expired_url: emptyToNull(values.expired_url),
     starts_at: values.starts_at === "" ? null : toInstant(values.starts_at),

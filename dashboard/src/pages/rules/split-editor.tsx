@@ -93,7 +93,9 @@ function Version({ arm, position, errors, counts, onChange }: VersionProps) {
   return (
     <li>
       <div className="version-head">
-        <span className={`version-name ${shadeOf(position)}`}>{t("rules.version", { letter })}</span>
+        <span className={`version-name ${shadeOf(position)}`}>
+          {t("rules.version", { letter })}
+        </span>
         {counts}
       </div>
       <div className="version-fields">

@@ -3,20 +3,20 @@
  * explanation.
  */
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
-import codes from "i18n-iso-countries/codes.json";
 import { Check, X } from "lucide-react";
 import { useState } from "react";
 
 import type { Body, ResponseBody } from "../../../../clients/typescript/src/index.ts";
 import { describeValue } from "../../../../shared/statistics/values.ts";
 import { getClient } from "../../data/http.ts";
+import { codesOf, optionsOf, toCodes } from "../../data/named-values.ts";
 import { useAccountContext } from "../../data/session.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
 import { statisticsLanguage } from "../../languages/statistics.ts";
 import { strong } from "../../languages/tags.tsx";
-import { perLanguage, rich, t } from "../../languages/translate.ts";
+import { rich, t } from "../../languages/translate.ts";
 import { SelectField, TextField } from "../../ui/field.tsx";
-import { countryName } from "../../ui/format.ts";
+import { ListField } from "../../ui/list-field.tsx";
 import { toInstant } from "../../ui/local-time.ts";
 import { Card } from "../../ui/page.tsx";
 import { QueryBoundary } from "../../ui/states.tsx";
@@ -49,13 +49,6 @@ function deviceLabel(name: string): string {
   const key = DEVICE_NAMES[name];
   return key === undefined ? name : t(key);
 }
-
-/** All countries, by name, in the language of the page. */
-const countryOptions = perLanguage((language) =>
-  codes
-    .map(([code = ""]) => ({ value: code, label: countryName(code) }))
-    .toSorted((a, b) => a.label.localeCompare(b.label, language)),
-);
 
 const STATUSES = [
   "active",
@@ -97,6 +90,8 @@ function VisitorFields({
   visitor: Visitor;
   onChange: (visitor: Visitor) => void;
 }) {
+  /** As typed: by name, by code, or as a browser sends them. */
+  const [languages, setLanguages] = useState("");
   const device = Object.keys(DEVICES).find((name) => DEVICES[name] === visitor.user_agent);
   /** Sets a field, or removes it from the request. */
   const set = (name: keyof Visitor, value: string) => {
@@ -115,7 +110,10 @@ function VisitorFields({
         <SelectField
           label={t("analytics.dimensions.country")}
           value={visitor.country ?? ""}
-          options={[{ value: "", label: t("rules.try.unknown") }, ...countryOptions()]}
+          options={[
+            { value: "", label: t("rules.try.unknown") },
+            ...codesOf("country").map(({ code, name }) => ({ value: code, label: name })),
+          ]}
           onChange={(event) => set("country", event.target.value)}
         />
       </div>
@@ -137,11 +135,16 @@ function VisitorFields({
             }))}
             onChange={(event) => set("continent", event.target.value)}
           />
-          <TextField
+          <ListField
             label={t("analytics.dimensions.language")}
             placeholder="de-AT,de;q=0.9"
-            value={visitor.language ?? ""}
-            onChange={(event) => set("language", event.target.value)}
+            text={languages}
+            options={optionsOf("language")}
+            value={languages}
+            onChange={({ target: { value } }) => {
+              setLanguages(value);
+              set("language", toCodes("language", value).join(","));
+            }}
           />
           <TextField
             label={t("analytics.dimensions.referrer")}

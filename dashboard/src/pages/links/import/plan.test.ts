@@ -330,7 +330,7 @@ describe("a row", () => {
     const [item] = plan(`url,max_clicks\n${URL_A},many\n`);
     expect(item?.problem).toEqual({
       kind: "invalid_value",
-      message: "max_clicks: A whole number",
+      message: "Click limit: A whole number",
     });
   });
 });
