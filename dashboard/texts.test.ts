@@ -27,6 +27,7 @@ const EXCEPTIONS: readonly (readonly [file: string, text: RegExp, reason: string
   ["commands/shortcuts.ts", /^(Ctrl|Esc)$/, "keys, as keyboards name them"],
   ["commands/commands.tsx", /^main input/, "a selector"],
   ["ui/dialog.tsx", /^form :is/, "a selector"],
+  ["ui/panel-button.tsx", /^input, select$/, "a selector"],
   ["data/tags.ts", /^tag tag-/, "classes"],
   ["languages/catalogues.ts", /^[A-Z][a-z]{3}$/, "codes of scripts"],
   ["pages/links/import/decode-text.ts", /^(utf-16|Windows-1252)/, "names of encodings"],
