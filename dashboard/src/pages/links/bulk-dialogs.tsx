@@ -1,7 +1,6 @@
 /** Dialogs of bulk actions: their input, and the report of their outcome. */
 import { useState } from "react";
 
-import type { ListedLink } from "../../../../clients/typescript/src/index.ts";
 import { tag as tagRule } from "../../../../shared/contracts/link-schemas.ts";
 import { readableUrl } from "../../../../shared/contracts/readable-host.ts";
 import { t } from "../../languages/translate.ts";
@@ -12,33 +11,32 @@ import { CheckField, SelectField, TextField } from "../../ui/field.tsx";
 import { TagsField } from "../../ui/list-field.tsx";
 import { toInstant } from "../../ui/local-time.ts";
 import { validateWith } from "../../ui/validation.ts";
-import { type BulkOutcome, changeTags } from "./bulk.ts";
+import { type BulkDialogProps, BulkProgress, closeUnlessFailed } from "./bulk-progress.tsx";
+import { changeTags } from "./bulk.ts";
+import { PasswordDialog, ReplaceDialog, UtmDialog } from "./many-dialogs.tsx";
 import { type BulkReport, useBulkTask } from "./use-bulk-task.ts";
 
-export type BulkDialogKind = "tags" | "expiry" | "delete";
-
-type BulkDialogProps = {
-  links: readonly ListedLink[];
-  /** Fetches the links again, so that a change starts from their current state. */
-  refresh: (links: readonly ListedLink[]) => Promise<readonly ListedLink[]>;
-  onClose: () => void;
-  onReport: (report: BulkReport) => void;
-};
+export type BulkDialogKind = "tags" | "expiry" | "delete" | "replace" | "utm" | "password";
 
 /** Maximum links and tags that a dialog names; it counts the others. */
 const NAMED_LINKS_MAX = 5;
 const NAMED_TAGS_MAX = 50;
 
-/** A report replaces the dialog if some links failed. */
-const closeUnlessFailed =
-  (onClose: () => void) =>
-  ({ failed }: BulkOutcome): void => {
-    if (failed.length === 0) onClose();
-  };
-
 export function BulkDialog({ kind, ...props }: BulkDialogProps & { kind: BulkDialogKind }) {
-  if (kind === "tags") return <TagsDialog {...props} />;
-  return kind === "expiry" ? <ExpiryDialog {...props} /> : <DeleteManyDialog {...props} />;
+  switch (kind) {
+    case "tags":
+      return <TagsDialog {...props} />;
+    case "expiry":
+      return <ExpiryDialog {...props} />;
+    case "replace":
+      return <ReplaceDialog {...props} />;
+    case "utm":
+      return <UtmDialog {...props} />;
+    case "password":
+      return <PasswordDialog {...props} />;
+    case "delete":
+      return <DeleteManyDialog {...props} />;
+  }
 }
 
 function TagsDialog({ links, refresh, onClose, onReport }: BulkDialogProps) {
@@ -99,6 +97,7 @@ function TagsDialog({ links, refresh, onClose, onReport }: BulkDialogProps) {
             )}
           </fieldset>
         )}
+        <BulkProgress task={task} />
       </DialogForm>
     </Dialog>
   );
@@ -147,6 +146,7 @@ function ExpiryDialog({ links, onClose, onReport }: BulkDialogProps) {
             onChange={(event) => setAt(event.target.value)}
           />
         )}
+        <BulkProgress task={task} />
       </DialogForm>
     </Dialog>
   );
@@ -159,7 +159,7 @@ function expiryProblem(local: string, now: number): string | undefined {
   return at > now ? undefined : t("links.form.future");
 }
 
-function DeleteManyDialog({ links, onClose, onReport }: BulkDialogProps) {
+function DeleteManyDialog({ links, onClose, onReport, onDeleted }: BulkDialogProps) {
   const task = useBulkTask(onReport, { showsError: true });
   const others = links.length - NAMED_LINKS_MAX;
   return (
@@ -168,7 +168,7 @@ function DeleteManyDialog({ links, onClose, onReport }: BulkDialogProps) {
       action={t("links.bulk.deleteAction", { count: links.length })}
       onClose={onClose}
       onConfirm={() =>
-        task.mutate({ links, verb: "deleted" }, { onSuccess: closeUnlessFailed(onClose) })
+        task.mutate({ links, verb: "deleted" }, { onSuccess: closeUnlessFailed(onDeleted) })
       }
       loading={task.isPending}
       error={task.error}
@@ -180,6 +180,7 @@ function DeleteManyDialog({ links, onClose, onReport }: BulkDialogProps) {
         {others > 0 && <li>{t("links.bulk.others", { count: others })}</li>}
       </ul>
       <p>{t("links.bulk.deleteText")}</p>
+      <BulkProgress task={task} />
     </ConfirmDialog>
   );
 }

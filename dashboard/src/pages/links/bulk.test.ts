@@ -54,8 +54,22 @@ describe("the undoing of a bulk action", () => {
     ]);
   });
 
+  test("restores destinations and UTM parameters", () => {
+    const changeOf = () => ({ url: "https://other.example/", utm_source: "x" });
+    const undo = undoOf({ links: [a], verb: "changed", changeOf }, [
+      a,
+      newLink("b", { utm_source: "y" }),
+    ]);
+    expect(undo?.links.map((link) => undo.changeOf?.(link))).toEqual([
+      { url: a.original_url, utm_source: null },
+      { url: a.original_url, utm_source: "y" },
+    ]);
+  });
+
   test("is not offered for what cannot be undone", () => {
     expect(undoOf({ links: [a], verb: "deleted" }, [a])).toBeUndefined();
+    const changeOf = () => ({ password: "secret" });
+    expect(undoOf({ links: [a], verb: "changed", changeOf }, [a])).toBeUndefined();
   });
 });
 

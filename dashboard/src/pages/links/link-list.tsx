@@ -2,14 +2,19 @@
 import { lazy, Suspense, useState } from "react";
 
 import type { ListedLink } from "../../../../clients/typescript/src/index.ts";
+import { getErrorMessage } from "../../data/errors.ts";
+import { useAccountContext } from "../../data/session.ts";
+import { t } from "../../languages/translate.ts";
 import type { SearchUpdate } from "../../ui/search-state.ts";
+import { toast } from "../../ui/toast.tsx";
 import { useStable } from "../../ui/use-stable.ts";
 import { BulkBar } from "./bulk-bar.tsx";
 import type { BulkDialogKind } from "./bulk-dialogs.tsx";
 import { LinkDialog, type LinkDialogKind } from "./link-dialog.tsx";
 import { addTag, type ListQuery } from "./list-query.ts";
+import { fetchMatching, MATCHING_MAX } from "./list.ts";
 import type { RowActions } from "./row-actions.tsx";
-import { NOTHING, select, selectedOf } from "./selection.ts";
+import { NOTHING, select, selectedOf, selectExactly, type Selection } from "./selection.ts";
 import { LinkTable } from "./table.tsx";
 import { type BulkReport, useBulkTask } from "./use-bulk-task.ts";
 
@@ -31,19 +36,27 @@ type LinkListProps = {
   /** When they were fetched, in Unix milliseconds. */
   fetchedAt: number;
   query: ListQuery;
+  /** Whether the list has links beyond the page. */
+  hasMore: boolean;
   /** Fetches the links of the page again. */
   refresh: () => Promise<readonly ListedLink[]>;
   onChange: (update: SearchUpdate) => void;
 };
 
-export function LinkList({ id, links, fetchedAt, query, refresh, onChange }: LinkListProps) {
-  const [selection, setSelection] = useState(NOTHING);
+export function LinkList(props: LinkListProps) {
+  const { id, links, fetchedAt, query, hasMore, refresh, onChange } = props;
+  const [selection, setSelection] = useState<Selection<ListedLink>>(NOTHING);
+  const matching = useMatching(query, (all) => setSelection(selectExactly(id, all)));
   const [dialog, setDialog] = useState<OpenDialog>();
   const selected = selectedOf(selection, id, links);
   function report(report: BulkReport): void {
     setDialog({ kind: "report", report });
-    const failed = report.failed.map(({ link }) => link);
-    setSelection(select(NOTHING, id, failed, true));
+    setSelection(
+      selectExactly(
+        id,
+        report.failed.map(({ link }) => link),
+      ),
+    );
   }
   const task = useBulkTask(report);
   const close = () => setDialog(undefined);
@@ -62,15 +75,14 @@ export function LinkList({ id, links, fetchedAt, query, refresh, onChange }: Lin
       <BulkBar
         shown={links}
         selected={selected}
-        onSelectAll={(on) => setSelection(select(selection, id, links, on))}
-        onDialog={(of) => setDialog({ kind: "bulk", of, links: selected })}
-        onArchive={(archived) =>
-          task.mutate({
-            links: selected,
-            verb: archived ? "archived" : "unarchived",
-            changeOf: () => ({ archived }),
-          })
+        onSelectAll={(on) => setSelection(on ? select(selection, id, links, on) : NOTHING)}
+        onSelectMatching={
+          hasMore && selected.length <= links.length ? () => void matching.select() : undefined
         }
+        found={matching.found}
+        task={task}
+        onDialog={(of) => setDialog({ kind: "bulk", of, links: selected })}
+        onChange={(change, verb) => task.mutate({ links: selected, verb, changeOf: () => change })}
       />
       <LinkTable
         links={links}
@@ -93,10 +105,15 @@ export function LinkList({ id, links, fetchedAt, query, refresh, onChange }: Lin
             kind={dialog.of}
             links={dialog.links}
             refresh={async (before) => {
-              const current = new Map((await refresh()).map((link) => [link.id, link]));
+              const now = before.length > links.length ? await matching.fetch() : await refresh();
+              const current = new Map(now.map((link) => [link.id, link]));
               return before.map((link) => current.get(link.id) ?? link);
             }}
             onClose={close}
+            onDeleted={() => {
+              setSelection(NOTHING);
+              close();
+            }}
             onReport={report}
           />
         )}
@@ -104,4 +121,26 @@ export function LinkList({ id, links, fetchedAt, query, refresh, onChange }: Lin
       </Suspense>
     </>
   );
+}
+
+/** Fetches all links that match the query of a list. */
+function useMatching(query: ListQuery, onFound: (links: readonly ListedLink[]) => void) {
+  const { scope } = useAccountContext();
+  const [found, setFound] = useState<number>();
+  return {
+    found,
+    fetch: async () => (await fetchMatching(scope, query, () => {})).links,
+    async select() {
+      setFound(0);
+      try {
+        const { links, isComplete } = await fetchMatching(scope, query, setFound);
+        onFound(links);
+        if (!isComplete) toast(t("links.many.onlyFirst", { max: MATCHING_MAX }));
+      } catch (error) {
+        toast(getErrorMessage(error), "error");
+      } finally {
+        setFound(undefined);
+      }
+    },
+  };
 }

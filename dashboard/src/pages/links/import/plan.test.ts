@@ -7,7 +7,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { printTable } from "../../../data/csv.ts";
-import { splitIntoBatches } from "./batches.ts";
+import { splitIntoBatches } from "../batches.ts";
 import { changeTarget, findField, type Mapping } from "./fields.ts";
 import type { ImportItem, ImportOptions } from "./model.ts";
 import { planRows } from "./plan-file.ts";
