@@ -35,6 +35,7 @@ const EXCEPTIONS: readonly (readonly [file: string, text: RegExp, reason: string
   ["pages/analytics/shares/share-url-dialog.tsx", /^<iframe /, "HTML"],
   ["pages/domains/settings-dialog.tsx", /^(\{|\[\{) "/, "JSON"],
   ["pages/links/form.ts", /^running shoes$/, "a value of a parameter"],
+  ["pages/links/import/foreign-names.ts", /^[a-z ]+$/, "names of columns"],
   ["data/named-values.ts", /^[\w\s,-]+$/, "codes of languages, and names of programs"],
   ["pages/rules/condition-types.ts", /, /, "values of conditions"],
   ["pages/rules/try-as.tsx", /^(Mozilla|de-AT|utm_source)/, "values of a request"],

@@ -4,12 +4,15 @@ import { type ReactNode, useId } from "react";
 import { readableHost } from "../../../../../shared/contracts/readable-host.ts";
 import { t } from "../../../languages/translate.ts";
 import { SelectField } from "../../../ui/field.tsx";
+import { TagsField } from "../../../ui/list-field.tsx";
 import { Card } from "../../../ui/page.tsx";
 import { Alert } from "../../../ui/states.tsx";
 import { Table } from "../../../ui/table.tsx";
 import { TAG_SEPARATORS } from "../csv-values.ts";
+import { DATE_ORDERS, findDateOrder } from "./dates.ts";
 import { changeTarget, findField, IMPORT_FIELDS, type ImportField } from "./fields.ts";
 import type { DomainChoice, ImportOptions, PlanInput } from "./model.ts";
+import { listDates } from "./suggest-options.ts";
 import { describeColumn, describeSeparator } from "./texts.ts";
 import type { ChosenFile } from "./use-import.ts";
 
@@ -122,7 +125,7 @@ function ColumnRow({
 }
 
 /** The options that this file has a choice for. */
-function OptionFields({ chosen: { mapping, options }, hosts, onChange }: ColumnsProps) {
+function OptionFields({ chosen: { file, mapping, options }, hosts, onChange }: ColumnsProps) {
   const has = (field: ImportField) => findField(mapping, field) >= 0;
   const change = (changes: Partial<ImportOptions>) =>
     onChange({ options: { ...options, ...changes } });
@@ -173,6 +176,35 @@ function OptionFields({ chosen: { mapping, options }, hosts, onChange }: Columns
         options={TAG_SEPARATORS.map((value) => ({ value, label: describeSeparator(value) }))}
         onChange={({ target }) =>
           change({ separator: TAG_SEPARATORS.find((one) => one === target.value) ?? "," })
+        }
+      />,
+    );
+  }
+  fields.push(
+    <TagsField
+      key="tags"
+      label={t("import.options.tags")}
+      text={options.tags}
+      value={options.tags}
+      onChange={({ target }) => change({ tags: target.value })}
+    />,
+  );
+  if (findDateOrder(listDates(file.rows, mapping)).isAmbiguous) {
+    fields.push(
+      <SelectField
+        key="dates"
+        label={t("import.options.dates")}
+        hint={t("import.options.datesHint")}
+        value={options.dateOrder ?? ""}
+        options={[
+          { value: "", label: t("import.options.chooseDates") },
+          ...DATE_ORDERS.map((value) => ({
+            value,
+            label: t(`import.options.dateOrders.${value}`),
+          })),
+        ]}
+        onChange={({ target }) =>
+          change({ dateOrder: DATE_ORDERS.find((order) => order === target.value) })
         }
       />,
     );
