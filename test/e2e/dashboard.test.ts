@@ -4,6 +4,7 @@
  * people do: by labels, names and keys.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
 
 import type { Page } from "playwright-core";
 import { Webhook } from "standardwebhooks";
@@ -522,7 +523,15 @@ withBrowser("an account", () => {
 
         await act("Make it now");
         await page.getByText("The report has been made.").waitFor();
-        await act("Last runs");
+        // It is read where it is made, and downloaded.
+        const made = page.getByRole("dialog", { name: /^Monday numbers: / });
+        await made.getByText("Links with the tag “spring”").waitFor();
+        const [file] = await Promise.all([
+          page.waitForEvent("download"),
+          made.getByRole("button", { name: "Download as CSV" }).click(),
+        ]);
+        expect(readFileSync(await file.path(), "utf8")).toContain("Clicks,,0");
+        await made.getByRole("button", { name: "Last runs" }).click();
         const runs = page.getByRole("dialog").getByRole("table", { name: "Last runs" });
         await runs.getByText("on request").waitFor();
         await page.getByRole("button", { name: "Close" }).click();
