@@ -6,7 +6,7 @@ import { createLinkBody } from "../../../../shared/contracts/link-schemas.ts";
 import { fieldName } from "../../languages/fields.ts";
 import { t } from "../../languages/translate.ts";
 import { Dialog, DialogForm } from "../../ui/dialog.tsx";
-import { CheckField, TextField } from "../../ui/field.tsx";
+import { CheckField, PasswordField, TextField } from "../../ui/field.tsx";
 import { validateWith } from "../../ui/validation.ts";
 import { type BulkDialogProps, BulkProgress, closeUnlessFailed } from "./bulk-progress.tsx";
 import { findReplaced, NO_UTM, replaceIn, toUtmChange, UTM_NAMES } from "./many-changes.ts";
@@ -138,10 +138,9 @@ export function PasswordDialog({ links, onClose, onReport }: BulkDialogProps) {
         error={task.error}
       >
         {!removes && (
-          <TextField
+          <PasswordField
             label={t("links.form.newPassword")}
             hint={t("links.many.passwordHint")}
-            type="password"
             autoComplete="new-password"
             value={text}
             error={tried ? problem : undefined}
