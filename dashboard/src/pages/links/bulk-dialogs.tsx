@@ -1,5 +1,5 @@
 /** Dialogs of bulk actions: their input, and the report of their outcome. */
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 
 import { tag as tagRule } from "../../../../shared/contracts/link-schemas.ts";
 import { readableUrl } from "../../../../shared/contracts/readable-host.ts";
@@ -22,21 +22,18 @@ export type BulkDialogKind = "tags" | "expiry" | "delete" | "replace" | "utm" | 
 const NAMED_LINKS_MAX = 5;
 const NAMED_TAGS_MAX = 50;
 
+const DIALOGS: Readonly<Record<BulkDialogKind, (props: BulkDialogProps) => ReactNode>> = {
+  tags: TagsDialog,
+  expiry: ExpiryDialog,
+  replace: ReplaceDialog,
+  utm: UtmDialog,
+  password: PasswordDialog,
+  delete: DeleteManyDialog,
+};
+
 export function BulkDialog({ kind, ...props }: BulkDialogProps & { kind: BulkDialogKind }) {
-  switch (kind) {
-    case "tags":
-      return <TagsDialog {...props} />;
-    case "expiry":
-      return <ExpiryDialog {...props} />;
-    case "replace":
-      return <ReplaceDialog {...props} />;
-    case "utm":
-      return <UtmDialog {...props} />;
-    case "password":
-      return <PasswordDialog {...props} />;
-    case "delete":
-      return <DeleteManyDialog {...props} />;
-  }
+  const Chosen = DIALOGS[kind];
+  return <Chosen {...props} />;
 }
 
 function TagsDialog({ links, refresh, onClose, onReport }: BulkDialogProps) {
@@ -159,7 +156,7 @@ function expiryProblem(local: string, now: number): string | undefined {
   return at > now ? undefined : t("links.form.future");
 }
 
-function DeleteManyDialog({ links, onClose, onReport, onDeleted }: BulkDialogProps) {
+function DeleteManyDialog({ links, onClose, onReport }: BulkDialogProps) {
   const task = useBulkTask(onReport, { showsError: true });
   const others = links.length - NAMED_LINKS_MAX;
   return (
@@ -168,7 +165,10 @@ function DeleteManyDialog({ links, onClose, onReport, onDeleted }: BulkDialogPro
       action={t("links.bulk.deleteAction", { count: links.length })}
       onClose={onClose}
       onConfirm={() =>
-        task.mutate({ links, verb: "deleted" }, { onSuccess: closeUnlessFailed(onDeleted) })
+        task.mutate(
+          { links, verb: "deleted" },
+          { onSuccess: (outcome) => onReport({ ...outcome, verb: "deleted" }) },
+        )
       }
       loading={task.isPending}
       error={task.error}

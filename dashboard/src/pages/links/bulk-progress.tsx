@@ -9,8 +9,7 @@ export type BulkDialogProps = {
   /** Fetches the links again, so that a change starts from their current state. */
   refresh: (links: readonly ListedLink[]) => Promise<readonly ListedLink[]>;
   onClose: () => void;
-  /** Closes the dialog when the links are gone. */
-  onDeleted: () => void;
+  /** Closes the dialog, and keeps only what failed selected. */
   onReport: (report: BulkReport) => void;
 };
 

@@ -37,6 +37,17 @@ describe("the outcome of a bulk action", () => {
   });
 });
 
+const MOVED = {
+  links: [a],
+  verb: "changed" as const,
+  changeOf: () => ({ url: "https://other.example/", utm_source: "x" }),
+};
+const LOCKED = {
+  links: [a],
+  verb: "changed" as const,
+  changeOf: () => ({ password: "secret" }),
+};
+
 describe("the undoing of a bulk action", () => {
   test("sets what was changed, and only that, to what each link had", () => {
     const task = {
@@ -55,11 +66,7 @@ describe("the undoing of a bulk action", () => {
   });
 
   test("restores destinations and UTM parameters", () => {
-    const changeOf = () => ({ url: "https://other.example/", utm_source: "x" });
-    const undo = undoOf({ links: [a], verb: "changed", changeOf }, [
-      a,
-      newLink("b", { utm_source: "y" }),
-    ]);
+    const undo = undoOf(MOVED, [a, newLink("b", { utm_source: "y" })]);
     expect(undo?.links.map((link) => undo.changeOf?.(link))).toEqual([
       { url: a.original_url, utm_source: null },
       { url: a.original_url, utm_source: "y" },
@@ -68,8 +75,7 @@ describe("the undoing of a bulk action", () => {
 
   test("is not offered for what cannot be undone", () => {
     expect(undoOf({ links: [a], verb: "deleted" }, [a])).toBeUndefined();
-    const changeOf = () => ({ password: "secret" });
-    expect(undoOf({ links: [a], verb: "changed", changeOf }, [a])).toBeUndefined();
+    expect(undoOf(LOCKED, [a])).toBeUndefined();
   });
 });
 

@@ -14,6 +14,8 @@ import { Alert } from "../../ui/states.tsx";
 import type { CsvRow } from "./link-csv.ts";
 import { isFiltered, type ListQuery, toApiQuery } from "./list-query.ts";
 
+const EVERY_LINK: Query<"listLinks"> = { sort: "created_at", order: "asc", archived: "any" };
+
 const PROGRESS_EVERY_LINKS = 500;
 
 export function ExportDialog({ query, onClose }: { query: ListQuery; onClose: () => void }) {
@@ -31,11 +33,8 @@ export function ExportDialog({ query, onClose }: { query: ListQuery; onClose: ()
         import("../../data/csv.ts"),
         import("./link-csv.ts"),
       ]);
-      const chosen: Query<"listLinks"> = onlyMatching
-        ? toApiQuery(query)
-        : { sort: "created_at", order: "asc", archived: "any" };
       const all = getClient(scope, PATIENT).links.all(
-        { ...chosen, limit: 100, include: "settings" },
+        { ...(onlyMatching ? toApiQuery(query) : EVERY_LINK), limit: 100, include: "settings" },
         { signal },
       );
       for await (const link of all) {
@@ -57,17 +56,7 @@ export function ExportDialog({ query, onClose }: { query: ListQuery; onClose: ()
       <div className="stack" role="status">
         {exporting.isIdle && (
           <>
-            {canChoose && (
-              <SelectField
-                label={t("links.export.which")}
-                value={String(onlyMatching)}
-                options={[
-                  { value: "true", label: t("links.export.matching") },
-                  { value: "false", label: t("links.export.all") },
-                ]}
-                onChange={({ target }) => setOnlyMatching(target.value === "true")}
-              />
-            )}
+            {canChoose && <WhichField value={onlyMatching} onChange={setOnlyMatching} />}
             <p>{onlyMatching ? t("links.export.matchingText") : t("links.export.text")}</p>
           </>
         )}
@@ -93,3 +82,17 @@ export function ExportDialog({ query, onClose }: { query: ListQuery; onClose: ()
     </Dialog>
   );
 }
+
+type WhichFieldProps = { value: boolean; onChange: (onlyMatching: boolean) => void };
+
+const WhichField = ({ value, onChange }: WhichFieldProps) => (
+  <SelectField
+    label={t("links.export.which")}
+    value={String(value)}
+    options={[
+      { value: "true", label: t("links.export.matching") },
+      { value: "false", label: t("links.export.all") },
+    ]}
+    onChange={({ target }) => onChange(target.value === "true")}
+  />
+);

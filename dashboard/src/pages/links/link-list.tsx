@@ -49,17 +49,16 @@ export function LinkList(props: LinkListProps) {
   const matching = useMatching(query, (all) => setSelection(selectExactly(id, all)));
   const [dialog, setDialog] = useState<OpenDialog>();
   const selected = selectedOf(selection, id, links);
-  function report(report: BulkReport): void {
-    setDialog({ kind: "report", report });
-    setSelection(
-      selectExactly(
-        id,
-        report.failed.map(({ link }) => link),
-      ),
-    );
-  }
-  const task = useBulkTask(report);
+  const canSelectMore = hasMore && selected.length <= links.length;
   const close = () => setDialog(undefined);
+  /** Keeps what failed selected, and says why; without any, closes the dialog. */
+  function report(report: BulkReport): void {
+    setDialog(report.failed.length === 0 ? undefined : { kind: "report", report });
+    setSelection(selectExactly(id, linksOf(report.failed)));
+  }
+  const refreshSelected = async (before: readonly ListedLink[]) =>
+    toCurrent(before, await (before.length > links.length ? matching.fetch() : refresh()));
+  const task = useBulkTask(report);
   const selectOne = useStable((link: ListedLink, on: boolean) =>
     setSelection(select(selection, id, [link], on)),
   );
@@ -76,9 +75,7 @@ export function LinkList(props: LinkListProps) {
         shown={links}
         selected={selected}
         onSelectAll={(on) => setSelection(on ? select(selection, id, links, on) : NOTHING)}
-        onSelectMatching={
-          hasMore && selected.length <= links.length ? () => void matching.select() : undefined
-        }
+        onSelectMatching={canSelectMore ? () => void matching.select() : undefined}
         found={matching.found}
         task={task}
         onDialog={(of) => setDialog({ kind: "bulk", of, links: selected })}
@@ -104,16 +101,8 @@ export function LinkList(props: LinkListProps) {
           <BulkDialog
             kind={dialog.of}
             links={dialog.links}
-            refresh={async (before) => {
-              const now = before.length > links.length ? await matching.fetch() : await refresh();
-              const current = new Map(now.map((link) => [link.id, link]));
-              return before.map((link) => current.get(link.id) ?? link);
-            }}
+            refresh={refreshSelected}
             onClose={close}
-            onDeleted={() => {
-              setSelection(NOTHING);
-              close();
-            }}
             onReport={report}
           />
         )}
@@ -121,6 +110,15 @@ export function LinkList(props: LinkListProps) {
       </Suspense>
     </>
   );
+}
+
+/** The links that failed. */
+const linksOf = (failed: BulkReport["failed"]): ListedLink[] => failed.map(({ link }) => link);
+
+/** The links as they are now; as they were, where they are not among those that were fetched. */
+function toCurrent(before: readonly ListedLink[], now: readonly ListedLink[]): ListedLink[] {
+  const current = new Map(now.map((link) => [link.id, link]));
+  return before.map((link) => current.get(link.id) ?? link);
 }
 
 /** Fetches all links that match the query of a list. */

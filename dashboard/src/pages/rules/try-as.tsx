@@ -90,8 +90,6 @@ function VisitorFields({
   visitor: Visitor;
   onChange: (visitor: Visitor) => void;
 }) {
-  /** As typed: by name, by code, or as a browser sends them. */
-  const [languages, setLanguages] = useState("");
   const device = Object.keys(DEVICES).find((name) => DEVICES[name] === visitor.user_agent);
   /** Sets a field, or removes it from the request. */
   const set = (name: keyof Visitor, value: string) => {
@@ -123,44 +121,55 @@ function VisitorFields({
         hint={t("rules.try.timeHint")}
         onChange={(event) => set("at", event.target.value && toInstant(event.target.value))}
       />
-      <details>
-        <summary>{t("rules.try.more")}</summary>
-        <div className="stack">
-          <SelectField
-            label={t("analytics.dimensions.continent")}
-            value={visitor.continent ?? ""}
-            options={["", ...CONTINENTS].map((value) => ({
-              value,
-              label: value === "" ? t("rules.try.unknown") : describeActual("continent", value),
-            }))}
-            onChange={(event) => set("continent", event.target.value)}
-          />
-          <ListField
-            label={t("analytics.dimensions.language")}
-            placeholder="de-AT,de;q=0.9"
-            text={languages}
-            options={optionsOf("language")}
-            value={languages}
-            onChange={({ target: { value } }) => {
-              setLanguages(value);
-              set("language", toCodes("language", value).join(","));
-            }}
-          />
-          <TextField
-            label={t("analytics.dimensions.referrer")}
-            placeholder="https://news.example.com/"
-            value={visitor.referrer ?? ""}
-            onChange={(event) => set("referrer", event.target.value)}
-          />
-          <TextField
-            label={t("rules.try.query")}
-            placeholder="utm_source=mail"
-            value={visitor.query ?? ""}
-            onChange={(event) => set("query", event.target.value)}
-          />
-        </div>
-      </details>
+      <MoreFields visitor={visitor} set={set} />
     </>
+  );
+}
+
+type MoreFieldsProps = { visitor: Visitor; set: (name: keyof Visitor, value: string) => void };
+
+/** What is rarely set. */
+function MoreFields({ visitor, set }: MoreFieldsProps) {
+  /** As typed: by name, by code, or as a browser sends them. */
+  const [languages, setLanguages] = useState("");
+  return (
+    <details>
+      <summary>{t("rules.try.more")}</summary>
+      <div className="stack">
+        <SelectField
+          label={t("analytics.dimensions.continent")}
+          value={visitor.continent ?? ""}
+          options={["", ...CONTINENTS].map((value) => ({
+            value,
+            label: value === "" ? t("rules.try.unknown") : describeActual("continent", value),
+          }))}
+          onChange={(event) => set("continent", event.target.value)}
+        />
+        <ListField
+          label={t("analytics.dimensions.language")}
+          placeholder="de-AT,de;q=0.9"
+          text={languages}
+          options={optionsOf("language")}
+          value={languages}
+          onChange={({ target: { value } }) => {
+            setLanguages(value);
+            set("language", toCodes("language", value).join(","));
+          }}
+        />
+        <TextField
+          label={t("analytics.dimensions.referrer")}
+          placeholder="https://news.example.com/"
+          value={visitor.referrer ?? ""}
+          onChange={(event) => set("referrer", event.target.value)}
+        />
+        <TextField
+          label={t("rules.try.query")}
+          placeholder="utm_source=mail"
+          value={visitor.query ?? ""}
+          onChange={(event) => set("query", event.target.value)}
+        />
+      </div>
+    </details>
   );
 }
 

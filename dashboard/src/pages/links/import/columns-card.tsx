@@ -9,7 +9,7 @@ import { Card } from "../../../ui/page.tsx";
 import { Alert } from "../../../ui/states.tsx";
 import { Table } from "../../../ui/table.tsx";
 import { TAG_SEPARATORS } from "../csv-values.ts";
-import { DATE_ORDERS, findDateOrder } from "./dates.ts";
+import { DATE_ORDERS, type DateOrder, findDateOrder } from "./dates.ts";
 import { changeTarget, findField, IMPORT_FIELDS, type ImportField } from "./fields.ts";
 import type { DomainChoice, ImportOptions, PlanInput } from "./model.ts";
 import { listDates } from "./suggest-options.ts";
@@ -153,17 +153,10 @@ function OptionFields({ chosen: { file, mapping, options }, hosts, onChange }: C
   }
   if (has("custom_short_url") && (has("short_url") || has("alias"))) {
     fields.push(
-      <SelectField
+      <BackHalvesField
         key="back-halves"
-        label={t("import.options.backHalves")}
-        value={options.backHalves}
-        options={[
-          { value: "custom", label: t("import.options.customBackHalf") },
-          { value: "both", label: t("import.options.bothBackHalves") },
-        ]}
-        onChange={({ target }) =>
-          change({ backHalves: target.value === "both" ? "both" : "custom" })
-        }
+        choice={options.backHalves}
+        onChange={(backHalves) => change({ backHalves })}
       />,
     );
   }
@@ -191,26 +184,48 @@ function OptionFields({ chosen: { file, mapping, options }, hosts, onChange }: C
   );
   if (findDateOrder(listDates(file.rows, mapping)).isAmbiguous) {
     fields.push(
-      <SelectField
+      <DateOrderField
         key="dates"
-        label={t("import.options.dates")}
-        hint={t("import.options.datesHint")}
-        value={options.dateOrder ?? ""}
-        options={[
-          { value: "", label: t("import.options.chooseDates") },
-          ...DATE_ORDERS.map((value) => ({
-            value,
-            label: t(`import.options.dateOrders.${value}`),
-          })),
-        ]}
-        onChange={({ target }) =>
-          change({ dateOrder: DATE_ORDERS.find((order) => order === target.value) })
-        }
+        order={options.dateOrder}
+        onChange={(dateOrder) => change({ dateOrder })}
       />,
     );
   }
   return <div className="columns">{fields}</div>;
 }
+
+type BackHalves = ImportOptions["backHalves"];
+type BackHalvesFieldProps = { choice: BackHalves; onChange: (choice: BackHalves) => void };
+
+const BackHalvesField = ({ choice, onChange }: BackHalvesFieldProps) => (
+  <SelectField
+    label={t("import.options.backHalves")}
+    value={choice}
+    options={[
+      { value: "custom", label: t("import.options.customBackHalf") },
+      { value: "both", label: t("import.options.bothBackHalves") },
+    ]}
+    onChange={({ target }) => onChange(target.value === "both" ? "both" : "custom")}
+  />
+);
+
+type DateOrderFieldProps = {
+  order: DateOrder | undefined;
+  onChange: (order: DateOrder | undefined) => void;
+};
+
+const DateOrderField = ({ order, onChange }: DateOrderFieldProps) => (
+  <SelectField
+    label={t("import.options.dates")}
+    hint={t("import.options.datesHint")}
+    value={order ?? ""}
+    options={[
+      { value: "", label: t("import.options.chooseDates") },
+      ...DATE_ORDERS.map((value) => ({ value, label: t(`import.options.dateOrders.${value}`) })),
+    ]}
+    onChange={({ target }) => onChange(DATE_ORDERS.find((one) => one === target.value))}
+  />
+);
 
 const FROM_FILE = "*";
 
