@@ -26,8 +26,8 @@ describe.each(["en", "de"] as const)("in %s", (language) => {
 });
 
 test.each([
-  ["en", "country", "Germany, at", ["DE", "at"]],
-  ["de", "country", "Österreich,SCHWEIZ , de", ["AT", "CH", "de"]],
+  ["en", "country", "Germany, at", ["DE", "AT"]],
+  ["de", "country", "Österreich,SCHWEIZ , de", ["AT", "CH", "DE"]],
   ["de", "country", "Germany", ["Germany"]],
   ["de", "language", "Deutsch, pt-br", ["de", "pt-br"]],
   ["en", "browser", "Firefox, Samsung Internet", ["Firefox", "Samsung Internet"]],

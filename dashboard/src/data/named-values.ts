@@ -61,8 +61,11 @@ export const optionsOf = (kind: string): readonly ListOption[] =>
 export function toCodes(kind: string, text: string): string[] {
   const known = named()[kind];
   if (known === undefined) return readList(text);
-  const byName = new Map(known.map(({ name, code }) => [name.toLowerCase(), code]));
-  return readList(text).map((typed) => byName.get(typed.toLowerCase()) ?? typed);
+  const byText = new Map([
+    ...known.map(({ code }) => [code.toLowerCase(), code] as const),
+    ...known.map(({ name, code }) => [name.toLowerCase(), code] as const),
+  ]);
+  return readList(text).map((typed) => byText.get(typed.toLowerCase()) ?? typed);
 }
 
 /** A text of the names of values. A name that a comma would divide stays a code. */

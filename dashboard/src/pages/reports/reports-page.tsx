@@ -124,7 +124,6 @@ function ReportActions({
   );
   const send = useApiMutation(() => getClient(scope).reports.send(id), {
     invalidate: [["report-runs", scope, id]],
-    successMessage: t("reports.sent"),
     onSuccess: (first) => onOpen({ kind: "runs", report, first }),
   });
   const problem = change.error ?? send.error;
