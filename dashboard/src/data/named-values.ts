@@ -3,7 +3,7 @@ import { COUNTRIES } from "../../../shared/countries.ts";
 import { describeValue } from "../../../shared/statistics/values.ts";
 import { statisticsLanguage } from "../languages/statistics.ts";
 import { perLanguage } from "../languages/translate.ts";
-import { type ListOption, readList } from "../ui/complete-list.ts";
+import { type ListOption, readList } from "./complete-list.ts";
 
 /** The languages of ISO 639-1 that browsers are set to, and variants that sites tell apart. */
 const LANGUAGES = `
@@ -28,7 +28,7 @@ const CODES: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Kinds of values whose codes have names in every language. */
-export const isCoded = (kind: string): boolean => Object.hasOwn(CODES, kind);
+const isCoded = (kind: string): boolean => Object.hasOwn(CODES, kind);
 
 const nameOf = (kind: string, code: string): string =>
   describeValue(kind, code, statisticsLanguage());

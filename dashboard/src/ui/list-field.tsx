@@ -1,9 +1,9 @@
 /** A text field for values, separated by commas, that completes the last one. */
 import { type ComponentProps, useId } from "react";
 
+import { completeList, type ListOption } from "../data/complete-list.ts";
 import { useTags } from "../data/tags.ts";
 import { t } from "../languages/translate.ts";
-import { completeList, type ListOption } from "./complete-list.ts";
 import { TextField } from "./field.tsx";
 
 type TagsFieldProps = Omit<ComponentProps<typeof TextField>, "hint" | "list"> & {

@@ -3,10 +3,10 @@ import type { FullLink, LinkChange, NewLink } from "../../../../clients/typescri
 import { aliasProblem } from "../../../../shared/contracts/alias.ts";
 import { createLinkBody } from "../../../../shared/contracts/link-schemas.ts";
 import { parseWebUrl } from "../../../../shared/contracts/web-url.ts";
+import { readList } from "../../data/complete-list.ts";
 import { completeUrl } from "../../data/destination.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
 import { t } from "../../languages/translate.ts";
-import { readList } from "../../ui/complete-list.ts";
 import { toInstant, toLocalTime } from "../../ui/local-time.ts";
 import { describeIssue, describeRule } from "../../ui/validation.ts";
 

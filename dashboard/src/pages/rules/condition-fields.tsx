@@ -1,11 +1,11 @@
 /** The fields of one condition. */
 import { Trash2 } from "lucide-react";
 
+import { readList } from "../../data/complete-list.ts";
 import { optionsOf, toNames } from "../../data/named-values.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
 import { t } from "../../languages/translate.ts";
 import { IconButton } from "../../ui/button.tsx";
-import { readList } from "../../ui/complete-list.ts";
 import { SelectField, TextField } from "../../ui/field.tsx";
 import { formatWeekday } from "../../ui/format.ts";
 import { ListField } from "../../ui/list-field.tsx";

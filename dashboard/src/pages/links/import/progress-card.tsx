@@ -1,9 +1,9 @@
 /** The progress of an import, and in the end what was not imported. */
 import { Link as PageLink } from "wouter";
 
+import { readList } from "../../../data/complete-list.ts";
 import { t } from "../../../languages/translate.ts";
 import { Button } from "../../../ui/button.tsx";
-import { readList } from "../../../ui/complete-list.ts";
 import { Card } from "../../../ui/page.tsx";
 import { Alert } from "../../../ui/states.tsx";
 import { FailedTable } from "./failed-table.tsx";

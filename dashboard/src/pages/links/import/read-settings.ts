@@ -2,9 +2,9 @@
  * What a row says of its link, apart from where it is: destination, settings, state and password.
  */
 import type { NewLink } from "../../../../../clients/typescript/src/index.ts";
+import { readList } from "../../../data/complete-list.ts";
 import { completeUrl } from "../../../data/destination.ts";
 import { t } from "../../../languages/translate.ts";
-import { readList } from "../../../ui/complete-list.ts";
 import { isMaskedPassword, readFlag, readInstant, readStatus, readTags } from "../csv-values.ts";
 import { SETTING_CELLS } from "../link-csv.ts";
 import { findDateOrder, normalizeOrder } from "./dates.ts";
