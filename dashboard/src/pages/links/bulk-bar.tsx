@@ -43,7 +43,8 @@ type BulkBarProps = {
 export function BulkBar(props: BulkBarProps) {
   const { shown, selected, onSelectAll } = props;
   const box = useRef<HTMLInputElement>(null);
-  const all = selected.length >= shown.length;
+  const ids = new Set(selected.map(({ id }) => id));
+  const all = shown.every(({ id }) => ids.has(id));
   useEffect(() => {
     // Some but not all: HTML has no attribute for this state.
     if (box.current !== null) box.current.indeterminate = selected.length > 0 && !all;
