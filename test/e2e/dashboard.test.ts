@@ -575,7 +575,7 @@ withBrowser("an account", () => {
         const changed = rows.filter({ hasText: "Link changed" });
         expect(await changed.innerText()).toContain(name);
         expect(await changed.locator("dl").innerText()).toMatch(
-          /title[^]*Sale[^]*→[^]*Spring sale/,
+          /Title[^]*Sale[^]*→[^]*Spring sale/,
         );
         await changed.getByText("API key").waitFor();
         // What is gone has no page.

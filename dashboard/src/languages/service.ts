@@ -29,7 +29,7 @@ const PATTERNS: readonly (readonly [RegExp, (name: string) => string])[] = [
   [/^must be at least (\d+)$/, (min) => t("data.numberMin", { min })],
   [/^must be one of (.+)$/, (values) => t("data.mustBeOneOf", { values })],
   [/^Rate limit exceeded: /, () => t("data.rateLimited")],
-  [/^Quota (\w+) exceeded: /, (quota) => t("data.quotaExceeded", { quota })],
+  [/^Quota (\w+) exceeded: /, (name) => t("data.quotaExceeded", { quota: fieldName(name) })],
   [/ does not exist\.$/, () => t("data.notFound")],
 ];
 

@@ -66,6 +66,9 @@ describe("the language of the page", () => {
       "Ungültiger Wert für „Schlagwörter 1“: darf höchstens 50 Zeichen haben",
     );
     expect(translateService("expires_at is required.")).toBe("Ablauf fehlt.");
+    expect(translateService("Quota api_keys exceeded: the account may have 10 API keys.")).toBe(
+      "Kontingent ausgeschöpft: API-Schlüssel.",
+    );
     expect(translateService("Something new.")).toBe("Something new.");
   });
 });
