@@ -7,7 +7,6 @@ import type { AccountScope } from "../../data/scope.ts";
 import { useAccountContext } from "../../data/session.ts";
 import { t } from "../../languages/translate.ts";
 import { toast } from "../../ui/toast.tsx";
-import { splitIntoBatches } from "./batches.ts";
 import { type BulkOutcome, type BulkTask, type BulkVerb, toOutcome, undoOf } from "./bulk.ts";
 
 export type BulkReport = BulkOutcome & { verb: BulkVerb };
@@ -78,6 +77,8 @@ async function runTask(
 ): Promise<BulkOutcome> {
   const { links: api } = getClient(scope, PATIENT);
   const links = refresh === undefined ? before : await refresh(before);
+  // With the API's schemas, which the list itself does without.
+  const { splitIntoBatches } = await import("./batches.ts");
   const outcome: BulkOutcome = { done: [], failed: [] };
   let stopReason: string | undefined;
   let sent = 0;
