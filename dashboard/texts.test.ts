@@ -27,6 +27,7 @@ const EXCEPTIONS: readonly (readonly [file: string, text: RegExp, reason: string
   ["commands/shortcuts.ts", /^(Ctrl|Esc)$/, "keys, as keyboards name them"],
   ["commands/commands.tsx", /^main input/, "a selector"],
   ["ui/dialog.tsx", /^form :is/, "a selector"],
+  ["ui/panel-button.tsx", /^input, select$/, "a selector"],
   ["data/tags.ts", /^tag tag-/, "classes"],
   ["languages/catalogues.ts", /^[A-Z][a-z]{3}$/, "codes of scripts"],
   ["pages/links/import/decode-text.ts", /^(utf-16|Windows-1252)/, "names of encodings"],
@@ -34,6 +35,8 @@ const EXCEPTIONS: readonly (readonly [file: string, text: RegExp, reason: string
   ["pages/analytics/shares/share-url-dialog.tsx", /^<iframe /, "HTML"],
   ["pages/domains/settings-dialog.tsx", /^(\{|\[\{) "/, "JSON"],
   ["pages/links/form.ts", /^running shoes$/, "a value of a parameter"],
+  ["pages/links/import/foreign-names.ts", /^[a-z ]+$/, "names of columns"],
+  ["data/named-values.ts", /^[\w\s,-]+$/, "codes of languages, and names of programs"],
   ["pages/rules/condition-types.ts", /, /, "values of conditions"],
   ["pages/rules/try-as.tsx", /^(Mozilla|de-AT|utm_source)/, "values of a request"],
 ];
@@ -177,7 +180,8 @@ describe("the sources", () => {
         !literals.has(key) &&
         !uses.some((use) => (typeof use.key === "string" ? use.key === key : use.key.test(key))) &&
         !key.startsWith("statistics.") &&
-        !key.startsWith("service."),
+        !key.startsWith("service.") &&
+        !key.startsWith("fields."),
     );
     expect(unused).toEqual([]);
   });

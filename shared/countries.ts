@@ -4,7 +4,7 @@
 export const UNKNOWN_COUNTRY = "ZZ";
 
 /** ISO 3166-1, and Kosovo's code, which GeoIP data use. */
-const COUNTRIES: ReadonlySet<string> = new Set(
+export const COUNTRIES: ReadonlySet<string> = new Set(
   `
   AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BV BW BY BZ CA CC
   CD CF CG CH CI CK CL CM CN CO CR CU CV CW CX CY CZ DE DJ DK DM DO DZ EC EE EG EH ER ES ET FI FJ FK FM FO FR GA GB GD

@@ -167,10 +167,10 @@ const apiSources = sources.filter(({ folder }) => folder === "api");
  * stay until its room is rebuilt, and none is added. Lower a number when there are fewer.
  */
 const CEILINGS: Readonly<Record<Pattern, number>> = {
-  factories: 320,
-  "parameter types": 213,
-  "Pick<": 348,
-  "ReturnType<": 103,
+  factories: 296,
+  "parameter types": 209,
+  "Pick<": 327,
+  "ReturnType<": 96,
   "Parameters<": 20,
 };
 

@@ -22,6 +22,7 @@ import {
 import { email } from "../../shared/contracts/users.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import type { ReportContent } from "../../shared/reports/content.ts";
+import { describeReport } from "../../shared/reports/message.ts";
 import { timezoneField } from "../analytics/period-parameters.ts";
 import { createdAt, idParameter, updatedAt } from "../http/common-schemas.ts";
 import { listOf } from "../http/pagination.ts";
@@ -164,6 +165,44 @@ const day = (description: string, example: string) =>
 const count = (description: string, example: number) =>
   z.int().meta({ description, examples: [example] });
 
+const text = (description: string, example: string) =>
+  z.string().meta({ description, examples: [example] });
+
+const reportMessage = z
+  .object({
+    title: text("The report's name and its days.", "Monday numbers: February 23 – March 1, 2026"),
+    subject: text("What it is about.", "All links"),
+    totals: z
+      .array(
+        z.object({
+          label: text("What is counted.", "Clicks"),
+          text: text("The count, and that of the period before.", "312 (+4 %, 300 before)"),
+        }),
+      )
+      .meta({ description: "The counts of the period." }),
+    lists: z
+      .array(
+        z.object({
+          title: text("What is listed.", "Countries"),
+          rows: z
+            .array(
+              z.object({
+                name: text("The name of an entry.", "Germany"),
+                url: z
+                  .string()
+                  .nullable()
+                  .meta({ description: "What it links to; null for nothing.", examples: [null] }),
+                number: text("Its count.", "1,200"),
+              }),
+            )
+            .meta({ description: "The entries with the highest counts." }),
+        }),
+      )
+      .meta({ description: "The lists that have entries." }),
+    note: text("How to read it.", "Days of Europe/Berlin. Clicks by people only."),
+  })
+  .meta({ description: "What the report says, in its language, as mails have it." });
+
 export const runResponse = z
   .object({
     event_id: z.string().meta({
@@ -186,6 +225,7 @@ export const runResponse = z
         unknown: count("Sent without a response: they may have arrived.", 0),
       })
       .meta({ description: "The mails to its recipients, by what came of them." }),
+    message: reportMessage,
     created_at: createdAt,
   })
   .meta({ id: "ReportRun", description: "A report of a period." });
@@ -261,5 +301,12 @@ export const toRunResponse = ({ id, content, created_at, ...row }: RunRow) => ({
   clicks: content.clicks.total,
   unique_clicks: content.unique_clicks.total,
   mails: row.mails,
+  message: toMessage(content),
   created_at: created_at.toISOString(),
 });
+
+/** What a report says, without what only its mails have. */
+function toMessage(content: ReportContent): z.output<typeof reportMessage> {
+  const { mail: _mail, ...message } = describeReport(content);
+  return message;
+}

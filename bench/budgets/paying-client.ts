@@ -1,4 +1,4 @@
-/** A paying account that follows a link, reads its analytics, and gets a webhook for each change. */
+/** A paying account that follows a link, changes it, reads its analytics, and gets its webhooks. */
 import { createAccount } from "../../test/harness/admin.ts";
 import { call, linkSchema } from "../../test/harness/api.ts";
 import type { SharedStack } from "../../test/harness/stack.ts";

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 
 import { createTexts } from "../languages/messages.ts";
 import english from "../languages/statistics/en.json";
-import { describeValue } from "./values.ts";
+import { describePlace, describeValue } from "./values.ts";
 
 const texts = createTexts("en", english);
 
@@ -29,4 +29,27 @@ test.each([
   ["tag", "xn--bcher-kva", "xn--bcher-kva"],
 ] as const)("a %s of %p is shown as %p", (name, value, text) => {
   expect(describeValue(name, value, { tag: "en", translate: (key) => texts[key]() })).toBe(text);
+});
+
+test.each([
+  ["browser", "Unknown", "[unknown]"],
+  ["os", "Unknown", "[unknown]"],
+  ["region", "Unknown", "[unknown]"],
+  ["city", "Unknown", "[unknown]"],
+  ["country", "ZZ", "[unknown]"],
+  ["device", "mobile", "[mobile]"],
+  ["continent", "EU", "[europe]"],
+  ["utm_source", "Unknown", "Unknown"],
+] as const)("a %s that is %p is said in the language of the page: %s", (name, value, text) => {
+  expect(describeValue(name, value, { tag: "de", translate: (key) => `[${key}]` })).toBe(text);
+});
+
+test("an unknown region is no part of where a city is", () => {
+  const german = { tag: "de", translate: (key: string) => `[${key}]` };
+  expect(describePlace({ country: "DE", region: "Unknown", city: "Bonn" }, german)).toBe(
+    "Deutschland",
+  );
+  expect(describePlace({ country: "DE", region: "Berlin", city: "Berlin" }, german)).toBe(
+    "Berlin, Deutschland",
+  );
 });

@@ -56,6 +56,11 @@ const PLATFORMS: Readonly<Record<string, string>> = {
   "org.telegram.messenger": "Telegram",
 };
 
+/** What the API says where the user agent or the address tells nothing. */
+const UNKNOWN = "Unknown";
+/** Dimensions whose values no visitor chooses. */
+const DERIVED: ReadonlySet<string> = new Set(["browser", "os", "region", "city"]);
+
 /** Dimensions whose values are host names. */
 const HOSTS: ReadonlySet<string> = new Set(["referrer", "host", "domain"]);
 
@@ -71,6 +76,7 @@ export function describeValue(
   if (text !== undefined) return translate(text);
   if (name === "class") return value;
   if (name === "referrer" && Object.hasOwn(PLATFORMS, value)) return PLATFORMS[value] ?? value;
+  if (value === UNKNOWN && DERIVED.has(name)) return translate("unknown");
   if (value === "") {
     return translate(name.startsWith("utm_") || name === "referrer_path" ? "none" : "unknown");
   }
@@ -90,7 +96,6 @@ export type Values = Readonly<Record<string, string>>;
 export function describePlace(values: Values, language: StatisticsLanguage): string {
   const { country, region, city } = values;
   if (country === undefined || (region === undefined && city === undefined)) return "";
-  return [city === undefined ? "" : (region ?? ""), describeValue("country", country, language)]
-    .filter(Boolean)
-    .join(", ");
+  const around = city === undefined || region === UNKNOWN ? "" : (region ?? "");
+  return [around, describeValue("country", country, language)].filter(Boolean).join(", ");
 }

@@ -215,6 +215,9 @@ const breakdownSchema = z.object({
   data: z.array(z.object({ values: z.record(z.string(), z.string()), clicks: z.int() })),
 });
 
+const click = async (short: string) =>
+  expect((await call(short, { headers: { "user-agent": CHROME } })).status).toBe(302);
+
 /** Clicks of a link by a dimension. */
 async function countBy(link: string, by: string): Promise<Record<string, number>> {
   const { body } = await get(`${link}/breakdown?by=${by}`);
@@ -227,8 +230,6 @@ test("a click counts for the UTM parameters that its destination was sent, and f
   const url = "https://example.com/?utm_source=site";
   const create = async (fields: object) =>
     linkSchema.parse((await call(api("/v1/links"), { key, body: { url, ...fields } })).body);
-  const click = async (short: string) =>
-    expect((await call(short, { headers: { "user-agent": CHROME } })).status).toBe(302);
   const plain = await create({});
   const { id, short_url } = await create({
     utm_source: "Brief März & mehr",

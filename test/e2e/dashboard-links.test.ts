@@ -541,6 +541,28 @@ withBrowser("several links", () => {
     });
   });
 
+  test("are all that match, also beyond the page, and what is changed can be undone", async () => {
+    await visitList(plain("many", 21), async (page, client) => {
+      const urls = async () =>
+        (await Array.fromAsync(client.links.all())).map(({ original_url }) => original_url);
+      await selectAll(page).check();
+      await page.getByText("20 selected").waitFor();
+      await page.getByRole("button", { name: "Select all that match" }).click();
+      await page.getByText("21 selected").waitFor();
+      await bulk(page, "More changes").click();
+      await page.getByRole("menuitem", { name: "Replace in destinations" }).click();
+      const dialog = page.getByRole("dialog", { name: "Replace in 21 destinations" });
+      await dialog.getByLabel("Find").fill("/many-");
+      await dialog.getByLabel("Replace by").fill("/moved-");
+      await dialog.getByRole("button", { name: "Change 21 links" }).click();
+      await page.getByText("21 links changed.").waitFor();
+      expect((await urls()).every((url) => url.includes("/moved-"))).toBe(true);
+      await page.getByRole("button", { name: "Undo" }).last().click();
+      await page.getByText("21 links put back.").waitFor();
+      expect((await urls()).every((url) => url.includes("/many-"))).toBe(true);
+    });
+  });
+
   test("are deleted after a question, and each that is not is named with the reason", async () => {
     await visitList(plain("gone", 3), async (page, client) => {
       await admin(dashboard.stack, ["links", "disable", "--alias", "gone-1"]);

@@ -4,6 +4,7 @@
  * people do: by labels, names and keys.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
 
 import type { Page } from "playwright-core";
 import { Webhook } from "standardwebhooks";
@@ -50,6 +51,8 @@ afterAll(async () => {
   await dashboard[Symbol.asyncDispose]();
   await dns[Symbol.asyncDispose]();
 });
+
+const urlOf = (path: string) => `${dashboard.stack.info().dashboard_url}${path}`;
 
 const linksTable = (page: Page) => page.getByRole("table", { name: "Links" });
 
@@ -161,13 +164,12 @@ withBrowser("a page", () => {
   });
 
   test("has scripts that are compressed, and immutable if their name contains a hash", async () => {
-    const url = (path: string) => `${dashboard.stack.info().dashboard_url}${path}`;
-    const page = await (await fetch(url("/"))).text();
+    const page = await (await fetch(urlOf("/"))).text();
     const [, script = ""] = /src="([^"]+\.js)"/.exec(page) ?? [];
-    const response = await fetch(url(script), { headers: { "accept-encoding": "br, gzip" } });
+    const response = await fetch(urlOf(script), { headers: { "accept-encoding": "br, gzip" } });
     expect(response.headers.get("content-encoding")).toBe("br");
     expect(response.headers.get("cache-control")).toContain("immutable");
-    const plain = await fetch(url(script), { headers: { "accept-encoding": "br;q=0" } });
+    const plain = await fetch(urlOf(script), { headers: { "accept-encoding": "br;q=0" } });
     expect(plain.headers.get("content-encoding")).toBeNull();
     expect(await plain.text()).toBe(await response.text());
   });
@@ -521,8 +523,15 @@ withBrowser("an account", () => {
         await row.getByText("spring").waitFor();
 
         await act("Make it now");
-        await page.getByText("The report has been made.").waitFor();
-        await act("Last runs");
+        // It is read where it is made, and downloaded.
+        const made = page.getByRole("dialog", { name: /^Monday numbers: / });
+        await made.getByText("Links with the tag “spring”").waitFor();
+        const [file] = await Promise.all([
+          page.waitForEvent("download"),
+          made.getByRole("button", { name: "Download as CSV" }).click(),
+        ]);
+        expect(readFileSync(await file.path(), "utf8")).toContain("Clicks,,0");
+        await made.getByRole("button", { name: "Last runs" }).click();
         const runs = page.getByRole("dialog").getByRole("table", { name: "Last runs" });
         await runs.getByText("on request").waitFor();
         await page.getByRole("button", { name: "Close" }).click();
@@ -567,7 +576,7 @@ withBrowser("an account", () => {
         const changed = rows.filter({ hasText: "Link changed" });
         expect(await changed.innerText()).toContain(name);
         expect(await changed.locator("dl").innerText()).toMatch(
-          /title[^]*Sale[^]*→[^]*Spring sale/,
+          /Title[^]*Sale[^]*→[^]*Spring sale/,
         );
         await changed.getByText("API key").waitFor();
         // What is gone has no page.
@@ -668,7 +677,7 @@ async function useAsViewer(page: Page, root: string, link: string): Promise<void
 
   await page.goto(`${root}/links/${link}/rules`);
   const rule = page.getByRole("listitem", { name: "Rule 1" });
-  expect(await rule.getByLabel("Country: one of").inputValue()).toBe("DE");
+  expect(await rule.getByLabel("Country: one of").inputValue()).toBe("Germany");
   expect(await rule.getByLabel("Redirect to").isDisabled()).toBe(true);
   expect(await page.getByRole("button", { name: "Save", exact: true }).count()).toBe(0);
   await page.getByLabel("Country", { exact: true }).selectOption("DE");

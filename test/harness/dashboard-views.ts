@@ -371,7 +371,7 @@ const endAnimations = (page: Page): Promise<unknown> =>
     "Promise.allSettled(document.getAnimations().filter((a) => a.effect.getTiming().iterations === 1).map((a) => a.finished))",
   );
 
-const PHONE = { width: 390, height: 844 };
+const PHONE = { width: 360, height: 780 };
 const DESKTOP = { width: 1280, height: 860 };
 
 /** Screens and color schemes, the narrowest first: what is out of reach there cannot be opened. */

@@ -247,7 +247,7 @@ withBrowser("a file with everything wrong", () => {
         [
           "1 Alias in use",
           "1 Alias twice in the file",
-          "1 Date not understood",
+          "1 Order of the date not chosen",
           "1 Deleted at the other service",
           "1 Destination not a valid URL",
           "1 Domain not yours",

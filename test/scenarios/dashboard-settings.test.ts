@@ -250,7 +250,7 @@ withBrowser("rules in the dashboard", () => {
       await ruleOf(page, 1).getByLabel("Redirect to").fill("https://example.com/app");
       await ruleOf(page, 1).getByRole("button", { name: "And another condition" }).click();
       await ruleOf(page, 1).getByLabel("When").nth(1).selectOption("language");
-      await ruleOf(page, 1).getByLabel("Language: one of").fill("de, fr");
+      await ruleOf(page, 1).getByLabel("Language: one of").fill("German, fr");
       await save(page);
       const german = { "user-agent": IPHONE, "accept-language": "de-AT,de;q=0.9" };
       await eventually(
@@ -319,21 +319,20 @@ withBrowser("rules in the dashboard", () => {
     });
   });
 
-  test("have a split, whose arms show their clicks and visitors", async () => {
+  test("have a split, whose versions show their clicks and visitors", async () => {
     const link = await client.links.create({ url: OWN });
     await dashboard.visit(account, `/links/${link.id}/rules`, async (page) => {
-      await page.getByRole("button", { name: "Add arm" }).click();
-      await page.getByLabel("Share of arm 1").fill("99");
-      await page.getByLabel("Destination of arm 1").fill("https://example.com/b");
-      await page.locator(".share-bar").getByText("99 %").waitFor();
-      await page.locator(".share-bar").getByText("1 %", { exact: true }).waitFor();
-      await page.getByRole("button", { name: "Add arm" }).click();
-      await page.getByLabel("Destination of arm 2").fill("https://example.com/c");
+      await page.getByRole("button", { name: "Add version" }).click();
+      await page.getByLabel("Share of B").fill("99");
+      await page.getByLabel("Destination of B").fill("https://example.com/b");
+      await page.locator(".version-head").getByText("1 %", { exact: true }).waitFor();
+      await page.getByRole("button", { name: "Add version" }).click();
+      await page.getByLabel("Destination of C").fill("https://example.com/c");
       await page.getByRole("button", { name: "Save", exact: true }).click();
       await page.getByText("Expected weights whose sum is 100 at most").waitFor();
-      await page.getByRole("button", { name: "Remove arm 2" }).click();
+      await page.getByRole("button", { name: "Remove version C" }).click();
       await save(page);
-      // Nearly all visitors get the arm once it has reached the redirector; a HEAD is no click.
+      // Nearly all visitors get the version once it has reached the redirector; a HEAD is no click.
       await eventually(async () => {
         const { headers } = await fetch(link.short_url, { method: "HEAD", redirect: "manual" });
         expect(headers.get("location")).toBe("https://example.com/b");
@@ -347,9 +346,8 @@ withBrowser("rules in the dashboard", () => {
       const { data } = await client.analytics.targets(link.id);
       const arm = data.find(({ kind }) => kind === "arm");
       await page.reload();
-      await page
-        .getByText(`${arm?.clicks} clicks (${arm?.percentage.toFixed(1)} %), ${arm?.unique_clicks}`)
-        .waitFor();
+      const share = `${arm?.percentage.toFixed(1)} % of the split`;
+      await page.getByText(`${arm?.clicks} clicks (${share}), ${arm?.unique_clicks}`).waitFor();
     });
   });
 });

@@ -17,9 +17,6 @@ import { type Brand, toLogoUrl } from "../../branding/model.ts";
 import type { SharedStatistics, SharedView } from "../model.ts";
 import type { PageLanguage } from "./page-language.ts";
 
-/** What is unknown of a visit, as the API names it in values of these dimensions. */
-const UNKNOWN = { text: "Unknown", dimensions: ["browser", "os", "region", "city"] };
-
 /** Maximum points with a tooltip each; the table has all of them. */
 const TITLED_POINTS_MAX = 100;
 
@@ -182,26 +179,18 @@ function Times({
 function Breakdown({
   breakdown: { by, data },
   countries,
-  language: { texts, statistics },
+  language: { texts },
 }: {
   breakdown: SharedStatistics["breakdowns"][number];
   countries: SharedView["countries"];
 } & Translated) {
   const titles: Readonly<Record<string, Text>> = texts.dimensions;
   const title = titles[by]?.() ?? by;
-  const isUnknown = (value: string | undefined) =>
-    UNKNOWN.dimensions.includes(by) && value === UNKNOWN.text;
   const list = (
     <ValueList
       rows={data}
       label={title}
-      renderName={({ values }) => (
-        <ValueText
-          values={values}
-          dimension={by}
-          name={isUnknown(values[by]) ? statistics.translate("unknown") : undefined}
-        />
-      )}
+      renderName={({ values }) => <ValueText values={values} dimension={by} />}
     />
   );
   return by === "country" && countries !== undefined ? (

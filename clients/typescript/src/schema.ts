@@ -5766,6 +5766,63 @@ export interface components {
          */
         waiting: number;
       };
+      /** @description What the report says, in its language, as mails have it. */
+      message: {
+        /** @description The lists that have entries. */
+        lists: {
+          /** @description The entries with the highest counts. */
+          rows: {
+            /**
+             * @description The name of an entry.
+             * @example Germany
+             */
+            name: string;
+            /**
+             * @description Its count.
+             * @example 1,200
+             */
+            number: string;
+            /**
+             * @description What it links to; null for nothing.
+             * @example null
+             */
+            url: string | null;
+          }[];
+          /**
+           * @description What is listed.
+           * @example Countries
+           */
+          title: string;
+        }[];
+        /**
+         * @description How to read it.
+         * @example Days of Europe/Berlin. Clicks by people only.
+         */
+        note: string;
+        /**
+         * @description What it is about.
+         * @example All links
+         */
+        subject: string;
+        /**
+         * @description The report's name and its days.
+         * @example Monday numbers: February 23 – March 1, 2026
+         */
+        title: string;
+        /** @description The counts of the period. */
+        totals: {
+          /**
+           * @description What is counted.
+           * @example Clicks
+           */
+          label: string;
+          /**
+           * @description The count, and that of the period before.
+           * @example 312 (+4 %, 300 before)
+           */
+          text: string;
+        }[];
+      };
       /**
        * @description Whether somebody has requested it; else it was made when it was due.
        * @example false

@@ -22,6 +22,10 @@ export const printTable = (table: readonly (readonly string[])[]): string =>
 export const unescapeFormula = (cell: string): string =>
   cell.startsWith("'") && ESCAPED_FORMULA.test(cell) ? cell.slice(1) : cell;
 
+/** Saves a table as a CSV file: see {@link printTable}. */
+export const saveTable = (table: readonly (readonly string[])[], name: string): void =>
+  saveCsvFile(printTable(table), name);
+
 /** Saves rows as a CSV file: see {@link printCsv}. */
 export function saveCsv(rows: readonly Record<string, unknown>[], name: string): void {
   saveCsvFile(printCsv(rows), name);

@@ -29,6 +29,12 @@ export const getJson = async <ResponseBody>(
 
 type Retries = Pick<ClientOptions, "retriesMax" | "retryDelayMaxMs">;
 
+/**
+ * For many requests in a row: waits for a session's request limit, which resets within a minute,
+ * but not for the daily quota of links.
+ */
+export const PATIENT: Retries = { retriesMax: 5, retryDelayMaxMs: 90_000 };
+
 /** Returns a client for the API of an account and mode, authenticated by the session cookie. */
 export const getClient = (scope: AccountScope, retries: Retries = { retriesMax: 1 }): Client =>
   createClient({

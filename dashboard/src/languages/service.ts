@@ -1,5 +1,6 @@
 /** What the API and its schemas say, which is English, in the language of the page. */
 import { fallbackCatalogue, type TextKey } from "./catalogues.ts";
+import { fieldName } from "./fields.ts";
 import { getLanguage, t } from "./translate.ts";
 
 const KEYS: ReadonlyMap<string, TextKey> = new Map(
@@ -10,26 +11,39 @@ const KEYS: ReadonlyMap<string, TextKey> = new Map(
   ]),
 );
 
+/** What is wrong with the value of a field, whose name in the API no language has. */
+const INVALID = /^Invalid value for "([^"]+)": (.+)\.$/s;
+
 /** Sentences that name what they are about. */
 const PATTERNS: readonly (readonly [RegExp, (name: string, rest: string) => string])[] = [
   [/^The alias "([^"]+)" is already in use\.$/, (alias) => t("data.aliasTaken", { alias })],
   [/^The alias "([^"]+)" is reserved\.$/, (alias) => t("data.aliasReserved", { alias })],
-  [
-    /^Invalid value for "([^"]+)": (.+)\.$/s,
-    (param, problem) => t("data.invalidValue", { param, problem: translateService(problem) }),
-  ],
+  [/^(\S+) is required\.$/, (param) => t("data.required", { field: fieldName(param) })],
+  [/^Unknown field "([^"]+)"/, (param) => t("data.unknownField", { field: fieldName(param) })],
+  [/^must have at most (\d+) characters$/, (max) => t("data.textMax", { max })],
+  [/^must have at most (\d+) entr(?:y|ies)$/, (max) => t("data.listMax", { max })],
+  [/^must be text$/, () => t("data.text")],
+  [/^must be a number$/, () => t("data.number")],
+  [/^must be a whole number$/, () => t("data.wholeNumber")],
+  [/^must be at most (\d+)$/, (max) => t("data.numberMax", { max })],
+  [/^must be at least (\d+)$/, (min) => t("data.numberMin", { min })],
   [/^must be one of (.+)$/, (values) => t("data.mustBeOneOf", { values })],
   [
     /^Rate limit exceeded: .*\(bulk_rows: ([\d,]+) rows .* Try again in (\d+) seconds?\.$/,
     (rows, seconds) => t("data.bulkRows", { rows, seconds }),
   ],
   [/^Rate limit exceeded: /, () => t("data.rateLimited")],
-  [/^Quota (\w+) exceeded: /, (quota) => t("data.quotaExceeded", { quota })],
+  [/^Quota (\w+) exceeded: /, (name) => t("data.quotaExceeded", { quota: fieldName(name) })],
   [/ does not exist\.$/, () => t("data.notFound")],
 ];
 
 /** Translates a message. One that is not known stays as it is: it says more than none. */
 export function translateService(message: string): string {
+  const [, param, problem] = INVALID.exec(message) ?? [];
+  if (param !== undefined && problem !== undefined) {
+    const field = fieldName(param);
+    return t("data.invalidValue", { param: field, problem: translateService(problem) });
+  }
   if (getLanguage() === "en") return message;
   const key = KEYS.get(message);
   if (key !== undefined) return t(key);

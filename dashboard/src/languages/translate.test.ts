@@ -7,6 +7,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { directionOf } from "../../../shared/contracts/text-direction.ts";
 import { formatCount, formatDate, formatPercent, formatWeekday, inSentence } from "../ui/format.ts";
 import { nameOf } from "./catalogues.ts";
+import { fieldName } from "./fields.ts";
 import { matchLanguage } from "./preference.ts";
 import { translateService } from "./service.ts";
 import { getLanguage, onLanguageChange, setLanguage, t } from "./translate.ts";
@@ -59,7 +60,14 @@ describe("the language of the page", () => {
       "Der Alias „x“ ist schon vergeben.",
     );
     expect(translateService('Invalid value for "color": must be a colour such as #1d4ed8.')).toBe(
-      "Ungültiger Wert für „color“: muss eine Farbe wie #1d4ed8 sein",
+      "Ungültiger Wert für „Farbe“: muss eine Farbe wie #1d4ed8 sein",
+    );
+    expect(translateService('Invalid value for "tags.0": must have at most 50 characters.')).toBe(
+      "Ungültiger Wert für „Schlagwörter 1“: darf höchstens 50 Zeichen haben",
+    );
+    expect(translateService("expires_at is required.")).toBe("Ablauf fehlt.");
+    expect(translateService("Quota api_keys exceeded: the account may have 10 API keys.")).toBe(
+      "Kontingent ausgeschöpft: API-Schlüssel.",
     );
     const rows = "too many links created in bulk (bulk_rows: 500 rows at once, and 500 an hour)";
     expect(translateService(`Rate limit exceeded: ${rows}. Try again in 8 seconds.`)).toContain(
@@ -92,4 +100,20 @@ test("a language has its own name, and its direction", () => {
     "rtl",
     "ltr",
   ]);
+});
+
+test.each([
+  ["tags", "Schlagwörter", "Tags"],
+  ["tags.0", "Schlagwörter 1", "Tags 1"],
+  ["rules.1.conditions.0.in", "Regeln 2 › Bedingungen 1", "Rules 2 › Conditions 1"],
+  ["preview.image", "Vorschau › Bild", "Preview › Image"],
+  ["utm_source", "UTM-Quelle", "UTM source"],
+  ["later_field", "later_field", "later_field"],
+  ["constructor", "constructor", "constructor"],
+  ["0.url", "0.url", "0.url"],
+])("the field %s is called %s or %s", async (path, german, english) => {
+  await setLanguage("de");
+  expect(fieldName(path)).toBe(german);
+  await setLanguage("en");
+  expect(fieldName(path)).toBe(english);
 });

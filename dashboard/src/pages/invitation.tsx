@@ -11,7 +11,7 @@ import { type Session, SESSION_KEY, useSignOut } from "../data/session.ts";
 import { strong } from "../languages/tags.tsx";
 import { rich, t } from "../languages/translate.ts";
 import { Button } from "../ui/button.tsx";
-import { TextField } from "../ui/field.tsx";
+import { PasswordField, TextField } from "../ui/field.tsx";
 import { Logo } from "../ui/logo.tsx";
 import { Alert, QueryBoundary } from "../ui/states.tsx";
 import { validateWith } from "../ui/validation.ts";
@@ -157,9 +157,8 @@ function NewUserForm({ email, loading, intro, alert, onSubmit }: NewUserFormProp
         error={errors.name?.message}
         {...form.register("name", { validate: validateWith(userName) })}
       />
-      <TextField
+      <PasswordField
         label={t("invitation.password")}
-        type="password"
         autoComplete="new-password"
         error={errors.password?.message}
         {...form.register("password", { validate: validateWith(newPassword) })}

@@ -7,7 +7,7 @@ import { send } from "../data/http.ts";
 import { SESSION_KEY } from "../data/session.ts";
 import { t } from "../languages/translate.ts";
 import { Button } from "../ui/button.tsx";
-import { TextField } from "../ui/field.tsx";
+import { PasswordField, TextField } from "../ui/field.tsx";
 import { Logo } from "../ui/logo.tsx";
 import { Alert } from "../ui/states.tsx";
 
@@ -40,9 +40,8 @@ export function SignInPage({ email: initialEmail = "" }: { email?: string }) {
           value={email}
           onChange={(event) => setEmail(event.target.value)}
         />
-        <TextField
+        <PasswordField
           label={t("signIn.password")}
-          type="password"
           autoComplete="current-password"
           required
           value={password}

@@ -6,6 +6,7 @@ import type { ResponseBody } from "../../../clients/typescript/src/index.ts";
 import { getClient } from "../data/http.ts";
 import { useAccountContext } from "../data/session.ts";
 import type { TextKey } from "../languages/catalogues.ts";
+import { fieldName } from "../languages/fields.ts";
 import { t } from "../languages/translate.ts";
 import { formatDateTime, formatTime } from "../ui/format.ts";
 import { Card, Page } from "../ui/page.tsx";
@@ -22,14 +23,6 @@ const LIMIT_NAMES: Readonly<Record<string, TextKey>> = {
   burst: "usage.limits.burst",
   minute: "usage.limits.minute",
   day: "usage.limits.day",
-};
-
-const QUOTA_NAMES: Readonly<Record<Quota["name"], TextKey>> = {
-  links_per_day: "usage.quotas.links",
-  invitations_per_day: "usage.quotas.invitations",
-  domains: "shell.pages.domains",
-  api_keys: "shell.pages.keys",
-  live_streams: "usage.quotas.live",
 };
 
 /** Hints for quotas without a window: how to free up capacity. */
@@ -61,7 +54,7 @@ export function UsagePage() {
               <p className="hint">{t("usage.quotasHint")}</p>
               <ul className="limits">
                 {data.quotas.map((quota) => (
-                  <UsageRow key={quota.name} name={t(QUOTA_NAMES[quota.name])} usage={quota}>
+                  <UsageRow key={quota.name} name={fieldName(quota.name)} usage={quota}>
                     {describeQuota(quota)}
                   </UsageRow>
                 ))}

@@ -1,5 +1,9 @@
 /** Form controls with a label, a hint and an error, linked by ARIA attributes. */
-import { type ComponentProps, type ReactNode, useId } from "react";
+import { Eye, EyeOff } from "lucide-react";
+import { type ComponentProps, type ReactNode, useId, useState } from "react";
+
+import { t } from "../languages/translate.ts";
+import { IconButton } from "./button.tsx";
 
 type FieldProps = {
   label: string;
@@ -46,6 +50,34 @@ export function TextField({ label, hint, error, ...input }: FieldProps & Compone
   return (
     <Field label={label} hint={hint} error={error}>
       {(control) => <input type="text" {...input} {...control} />}
+    </Field>
+  );
+}
+
+/** A field for a password, which its button shows. */
+export function PasswordField({
+  label,
+  hint,
+  error,
+  ...input
+}: FieldProps & ComponentProps<"input">) {
+  const [shown, setShown] = useState(false);
+  return (
+    <Field label={label} hint={hint} error={error}>
+      {(control) => (
+        <span className="password-input">
+          <input {...input} {...control} type={shown ? "text" : "password"} spellCheck={false} />
+          {/* Its name does not repeat the label, which is that of the field. */}
+          <IconButton
+            label={t("ui.showTyped")}
+            aria-pressed={shown}
+            disabled={input.disabled}
+            onClick={() => setShown(!shown)}
+          >
+            {shown ? <EyeOff aria-hidden /> : <Eye aria-hidden />}
+          </IconButton>
+        </span>
+      )}
     </Field>
   );
 }

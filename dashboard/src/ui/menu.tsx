@@ -9,7 +9,7 @@ import {
   useState,
 } from "react";
 
-type Action = { label: string; icon?: ReactNode; danger?: boolean; onSelect: () => void };
+export type Action = { label: string; icon?: ReactNode; danger?: boolean; onSelect: () => void };
 
 export function ActionMenu({ label, actions }: { label: string; actions: readonly Action[] }) {
   const id = useId();

@@ -4,6 +4,7 @@ import { Link } from "wouter";
 
 import type { LedgerEvent } from "../../../../clients/typescript/src/index.ts";
 import { useAccountContext } from "../../data/session.ts";
+import { fieldName } from "../../languages/fields.ts";
 import { t } from "../../languages/translate.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
 import { SelectField } from "../../ui/field.tsx";
@@ -141,9 +142,7 @@ function Changes({ event }: { event: LedgerEvent }) {
     <dl className="changes">
       {changes.map(({ field, before, after }) => (
         <div key={field}>
-          <dt>
-            <code>{field}</code>
-          </dt>
+          <dt>{fieldName(field)}</dt>
           <dd>
             <del>
               <span className="visually-hidden">{t("activity.before")} </span>

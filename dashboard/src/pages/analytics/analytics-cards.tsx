@@ -28,8 +28,8 @@ export function AnalyticsCards({
       <AnalyticsQueryContext value={analyticsQuery}>
         <PeriodBar>
           <SavedViews />
+          <FilterBar />
         </PeriodBar>
-        <FilterBar />
       </AnalyticsQueryContext>
       <AnalyticsQueryContext value={drawn}>
         <Cards isOfTag={drawn.subject?.name === "tag"}>{children}</Cards>

@@ -119,6 +119,7 @@ const DayTable = ({ days }: { days: Failures["failures_over_time"] }) => (
   <Table
     label={t("analytics.failures.table")}
     head={[t("statistics.date"), ...FAILURE_REASONS.map((reason) => t(REASON_NAMES[reason]))]}
+    className="stacked"
     tall
   >
     {days
@@ -127,7 +128,9 @@ const DayTable = ({ days }: { days: Failures["failures_over_time"] }) => (
         <tr key={date}>
           <td>{date.replace("T", " ")}</td>
           {FAILURE_REASONS.map((reason) => (
-            <td key={reason}>{formatCount(counts[reason])}</td>
+            <td key={reason} data-label={t(REASON_NAMES[reason])}>
+              {formatCount(counts[reason])}
+            </td>
           ))}
         </tr>
       ))}

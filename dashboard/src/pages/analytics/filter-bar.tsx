@@ -5,12 +5,12 @@ import { describeValue } from "../../../../shared/statistics/values.ts";
 import { statisticsLanguage } from "../../languages/statistics.ts";
 import { t } from "../../languages/translate.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
+import { AddFilter } from "./add-filter.tsx";
 import { setFilters, useAnalyticsQuery } from "./analytics-query.ts";
 import { type Filter, FILTER_LABELS } from "./filters.ts";
 
 export function FilterBar() {
   const { filters } = useAnalyticsQuery();
-  if (filters.length === 0) return null;
   const replace = (old: Filter, ...next: Filter[]) =>
     setFilters(filters.flatMap((filter) => (filter === old ? next : [filter])));
   return (
@@ -41,6 +41,7 @@ export function FilterBar() {
           </span>
         );
       })}
+      <AddFilter />
       {filters.length > 1 && (
         <Button variant="quiet" onClick={() => setFilters([])}>
           {t("analytics.filters.clear")}

@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 
 import {
+  addFilters,
   type Filter,
   FILTER_NAMES,
   only,
@@ -41,4 +42,12 @@ test("a second click on a value undoes the first, and leaves other filters", () 
   const once = toggleFilters(others, city);
   expect(once).toEqual([...others, ...city]);
   expect(toggleFilters(once, city)).toEqual(others);
+});
+
+test("filters are added once, also when their opposite is there", () => {
+  const germany = only("country", "DE");
+  const others = { ...germany, negated: true };
+  expect(addFilters([germany], [germany])).toEqual([germany]);
+  expect(addFilters([germany], [others])).toEqual([germany, others]);
+  expect(addFilters([], [germany, only("country", "AT")])).toHaveLength(2);
 });

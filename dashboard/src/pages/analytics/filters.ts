@@ -62,6 +62,12 @@ export function toFilterQuery(filters: readonly Filter[]): Partial<Record<Filter
   return query;
 }
 
+/** Adds filters, each once. */
+export const addFilters = (before: readonly Filter[], added: readonly Filter[]): Filter[] => [
+  ...before,
+  ...added.filter((filter) => !before.some((each) => isSameFilter(each, filter))),
+];
+
 /**
  * Adds filters. If a name already has one, the values become alternatives. If all of them are
  * already present, removes them, so that a second click undoes the first.
@@ -71,5 +77,5 @@ export function toggleFilters(before: readonly Filter[], toggled: readonly Filte
     list.some((each) => isSameFilter(each, filter));
   return toggled.every((filter) => isIn(before, filter))
     ? before.filter((filter) => !isIn(toggled, filter))
-    : [...before, ...toggled.filter((filter) => !isIn(before, filter))];
+    : addFilters(before, toggled);
 }

@@ -14,7 +14,7 @@ import { useTagClass } from "../../data/tags.ts";
 import { t } from "../../languages/translate.ts";
 import { Button, CopyButton } from "../../ui/button.tsx";
 import { Page } from "../../ui/page.tsx";
-import { Empty, QueryBoundary } from "../../ui/states.tsx";
+import { Empty, ErrorState } from "../../ui/states.tsx";
 import { LinkDialog, type LinkDialogKind } from "../links/link-dialog.tsx";
 import { withReadableHost } from "../links/readable-destination.ts";
 import { StateBadges, StateMeanings } from "../links/state-badges.tsx";
@@ -41,19 +41,28 @@ export function LinkAnalyticsPage({ id }: { id: string }) {
       </Empty>
     );
   }
+  if (link.data === undefined && link.error !== null) {
+    return <ErrorState error={link.error} onRetry={() => void link.refetch()} />;
+  }
+  // The clicks need not wait for what is said of the link.
+  const { data } = link;
   return (
-    <QueryBoundary query={link} label={t("links.theLink")} lines={8}>
-      {(data) => (
-        <Page
-          title={data.title ?? readableUrl(data.short_url)}
-          intro={<LinkIntro link={data} />}
-          actions={<LinkActions link={data} />}
-        >
-          <StateMeanings link={data} />
-          <AnalyticsCards analyticsQuery={analyticsQuery}>{liveClicks}</AnalyticsCards>
-        </Page>
-      )}
-    </QueryBoundary>
+    <Page
+      title={
+        data === undefined ? t("links.table.link") : (data.title ?? readableUrl(data.short_url))
+      }
+      intro={
+        data === undefined ? (
+          t("ui.loading", { what: t("links.theLink") })
+        ) : (
+          <LinkIntro link={data} />
+        )
+      }
+      actions={data !== undefined && <LinkActions link={data} />}
+    >
+      {data !== undefined && <StateMeanings link={data} />}
+      <AnalyticsCards analyticsQuery={analyticsQuery}>{liveClicks}</AnalyticsCards>
+    </Page>
   );
 }
 
@@ -90,6 +99,9 @@ function LinkActions({ link }: { link: FullLink }) {
   const [dialog, setDialog] = useState<LinkDialogKind>();
   return (
     <>
+      <PageLink href="/links" className="button button-plain">
+        <ArrowLeft aria-hidden /> {t("shell.pages.links")}
+      </PageLink>
       <StateBadges link={link} />
       {canWrite && (
         <Button onClick={() => setDialog("edit")}>
@@ -102,9 +114,6 @@ function LinkActions({ link }: { link: FullLink }) {
       <ShareButton link={link.id} />
       <PageLink href={`/links/${link.id}/rules`} className="button button-plain">
         <Split aria-hidden /> {t("analytics.rules")}
-      </PageLink>
-      <PageLink href="/links" className="button button-plain">
-        <ArrowLeft aria-hidden /> {t("shell.pages.links")}
       </PageLink>
       {dialog !== undefined && (
         <LinkDialog kind={dialog} link={link} onClose={() => setDialog(undefined)} />

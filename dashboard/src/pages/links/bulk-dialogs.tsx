@@ -1,50 +1,46 @@
 /** Dialogs of bulk actions: their input, and the report of their outcome. */
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 
-import type { Link } from "../../../../clients/typescript/src/index.ts";
 import { tag as tagRule } from "../../../../shared/contracts/link-schemas.ts";
 import { readableUrl } from "../../../../shared/contracts/readable-host.ts";
+import { readList } from "../../data/complete-list.ts";
 import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { ConfirmDialog, Dialog, DialogForm } from "../../ui/dialog.tsx";
 import { CheckField, SelectField, TextField } from "../../ui/field.tsx";
+import { TagsField } from "../../ui/list-field.tsx";
 import { toInstant } from "../../ui/local-time.ts";
 import { validateWith } from "../../ui/validation.ts";
-import { type BulkOutcome, changeTags, readTags } from "./bulk.ts";
-import { TagsField } from "./tags-field.tsx";
+import { type BulkDialogProps, BulkProgress, closeUnlessFailed } from "./bulk-progress.tsx";
+import { changeTags } from "./bulk.ts";
+import { PasswordDialog, ReplaceDialog, UtmDialog } from "./many-dialogs.tsx";
 import { type BulkReport, useBulkTask } from "./use-bulk-task.ts";
 
-export type BulkDialogKind = "tags" | "expiry" | "delete";
-
-type BulkDialogProps = {
-  links: readonly Link[];
-  /** Fetches the links again, so that a change starts from their current state. */
-  refresh: (links: readonly Link[]) => Promise<readonly Link[]>;
-  onClose: () => void;
-  onReport: (report: BulkReport) => void;
-};
+export type BulkDialogKind = "tags" | "expiry" | "delete" | "replace" | "utm" | "password";
 
 /** Maximum links and tags that a dialog names; it counts the others. */
 const NAMED_LINKS_MAX = 5;
 const NAMED_TAGS_MAX = 50;
 
-/** A report replaces the dialog if some links failed. */
-const closeUnlessFailed =
-  (onClose: () => void) =>
-  ({ failed }: BulkOutcome): void => {
-    if (failed.length === 0) onClose();
-  };
+const DIALOGS: Readonly<Record<BulkDialogKind, (props: BulkDialogProps) => ReactNode>> = {
+  tags: TagsDialog,
+  expiry: ExpiryDialog,
+  replace: ReplaceDialog,
+  utm: UtmDialog,
+  password: PasswordDialog,
+  delete: DeleteManyDialog,
+};
 
 export function BulkDialog({ kind, ...props }: BulkDialogProps & { kind: BulkDialogKind }) {
-  if (kind === "tags") return <TagsDialog {...props} />;
-  return kind === "expiry" ? <ExpiryDialog {...props} /> : <DeleteManyDialog {...props} />;
+  const Chosen = DIALOGS[kind];
+  return <Chosen {...props} />;
 }
 
 function TagsDialog({ links, refresh, onClose, onReport }: BulkDialogProps) {
   const task = useBulkTask(onReport, { showsError: true });
   const [text, setText] = useState("");
   const [remove, setRemove] = useState<readonly string[]>([]);
-  const add = readTags(text);
+  const add = readList(text);
   const present = [...new Set(links.flatMap(({ tags }) => tags))].toSorted();
   const problem = add.map(validateWith(tagRule)).find((result) => result !== true);
   function submit(): void {
@@ -98,6 +94,7 @@ function TagsDialog({ links, refresh, onClose, onReport }: BulkDialogProps) {
             )}
           </fieldset>
         )}
+        <BulkProgress task={task} />
       </DialogForm>
     </Dialog>
   );
@@ -146,6 +143,7 @@ function ExpiryDialog({ links, onClose, onReport }: BulkDialogProps) {
             onChange={(event) => setAt(event.target.value)}
           />
         )}
+        <BulkProgress task={task} />
       </DialogForm>
     </Dialog>
   );
@@ -167,7 +165,10 @@ function DeleteManyDialog({ links, onClose, onReport }: BulkDialogProps) {
       action={t("links.bulk.deleteAction", { count: links.length })}
       onClose={onClose}
       onConfirm={() =>
-        task.mutate({ links, verb: "deleted" }, { onSuccess: closeUnlessFailed(onClose) })
+        task.mutate(
+          { links, verb: "deleted" },
+          { onSuccess: (outcome) => onReport({ ...outcome, verb: "deleted" }) },
+        )
       }
       loading={task.isPending}
       error={task.error}
@@ -179,6 +180,7 @@ function DeleteManyDialog({ links, onClose, onReport }: BulkDialogProps) {
         {others > 0 && <li>{t("links.bulk.others", { count: others })}</li>}
       </ul>
       <p>{t("links.bulk.deleteText")}</p>
+      <BulkProgress task={task} />
     </ConfirmDialog>
   );
 }

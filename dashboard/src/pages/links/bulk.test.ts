@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 
 import type { Link } from "../../../../clients/typescript/src/index.ts";
-import { changeTags, readTags, toOutcome, undoOf } from "./bulk.ts";
+import { changeTags, toOutcome, undoOf } from "./bulk.ts";
 
 const newLink = (id: string, settings: Partial<Link> = {}): Link => ({
   id,
@@ -37,6 +37,17 @@ describe("the outcome of a bulk action", () => {
   });
 });
 
+const MOVED = {
+  links: [a],
+  verb: "changed" as const,
+  changeOf: () => ({ url: "https://other.example/", utm_source: "x" }),
+};
+const LOCKED = {
+  links: [a],
+  verb: "changed" as const,
+  changeOf: () => ({ password: "secret" }),
+};
+
 describe("the undoing of a bulk action", () => {
   test("sets what was changed, and only that, to what each link had", () => {
     const task = {
@@ -54,8 +65,17 @@ describe("the undoing of a bulk action", () => {
     ]);
   });
 
+  test("restores destinations and UTM parameters", () => {
+    const undo = undoOf(MOVED, [a, newLink("b", { utm_source: "y" })]);
+    expect(undo?.links.map((link) => undo.changeOf?.(link))).toEqual([
+      { url: a.original_url, utm_source: null },
+      { url: a.original_url, utm_source: "y" },
+    ]);
+  });
+
   test("is not offered for what cannot be undone", () => {
     expect(undoOf({ links: [a], verb: "deleted" }, [a])).toBeUndefined();
+    expect(undoOf(LOCKED, [a])).toBeUndefined();
   });
 });
 
@@ -64,9 +84,5 @@ describe("tags of several links", () => {
     expect(changeTags(["a", "b"], { add: ["c", "a"], remove: ["b"] })).toEqual(["a", "c"]);
     expect(changeTags([], { add: [], remove: ["b"] })).toEqual([]);
     expect(changeTags(["b"], { add: ["b"], remove: ["b"] })).toEqual(["b"]);
-  });
-
-  test("are read as they are written", () => {
-    expect(readTags(" a, b ,,a,")).toEqual(["a", "b"]);
   });
 });

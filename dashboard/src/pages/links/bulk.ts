@@ -57,20 +57,30 @@ const OFF: Readonly<Record<string, unknown>> = {
   disabled: false,
   expires_at: null,
   tags: [],
+  utm_source: null,
+  utm_medium: null,
+  utm_campaign: null,
+  utm_term: null,
+  utm_content: null,
 };
+
+/** What a link had before a change of the field. */
+const valueBefore = (link: Link, field: string): unknown =>
+  field === "url" ? link.original_url : (Reflect.get(link, field) ?? OFF[field]);
 
 /**
  * Returns the task that undoes a task's changes, for links as they were before it; undefined for a
- * deletion.
+ * deletion, and for a password, which nobody can read.
  */
 export function undoOf({ changeOf }: BulkTask, done: readonly Link[]): BulkTask | undefined {
   if (changeOf === undefined) return undefined;
+  if (done.some((link) => "password" in changeOf(link))) return undefined;
   return {
     links: done,
     verb: "restored",
     changeOf: (link) =>
       Object.fromEntries(
-        Object.keys(changeOf(link)).map((name) => [name, Reflect.get(link, name) ?? OFF[name]]),
+        Object.keys(changeOf(link)).map((name) => [name, valueBefore(link, name)]),
       ),
   };
 }
@@ -82,13 +92,3 @@ export function changeTags(
 ): string[] {
   return [...new Set([...tags.filter((tag) => !remove.includes(tag)), ...add])];
 }
-
-/** Reads tags that are separated by commas. */
-export const readTags = (text: string): string[] => [
-  ...new Set(
-    text
-      .split(",")
-      .map((tag) => tag.trim())
-      .filter((tag) => tag !== ""),
-  ),
-];

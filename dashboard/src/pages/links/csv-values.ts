@@ -5,7 +5,9 @@
 
 const FLAGS: ReadonlyMap<string, boolean> = new Map([
   ...["true", "yes", "y", "1", "on", "archived", "hidden"].map((text) => [text, true] as const),
+  ...["ja", "wahr", "oui", "vrai", "sí", "si", "verdadero"].map((text) => [text, true] as const),
   ...["false", "no", "n", "0", "off"].map((text) => [text, false] as const),
+  ...["nein", "falsch", "non", "faux", "falso"].map((text) => [text, false] as const),
 ]);
 
 /** Reads yes or no. */
@@ -15,10 +17,23 @@ export const readFlag = (text: string): boolean | string => FLAGS.get(text.toLow
 export type LinkStatus = "live" | "archived" | "disabled" | "deleted";
 
 const STATUSES: Readonly<Record<LinkStatus, readonly string[]>> = {
-  live: ["active", "enabled", "live", "published", "ok"],
-  archived: ["archived", "hidden"],
-  disabled: ["disabled", "inactive", "paused", "suspended", "blocked", "draft"],
-  deleted: ["deleted", "removed", "trashed", "trash"],
+  live: ["active", "enabled", "live", "published", "ok", "aktiv", "actif", "activo"],
+  archived: ["archived", "hidden", "archiviert", "archivé", "archivado"],
+  disabled: [
+    "disabled",
+    "inactive",
+    "paused",
+    "suspended",
+    "blocked",
+    "draft",
+    "deaktiviert",
+    "inaktiv",
+    "désactivé",
+    "inactif",
+    "desactivado",
+    "inactivo",
+  ],
+  deleted: ["deleted", "removed", "trashed", "trash", "gelöscht", "supprimé", "eliminado"],
 };
 
 const STATUS_BY_WORD: ReadonlyMap<string, LinkStatus> = new Map(
@@ -31,10 +46,7 @@ const STATUS_BY_WORD: ReadonlyMap<string, LinkStatus> = new Map(
 export const readStatus = (text: string): LinkStatus | undefined =>
   STATUS_BY_WORD.get(text.toLowerCase());
 
-/**
- * A date, with a time of day and a zone or without. The order of `03/04/2026` is anybody's guess,
- * so it is not read.
- */
+/** A date, with a time of day and a zone or without. What has its year last is for `dates.ts`. */
 const DATE =
   /^(?<day>\d{4}-\d{2}-\d{2})(?:[T ](?<time>\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?) ?(?<zone>Z|UTC|[+-]\d{2}:?\d{2})?)?$/i;
 /** Unix time, in seconds or milliseconds. */

@@ -1,20 +1,27 @@
-/** Exports all links of the account as a CSV file. */
+/** Exports the links of the account, or those that the list shows, as a CSV file. */
 import { useMutation } from "@tanstack/react-query";
 import { useRef, useState } from "react";
 
+import type { Query } from "../../../../clients/typescript/src/index.ts";
 import { getErrorMessage } from "../../data/errors.ts";
-import { getClient } from "../../data/http.ts";
+import { getClient, PATIENT } from "../../data/http.ts";
 import { useAccountContext } from "../../data/session.ts";
 import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
+import { SelectField } from "../../ui/field.tsx";
 import { Alert } from "../../ui/states.tsx";
 import type { CsvRow } from "./link-csv.ts";
+import { isFiltered, type ListQuery, toApiQuery } from "./list-query.ts";
+
+const EVERY_LINK: Query<"listLinks"> = { sort: "created_at", order: "asc", archived: "any" };
 
 const PROGRESS_EVERY_LINKS = 500;
 
-export function ExportDialog({ onClose }: { onClose: () => void }) {
+export function ExportDialog({ query, onClose }: { query: ListQuery; onClose: () => void }) {
   const { scope } = useAccountContext();
+  const canChoose = isFiltered(query);
+  const [onlyMatching, setOnlyMatching] = useState(canChoose);
   const [readCount, setReadCount] = useState(0);
   const controller = useRef(new AbortController());
   const exporting = useMutation({
@@ -26,14 +33,11 @@ export function ExportDialog({ onClose }: { onClose: () => void }) {
         import("../../data/csv.ts"),
         import("./link-csv.ts"),
       ]);
-      const query = {
-        limit: 100,
-        sort: "created_at",
-        order: "asc",
-        archived: "any",
-        include: "settings",
-      } as const;
-      for await (const link of getClient(scope).links.all(query, { signal })) {
+      const all = getClient(scope, PATIENT).links.all(
+        { ...(onlyMatching ? toApiQuery(query) : EVERY_LINK), limit: 100, include: "settings" },
+        { signal },
+      );
+      for await (const link of all) {
         rows.push(toCsvRow(link));
         if (rows.length % PROGRESS_EVERY_LINKS === 0) setReadCount(rows.length);
       }
@@ -50,7 +54,12 @@ export function ExportDialog({ onClose }: { onClose: () => void }) {
       }}
     >
       <div className="stack" role="status">
-        {exporting.isIdle && <p>{t("links.export.text")}</p>}
+        {exporting.isIdle && (
+          <>
+            {canChoose && <WhichField value={onlyMatching} onChange={setOnlyMatching} />}
+            <p>{onlyMatching ? t("links.export.matchingText") : t("links.export.text")}</p>
+          </>
+        )}
         {exporting.isPending && <p>{t("links.export.read", { count: readCount })}</p>}
         {exporting.isSuccess && <p>{t("links.export.done", { count: exporting.data })}</p>}
         {exporting.error !== null && <Alert>{getErrorMessage(exporting.error)}</Alert>}
@@ -73,3 +82,17 @@ export function ExportDialog({ onClose }: { onClose: () => void }) {
     </Dialog>
   );
 }
+
+type WhichFieldProps = { value: boolean; onChange: (onlyMatching: boolean) => void };
+
+const WhichField = ({ value, onChange }: WhichFieldProps) => (
+  <SelectField
+    label={t("links.export.which")}
+    value={String(value)}
+    options={[
+      { value: "true", label: t("links.export.matching") },
+      { value: "false", label: t("links.export.all") },
+    ]}
+    onChange={({ target }) => onChange(target.value === "true")}
+  />
+);

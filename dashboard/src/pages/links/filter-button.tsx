@@ -1,7 +1,7 @@
 /** Filters of the list by tag and domain, in a panel that opens from a button. */
 import { useQuery } from "@tanstack/react-query";
 import { ListFilter } from "lucide-react";
-import { type FormEvent, useId, useLayoutEffect, useRef, useState } from "react";
+import { type FormEvent, useId, useState } from "react";
 
 import { readableHost } from "../../../../shared/contracts/readable-host.ts";
 import { getClient } from "../../data/http.ts";
@@ -10,6 +10,7 @@ import { useTags } from "../../data/tags.ts";
 import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { SelectField, TextField } from "../../ui/field.tsx";
+import { PanelButton } from "../../ui/panel-button.tsx";
 import type { SearchUpdate } from "../../ui/search-state.ts";
 import { addTag, type ListQuery } from "./list-query.ts";
 
@@ -20,44 +21,11 @@ type FilterProps = {
   onChange: (update: SearchUpdate) => void;
 };
 
-export function FilterButton(props: FilterProps) {
-  const id = useId();
-  const panel = useRef<HTMLDivElement>(null);
-  const button = useRef<HTMLButtonElement>(null);
-  const [open, setOpen] = useState(false);
-  useLayoutEffect(() => {
-    const anchor = button.current?.getBoundingClientRect();
-    if (!open || anchor === undefined || panel.current === null) return;
-    const { style, offsetWidth } = panel.current;
-    style.top = `${anchor.bottom + 4}px`;
-    style.left = `${Math.max(8, Math.min(anchor.left, window.innerWidth - offsetWidth - 8))}px`;
-    panel.current.querySelector("input")?.focus();
-  }, [open]);
-  return (
-    <>
-      <button
-        ref={button}
-        type="button"
-        className="button button-plain"
-        aria-expanded={open}
-        popoverTarget={id}
-      >
-        <ListFilter aria-hidden /> {t("links.filter.title")}
-      </button>
-      <div
-        ref={panel}
-        id={id}
-        className="menu filter-panel"
-        role="group"
-        aria-label={t("links.filter.title")}
-        popover="auto"
-        onToggle={(event) => setOpen(event.newState === "open")}
-      >
-        {open && <Fields {...props} onDone={() => panel.current?.hidePopover()} />}
-      </div>
-    </>
-  );
-}
+export const FilterButton = (props: FilterProps) => (
+  <PanelButton label={t("links.filter.title")} icon={<ListFilter aria-hidden />}>
+    {(close) => <Fields {...props} onDone={close} />}
+  </PanelButton>
+);
 
 function Fields({ query, shownTags, onChange, onDone }: FilterProps & { onDone: () => void }) {
   const [tag, setTag] = useState("");

@@ -4,6 +4,7 @@ import { aliasProblem } from "../../../../shared/contracts/alias.ts";
 import { createLinkBody } from "../../../../shared/contracts/link-schemas.ts";
 import { trimInvisible } from "../../../../shared/contracts/text.ts";
 import { parseWebUrl } from "../../../../shared/contracts/web-url.ts";
+import { readList } from "../../data/complete-list.ts";
 import { completeUrl } from "../../data/destination.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
 import { t } from "../../languages/translate.ts";
@@ -131,10 +132,7 @@ export function toRequestBody(values: LinkValues): Omit<NewLink, "rules" | "spli
     alias: emptyToNull(values.alias),
     domain: emptyToNull(values.domain),
     title: emptyToNull(values.title),
-    tags: values.tags
-      .split(",")
-      .map((tag) => tag.trim())
-      .filter((tag) => tag !== ""),
+    tags: readList(values.tags),
     expires_at: values.expires_at === "" ? null : toInstant(values.expires_at),
     expired_url: emptyToNull(values.expired_url),
     starts_at: values.starts_at === "" ? null : toInstant(values.starts_at),

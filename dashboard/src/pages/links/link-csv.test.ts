@@ -138,11 +138,11 @@ describe("links that are exported and imported again", () => {
 
   test("are reported, with the column, where somebody wrote nonsense", () => {
     for (const [column, value, message] of [
-      ["rules", "[{", "rules"],
-      ["max_clicks", "many", "max_clicks"],
+      ["rules", "[{", "Rules"],
+      ["max_clicks", "many", "Click limit"],
       ["disabled", "constructor", "“constructor”"],
       ["expires_at", "soon", "“soon”"],
-      ["limit_counts", "cats", "limit_counts"],
+      ["limit_counts", "cats", "What consumes a click"],
     ] as const) {
       const [item] = writeAndRead([{ ...toCsvRow(listed(FULL)), [column]: value }]);
       expect(item?.problem?.message).toStartWith(message);

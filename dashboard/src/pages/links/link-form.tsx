@@ -14,6 +14,7 @@ import { useAccountContext } from "../../data/session.ts";
 import { t } from "../../languages/translate.ts";
 import { DialogForm } from "../../ui/dialog.tsx";
 import { SelectField, TextField } from "../../ui/field.tsx";
+import { TagsField } from "../../ui/list-field.tsx";
 import { useApiMutation } from "../../ui/mutation.ts";
 import {
   copyDecisions,
@@ -26,7 +27,6 @@ import {
 } from "./form.ts";
 import { OptionalFields } from "./option-fields.tsx";
 import { PasteButton, useCopiedUrl } from "./paste.tsx";
-import { TagsField } from "./tags-field.tsx";
 
 type LinkFormProps = {
   /** The initial values: those of a link, or the defaults of a new one. */

@@ -2,14 +2,19 @@
 import { lazy, Suspense, useState } from "react";
 
 import type { Link } from "../../../../clients/typescript/src/index.ts";
+import { getErrorMessage } from "../../data/errors.ts";
+import { useAccountContext } from "../../data/session.ts";
+import { t } from "../../languages/translate.ts";
 import type { SearchUpdate } from "../../ui/search-state.ts";
+import { toast } from "../../ui/toast.tsx";
 import { useStable } from "../../ui/use-stable.ts";
 import { BulkBar } from "./bulk-bar.tsx";
 import type { BulkDialogKind } from "./bulk-dialogs.tsx";
 import { LinkDialog, type LinkDialogKind } from "./link-dialog.tsx";
 import { addTag, type ListQuery } from "./list-query.ts";
+import { fetchMatching, MATCHING_MAX } from "./list.ts";
 import type { RowActions } from "./row-actions.tsx";
-import { NOTHING, select, selectedOf } from "./selection.ts";
+import { NOTHING, select, selectedOf, selectExactly, type Selection } from "./selection.ts";
 import { LinkTable } from "./table.tsx";
 import { type BulkReport, useBulkTask } from "./use-bulk-task.ts";
 
@@ -31,22 +36,29 @@ type LinkListProps = {
   /** When they were fetched, in Unix milliseconds. */
   fetchedAt: number;
   query: ListQuery;
+  /** Whether the list has links beyond the page. */
+  hasMore: boolean;
   /** Fetches the links of the page again. */
   refresh: () => Promise<readonly Link[]>;
   onChange: (update: SearchUpdate) => void;
 };
 
-export function LinkList({ id, links, fetchedAt, query, refresh, onChange }: LinkListProps) {
-  const [selection, setSelection] = useState(NOTHING);
+export function LinkList(props: LinkListProps) {
+  const { id, links, fetchedAt, query, hasMore, refresh, onChange } = props;
+  const [selection, setSelection] = useState<Selection<Link>>(NOTHING);
+  const matching = useMatching(query, (all) => setSelection(selectExactly(id, all)));
   const [dialog, setDialog] = useState<OpenDialog>();
   const selected = selectedOf(selection, id, links);
-  function report(report: BulkReport): void {
-    setDialog({ kind: "report", report });
-    const failed = report.failed.map(({ link }) => link);
-    setSelection(select(NOTHING, id, failed, true));
-  }
-  const task = useBulkTask(report);
+  const canSelectMore = hasMore && selected.length <= links.length;
   const close = () => setDialog(undefined);
+  /** Keeps what failed selected, and says why; without any, closes the dialog. */
+  function report(report: BulkReport): void {
+    setDialog(report.failed.length === 0 ? undefined : { kind: "report", report });
+    setSelection(selectExactly(id, linksOf(report.failed)));
+  }
+  const refreshSelected = async (before: readonly Link[]) =>
+    toCurrent(before, await (before.length > links.length ? matching.fetch() : refresh()));
+  const task = useBulkTask(report);
   const selectOne = useStable((link: Link, on: boolean) =>
     setSelection(select(selection, id, [link], on)),
   );
@@ -62,15 +74,12 @@ export function LinkList({ id, links, fetchedAt, query, refresh, onChange }: Lin
       <BulkBar
         shown={links}
         selected={selected}
-        onSelectAll={(on) => setSelection(select(selection, id, links, on))}
+        onSelectAll={(on) => setSelection(on ? select(selection, id, links, on) : NOTHING)}
+        onSelectMatching={canSelectMore ? () => void matching.select() : undefined}
+        found={matching.found}
+        task={task}
         onDialog={(of) => setDialog({ kind: "bulk", of, links: selected })}
-        onArchive={(archived) =>
-          task.mutate({
-            links: selected,
-            verb: archived ? "archived" : "unarchived",
-            changeOf: () => ({ archived }),
-          })
-        }
+        onChange={(change, verb) => task.mutate({ links: selected, verb, changeOf: () => change })}
       />
       <LinkTable
         links={links}
@@ -92,10 +101,7 @@ export function LinkList({ id, links, fetchedAt, query, refresh, onChange }: Lin
           <BulkDialog
             kind={dialog.of}
             links={dialog.links}
-            refresh={async (before) => {
-              const current = new Map((await refresh()).map((link) => [link.id, link]));
-              return before.map((link) => current.get(link.id) ?? link);
-            }}
+            refresh={refreshSelected}
             onClose={close}
             onReport={report}
           />
@@ -104,4 +110,35 @@ export function LinkList({ id, links, fetchedAt, query, refresh, onChange }: Lin
       </Suspense>
     </>
   );
+}
+
+/** The links that failed. */
+const linksOf = (failed: BulkReport["failed"]): Link[] => failed.map(({ link }) => link);
+
+/** The links as they are now; as they were, where they are not among those that were fetched. */
+function toCurrent(before: readonly Link[], now: readonly Link[]): Link[] {
+  const current = new Map(now.map((link) => [link.id, link]));
+  return before.map((link) => current.get(link.id) ?? link);
+}
+
+/** Fetches all links that match the query of a list. */
+function useMatching(query: ListQuery, onFound: (links: readonly Link[]) => void) {
+  const { scope } = useAccountContext();
+  const [found, setFound] = useState<number>();
+  return {
+    found,
+    fetch: async () => (await fetchMatching(scope, query, () => {})).links,
+    async select() {
+      setFound(0);
+      try {
+        const { links, isComplete } = await fetchMatching(scope, query, setFound);
+        onFound(links);
+        if (!isComplete) toast(t("links.many.onlyFirst", { max: MATCHING_MAX }));
+      } catch (error) {
+        toast(getErrorMessage(error), "error");
+      } finally {
+        setFound(undefined);
+      }
+    },
+  };
 }

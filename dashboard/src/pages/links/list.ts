@@ -37,3 +37,27 @@ export async function fetchLinkPage(
   }
   return { links, next, fetchedAt: Date.now() };
 }
+
+/** Most links that can be selected at once: each is kept, and sent with its change. */
+export const MATCHING_MAX = 10_000;
+
+/** Links of one request, the API's maximum. */
+const PART_SIZE = 100;
+
+/** Fetches the links that match, up to the maximum; calls a function with how many there are. */
+export async function fetchMatching(
+  scope: AccountScope,
+  query: ListQuery,
+  onProgress: (count: number) => void,
+): Promise<{ links: Link[]; isComplete: boolean }> {
+  const links: Link[] = [];
+  let next: string | null = "";
+  while (next !== null && links.length < MATCHING_MAX) {
+    const size = Math.min(PART_SIZE, MATCHING_MAX - links.length);
+    const part: ResponseBody<"listLinks"> = await getJson(listPath(scope, query, size, next));
+    links.push(...part.data);
+    next = part.next_cursor;
+    onProgress(links.length);
+  }
+  return { links, isComplete: next === null };
+}

@@ -5,7 +5,7 @@ import { Link as PageLink } from "wouter";
 import type { FullLink } from "../../../../clients/typescript/src/index.ts";
 import { rich, t } from "../../languages/translate.ts";
 import { Disclosure } from "../../ui/disclosure.tsx";
-import { CheckField, SelectField, TextField } from "../../ui/field.tsx";
+import { CheckField, PasswordField, SelectField, TextField } from "../../ui/field.tsx";
 import { type LinkValues, UTM_FIELDS } from "./form.ts";
 import { PreviewFields } from "./preview-fields.tsx";
 
@@ -129,9 +129,8 @@ function RequestFields({ form: { register, watch, formState }, link }: FieldsPro
   return (
     <Disclosure title={t("links.form.request")} hasError={error !== undefined}>
       <div className="stack">
-        <TextField
+        <PasswordField
           label={hasPassword ? t("links.form.newPassword") : t("links.form.password")}
-          type="password"
           autoComplete="new-password"
           hint={hasPassword ? t("links.form.keepPassword") : t("links.form.passwordHint")}
           disabled={watch("removePassword")}

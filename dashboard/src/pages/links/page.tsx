@@ -64,6 +64,7 @@ export function LinksPage() {
                   links={page.links}
                   fetchedAt={page.fetchedAt}
                   query={query}
+                  hasMore={page.next !== null || pages.after !== ""}
                   refresh={async () => (await links.refetch()).data?.links ?? []}
                   onChange={change}
                 />
@@ -80,7 +81,9 @@ export function LinksPage() {
           )}
         </QueryBoundary>
       </Card>
-      <Suspense>{exporting && <ExportDialog onClose={() => setExporting(false)} />}</Suspense>
+      <Suspense>
+        {exporting && <ExportDialog query={query} onClose={() => setExporting(false)} />}
+      </Suspense>
     </Page>
   );
 }

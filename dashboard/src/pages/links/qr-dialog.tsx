@@ -126,6 +126,11 @@ function QrEditor({ link, saved }: EditorProps) {
           alt={t("commands.created.qr", { url: link.short_url })}
         />
         <figcaption className="centred">{readableUrl(link.short_url)}</figcaption>
+        {isValid && (
+          <div className="qr-downloads">
+            <Downloads path={path} query={query} name={link.alias} />
+          </div>
+        )}
       </figure>
       <div className="stack">
         <StyleFields
@@ -140,14 +145,13 @@ function QrEditor({ link, saved }: EditorProps) {
         <ImageFields image={image} hasLogo={hasLogo} onChange={setImage} />
       </div>
       {save.error !== null && <Alert>{getErrorMessage(save.error)}</Alert>}
-      <footer>
-        {canWrite && (
+      {canWrite && (
+        <footer>
           <Button type="submit" loading={save.isPending} disabled={!isValid}>
             {t("links.qr.saveStyle")}
           </Button>
-        )}
-        {isValid && <Downloads path={path} query={query} name={link.alias} />}
-      </footer>
+        </footer>
+      )}
     </form>
   );
 }

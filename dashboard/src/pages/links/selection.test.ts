@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 
-import { NOTHING, select, selectedOf } from "./selection.ts";
+import { NOTHING, select, selectedOf, selectExactly, type Selection } from "./selection.ts";
 
 const [a, b, c] = [{ id: "a" }, { id: "b" }, { id: "c" }] as const;
 
@@ -16,6 +16,13 @@ describe("the selection", () => {
     const all = select(NOTHING, "first", [a, b, c], true);
     expect(selectedOf(all, "first", [b])).toEqual([b]);
     expect(selectedOf(all, "second", [a, b, c])).toEqual([]);
+  });
+
+  test("has links beyond the page, each once, and one of the page can be ticked off", () => {
+    const all: Selection<{ id: string }> = selectExactly("first", [a, b, c]);
+    expect(selectedOf(all, "first", [b])).toEqual([b, a, c]);
+    expect(selectedOf(select(all, "first", [b], false), "first", [b])).toEqual([a, c]);
+    expect(selectedOf(all, "second", [b])).toEqual([]);
   });
 
   test("begins anew on another list, also when the first is shown again", () => {

@@ -3,7 +3,8 @@ import { useQuery } from "@tanstack/react-query";
 import { History, Pause, Pencil, Play, Plus, Send, Trash2 } from "lucide-react";
 import { useState } from "react";
 
-import type { Report } from "../../../../clients/typescript/src/index.ts";
+import type { Report, ReportRun } from "../../../../clients/typescript/src/index.ts";
+import { getErrorMessage } from "../../data/errors.ts";
 import { getClient } from "../../data/http.ts";
 import { useAccountContext, useSession } from "../../data/session.ts";
 import { strong } from "../../languages/tags.tsx";
@@ -20,7 +21,10 @@ import { ReportDialog } from "./report-form.tsx";
 import { RunsDialog } from "./runs-dialog.tsx";
 
 /** The open dialog, with its report. */
-type OpenDialog = { kind: "create" } | { kind: "edit" | "runs" | "delete"; report: Report };
+type OpenDialog =
+  | { kind: "create" }
+  | { kind: "edit" | "delete"; report: Report }
+  | { kind: "runs"; report: Report; first?: ReportRun };
 
 export function ReportsPage() {
   const { scope, account } = useAccountContext();
@@ -60,7 +64,9 @@ export function ReportsPage() {
       </Card>
       {dialog?.kind === "create" && <ReportDialog report={undefined} onClose={close} />}
       {dialog?.kind === "edit" && <ReportDialog report={dialog.report} onClose={close} />}
-      {dialog?.kind === "runs" && <RunsDialog report={dialog.report} onClose={close} />}
+      {dialog?.kind === "runs" && (
+        <RunsDialog report={dialog.report} first={dialog.first} onClose={close} />
+      )}
       {dialog?.kind === "delete" && <DeleteDialog report={dialog.report} onClose={close} />}
     </Page>
   );
@@ -120,14 +126,14 @@ function ReportActions({
   );
   const send = useApiMutation(() => getClient(scope).reports.send(id), {
     invalidate: [["report-runs", scope, id]],
-    successMessage: t("reports.sent"),
+    onSuccess: (first) => onOpen({ kind: "runs", report, first }),
   });
   const problem = change.error ?? send.error;
   const open = (kind: "edit" | "runs" | "delete") => () => onOpen({ kind, report });
   const runs = { label: t("reports.runs"), icon: <History aria-hidden />, onSelect: open("runs") };
   return (
     <>
-      {problem !== null && <Alert>{problem.message}</Alert>}
+      {problem !== null && <Alert>{getErrorMessage(problem)}</Alert>}
       <ActionMenu
         label={t("reports.actions", { name: report.name })}
         actions={

@@ -1,54 +1,138 @@
 /** The last runs of a report, with what came of their mails. */
 import { useQuery } from "@tanstack/react-query";
+import { Download } from "lucide-react";
+import { Fragment, useState } from "react";
 
 import type { Report, ReportRun } from "../../../../clients/typescript/src/index.ts";
 import { getClient } from "../../data/http.ts";
 import { useAccountContext } from "../../data/session.ts";
 import { t } from "../../languages/translate.ts";
+import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
-import { formatDateTime } from "../../ui/format.ts";
+import { formatCount, formatDate, formatDateTime } from "../../ui/format.ts";
 import { Empty, QueryBoundary } from "../../ui/states.tsx";
-import { Table } from "../../ui/table.tsx";
+import { actionsColumn, Table } from "../../ui/table.tsx";
+import { toTable } from "./report-table.ts";
 
 const OUTCOMES = ["waiting", "sent", "failed", "unknown"] as const;
 
-export function RunsDialog({ report, onClose }: { report: Report; onClose: () => void }) {
+type RunsDialogProps = {
+  report: Report;
+  /** The run that is read at first; undefined for the list. */
+  first: ReportRun | undefined;
+  onClose: () => void;
+};
+
+export function RunsDialog({ report, first, onClose }: RunsDialogProps) {
   const { scope } = useAccountContext();
+  const [read, setRead] = useState(first);
   const runs = useQuery({
     queryKey: ["report-runs", scope, report.id],
     queryFn: async () => (await getClient(scope).reports.runs(report.id)).data,
   });
+  if (read !== undefined) {
+    return <RunDialog run={read} onBack={() => setRead(undefined)} onClose={onClose} />;
+  }
   return (
     <Dialog title={t("reports.runsOf", { name: report.name })} onClose={onClose} wide>
       <QueryBoundary query={runs} label={t("reports.runs")}>
         {(data) =>
-          data.length === 0 ? <Empty title={t("reports.noRuns")} /> : <RunTable runs={data} />
+          data.length === 0 ? (
+            <Empty title={t("reports.noRuns")} />
+          ) : (
+            <RunTable runs={data} onRead={setRead} />
+          )
         }
       </QueryBoundary>
     </Dialog>
   );
 }
 
-const RunTable = ({ runs }: { runs: readonly ReportRun[] }) => (
+type RunTableProps = { runs: readonly ReportRun[]; onRead: (run: ReportRun) => void };
+
+const RunTable = ({ runs, onRead }: RunTableProps) => (
   <Table
     label={t("reports.runs")}
-    head={[t("reports.days"), t("reports.made"), t("reports.clicks"), t("reports.mails")]}
+    head={[
+      t("reports.days"),
+      t("reports.made"),
+      t("reports.clicks"),
+      t("reports.mails"),
+      actionsColumn(),
+    ]}
+    className="stacked"
   >
     {runs.map((run) => (
       <tr key={run.event_id}>
-        <td>{`${run.first_day} – ${run.last_day}`}</td>
+        <td>{formatDays(run)}</td>
         <td>
           {formatDateTime(run.created_at)}
           {run.requested && <div className="hint">{t("reports.requested")}</div>}
         </td>
-        <td>{run.clicks}</td>
-        <td>{describeMails(run)}</td>
+        <td data-label={t("reports.clicks")}>{formatCount(run.clicks)}</td>
+        <td data-label={t("reports.mails")}>{describeMails(run)}</td>
+        <td className="row-actions">
+          <Button variant="quiet" onClick={() => onRead(run)}>
+            {t("reports.read")}
+          </Button>
+        </td>
       </tr>
     ))}
   </Table>
 );
 
+/** The days of the period, both included. */
+const formatDays = ({ first_day, last_day }: ReportRun): string =>
+  `${formatDate(first_day)} – ${formatDate(last_day)}`;
+
 const describeMails = ({ mails }: ReportRun): string =>
   OUTCOMES.filter((outcome) => mails[outcome] > 0)
     .map((outcome) => t(`reports.outcome.${outcome}`, { count: mails[outcome] }))
     .join(", ") || "–";
+
+type RunDialogProps = { run: ReportRun; onBack: () => void; onClose: () => void };
+
+/** What a report says, as its mails say it. */
+function RunDialog({ run, onBack, onClose }: RunDialogProps) {
+  const { title, subject, totals, lists, note } = run.message;
+  return (
+    <Dialog title={title} onClose={onClose} wide>
+      <div className="stack">
+        <p>{subject}</p>
+        <dl className="facts">
+          {totals.map(({ label, text }) => (
+            <Fragment key={label}>
+              <dt>{label}</dt>
+              <dd>{text}</dd>
+            </Fragment>
+          ))}
+        </dl>
+        {lists.map(({ title, rows }) => (
+          <section key={title}>
+            <h3>{title}</h3>
+            <ol className="rows">
+              {rows.map(({ name, number }, i) => (
+                <li key={i}>
+                  {name} <span className="number">{number}</span>
+                </li>
+              ))}
+            </ol>
+          </section>
+        ))}
+        <p className="hint">{note}</p>
+      </div>
+      <footer>
+        <Button onClick={onBack}>{t("reports.runs")}</Button>
+        <Button variant="primary" onClick={() => void download(run)}>
+          <Download aria-hidden /> {t("reports.download")}
+        </Button>
+      </footer>
+    </Dialog>
+  );
+}
+
+/** Saves what a report says as a CSV file. */
+async function download({ message, last_day }: ReportRun): Promise<void> {
+  const { saveTable } = await import("../../data/csv.ts");
+  saveTable(toTable(message), `${last_day}.csv`);
+}

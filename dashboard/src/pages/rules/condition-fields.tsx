@@ -1,11 +1,14 @@
 /** The fields of one condition. */
 import { Trash2 } from "lucide-react";
 
+import { readList } from "../../data/complete-list.ts";
+import { optionsOf, toNames } from "../../data/named-values.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
 import { t } from "../../languages/translate.ts";
 import { IconButton } from "../../ui/button.tsx";
 import { SelectField, TextField } from "../../ui/field.tsx";
-import { countryName, formatWeekday } from "../../ui/format.ts";
+import { formatWeekday } from "../../ui/format.ts";
+import { ListField } from "../../ui/list-field.tsx";
 import { CONDITION_TYPES } from "./condition-types.ts";
 import { type ConditionDraft, type ConditionType, newCondition } from "./draft.ts";
 
@@ -65,7 +68,7 @@ type ValuesProps = Pick<ConditionFieldsProps, "condition" | "onChange">;
 
 function ConditionValues({ condition, onChange }: ValuesProps) {
   const { type, values, name } = condition;
-  const { options, label, example } = CONDITION_TYPES[type];
+  const { options, label, example = "" } = CONDITION_TYPES[type];
   const typeName = t(label);
   if (type === "time") return <Dates condition={condition} onChange={onChange} />;
   if (type === "schedule") return <Schedule condition={condition} onChange={onChange} />;
@@ -81,15 +84,20 @@ function ConditionValues({ condition, onChange }: ValuesProps) {
     );
   }
   const list = (
-    <TextField
+    <ListField
+      text={values}
+      options={optionsOf(type)}
       label={
         type === "query"
           ? t("rules.condition.values")
           : t("rules.condition.oneOf", { name: typeName })
       }
-      hint={hintOf(condition, example)}
+      hint={
+        type === "query"
+          ? t("rules.condition.valuesHint")
+          : t("rules.condition.example", { example: toNames(type, readList(example)) })
+      }
       autoCapitalize="none"
-      spellCheck={false}
       value={values}
       onChange={(event) => onChange({ ...condition, values: event.target.value })}
     />
@@ -107,14 +115,6 @@ function ConditionValues({ condition, onChange }: ValuesProps) {
       {list}
     </div>
   );
-}
-
-/** The hint for the input; for countries, the names of the entered codes. */
-function hintOf({ type, values }: ConditionDraft, example = ""): string {
-  if (type === "query") return t("rules.condition.valuesHint");
-  const codes = values.toUpperCase().match(/\b[A-Z]{2}\b/g);
-  if (type === "country" && codes !== null) return codes.map(countryName).join(", ");
-  return t("rules.condition.example", { example });
 }
 
 const labelsOf = (options: Readonly<Record<string, TextKey>>): Record<string, string> =>

@@ -29,7 +29,7 @@ export const CONDITION_TYPES: Readonly<Record<ConditionType, TypeInfo>> = {
   browser: { label: "analytics.dimensions.browser", example: "Firefox, Safari" },
   country: { label: "analytics.dimensions.country", example: "DE, AT" },
   continent: { label: "analytics.dimensions.continent", options: CONTINENT_LABELS },
-  language: { label: "analytics.dimensions.language", example: "de, pt-BR" },
+  language: { label: "analytics.dimensions.language", example: "de, pt-br" },
   referrer: { label: "analytics.dimensions.referrer", example: "example.com, direct" },
   query: { label: "rules.types.query" },
   ip: { label: "rules.types.ip", example: "203.0.113.0/24" },

@@ -50,7 +50,7 @@ test("what is wrong is said at its place", () => {
   const rule = {
     ...newRule(),
     url: "ftp://x",
-    conditions: [newCondition("device"), { ...newCondition("country"), values: "DE, Austria" }],
+    conditions: [newCondition("device"), { ...newCondition("country"), values: "DE, Nowhere" }],
   };
   const arms = [
     { ...newArm(), url: URL, weight: "60" },
@@ -64,6 +64,23 @@ test("what is wrong is said at its place", () => {
     "rules.0.conditions.1",
     "rules.0.url",
   ]);
+});
+
+test("countries and languages are read and typed by name", () => {
+  const conditions = [
+    { type: "country" as const, in: ["DE", "AT"] },
+    { type: "language" as const, in: ["de"], not: true },
+  ];
+  const draft = toDraft({ ...FIELDS, rules: [{ id: "rule_a", url: URL, conditions }] });
+  expect(draft.rules[0]?.conditions.map(({ values }) => values)).toEqual([
+    "Germany, Austria",
+    "German",
+  ]);
+  const typed = { ...newCondition("country"), values: "germany, Switzerland, fr" };
+  const rule = { ...newRule(), url: URL, conditions: [typed] };
+  expect(readDraft({ rules: [rule], arms: [], until: "" })).toMatchObject({
+    change: { rules: [{ conditions: [{ in: ["DE", "CH", "FR"] }] }] },
+  });
 });
 
 test("an entry moves up and down", () => {

@@ -5,6 +5,7 @@ import type { FullLink } from "../../../../clients/typescript/src/index.ts";
 import { rulesField } from "../../../../shared/contracts/link-rules.ts";
 import { splitField } from "../../../../shared/contracts/link-split.ts";
 import { parseWebUrl } from "../../../../shared/contracts/web-url.ts";
+import { toCodes, toNames } from "../../data/named-values.ts";
 import { t } from "../../languages/translate.ts";
 import { toInstant, toLocalTime } from "../../ui/local-time.ts";
 import { describeIssue, describeRule } from "../../ui/validation.ts";
@@ -20,7 +21,7 @@ export type ConditionDraft = {
   key: string;
   type: ConditionType;
   not: boolean;
-  /** Values, separated by commas. */
+  /** Values, separated by commas; of countries and languages, by name or code. */
   values: string;
   /** Of a query parameter. */
   name: string;
@@ -101,21 +102,15 @@ function toConditionDraft(condition: ApiCondition): ConditionDraft {
     case "query":
       return { ...draft, name: condition.name, values: (condition.in ?? []).join(", ") };
     default:
-      return { ...draft, values: condition.in.join(", ") };
+      return { ...draft, values: toNames(condition.type, condition.in) };
   }
 }
-
-const splitValues = (text: string): string[] =>
-  text
-    .split(",")
-    .map((value) => value.trim())
-    .filter((value) => value !== "");
 
 /** Converts a condition to the API's form; the schema validates it. */
 function toCondition(draft: ConditionDraft): Record<string, unknown> {
   const { type, not, values, name, from, until, timeZone, days } = draft;
   const common = { type, ...(not ? { not } : {}) };
-  const list = splitValues(values);
+  const list = toCodes(type, values);
   switch (type) {
     case "time":
       return {

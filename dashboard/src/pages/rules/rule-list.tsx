@@ -10,12 +10,13 @@ import { TextField } from "../../ui/field.tsx";
 import { ConditionFields } from "./condition-fields.tsx";
 import { type DraftErrors, moveEntry, newCondition, newRule, type RuleDraft } from "./draft.ts";
 import { RuleHead } from "./rule-head.tsx";
-import { type FindTargetCounts, TargetCounts } from "./target-counts.tsx";
+import type { Counts } from "./split-shares.ts";
+import { RuleCounts } from "./target-counts.tsx";
 
 type RuleListProps = {
   rules: readonly RuleDraft[];
   errors: DraftErrors;
-  countsOf: FindTargetCounts;
+  targets: readonly Counts[];
   onChange: (rules: readonly RuleDraft[]) => void;
 };
 
@@ -23,7 +24,7 @@ type RuleListProps = {
 const RULES_MAX = 20;
 const CONDITIONS_MAX = 10;
 
-export function RuleList({ rules, errors, countsOf, onChange }: RuleListProps) {
+export function RuleList({ rules, errors, targets, onChange }: RuleListProps) {
   const [dragged, setDragged] = useState<number>();
   const [announcement, setAnnouncement] = useState("");
   function move(from: number, to: number): void {
@@ -52,7 +53,7 @@ export function RuleList({ rules, errors, countsOf, onChange }: RuleListProps) {
             <RuleHead
               number={i + 1}
               isLast={i === rules.length - 1}
-              counts={<TargetCounts counts={countsOf("rule", rule.id)} />}
+              counts={<RuleCounts targets={targets} id={rule.id ?? ""} />}
               onDragStart={() => setDragged(i)}
               onDragEnd={() => setDragged(undefined)}
               onMove={(by) => move(i, i + by)}

@@ -19,7 +19,6 @@ import { useUnsavedGuard } from "../../ui/unsaved-guard.tsx";
 import { type Draft, readDraft, type RulesChange, toDraft } from "./draft.ts";
 import { RuleList } from "./rule-list.tsx";
 import { SplitEditor } from "./split-editor.tsx";
-import { findTargetCounts } from "./target-counts.tsx";
 import { TryAs } from "./try-as.tsx";
 
 export function RulesPage({ id }: { id: string }) {
@@ -53,7 +52,7 @@ export function RulesPage({ id }: { id: string }) {
 function RulesEditor({ link }: { link: FullLink }) {
   const canWrite = useCanWrite();
   const { draft, errors, dirty, save, change, discard, submit } = useRulesDraft(link);
-  const countsOf = useTargetCounts(link.id);
+  const targets = useTargets(link.id);
   const { confirmation } = useUnsavedGuard(() => canWrite && dirty);
   return (
     <div className="rules-page">
@@ -64,7 +63,7 @@ function RulesEditor({ link }: { link: FullLink }) {
           <RuleList
             rules={draft.rules}
             errors={errors}
-            countsOf={countsOf}
+            targets={targets}
             onChange={(rules) => change({ rules })}
           />
         </Card>
@@ -73,7 +72,7 @@ function RulesEditor({ link }: { link: FullLink }) {
             draft={draft}
             destination={link.original_url}
             errors={errors}
-            countsOf={countsOf}
+            targets={targets}
             onChange={change}
           />
         </Card>
@@ -135,14 +134,14 @@ function useRulesDraft(link: FullLink) {
   };
 }
 
-/** Reads the clicks of the link by rule and arm. */
-function useTargetCounts(linkId: string) {
+/** Reads the clicks of the link by rule and version. */
+function useTargets(linkId: string) {
   const { scope } = useAccountContext();
   const targets = useQuery({
     queryKey: ["targets", scope, linkId],
     queryFn: ({ signal }) => getClient(scope).analytics.targets(linkId, {}, { signal }),
   });
-  return findTargetCounts(targets.data?.data ?? []);
+  return targets.data?.data ?? [];
 }
 
 type SaveBarProps = {

@@ -1,5 +1,6 @@
-/** The split of the visitors that no rule matches: a bar of the shares, and the arms. */
+/** The split of the visitors that no rule matches: a bar of the shares, and the versions. */
 import { Plus, Trash2 } from "lucide-react";
+import type { ReactNode } from "react";
 
 import { t } from "../../languages/translate.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
@@ -7,68 +8,53 @@ import { TextField } from "../../ui/field.tsx";
 import { formatCount } from "../../ui/format.ts";
 import { Alert } from "../../ui/states.tsx";
 import { type ArmDraft, type Draft, type DraftErrors, newArm } from "./draft.ts";
-import { type FindTargetCounts, TargetCounts } from "./target-counts.tsx";
+import { type Counts, letterOf, toWeight } from "./split-shares.ts";
+import { VersionCounts } from "./target-counts.tsx";
 
-/** Maximum arms of a split. */
+/** Most versions of a split, beside the link's own destination. */
 const ARMS_MAX = 10;
 /** Shades of the bar, which repeat. */
 const COLOURS = 5;
 
 type SplitEditorProps = {
-  draft: Pick<Draft, "arms" | "until">;
+  draft: Draft;
   /** The link's own destination, which gets the remaining share. */
   destination: string;
   errors: DraftErrors;
-  countsOf: FindTargetCounts;
+  targets: readonly Counts[];
   onChange: (change: Partial<Draft>) => void;
 };
 
-export function SplitEditor({ draft, destination, errors, countsOf, onChange }: SplitEditorProps) {
+export function SplitEditor({ draft, destination, errors, targets, onChange }: SplitEditorProps) {
   const { arms, until } = draft;
   const rest = 100 - arms.reduce((sum, { weight }) => sum + toWeight(weight), 0);
+  const armIds = new Set(arms.flatMap(({ id }) => id ?? []));
   const replace = (arm: ArmDraft, ...next: ArmDraft[]) =>
     onChange({ arms: arms.flatMap((other) => (other === arm ? next : [other])) });
   return (
     <div className="stack">
       <ShareBar arms={arms} rest={rest} />
       {errors["arms"] !== undefined && <Alert>{errors["arms"]}</Alert>}
-      <ul className="arms">
-        <li className="arm-own">
-          <span className="share share-own">{percent(Math.max(0, rest))}</span>
+      <ul className="versions">
+        <li>
+          <div className="version-head">
+            <span className="version-name">{t("rules.version", { letter: letterOf(0) })}</span>
+            <span>{percent(Math.max(0, rest))}</span>
+            <VersionCounts targets={targets} id={undefined} armIds={armIds} />
+          </div>
           <span className="destination" title={destination}>
             {destination}
           </span>
-          <TargetCounts counts={countsOf("default", undefined)} />
         </li>
         {arms.map((arm, i) => (
-          <li key={arm.key}>
-            <div className="arm-fields">
-              <TextField
-                label={t("rules.armShare", { number: i + 1 })}
-                type="number"
-                min={1}
-                max={99}
-                value={arm.weight}
-                error={errors[`arms.${i}.weight`]}
-                onChange={(event) => replace(arm, { ...arm, weight: event.target.value })}
-              />
-              <TextField
-                label={t("rules.armDestination", { number: i + 1 })}
-                type="url"
-                inputMode="url"
-                value={arm.url}
-                error={errors[`arms.${i}.url`]}
-                onChange={(event) => replace(arm, { ...arm, url: event.target.value })}
-              />
-              <IconButton
-                label={t("rules.removeArm", { number: i + 1 })}
-                onClick={() => replace(arm)}
-              >
-                <Trash2 aria-hidden />
-              </IconButton>
-            </div>
-            <TargetCounts counts={countsOf("arm", arm.id)} />
-          </li>
+          <Version
+            key={arm.key}
+            arm={arm}
+            position={i}
+            errors={errors}
+            counts={<VersionCounts targets={targets} id={arm.id ?? ""} armIds={armIds} />}
+            onChange={(...next) => replace(arm, ...next)}
+          />
         ))}
       </ul>
       {arms.length > 0 && (
@@ -84,7 +70,7 @@ export function SplitEditor({ draft, destination, errors, countsOf, onChange }: 
       {arms.length < ARMS_MAX && (
         <div>
           <Button onClick={() => onChange({ arms: [...arms, newArm()] })}>
-            <Plus aria-hidden /> {t("rules.addArm")}
+            <Plus aria-hidden /> {t("rules.addVersion")}
           </Button>
         </div>
       )}
@@ -92,26 +78,63 @@ export function SplitEditor({ draft, destination, errors, countsOf, onChange }: 
   );
 }
 
-/** The typed text may not be a number yet. */
-const toWeight = (text: string): number =>
-  Math.max(0, Math.min(100, Math.floor(Number(text)) || 0));
+type VersionProps = {
+  arm: ArmDraft;
+  /** Its position among the versions that the split adds, from 0. */
+  position: number;
+  errors: DraftErrors;
+  counts: ReactNode;
+  /** Without a version, removes it. */
+  onChange: (...next: ArmDraft[]) => void;
+};
+
+function Version({ arm, position, errors, counts, onChange }: VersionProps) {
+  const letter = letterOf(position + 1);
+  return (
+    <li>
+      <div className="version-head">
+        <span className={`version-name ${shadeOf(position)}`}>
+          {t("rules.version", { letter })}
+        </span>
+        {counts}
+      </div>
+      <div className="version-fields">
+        <TextField
+          label={t("rules.versionShare", { letter })}
+          type="number"
+          min={1}
+          max={99}
+          value={arm.weight}
+          error={errors[`arms.${position}.weight`]}
+          onChange={(event) => onChange({ ...arm, weight: event.target.value })}
+        />
+        <TextField
+          label={t("rules.versionDestination", { letter })}
+          type="url"
+          inputMode="url"
+          value={arm.url}
+          error={errors[`arms.${position}.url`]}
+          onChange={(event) => onChange({ ...arm, url: event.target.value })}
+        />
+        <IconButton label={t("rules.removeVersion", { letter })} onClick={() => onChange()}>
+          <Trash2 aria-hidden />
+        </IconButton>
+      </div>
+    </li>
+  );
+}
+
+const shadeOf = (position: number): string => `shade-${(position % COLOURS) + 1}`;
 
 /** A whole number of percent. */
 const percent = (value: number): string => t("statistics.percent", { value: formatCount(value) });
 
+/** Without texts: a narrow part has no room for them, and the list below has them. */
 const ShareBar = ({ arms, rest }: { arms: readonly ArmDraft[]; rest: number }) => (
   <div className="share-bar" aria-hidden>
-    <span className="share-own" style={{ flexGrow: Math.max(0, rest) }}>
-      {rest > 0 && percent(rest)}
-    </span>
+    <span style={{ flexGrow: Math.max(0, rest) }} />
     {arms.map(({ key, weight }, i) => (
-      <span
-        key={key}
-        className={`shade-${(i % COLOURS) + 1}`}
-        style={{ flexGrow: toWeight(weight) }}
-      >
-        {percent(toWeight(weight))}
-      </span>
+      <span key={key} className={shadeOf(i)} style={{ flexGrow: toWeight(weight) }} />
     ))}
   </div>
 );

@@ -3,18 +3,20 @@
  * explanation.
  */
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
-import codes from "i18n-iso-countries/codes.json";
 import { Check, X } from "lucide-react";
 import { useState } from "react";
 
 import type { Body, ResponseBody } from "../../../../clients/typescript/src/index.ts";
+import { describeValue } from "../../../../shared/statistics/values.ts";
 import { getClient } from "../../data/http.ts";
+import { codesOf, optionsOf, toCodes } from "../../data/named-values.ts";
 import { useAccountContext } from "../../data/session.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
+import { statisticsLanguage } from "../../languages/statistics.ts";
 import { strong } from "../../languages/tags.tsx";
-import { perLanguage, rich, t } from "../../languages/translate.ts";
+import { rich, t } from "../../languages/translate.ts";
 import { SelectField, TextField } from "../../ui/field.tsx";
-import { countryName } from "../../ui/format.ts";
+import { ListField } from "../../ui/list-field.tsx";
 import { toInstant } from "../../ui/local-time.ts";
 import { Card } from "../../ui/page.tsx";
 import { QueryBoundary } from "../../ui/states.tsx";
@@ -47,13 +49,6 @@ function deviceLabel(name: string): string {
   const key = DEVICE_NAMES[name];
   return key === undefined ? name : t(key);
 }
-
-/** All countries, by name, in the language of the page. */
-const countryOptions = perLanguage((language) =>
-  codes
-    .map(([code = ""]) => ({ value: code, label: countryName(code) }))
-    .toSorted((a, b) => a.label.localeCompare(b.label, language)),
-);
 
 const STATUSES = [
   "active",
@@ -113,7 +108,10 @@ function VisitorFields({
         <SelectField
           label={t("analytics.dimensions.country")}
           value={visitor.country ?? ""}
-          options={[{ value: "", label: t("rules.try.unknown") }, ...countryOptions()]}
+          options={[
+            { value: "", label: t("rules.try.unknown") },
+            ...codesOf("country").map(({ code, name }) => ({ value: code, label: name })),
+          ]}
           onChange={(event) => set("country", event.target.value)}
         />
       </div>
@@ -123,39 +121,55 @@ function VisitorFields({
         hint={t("rules.try.timeHint")}
         onChange={(event) => set("at", event.target.value && toInstant(event.target.value))}
       />
-      <details>
-        <summary>{t("rules.try.more")}</summary>
-        <div className="stack">
-          <SelectField
-            label={t("analytics.dimensions.continent")}
-            value={visitor.continent ?? ""}
-            options={["", ...CONTINENTS].map((value) => ({
-              value,
-              label: value || t("rules.try.unknown"),
-            }))}
-            onChange={(event) => set("continent", event.target.value)}
-          />
-          <TextField
-            label={t("analytics.dimensions.language")}
-            placeholder="de-AT,de;q=0.9"
-            value={visitor.language ?? ""}
-            onChange={(event) => set("language", event.target.value)}
-          />
-          <TextField
-            label={t("analytics.dimensions.referrer")}
-            placeholder="https://news.example.com/"
-            value={visitor.referrer ?? ""}
-            onChange={(event) => set("referrer", event.target.value)}
-          />
-          <TextField
-            label={t("rules.try.query")}
-            placeholder="utm_source=mail"
-            value={visitor.query ?? ""}
-            onChange={(event) => set("query", event.target.value)}
-          />
-        </div>
-      </details>
+      <MoreFields visitor={visitor} set={set} />
     </>
+  );
+}
+
+type MoreFieldsProps = { visitor: Visitor; set: (name: keyof Visitor, value: string) => void };
+
+/** What is rarely set. */
+function MoreFields({ visitor, set }: MoreFieldsProps) {
+  /** As typed: by name, by code, or as a browser sends them. */
+  const [languages, setLanguages] = useState("");
+  return (
+    <details>
+      <summary>{t("rules.try.more")}</summary>
+      <div className="stack">
+        <SelectField
+          label={t("analytics.dimensions.continent")}
+          value={visitor.continent ?? ""}
+          options={["", ...CONTINENTS].map((value) => ({
+            value,
+            label: value === "" ? t("rules.try.unknown") : describeActual("continent", value),
+          }))}
+          onChange={(event) => set("continent", event.target.value)}
+        />
+        <ListField
+          label={t("analytics.dimensions.language")}
+          placeholder="de-AT,de;q=0.9"
+          text={languages}
+          options={optionsOf("language")}
+          value={languages}
+          onChange={({ target: { value } }) => {
+            setLanguages(value);
+            set("language", toCodes("language", value).join(","));
+          }}
+        />
+        <TextField
+          label={t("analytics.dimensions.referrer")}
+          placeholder="https://news.example.com/"
+          value={visitor.referrer ?? ""}
+          onChange={(event) => set("referrer", event.target.value)}
+        />
+        <TextField
+          label={t("rules.try.query")}
+          placeholder="utm_source=mail"
+          value={visitor.query ?? ""}
+          onChange={(event) => set("query", event.target.value)}
+        />
+      </div>
+    </details>
   );
 }
 
@@ -185,7 +199,9 @@ const Outcome = ({ explanation }: { explanation: Explanation }) => {
                     <X aria-label={t("rules.try.notMet")} />
                   )}
                   {labelOf(type)}:{" "}
-                  {actual === "" ? t("rules.try.none") : (actual ?? t("rules.try.unknown"))}
+                  {actual === "" || actual === null
+                    ? t(actual === "" ? "rules.try.none" : "rules.try.unknown")
+                    : describeActual(type, actual)}
                 </li>
               ))}
             </ul>
@@ -195,6 +211,10 @@ const Outcome = ({ explanation }: { explanation: Explanation }) => {
     </div>
   );
 };
+
+/** What the API found of the visitor, in words. */
+const describeActual = (type: string, actual: string): string =>
+  describeValue(type, actual, statisticsLanguage());
 
 /** The API's document has the status as text. */
 function describeStatus(status: string): string {

@@ -116,6 +116,9 @@ function findErrors({ name, color }: Values): { name?: string; color?: string } 
   return Object.fromEntries(Object.entries(checks).filter(([, result]) => result !== true));
 }
 
+/** The types of images that the API takes. */
+const LOGO_TYPES = ["image/png", "image/jpeg", "image/webp"];
+
 function LogoField({
   logo,
   onChange,
@@ -125,6 +128,11 @@ function LogoField({
 }) {
   async function choose(file: File | undefined): Promise<void> {
     if (file === undefined) return;
+    // A dialog for files can show all of them.
+    if (!LOGO_TYPES.includes(file.type)) {
+      toast(t("settings.branding.wrongType"), "error");
+      return;
+    }
     if (file.size > LOGO_BYTES_MAX) {
       toast(t("settings.branding.tooLarge", { max: LOGO_BYTES_MAX / 1024 }), "error");
       return;
@@ -136,7 +144,7 @@ function LogoField({
       <TextField
         label={t("settings.branding.logo")}
         type="file"
-        accept="image/png,image/jpeg,image/webp"
+        accept={LOGO_TYPES.join(",")}
         hint={t("settings.branding.logoHint")}
         onChange={({ target }) => void choose(target.files?.[0])}
       />

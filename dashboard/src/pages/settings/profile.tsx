@@ -17,7 +17,7 @@ import {
 } from "../../languages/preference.ts";
 import { setLanguage, t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
-import { SelectField, TextField } from "../../ui/field.tsx";
+import { PasswordField, SelectField } from "../../ui/field.tsx";
 import { formatDateTime } from "../../ui/format.ts";
 import { Card, Page } from "../../ui/page.tsx";
 import { Alert, QueryBoundary } from "../../ui/states.tsx";
@@ -103,23 +103,20 @@ function PasswordForm() {
       onSubmit={(event) => void form.handleSubmit((values) => change.mutate(values))(event)}
     >
       <input type="hidden" autoComplete="username" value={session.user.email} readOnly />
-      <TextField
+      <PasswordField
         label={t("settings.profile.currentPassword")}
-        type="password"
         autoComplete="current-password"
         error={errors.current_password?.message}
         {...form.register("current_password", { required: t("ui.required") })}
       />
-      <TextField
+      <PasswordField
         label={t("settings.profile.newPassword")}
-        type="password"
         autoComplete="new-password"
         error={errors.new_password?.message}
         {...form.register("new_password", { validate: validateWith(newPassword) })}
       />
-      <TextField
+      <PasswordField
         label={t("settings.profile.confirmPassword")}
-        type="password"
         autoComplete="new-password"
         error={errors.confirmation?.message}
         {...form.register("confirmation", {

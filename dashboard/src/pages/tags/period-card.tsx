@@ -27,8 +27,9 @@ export function PeriodCard() {
   const analyticsQuery = useReadAnalyticsQuery();
   return (
     <AnalyticsQueryContext value={analyticsQuery}>
-      <PeriodBar comparable={false} />
-      <FilterBar />
+      <PeriodBar comparable={false}>
+        <FilterBar />
+      </PeriodBar>
       <ClicksByTag />
     </AnalyticsQueryContext>
   );

@@ -4,6 +4,7 @@ import { History, RotateCw } from "lucide-react";
 import { useState } from "react";
 
 import type { WebhookDelivery } from "../../../../clients/typescript/src/index.ts";
+import { getErrorMessage } from "../../data/errors.ts";
 import { getClient } from "../../data/http.ts";
 import { useAccountContext } from "../../data/session.ts";
 import { strong } from "../../languages/tags.tsx";
@@ -177,7 +178,7 @@ function DeliveryActions({
   });
   return (
     <>
-      {retry.error !== null && <Alert>{retry.error.message}</Alert>}
+      {retry.error !== null && <Alert>{getErrorMessage(retry.error)}</Alert>}
       <ActionMenu
         label={t("webhooks.deliveryActions", { event: delivery.event_id })}
         actions={[

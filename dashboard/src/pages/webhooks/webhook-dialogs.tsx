@@ -1,7 +1,8 @@
 /** Dialogs that create webhooks, rotate their secrets and delete them. */
-import { useForm } from "react-hook-form";
+import { useForm, useWatch } from "react-hook-form";
 
 import type { Webhook } from "../../../../clients/typescript/src/index.ts";
+import { EVENT_TYPE_NAMES } from "../../../../shared/contracts/event-types.ts";
 import {
   ALL_EVENTS,
   createWebhookBody,
@@ -14,6 +15,7 @@ import { strong } from "../../languages/tags.tsx";
 import { rich, t } from "../../languages/translate.ts";
 import { ConfirmDialog, Dialog, DialogForm } from "../../ui/dialog.tsx";
 import { SelectField, TextField } from "../../ui/field.tsx";
+import { ListField } from "../../ui/list-field.tsx";
 import { useApiMutation } from "../../ui/mutation.ts";
 import { Secret, SecretDialog } from "../../ui/secret-dialog.tsx";
 import { validateWith } from "../../ui/validation.ts";
@@ -29,6 +31,15 @@ const readEvents = (text: string): string[] => {
 };
 
 const { url: urlSchema, events: eventsSchema, description } = createWebhookBody.shape;
+
+/** Names what is no type: the types themselves are offered while one types. */
+function validateEvents(text: string): true | string {
+  const known = new Set<string>([ALL_EVENTS, ...EVENT_TYPE_NAMES]);
+  const unknown = readEvents(text).filter((type) => !known.has(type));
+  return unknown.length > 0
+    ? t("webhooks.unknownEvents", { types: unknown.join(", ") })
+    : validateWith(eventsSchema)(readEvents(text));
+}
 
 export function CreateDialog({ onClose }: { onClose: () => void }) {
   const { scope } = useAccountContext();
@@ -67,12 +78,14 @@ export function CreateDialog({ onClose }: { onClose: () => void }) {
             validate: validateWith(urlSchema),
           })}
         />
-        <TextField
+        <ListField
           label={t("webhooks.events")}
+          text={useWatch({ control: form.control, name: "events" })}
+          options={EVENT_TYPE_NAMES.map((name) => ({ name }))}
           hint={t("webhooks.eventsHint")}
           error={errors.events?.message}
           {...form.register("events", {
-            validate: (text) => validateWith(eventsSchema)(readEvents(text)),
+            validate: validateEvents,
           })}
         />
         <SelectField

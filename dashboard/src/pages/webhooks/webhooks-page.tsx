@@ -5,6 +5,7 @@ import { useState } from "react";
 import { Link } from "wouter";
 
 import type { Webhook } from "../../../../clients/typescript/src/index.ts";
+import { getErrorMessage } from "../../data/errors.ts";
 import { getClient } from "../../data/http.ts";
 import { useAccountContext } from "../../data/session.ts";
 import { t } from "../../languages/translate.ts";
@@ -148,7 +149,7 @@ function WebhookActions({
   const problem = change.error ?? test.error;
   return (
     <>
-      {problem !== null && <Alert>{problem.message}</Alert>}
+      {problem !== null && <Alert>{getErrorMessage(problem)}</Alert>}
       <ActionMenu
         label={t("webhooks.actions", { url: webhook.url })}
         actions={[

@@ -55,13 +55,15 @@ export function BreakdownCard({ title, tabs, initial, className, aside }: Breakd
               onSelect={setSelected}
             />
           )}
-          <IconButton
-            label={t("analytics.cards.all", { label: inSentence(label) })}
-            onClick={() => setShowAll(true)}
-          >
-            <List aria-hidden />
-          </IconButton>
-          <CsvButton path={csvPath} name={inSentence(label)} file={inSentence(label)} />
+          <span className="card-icons">
+            <IconButton
+              label={t("analytics.cards.all", { label: inSentence(label) })}
+              onClick={() => setShowAll(true)}
+            >
+              <List aria-hidden />
+            </IconButton>
+            <CsvButton path={csvPath} name={inSentence(label)} file={inSentence(label)} />
+          </span>
         </>
       }
     >

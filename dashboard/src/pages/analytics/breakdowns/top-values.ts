@@ -114,7 +114,13 @@ function readPlace(row: Geo["data"][number]): ValueRow {
   }
   if ("region_name" in row) {
     const { region, region_name: name } = row;
-    return { values: { country, region }, name, clicks, percentage };
+    // Without a name of its own, it is an unknown one.
+    return {
+      values: { country, region },
+      ...(name === region ? {} : { name }),
+      clicks,
+      percentage,
+    };
   }
   return { values: { country }, clicks, percentage };
 }

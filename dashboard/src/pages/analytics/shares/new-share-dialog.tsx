@@ -13,7 +13,7 @@ import { useAccountContext } from "../../../data/session.ts";
 import { t } from "../../../languages/translate.ts";
 import { Dialog, DialogForm } from "../../../ui/dialog.tsx";
 import { Disclosure } from "../../../ui/disclosure.tsx";
-import { CheckField, TextField } from "../../../ui/field.tsx";
+import { CheckField, PasswordField, TextField } from "../../../ui/field.tsx";
 import { useApiMutation } from "../../../ui/mutation.ts";
 import { validateWith } from "../../../ui/validation.ts";
 import { FILTER_LABELS, type FilterName } from "../filters.ts";
@@ -130,9 +130,8 @@ function AccessFields({ form: { register, formState } }: FieldsProps) {
   const { errors } = formState;
   return (
     <>
-      <TextField
+      <PasswordField
         label={t("shares.password")}
-        type="password"
         autoComplete="new-password"
         hint={t("shares.passwordHint")}
         error={errors.password?.message}

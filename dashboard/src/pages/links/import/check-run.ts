@@ -1,12 +1,9 @@
 /** Checks the links of an import with the service, which creates none. */
-import { getClient } from "../../../data/http.ts";
+import { getClient, PATIENT } from "../../../data/http.ts";
 import type { AccountScope } from "../../../data/scope.ts";
 import { translateService } from "../../../languages/service.ts";
-import { splitIntoBatches } from "./batches.ts";
+import { splitIntoBatches } from "../batches.ts";
 import type { ImportItem, ProblemKind } from "./model.ts";
-
-/** Waits for a session's request limit, which resets within a minute. */
-const RETRIES = { retriesMax: 5, retryDelayMaxMs: 90_000 };
 
 /** Errors of the API that have a kind of their own. */
 const KINDS: ReadonlyMap<string, ProblemKind> = new Map([
@@ -27,7 +24,7 @@ export async function checkItems(
   onProgress: (checked: number) => void,
   signal: AbortSignal,
 ): Promise<ImportItem[]> {
-  const { links } = getClient(scope, RETRIES);
+  const { links } = getClient(scope, PATIENT);
   const checked = new Map<ImportItem, ImportItem>();
   const possible = items.filter(({ problem }) => problem === undefined);
   for (const batch of splitIntoBatches(possible)) {

@@ -4,12 +4,15 @@ import { type ReactNode, useId } from "react";
 import { readableHost } from "../../../../../shared/contracts/readable-host.ts";
 import { t } from "../../../languages/translate.ts";
 import { SelectField } from "../../../ui/field.tsx";
+import { TagsField } from "../../../ui/list-field.tsx";
 import { Card } from "../../../ui/page.tsx";
 import { Alert } from "../../../ui/states.tsx";
 import { Table } from "../../../ui/table.tsx";
 import { TAG_SEPARATORS } from "../csv-values.ts";
+import { DATE_ORDERS, type DateOrder, findDateOrder } from "./dates.ts";
 import { changeTarget, findField, IMPORT_FIELDS, type ImportField } from "./fields.ts";
 import type { DomainChoice, ImportOptions, PlanInput } from "./model.ts";
+import { listDates } from "./suggest-options.ts";
 import { describeColumn, describeSeparator } from "./texts.ts";
 import type { ChosenFile } from "./use-import.ts";
 
@@ -122,7 +125,7 @@ function ColumnRow({
 }
 
 /** The options that this file has a choice for. */
-function OptionFields({ chosen: { mapping, options }, hosts, onChange }: ColumnsProps) {
+function OptionFields({ chosen: { file, mapping, options }, hosts, onChange }: ColumnsProps) {
   const has = (field: ImportField) => findField(mapping, field) >= 0;
   const change = (changes: Partial<ImportOptions>) =>
     onChange({ options: { ...options, ...changes } });
@@ -150,17 +153,10 @@ function OptionFields({ chosen: { mapping, options }, hosts, onChange }: Columns
   }
   if (has("custom_short_url") && (has("short_url") || has("alias"))) {
     fields.push(
-      <SelectField
+      <BackHalvesField
         key="back-halves"
-        label={t("import.options.backHalves")}
-        value={options.backHalves}
-        options={[
-          { value: "custom", label: t("import.options.customBackHalf") },
-          { value: "both", label: t("import.options.bothBackHalves") },
-        ]}
-        onChange={({ target }) =>
-          change({ backHalves: target.value === "both" ? "both" : "custom" })
-        }
+        choice={options.backHalves}
+        onChange={(backHalves) => change({ backHalves })}
       />,
     );
   }
@@ -177,8 +173,59 @@ function OptionFields({ chosen: { mapping, options }, hosts, onChange }: Columns
       />,
     );
   }
+  fields.push(
+    <TagsField
+      key="tags"
+      label={t("import.options.tags")}
+      text={options.tags}
+      value={options.tags}
+      onChange={({ target }) => change({ tags: target.value })}
+    />,
+  );
+  if (findDateOrder(listDates(file.rows, mapping)).isAmbiguous) {
+    fields.push(
+      <DateOrderField
+        key="dates"
+        order={options.dateOrder}
+        onChange={(dateOrder) => change({ dateOrder })}
+      />,
+    );
+  }
   return <div className="columns">{fields}</div>;
 }
+
+type BackHalves = ImportOptions["backHalves"];
+type BackHalvesFieldProps = { choice: BackHalves; onChange: (choice: BackHalves) => void };
+
+const BackHalvesField = ({ choice, onChange }: BackHalvesFieldProps) => (
+  <SelectField
+    label={t("import.options.backHalves")}
+    value={choice}
+    options={[
+      { value: "custom", label: t("import.options.customBackHalf") },
+      { value: "both", label: t("import.options.bothBackHalves") },
+    ]}
+    onChange={({ target }) => onChange(target.value === "both" ? "both" : "custom")}
+  />
+);
+
+type DateOrderFieldProps = {
+  order: DateOrder | undefined;
+  onChange: (order: DateOrder | undefined) => void;
+};
+
+const DateOrderField = ({ order, onChange }: DateOrderFieldProps) => (
+  <SelectField
+    label={t("import.options.dates")}
+    hint={t("import.options.datesHint")}
+    value={order ?? ""}
+    options={[
+      { value: "", label: t("import.options.chooseDates") },
+      ...DATE_ORDERS.map((value) => ({ value, label: t(`import.options.dateOrders.${value}`) })),
+    ]}
+    onChange={({ target }) => onChange(DATE_ORDERS.find((one) => one === target.value))}
+  />
+);
 
 const FROM_FILE = "*";
 

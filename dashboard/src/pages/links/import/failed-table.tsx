@@ -26,11 +26,12 @@ export function FailedTable({ file, failed }: { file: ImportFile; failed: readon
           t("import.heads.reason"),
           t("import.heads.destination"),
         ]}
+        className="stacked"
         tall
       >
         {failed.slice(0, FAILED_MAX).map(({ row, link, problem }, i) => (
           <tr key={i}>
-            <td>{row}</td>
+            <td data-label={t("import.heads.row")}>{row}</td>
             <td>{link.alias}</td>
             <td>{problem.message}</td>
             <td>

@@ -20,6 +20,9 @@ export const SETTING_FIELDS = (Object.keys(SETTING_CELLS) as (keyof typeof SETTI
   (field): field is SettingField => field !== "alias" && field !== "domain",
 );
 
+/** Fields whose cells are dates. */
+export const DATE_FIELDS = ["expires_at", "starts_at"] as const satisfies readonly SettingField[];
+
 /** All fields, in the order in which they are offered. */
 export const IMPORT_FIELDS: readonly ImportField[] = [
   "url",

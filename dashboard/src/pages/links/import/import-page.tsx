@@ -69,6 +69,7 @@ function ImportSteps({ hosts }: { hosts: PlanInput["hosts"] }) {
       {chosen !== undefined && stage.name === "importing" && (
         <ProgressCard
           file={chosen.file}
+          tags={chosen.options.tags}
           total={stage.items.length}
           progress={stage.progress}
           onStop={steps.stop}

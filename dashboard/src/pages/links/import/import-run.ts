@@ -1,18 +1,12 @@
 /** Runs an import: creates the links in bulk, and reports which were not created, and why. */
 import { getErrorMessage, isRateLimited } from "../../../data/errors.ts";
-import { getClient } from "../../../data/http.ts";
+import { getClient, PATIENT } from "../../../data/http.ts";
 import type { AccountScope } from "../../../data/scope.ts";
 import { translateService } from "../../../languages/service.ts";
 import { t } from "../../../languages/translate.ts";
-import { splitIntoBatches } from "./batches.ts";
+import { splitIntoBatches } from "../batches.ts";
 import { kindOfCode } from "./check-run.ts";
 import type { ImportItem, Problem } from "./model.ts";
-
-/**
- * Waits for a session's request limit, which resets within a minute, but not for the daily quota of
- * links.
- */
-const RETRIES = { retriesMax: 5, retryDelayMaxMs: 90_000 };
 
 /** A link that was not imported. */
 export type FailedItem = ImportItem & { problem: Problem };
@@ -42,7 +36,7 @@ export async function importItems(
   onProgress: (progress: ImportProgress) => void,
   isStopped: () => boolean,
 ): Promise<void> {
-  const { links } = getClient(scope, RETRIES);
+  const { links } = getClient(scope, PATIENT);
   const failed = listFailed(items);
   const startedAt = Date.now();
   let done = failed.length;

@@ -1,6 +1,7 @@
 /** The links that an import would create, and what is said about each. */
 import type { NewLink } from "../../../../../clients/typescript/src/index.ts";
 import type { TagSeparator } from "../csv-values.ts";
+import type { DateOrder } from "./dates.ts";
 import type { ImportField, Mapping } from "./fields.ts";
 
 /**
@@ -15,6 +16,10 @@ export type ImportOptions = {
   /** Whether a link with a custom and a random back-half becomes one link or two. */
   backHalves: "custom" | "both";
   separator: TagSeparator;
+  /** What comes first in dates that could be read in two ways; undefined until it is chosen. */
+  dateOrder: DateOrder | undefined;
+  /** Tags of all links, beside those of the file, as typed. */
+  tags: string;
 };
 
 export type ProblemKind =
@@ -29,6 +34,7 @@ export type ProblemKind =
   | "unknown_state"
   | "expired"
   | "invalid_date"
+  | "date_order"
   | "masked_password"
   | "missing_password"
   | "too_many_cells"

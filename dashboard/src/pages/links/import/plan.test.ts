@@ -7,7 +7,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { printTable } from "../../../data/csv.ts";
-import { splitIntoBatches } from "./batches.ts";
+import { splitIntoBatches } from "../batches.ts";
 import { changeTarget, findField, type Mapping } from "./fields.ts";
 import type { ImportItem, ImportOptions } from "./model.ts";
 import { planRows } from "./plan-file.ts";
@@ -147,6 +147,32 @@ describe("an export", () => {
     });
   });
 
+  test.each([
+    [
+      "Ziel-URL;Kürzel;Titel;Schlagwörter;Gültig bis;Klicks;Erstellt am",
+      [
+        "url",
+        "alias",
+        "title",
+        "tags",
+        "expires_at",
+        { ignored: "clicks" },
+        { ignored: "created" },
+      ],
+    ],
+    [
+      "URL de destination;Lien court;Titre;Étiquettes;Date d'expiration;Mot de passe;Créé par",
+      ["url", "short_url", "title", "tags", "expires_at", "password", { ignored: "author" }],
+    ],
+    [
+      "Enlace;Dominio;Título;Etiquetas;Fecha de caducidad;Contraseña;UTM campaña",
+      ["url", "domain", "title", "tags", "expires_at", "password", "utm_campaign"],
+    ],
+    ["Lien;URL cible", [{ ignored: "taken" }, "url"]],
+  ])("is mapped by German, French and Spanish names: %s", (header, targets) => {
+    expect(mappingOf(`${header}\nx\n`)).toEqual({ service: undefined, targets });
+  });
+
   test("never has two columns for one field, and a changed column takes its field from another", () => {
     const { columns, service } = read("url,long_url,alias\na,b,c\n");
     const mapping = suggestMapping(columns, service);
@@ -213,7 +239,17 @@ describe("a link's state", () => {
   test("expired is not imported, and a date that is not understood neither", () => {
     const csv = (expiry: string) => `url,expires_at\n${URL_A},${expiry}\n`;
     expect(outcomes(plan(csv("2026-05-31 23:59:59")))).toEqual(["expired"]);
-    expect(outcomes(plan(csv("03/04/2030")))).toEqual(["invalid_date"]);
+    expect(outcomes(plan(csv("03/04/2030")))).toEqual(["date_order"]);
+    expect(outcomes(plan(csv("03/04/2030"), { dateOrder: "month" }))).toEqual([
+      { url: URL_A, expires_at: "2030-03-04T00:00:00.000Z" },
+    ]);
+    expect(outcomes(plan(`${csv("03/04/2030")}${URL_A},31/12/2030\n`))).toEqual([
+      { url: URL_A, expires_at: "2030-04-03T00:00:00.000Z" },
+      { url: URL_A, expires_at: "2030-12-31T00:00:00.000Z" },
+    ]);
+    expect(outcomes(plan(csv("31.12.2030")))).toEqual([
+      { url: URL_A, expires_at: "2030-12-31T00:00:00.000Z" },
+    ]);
     expect(outcomes(plan(csv("2030-02-31")))).toEqual(["invalid_date"]);
     expect(outcomes(plan(csv("2030-01-01T01:00:00+0100")))).toEqual([
       { url: URL_A, expires_at: "2030-01-01T00:00:00.000Z" },
@@ -320,6 +356,15 @@ describe("a row", () => {
     expect(plan(`url,tags\n${URL_A},"[""a,b""]"\n`)[0]?.link.tags).toEqual(["a,b"]);
   });
 
+  test("gets the tags of all rows beside its own, each once", () => {
+    const csv = `url,tags\n${URL_A},"a,b"\n${URL_A},\n`;
+    expect(plan(csv, { tags: "b, spring" }).map(({ link }) => link.tags)).toEqual([
+      ["a", "b", "spring"],
+      ["b", "spring"],
+    ]);
+    expect(plan(csv).map(({ link }) => link.tags)).toEqual([["a", "b"], undefined]);
+  });
+
   test("gets https:// before a host without a scheme, and says so", () => {
     const items = plan("url\nexample.com/a\n");
     expect(outcomes(items)).toEqual([{ url: URL_A }]);
@@ -330,7 +375,7 @@ describe("a row", () => {
     const [item] = plan(`url,max_clicks\n${URL_A},many\n`);
     expect(item?.problem).toEqual({
       kind: "invalid_value",
-      message: "max_clicks: A whole number",
+      message: "Click limit: A whole number",
     });
   });
 });

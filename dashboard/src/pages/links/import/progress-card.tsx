@@ -1,4 +1,7 @@
 /** The progress of an import, and in the end what was not imported. */
+import { Link as PageLink } from "wouter";
+
+import { readList } from "../../../data/complete-list.ts";
 import { t } from "../../../languages/translate.ts";
 import { Button } from "../../../ui/button.tsx";
 import { Card } from "../../../ui/page.tsx";
@@ -10,11 +13,14 @@ import { describeProgress } from "./texts.ts";
 
 export function ProgressCard({
   file,
+  tags,
   total,
   progress: { startedAt, done, created, failed, ended, stopReason },
   onStop,
 }: {
   file: ImportFile;
+  /** The tags that all of the links have, as typed. */
+  tags: string;
   total: number;
   progress: ImportProgress;
   onStop: () => void;
@@ -35,9 +41,25 @@ export function ProgressCard({
           </>
         )}
         <p role="status">{t("import.run.result", { created, failed: failed.length })}</p>
+        {ended && created > 0 && (
+          <div>
+            <PageLink href={listHref(tags)} className="button button-primary">
+              {t("import.run.showImported")}
+            </PageLink>
+          </div>
+        )}
         {stopReason !== undefined && <Alert>{stopReason}</Alert>}
         {ended && failed.length > 0 && <FailedTable file={file} failed={failed} />}
       </div>
     </Card>
   );
+}
+
+/** The list of links, the newest first: those of the tags, archived ones too. */
+function listHref(tags: string): string {
+  const query = new URLSearchParams([
+    ["archived", "any"],
+    ...readList(tags).map((tag) => ["tag", tag]),
+  ]);
+  return `/links?${query.toString()}`;
 }

@@ -2,11 +2,13 @@
  * What a row says of its link, apart from where it is: destination, settings, state and password.
  */
 import type { NewLink } from "../../../../../clients/typescript/src/index.ts";
+import { readList } from "../../../data/complete-list.ts";
 import { completeUrl } from "../../../data/destination.ts";
 import { t } from "../../../languages/translate.ts";
-import { isMaskedPassword, readFlag, readStatus, readTags } from "../csv-values.ts";
+import { isMaskedPassword, readFlag, readInstant, readStatus, readTags } from "../csv-values.ts";
 import { SETTING_CELLS } from "../link-csv.ts";
-import { type ImportField, SETTING_FIELDS } from "./fields.ts";
+import { findDateOrder, normalizeOrder } from "./dates.ts";
+import { DATE_FIELDS, SETTING_FIELDS } from "./fields.ts";
 import type { NoteKind, PlanInput, Problem, ReadCell } from "./model.ts";
 
 type RowSettings = { link: NewLink; problem?: Problem; notes: readonly NoteKind[] };
@@ -26,9 +28,11 @@ export function readSettings(
   for (const field of SETTING_FIELDS) {
     const text = read(field);
     if (text === "") continue;
-    draft[field] =
-      field === "tags" ? readTags(text, options.separator) : SETTING_CELLS[field].read(text);
+    if (field === "tags") draft[field] = readTags(text, options.separator);
+    else if (isDateField(field)) draft[field] = readDate(text, options);
+    else draft[field] = SETTING_CELLS[field].read(text);
   }
+  addTags(draft, options);
   if (typeof draft["title"] === "string")
     draft["title"] = draft["title"].replaceAll(/[\t\n]+/g, " ");
   const problem =
@@ -78,12 +82,27 @@ const unknownState = (text: string): Problem => ({
   message: t("import.reasons.unknownState", { text }),
 });
 
-const DATE_FIELDS: readonly ImportField[] = ["expires_at", "starts_at"];
+const isDateField = (field: string): boolean => DATE_FIELDS.some((one) => one === field);
+
+const readDate = (text: string, { dateOrder }: PlanInput["options"]): string =>
+  readInstant(normalizeOrder(text, dateOrder) ?? text);
+
+/** Adds the tags of all links. */
+function addTags(draft: Draft, { tags }: PlanInput["options"]): void {
+  const added = readList(tags);
+  if (added.length === 0) return;
+  const own: unknown = draft["tags"];
+  draft["tags"] = [...new Set([...(Array.isArray(own) ? own : []), ...added])];
+}
 
 function findDateProblem(read: ReadCell, draft: Draft, now: number): Problem | undefined {
   const wrong = DATE_FIELDS.find((field) => draft[field] !== undefined && !isInstant(draft[field]));
-  if (wrong !== undefined)
-    return { kind: "invalid_date", message: t("import.reasons.date", { text: read(wrong) }) };
+  if (wrong !== undefined) {
+    const text = read(wrong);
+    return findDateOrder([text]).isAmbiguous
+      ? { kind: "date_order", message: t("import.reasons.dateOrder", { text }) }
+      : { kind: "invalid_date", message: t("import.reasons.date", { text }) };
+  }
   const expiry = draft["expires_at"];
   return typeof expiry === "string" && Date.parse(expiry) <= now
     ? { kind: "expired", message: t("import.reasons.expired", { date: expiry.slice(0, 10) }) }

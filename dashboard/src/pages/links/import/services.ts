@@ -1,7 +1,7 @@
 /**
  * The columns of other services' exports, and what they become. docs/imports.md says where each
  * list of columns is from. Names differ between versions, so they are compared in lower case and
- * without other characters than letters and digits.
+ * without accents and other characters than letters and digits.
  */
 import type { TagSeparator } from "../csv-values.ts";
 import {
@@ -11,6 +11,7 @@ import {
   type ImportField,
   type Mapping,
 } from "./fields.ts";
+import { FOREIGN_IGNORED, FOREIGN_NAMES } from "./foreign-names.ts";
 
 export type Service = {
   name: string;
@@ -150,6 +151,7 @@ const NAMES: readonly FieldNames[] = [
   ["max_clicks", ["maxclicks", "clickslimit", "maxvisits"]],
   ["password", ["password"]],
   ["has_password", ["haspassword", "passwordprotected", "passwordenabled"]],
+  ...FOREIGN_NAMES,
   // The others have their own name.
   ...IMPORT_FIELDS.map((field) => [field, [normalizeName(field)]] as const),
 ];
@@ -166,6 +168,7 @@ const IGNORED: ReadonlyMap<string, IgnoredReason> = new Map(
       ["author", ["ip", "createdby", "creator", "user", "userid", "ownerid"]],
       ["devices", ["iphoneurl", "androidurl", "ios", "android", "iosurl"]],
       ["report", ["importrow", "importreason"]],
+      ...FOREIGN_IGNORED,
     ] as const
   ).flatMap(([reason, names]) => names.map((name) => [name, reason] as const)),
 );
@@ -173,9 +176,12 @@ const IGNORED: ReadonlyMap<string, IgnoredReason> = new Map(
 /** Columns that only our list of rows that were not imported has: see `report.ts`. */
 const REPORT_COLUMN = "importreason";
 
-/** Lowercases a name and leaves only letters and digits. */
+/** Lowercases a name and leaves only letters, without accents, and digits. */
 function normalizeName(name: string): string {
-  return name.toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, "");
+  return name
+    .toLowerCase()
+    .normalize("NFKD")
+    .replaceAll(/[^\p{L}\p{N}]/gu, "");
 }
 
 /** Returns the service that writes these columns; undefined for an unknown one. */

@@ -1,6 +1,7 @@
 /** The options that an import starts with. */
 import type { TagSeparator } from "../csv-values.ts";
-import { findField, type Mapping } from "./fields.ts";
+import { findDateOrder } from "./dates.ts";
+import { DATE_FIELDS, findField, type Mapping } from "./fields.ts";
 import type { DomainChoice, ImportOptions, PlanInput } from "./model.ts";
 import type { FileRow } from "./parse-rows.ts";
 import { listHosts } from "./places.ts";
@@ -18,8 +19,16 @@ export const suggestOptions = (
   domain: service?.isEscaped === true ? { from: "file" } : suggestDomain(rows, mapping, hosts),
   archived: "keep",
   backHalves: "custom",
+  dateOrder: findDateOrder(listDates(rows, mapping)).order,
+  tags: "",
   separator: service?.separator ?? findSeparator(rows, findField(mapping, "tags")),
 });
+
+/** The texts of the columns that are dates. */
+export const listDates = (rows: readonly FileRow[], mapping: Mapping): string[] => {
+  const columns = DATE_FIELDS.map((field) => findField(mapping, field)).filter((i) => i >= 0);
+  return rows.flatMap(({ cells }) => columns.map((column) => cells[column] ?? ""));
+};
 
 /**
  * The domains of the file if one of them is the account's own, because only then can the others be

@@ -3,6 +3,7 @@ import type { NewLink } from "../../../../../clients/typescript/src/index.ts";
 import { aliasProblem } from "../../../../../shared/contracts/alias.ts";
 import { createLinkBody } from "../../../../../shared/contracts/link-schemas.ts";
 import { parseWebUrl } from "../../../../../shared/contracts/web-url.ts";
+import { fieldName } from "../../../languages/fields.ts";
 import { translateService } from "../../../languages/service.ts";
 import { describeIssue } from "../../../ui/validation.ts";
 import type { Problem } from "./model.ts";
@@ -19,6 +20,6 @@ export function findInvalid(link: NewLink): Problem | undefined {
     ? undefined
     : {
         kind: "invalid_value",
-        message: `${issue.path.join(".")}: ${translateService(issue.message)}`,
+        message: `${fieldName(issue.path.join("."))}: ${translateService(issue.message)}`,
       };
 }

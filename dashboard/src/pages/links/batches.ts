@@ -1,9 +1,5 @@
 /** Splits links into requests that the API accepts. */
-import type { NewLink } from "../../../../../clients/typescript/src/index.ts";
-import {
-  BULK_LINKS_MAX,
-  BULK_PASSWORDS_MAX,
-} from "../../../../../shared/contracts/link-schemas.ts";
+import { BULK_LINKS_MAX, BULK_PASSWORDS_MAX } from "../../../../shared/contracts/link-schemas.ts";
 
 /** The API accepts bodies of 1 MiB. */
 const BATCH_BYTES_MAX = 1_000_000;
@@ -19,8 +15,11 @@ const REQUEST_LIMITS: BatchLimits = {
 
 const encoder = new TextEncoder();
 
+/** What is sent of a link: a new one, or a change of one that exists. */
+type Sent = { password?: string | null | undefined };
+
 /** Splits links into batches within the limits, preserving their order. */
-export function splitIntoBatches<Item extends { link: NewLink }>(
+export function splitIntoBatches<Item extends { link: Sent }>(
   items: readonly Item[],
   limits = REQUEST_LIMITS,
 ): Item[][] {

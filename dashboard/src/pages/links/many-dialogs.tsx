@@ -1,0 +1,160 @@
+/** Dialogs that change the destination, the UTM parameters or the password of many links. */
+import { useState } from "react";
+
+import { UTM_EXAMPLES } from "../../../../shared/contracts/link-fields.ts";
+import { createLinkBody } from "../../../../shared/contracts/link-schemas.ts";
+import { UTM_NAMES } from "../../../../shared/contracts/utm.ts";
+import { fieldName } from "../../languages/fields.ts";
+import { t } from "../../languages/translate.ts";
+import { Dialog, DialogForm } from "../../ui/dialog.tsx";
+import { CheckField, PasswordField, TextField } from "../../ui/field.tsx";
+import { validateWith } from "../../ui/validation.ts";
+import { type BulkDialogProps, BulkProgress, closeUnlessFailed } from "./bulk-progress.tsx";
+import { findReplaced, NO_UTM, replaceIn, toUtmChange } from "./many-changes.ts";
+import { useBulkTask } from "./use-bulk-task.ts";
+
+export function ReplaceDialog({ links, onClose, onReport }: BulkDialogProps) {
+  const task = useBulkTask(onReport, { showsError: true });
+  const [find, setFind] = useState("");
+  const [replacement, setReplacement] = useState("");
+  const changed = findReplaced(links, find, replacement);
+  const [example] = changed;
+  function submit(): void {
+    if (changed.length === 0) return;
+    task.mutate(
+      {
+        links: changed,
+        verb: "changed",
+        changeOf: (link) => ({ url: replaceIn(link.original_url, find, replacement) }),
+      },
+      { onSuccess: closeUnlessFailed(onClose) },
+    );
+  }
+  return (
+    <Dialog title={t("links.many.replaceTitle", { count: links.length })} onClose={onClose}>
+      <DialogForm
+        action={t("links.many.change", { count: changed.length })}
+        onSubmit={submit}
+        onCancel={onClose}
+        loading={task.isPending}
+        error={task.error}
+      >
+        <TextField
+          label={t("links.many.find")}
+          hint={t("links.many.findHint")}
+          autoCapitalize="none"
+          spellCheck={false}
+          value={find}
+          onChange={({ target }) => setFind(target.value)}
+        />
+        <TextField
+          label={t("links.many.replaceBy")}
+          autoCapitalize="none"
+          spellCheck={false}
+          value={replacement}
+          onChange={({ target }) => setReplacement(target.value)}
+        />
+        {find !== "" && (
+          <div role="status">
+            <p>{t("links.many.contain", { count: changed.length, total: links.length })}</p>
+            {example !== undefined && (
+              <p className="hint replaced">
+                <del>{example.original_url}</del>{" "}
+                <ins>{replaceIn(example.original_url, find, replacement)}</ins>
+              </p>
+            )}
+          </div>
+        )}
+        <BulkProgress task={task} />
+      </DialogForm>
+    </Dialog>
+  );
+}
+
+export function UtmDialog({ links, onClose, onReport }: BulkDialogProps) {
+  const task = useBulkTask(onReport, { showsError: true });
+  const [texts, setTexts] = useState(NO_UTM);
+  const [removesEmpty, setRemovesEmpty] = useState(false);
+  function submit(): void {
+    const change = toUtmChange(texts, removesEmpty);
+    if (Object.keys(change).length === 0) return;
+    task.mutate(
+      { links, verb: "changed", changeOf: () => change },
+      { onSuccess: closeUnlessFailed(onClose) },
+    );
+  }
+  return (
+    <Dialog title={t("links.many.utmTitle", { count: links.length })} onClose={onClose}>
+      <DialogForm
+        action={t("links.many.change", { count: links.length })}
+        onSubmit={submit}
+        onCancel={onClose}
+        loading={task.isPending}
+        error={task.error}
+      >
+        {UTM_NAMES.map((name) => (
+          <TextField
+            key={name}
+            label={fieldName(name)}
+            placeholder={UTM_EXAMPLES[name]}
+            maxLength={255}
+            value={texts[name]}
+            onChange={({ target }) => setTexts({ ...texts, [name]: target.value })}
+          />
+        ))}
+        <CheckField
+          label={t("links.many.removeEmpty")}
+          hint={t("links.many.removeEmptyHint")}
+          checked={removesEmpty}
+          onChange={({ target }) => setRemovesEmpty(target.checked)}
+        />
+        <BulkProgress task={task} />
+      </DialogForm>
+    </Dialog>
+  );
+}
+
+export function PasswordDialog({ links, onClose, onReport }: BulkDialogProps) {
+  const task = useBulkTask(onReport, { showsError: true });
+  const [text, setText] = useState("");
+  const [removes, setRemoves] = useState(false);
+  const [tried, setTried] = useState(false);
+  const valid = text === "" ? t("ui.required") : validateWith(createLinkBody.shape.password)(text);
+  const problem = removes || valid === true ? undefined : valid;
+  function submit(): void {
+    setTried(true);
+    if (problem !== undefined) return;
+    task.mutate(
+      { links, verb: "changed", changeOf: () => ({ password: removes ? null : text }) },
+      { onSuccess: closeUnlessFailed(onClose) },
+    );
+  }
+  return (
+    <Dialog title={t("links.many.passwordTitle", { count: links.length })} onClose={onClose}>
+      <DialogForm
+        action={t("links.many.change", { count: links.length })}
+        onSubmit={submit}
+        onCancel={onClose}
+        loading={task.isPending}
+        error={task.error}
+      >
+        {!removes && (
+          <PasswordField
+            label={t("links.form.newPassword")}
+            hint={t("links.many.passwordHint")}
+            autoComplete="new-password"
+            value={text}
+            error={tried ? problem : undefined}
+            onChange={({ target }) => setText(target.value)}
+          />
+        )}
+        <CheckField
+          label={t("links.form.removePassword")}
+          checked={removes}
+          onChange={({ target }) => setRemoves(target.checked)}
+        />
+        <BulkProgress task={task} />
+      </DialogForm>
+    </Dialog>
+  );
+}
