@@ -173,7 +173,6 @@ const ROUTES: Readonly<Record<string, Recorded>> = {
       await send(path, "PUT", { url, title: "changed" });
     };
   }),
-  "GET /v1/links/external/:external_id": { none: READS },
   "PATCH /v1/links/external/:external_id": records("link.updated", async () => {
     const external_id = newName();
     await create({ external_id });

@@ -144,7 +144,7 @@ test("iterators over domains and shares meet every entry once, also when each is
   expect(met.shares.toSorted()).toEqual([...created.shares].toSorted());
 });
 
-test("upsert creates a link under an own id, and changes the same link from then on", async () => {
+test("upsert creates a link under an own id, and replaces the same link from then on", async () => {
   const id = "order/4711 ü";
   const created = await shorthop.links.upsert(id, {
     url: "https://example.com/orders/1",
@@ -155,7 +155,7 @@ test("upsert creates a link under an own id, and changes the same link from then
     id: created.id,
     external_id: id,
     original_url: "https://example.com/orders/2",
-    title: "One",
+    title: null,
   });
   const [found, ...others] = await Array.fromAsync(shorthop.links.all({ external_id: id }));
   expect([found?.id, others]).toEqual([created.id, []]);
