@@ -81,10 +81,10 @@ export function createApp(deps: AppDeps) {
   const originOf = createOriginOf(shortUrl, apiUrl);
   const app = new Elysia({ name: "api", normalize: false })
     .wrap(compressReads)
-    .onRequest(({ request, set }) => {
-      Object.assign(set.headers, headers);
-      requireMethod(request);
-    })
+    .onRequest(({ set }) => void Object.assign(set.headers, headers))
+    // What is refused from here on has the id of its request.
+    .use(requestContext)
+    .onRequest(({ request }) => requireMethod(request))
     .use(corsPlugin(deps.corsOrigins ?? []))
     .use(healthPlugin(deps.isStopping))
     .use(metricsPlugin(observe))

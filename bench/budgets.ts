@@ -109,8 +109,6 @@ publish({
     ),
   ],
 });
-process.exit(0);
-
 function sampleMemory(): void {
   for (const [process, figures] of memory)
     figures.highest = Math.max(figures.highest, residentOf(process));

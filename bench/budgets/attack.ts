@@ -167,4 +167,6 @@ if (import.meta.main) {
   console.log("prepared");
   for await (const line of console)
     console.log(JSON.stringify(await account.run(Number(line), Number(lanes))));
+  // Whoever started it has ended.
+  process.exit(0);
 }

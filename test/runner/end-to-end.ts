@@ -28,6 +28,9 @@ const SHARED_STACK = /harness\/(shared-stack|dashboard-browser)\.ts/;
 /** How many files run at a time, and how many more of those that mostly wait. */
 export type Lanes = { all: number; waiting: number };
 
+/** Which files a lane runs, and which of them first. */
+type Lane = Record<"accepts" | "prefers", (file: string) => boolean>;
+
 type LaneStack = { stack: Stack; env: Record<string, string> };
 
 /** Finds the files in a folder whose paths contain one of the words, or all. */
@@ -40,15 +43,11 @@ export function findFiles(folder: string, words: readonly string[]): string[] {
 
 /**
  * Orders files: those without a recorded time first, then the longest first, so that the last ones
- * to end are short. Those that share a stack come last: it runs from the first to the last of them.
+ * to end are short.
  */
 function orderFiles(files: readonly string[], times: RecordedTimes): string[] {
   const seconds = (file: string): number => times[file]?.seconds ?? UNKNOWN_SECONDS;
-  const byTime = files.toSorted((a, b) => seconds(b) - seconds(a) || a.localeCompare(b));
-  return [
-    ...byTime.filter((file) => !sharesStack(file)),
-    ...byTime.filter((file) => sharesStack(file)),
-  ];
+  return files.toSorted((a, b) => seconds(b) - seconds(a) || a.localeCompare(b));
 }
 
 /** Runs each file in a process of its own, and prints what each printed when it has ended. */
@@ -68,13 +67,13 @@ export async function runFiles(
     return outcome;
   }
 
-  async function runLane(accepts: (file: string) => boolean): Promise<void> {
+  /** The file that a lane runs next: one that it prefers, else one that it accepts. */
+  const take = ({ prefers, accepts }: Lane): string | undefined =>
+    takeFirst(queue, (file) => accepts(file) && prefers(file)) ?? takeFirst(queue, accepts);
+
+  async function runLane(lane: Lane): Promise<void> {
     let shared: LaneStack | undefined;
-    for (
-      let file = takeFirst(queue, accepts);
-      file !== undefined;
-      file = takeFirst(queue, accepts)
-    ) {
+    for (let file = take(lane); file !== undefined; file = take(lane)) {
       if (!sharesStack(file)) {
         await runOne(file, {});
         continue;
@@ -96,10 +95,16 @@ export async function runFiles(
       time !== undefined && !sharesStack(file) && time.cpu_seconds < WAITING_CORE_MAX * time.seconds
     );
   };
-  await Promise.all([
-    ...Array.from({ length: lanes.all }, () => runLane(() => true)),
-    ...Array.from({ length: lanes.waiting }, () => runLane(mostlyWaits)),
-  ]);
+  // Every other lane prefers files that share a stack, as an idle stack takes time, too.
+  const all = Array.from({ length: lanes.all }, (_, i): Lane => {
+    const shares = i % 2 === 0;
+    return { accepts: () => true, prefers: (file) => sharesStack(file) === shares };
+  });
+  const waiting = Array.from({ length: lanes.waiting }, (): Lane => ({
+    accepts: mostlyWaits,
+    prefers: mostlyWaits,
+  }));
+  await Promise.all([...all, ...waiting].map(runLane));
   rmSync(logs, { recursive: true });
   return outcomes;
 }

@@ -31,6 +31,7 @@ test.each([
     ["mail, x, Spring", "mail, x, spring-sale", "mail, x, offspring"],
   ],
   ["by none that is there", "Spring, spr", ["Spring, spring-sale", "Spring, offspring"]],
+  ["not to what it is", "mail, Spring", ["mail, spring-sale", "mail, offspring"]],
   ["and none has a comma", "", ["mail", "Spring", "spring-sale", "offspring"]],
 ])("the last value of a text is completed: %s", (_, text, expected) => {
   expect(textsOf(text)).toEqual(expected);

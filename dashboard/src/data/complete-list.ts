@@ -34,11 +34,13 @@ export function completeList(text: string, known: readonly ListOption[]): Comple
   // A name with a comma cannot be written in such a text.
   const free = known.filter(({ name }) => !present.has(name) && !name.includes(","));
   const found = new Set([isCode, begins, contains].flatMap((matches) => free.filter(matches)));
-  return [...found].slice(0, OPTIONS_MAX).map((option) => {
+  const completions = [...found].slice(0, OPTIONS_MAX).map((option) => {
     const { name, code } = option;
     if (code === undefined) return { value: before + name };
     // Browsers show only what contains the typed text.
     const label = isCode(option) ? `${code}: ${name}` : `${name} (${code})`;
     return { value: before + name, label: before + label };
   });
+  // While a browser offers something, Enter does not send the form.
+  return completions.filter(({ value }) => value !== text);
 }
