@@ -107,7 +107,10 @@ describe("rate limits", () => {
         ),
       );
       const rejected = responses.filter(({ status }) => status === 429);
-      expect(rejected).toHaveLength(200 - limit);
+      // On a stalled machine some get 503, before or after they are counted.
+      const unanswered = responses.filter(({ status }) => status === 503).length;
+      expect(rejected.length).toBeLessThanOrEqual(200 - limit);
+      expect(rejected.length + unanswered).toBeGreaterThanOrEqual(200 - limit);
       for (const { headers } of rejected)
         expect(headers.get("x-ratelimit-policy")).toBe(`${limit};w=${seconds}`);
       // Other endpoints are not affected.

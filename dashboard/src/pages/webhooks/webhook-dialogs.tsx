@@ -48,6 +48,7 @@ export function CreateDialog({ onClose }: { onClose: () => void }) {
     defaultValues: { url: "", events: "", format: "standard", description: "" },
   });
   const { errors } = form.formState;
+  const events = useWatch({ control: form.control, name: "events" });
   const create = useApiMutation(
     (values: Values) =>
       getClient(scope).webhooks.create({
@@ -80,7 +81,7 @@ export function CreateDialog({ onClose }: { onClose: () => void }) {
         />
         <ListField
           label={t("webhooks.events")}
-          text={useWatch({ control: form.control, name: "events" })}
+          text={events}
           options={EVENT_TYPE_NAMES.map((name) => ({ name }))}
           hint={t("webhooks.eventsHint")}
           error={errors.events?.message}
