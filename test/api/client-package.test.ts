@@ -39,7 +39,8 @@ let site: Bun.Server<undefined>;
 let dir: string;
 
 beforeAll(async () => {
-  site = Bun.serve({ port: 0, fetch: openLink });
+  // A click is stored before the response, however long a busy machine takes.
+  site = Bun.serve({ port: 0, idleTimeout: 0, fetch: openLink });
   const env = { SHORT_URL: site.url.origin };
   stack = await ApiInProcess.start({ clickhouse: true, env });
   account = await createAccount(stack, "free");
