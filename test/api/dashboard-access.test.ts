@@ -265,8 +265,15 @@ describe("signing in", () => {
     const from = fromElsewhere();
     const guess = (i: number) =>
       trySignIn(stack, { email: `guess-${i}@example.com`, password: "whatever it is" }, from);
-    const responses = await Promise.all(Array.from({ length: 31 }, (_, i) => guess(i)));
-    expect(responses.filter(({ status }) => status === 429)).toHaveLength(1);
+    // Some at a time: each is a password's work, which a busy machine takes seconds for.
+    const statuses: number[] = [];
+    while (statuses.length < 31) {
+      const some = Array.from({ length: Math.min(5, 31 - statuses.length) }, (_, i) =>
+        guess(statuses.length + i),
+      );
+      statuses.push(...(await Promise.all(some)).map(({ status }) => status));
+    }
+    expect(statuses.filter((status) => status === 429)).toHaveLength(1);
   });
 
   test("rejects malformed bodies", async () => {
