@@ -1,9 +1,9 @@
 /** Schemas of link requests, and the rows of links. */
 import * as z from "zod";
 
-import { CUSTOM_DOMAIN, LINK_ID, LONG_URL, SHORT_URL } from "../../shared/contracts/examples.ts";
+import { CUSTOM_DOMAIN, KEY_ID, LINK_ID, LONG_URL, SHORT_URL } from "../../shared/contracts/examples.ts";
 import { instant } from "../../shared/contracts/instant.ts";
-import { EXTERNAL_ID_EXAMPLE } from "../../shared/contracts/link-fields.ts";
+import { EXTERNAL_ID_EXAMPLE, UTM_EXAMPLES } from "../../shared/contracts/link-fields.ts";
 import type { Mode } from "../../shared/contracts/link-record.ts";
 import {
   type createLinkBody,
@@ -13,7 +13,9 @@ import {
   TAGS_MAX,
   type updateLinkBody,
   type upsertLinkBody,
+  UTM_LENGTH_MAX,
 } from "../../shared/contracts/link-schemas.ts";
+import type { UtmName } from "../../shared/contracts/utm.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { idParameter } from "../http/common-schemas.ts";
 import { listQuery } from "../http/pagination.ts";
@@ -55,6 +57,9 @@ export type UpsertLinkBody = z.output<typeof upsertLinkBody>;
 
 export type UpdateLinkBody = z.output<typeof updateLinkBody>;
 
+/** A change of one of many links, which can also move it to another domain. */
+export type ManyChangeBody = UpdateLinkBody & { domain?: CreateLinkBody["domain"] };
+
 /** Maximum characters of an alias. */
 export const ALIAS_LENGTH_MAX = 64;
 
@@ -67,17 +72,30 @@ const SEARCH_LENGTH_MAX = 255;
 /** Maximum characters of a URL to find. */
 const URL_LENGTH_MAX = 8_192;
 
+/** Maximum characters of the public id of a creator. */
+const CREATOR_LENGTH_MAX = 40;
+
 const tagFilter = z.string().max(TAG_LENGTH_MAX);
 
-export const listLinksQuery = listQuery.extend({
-  ...includeAllQuery.shape,
+const utmFilter = (name: UtmName) =>
+  z
+    .string()
+    .max(UTM_LENGTH_MAX)
+    .optional()
+    .meta({
+      description: `Only links that set \`${name}\` to exactly this.`,
+      examples: [UTM_EXAMPLES[name]],
+    });
+
+/** The conditions of a list of links: of a request, and of a filter that is saved. */
+export const linkConditions = z.object({
   search: z
     .string()
     .max(SEARCH_LENGTH_MAX)
     .optional()
     .meta({
       description:
-        "Text that title, alias or URL contains, ignoring case; or a short URL of the account, as it was pasted, for its link.",
+        "Text that title, alias, URL or notes contain, ignoring case; or a short URL of the account, as it was pasted, for its link.",
       examples: ["spring"],
     }),
   tag: z
@@ -114,6 +132,16 @@ export const listLinksQuery = listQuery.extend({
       description: "Only the link with this `external_id`.",
       examples: [EXTERNAL_ID_EXAMPLE],
     }),
+  utm_source: utmFilter("utm_source"),
+  utm_medium: utmFilter("utm_medium"),
+  utm_campaign: utmFilter("utm_campaign"),
+  utm_term: utmFilter("utm_term"),
+  utm_content: utmFilter("utm_content"),
+  created_by: z
+    .string()
+    .max(CREATOR_LENGTH_MAX)
+    .optional()
+    .meta({ description: "Created by this key or this user.", examples: [KEY_ID] }),
   created_after: instant.optional().meta({
     description: "Created at this instant or later.",
     examples: ["2026-01-01T00:00:00Z"],
@@ -132,6 +160,11 @@ export const listLinksQuery = listQuery.extend({
       description: "Only archived links, or all; without it, only others.",
       examples: ["any"],
     }),
+});
+
+export const listLinksQuery = listQuery.extend({
+  ...includeAllQuery.shape,
+  ...linkConditions.shape,
   sort: z.enum(["created_at", "clicks", "last_click_at"]).default("created_at").meta({
     description:
       "What to sort by; links with the same value by id. By `last_click_at`, links without a click are the oldest.",
@@ -181,6 +214,9 @@ export type LinkRow = Utm & {
   original_url: string;
   target_url: string;
   title: string | null;
+  notes: string | null;
+  /** The public id of the key or the user. */
+  created_by: string | null;
   password_hash: string | null;
   expires_at: Date | null;
   forward_query: boolean;

@@ -2,11 +2,13 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
-import { newUuid } from "../../shared/ids.ts";
+import { createLinkBody } from "../../shared/contracts/link-schemas.ts";
+import { encodeId, newUuid } from "../../shared/ids.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { ApiError } from "../http/errors.ts";
 import { SYSTEM, type Writer } from "../http/principal.ts";
 import { isUnavailable } from "../postgres.ts";
+import type { UpdateLinkBody } from "./model.ts";
 
 // Starting a real server takes long on a busy machine.
 setDefaultTimeout(60_000);
@@ -68,6 +70,60 @@ describe("creating a link", () => {
     expect(await work.then(() => undefined, codeOf)).toBe("invalid_url");
     expect((await list(owner)).total).toBe(0);
   });
+});
+
+describe("notes", () => {
+  const NOTES = "Flyer \u200Fשלום 👩‍👩‍👧 é\n\tAsk Kim.";
+  const of = async (body: { notes?: string | null }) => {
+    const owner = await newOwner();
+    const { link } = await postgres.links.create(owner, newUuid(), {
+      url: "https://example.com/",
+      ...body,
+    });
+    return { owner, link };
+  };
+
+  test("keep every character, are found by a search, and are never published", async () => {
+    const { owner, link } = await of({ notes: NOTES });
+    expect((await postgres.links.get(owner, link.id)).notes).toBe(NOTES);
+    expect((await list(owner, { search: "ASK k" })).rows.map(({ id }) => id)).toEqual([link.id]);
+    expect(JSON.stringify(await outboxOf(link.alias))).not.toContain("Kim");
+  });
+
+  test("change and are removed; a replacement without any removes them", async () => {
+    const { owner, link } = await of({ notes: NOTES });
+    const notesAfter = async (body: UpdateLinkBody) =>
+      (await postgres.links.update(owner, link.id, body)).link.notes;
+    expect(await notesAfter({ title: "T" })).toBe(NOTES);
+    expect(await notesAfter({ notes: "Other", external_id: "mine" })).toBe("Other");
+    const replacement = { url: "https://example.com/" };
+    const upsert = { externalId: "mine", requireVersion: () => undefined, mustExist: false };
+    const replaced = await postgres.links.upsert(owner, { ...upsert, body: replacement });
+    expect(replaced.link.notes).toBeNull();
+  });
+
+  test.each([
+    ["a\r\nb\rc", "a\nb\nc"],
+    ["  \n ", null],
+    ["x".repeat(1_000), "x".repeat(1_000)],
+    ["x".repeat(1_001), "refused"],
+    ["a\u0000b", "refused"],
+    ["a\u001Bb", "refused"],
+  ])("%j are %j", (text, expected) => {
+    const { success, data } = createLinkBody.safeParse({ url: "https://a.example/", notes: text });
+    expect(success ? data.notes : "refused").toBe(expected);
+  });
+});
+
+test("a link says which key or user has created it, whoever changes it", async () => {
+  const [user, key] = [newUuid(), newUuid()];
+  const owner: Writer = { ...(await newOwner()), actor: { type: "user", id: user } };
+  const { link } = await create(owner, "by-user");
+  const other: Writer = { ...owner, actor: { type: "api_key", id: key } };
+  const changed = await postgres.links.update(other, link.id, { title: "T" });
+  expect(changed.link.created_by).toBe(encodeId("user", user));
+  expect((await create(other, "by-key")).link.created_by).toBe(encodeId("key", key));
+  expect((await create(await newOwner(), "by-itself")).link.created_by).toBeNull();
 });
 
 describe("an alias", () => {

@@ -30,11 +30,11 @@ beforeEach(() => {
   api = createFakeApi({
     views: {
       list: async () => [toRow({ name: "Phones", query: "device=mobile" })],
-      save: async (_, view) => {
+      save: async (_, __, view) => {
         saved.push(view);
         return toRow(view);
       },
-      remove: async (_, name) => void deleted.push(name),
+      remove: async (_, __, name) => void deleted.push(name),
     },
   });
   key = api.addKey();

@@ -95,6 +95,8 @@ export const whereMatches = (sql: Sql, filter: LinkFilter) => sql`
             and link.target_url = ${filter.targetUrl}`
   }
   ${filter.externalId === null ? sql`` : sql`and link.external_id = ${filter.externalId}`}
+  ${filter.createdBy === null ? sql`` : sql`and link.created_by = ${filter.createdBy}`}
+  ${filter.utm.length === 0 ? sql`` : filter.utm.map(([name, value]) => sql`and ${sql(`link.${name}`)} = ${value}`)}
   ${isCreatedWithin(sql, filter)} ${isExpired(sql, filter)} ${isArchived(sql, filter)} ${containsText(sql, filter)}`;
 
 function isCreatedWithin(sql: Sql, { createdAfter, createdBefore }: Partial<LinkFilter>) {
@@ -133,11 +135,11 @@ function isOnDomain(sql: Sql, { domain, accountId, mode }: LinkFilter) {
 }
 
 /**
- * The expression of the index `links_search`. Neither fields nor searches contain the line breaks
- * between them.
+ * The expression of the index `links_search`. No search contains the line breaks between the
+ * fields.
  */
 export const searchedText = (sql: Sql) =>
-  sql`((coalesce(link.title, '') || E'\\n' || link.alias || E'\\n' || link.original_url) collate "default")`;
+  sql`((coalesce(link.title, '') || E'\\n' || link.alias || E'\\n' || link.original_url || E'\\n' || coalesce(link.notes, '')) collate "default")`;
 
 export const toPattern = (text: string): string => `%${text.replaceAll(/[\\%_]/g, "\\$&")}%`;
 
