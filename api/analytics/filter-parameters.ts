@@ -23,9 +23,9 @@ const HOW_TO_USE =
   "Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.";
 
 /**
- * A query parameter that may be repeated; its output is the values in the form that clicks store.
+ * The query parameter of a filter, which may be repeated; its output is the values in the form that clicks store.
  */
-const parameter = (name: FilterName, description: string, example: string) =>
+export const filterParameter = (name: FilterName, description: string, example: string) =>
   z
     .union([filterValue, z.array(filterValue).max(FILTER_VALUES_MAX)])
     // Before the transformation, because the input is documented.
@@ -40,45 +40,53 @@ const parameter = (name: FilterName, description: string, example: string) =>
 
 /** The query parameters of all filters. */
 export const filterParameters = {
-  country: parameter("country", "ISO 3166-1 code of the country; `ZZ` where it is unknown.", "DE"),
-  region: parameter(
+  country: filterParameter(
+    "country",
+    "ISO 3166-1 code of the country; `ZZ` where it is unknown.",
+    "DE",
+  ),
+  region: filterParameter(
     "region",
     "ISO 3166-2 code of the region, its name where it has no code, or `Unknown`.",
     "DE-BE",
   ),
-  city: parameter("city", "Name of the city, or `Unknown`.", "Berlin"),
-  continent: parameter(
+  city: filterParameter("city", "Name of the city, or `Unknown`.", "Berlin"),
+  continent: filterParameter(
     "continent",
     "`AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown.",
     "EU",
   ),
-  device: parameter("device", "`mobile`, `desktop`, `tablet` or `other`.", "mobile"),
-  browser: parameter("browser", "Name of the browser, or `Unknown`; case is ignored.", "Chrome"),
-  os: parameter("os", "Name of the operating system, or `Unknown`; case is ignored.", "iOS"),
-  referrer: parameter(
+  device: filterParameter("device", "`mobile`, `desktop`, `tablet` or `other`.", "mobile"),
+  browser: filterParameter(
+    "browser",
+    "Name of the browser, or `Unknown`; case is ignored.",
+    "Chrome",
+  ),
+  os: filterParameter("os", "Name of the operating system, or `Unknown`; case is ignored.", "iOS"),
+  referrer: filterParameter(
     "referrer",
     "Registrable domain of the referring page, or `direct`.",
     "example.com",
   ),
-  referrer_path: parameter("referrer_path", "Path of the referring page.", "/news"),
-  language: parameter(
+  referrer_path: filterParameter("referrer_path", "Path of the referring page.", "/news"),
+  language: filterParameter(
     "language",
     "Preferred language of the browser, without a region; empty where it is unknown.",
     "de",
   ),
-  host: parameter("host", "Short domain that was visited.", "short.example.com"),
-  utm_source: parameter("utm_source", "`utm_source` of the click.", "newsletter"),
-  utm_medium: parameter("utm_medium", "`utm_medium` of the click.", "email"),
-  utm_campaign: parameter("utm_campaign", "`utm_campaign` of the click.", "summer"),
-  utm_term: parameter("utm_term", "`utm_term` of the click.", "shoes"),
-  utm_content: parameter("utm_content", "`utm_content` of the click.", "header"),
-  tag: parameter("tag", "A tag that the link has now.", "spring"),
-  domain: parameter(
+  host: filterParameter("host", "Short domain that was visited.", "short.example.com"),
+  utm_source: filterParameter("utm_source", "`utm_source` of the click.", "newsletter"),
+  utm_medium: filterParameter("utm_medium", "`utm_medium` of the click.", "email"),
+  utm_campaign: filterParameter("utm_campaign", "`utm_campaign` of the click.", "summer"),
+  utm_term: filterParameter("utm_term", "`utm_term` of the click.", "shoes"),
+  utm_content: filterParameter("utm_content", "`utm_content` of the click.", "header"),
+  tag: filterParameter("tag", "A tag that the link has now.", "spring"),
+  domain: filterParameter(
     "domain",
     "Domain of the link: one of the account, or the service's own.",
     "go.example.com",
   ),
-  class: parameter(
+  class: filterParameter(
     "class",
     "`human`, `bot` or `prefetch`: which clicks are counted. Only people's by default.",
     "human",

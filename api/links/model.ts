@@ -1,7 +1,13 @@
 /** Schemas of link requests, and the rows of links. */
 import * as z from "zod";
 
-import { CUSTOM_DOMAIN, KEY_ID, LINK_ID, LONG_URL, SHORT_URL } from "../../shared/contracts/examples.ts";
+import {
+  CUSTOM_DOMAIN,
+  KEY_ID,
+  LINK_ID,
+  LONG_URL,
+  SHORT_URL,
+} from "../../shared/contracts/examples.ts";
 import { instant } from "../../shared/contracts/instant.ts";
 import { EXTERNAL_ID_EXAMPLE, UTM_EXAMPLES } from "../../shared/contracts/link-fields.ts";
 import type { Mode } from "../../shared/contracts/link-record.ts";
@@ -13,10 +19,10 @@ import {
   TAGS_MAX,
   type updateLinkBody,
   type upsertLinkBody,
-  UTM_LENGTH_MAX,
 } from "../../shared/contracts/link-schemas.ts";
 import type { UtmName } from "../../shared/contracts/utm.ts";
 import type { Uuid } from "../../shared/ids.ts";
+import { filterParameter } from "../analytics/filter-parameters.ts";
 import { idParameter } from "../http/common-schemas.ts";
 import { listQuery } from "../http/pagination.ts";
 import type { LinkSettings } from "./settings/model.ts";
@@ -78,14 +84,11 @@ const CREATOR_LENGTH_MAX = 40;
 const tagFilter = z.string().max(TAG_LENGTH_MAX);
 
 const utmFilter = (name: UtmName) =>
-  z
-    .string()
-    .max(UTM_LENGTH_MAX)
-    .optional()
-    .meta({
-      description: `Only links that set \`${name}\` to exactly this.`,
-      examples: [UTM_EXAMPLES[name]],
-    });
+  filterParameter(
+    name,
+    `\`${name}\` that the link sets; empty where it sets none.`,
+    UTM_EXAMPLES[name],
+  );
 
 /** The conditions of a list of links: of a request, and of a filter that is saved. */
 export const linkConditions = z.object({

@@ -1,7 +1,13 @@
 /** Links in responses: base fields first; further fields if they are set, or on request. */
 import * as z from "zod";
 
-import { KEY_ID, LAST_CLICK_AT, LINK_ID, LONG_URL, SHORT_URL } from "../../shared/contracts/examples.ts";
+import {
+  KEY_ID,
+  LAST_CLICK_AT,
+  LINK_ID,
+  LONG_URL,
+  SHORT_URL,
+} from "../../shared/contracts/examples.ts";
 import {
   EXTERNAL_ID_EXAMPLE,
   notesMeta,

@@ -8,7 +8,7 @@ import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts
 import { ApiError } from "../http/errors.ts";
 import { SYSTEM, type Writer } from "../http/principal.ts";
 import { isUnavailable } from "../postgres.ts";
-import type { UpdateLinkBody } from "./model.ts";
+import { type LinkRow, listLinksQuery, type UpdateLinkBody } from "./model.ts";
 
 // Starting a real server takes long on a busy machine.
 setDefaultTimeout(60_000);
@@ -192,6 +192,56 @@ describe("a list", () => {
     expect((await list(owner, { tag: "spring" })).rows.map(({ alias }) => alias)).toEqual([
       "tagged",
     ]);
+  });
+});
+
+describe("the filters of UTM parameters, creator and time", () => {
+  const key = newUuid();
+  let owner: Writer;
+  let createdAt: string;
+  beforeAll(async () => {
+    owner = await newOwner();
+    const spring = { utm_source: "crm", utm_campaign: "fru\u0308hling", tags: ["a"] };
+    await postgres.links.createMany(owner, newUuid(), [
+      { url: "https://example.com/", alias: "utm-one", ...spring },
+      { url: "https://example.com/", alias: "utm-two", ...spring, utm_content: "50% or_more" },
+    ]);
+    const other: Writer = { ...owner, actor: { type: "api_key", id: key } };
+    const { link } = await postgres.links.create(other, newUuid(), {
+      url: "https://example.com/?utm_source=crm",
+      alias: "utm-three",
+    });
+    createdAt = link.created_at.toISOString();
+    await postgres.sql`update links set created_at = '2029-01-01' where alias = 'utm-two'`;
+  });
+
+  test.each<[() => Record<string, unknown>, string[]]>([
+    [() => ({ utm_source: "crm" }), ["utm-one", "utm-two"]],
+    [() => ({ utm_source: "CRM" }), []],
+    [() => ({ utm_source: " crm ", utm_campaign: "fr\u00FChling" }), ["utm-one", "utm-two"]],
+    [() => ({ utm_source: ["other", "crm"], utm_content: "-50% or_more" }), ["utm-one"]],
+    [() => ({ utm_content: "50% or_more", tag: "a" }), ["utm-two"]],
+    [() => ({ utm_content: "50%" }), []],
+    [() => ({ utm_source: "" }), ["utm-three"]],
+    [() => ({ utm_content: "-" }), ["utm-two"]],
+    [() => ({ created_by: encodeId("key", key) }), ["utm-three"]],
+    [() => ({ created_by: encodeId("user", key) }), []],
+    [() => ({ created_by: encodeId("key", key), utm_source: "crm" }), []],
+    [
+      () => ({
+        created_after: "2028-12-31T23:00:00-01:00",
+        created_before: "2029-02-01T00:00:00Z",
+      }),
+      ["utm-two"],
+    ],
+    [() => ({ created_after: createdAt, created_before: "2028-01-01T00:00:00Z" }), ["utm-three"]],
+  ])("select %# the same links by page, with their number, and by cursor", async (of, aliases) => {
+    const query = listLinksQuery.parse(of());
+    const aliasesOf = ({ rows }: { rows: LinkRow[] }) => rows.map(({ alias }) => alias).toSorted();
+    const page = await postgres.links.list(owner, query, { page: 1, limit: 10 });
+    expect([aliasesOf(page), page.total]).toEqual([aliases, aliases.length]);
+    const byCursor = await postgres.links.list(owner, query, { after: null, limit: 10 });
+    expect(aliasesOf(byCursor)).toEqual(aliases);
   });
 });
 

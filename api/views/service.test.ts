@@ -32,10 +32,15 @@ test("a view that is saved again replaces the one with its name, and keeps when 
   const owner = await newOwner();
   const first = await views.save(owner, "analytics", { name: "Phones", query: "device=mobile" });
   await views.save(owner, "analytics", { name: "phones", query: "device=tablet" });
-  const again = await views.save(owner, "analytics", { name: "Phones", query: "device=mobile&country=DE" });
+  const again = await views.save(owner, "analytics", {
+    name: "Phones",
+    query: "device=mobile&country=DE",
+  });
   expect(again.created_at).toEqual(first.created_at);
   expect(again.updated_at.getTime()).toBeGreaterThanOrEqual(first.updated_at.getTime());
-  const queries = (await views.list(owner, "analytics")).map(({ name, query }) => [name, query] as const);
+  const queries = (await views.list(owner, "analytics")).map(
+    ({ name, query }) => [name, query] as const,
+  );
   expect(new Map(queries)).toEqual(
     new Map([
       ["Phones", "device=mobile&country=DE"],
@@ -59,19 +64,26 @@ test("a view that is deleted is gone", async () => {
   await views.save(owner, "analytics", { name: "Phones", query: "" });
   await views.remove(owner, "analytics", "Phones");
   expect(await namesOf(owner)).toEqual([]);
-  expect(await views.remove(owner, "analytics", "Phones").catch(({ reason }) => reason)).toBe("not_found");
+  expect(await views.remove(owner, "analytics", "Phones").catch(({ reason }) => reason)).toBe(
+    "not_found",
+  );
 });
 
 test("an account has at most 100 views, also when many are saved at once; one of them can be replaced", async () => {
   const owner = await newOwner();
   const saves = Array.from({ length: 110 }, (_, i) =>
-    views.save(owner, "analytics", { name: `View ${i}`, query: "" }).catch(({ reason }) => String(reason)),
+    views
+      .save(owner, "analytics", { name: `View ${i}`, query: "" })
+      .catch(({ reason }) => String(reason)),
   );
   const outcomes = await Promise.all(saves);
   expect(outcomes.filter((outcome) => outcome === "quota_exceeded").length).toBe(10);
   const names = await namesOf(owner);
   expect(names.length).toBe(100);
-  const { query } = await views.save(owner, "analytics", { name: names[0] ?? "", query: "period=7d" });
+  const { query } = await views.save(owner, "analytics", {
+    name: names[0] ?? "",
+    query: "period=7d",
+  });
   expect(query).toBe("period=7d");
 });
 
@@ -97,7 +109,12 @@ test.each<[ViewKind, string, string | undefined]>([
   ["utm", `utm_source=${"x".repeat(256)}`, "utm_source"],
 ])("of the kind %s the query %p is refused for %p", async (kind, query, param) => {
   const saving = views.save(await newOwner(), kind, { name: "One", query });
-  expect(await saving.then(() => undefined, (error) => error.param)).toBe(param);
+  expect(
+    await saving.then(
+      () => undefined,
+      (error) => error.param,
+    ),
+  ).toBe(param);
 });
 
 test("the table takes no longer names and queries than the API", async () => {

@@ -30,7 +30,7 @@ export const TAG_LENGTH_MAX = 50;
 
 /** Most characters of a title and of a UTM value. */
 const TITLE_LENGTH_MAX = 255;
-export const UTM_LENGTH_MAX = 255;
+const UTM_LENGTH_MAX = 255;
 
 /** Most characters of notes: all of them are searched. */
 const NOTES_LENGTH_MAX = 1_000;

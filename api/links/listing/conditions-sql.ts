@@ -96,8 +96,18 @@ export const whereMatches = (sql: Sql, filter: LinkFilter) => sql`
   }
   ${filter.externalId === null ? sql`` : sql`and link.external_id = ${filter.externalId}`}
   ${filter.createdBy === null ? sql`` : sql`and link.created_by = ${filter.createdBy}`}
-  ${filter.utm.length === 0 ? sql`` : filter.utm.map(([name, value]) => sql`and ${sql(`link.${name}`)} = ${value}`)}
+  ${hasUtm(sql, filter)}
   ${isCreatedWithin(sql, filter)} ${isExpired(sql, filter)} ${isArchived(sql, filter)} ${containsText(sql, filter)}`;
+
+function hasUtm(sql: Sql, { utm }: LinkFilter) {
+  const conditions = utm.map(({ name, anyOf, noneOf }) => {
+    const value = sql`coalesce(${sql(`link.${name}`)}, '')`;
+    return sql`${anyOf.length === 0 ? sql`` : sql`and ${value} = any (${anyOf}::text[])`}
+      ${noneOf.length === 0 ? sql`` : sql`and ${value} <> all (${noneOf}::text[])`}`;
+  });
+  // An empty list would be a parameter.
+  return conditions.length === 0 ? sql`` : conditions;
+}
 
 function isCreatedWithin(sql: Sql, { createdAfter, createdBefore }: Partial<LinkFilter>) {
   const from = createdAfter ?? null;

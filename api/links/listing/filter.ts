@@ -1,6 +1,7 @@
 /** Filters of link lists. */
 import type { UtmName } from "../../../shared/contracts/utm.ts";
 import type { Uuid } from "../../../shared/ids.ts";
+import type { Values } from "../../analytics/filter-parameters.ts";
 import type { AccountScope } from "../../http/principal.ts";
 
 /**
@@ -23,8 +24,8 @@ export type LinkFilter = AccountScope & {
   /** The destination as the WHATWG parser writes it. */
   targetUrl: string | null;
   externalId: string | null;
-  /** UTM parameters with their values, as they are stored. */
-  utm: readonly (readonly [UtmName, string])[];
+  /** Values of UTM parameters, "" for none. */
+  utm: readonly ({ name: UtmName } & Values)[];
   /** The public id of a key or a user. */
   createdBy: string | null;
   /** Created at or after, and before. */

@@ -1,6 +1,6 @@
 /** Reads the filter of a list from its query. */
 import { toAsciiHost } from "../../../shared/contracts/ascii-host.ts";
-import { toUtmValue, UTM_NAMES, type UtmName } from "../../../shared/contracts/utm.ts";
+import { UTM_NAMES } from "../../../shared/contracts/utm.ts";
 import { parseWebUrl } from "../../../shared/contracts/web-url.ts";
 import type { AccountScope } from "../../http/principal.ts";
 import { isStorable } from "../../postgres.ts";
@@ -47,9 +47,9 @@ export function toFilter(
     domain: host === undefined || host === "" ? null : ownHosts.has(host) ? "own" : { host },
     targetUrl: url === undefined || url === "" ? null : toTargetUrl(url),
     externalId: emptyToNull(query.external_id),
-    utm: UTM_NAMES.flatMap((name): [UtmName, string][] => {
-      const value = toUtmValue(query[name] ?? "");
-      return value === "" ? [] : [[name, value]];
+    utm: UTM_NAMES.flatMap((name) => {
+      const values = query[name];
+      return values === undefined ? [] : [{ name, ...values }];
     }),
     createdBy: emptyToNull(query.created_by),
     createdAfter: toDate(query.created_after),
@@ -64,7 +64,7 @@ export function toFilter(
     host,
     filter.targetUrl,
     filter.externalId,
-    ...filter.utm.flat(),
+    ...filter.utm.flatMap(({ anyOf, noneOf }) => [...anyOf, ...noneOf]),
     filter.createdBy,
   ];
   return isStorable(texts.join("")) ? filter : undefined;
