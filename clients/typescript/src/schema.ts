@@ -8570,16 +8570,16 @@ export interface operations {
         tag?: string | string[];
         /** @description Only links to this destination. */
         url?: string;
-        /** @description Only links that set `utm_campaign` to exactly this. */
-        utm_campaign?: string;
-        /** @description Only links that set `utm_content` to exactly this. */
-        utm_content?: string;
-        /** @description Only links that set `utm_medium` to exactly this. */
-        utm_medium?: string;
-        /** @description Only links that set `utm_source` to exactly this. */
-        utm_source?: string;
-        /** @description Only links that set `utm_term` to exactly this. */
-        utm_term?: string;
+        /** @description `utm_campaign` that the link sets; empty where it sets none. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        utm_campaign?: string | string[];
+        /** @description `utm_content` that the link sets; empty where it sets none. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        utm_content?: string | string[];
+        /** @description `utm_medium` that the link sets; empty where it sets none. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        utm_medium?: string | string[];
+        /** @description `utm_source` that the link sets; empty where it sets none. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        utm_source?: string | string[];
+        /** @description `utm_term` that the link sets; empty where it sets none. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        utm_term?: string | string[];
       };
       header?: never;
       path?: never;
