@@ -171,6 +171,16 @@ export function getChanges(before: LinkValues, after: LinkValues): LinkChange {
   };
 }
 
+/** The UTM parameters of a form as the query of a template. */
+export function toTemplate(values: LinkValues): string {
+  const params = new URLSearchParams();
+  for (const [name] of UTM_FIELDS) {
+    const value = emptyToNull(values[name]);
+    if (value !== null) params.append(name, value);
+  }
+  return params.toString();
+}
+
 type FieldErrors = Partial<Record<keyof LinkValues, string>>;
 
 /** The form field for a field of the API, such as `preview.image`; undefined for none. */

@@ -7,7 +7,7 @@ import type { UseFormReturn } from "react-hook-form";
 import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { SavedDialog } from "../saved-dialog.tsx";
-import { type LinkValues, UTM_FIELDS } from "./form.ts";
+import { type LinkValues, toTemplate, UTM_FIELDS } from "./form.ts";
 
 export function UtmTemplates({ form }: { form: UseFormReturn<LinkValues> }) {
   const [open, setOpen] = useState(false);
@@ -29,14 +29,6 @@ export function UtmTemplates({ form }: { form: UseFormReturn<LinkValues> }) {
         )}
     </>
   );
-}
-
-/** The UTM parameters of a form as a template. */
-export function toTemplate(values: Pick<LinkValues, (typeof UTM_FIELDS)[number][0]>): string {
-  const filled = UTM_FIELDS.map(([name]) => [name, values[name].trim()] as const);
-  return new URLSearchParams(
-    filled.filter(([, value]) => value !== "").map((each) => [...each]),
-  ).toString();
 }
 
 /** Sets all five: what the template does not have is emptied. */
