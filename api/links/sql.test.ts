@@ -72,26 +72,23 @@ describe("creating a link", () => {
   });
 });
 
+async function createWithNotes(notes: string) {
+  const owner = await newOwner();
+  const body = { url: "https://example.com/", notes };
+  return { owner, link: (await postgres.links.create(owner, newUuid(), body)).link };
+}
+
 describe("notes", () => {
   const NOTES = "Flyer \u200Fשלום 👩‍👩‍👧 é\n\tAsk Kim.";
-  const of = async (body: { notes?: string | null }) => {
-    const owner = await newOwner();
-    const { link } = await postgres.links.create(owner, newUuid(), {
-      url: "https://example.com/",
-      ...body,
-    });
-    return { owner, link };
-  };
-
   test("keep every character, are found by a search, and are never published", async () => {
-    const { owner, link } = await of({ notes: NOTES });
+    const { owner, link } = await createWithNotes(NOTES);
     expect((await postgres.links.get(owner, link.id)).notes).toBe(NOTES);
     expect((await list(owner, { search: "ASK k" })).rows.map(({ id }) => id)).toEqual([link.id]);
     expect(JSON.stringify(await outboxOf(link.alias))).not.toContain("Kim");
   });
 
   test("change and are removed; a replacement without any removes them", async () => {
-    const { owner, link } = await of({ notes: NOTES });
+    const { owner, link } = await createWithNotes(NOTES);
     const notesAfter = async (body: UpdateLinkBody) =>
       (await postgres.links.update(owner, link.id, body)).link.notes;
     expect(await notesAfter({ title: "T" })).toBe(NOTES);
@@ -195,6 +192,8 @@ describe("a list", () => {
   });
 });
 
+const aliasesOf = ({ rows }: { rows: LinkRow[] }) => rows.map(({ alias }) => alias).toSorted();
+
 describe("the filters of UTM parameters, creator and time", () => {
   const key = newUuid();
   let owner: Writer;
@@ -237,7 +236,6 @@ describe("the filters of UTM parameters, creator and time", () => {
     [() => ({ created_after: createdAt, created_before: "2028-01-01T00:00:00Z" }), ["utm-three"]],
   ])("select %# the same links by page, with their number, and by cursor", async (of, aliases) => {
     const query = listLinksQuery.parse(of());
-    const aliasesOf = ({ rows }: { rows: LinkRow[] }) => rows.map(({ alias }) => alias).toSorted();
     const page = await postgres.links.list(owner, query, { page: 1, limit: 10 });
     expect([aliasesOf(page), page.total]).toEqual([aliases, aliases.length]);
     const byCursor = await postgres.links.list(owner, query, { after: null, limit: 10 });

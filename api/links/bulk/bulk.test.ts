@@ -461,47 +461,47 @@ describe("many links with settings", () => {
   });
 });
 
-describe("moving many links to another domain", () => {
-  const hostOf = (owner: Writer, name: string) => `${name}-${owner.accountId}.example.com`;
+const hostOf = (owner: Writer, name: string) => `${name}-${owner.accountId}.example.com`;
 
-  /** An owner with the domains `plain` and `folded`, which ignores case, and their link service. */
-  async function newMover() {
-    const owner = await newOwner();
-    const ids = new Map<string, Uuid>();
-    for (const [name, caseSensitive] of [
-      ["plain", true],
-      ["folded", false],
-    ] as const) {
-      const id = newUuid();
-      ids.set(hostOf(owner, name), id);
-      await postgres.sql`
-        insert into domains (id, account_id, mode, host, verification_value, verified_at, case_sensitive)
-        values (${id}, ${owner.accountId}, 'live', ${hostOf(owner, name)}, 'x', now(), ${caseSensitive})`;
-    }
-    const links = createService(postgres.sql, {
-      requireVerified(_, host) {
-        const id = ids.get(host);
-        return id === undefined
-          ? Promise.reject(invalidField("domain", "must be a verified domain of the account"))
-          : Promise.resolve({ id, host, caseSensitive: host === hostOf(owner, "plain") });
-      },
-    });
-    const make = async (rows: readonly object[]) =>
-      (
-        await links.createMany(
-          owner,
-          newUuid(),
-          rows.map((row) => ({ url, ...row })),
-        )
-      ).results.map((result) => ("link" in result ? encodeId("link", result.link.id) : ""));
-    const move = (made: readonly string[], domain: string | null) =>
-      links.updateMany(
-        owner,
-        made.map((id) => ({ id, domain })),
-      );
-    return { owner, make, move, plain: hostOf(owner, "plain"), folded: hostOf(owner, "folded") };
+/** An owner with the domains `plain` and `folded`, which ignores case, and their link service. */
+async function newMover() {
+  const owner = await newOwner();
+  const ids = new Map<string, Uuid>();
+  for (const [name, caseSensitive] of [
+    ["plain", true],
+    ["folded", false],
+  ] as const) {
+    const id = newUuid();
+    ids.set(hostOf(owner, name), id);
+    await postgres.sql`
+      insert into domains (id, account_id, mode, host, verification_value, verified_at, case_sensitive)
+      values (${id}, ${owner.accountId}, 'live', ${hostOf(owner, name)}, 'x', now(), ${caseSensitive})`;
   }
+  const links = createService(postgres.sql, {
+    requireVerified(_, host) {
+      const id = ids.get(host);
+      return id === undefined
+        ? Promise.reject(invalidField("domain", "must be a verified domain of the account"))
+        : Promise.resolve({ id, host, caseSensitive: host === hostOf(owner, "plain") });
+    },
+  });
+  const make = async (rows: readonly object[]) =>
+    (
+      await links.createMany(
+        owner,
+        newUuid(),
+        rows.map((row) => ({ url, ...row })),
+      )
+    ).results.map((result) => ("link" in result ? encodeId("link", result.link.id) : ""));
+  const move = (made: readonly string[], domain: string | null) =>
+    links.updateMany(
+      owner,
+      made.map((id) => ({ id, domain })),
+    );
+  return { owner, make, move, plain: hostOf(owner, "plain"), folded: hostOf(owner, "folded") };
+}
 
+describe("moving many links to another domain", () => {
   test("keeps their aliases, ends their old short URLs, and publishes both at one version", async () => {
     const { owner, make, move, plain } = await newMover();
     const ids = await make([{ alias: "mover-1" }, { alias: "mover-2" }]);

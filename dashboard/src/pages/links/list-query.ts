@@ -54,10 +54,16 @@ export const UTM_PARAMETERS = [
 ] as const satisfies readonly UtmName[];
 
 /** The parameters of a list that select links; the others order and divide it. */
-export const CONDITIONS = [
-  ...["search", "tag", "domain", "archived", "expired"],
+export const CONDITIONS: readonly string[] = [
+  "search",
+  "tag",
+  "domain",
+  "archived",
+  "expired",
   ...UTM_PARAMETERS,
-  ...["created_by", "created_after", "created_before"],
+  "created_by",
+  "created_after",
+  "created_before",
 ];
 
 /** Reads a valid query from the URL; replaces invalid values by defaults. */

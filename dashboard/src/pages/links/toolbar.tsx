@@ -104,16 +104,24 @@ function listChips({ utm, created_after, created_before }: ListQuery): FilterChi
       update: { [name]: texts.filter((other) => other !== text) },
     }));
   });
-  const chip = (label: TextKey, day: string, field: string): FilterChip[] =>
-    day === ""
-      ? []
-      : [{ name: t(label), value: formatDate(day), isExcluded: false, update: { [field]: "" } }];
   return [
     ...ofUtm,
-    ...chip("links.filter.from", dayOf(created_after), "created_after"),
-    ...chip("links.filter.to", dayOf(created_before, true), "created_before"),
+    ...dayChips("links.filter.from", dayOf(created_after), "created_after"),
+    ...dayChips("links.filter.to", dayOf(created_before, true), "created_before"),
   ];
 }
+
+const dayChips = (label: TextKey, day: string, field: string): FilterChip[] =>
+  day === ""
+    ? []
+    : [
+        {
+          name: t(label),
+          value: formatDate(`${day}T00:00`),
+          isExcluded: false,
+          update: { [field]: "" },
+        },
+      ];
 
 function CreatorChip({ id, onClear }: { id: string; onClear: () => void }) {
   const name = useActors().find((actor) => actor.id === id)?.name ?? id;
