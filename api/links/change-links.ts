@@ -44,8 +44,8 @@ export type Update = Target & { body: ManyChangeBody };
  * Updates links and publishes them to the redirectors; an update without effect writes nothing.
  * Each is checked against the state before the request: an alias or external id that another row
  * frees still counts as taken. A link fails with `not_found`, `link_taken_down` when it would be
- * renamed or moved, `precondition_failed`, and with what creating a link fails with. Throws `rate_limited`
- * when nothing is left of the account's budgets.
+ * renamed or moved, `precondition_failed`, and with what creating a link fails with. Throws
+ * `rate_limited` when nothing is left of the account's budgets.
  */
 export async function updateLinks(
   deps: LinkServiceDeps,

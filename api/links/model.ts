@@ -20,10 +20,10 @@ import {
   type updateLinkBody,
   type upsertLinkBody,
 } from "../../shared/contracts/link-schemas.ts";
-import type { UtmName } from "../../shared/contracts/utm.ts";
+import { toUtmValue, type UtmName } from "../../shared/contracts/utm.ts";
 import type { Uuid } from "../../shared/ids.ts";
-import { filterParameter } from "../analytics/filter-parameters.ts";
 import { idParameter } from "../http/common-schemas.ts";
+import { filterParameter } from "../http/filter-parameter.ts";
 import { listQuery } from "../http/pagination.ts";
 import type { LinkSettings } from "./settings/model.ts";
 import { SHORT_URL_LENGTH_MAX } from "./short-url.ts";
@@ -85,9 +85,9 @@ const tagFilter = z.string().max(TAG_LENGTH_MAX);
 
 const utmFilter = (name: UtmName) =>
   filterParameter(
-    name,
     `\`${name}\` that the link sets; empty where it sets none.`,
     UTM_EXAMPLES[name],
+    (text) => ({ value: toUtmValue(text) }),
   );
 
 /** The conditions of a list of links: of a request, and of a filter that is saved. */

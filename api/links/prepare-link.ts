@@ -56,8 +56,8 @@ export const resolveDomain = async (
   domain: string | null | undefined,
 ) => (typeof domain === "string" ? await domains.requireVerified(owner, domain) : null);
 
-/** What a link has of its domain. */
-const placeOn = (domain: Awaited<ReturnType<typeof resolveDomain>>) => ({
+/** What a link has of its domain; null for the service's own. */
+const placeOn = (domain: { id: Uuid; host: string; caseSensitive: boolean } | null) => ({
   domain_id: domain?.id ?? null,
   domain_host: domain?.host ?? null,
   folded: domain?.caseSensitive === false,

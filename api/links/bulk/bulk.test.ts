@@ -557,6 +557,18 @@ describe("moving many links to another domain", () => {
     ).toBe("57P03");
   });
 
+  test("publishes links again whose domain has lost its proof, and says nothing of their old short URLs", async () => {
+    const { make, move, plain } = await newMover();
+    const ids = await make([{ alias: "stranded", domain: plain }]);
+    await postgres.sql`update domains set verified_at = null where host = ${plain}`;
+    expect(linkOf(await move(ids, null)).served).toBe(true);
+    const records = (await outboxOf("stranded")).map(({ state, domain }) => [state, domain]);
+    expect(records).toEqual([
+      ["active", plain],
+      ["active", ""],
+    ]);
+  });
+
   test("changes nothing when the domain is removed meanwhile", async () => {
     const { make, move, plain, owner } = await newMover();
     const ids = await make([{ alias: "late" }]);

@@ -1,7 +1,7 @@
 /** Filters of link lists. */
 import type { UtmName } from "../../../shared/contracts/utm.ts";
 import type { Uuid } from "../../../shared/ids.ts";
-import type { Values } from "../../analytics/filter-parameters.ts";
+import type { Values } from "../../http/filter-parameter.ts";
 import type { AccountScope } from "../../http/principal.ts";
 
 /**

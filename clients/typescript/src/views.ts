@@ -3,11 +3,11 @@ import type { CallOptions, Calls } from "./calls.ts";
 import { path } from "./path.ts";
 import type { Body, ResponseBody } from "./types.ts";
 
-const createOf = ({ get, json }: Calls, base: "views" | "link-filters" | "utm-templates") => ({
+const savedUnder = ({ get, json }: Calls, base: "views" | "link-filters" | "utm-templates") => ({
   /**
    * Returns all of the account and mode, by name.
    *
-   * @throws ShorthopError `forbidden` without the scope `analytics:read`, of views, or `links:read`.
+   * @throws ShorthopError `forbidden` without `links:read`, or of views `analytics:read`.
    * @example
    * const { data } = await shorthop.views.list();
    */
@@ -48,7 +48,7 @@ const createOf = ({ get, json }: Calls, base: "views" | "link-filters" | "utm-te
 
 /** Creates the functions for saved views of analytics, filters of links and UTM templates. */
 export const createViews = (calls: Calls) => ({
-  views: createOf(calls, "views"),
-  linkFilters: createOf(calls, "link-filters"),
-  utmTemplates: createOf(calls, "utm-templates"),
+  views: savedUnder(calls, "views"),
+  linkFilters: savedUnder(calls, "link-filters"),
+  utmTemplates: savedUnder(calls, "utm-templates"),
 });

@@ -22,7 +22,7 @@ import { toast } from "../ui/toast.tsx";
 import { validateWith } from "../ui/validation.ts";
 
 /** The kinds, as the client and the catalogues call them. */
-export type SavedKind = "views" | "linkFilters" | "utmTemplates";
+type SavedKind = "views" | "linkFilters" | "utmTemplates";
 
 type SavedDialogProps = {
   kind: SavedKind;

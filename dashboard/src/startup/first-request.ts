@@ -1,6 +1,6 @@
 /** The requests that most of a page waits for. */
 import { type AccountScope, getBasePath } from "../data/scope.ts";
-import { countsPath, readAnalyticsQuery } from "../pages/analytics/analytics-path.ts";
+import { countsPath, readAnalyticsQuery, type Subject } from "../pages/analytics/analytics-path.ts";
 import { only } from "../pages/analytics/filters.ts";
 import { listPath } from "../pages/links/list-path.ts";
 import { readListQuery } from "../pages/links/list-query.ts";
@@ -16,8 +16,7 @@ export function pathsOfFirstRequests({
   if (mode !== "live" && mode !== "test") return [];
   const scope: AccountScope = { account, mode };
   const params = new URLSearchParams(search);
-  const counts = (subject?: Parameters<typeof readAnalyticsQuery>[2]) =>
-    countsPath(readAnalyticsQuery(scope, params, subject));
+  const counts = (subject?: Subject) => countsPath(readAnalyticsQuery(scope, params, subject));
   if (page === "analytics") return name === undefined ? [counts()] : [];
   if (page === "tags" || page === "domains") {
     const value = decodeSegment(name);

@@ -31,7 +31,7 @@ export type AnalyticsQuery = {
 };
 
 /** What a page is about, beside all links: a link by its id, or links by a filter. */
-type Subject = { link?: string | undefined; subject?: Filter | undefined };
+export type Subject = { link?: string | undefined; subject?: Filter | undefined };
 
 const analyticsPath = (scope: AccountScope, link?: string): string =>
   `${getBasePath(scope)}/v1/analytics${link === undefined ? "" : `/${encodeURIComponent(link)}`}`;

@@ -27,7 +27,7 @@ export type BulkTask = {
 };
 
 /** What can be changed of one of many links. */
-export type ManyChange = LinkChange & { domain?: string | null };
+type ManyChange = LinkChange & { domain?: string | null };
 
 type BulkFailure = { link: Link; reason: string };
 

@@ -17,10 +17,10 @@ import { PanelButton } from "../../ui/panel-button.tsx";
 import type { SearchUpdate } from "../../ui/search-state.ts";
 import {
   addTag,
+  beginningOf,
   dayOf,
   type ListQuery,
   readValue,
-  startOf,
   UTM_PARAMETERS,
   writeValue,
 } from "./list-query.ts";
@@ -95,7 +95,7 @@ function Fields({ query, shownTags, onChange, onDone }: FilterProps & { onDone: 
 }
 
 /** The conditions on UTM parameters, time of creation and creator, which are applied together. */
-function MoreFields({ query, onChange }: Pick<FilterProps, "query" | "onChange">) {
+function MoreFields({ query, onChange }: Omit<FilterProps, "shownTags">) {
   const actors = useActors();
   const [texts, setTexts] = useState(() => textsOf(query));
   const field = (name: keyof typeof texts) => ({
@@ -150,8 +150,8 @@ function updateOf(query: ListQuery, texts: Texts): SearchUpdate {
   const changed = UTM_PARAMETERS.filter((name) => texts[name].trim() !== before[name]);
   return {
     ...Object.fromEntries(changed.map((name) => [name, writeValue(texts[name].trim())])),
-    ...(texts.from === before.from ? {} : { created_after: startOf(texts.from) }),
-    ...(texts.to === before.to ? {} : { created_before: startOf(texts.to, true) }),
+    ...(texts.from === before.from ? {} : { created_after: beginningOf(texts.from) }),
+    ...(texts.to === before.to ? {} : { created_before: beginningOf(texts.to, true) }),
     created_by: texts.created_by,
   };
 }

@@ -5,6 +5,7 @@ import fc from "fast-check";
 import { updateParams } from "../../ui/search-state.ts";
 import {
   addTag,
+  beginningOf,
   chooseStatus,
   dayOf,
   isFiltered,
@@ -13,7 +14,6 @@ import {
   readValue,
   removeTag,
   replaceConditions,
-  startOf,
   STATUSES,
   toApiQuery,
   toConditions,
@@ -112,11 +112,11 @@ describe("the list of links", () => {
 
   test("is of whole local days, also where a clock is put forward", () => {
     for (const day of ["2026-03-29", "2026-10-25", "2026-12-31", "2024-02-29"]) {
-      const [from, to] = [startOf(day), startOf(day, true)];
+      const [from, to] = [beginningOf(day), beginningOf(day, true)];
       expect([dayOf(from), dayOf(to, true)]).toEqual([day, day]);
       expect(Date.parse(to ?? "") > Date.parse(from ?? "")).toBe(true);
     }
-    expect([startOf(""), dayOf(undefined)]).toEqual([undefined, ""]);
+    expect([beginningOf(""), dayOf(undefined)]).toEqual([undefined, ""]);
   });
 
   test.each(["plain", "-x", "\\x", "-\\", ""])("has the value %j as it was typed", (value) => {

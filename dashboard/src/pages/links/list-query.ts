@@ -54,7 +54,7 @@ export const UTM_PARAMETERS = [
 ] as const satisfies readonly UtmName[];
 
 /** The parameters of a list that select links; the others order and divide it. */
-export const CONDITIONS: readonly string[] = [
+const CONDITIONS: readonly string[] = [
   "search",
   "tag",
   "domain",
@@ -136,7 +136,7 @@ export const dayOf = (instant: string | undefined, isEnd = false): string =>
     : toLocalTime(new Date(Date.parse(instant) - (isEnd ? 1 : 0)).toISOString()).slice(0, 10);
 
 /** When a day begins in local time, or the one after it; undefined for none. */
-export function startOf(day: string, isEnd = false): string | undefined {
+export function beginningOf(day: string, isEnd = false): string | undefined {
   const start = new Date(`${day}T00:00`);
   if (Number.isNaN(start.getTime())) return undefined;
   if (isEnd) start.setDate(start.getDate() + 1);

@@ -129,7 +129,7 @@ function CreatorChip({ id, onClear }: { id: string; onClear: () => void }) {
   return <Chip text={text} label={t("links.filter.clear", { filter: text })} onClear={onClear} />;
 }
 
-function SavedFilters({ query, onChange }: Pick<ToolbarProps, "query" | "onChange">) {
+function SavedFilters({ query, onChange }: Omit<ToolbarProps, "shownTags">) {
   const [open, setOpen] = useState(false);
   return (
     <>
