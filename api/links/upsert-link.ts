@@ -37,6 +37,7 @@ export async function requireExternalLink(
 /** What a link has of which a request that replaces it says nothing. */
 const NOTHING_SET = {
   title: null,
+  notes: null,
   expires_at: null,
   password: null,
   utm_source: null,
