@@ -405,9 +405,9 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     name: "client",
     files: ["test/scenarios/client.test.ts"],
-    seconds: 80,
-    paths: ["clients/**"],
-    proves: "the client is packed, installed and used as others do",
+    seconds: 100,
+    paths: ["clients/**", "README.md", "deploy/local/**", "deploy/pack-client.ts"],
+    proves: "the programs of the READMEs run on a stack from nothing, with the keys that its start prints",
   },
   {
     name: "coherence",
