@@ -12,7 +12,7 @@ export type IdKind =
   | "user"
   | "inv"
   | "rule"
-  | "arm"
+  | "version"
   | "shr"
   | "event"
   | "wh"

@@ -1,5 +1,5 @@
 /**
- * Clicks by target: the destination that the link's rules and arms chose. Read from raw clicks,
+ * Clicks by target: the destination that the link's rules and versions chose. Read from raw clicks,
  * while they are retained.
  */
 import * as z from "zod";
@@ -17,7 +17,7 @@ import { clicks, completeFrom, linkId, percentage, uniqueClicks } from "./respon
 import { clampInstant, type QueryRange, RAW_RANGE } from "./sources.ts";
 import { countVisitors } from "./visitors.ts";
 
-/** More than the rules and arms of any link in practice; those with the most clicks come first. */
+/** More than the rules and versions of any link in practice; those with the most clicks come first. */
 const TARGETS_MAX = 1_000;
 
 export const targetsResponse = z
@@ -27,7 +27,7 @@ export const targetsResponse = z
       z.object({
         ...targetFields,
         url: destination.nullable().meta({
-          description: "The destination; null for a rule or arm that the link no longer has.",
+          description: "The destination; null for a rule or version that the link no longer has.",
         }),
         clicks,
         unique_clicks: uniqueClicks,
@@ -36,7 +36,7 @@ export const targetsResponse = z
     ),
     ...completeFrom,
   })
-  .meta({ id: "LinkTargets", description: "The clicks of a link by rule and arm." });
+  .meta({ id: "LinkTargets", description: "The clicks of a link by rule and version." });
 
 export type TargetsResponse = z.output<typeof targetsResponse>;
 
@@ -74,15 +74,15 @@ export async function countTargets(
   }));
 }
 
-/** The URLs of a link's rules and arms by id. */
+/** The URLs of a link's rules and versions by id. */
 const urlsOf = ({ extras }: Pick<LinkRow, "extras">): Map<string, string> =>
   new Map(
-    [...(extras?.rules ?? []), ...(extras?.split?.arms ?? [])].map(({ id, url }) => [id, url]),
+    [...(extras?.rules ?? []), ...(extras?.split?.versions ?? [])].map(({ id, url }) => [id, url]),
   );
 
 function describe(target: string, urls: ReadonlyMap<string, string>, ownUrl: string) {
   if (target === "") return { kind: "default" as const, id: null, url: ownUrl };
-  const kind: ClickTarget["kind"] = target.startsWith("arm:") ? "arm" : "rule";
+  const kind: ClickTarget["kind"] = target.startsWith("version:") ? "version" : "rule";
   const uuid: Uuid = formatUuid(target.slice(target.indexOf(":") + 1));
   const id = encodeId(kind, uuid);
   return { kind, id, url: urls.get(id) ?? null };

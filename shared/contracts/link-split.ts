@@ -1,12 +1,12 @@
 /** Schemas of splits, as requests set them and as the API returns them. */
 import * as z from "zod";
 
-import { ARM_ID, EXPIRES_AT } from "./examples.ts";
+import { VERSION_ID, EXPIRES_AT } from "./examples.ts";
 import { instant } from "./instant.ts";
 import { destination } from "./link-fields.ts";
 
-/** Most arms of a split, and characters of an arm's id. */
-const ARMS_MAX = 10;
+/** Most versions of a split, and characters of a version's id. */
+const VERSIONS_MAX = 10;
 const ID_LENGTH_MAX = 40;
 
 const weight = z
@@ -15,7 +15,7 @@ const weight = z
   .max(99)
   .meta({ description: "Percentage of the visitors.", examples: [30] });
 
-const arm = z
+const version = z
   .strictObject({
     id: z
       .string()
@@ -23,15 +23,15 @@ const arm = z
       .optional()
       .meta({
         description:
-          "The id of an arm that the link has, to keep its statistics; a new arm gets an id.",
-        examples: [ARM_ID],
+          "The id of a version that the link has, to keep its statistics; a new version gets an id.",
+        examples: [VERSION_ID],
       }),
     url: destination,
     weight,
   })
   .meta({
-    id: "NewLinkArm",
-    description: "An arm to set: a share of the visitors, and its destination.",
+    id: "NewLinkVersion",
+    description: "A version to set: a share of the visitors, and its destination.",
   });
 
 const until = instant.nullish().meta({
@@ -39,22 +39,22 @@ const until = instant.nullish().meta({
   examples: [EXPIRES_AT],
 });
 
-const armsMeta = {
-  description: "The arms; their weights add up to 100 at most.",
+const versionsMeta = {
+  description: "The versions; their weights add up to 100 at most.",
 };
 
 /** The split of a request. */
 export const splitField = z
   .strictObject({
-    arms: z
-      .array(arm)
+    versions: z
+      .array(version)
       .min(1)
-      .max(ARMS_MAX)
+      .max(VERSIONS_MAX)
       .refine(
-        (arms) => arms.reduce((sum, one) => sum + one.weight, 0) <= 100,
+        (versions) => versions.reduce((sum, one) => sum + one.weight, 0) <= 100,
         "expected weights whose sum is 100 at most",
       )
-      .meta(armsMeta),
+      .meta(versionsMeta),
     until,
   })
   .meta({
@@ -65,23 +65,23 @@ export const splitField = z
 /** The split of a response. */
 export const splitResponse = z
   .object({
-    arms: z
+    versions: z
       .array(
         z
           .object({
             id: z.string().meta({
-              description: "The arm's id, by which its clicks are counted.",
-              examples: [ARM_ID],
+              description: "The version's id, by which its clicks are counted.",
+              examples: [VERSION_ID],
             }),
             url: destination,
             weight,
           })
           .meta({
-            id: "LinkArm",
-            description: "An arm: a share of the visitors, and its destination.",
+            id: "LinkVersion",
+            description: "A version: a share of the visitors, and its destination.",
           }),
       )
-      .meta(armsMeta),
+      .meta(versionsMeta),
     until: z.iso
       .datetime()
       .nullable()

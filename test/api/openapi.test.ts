@@ -523,7 +523,7 @@ describe("the OpenAPI document", () => {
       "LinkUpsert",
       "NewLinkRule",
       "NewLinkSplit",
-      "NewLinkArm",
+      "NewLinkVersion",
       "NewLinkPreview",
       // What a request has set, also in a response.
       "LinkCondition",

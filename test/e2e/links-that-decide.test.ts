@@ -88,7 +88,7 @@ describe("schedule and state", () => {
         disabled: true,
         max_clicks: 5,
         preview: { title: "Card" },
-        split: { arms: [{ url: "https://example.com/b", weight: 10 }] },
+        split: { versions: [{ url: "https://example.com/b", weight: 10 }] },
       }),
     ];
     const list = async (query: string) => {
@@ -467,13 +467,13 @@ const SPLIT_VISITORS = 200;
 
 /** The address of a visitor. */
 const addressOf = (n: number) => `198.51.${n >> 8}.${n & 255}`;
-const armsOf = (link: Json) =>
-  z.object({ arms: z.array(z.looseObject({ id: z.string() })) }).parse(link["split"]).arms;
+const versionsOf = (link: Json) =>
+  z.object({ versions: z.array(z.looseObject({ id: z.string() })) }).parse(link["split"]).versions;
 
 describe("a split", () => {
-  test("gives a visitor the same arm on every redirector, and explain says which", async () => {
+  test("gives a visitor the same version on every redirector, and explain says which", async () => {
     const { id, alias } = await create({
-      split: { arms: [{ url: "https://example.com/b", weight: 30 }] },
+      split: { versions: [{ url: "https://example.com/b", weight: 30 }] },
     });
     expect(JSON.stringify(await read(id))).not.toContain('"key"');
     const other = await startRedirector(stack);
@@ -494,11 +494,11 @@ describe("a split", () => {
     }
   }, 120_000);
 
-  test("and rules are counted by arm and rule; the counts sum to the link's, also when an arm is gone", async () => {
+  test("and rules are counted by version and rule; the counts sum to the link's, also when a version is gone", async () => {
     const { id, alias } = await create({
       rules: [{ url: "https://example.com/ios", conditions: [{ type: "os", in: ["iOS"] }] }],
       split: {
-        arms: [
+        versions: [
           { url: "https://example.com/b", weight: 30 },
           { url: "https://example.com/c", weight: 30 },
         ],
@@ -515,9 +515,9 @@ describe("a split", () => {
     }
     const link = await read(id);
     const [ruleId = ""] = idsOf(link);
-    const [b, c] = armsOf(link);
+    const [b, c] = versionsOf(link);
     await change(id, {
-      split: { arms: [{ id: c?.id, url: "https://example.com/c", weight: 30 }] },
+      split: { versions: [{ id: c?.id, url: "https://example.com/c", weight: 30 }] },
     });
     await eventually(async () => {
       const response = await send(`/v1/analytics/${id}/targets?period=24h`, "GET");
@@ -525,9 +525,9 @@ describe("a split", () => {
       const byId = Object.fromEntries(data.map((entry) => [entry.id ?? "own", entry]));
       expect(byId).toMatchObject({
         [ruleId]: { kind: "rule", url: "https://example.com/ios", clicks: 20, unique_clicks: 20 },
-        [b?.id ?? ""]: { kind: "arm", url: null, clicks: followed["https://example.com/b"] ?? 0 },
+        [b?.id ?? ""]: { kind: "version", url: null, clicks: followed["https://example.com/b"] ?? 0 },
         [c?.id ?? ""]: {
-          kind: "arm",
+          kind: "version",
           url: "https://example.com/c",
           clicks: followed["https://example.com/c"] ?? 0,
         },
@@ -543,20 +543,20 @@ describe("a split", () => {
       headers: { accept: "text/csv" },
     });
     expect(csv.body).toStartWith("kind,id,url,clicks,unique_clicks,percentage");
-    const unknown = await send(`/v1/analytics/${id}/targets?arm=b`, "GET");
+    const unknown = await send(`/v1/analytics/${id}/targets?version=b`, "GET");
     expect(codeOf(unknown)).toEqual([400, "invalid_request"]);
   }, 120_000);
 
   test("ends at its instant, and is refused with weights of more than 100 in all", async () => {
-    const arms = [{ url: "https://example.com/b", weight: 99 }];
-    const { alias } = await create({ split: { arms, until: inMs(-1_000) } });
+    const versions = [{ url: "https://example.com/b", weight: 99 }];
+    const { alias } = await create({ split: { versions, until: inMs(-1_000) } });
     for (let n = 0; n < 20; n++) {
       const headers = { "x-forwarded-for": addressOf(n) };
       expect((await follow(alias, headers))[1]).toBe("https://example.com/plain");
     }
-    const split = { arms: [...arms, ...arms] };
+    const split = { versions: [...versions, ...versions] };
     const response = await send("/v1/links", "POST", { url: "https://example.com/", split });
     expect(codeOf(response)).toEqual([400, "invalid_request"]);
-    expect(errorSchema.parse(response.body).error.message).toContain('"split.arms"');
+    expect(errorSchema.parse(response.body).error.message).toContain('"split.versions"');
   });
 });

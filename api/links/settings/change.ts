@@ -37,10 +37,10 @@ export async function prepareSettings(
   return change;
 }
 
-function prepareSplit({ arms, until }: NonNullable<SettingsBody["split"]>): LinkSettings["split"] {
-  const ids = prepareIds("arm", "split.arms", arms);
+function prepareSplit({ versions, until }: NonNullable<SettingsBody["split"]>): LinkSettings["split"] {
+  const ids = prepareIds("version", "split.versions", versions);
   return {
-    arms: arms.map(({ url, weight }, i) => ({ id: ids[i] ?? "", url, weight })),
+    versions: versions.map(({ url, weight }, i) => ({ id: ids[i] ?? "", url, weight })),
     until: typeof until === "string" ? new Date(until).toISOString() : null,
     key: randomInt(2 ** 32),
   };
@@ -66,7 +66,7 @@ const preparePreview = ({
  * id.
  */
 function prepareIds(
-  kind: "rule" | "arm",
+  kind: "rule" | "version",
   field: string,
   items: readonly { id?: string | undefined }[],
 ): string[] {
@@ -88,7 +88,7 @@ export function changeSettings(
   clicks = 0,
 ): LinkSettings | null {
   const merged = { ...old, ...change };
-  // Keeps the key, so that visitors stay in their arms when the split changes.
+  // Keeps the key, so that visitors stay in their versions when the split changes.
   if (merged.split !== undefined && old?.split !== undefined)
     merged.split = { ...merged.split, key: old.split.key };
   // A link that gets a new limit later starts a new ledger.

@@ -153,8 +153,8 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Get a link's clicks by rule and arm
-     * @description Clicks by destination: of each rule, each arm of the split, and the link's own. Reaches back as far as single clicks are retained.
+     * Get a link's clicks by rule and version
+     * @description Clicks by destination: of each rule, each version of the split, and the link's own. Reaches back as far as single clicks are retained.
      *
      *     Requires the scope `analytics:read`.
      */
@@ -3357,11 +3357,11 @@ export interface components {
        */
       utm_term?: string | null;
     };
-    /** @description An arm: a share of the visitors, and its destination. */
-    LinkArm: {
+    /** @description A version: a share of the visitors, and its destination. */
+    LinkVersion: {
       /**
-       * @description The arm's id, by which its clicks are counted.
-       * @example arm_01k9z3v6x7e8w9r0t1y2n3h4m5
+       * @description The version's id, by which its clicks are counted.
+       * @example version_01k9z3v6x7e8w9r0t1y2n3h4m5
        */
       id: string;
       /**
@@ -3531,7 +3531,7 @@ export interface components {
       /**
        * @description Other destinations for shares of the visitors whom no rule matches; the rest gets the link's own. A visitor always gets the same. Null for none.
        * @example {
-       *       "arms": [
+       *       "versions": [
        *         {
        *           "url": "https://example.com/b",
        *           "weight": 30
@@ -3689,7 +3689,7 @@ export interface components {
       /**
        * @description Other destinations for shares of the visitors whom no rule matches; the rest gets the link's own. A visitor always gets the same. Null for none.
        * @example {
-       *       "arms": [
+       *       "versions": [
        *         {
        *           "url": "https://example.com/b",
        *           "weight": 30
@@ -4092,16 +4092,16 @@ export interface components {
        */
       target: {
         /**
-         * @description The id of the rule or arm; null for the link's own destination.
+         * @description The id of the rule or version; null for the link's own destination.
          * @example rule_01k9z3v6x7e8w9r0t1y2n3h4m5
          */
         id: string | null;
         /**
-         * @description A rule, an arm of the split, or the link's own destination.
+         * @description A rule, a version of the split, or the link's own destination.
          * @example rule
          * @enum {string}
          */
-        kind: "rule" | "arm" | "default";
+        kind: "rule" | "version" | "default";
         /**
          * @description The destination, before the short URL's query is forwarded.
          * @example https://apps.apple.com/app/id1
@@ -4342,8 +4342,8 @@ export interface components {
     };
     /** @description Other destinations for shares of the visitors. */
     LinkSplit: {
-      /** @description The arms; their weights add up to 100 at most. */
-      arms: components["schemas"]["LinkArm"][];
+      /** @description The versions; their weights add up to 100 at most. */
+      versions: components["schemas"]["LinkVersion"][];
       /**
        * Format: date-time
        * @description From then on, all visitors get the link's own destination; null for no end.
@@ -4427,7 +4427,7 @@ export interface components {
       /** @description The sums over the period. */
       summary: components["schemas"]["ClickTotals"];
     };
-    /** @description The clicks of a link by rule and arm. */
+    /** @description The clicks of a link by rule and version. */
     LinkTargets: {
       /**
        * Format: date-time
@@ -4444,16 +4444,16 @@ export interface components {
          */
         clicks: number;
         /**
-         * @description The id of the rule or arm; null for the link's own destination.
+         * @description The id of the rule or version; null for the link's own destination.
          * @example rule_01k9z3v6x7e8w9r0t1y2n3h4m5
          */
         id: string | null;
         /**
-         * @description A rule, an arm of the split, or the link's own destination.
+         * @description A rule, a version of the split, or the link's own destination.
          * @example rule
          * @enum {string}
          */
-        kind: "rule" | "arm" | "default";
+        kind: "rule" | "version" | "default";
         /**
          * @description Share of the clicks in the period, in percent, with one decimal.
          * @example 16.7
@@ -4466,7 +4466,7 @@ export interface components {
          */
         unique_clicks: number;
         /**
-         * @description The destination; null for a rule or arm that the link no longer has.
+         * @description The destination; null for a rule or version that the link no longer has.
          * @example https://example.com/spring/sale?ref=newsletter
          */
         url: string | null;
@@ -4612,7 +4612,7 @@ export interface components {
       /**
        * @description Other destinations for shares of the visitors whom no rule matches; the rest gets the link's own. A visitor always gets the same. Null for none.
        * @example {
-       *       "arms": [
+       *       "versions": [
        *         {
        *           "url": "https://example.com/b",
        *           "weight": 30
@@ -4986,7 +4986,7 @@ export interface components {
       /**
        * @description Other destinations for shares of the visitors whom no rule matches; the rest gets the link's own. A visitor always gets the same. Null for none.
        * @example {
-       *       "arms": [
+       *       "versions": [
        *         {
        *           "url": "https://example.com/b",
        *           "weight": 30
@@ -5046,11 +5046,11 @@ export interface components {
        */
       utm_term?: string | null;
     };
-    /** @description An arm to set: a share of the visitors, and its destination. */
-    NewLinkArm: {
+    /** @description A version to set: a share of the visitors, and its destination. */
+    NewLinkVersion: {
       /**
-       * @description The id of an arm that the link has, to keep its statistics; a new arm gets an id.
-       * @example arm_01k9z3v6x7e8w9r0t1y2n3h4m5
+       * @description The id of a version that the link has, to keep its statistics; a new version gets an id.
+       * @example version_01k9z3v6x7e8w9r0t1y2n3h4m5
        */
       id?: string;
       /**
@@ -5115,8 +5115,8 @@ export interface components {
     };
     /** @description A split to set: other destinations for shares of the visitors. */
     NewLinkSplit: {
-      /** @description The arms; their weights add up to 100 at most. */
-      arms: components["schemas"]["NewLinkArm"][];
+      /** @description The versions; their weights add up to 100 at most. */
+      versions: components["schemas"]["NewLinkVersion"][];
       /**
        * Format: date-time
        * @description From then on, all visitors get the link's own destination; null for no end.

@@ -99,7 +99,7 @@ export const copyDecisions = ({ rules, split }: FullLink): Pick<NewLink, "rules"
     ? {}
     : {
         split: {
-          arms: split.arms.map(({ url, weight }) => ({ url, weight })),
+          versions: split.versions.map(({ url, weight }) => ({ url, weight })),
           until: split.until,
         },
       }),

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 
-import { moveEntry, newArm, newCondition, newRule, readDraft, toDraft } from "./draft.ts";
+import { moveEntry, newVersion, newCondition, newRule, readDraft, toDraft } from "./draft.ts";
 
 const URL = "https://example.com/";
 const FIELDS = {
@@ -41,7 +41,7 @@ test("what the API returns survives editing without a change", () => {
       ],
     },
   ];
-  const split = { arms: [{ id: "arm_a", url: `${URL}b`, weight: 30 }], until: null };
+  const split = { versions: [{ id: "version_a", url: `${URL}b`, weight: 30 }], until: null };
   expect(readDraft(toDraft({ ...FIELDS, rules, split }))).toEqual({ change: { rules, split } });
   expect(readDraft(toDraft(FIELDS))).toEqual({ change: { rules: [], split: null } });
 });
@@ -52,14 +52,14 @@ test("what is wrong is said at its place", () => {
     url: "ftp://x",
     conditions: [newCondition("device"), { ...newCondition("country"), values: "DE, Nowhere" }],
   };
-  const arms = [
-    { ...newArm(), url: URL, weight: "60" },
-    { ...newArm(), url: URL, weight: "50" },
+  const versions = [
+    { ...newVersion(), url: URL, weight: "60" },
+    { ...newVersion(), url: URL, weight: "50" },
   ];
-  const read = readDraft({ rules: [rule], arms, until: "" });
+  const read = readDraft({ rules: [rule], versions, until: "" });
   const errors = "errors" in read ? read.errors : {};
   expect(Object.keys(errors).toSorted()).toEqual([
-    "arms",
+    "versions",
     "rules.0.conditions.0",
     "rules.0.conditions.1",
     "rules.0.url",
@@ -78,7 +78,7 @@ test("countries and languages are read and typed by name", () => {
   ]);
   const typed = { ...newCondition("country"), values: "germany, Switzerland, fr" };
   const rule = { ...newRule(), url: URL, conditions: [typed] };
-  expect(readDraft({ rules: [rule], arms: [], until: "" })).toMatchObject({
+  expect(readDraft({ rules: [rule], versions: [], until: "" })).toMatchObject({
     change: { rules: [{ conditions: [{ in: ["DE", "CH", "FR"] }] }] },
   });
 });

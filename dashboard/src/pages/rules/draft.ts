@@ -39,11 +39,11 @@ export type RuleDraft = {
   conditions: readonly ConditionDraft[];
 };
 
-export type ArmDraft = { key: string; id?: string; url: string; weight: string };
+export type VersionDraft = { key: string; id?: string; url: string; weight: string };
 
 export type Draft = {
   rules: readonly RuleDraft[];
-  arms: readonly ArmDraft[];
+  versions: readonly VersionDraft[];
   /** The value of a `datetime-local` input. */
   until: string;
 };
@@ -68,7 +68,7 @@ export const newRule = (): RuleDraft => ({
   conditions: [newCondition("device")],
 });
 
-export const newArm = (): ArmDraft => ({ key: crypto.randomUUID(), url: "", weight: "10" });
+export const newVersion = (): VersionDraft => ({ key: crypto.randomUUID(), url: "", weight: "10" });
 
 export const toDraft = ({ rules = [], split }: FullLink): Draft => ({
   rules: rules.map(({ id, url, conditions }) => ({
@@ -77,7 +77,7 @@ export const toDraft = ({ rules = [], split }: FullLink): Draft => ({
     url,
     conditions: conditions.map(toConditionDraft),
   })),
-  arms: (split?.arms ?? []).map(({ id, url, weight }) => ({
+  versions: (split?.versions ?? []).map(({ id, url, weight }) => ({
     key: id,
     id,
     url,
@@ -130,7 +130,7 @@ function toCondition(draft: ConditionDraft): Record<string, unknown> {
 const withId = (id: string | undefined) => (id === undefined ? {} : { id });
 
 /**
- * Messages by path in the draft: `rules.0.url`, `rules.0.conditions.1`, `arms.2.weight`, `until`.
+ * Messages by path in the draft: `rules.0.url`, `rules.0.conditions.1`, `versions.2.weight`, `until`.
  */
 export type DraftErrors = Readonly<Record<string, string>>;
 
@@ -143,14 +143,14 @@ export type RulesChange = {
 /** Returns the request body of a draft, or its problems by the API's rules. */
 export function readDraft({
   rules,
-  arms,
+  versions,
   until,
 }: Draft): { change: RulesChange } | { errors: DraftErrors } {
   const errors: Record<string, string> = {};
   const note = (place: string, message: string) => {
     errors[place] ??= describeRule(message);
   };
-  for (const [list, entries] of Object.entries({ rules, arms })) {
+  for (const [list, entries] of Object.entries({ rules, versions })) {
     for (const [i, { url }] of entries.entries()) {
       const parsed = parseWebUrl(url);
       if ("problem" in parsed)
@@ -169,10 +169,10 @@ export function readDraft({
     note(["rules", ...path].slice(0, 4).join("."), message);
   }
   const parsedSplit = splitField.nullable().safeParse(
-    arms.length === 0
+    versions.length === 0
       ? null
       : {
-          arms: arms.map(({ id, url, weight }) => ({
+          versions: versions.map(({ id, url, weight }) => ({
             ...withId(id),
             url,
             weight: Number(weight),

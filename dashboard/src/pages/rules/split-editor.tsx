@@ -7,12 +7,12 @@ import { Button, IconButton } from "../../ui/button.tsx";
 import { TextField } from "../../ui/field.tsx";
 import { formatCount } from "../../ui/format.ts";
 import { Alert } from "../../ui/states.tsx";
-import { type ArmDraft, type Draft, type DraftErrors, newArm } from "./draft.ts";
+import { type VersionDraft, type Draft, type DraftErrors, newVersion } from "./draft.ts";
 import { type Counts, letterOf, toWeight } from "./split-shares.ts";
 import { VersionCounts } from "./target-counts.tsx";
 
 /** Most versions of a split, beside the link's own destination. */
-const ARMS_MAX = 10;
+const VERSIONS_MAX = 10;
 /** Shades of the bar, which repeat. */
 const COLOURS = 5;
 
@@ -26,38 +26,38 @@ type SplitEditorProps = {
 };
 
 export function SplitEditor({ draft, destination, errors, targets, onChange }: SplitEditorProps) {
-  const { arms, until } = draft;
-  const rest = 100 - arms.reduce((sum, { weight }) => sum + toWeight(weight), 0);
-  const armIds = new Set(arms.flatMap(({ id }) => id ?? []));
-  const replace = (arm: ArmDraft, ...next: ArmDraft[]) =>
-    onChange({ arms: arms.flatMap((other) => (other === arm ? next : [other])) });
+  const { versions, until } = draft;
+  const rest = 100 - versions.reduce((sum, { weight }) => sum + toWeight(weight), 0);
+  const versionIds = new Set(versions.flatMap(({ id }) => id ?? []));
+  const replace = (version: VersionDraft, ...next: VersionDraft[]) =>
+    onChange({ versions: versions.flatMap((other) => (other === version ? next : [other])) });
   return (
     <div className="stack">
-      <ShareBar arms={arms} rest={rest} />
-      {errors["arms"] !== undefined && <Alert>{errors["arms"]}</Alert>}
+      <ShareBar versions={versions} rest={rest} />
+      {errors["versions"] !== undefined && <Alert>{errors["versions"]}</Alert>}
       <ul className="versions">
         <li>
           <div className="version-head">
             <span className="version-name">{t("rules.version", { letter: letterOf(0) })}</span>
             <span>{percent(Math.max(0, rest))}</span>
-            <VersionCounts targets={targets} id={undefined} armIds={armIds} />
+            <VersionCounts targets={targets} id={undefined} versionIds={versionIds} />
           </div>
           <span className="destination" title={destination}>
             {destination}
           </span>
         </li>
-        {arms.map((arm, i) => (
+        {versions.map((version, i) => (
           <Version
-            key={arm.key}
-            arm={arm}
+            key={version.key}
+            version={version}
             position={i}
             errors={errors}
-            counts={<VersionCounts targets={targets} id={arm.id ?? ""} armIds={armIds} />}
-            onChange={(...next) => replace(arm, ...next)}
+            counts={<VersionCounts targets={targets} id={version.id ?? ""} versionIds={versionIds} />}
+            onChange={(...next) => replace(version, ...next)}
           />
         ))}
       </ul>
-      {arms.length > 0 && (
+      {versions.length > 0 && (
         <TextField
           label={t("rules.condition.until")}
           type="datetime-local"
@@ -67,9 +67,9 @@ export function SplitEditor({ draft, destination, errors, targets, onChange }: S
           onChange={(event) => onChange({ until: event.target.value })}
         />
       )}
-      {arms.length < ARMS_MAX && (
+      {versions.length < VERSIONS_MAX && (
         <div>
-          <Button onClick={() => onChange({ arms: [...arms, newArm()] })}>
+          <Button onClick={() => onChange({ versions: [...versions, newVersion()] })}>
             <Plus aria-hidden /> {t("rules.addVersion")}
           </Button>
         </div>
@@ -79,16 +79,16 @@ export function SplitEditor({ draft, destination, errors, targets, onChange }: S
 }
 
 type VersionProps = {
-  arm: ArmDraft;
+  version: VersionDraft;
   /** Its position among the versions that the split adds, from 0. */
   position: number;
   errors: DraftErrors;
   counts: ReactNode;
   /** Without a version, removes it. */
-  onChange: (...next: ArmDraft[]) => void;
+  onChange: (...next: VersionDraft[]) => void;
 };
 
-function Version({ arm, position, errors, counts, onChange }: VersionProps) {
+function Version({ version, position, errors, counts, onChange }: VersionProps) {
   const letter = letterOf(position + 1);
   return (
     <li>
@@ -104,17 +104,17 @@ function Version({ arm, position, errors, counts, onChange }: VersionProps) {
           type="number"
           min={1}
           max={99}
-          value={arm.weight}
-          error={errors[`arms.${position}.weight`]}
-          onChange={(event) => onChange({ ...arm, weight: event.target.value })}
+          value={version.weight}
+          error={errors[`versions.${position}.weight`]}
+          onChange={(event) => onChange({ ...version, weight: event.target.value })}
         />
         <TextField
           label={t("rules.versionDestination", { letter })}
           type="url"
           inputMode="url"
-          value={arm.url}
-          error={errors[`arms.${position}.url`]}
-          onChange={(event) => onChange({ ...arm, url: event.target.value })}
+          value={version.url}
+          error={errors[`versions.${position}.url`]}
+          onChange={(event) => onChange({ ...version, url: event.target.value })}
         />
         <IconButton label={t("rules.removeVersion", { letter })} onClick={() => onChange()}>
           <Trash2 aria-hidden />
@@ -130,10 +130,10 @@ const shadeOf = (position: number): string => `shade-${(position % COLOURS) + 1}
 const percent = (value: number): string => t("statistics.percent", { value: formatCount(value) });
 
 /** Without texts: a narrow part has no room for them, and the list below has them. */
-const ShareBar = ({ arms, rest }: { arms: readonly ArmDraft[]; rest: number }) => (
+const ShareBar = ({ versions, rest }: { versions: readonly VersionDraft[]; rest: number }) => (
   <div className="share-bar" aria-hidden>
     <span style={{ flexGrow: Math.max(0, rest) }} />
-    {arms.map(({ key, weight }, i) => (
+    {versions.map(({ key, weight }, i) => (
       <span key={key} className={shadeOf(i)} style={{ flexGrow: toWeight(weight) }} />
     ))}
   </div>

@@ -17,10 +17,10 @@ export const letterOf = (position: number): string => String.fromCharCode(65 + p
 export function shareOfSplit(
   target: Counts,
   targets: readonly Counts[],
-  armIds: ReadonlySet<string>,
+  versionIds: ReadonlySet<string>,
 ): number {
   const isOfSplit = ({ kind, id }: Counts) =>
-    kind === "default" || (kind === "arm" && typeof id === "string" && armIds.has(id));
+    kind === "default" || (kind === "version" && typeof id === "string" && versionIds.has(id));
   const all = targets.filter(isOfSplit).reduce((sum, { clicks }) => sum + clicks, 0);
   return all === 0 ? 0 : Math.round((target.clicks / all) * 1_000) / 10;
 }

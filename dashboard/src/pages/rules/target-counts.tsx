@@ -25,17 +25,17 @@ export const RuleCounts = ({ targets, id }: TargetsProps) => {
 export const VersionCounts = ({
   targets,
   id,
-  armIds,
-}: TargetsProps & { armIds: ReadonlySet<string> }) => {
+  versionIds,
+}: TargetsProps & { versionIds: ReadonlySet<string> }) => {
   const counts = targets.find(({ kind, id: other }) =>
-    id === undefined ? kind === "default" : kind === "arm" && other === id,
+    id === undefined ? kind === "default" : kind === "version" && other === id,
   );
   if (counts === undefined) return null;
   return (
     <span className="target-counts">
       {t("rules.versionCounts", {
         clicks: counts.clicks,
-        percent: formatPercent(shareOfSplit(counts, targets, armIds)),
+        percent: formatPercent(shareOfSplit(counts, targets, versionIds)),
         unique: counts.unique_clicks,
       })}
     </span>

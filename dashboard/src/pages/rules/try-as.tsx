@@ -231,5 +231,5 @@ function describeTarget({ target, rules }: Explanation): string {
   if (target?.kind === "rule") {
     return t("rules.rule", { number: rules.findIndex(({ id }) => id === target.id) + 1 });
   }
-  return target?.kind === "arm" ? t("rules.try.split") : t("rules.try.noRule");
+  return target?.kind === "version" ? t("rules.try.split") : t("rules.try.noRule");
 }
