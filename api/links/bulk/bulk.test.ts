@@ -368,7 +368,7 @@ describe("many links with settings", () => {
 
   test("are changed as one by one: each replaces its setting, and keeps the others", async () => {
     const owner = await newOwner();
-    const versions = [{ url: "https://example.com/b", weight: 30 }];
+    const versions = [{ label: "New page", url: "https://example.com/b", weight: 30 }];
     const made = await create(owner, [
       { url, alias: "t1", rules, split: { versions } },
       { url, alias: "t2" },
@@ -385,7 +385,7 @@ describe("many links with settings", () => {
     expect(linkOf(changed).extras).toEqual({
       split: expect.objectContaining({
         key: linkOf(made).extras?.split?.key,
-        versions: [expect.objectContaining({ weight: 40 })],
+        versions: [expect.objectContaining({ label: "New page", weight: 40 })],
       }),
     });
     expect(await postgres.links.get(owner, linkOf(made).id)).toEqual(linkOf(changed));

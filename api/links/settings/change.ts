@@ -37,10 +37,18 @@ export async function prepareSettings(
   return change;
 }
 
-function prepareSplit({ versions, until }: NonNullable<SettingsBody["split"]>): LinkSettings["split"] {
+function prepareSplit({
+  versions,
+  until,
+}: NonNullable<SettingsBody["split"]>): LinkSettings["split"] {
   const ids = prepareIds("version", "split.versions", versions);
   return {
-    versions: versions.map(({ url, weight }, i) => ({ id: ids[i] ?? "", url, weight })),
+    versions: versions.map(({ label, url, weight }, i) => ({
+      id: ids[i] ?? "",
+      ...(typeof label === "string" ? { label } : {}),
+      url,
+      weight,
+    })),
     until: typeof until === "string" ? new Date(until).toISOString() : null,
     key: randomInt(2 ** 32),
   };

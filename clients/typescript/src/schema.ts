@@ -3357,25 +3357,6 @@ export interface components {
        */
       utm_term?: string | null;
     };
-    /** @description A version: a share of the visitors, and its destination. */
-    LinkVersion: {
-      /**
-       * @description The version's id, by which its clicks are counted.
-       * @example version_01k9z3v6x7e8w9r0t1y2n3h4m5
-       */
-      id: string;
-      /**
-       * @description The destination: an absolute http or https URL.
-       * @example https://example.com/spring/sale?ref=newsletter
-       */
-      url: string;
-      /**
-       * Format: int32
-       * @description Percentage of the visitors.
-       * @example 30
-       */
-      weight: number;
-    };
     /** @description The clicks of a link by one or two dimensions. */
     LinkBreakdown: {
       /**
@@ -4342,14 +4323,14 @@ export interface components {
     };
     /** @description Other destinations for shares of the visitors. */
     LinkSplit: {
-      /** @description The versions; their weights add up to 100 at most. */
-      versions: components["schemas"]["LinkVersion"][];
       /**
        * Format: date-time
        * @description From then on, all visitors get the link's own destination; null for no end.
        * @example 2030-01-01T00:00:00.000Z
        */
       until: string | null;
+      /** @description The versions; their weights add up to 100 at most. */
+      versions: components["schemas"]["LinkVersion"][];
     };
     /** @description The clicks of a link over time. */
     LinkSummary: {
@@ -4454,6 +4435,11 @@ export interface components {
          * @enum {string}
          */
         kind: "rule" | "version" | "default";
+        /**
+         * @description The label of a version of the split; null when it has none.
+         * @example New page
+         */
+        label: string | null;
         /**
          * @description Share of the clicks in the period, in percent, with one decimal.
          * @example 16.7
@@ -4671,6 +4657,30 @@ export interface components {
        * @example shoes
        */
       utm_term?: string | null;
+    };
+    /** @description A version: a share of the visitors, and its destination. */
+    LinkVersion: {
+      /**
+       * @description The version's id, by which its clicks are counted.
+       * @example version_01k9z3v6x7e8w9r0t1y2n3h4m5
+       */
+      id: string;
+      /**
+       * @description What the version is called; absent when it has no label.
+       * @example New page
+       */
+      label?: string;
+      /**
+       * @description The destination: an absolute http or https URL.
+       * @example https://example.com/spring/sale?ref=newsletter
+       */
+      url: string;
+      /**
+       * Format: int32
+       * @description Percentage of the visitors.
+       * @example 30
+       */
+      weight: number;
     };
     /** @description A click. It has neither an address nor a user agent. */
     ListedClick: {
@@ -5046,25 +5056,6 @@ export interface components {
        */
       utm_term?: string | null;
     };
-    /** @description A version to set: a share of the visitors, and its destination. */
-    NewLinkVersion: {
-      /**
-       * @description The id of a version that the link has, to keep its statistics; a new version gets an id.
-       * @example version_01k9z3v6x7e8w9r0t1y2n3h4m5
-       */
-      id?: string;
-      /**
-       * @description The destination: an absolute http or https URL.
-       * @example https://example.com/spring/sale?ref=newsletter
-       */
-      url: string;
-      /**
-       * Format: int32
-       * @description Percentage of the visitors.
-       * @example 30
-       */
-      weight: number;
-    };
     /** @description The card of a link to set. */
     NewLinkPreview: {
       /**
@@ -5115,14 +5106,38 @@ export interface components {
     };
     /** @description A split to set: other destinations for shares of the visitors. */
     NewLinkSplit: {
-      /** @description The versions; their weights add up to 100 at most. */
-      versions: components["schemas"]["NewLinkVersion"][];
       /**
        * Format: date-time
        * @description From then on, all visitors get the link's own destination; null for no end.
        * @example 2030-01-01T00:00:00.000Z
        */
       until?: string | null;
+      /** @description The versions; their weights add up to 100 at most. */
+      versions: components["schemas"]["NewLinkVersion"][];
+    };
+    /** @description A version to set: a share of the visitors, and its destination. */
+    NewLinkVersion: {
+      /**
+       * @description The id of a version that the link has, to keep its statistics; a new version gets an id.
+       * @example version_01k9z3v6x7e8w9r0t1y2n3h4m5
+       */
+      id?: string;
+      /**
+       * @description What the version is called in statistics, unique in the split; null for none.
+       * @example New page
+       */
+      label?: string | null;
+      /**
+       * @description The destination: an absolute http or https URL.
+       * @example https://example.com/spring/sale?ref=newsletter
+       */
+      url: string;
+      /**
+       * Format: int32
+       * @description Percentage of the visitors.
+       * @example 30
+       */
+      weight: number;
     };
     /** @description A report to create. */
     NewReport: {

@@ -99,7 +99,7 @@ export const copyDecisions = ({ rules, split }: FullLink): Pick<NewLink, "rules"
     ? {}
     : {
         split: {
-          versions: split.versions.map(({ url, weight }) => ({ url, weight })),
+          versions: split.versions.map(({ id: _, ...version }) => version),
           until: split.until,
         },
       }),

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 
-import { moveEntry, newVersion, newCondition, newRule, readDraft, toDraft } from "./draft.ts";
+import { moveEntry, newCondition, newRule, newVersion, readDraft, toDraft } from "./draft.ts";
 
 const URL = "https://example.com/";
 const FIELDS = {
@@ -41,7 +41,10 @@ test("what the API returns survives editing without a change", () => {
       ],
     },
   ];
-  const split = { versions: [{ id: "version_a", url: `${URL}b`, weight: 30 }], until: null };
+  const split = {
+    versions: [{ id: "version_a", label: "New page", url: `${URL}b`, weight: 30 }],
+    until: null,
+  };
   expect(readDraft(toDraft({ ...FIELDS, rules, split }))).toEqual({ change: { rules, split } });
   expect(readDraft(toDraft(FIELDS))).toEqual({ change: { rules: [], split: null } });
 });
@@ -59,10 +62,10 @@ test("what is wrong is said at its place", () => {
   const read = readDraft({ rules: [rule], versions, until: "" });
   const errors = "errors" in read ? read.errors : {};
   expect(Object.keys(errors).toSorted()).toEqual([
-    "versions",
     "rules.0.conditions.0",
     "rules.0.conditions.1",
     "rules.0.url",
+    "versions",
   ]);
 });
 

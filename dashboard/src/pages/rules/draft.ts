@@ -39,7 +39,7 @@ export type RuleDraft = {
   conditions: readonly ConditionDraft[];
 };
 
-export type VersionDraft = { key: string; id?: string; url: string; weight: string };
+export type VersionDraft = { key: string; id?: string; label: string; url: string; weight: string };
 
 export type Draft = {
   rules: readonly RuleDraft[];
@@ -68,7 +68,12 @@ export const newRule = (): RuleDraft => ({
   conditions: [newCondition("device")],
 });
 
-export const newVersion = (): VersionDraft => ({ key: crypto.randomUUID(), url: "", weight: "10" });
+export const newVersion = (): VersionDraft => ({
+  key: crypto.randomUUID(),
+  label: "",
+  url: "",
+  weight: "10",
+});
 
 export const toDraft = ({ rules = [], split }: FullLink): Draft => ({
   rules: rules.map(({ id, url, conditions }) => ({
@@ -77,9 +82,10 @@ export const toDraft = ({ rules = [], split }: FullLink): Draft => ({
     url,
     conditions: conditions.map(toConditionDraft),
   })),
-  versions: (split?.versions ?? []).map(({ id, url, weight }) => ({
+  versions: (split?.versions ?? []).map(({ id, label = "", url, weight }) => ({
     key: id,
     id,
+    label,
     url,
     weight: String(weight),
   })),
@@ -172,8 +178,9 @@ export function readDraft({
     versions.length === 0
       ? null
       : {
-          versions: versions.map(({ id, url, weight }) => ({
+          versions: versions.map(({ id, label, url, weight }) => ({
             ...withId(id),
+            ...(label.trim() === "" ? {} : { label }),
             url,
             weight: Number(weight),
           })),

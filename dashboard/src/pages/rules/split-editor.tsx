@@ -2,12 +2,13 @@
 import { Plus, Trash2 } from "lucide-react";
 import type { ReactNode } from "react";
 
+import { LABEL_LENGTH_MAX } from "../../../../shared/contracts/link-split.ts";
 import { t } from "../../languages/translate.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
 import { TextField } from "../../ui/field.tsx";
 import { formatCount } from "../../ui/format.ts";
 import { Alert } from "../../ui/states.tsx";
-import { type VersionDraft, type Draft, type DraftErrors, newVersion } from "./draft.ts";
+import { type Draft, type DraftErrors, newVersion, type VersionDraft } from "./draft.ts";
 import { type Counts, letterOf, toWeight } from "./split-shares.ts";
 import { VersionCounts } from "./target-counts.tsx";
 
@@ -52,7 +53,9 @@ export function SplitEditor({ draft, destination, errors, targets, onChange }: S
             version={version}
             position={i}
             errors={errors}
-            counts={<VersionCounts targets={targets} id={version.id ?? ""} versionIds={versionIds} />}
+            counts={
+              <VersionCounts targets={targets} id={version.id ?? ""} versionIds={versionIds} />
+            }
             onChange={(...next) => replace(version, ...next)}
           />
         ))}
@@ -94,11 +97,18 @@ function Version({ version, position, errors, counts, onChange }: VersionProps) 
     <li>
       <div className="version-head">
         <span className={`version-name ${shadeOf(position)}`}>
-          {t("rules.version", { letter })}
+          {version.label.trim() || t("rules.version", { letter })}
         </span>
         {counts}
       </div>
       <div className="version-fields">
+        <TextField
+          label={t("rules.versionLabel", { letter })}
+          maxLength={LABEL_LENGTH_MAX}
+          value={version.label}
+          error={errors[`versions.${position}.label`]}
+          onChange={(event) => onChange({ ...version, label: event.target.value })}
+        />
         <TextField
           label={t("rules.versionShare", { letter })}
           type="number"
