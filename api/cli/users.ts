@@ -12,8 +12,10 @@ import {
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { createMemberService } from "../members/service.ts";
 import { openUsers } from "../sessions/operators.ts";
+import { resetPath } from "../sessions/resets.ts";
 import { parseBySchema, parseId, parseName } from "./arguments.ts";
 import { mustExist, print, printList, type WithDatabase } from "./context.ts";
+import { findUrl } from "./endpoints.ts";
 
 type CreateOptions = {
   email: string;
@@ -34,6 +36,7 @@ export function addUserCommands(program: Command, withDatabase: WithDatabase): v
   addCreation(users, withDatabase);
   addList(users, withDatabase);
   addPassword(users, withDatabase);
+  addResetLink(users, withDatabase);
   addJoining(users, withDatabase);
   addRemoval(users, withDatabase);
 }
@@ -95,6 +98,29 @@ function addPassword(users: Command, withDatabase: WithDatabase): void {
         const { password, shown } = await choosePassword(options.passwordStdin);
         mustExist(await openUsers(sql).setPassword(options.email, password), "user");
         print(options.json, { email: options.email, ...shown });
+      }),
+    );
+}
+
+function addResetLink(users: Command, withDatabase: WithDatabase): void {
+  users
+    .command("reset-link")
+    .description("Make a link with which a user sets a new password; it is printed only once")
+    .requiredOption("--email <address>", "the user's e-mail address", parseEmail)
+    .option("--json", "print JSON", false)
+    .action((options: { email: string; json: boolean }) =>
+      withDatabase(async (sql) => {
+        const members = createMemberService({ sql, users: openUsers(sql) });
+        // Before the link is made, which without an address would be of no use.
+        const dashboard = await findUrl(process.env, "DASHBOARD_URL");
+        const reset = await members.createOperatorReset(options.email);
+        mustExist(reset !== undefined, "user");
+        if (reset === undefined) return;
+        print(options.json, {
+          email: options.email,
+          url: `${new URL(dashboard).origin}${resetPath(reset.token)}`,
+          expires_at: reset.expires_at.toISOString(),
+        });
       }),
     );
 }

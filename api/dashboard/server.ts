@@ -7,6 +7,7 @@ import { Attempts } from "../sessions/attempts.ts";
 import { openAuthLibrary } from "../sessions/better-auth.ts";
 import { DeviceCookies } from "../sessions/device-cookie.ts";
 import { createPasswordStrength } from "../sessions/password-strength.ts";
+import { PasswordResets } from "../sessions/resets.ts";
 import { createSessionService } from "../sessions/service.ts";
 import { createUserService } from "../sessions/users.ts";
 import { createDashboardApp, type DashboardDeps } from "./app.ts";
@@ -21,7 +22,7 @@ type DashboardConfig = {
   INSTANCE?: number | undefined;
 };
 
-type ServerDeps = Omit<DashboardDeps, "sessions" | "members" | "assets" | "origin"> & {
+type ServerDeps = Omit<DashboardDeps, "sessions" | "resets" | "members" | "assets" | "origin"> & {
   sql: Sql;
   passwords: PasswordHashing;
 };
@@ -40,10 +41,17 @@ export function startDashboard(
   const devices = new DeviceCookies(secret, protocol === "https:");
   const requireStrongPassword = createPasswordStrength();
   const sessions = createSessionService({ sql, library, attempts, devices, requireStrongPassword });
+  const resets = new PasswordResets(
+    sql,
+    attempts,
+    (password) => passwords.hashForUser(password),
+    requireStrongPassword,
+  );
   const users = createUserService({ sql, library, requireStrongPassword });
   const app = createDashboardApp({
     ...deps,
     sessions,
+    resets,
     members: createMemberService({ sql, users }),
     assets: readAssets(config.DASHBOARD_DIR),
     origin,

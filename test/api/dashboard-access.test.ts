@@ -112,6 +112,7 @@ async function listEndpoints(): Promise<Endpoint[]> {
     { method: "GET", path: "/members", scope: "members:read" },
     { method: "PATCH", path: "/members/user_none", scope: "members:write" },
     { method: "DELETE", path: "/members/user_none", scope: "members:write" },
+    { method: "POST", path: "/members/user_none/password-resets", scope: "members:write" },
     { method: "POST", path: "/invitations", scope: "members:write" },
     { method: "DELETE", path: "/invitations/inv_none", scope: "members:write" },
   ];
