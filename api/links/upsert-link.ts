@@ -38,7 +38,7 @@ export async function requireExternalLink(
 }
 
 /** Fields of a body that name a link, and are no settings of it. */
-const NAMES = ["url", "alias", "external_id"];
+const NAMES = new Set(["url", "alias", "external_id"]);
 
 /** How a request says that a setting is off: the first of these that the setting takes. */
 const OFF = [null, false, [], "all"];
@@ -50,7 +50,7 @@ const OFF = [null, false, [], "all"];
 export const NOTHING_SET: UpdateLinkBody = updateLinkBody.parse(
   Object.fromEntries(
     Object.entries(updateLinkBody.shape)
-      .filter(([name]) => !NAMES.includes(name))
+      .filter(([name]) => !NAMES.has(name))
       .map(([name, setting]) => [name, offValueOf(name, setting)]),
   ),
 );

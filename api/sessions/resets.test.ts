@@ -47,9 +47,10 @@ beforeAll(async () => {
 });
 afterAll(async () => await postgres[Symbol.asyncDispose]());
 
+/** Cheaply, because there are many. */
+const hash = (password: string) => Bun.password.hash(password, { algorithm: "bcrypt", cost: 4 });
+
 function createServices({ sql }: TestPostgres) {
-  // Cheaply, because there are many.
-  const hash = (password: string) => Bun.password.hash(password, { algorithm: "bcrypt", cost: 4 });
   const passwords = {
     hashForUser: hash,
     verifyForUser: (password: string, hashed: string) => Bun.password.verify(password, hashed),
@@ -183,11 +184,11 @@ describe("a link to set a new password", () => {
   });
 });
 
+const request = (email: string, language = "en") =>
+  outcomeOf(services.resets.request(email, language));
+
 describe("a request for a mail", () => {
   beforeEach(async () => void (await postgres.sql`delete from report_mails`));
-
-  const request = (email: string, language = "en") =>
-    outcomeOf(services.resets.request(email, language));
 
   test("gets one to the address, in its language, with a link that works", async () => {
     await using smtp = await startSmtp();
@@ -254,6 +255,11 @@ describe("a request for a mail", () => {
   });
 });
 
+const eventsOf = async (account: Uuid) =>
+  await postgres.sql<{ object: Uuid; actor: string }[]>`
+    select object_id as object, actor->>'type' as actor from events
+     where account_id = ${account} and type = 'member.reset_link_created'`;
+
 describe("an owner's link for a member", () => {
   let accountId: Uuid;
   let owner: Person;
@@ -266,10 +272,6 @@ describe("an owner's link for a member", () => {
     actor: { type: "user", id },
   });
   const make = (member: Person) => services.members.createReset(as(owner), member.id);
-  const eventsOf = async (account: Uuid) =>
-    await postgres.sql<{ object: Uuid; actor: string }[]>`
-      select object_id as object, actor->>'type' as actor from events
-       where account_id = ${account} and type = 'member.reset_link_created'`;
 
   test("works as one by mail, and is recorded without its token", async () => {
     const member = await addPerson(accountId);
