@@ -17,7 +17,7 @@ import { clicks, completeFrom, linkId, percentage, uniqueClicks } from "./respon
 import { clampInstant, type QueryRange, RAW_RANGE } from "./sources.ts";
 import { countVisitors } from "./visitors.ts";
 
-/** More than the rules and versions of any link in practice; those with the most clicks come first. */
+/** More than the rules and versions of any link in practice; those with most clicks come first. */
 const TARGETS_MAX = 1_000;
 
 export const targetsResponse = z

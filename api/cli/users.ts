@@ -15,7 +15,6 @@ import { openUsers } from "../sessions/operators.ts";
 import { resetPath } from "../sessions/resets.ts";
 import { parseBySchema, parseId, parseName } from "./arguments.ts";
 import { mustExist, print, printList, type WithDatabase } from "./context.ts";
-import { findUrl } from "./endpoints.ts";
 
 type CreateOptions = {
   email: string;
@@ -31,12 +30,17 @@ const parseEmail = parseBySchema(emailSchema);
 const roleOption = () =>
   new Option("--role <role>", "the user's role in the account").choices(ROLES).default("owner");
 
-export function addUserCommands(program: Command, withDatabase: WithDatabase): void {
+/** `findDashboard` finds the URL of the dashboard. */
+export function addUserCommands(
+  program: Command,
+  withDatabase: WithDatabase,
+  findDashboard: () => Promise<string>,
+): void {
   const users = program.command("users").description("Users of the dashboard");
   addCreation(users, withDatabase);
   addList(users, withDatabase);
   addPassword(users, withDatabase);
-  addResetLink(users, withDatabase);
+  addResetLink(users, withDatabase, findDashboard);
   addJoining(users, withDatabase);
   addRemoval(users, withDatabase);
 }
@@ -102,7 +106,11 @@ function addPassword(users: Command, withDatabase: WithDatabase): void {
     );
 }
 
-function addResetLink(users: Command, withDatabase: WithDatabase): void {
+function addResetLink(
+  users: Command,
+  withDatabase: WithDatabase,
+  findDashboard: () => Promise<string>,
+): void {
   users
     .command("reset-link")
     .description("Make a link with which a user sets a new password; it is printed only once")
@@ -112,8 +120,8 @@ function addResetLink(users: Command, withDatabase: WithDatabase): void {
       withDatabase(async (sql) => {
         const members = createMemberService({ sql, users: openUsers(sql) });
         // Before the link is made, which without an address would be of no use.
-        const dashboard = await findUrl(process.env, "DASHBOARD_URL");
-        const reset = await members.createOperatorReset(options.email);
+        const dashboard = await findDashboard();
+        const reset = await members.makeOperatorReset(options.email);
         mustExist(reset !== undefined, "user");
         if (reset === undefined) return;
         print(options.json, {

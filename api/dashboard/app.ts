@@ -90,7 +90,7 @@ export function createDashboardApp(deps: DashboardDeps) {
       }),
     )
     .use(sessionRoutes({ auth, sessions, listAccounts, shortUrl, sendsMails: deps.sendsMails }))
-    .use(resetRoutes({ auth, resets: deps.resets, sendsMails: deps.sendsMails }))
+    .use(resetRoutes(auth, deps.resets, deps.sendsMails))
     .use(invitationRoutes({ auth, members, sessions }))
     .use(memberRoutes({ auth, members }))
     .use(sharedRoutes({ auth, shared: deps.shared, secure: origin.startsWith("https:") }))

@@ -47,7 +47,7 @@ const OFF = [null, false, [], "all"];
  * What a link has of which a request that replaces it says nothing. Of the schema, so that no
  * setting can be forgotten.
  */
-export const NOTHING_SET: UpdateLinkBody = updateLinkBody.parse(
+const NOTHING_SET: UpdateLinkBody = updateLinkBody.parse(
   Object.fromEntries(
     Object.entries(updateLinkBody.shape)
       .filter(([name]) => !NAMES.has(name))

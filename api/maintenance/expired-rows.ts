@@ -1,6 +1,7 @@
 /**
  * Deletes expired rows: closed windows, stream leases, idempotent requests, sign-in attempts,
- * sessions, links to set a password, deliveries of webhooks and mails about them, and runs of reports.
+ * sessions, links to set a password, deliveries of webhooks and mails about them, and runs of
+ * reports.
  */
 import type { Log } from "../../shared/log.ts";
 import { deleteExpiredRequests } from "../idempotency/sql.ts";

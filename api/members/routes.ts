@@ -71,7 +71,7 @@ export const memberRoutes = ({ auth, members }: MemberRoutesDeps) =>
     .post(
       "/members/:id/password-resets",
       async ({ call, params, set }) => {
-        const reset = await members.createReset(principalOf(call), decodeId("user", params.id));
+        const reset = await members.makeReset(principalOf(call), decodeId("user", params.id));
         set.status = 201;
         return { token: reset.token, expires_at: reset.expires_at.toISOString() };
       },

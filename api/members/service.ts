@@ -10,8 +10,7 @@ import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import { type Actor, OPERATOR, type User } from "../http/principal.ts";
 import type { Sql, Transaction } from "../postgres.ts";
-import { deleteResets } from "../sessions/resets-sql.ts";
-import { createReset, type Reset } from "../sessions/resets.ts";
+import { endResets, makeReset, type Reset } from "../sessions/resets.ts";
 import { addressTaken, type NewUser, type UserService } from "../sessions/users.ts";
 import { recordMemberEvent } from "./events.ts";
 import type { AcceptBody } from "./model.ts";
@@ -68,13 +67,13 @@ export const createMemberService = ({ sql, users }: MemberServiceDeps) => ({
    * For operators: makes a link with which the user of an address sets a new password, and records
    * it in their accounts. Returns undefined when nobody has the address.
    */
-  createOperatorReset: (email: string): Promise<Reset | undefined> =>
+  makeOperatorReset: (email: string): Promise<Reset | undefined> =>
     sql.begin(async (sql) => {
       const user = await users.lock(sql, email);
       if (user === undefined) return undefined;
       for (const { account_id: accountId, ...member } of await listMemberships(sql, user.id))
         await recordMemberEvent(sql, { accountId, actor: OPERATOR }, RESET_EVENT, member);
-      return await createReset(sql, user.id);
+      return await makeReset(sql, user.id);
     }),
 });
 
@@ -135,9 +134,9 @@ const createMemberships = (sql: Sql) => ({
     });
   },
 
-  /** Makes a link for a member: see {@link createMemberReset}. */
-  createReset: (account: Changed, userId: Uuid | undefined): Promise<Reset> =>
-    createMemberReset(sql, account, userId),
+  /** Makes a link for a member: see {@link makeMemberReset}. */
+  makeReset: (account: Changed, userId: Uuid | undefined): Promise<Reset> =>
+    makeMemberReset(sql, account, userId),
 
   /** Throws `not_found`, and `invalid_request` when the account would have no owner left. */
   async remove(account: Changed, userId: Uuid | undefined): Promise<void> {
@@ -157,7 +156,7 @@ const createMemberships = (sql: Sql) => ({
  * oneself, who has to know the present password; and `forbidden` for a member of another account
  * too, whom the owner of one must not become.
  */
-const createMemberReset = (sql: Sql, account: Changed, userId: Uuid | undefined): Promise<Reset> =>
+const makeMemberReset = (sql: Sql, account: Changed, userId: Uuid | undefined): Promise<Reset> =>
   sql.begin(async (sql) => {
     if (userId === undefined) throw notFound("member");
     await lockUser(sql, userId);
@@ -173,7 +172,7 @@ const createMemberReset = (sql: Sql, account: Changed, userId: Uuid | undefined)
       );
     const { account_id: _, ...row } = member;
     await recordMemberEvent(sql, account, RESET_EVENT, row);
-    return await createReset(sql, userId);
+    return await makeReset(sql, userId);
   });
 
 /** An account whose members change, and by whom. */
@@ -190,7 +189,7 @@ async function addAndRecord(
   const before = await lockMember(sql, accountId, userId);
   const joined = await addMember(sql, accountId, userId, role);
   // An owner of another account may have one, who must not get into this one by it.
-  if (joined) await deleteResets(sql, userId);
+  if (joined) await endResets(sql, userId);
   const member = await lockMember(sql, accountId, userId);
   if (member === undefined) throw new Error("The member is gone within the transaction.");
   if (joined) await recordMemberEvent(sql, account, "member.joined", member);

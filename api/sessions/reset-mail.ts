@@ -7,14 +7,14 @@ import type { MailKind } from "../mail/kind.ts";
 import { type MailContent, writeLink } from "../mail/message.ts";
 import type { Sql } from "../postgres.ts";
 import { isExpected } from "./resets-sql.ts";
-import { createReset, resetPath } from "./resets.ts";
+import { makeReset, resetPath } from "./resets.ts";
 
 /** Each attempt to send makes a link of its own. `dashboardUrl` is where it leads. */
 export const resetMails = (sql: Sql, dashboardUrl: string | undefined): MailKind => ({
   mayReceive: isExpected,
   async write({ user_id: userId, language }) {
     if (dashboardUrl === undefined) return undefined;
-    const { token } = await createReset(sql, userId);
+    const { token } = await makeReset(sql, userId);
     return composeReset(language ?? "", `${dashboardUrl}${resetPath(token)}`);
   },
 });

@@ -14,16 +14,10 @@ import {
 } from "./model.ts";
 import type { PasswordResets } from "./resets.ts";
 
-type ResetRoutesDeps = {
-  auth: AuthPlugin;
-  resets: PasswordResets;
-  /** Whether this installation sends mails. */
-  sendsMails: boolean;
-};
-
 const tokenParams = z.object({ token: z.string().max(100) });
 
-export function resetRoutes({ auth, resets, sendsMails }: ResetRoutesDeps) {
+/** `sendsMails` says whether this installation sends mails. */
+export function resetRoutes(auth: AuthPlugin, resets: PasswordResets, sendsMails: boolean) {
   const networks = new NetworkWindow("password_resets");
   return new Elysia({ name: "password resets", prefix: "/auth/password-resets" })
     .use(auth)

@@ -27,7 +27,7 @@ import { openAuthLibrary } from "./better-auth.ts";
 import { DeviceCookies } from "./device-cookie.ts";
 import { createPasswordStrength } from "./password-strength.ts";
 import { deleteExpiredResets } from "./resets-sql.ts";
-import { createReset, PasswordResets, resetPath } from "./resets.ts";
+import { makeReset, PasswordResets, resetPath } from "./resets.ts";
 import { createSessionService } from "./service.ts";
 import { createUserService } from "./users.ts";
 
@@ -98,7 +98,7 @@ const isSignedIn = (session: Headers | string): Promise<string> =>
 
 const use = (token: string, password = NEXT) => outcomeOf(services.resets.use(token, password));
 
-const tokenFor = async ({ id }: Person) => (await createReset(postgres.sql, id)).token;
+const tokenFor = async ({ id }: Person) => (await makeReset(postgres.sql, id)).token;
 
 const expire = ({ id }: Person) => postgres.sql`
   update password_resets set expires_at = now() - interval '1 second' where user_id = ${id}`;
@@ -132,7 +132,7 @@ describe("a link to set a new password", () => {
   });
 
   test("works for an hour", async () => {
-    const { token, expires_at } = await createReset(postgres.sql, person.id);
+    const { token, expires_at } = await makeReset(postgres.sql, person.id);
     const minutes = (expires_at.getTime() - Date.now()) / 60_000;
     expect([minutes > RESET_MINUTES - 1, minutes < RESET_MINUTES + 1]).toEqual([true, true]);
     await expire(person);
@@ -271,7 +271,7 @@ describe("an owner's link for a member", () => {
     accountId,
     actor: { type: "user", id },
   });
-  const make = (member: Person) => services.members.createReset(as(owner), member.id);
+  const make = (member: Person) => services.members.makeReset(as(owner), member.id);
 
   test("works as one by mail, and is recorded without its token", async () => {
     const member = await addPerson(accountId);
@@ -290,7 +290,7 @@ describe("an owner's link for a member", () => {
     expect(await outcomeOf(make(owner))).toBe("invalid_request");
     expect(await outcomeOf(make(foreign))).toBe("not_found");
     expect(await outcomeOf(make(both))).toBe("forbidden");
-    expect(await outcomeOf(services.members.createReset(as(owner), undefined))).toBe("not_found");
+    expect(await outcomeOf(services.members.makeReset(as(owner), undefined))).toBe("not_found");
     expect(await eventsOf(accountId)).toHaveLength(0);
   });
 
@@ -317,10 +317,10 @@ describe("an owner's link for a member", () => {
   test("is the operator's for anybody, recorded in each of their accounts", async () => {
     const others = await postgres.addAccount();
     await services.members.add(others, owner.id, "viewer");
-    const reset = await services.members.createOperatorReset(owner.email.toUpperCase());
+    const reset = await services.members.makeOperatorReset(owner.email.toUpperCase());
     for (const account of [accountId, others])
       expect((await eventsOf(account)).map(({ actor }) => actor)).toEqual([OPERATOR.type]);
     expect(await use(reset?.token ?? "")).toBe("done");
-    expect(await services.members.createOperatorReset("nobody@example.com")).toBeUndefined();
+    expect(await services.members.makeOperatorReset("nobody@example.com")).toBeUndefined();
   });
 });

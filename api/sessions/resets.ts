@@ -15,6 +15,7 @@ import type { Attempts } from "./attempts.ts";
 import type { RequireStrongPassword } from "./password-strength.ts";
 import {
   applyReset,
+  deleteResets,
   enqueueResetMail,
   findResetUser,
   insertReset,
@@ -27,7 +28,7 @@ export type Reset = { token: string; expires_at: Date };
 /** The path of the dashboard's page on which a token is used. */
 export const resetPath = (token: string): string => `/reset-password/${token}`;
 
-export async function createReset(sql: Sql | Transaction, userId: Uuid): Promise<Reset> {
+export async function makeReset(sql: Sql | Transaction, userId: Uuid): Promise<Reset> {
   const token = randomBytes(32).toString("base64url");
   const tokenHash = hashToken(token);
   return {
@@ -35,6 +36,10 @@ export async function createReset(sql: Sql | Transaction, userId: Uuid): Promise
     expires_at: await insertReset(sql, { tokenHash, userId, minutes: RESET_MINUTES }),
   };
 }
+
+/** Ends the links of a user. */
+export const endResets = (sql: Sql | Transaction, userId: Uuid): Promise<void> =>
+  deleteResets(sql, userId);
 
 /** Links of people who have forgotten their password. */
 export class PasswordResets {

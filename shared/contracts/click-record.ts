@@ -220,7 +220,7 @@ export type EncodedClick = Pick<Click, "time" | "mode" | "prefetch" | "embedded"
   referrer: string;
   language: string;
   query: string;
-  /** `rule:` or `version:` and the id as 32 hexadecimal digits; "" for the link's own destination. */
+  /** `rule:` or `version:` and the id as 32 hexadecimal digits; "" for the link's own URL. */
   target: string;
 };
 

@@ -50,7 +50,7 @@ export type StoredRules = {
   toJSON(): never;
 };
 
-/** A share of the visitors for each version, in percent; the rest gets the link's own destination. */
+/** A share of the visitors for each version, in percent; the rest gets the link's own URL. */
 export type Split = {
   /** An unsigned number of 32 bits, random for each link. */
   key: number;

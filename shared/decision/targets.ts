@@ -8,7 +8,7 @@
  *    condition tests a fact of the request, such as country, device, language or time. A condition
  *    on an unknown fact is false, and so is its negation: with an unknown country, neither "the
  *    country is DE" nor "the country is not DE" matches;
- * 2. if no rule matches, the visitor's version of the split, unless the split has ended. The version is
+ * 2. if no rule matches, the visitor's version of the split, unless the split has ended. It is
  *    chosen by a hash of network and user agent, so that the same visitor gets the same version on
  *    every redirector;
  * 3. otherwise `undefined`: the link's own destination.
@@ -55,5 +55,6 @@ export function compileSplit(split: RedirectSettings["split"]): ChooseVersion | 
   if (split === undefined) return undefined;
   const { until = Infinity } = split;
   const versionOf = createSplit(split, ({ id, url }): Target => ({ kind: "version", id, url }));
-  return (facts) => (facts.now() < until ? versionOf(facts.address(), facts.userAgent()) : undefined);
+  return (facts) =>
+    facts.now() < until ? versionOf(facts.address(), facts.userAgent()) : undefined;
 }

@@ -136,7 +136,8 @@ function toCondition(draft: ConditionDraft): Record<string, unknown> {
 const withId = (id: string | undefined) => (id === undefined ? {} : { id });
 
 /**
- * Messages by path in the draft: `rules.0.url`, `rules.0.conditions.1`, `versions.2.weight`, `until`.
+ * Messages by path in the draft: `rules.0.url`, `rules.0.conditions.1`, `versions.2.weight`,
+ * `until`.
  */
 export type DraftErrors = Readonly<Record<string, string>>;
 
