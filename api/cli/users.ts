@@ -11,6 +11,7 @@ import {
 } from "../../shared/contracts/users.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { createMemberService } from "../members/service.ts";
+import { readOrigins } from "../origins.ts";
 import { openUsers } from "../sessions/operators.ts";
 import { resetPath } from "../sessions/resets.ts";
 import { parseBySchema, parseId, parseName } from "./arguments.ts";
@@ -120,13 +121,13 @@ function addResetLink(
       withDatabase(async (sql) => {
         const members = createMemberService({ sql, users: openUsers(sql) });
         // Before the link is made, which without an address would be of no use.
-        const dashboard = await findDashboard();
+        const { dashboardUrl } = readOrigins({ DASHBOARD_URL: await findDashboard() });
         const reset = await members.makeOperatorReset(options.email);
         mustExist(reset !== undefined, "user");
         if (reset === undefined) return;
         print(options.json, {
           email: options.email,
-          url: `${new URL(dashboard).origin}${resetPath(reset.token)}`,
+          url: `${dashboardUrl}${resetPath(reset.token)}`,
           expires_at: reset.expires_at.toISOString(),
         });
       }),

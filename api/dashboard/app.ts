@@ -69,8 +69,9 @@ export function createDashboardApp(deps: DashboardDeps) {
     parametersOf: createParameterLookup(() => routes),
     isBehind: deps.isBehind,
   });
+  // A share has one URL, whether it was made here or with a key.
   const resources = new Elysia({ prefix: "/api/:account/:mode" }).use(
-    resourceRoutes(deps, { auth, originOf: () => origin }),
+    resourceRoutes(deps, { auth, originOf: () => deps.apiUrl ?? origin }),
   );
   const headers = { ...siteHeaders(origin), ...SECURITY_HEADERS };
   const app = new Elysia({ name: "dashboard", normalize: false })

@@ -1,6 +1,7 @@
 /** Starts the dashboard's site in this process, if it is configured. */
 import { listenOptions, stopSite } from "../http/site-server.ts";
 import { createMemberService } from "../members/service.ts";
+import { readOrigins } from "../origins.ts";
 import type { PasswordHashing } from "../passwords/hashing.ts";
 import type { Sql } from "../postgres.ts";
 import { Attempts } from "../sessions/attempts.ts";
@@ -32,13 +33,13 @@ export function startDashboard(
   config: DashboardConfig,
   { passwords, ...deps }: ServerDeps,
 ): { url: string; stop: () => Promise<void> } | undefined {
-  const { DASHBOARD_URL: url, DASHBOARD_SECRET: secret } = config;
-  if (url === undefined || secret === undefined) return undefined;
+  const { DASHBOARD_SECRET: secret } = config;
+  const { dashboardUrl: origin } = readOrigins(config);
+  if (origin === undefined || secret === undefined) return undefined;
   const { sql } = deps;
-  const { origin, protocol } = new URL(url);
   const library = openAuthLibrary(sql, passwords, origin, secret);
   const attempts = new Attempts(sql, secret);
-  const devices = new DeviceCookies(secret, protocol === "https:");
+  const devices = new DeviceCookies(secret, origin.startsWith("https:"));
   const requireStrongPassword = createPasswordStrength();
   const sessions = createSessionService({ sql, library, attempts, devices, requireStrongPassword });
   const resets = new PasswordResets(

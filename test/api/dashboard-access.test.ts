@@ -592,6 +592,21 @@ describe("members of an account", () => {
   });
 });
 
+test("a share has the origin of API_URL, whether a key or the dashboard made it", async () => {
+  const { id, key } = await createAccount(stack, "pro");
+  const session = await signIn(stack, await createUser(stack, id));
+  const path = "/v1/shares";
+  const body = {};
+  const responses = [
+    await call(`${stack.info().api_url}${path}`, { key, body }),
+    await session.send(`/api/${id}/live${path}`, { body }),
+  ];
+  const origins = responses.map(
+    ({ body }) => new URL(z.object({ url: z.string() }).parse(body).url).origin,
+  );
+  expect(origins).toEqual([stack.info().api_url, stack.info().api_url]);
+});
+
 describe("the dashboard's responses", () => {
   test("forbid framing, foreign scripts and caching", async () => {
     const session = await signIn(stack, await createUser(stack, account.id));
