@@ -160,12 +160,12 @@ describe("the programs in the client's README", () => {
     async () => {
       const baseUrl = stack.info().api_url;
       const [one, bulk] = [
-        await createAccount(stack, "free", { endpoints: { "POST /v1/links": 1 } }),
+        await createAccount(stack, "free", { quotas: { links_per_day: 1 } }),
         await createAccount(stack, "free"),
       ];
       const first = () => run(["node", FIRST_LINK], dir, { ...env, SHORTHOP_KEY: one.key });
       first();
-      expect(first).toThrow(/Rate limit exceeded: 1 requests in .+ Try again in \d+ /);
+      expect(first).toThrow(/Quota links_per_day exceeded: 1 links in .+ Try again in \d+ /);
       const urls = Array.from({ length: 500 }, (_, i) => ({ url: `https://example.com/${i}` }));
       await createClient({ baseUrl, apiKey: bulk.key }).links.createMany(urls);
       const hour = () => run(["node", FIRST_HOUR], dir, { ...env, SHORTHOP_KEY: bulk.key });
