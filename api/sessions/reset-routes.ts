@@ -21,12 +21,12 @@ export function resetRoutes(auth: AuthPlugin, resets: PasswordResets, sendsMails
   const networks = new NetworkWindow("password_resets");
   return new Elysia({ name: "password resets", prefix: "/auth/password-resets" })
     .use(auth)
-    .get("/", () => ({ by_mail: sendsMails }), {
+    .get("", () => ({ by_mail: sendsMails }), {
       access: "public",
       response: { 200: resetOptionsResponse },
     })
     .post(
-      "/",
+      "",
       async ({ call, body, set }) => {
         networks.enforce(call.address, set.headers);
         if (!sendsMails)

@@ -319,7 +319,7 @@ const ROUTES: Readonly<Record<string, Recorded>> = {
   "POST /auth/sign-out": { none: "Of the user, not of an account." },
   "POST /auth/sign-out-everywhere": { none: "Of the user, not of an account." },
   "POST /auth/password": { none: "Of the user, not of an account." },
-  "POST /auth/password-resets/": { none: "Of the user, not of an account." },
+  "POST /auth/password-resets": { none: "Of the user, not of an account." },
   "POST /auth/password-resets/:token": { none: "Of the user, not of an account." },
   "POST /v1/shared/:token/access": { none: READS },
   "POST /shared/:token": { none: READS },

@@ -32,7 +32,7 @@ const AuthCard = ({ title, children }: { title: string; children: ReactNode }) =
 export function ForgotPasswordPage() {
   const options = useQuery({
     queryKey: ["password resets"],
-    queryFn: () => getJson<{ by_mail: boolean }>(`${RESETS}/`),
+    queryFn: () => getJson<{ by_mail: boolean }>(RESETS),
   });
   return (
     <AuthCard title={t("forgotten.title")}>
@@ -47,7 +47,7 @@ function MailForm() {
   const form = useForm({ mode: "onTouched", defaultValues: { email: "" } });
   const ask = useMutation({
     mutationFn: ({ email }: { email: string }) =>
-      send(`${RESETS}/`, { method: "POST", body: { email, language: preferredLanguage() } }),
+      send(RESETS, { method: "POST", body: { email, language: preferredLanguage() } }),
   });
   if (ask.isSuccess) return <p role="status">{t("forgotten.sent", { minutes: RESET_MINUTES })}</p>;
   return (

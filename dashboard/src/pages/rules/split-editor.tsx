@@ -9,7 +9,7 @@ import { TextField } from "../../ui/field.tsx";
 import { formatCount } from "../../ui/format.ts";
 import { Alert } from "../../ui/states.tsx";
 import { type Draft, type DraftErrors, newVersion, type VersionDraft } from "./draft.ts";
-import { type Counts, letterOf, toWeight } from "./split-shares.ts";
+import { type Counts, letterOf, toWeight, versionName } from "./split-shares.ts";
 import { VersionCounts } from "./target-counts.tsx";
 
 /** Most versions of a split, beside the link's own destination. */
@@ -39,7 +39,7 @@ export function SplitEditor({ draft, destination, errors, targets, onChange }: S
       <ul className="versions">
         <li>
           <div className="version-head">
-            <span className="version-name">{t("rules.version", { letter: letterOf(0) })}</span>
+            <span className="version-name">{versionName(undefined, 0)}</span>
             <span>{percent(Math.max(0, rest))}</span>
             <VersionCounts targets={targets} id={undefined} versionIds={versionIds} />
           </div>
@@ -97,7 +97,7 @@ function Version({ version, position, errors, counts, onChange }: VersionProps) 
     <li>
       <div className="version-head">
         <span className={`version-name ${shadeOf(position)}`}>
-          {version.label.trim() || t("rules.version", { letter })}
+          {versionName(version.label, position + 1)}
         </span>
         {counts}
       </div>
