@@ -1,7 +1,6 @@
 /**
- * Groups addresses for rate limits, unique visitors and versions of splits. An IPv6 client
- * owns a whole prefix and can use another address of it for each request, so the prefix stands for
- * it.
+ * Groups addresses for rate limits, unique visitors and arms of splits. An IPv6 client owns a whole
+ * prefix and can use another address of it for each request, so the prefix stands for it.
  */
 import { isIP } from "node:net";
 

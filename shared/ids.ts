@@ -12,7 +12,7 @@ export type IdKind =
   | "user"
   | "inv"
   | "rule"
-  | "version"
+  | "arm"
   | "shr"
   | "event"
   | "wh"

@@ -58,9 +58,9 @@ export function analyticsRoutes({ auth, analytics }: AnalyticsRoutesDeps) {
         response: { 200: targetsResponse },
         detail: {
           operationId: "getLinkTargets",
-          summary: "Get a link's clicks by rule and version",
+          summary: "Get a link's clicks by rule and arm",
           description:
-            "Clicks by destination: of each rule, each version of the split, and the link's own. Reaches back as far as single clicks are retained.",
+            "Clicks by destination: of each rule, each arm of the split, and the link's own. Reaches back as far as single clicks are retained.",
         },
       },
     )

@@ -145,7 +145,7 @@ const createBreakdowns = (deps: SubjectDeps) => ({
     return { ...page, ...incomplete(clicks.range) };
   },
 
-  /** Counts a link's clicks by rule and version. */
+  /** Counts a link's clicks by rule and arm. */
   async targets(
     owner: ClicksReader,
     id: Uuid | undefined,

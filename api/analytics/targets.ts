@@ -1,5 +1,5 @@
 /**
- * Clicks by target: the destination that the link's rules and versions chose. Read from raw clicks,
+ * Clicks by target: the destination that the link's rules and arms chose. Read from raw clicks,
  * while they are retained.
  */
 import * as z from "zod";
@@ -17,7 +17,7 @@ import { clicks, completeFrom, linkId, percentage, uniqueClicks } from "./respon
 import { clampInstant, type QueryRange, RAW_RANGE } from "./sources.ts";
 import { countVisitors } from "./visitors.ts";
 
-/** More than the rules and versions of any link in practice; those with most clicks come first. */
+/** More than the rules and arms of any link in practice; those with the most clicks come first. */
 const TARGETS_MAX = 1_000;
 
 export const targetsResponse = z
@@ -30,11 +30,11 @@ export const targetsResponse = z
           .string()
           .nullable()
           .meta({
-            description: "The label of a version of the split; null when it has none.",
+            description: "The label of an arm of the split; null when it has none.",
             examples: ["New page"],
           }),
         url: destination.nullable().meta({
-          description: "The destination; null for a rule or version that the link no longer has.",
+          description: "The destination; null for a rule or arm that the link no longer has.",
         }),
         clicks,
         unique_clicks: uniqueClicks,
@@ -43,7 +43,7 @@ export const targetsResponse = z
     ),
     ...completeFrom,
   })
-  .meta({ id: "LinkTargets", description: "The clicks of a link by rule and version." });
+  .meta({ id: "LinkTargets", description: "The clicks of a link by rule and arm." });
 
 export type TargetsResponse = z.output<typeof targetsResponse>;
 
@@ -81,18 +81,18 @@ export async function countTargets(
   }));
 }
 
-/** What a link says of one of its rules or versions. */
+/** What a link says of one of its rules or arms. */
 type Known = { url: string; label?: string | undefined };
 
-/** A link's rules and versions by id. */
+/** A link's rules and arms by id. */
 const targetsOf = ({ extras }: Pick<LinkRow, "extras">): Map<string, Known> =>
   new Map(
-    [...(extras?.rules ?? []), ...(extras?.split?.versions ?? [])].map((each) => [each.id, each]),
+    [...(extras?.rules ?? []), ...(extras?.split?.arms ?? [])].map((each) => [each.id, each]),
   );
 
 function describe(target: string, targets: ReadonlyMap<string, Known>, ownUrl: string) {
   if (target === "") return { kind: "default" as const, id: null, label: null, url: ownUrl };
-  const kind: ClickTarget["kind"] = target.startsWith("version:") ? "version" : "rule";
+  const kind: ClickTarget["kind"] = target.startsWith("arm:") ? "arm" : "rule";
   const uuid: Uuid = formatUuid(target.slice(target.indexOf(":") + 1));
   const id = encodeId(kind, uuid);
   const { label = null, url = null } = targets.get(id) ?? {};

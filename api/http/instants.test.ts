@@ -31,7 +31,7 @@ test.each(OUTSIDE)("%s is rejected wherever an instant is sent in a body", async
     ["/v1/links", { url: URL, starts_at: at }],
     ["/v1/links", { url: URL, rules: within({ from: at }) }],
     ["/v1/links", { url: URL, rules: within({ until: at }) }],
-    ["/v1/links", { url: URL, split: { versions: [{ url: URL, weight: 50 }], until: at } }],
+    ["/v1/links", { url: URL, split: { arms: [{ url: URL, weight: 50 }], until: at } }],
     ["/v1/keys", { name: "k", scopes: ["links:read"], expires_at: at }],
     ["/v1/shares", { expires_at: at }],
     [`${LINK}/explain`, { at }],

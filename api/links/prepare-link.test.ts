@@ -22,7 +22,7 @@ const rule = (url: string, country = "DE"): Rule => ({
 });
 const split = (url: string, weight = 50): Settings["split"] => ({
   key: 1,
-  versions: [{ id: "version_1", url, weight }],
+  arms: [{ id: "arm_1", url, weight }],
   until: null,
 });
 const withSettings = (extras: Settings): LinkRow => ({ ...LINK, extras });
@@ -34,7 +34,7 @@ describe("noted is", () => {
   test.each<[string, LinkRow, Partial<LinkChanges>]>([
     ["another host of the destination", LINK, { columns: { target_url: ELSEWHERE } }],
     ["a rule that leads to another site", LINK, { settings: { rules: [rule(ELSEWHERE)] } }],
-    ["a version that leads to another site", LINK, { settings: { split: split(ELSEWHERE) } }],
+    ["an arm that leads to another site", LINK, { settings: { split: split(ELSEWHERE) } }],
     [
       "a rule that is for others now",
       withSettings({ rules: [rule(ELSEWHERE, "AQ")] }),

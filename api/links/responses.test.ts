@@ -23,7 +23,7 @@ const SETTINGS: UpdateLinkBody = {
     { url: "https://example.com/de", conditions: [{ type: "country", in: ["DE"] }] },
     { url: "https://example.com/ios", conditions: [{ type: "os", in: ["iOS"] }] },
   ],
-  split: { versions: [{ url: "https://example.com/b", weight: 30 }] },
+  split: { arms: [{ url: "https://example.com/b", weight: 30 }] },
   preview: { title: "Spring sale" },
   forward_path: "append",
   max_clicks: 5,
@@ -69,7 +69,7 @@ const WRITES: Record<string, () => Promise<LinkRow>> = {
 };
 
 describe.each(Object.entries(WRITES))("the answer to %s", (_, write) => {
-  test("has every setting that is on, with ids of rules and versions, the status and the clicks left", async () => {
+  test("has every setting that is on, with ids of rules and arms, the status and the clicks left", async () => {
     const answer = linkResponse.parse(toLink(await write(), SHORT_URL));
     const { utm_source: _source, forward_query: _query, ...shown } = SETTINGS;
     expect(answer).toMatchObject({
@@ -78,7 +78,7 @@ describe.each(Object.entries(WRITES))("the answer to %s", (_, write) => {
         ...rule,
         id: expect.stringMatching(/^rule_/),
       })),
-      split: { versions: [{ id: expect.stringMatching(/^version_/), weight: 30 }] },
+      split: { arms: [{ id: expect.stringMatching(/^arm_/), weight: 30 }] },
       status: "scheduled",
       clicks_left: 5,
     });
@@ -123,7 +123,15 @@ test("a replacement that says nothing of a setting switches it off", async () =>
   const row = await replace({ url: body.url });
   const fresh = (await postgres.links.create(owner, newUuid(), { url: body.url })).link;
   const { id, alias, version, created_at, updated_at } = row;
-  expect(row).toEqual({ ...fresh, external_id: externalId, id, alias, version, created_at, updated_at });
+  expect(row).toEqual({
+    ...fresh,
+    external_id: externalId,
+    id,
+    alias,
+    version,
+    created_at,
+    updated_at,
+  });
 });
 
 test("a link has another ETag after a click that no counter shows", () => {

@@ -12,12 +12,12 @@ export function sitesOf({ target_url, extras }: Pick<LinkRow, "target_url" | "ex
     host: hostOf(url),
     conditions,
   }));
-  const versions = (extras?.split?.versions ?? []).map(({ url, weight }) => ({
+  const arms = (extras?.split?.arms ?? []).map(({ url, weight }) => ({
     host: hostOf(url),
     weight,
   }));
-  const isOne = [...rules, ...versions].every(({ host }) => host === own);
-  return isOne ? { own } : { own, rules, versions, until: extras?.split?.until };
+  const isOne = [...rules, ...arms].every(({ host }) => host === own);
+  return isOne ? { own } : { own, rules, arms, until: extras?.split?.until };
 }
 
 const hostOf = (url: string): string => new URL(url).host;

@@ -30,7 +30,7 @@ export const limitOf = (): RedirectSettings => ({
 export const SPLIT: RedirectSettings = {
   split: {
     key: 1,
-    versions: [
+    arms: [
       { id: newUuid(), url: "https://example.com/b", weight: 30 },
       { id: newUuid(), url: "https://example.com/c", weight: 30 },
     ],

@@ -165,8 +165,8 @@ describe("settings", () => {
     const settingsOf = createSettingsCache();
     const before = await heapBytes();
     for (let version = 0; version < 2_500; version++) {
-      const versions = valuesOf(10, (i) => longUrl(10 * version + i));
-      const split = { key: 1, versions: versions.map((url) => ({ id: UUID, url, weight: 10 })) };
+      const arms = valuesOf(10, (i) => longUrl(10 * version + i));
+      const split = { key: 1, arms: arms.map((url) => ({ id: UUID, url, weight: 10 })) };
       settingsOf(linkOf(version, { split }));
     }
     expect((await heapBytes()) - before).toBeLessThan(64 * MIB);

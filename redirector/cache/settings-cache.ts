@@ -5,14 +5,14 @@
 import { LRUCache } from "lru-cache";
 
 import type { ByteSlice } from "../../shared/bytes.ts";
-import { type ChooseVersion, compileSplit } from "../../shared/decision/targets.ts";
+import { type ChooseArm, compileSplit } from "../../shared/decision/targets.ts";
 import { type CachedSettings, parseSettings } from "../../shared/links-store/record-settings.ts";
 import type { CachedLink } from "../../shared/links-store/record.ts";
 
 /** A link's redirect settings, its split, and its destination's UTM parameters as a query. */
 type LinkSettings = {
   settings: CachedSettings;
-  chooseVersion: ChooseVersion | undefined;
+  chooseArm: ChooseArm | undefined;
   utm: Buffer | undefined;
 };
 
@@ -71,13 +71,13 @@ export function createSettingsCache(): SettingsOf {
   };
 }
 
-const EMPTY: LinkSettings = { settings: {}, chooseVersion: undefined, utm: undefined };
+const EMPTY: LinkSettings = { settings: {}, chooseArm: undefined, utm: undefined };
 
 function toSettings(json: ByteSlice): LinkSettings {
   const { utm, ...settings } = parseSettings(json);
   return {
     settings,
-    chooseVersion: compileSplit(settings.split),
+    chooseArm: compileSplit(settings.split),
     utm: utm === undefined ? undefined : Buffer.from(utm),
   };
 }

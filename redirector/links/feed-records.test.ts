@@ -91,7 +91,7 @@ const decided: ActiveLink = {
     ],
     split: {
       key: 7,
-      versions: [{ id: newUuid(), url: "https://example.com/version", weight: 30 }],
+      arms: [{ id: newUuid(), url: "https://example.com/arm", weight: 30 }],
       until: 1_900_000_000_000,
     },
     preview: { title: "Card", description: "Text", image: "https://example.com/card.png" },

@@ -44,7 +44,7 @@ export function createDestinations({ settingsOf, factsOf }: RequestReader): Dest
     targetOf(incoming, link) {
       if (link.settings === null) return undefined;
       const target = link.rules?.choose(factsOf(incoming));
-      return target ?? settingsOf(link)?.chooseVersion?.(factsOf(incoming));
+      return target ?? settingsOf(link)?.chooseArm?.(factsOf(incoming));
     },
     locationOf({ head }, link, target) {
       const destination = withPath(target?.url ?? link.destination, link, head);

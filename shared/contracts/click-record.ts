@@ -56,19 +56,19 @@ export type Click = {
    * of parameters with one name the first counts, as the destination's own have precedence.
    */
   query: string;
-  /** The rule or version whose destination it got; undefined for the link's own destination. */
+  /** The rule or arm whose destination it got; undefined for the link's own destination. */
   target?: ClickTarget | undefined;
 };
 
-/** A rule of a link or a version of its split. */
-export type ClickTarget = { kind: "rule" | "version"; id: Uuid };
+/** A rule of a link or an arm of its split. */
+export type ClickTarget = { kind: "rule" | "arm"; id: Uuid };
 
 const FLAG_TEST = 1;
 const FLAG_PREFETCH = 2;
 const FLAG_PRIVACY = 4;
-/** The id of a rule or of a version follows the texts; versions without targets ignore it. */
+/** The id of a rule or of an arm follows the texts; versions without targets ignore it. */
 const FLAG_RULE = 8;
-const FLAG_VERSION = 16;
+const FLAG_ARM = 16;
 const FLAG_EMBEDDED = 32;
 
 /**
@@ -182,12 +182,12 @@ const flagsOf = (click: RawClick): number =>
   (click.prefetch ? FLAG_PREFETCH : 0) |
   (click.embedded ? FLAG_EMBEDDED : 0) |
   (click.privacy ? FLAG_PRIVACY : 0) |
-  (click.target === undefined ? 0 : click.target.kind === "rule" ? FLAG_RULE : FLAG_VERSION);
+  (click.target === undefined ? 0 : click.target.kind === "rule" ? FLAG_RULE : FLAG_ARM);
 
 /** The kind of a click's target; undefined without one. */
 const targetKindOf = (flags: number): ClickTarget["kind"] | undefined => {
   if ((flags & FLAG_RULE) !== 0) return "rule";
-  return (flags & FLAG_VERSION) === 0 ? undefined : "version";
+  return (flags & FLAG_ARM) === 0 ? undefined : "arm";
 };
 
 /** Length of the record at `offset`, header included, as its header states it. */
@@ -220,7 +220,7 @@ export type EncodedClick = Pick<Click, "time" | "mode" | "prefetch" | "embedded"
   referrer: string;
   language: string;
   query: string;
-  /** `rule:` or `version:` and the id as 32 hexadecimal digits; "" for the link's own URL. */
+  /** `rule:` or `arm:` and the id as 32 hexadecimal digits; "" for the link's own destination. */
   target: string;
 };
 
@@ -283,6 +283,6 @@ export function decodeClick(segment: Buffer, offset: number): Click | undefined 
 
 function decodeTarget(target: string): ClickTarget {
   const colon = target.indexOf(":");
-  const kind = target.slice(0, colon) === "rule" ? "rule" : "version";
+  const kind = target.slice(0, colon) === "rule" ? "rule" : "arm";
   return { kind, id: formatUuid(target.slice(colon + 1)) };
 }

@@ -182,7 +182,7 @@ describe("the UTM parameters of a click's destination", () => {
       referrer: "r".repeat(2_000),
       query: "q".repeat(600),
     };
-    const target = { kind: "version" as const, id: "0190a5a2-0000-7000-8000-000000000001" };
+    const target = { kind: "arm" as const, id: "0190a5a2-0000-7000-8000-000000000001" };
     fc.assert(
       fc.property(anyClick, anyUtm, fc.boolean(), (click, utm, isLong) => {
         const { length, decoded } = encodeQuery({ ...click, ...(isLong ? long : {}), target }, utm);

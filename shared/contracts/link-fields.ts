@@ -22,13 +22,13 @@ export const destination = pastedUrl.meta({
 /** What decides a destination. */
 export const targetFields = {
   kind: z
-    .enum(["rule", "version", "default"])
-    .meta({ description: "A rule, a version of the split, or the link's own destination." }),
+    .enum(["rule", "arm", "default"])
+    .meta({ description: "A rule, an arm of the split, or the link's own destination." }),
   id: z
     .string()
     .nullable()
     .meta({
-      description: "The id of the rule or version; null for the link's own destination.",
+      description: "The id of the rule or arm; null for the link's own destination.",
       examples: [RULE_ID],
     }),
 };

@@ -87,7 +87,7 @@ export const settingsFields = {
   }),
   split: splitField.nullish().meta({
     ...inRequest("split", "Null for none."),
-    examples: [{ versions: [{ url: "https://example.com/b", weight: 30 }], until: null }],
+    examples: [{ arms: [{ url: "https://example.com/b", weight: 30 }], until: null }],
   }),
   preview: previewField.nullish().meta({
     ...inRequest("preview", "Null for the destination's own. Not for links with a password."),

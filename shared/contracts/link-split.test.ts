@@ -1,4 +1,4 @@
-/** Goal: the versions of a split have labels that people can tell apart. */
+/** Goal: the arms of a split have labels that people can tell apart. */
 import { expect, test } from "bun:test";
 
 import { LABEL_LENGTH_MAX, splitField } from "./link-split.ts";
@@ -6,8 +6,8 @@ import { LABEL_LENGTH_MAX, splitField } from "./link-split.ts";
 const url = "https://example.com/";
 
 const labelsOf = (...labels: unknown[]): unknown[] | undefined => {
-  const versions = labels.map((label) => ({ label, url, weight: 1 }));
-  return splitField.safeParse({ versions }).data?.versions.map(({ label }) => label);
+  const arms = labels.map((label) => ({ label, url, weight: 1 }));
+  return splitField.safeParse({ arms }).data?.arms.map(({ label }) => label);
 };
 
 const LONGEST = "é".repeat(LABEL_LENGTH_MAX);

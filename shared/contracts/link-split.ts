@@ -1,13 +1,13 @@
 /** Schemas of splits, as requests set them and as the API returns them. */
 import * as z from "zod";
 
-import { EXPIRES_AT, VERSION_ID } from "./examples.ts";
+import { ARM_ID, EXPIRES_AT } from "./examples.ts";
 import { instant } from "./instant.ts";
 import { destination } from "./link-fields.ts";
 import { plainText, trimInvisible } from "./text.ts";
 
-/** Most versions of a split, and characters of a version's id and of its label. */
-const VERSIONS_MAX = 10;
+/** Most arms of a split, and characters of an arm's id and of its label. */
+const ARMS_MAX = 10;
 const ID_LENGTH_MAX = 40;
 export const LABEL_LENGTH_MAX = 60;
 
@@ -26,7 +26,7 @@ const weight = z
   .max(99)
   .meta({ description: "Percentage of the visitors.", examples: [30] });
 
-const version = z
+const arm = z
   .strictObject({
     id: z
       .string()
@@ -34,19 +34,19 @@ const version = z
       .optional()
       .meta({
         description:
-          "The id of a version that the link has, to keep its statistics; a new version gets an id.",
-        examples: [VERSION_ID],
+          "The id of an arm that the link has, to keep its statistics; a new arm gets an id.",
+        examples: [ARM_ID],
       }),
     label: label.nullish().meta({
-      description: "What the version is called in statistics, unique in the split; null for none.",
+      description: "What the arm is called in statistics, unique in the split; null for none.",
       examples: [LABEL_EXAMPLE],
     }),
     url: destination,
     weight,
   })
   .meta({
-    id: "NewLinkVersion",
-    description: "A version to set: a share of the visitors, and its destination.",
+    id: "NewLinkArm",
+    description: "An arm to set: a share of the visitors, and its destination.",
   });
 
 const until = instant.nullish().meta({
@@ -54,26 +54,26 @@ const until = instant.nullish().meta({
   examples: [EXPIRES_AT],
 });
 
-const versionsMeta = {
-  description: "The versions; their weights add up to 100 at most.",
+const armsMeta = {
+  description: "The arms; their weights add up to 100 at most.",
 };
 
 /** The split of a request. */
 export const splitField = z
   .strictObject({
-    versions: z
-      .array(version)
+    arms: z
+      .array(arm)
       .min(1)
-      .max(VERSIONS_MAX)
+      .max(ARMS_MAX)
       .refine(
-        (versions) => versions.reduce((sum, one) => sum + one.weight, 0) <= 100,
+        (arms) => arms.reduce((sum, one) => sum + one.weight, 0) <= 100,
         "expected weights whose sum is 100 at most",
       )
-      .refine((versions) => {
-        const labels = versions.flatMap(({ label }) => label ?? []);
+      .refine((arms) => {
+        const labels = arms.flatMap(({ label }) => label ?? []);
         return new Set(labels).size === labels.length;
       }, "expected labels of which no two are alike")
-      .meta(versionsMeta),
+      .meta(armsMeta),
     until,
   })
   .meta({
@@ -84,30 +84,30 @@ export const splitField = z
 /** The split of a response. */
 export const splitResponse = z
   .object({
-    versions: z
+    arms: z
       .array(
         z
           .object({
             id: z.string().meta({
-              description: "The version's id, by which its clicks are counted.",
-              examples: [VERSION_ID],
+              description: "The arm's id, by which its clicks are counted.",
+              examples: [ARM_ID],
             }),
             label: z
               .string()
               .optional()
               .meta({
-                description: "What the version is called; absent when it has no label.",
+                description: "What the arm is called; absent when it has no label.",
                 examples: [LABEL_EXAMPLE],
               }),
             url: destination,
             weight,
           })
           .meta({
-            id: "LinkVersion",
-            description: "A version: a share of the visitors, and its destination.",
+            id: "LinkArm",
+            description: "An arm: a share of the visitors, and its destination.",
           }),
       )
-      .meta(versionsMeta),
+      .meta(armsMeta),
     until: z.iso
       .datetime()
       .nullable()

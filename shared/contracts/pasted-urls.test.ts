@@ -12,7 +12,7 @@ const link = (url: string) => ({
   url,
   expired_url: url,
   rules: [{ url, conditions: [{ type: "os", in: ["iOS"] }] }],
-  split: { versions: [{ url, weight: 50 }] },
+  split: { arms: [{ url, weight: 50 }] },
   preview: { title: "Card", image: url },
 });
 const domain = (url: string) => ({ root_url: url, not_found_url: url, expired_url: url });

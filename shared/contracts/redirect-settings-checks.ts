@@ -84,13 +84,13 @@ const isRule = (rule: unknown): boolean =>
   isWebUrl(rule["url"]) &&
   isListOf(rule["conditions"], isCondition);
 
-const isVersion = (version: unknown): boolean =>
-  isObject(version) && isUuid(version["id"]) && isWebUrl(version["url"]) && isCount(version["weight"], PERCENT_MAX);
+const isArm = (arm: unknown): boolean =>
+  isObject(arm) && isUuid(arm["id"]) && isWebUrl(arm["url"]) && isCount(arm["weight"], PERCENT_MAX);
 
 const isSplit = (split: unknown): boolean =>
   isObject(split) &&
   isCount(split["key"], UINT32_MAX) &&
-  isListOf(split["versions"], isVersion) &&
+  isListOf(split["arms"], isArm) &&
   isOptional(split["until"], isInstant);
 
 const isPreview = (preview: unknown): boolean =>

@@ -50,11 +50,11 @@ export type StoredRules = {
   toJSON(): never;
 };
 
-/** A share of the visitors for each version, in percent; the rest gets the link's own URL. */
+/** A share of the visitors for each arm, in percent; the rest gets the link's own destination. */
 export type Split = {
   /** An unsigned number of 32 bits, random for each link. */
   key: number;
-  versions: readonly { id: Uuid; url: string; weight: number }[];
+  arms: readonly { id: Uuid; url: string; weight: number }[];
   /** Unix milliseconds from which on everybody gets the link's own destination. */
   until?: number;
 };

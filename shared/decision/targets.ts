@@ -8,8 +8,8 @@
  *    condition tests a fact of the request, such as country, device, language or time. A condition
  *    on an unknown fact is false, and so is its negation: with an unknown country, neither "the
  *    country is DE" nor "the country is not DE" matches;
- * 2. if no rule matches, the visitor's version of the split, unless the split has ended. It is
- *    chosen by a hash of network and user agent, so that the same visitor gets the same version on
+ * 2. if no rule matches, the visitor's arm of the split, unless the split has ended. The arm is
+ *    chosen by a hash of network and user agent, so that the same visitor gets the same arm on
  *    every redirector;
  * 3. otherwise `undefined`: the link's own destination.
  *
@@ -25,10 +25,10 @@ import type { RequestFacts } from "./facts.ts";
 import { createSplit } from "./split.ts";
 
 /** A destination other than the link's own. */
-export type Target = { kind: "rule" | "version"; id: Uuid; url: string };
+export type Target = { kind: "rule" | "arm"; id: Uuid; url: string };
 
-/** Chooses the version of a visitor; undefined for the link's own destination. */
-export type ChooseVersion = (facts: RequestFacts) => Target | undefined;
+/** Chooses the arm of a visitor; undefined for the link's own destination. */
+export type ChooseArm = (facts: RequestFacts) => Target | undefined;
 
 /** The rules and the split of a link, to decide and to explain. */
 export type Targets = {
@@ -44,17 +44,16 @@ export type Targets = {
 /** Encodes the rules of a link, which decide as those in a redirector's memory. */
 export function compileTargets({ rules = [], split }: RedirectSettings): Targets {
   const encoded = encodeRules(rules);
-  const chooseVersion = compileSplit(split);
+  const chooseArm = compileSplit(split);
   return {
-    choose: (facts) => encoded.choose(facts) ?? chooseVersion?.(facts),
+    choose: (facts) => encoded.choose(facts) ?? chooseArm?.(facts),
     explain: (facts) => encoded.explain(facts),
   };
 }
 
-export function compileSplit(split: RedirectSettings["split"]): ChooseVersion | undefined {
+export function compileSplit(split: RedirectSettings["split"]): ChooseArm | undefined {
   if (split === undefined) return undefined;
   const { until = Infinity } = split;
-  const versionOf = createSplit(split, ({ id, url }): Target => ({ kind: "version", id, url }));
-  return (facts) =>
-    facts.now() < until ? versionOf(facts.address(), facts.userAgent()) : undefined;
+  const armOf = createSplit(split, ({ id, url }): Target => ({ kind: "arm", id, url }));
+  return (facts) => (facts.now() < until ? armOf(facts.address(), facts.userAgent()) : undefined);
 }

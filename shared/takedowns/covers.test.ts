@@ -48,7 +48,7 @@ test("every URL of a link counts", () => {
   const all = [
     { expired_url: url },
     { rules: [{ id, url, conditions: [] }] },
-    { split: { key: 1, versions: [{ id, url, weight: 1 }] } },
+    { split: { key: 1, arms: [{ id, url, weight: 1 }] } },
   ];
   for (const extras of all)
     expect(covers(["evil.example"], link({ destination, extras }))).toBe(true);

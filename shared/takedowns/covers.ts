@@ -28,7 +28,7 @@ export function compileTakedowns({ accounts, hosts }: TakedownList): Covers {
 const urlsOf = ({ expired_url, rules = [], split }: RedirectSettings): string[] => [
   ...(expired_url === undefined ? [] : [expired_url]),
   ...("urls" in rules ? rules.urls() : rules.map(({ url }) => url)),
-  ...(split?.versions ?? []).map(({ url }) => url),
+  ...(split?.arms ?? []).map(({ url }) => url),
 ];
 
 /**

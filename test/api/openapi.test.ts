@@ -523,7 +523,7 @@ describe("the OpenAPI document", () => {
       "LinkUpsert",
       "NewLinkRule",
       "NewLinkSplit",
-      "NewLinkVersion",
+      "NewLinkArm",
       "NewLinkPreview",
       // What a request has set, also in a response.
       "LinkCondition",

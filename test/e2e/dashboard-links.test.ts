@@ -434,7 +434,7 @@ withBrowser("the list", () => {
           tags: ["a", "b", "c", "d", "e"],
           password: "a secret",
           rules: [{ url: `${OWN}/de`, conditions: [{ type: "country", in: ["DE"] }] }],
-          split: { versions: [{ url: `${OWN}/b`, weight: 30 }] },
+          split: { arms: [{ url: `${OWN}/b`, weight: 30 }] },
           max_clicks: 5,
           expires_at: "2099-01-01T00:00:00Z",
         },

@@ -62,13 +62,13 @@ describe("a link that appends its path", () => {
     const ruled = await account.create({
       forward_path: "append",
       rules: [{ url: "https://example.com/rule/", conditions }],
-      split: { versions: [{ url: "https://example.com/version", weight: 99 }] },
+      split: { arms: [{ url: "https://example.com/arm", weight: 99 }] },
       expires_at: new Date(Date.now() + 3_000).toISOString(),
       expired_url: "https://example.com/over",
     });
     expect(await follow(`/${ruled.alias}/a?r`)).toEqual([302, "https://example.com/rule/a"]);
     const [, location] = await follow(`/${ruled.alias}/a`);
-    expect(["https://example.com/version/a", "https://example.com/plain/a"]).toContain(
+    expect(["https://example.com/arm/a", "https://example.com/plain/a"]).toContain(
       String(location),
     );
     await eventually(
@@ -179,7 +179,7 @@ describe("loops", () => {
     for (const body of [
       { url },
       { rules: [{ url, conditions }] },
-      { split: { versions: [{ url, weight: 1 }] } },
+      { split: { arms: [{ url, weight: 1 }] } },
       { expired_url: url },
     ])
       expect((await account.refuse({ forward_path: "append", ...body })).slice(0, 2)).toEqual([

@@ -88,7 +88,7 @@ describe("schedule and state", () => {
         disabled: true,
         max_clicks: 5,
         preview: { title: "Card" },
-        split: { versions: [{ url: "https://example.com/b", weight: 10 }] },
+        split: { arms: [{ url: "https://example.com/b", weight: 10 }] },
       }),
     ];
     const list = async (query: string) => {
@@ -468,13 +468,13 @@ const SPLIT_VISITORS = 200;
 
 /** The address of a visitor. */
 const addressOf = (n: number) => `198.51.${n >> 8}.${n & 255}`;
-const versionsOf = (link: Json) =>
-  z.object({ versions: z.array(z.looseObject({ id: z.string() })) }).parse(link["split"]).versions;
+const armsOf = (link: Json) =>
+  z.object({ arms: z.array(z.looseObject({ id: z.string() })) }).parse(link["split"]).arms;
 
 describe("a split", () => {
-  test("gives a visitor the same version on every redirector, and explain says which", async () => {
+  test("gives a visitor the same arm on every redirector, and explain says which", async () => {
     const { id, alias } = await create({
-      split: { versions: [{ url: "https://example.com/b", weight: 30 }] },
+      split: { arms: [{ url: "https://example.com/b", weight: 30 }] },
     });
     expect(JSON.stringify(await read(id))).not.toContain('"key"');
     const other = await startRedirector(stack);
@@ -495,11 +495,11 @@ describe("a split", () => {
     }
   }, 120_000);
 
-  test("and rules are counted by version and rule; the counts sum to the link's, also when a version is gone", async () => {
+  test("and rules are counted by arm and rule; the counts sum to the link's, also when an arm is gone", async () => {
     const { id, alias } = await create({
       rules: [{ url: "https://example.com/ios", conditions: [{ type: "os", in: ["iOS"] }] }],
       split: {
-        versions: [
+        arms: [
           { url: "https://example.com/b", weight: 30 },
           { label: "Page C", url: "https://example.com/c", weight: 30 },
         ],
@@ -516,10 +516,10 @@ describe("a split", () => {
     }
     const link = await read(id);
     const [ruleId = ""] = idsOf(link);
-    const [b, c] = versionsOf(link);
+    const [b, c] = armsOf(link);
     await change(id, {
       split: {
-        versions: [{ id: c?.id, label: "Page C", url: "https://example.com/c", weight: 30 }],
+        arms: [{ id: c?.id, label: "Page C", url: "https://example.com/c", weight: 30 }],
       },
     });
     await eventually(async () => {
@@ -529,12 +529,12 @@ describe("a split", () => {
       expect(byId).toMatchObject({
         [ruleId]: { kind: "rule", url: "https://example.com/ios", clicks: 20, unique_clicks: 20 },
         [b?.id ?? ""]: {
-          kind: "version",
+          kind: "arm",
           url: null,
           clicks: followed["https://example.com/b"] ?? 0,
         },
         [c?.id ?? ""]: {
-          kind: "version",
+          kind: "arm",
           label: "Page C",
           url: "https://example.com/c",
           clicks: followed["https://example.com/c"] ?? 0,
@@ -551,20 +551,20 @@ describe("a split", () => {
       headers: { accept: "text/csv" },
     });
     expect(csv.body).toStartWith("kind,id,label,url,clicks,unique_clicks,percentage");
-    const unknown = await send(`/v1/analytics/${id}/targets?version=b`, "GET");
+    const unknown = await send(`/v1/analytics/${id}/targets?arm=b`, "GET");
     expect(codeOf(unknown)).toEqual([400, "invalid_request"]);
   }, 120_000);
 
   test("ends at its instant, and is refused with weights of more than 100 in all", async () => {
-    const versions = [{ url: "https://example.com/b", weight: 99 }];
-    const { alias } = await create({ split: { versions, until: inMs(-1_000) } });
+    const arms = [{ url: "https://example.com/b", weight: 99 }];
+    const { alias } = await create({ split: { arms, until: inMs(-1_000) } });
     for (let n = 0; n < 20; n++) {
       const headers = { "x-forwarded-for": addressOf(n) };
       expect((await follow(alias, headers))[1]).toBe("https://example.com/plain");
     }
-    const split = { versions: [...versions, ...versions] };
+    const split = { arms: [...arms, ...arms] };
     const response = await send("/v1/links", "POST", { url: "https://example.com/", split });
     expect(codeOf(response)).toEqual([400, "invalid_request"]);
-    expect(errorSchema.parse(response.body).error.message).toContain('"split.versions"');
+    expect(errorSchema.parse(response.body).error.message).toContain('"split.arms"');
   });
 });

@@ -304,7 +304,7 @@ test("many URLs of a link are checked, and the error names the first that is not
     url: i === 7 || i === 13 ? "ftp://example.com/" : `https://host-${i}.example.com/`,
     conditions,
   }));
-  const versions = Array.from({ length: 10 }, (_, i) => ({
+  const arms = Array.from({ length: 10 }, (_, i) => ({
     url: `https://arm-${i}.example.com/`,
     weight: 1,
   }));
@@ -312,7 +312,7 @@ test("many URLs of a link are checked, and the error names the first that is not
   try {
     const response = await call(`${other.url}/v1/links`, {
       key: account.key,
-      body: { url: "https://example.com/", rules, split: { versions }, preview: PREVIEW },
+      body: { url: "https://example.com/", rules, split: { arms }, preview: PREVIEW },
     });
     expect([response.status, response.body]).toEqual([
       400,
@@ -322,6 +322,6 @@ test("many URLs of a link are checked, and the error names the first that is not
     await other.stop();
   }
   for (const rule of rules) rule.url = rule.url.replace("ftp:", "https:");
-  const { id } = await account.create({ rules, split: { versions } });
+  const { id } = await account.create({ rules, split: { arms } });
   expect((await account.read(id))["rules"]).toHaveLength(20);
 });

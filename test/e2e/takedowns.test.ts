@@ -196,7 +196,7 @@ describe("a host taken down", () => {
       await create({ url: "https://evil.example/" }),
       await create({ url: "http://www.EVIL.example:81/x" }),
       await create({ rules: [rule] }),
-      await create({ split: { versions: [{ url: "https://evil.example/", weight: 1 }] } }),
+      await create({ split: { arms: [{ url: "https://evil.example/", weight: 1 }] } }),
       await create({ expired_url: "https://evil.example/over" }),
     ];
     const up = [

@@ -43,7 +43,7 @@ const RULED: NewLink = {
     },
   ],
   split: {
-    versions: [
+    arms: [
       { url: "https://example.com/app-b", weight: 30 },
       { url: "https://example.com/app-c", weight: 20 },
     ],

@@ -45,7 +45,7 @@ const EVERYTHING = {
     },
   ],
   split: {
-    versions: [{ id: "version_01k9z3v6x7e8w9r0t1y2n3h4m5", url: "https://example.com/b", weight: 30 }],
+    arms: [{ id: "arm_01k9z3v6x7e8w9r0t1y2n3h4m5", url: "https://example.com/b", weight: 30 }],
     until: "2029-06-01T00:00:00.000Z",
   },
   preview: { title: "Card", description: "Text", image: "https://images.example.com/card.svg" },

@@ -345,14 +345,12 @@ withBrowser("rules in the dashboard", () => {
         expect(data.reduce((sum, { clicks }) => sum + clicks, 0)).toBe(20);
       }, TIMEOUT_MS);
       const { data } = await client.analytics.targets(link.id);
-      const version = data.find(({ kind }) => kind === "version");
+      const arm = data.find(({ kind }) => kind === "arm");
       await page.reload();
-      expect(version?.label).toBe("New page");
+      expect(arm?.label).toBe("New page");
       await page.locator(".version-name").getByText("New page").waitFor();
-      const share = `${version?.percentage.toFixed(1)} % of the split`;
-      await page
-        .getByText(`${version?.clicks} clicks (${share}), ${version?.unique_clicks}`)
-        .waitFor();
+      const share = `${arm?.percentage.toFixed(1)} % of the split`;
+      await page.getByText(`${arm?.clicks} clicks (${share}), ${arm?.unique_clicks}`).waitFor();
     });
   });
 });

@@ -181,7 +181,7 @@ const anyRecord: fc.Arbitrary<Click> = fc.record({
     anyText(60),
   ),
   target: fc.option(
-    fc.record({ kind: fc.constantFrom("rule" as const, "version" as const), id: fc.uuid() }),
+    fc.record({ kind: fc.constantFrom("rule" as const, "arm" as const), id: fc.uuid() }),
     { nil: undefined },
   ),
 });

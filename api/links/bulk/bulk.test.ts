@@ -119,7 +119,7 @@ describe("creating many links", () => {
         alias: "v1",
         expired_url: "ftp://example.com/",
         split: {
-          versions: [
+          arms: [
             { url: "nonsense", weight: 1 },
             { url, weight: 1 },
           ],
@@ -135,7 +135,7 @@ describe("creating many links", () => {
     ]);
     expect(errors.map((error) => error?.details?.map(({ param }) => param))).toEqual([
       ["url", "title", "tags", "titel"],
-      ["alias", "url", "expired_url", "split.versions.0.url", "expires_at"],
+      ["alias", "url", "expired_url", "split.arms.0.url", "expires_at"],
     ]);
   });
 
@@ -368,16 +368,16 @@ describe("many links with settings", () => {
 
   test("are changed as one by one: each replaces its setting, and keeps the others", async () => {
     const owner = await newOwner();
-    const versions = [{ label: "New page", url: "https://example.com/b", weight: 30 }];
+    const arms = [{ label: "New page", url: "https://example.com/b", weight: 30 }];
     const made = await create(owner, [
-      { url, alias: "t1", rules, split: { versions } },
+      { url, alias: "t1", rules, split: { arms } },
       { url, alias: "t2" },
       { url, alias: "t3", disabled: true },
     ]);
     const id = (index: number) => encodeId("link", linkOf(made, index).id);
     const long = { ...rules[0], url: `https://example.com/${"a".repeat(8_000)}` };
     const changed = await postgres.links.updateMany(owner, [
-      { id: id(0), rules: null, split: { versions: [{ ...versions[0], weight: 40 }] } },
+      { id: id(0), rules: null, split: { arms: [{ ...arms[0], weight: 40 }] } },
       { id: id(1), rules: Array.from({ length: 9 }, () => long) },
       { id: id(2), disabled: false },
     ]);
@@ -385,7 +385,7 @@ describe("many links with settings", () => {
     expect(linkOf(changed).extras).toEqual({
       split: expect.objectContaining({
         key: linkOf(made).extras?.split?.key,
-        versions: [expect.objectContaining({ label: "New page", weight: 40 })],
+        arms: [expect.objectContaining({ label: "New page", weight: 40 })],
       }),
     });
     expect(await postgres.links.get(owner, linkOf(made).id)).toEqual(linkOf(changed));

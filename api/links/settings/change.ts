@@ -37,13 +37,10 @@ export async function prepareSettings(
   return change;
 }
 
-function prepareSplit({
-  versions,
-  until,
-}: NonNullable<SettingsBody["split"]>): LinkSettings["split"] {
-  const ids = prepareIds("version", "split.versions", versions);
+function prepareSplit({ arms, until }: NonNullable<SettingsBody["split"]>): LinkSettings["split"] {
+  const ids = prepareIds("arm", "split.arms", arms);
   return {
-    versions: versions.map(({ label, url, weight }, i) => ({
+    arms: arms.map(({ label, url, weight }, i) => ({
       id: ids[i] ?? "",
       ...(typeof label === "string" ? { label } : {}),
       url,
@@ -74,7 +71,7 @@ const preparePreview = ({
  * id.
  */
 function prepareIds(
-  kind: "rule" | "version",
+  kind: "rule" | "arm",
   field: string,
   items: readonly { id?: string | undefined }[],
 ): string[] {
@@ -96,7 +93,7 @@ export function changeSettings(
   clicks = 0,
 ): LinkSettings | null {
   const merged = { ...old, ...change };
-  // Keeps the key, so that visitors stay in their versions when the split changes.
+  // Keeps the key, so that visitors stay in their arms when the split changes.
   if (merged.split !== undefined && old?.split !== undefined)
     merged.split = { ...merged.split, key: old.split.key };
   // A link that gets a new limit later starts a new ledger.

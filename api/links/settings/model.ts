@@ -13,7 +13,7 @@ type Response = z.output<typeof response>;
 /** The stored settings of a link; a setting that is off is absent. Instants are in UTC. */
 export type LinkSettings = Omit<Response, "status" | "split" | "clicks_left" | "archived"> & {
   /**
-   * `key` seeds the hash that assigns visitors to versions; it stays the same while the link has a
+   * `key` seeds the hash that assigns visitors to arms; it stays the same while the link has a
    * split.
    */
   split?: (NonNullable<Response["split"]> & { key: number }) | undefined;
@@ -74,6 +74,6 @@ export function settingsOf(row: State, now: number): Response {
     ...(row.archived ? { archived: true as const } : {}),
     ...settings,
     ...(left === undefined ? {} : { clicks_left: left }),
-    ...(split === undefined ? {} : { split: { versions: split.versions, until: split.until } }),
+    ...(split === undefined ? {} : { split: { arms: split.arms, until: split.until } }),
   };
 }

@@ -42,8 +42,8 @@ export function toRedirectSettings(
       : {
           split: {
             key: split.key,
-            versions: split.versions.map(({ id, url, weight }) => ({
-              id: requireId("version", id),
+            arms: split.arms.map(({ id, url, weight }) => ({
+              id: requireId("arm", id),
               url: destination(url),
               weight,
             })),
@@ -92,7 +92,7 @@ const toCard = ({
 });
 
 /** The UUID of a stored id. */
-function requireId(kind: "rule" | "version", id: string): Uuid {
+function requireId(kind: "rule" | "arm", id: string): Uuid {
   const uuid = decodeId(kind, id);
   if (uuid === undefined) throw new Error(`A stored ${kind} has no valid id.`);
   return uuid;

@@ -38,7 +38,7 @@ function urlsOf({ expired_url, rules, split, preview }: SettingsBody): UrlField[
   const fields: (readonly [string, string | null | undefined])[] = [
     ["expired_url", expired_url],
     ...(rules ?? []).map(({ url }, i) => [`rules.${i}.url`, url] as const),
-    ...(split?.versions ?? []).map(({ url }, i) => [`split.versions.${i}.url`, url] as const),
+    ...(split?.arms ?? []).map(({ url }, i) => [`split.arms.${i}.url`, url] as const),
     ["preview.image", preview?.image],
   ];
   return fields.flatMap(([field, url]) => (typeof url === "string" ? [[field, url] as const] : []));

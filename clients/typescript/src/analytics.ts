@@ -117,7 +117,7 @@ export const createAnalytics = ({ send, json, get, csv }: Calls) => ({
   referrers: async (link: string, query: Query<"getLinkReferrers"> = {}, options?: CallOptions) =>
     get<ResponseBody<"getLinkReferrers">>(path`/v1/analytics/${link}/referrers`, query, options),
   /**
-   * Returns a link's clicks by rule, by version of its split, and of its own destination.
+   * Returns a link's clicks by rule, by arm of its split, and of its own destination.
    *
    * @throws ShorthopError `not_found`, `invalid_request`, `unavailable`.
    * @example

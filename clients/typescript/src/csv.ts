@@ -45,7 +45,7 @@ export const createCsv = (csv: FetchCsv) => ({
   /** Clicks of a link by referrer. */
   referrers: async (link: string, query: Query<"getLinkReferrers"> = {}, options?: CallOptions) =>
     csv(path`/v1/analytics/${link}/referrers`, query, options),
-  /** Clicks of a link by rule, by version of its split, and of its own destination. */
+  /** Clicks of a link by rule, by arm of its split, and of its own destination. */
   targets: async (link: string, query: Query<"getLinkTargets"> = {}, options?: CallOptions) =>
     csv(path`/v1/analytics/${link}/targets`, query, options),
   /** Clicks of a link by one or two dimensions. */

@@ -153,8 +153,8 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Get a link's clicks by rule and version
-     * @description Clicks by destination: of each rule, each version of the split, and the link's own. Reaches back as far as single clicks are retained.
+     * Get a link's clicks by rule and arm
+     * @description Clicks by destination: of each rule, each arm of the split, and the link's own. Reaches back as far as single clicks are retained.
      *
      *     Requires the scope `analytics:read`.
      */
@@ -3357,6 +3357,30 @@ export interface components {
        */
       utm_term?: string | null;
     };
+    /** @description An arm: a share of the visitors, and its destination. */
+    LinkArm: {
+      /**
+       * @description The arm's id, by which its clicks are counted.
+       * @example arm_01k9z3v6x7e8w9r0t1y2n3h4m5
+       */
+      id: string;
+      /**
+       * @description What the arm is called; absent when it has no label.
+       * @example New page
+       */
+      label?: string;
+      /**
+       * @description The destination: an absolute http or https URL.
+       * @example https://example.com/spring/sale?ref=newsletter
+       */
+      url: string;
+      /**
+       * Format: int32
+       * @description Percentage of the visitors.
+       * @example 30
+       */
+      weight: number;
+    };
     /** @description The clicks of a link by one or two dimensions. */
     LinkBreakdown: {
       /**
@@ -3512,7 +3536,7 @@ export interface components {
       /**
        * @description Other destinations for shares of the visitors whom no rule matches; the rest gets the link's own. A visitor always gets the same. Null for none.
        * @example {
-       *       "versions": [
+       *       "arms": [
        *         {
        *           "url": "https://example.com/b",
        *           "weight": 30
@@ -3670,7 +3694,7 @@ export interface components {
       /**
        * @description Other destinations for shares of the visitors whom no rule matches; the rest gets the link's own. A visitor always gets the same. Null for none.
        * @example {
-       *       "versions": [
+       *       "arms": [
        *         {
        *           "url": "https://example.com/b",
        *           "weight": 30
@@ -4073,16 +4097,16 @@ export interface components {
        */
       target: {
         /**
-         * @description The id of the rule or version; null for the link's own destination.
+         * @description The id of the rule or arm; null for the link's own destination.
          * @example rule_01k9z3v6x7e8w9r0t1y2n3h4m5
          */
         id: string | null;
         /**
-         * @description A rule, a version of the split, or the link's own destination.
+         * @description A rule, an arm of the split, or the link's own destination.
          * @example rule
          * @enum {string}
          */
-        kind: "rule" | "version" | "default";
+        kind: "rule" | "arm" | "default";
         /**
          * @description The destination, before the short URL's query is forwarded.
          * @example https://apps.apple.com/app/id1
@@ -4323,14 +4347,14 @@ export interface components {
     };
     /** @description Other destinations for shares of the visitors. */
     LinkSplit: {
+      /** @description The arms; their weights add up to 100 at most. */
+      arms: components["schemas"]["LinkArm"][];
       /**
        * Format: date-time
        * @description From then on, all visitors get the link's own destination; null for no end.
        * @example 2030-01-01T00:00:00.000Z
        */
       until: string | null;
-      /** @description The versions; their weights add up to 100 at most. */
-      versions: components["schemas"]["LinkVersion"][];
     };
     /** @description The clicks of a link over time. */
     LinkSummary: {
@@ -4408,7 +4432,7 @@ export interface components {
       /** @description The sums over the period. */
       summary: components["schemas"]["ClickTotals"];
     };
-    /** @description The clicks of a link by rule and version. */
+    /** @description The clicks of a link by rule and arm. */
     LinkTargets: {
       /**
        * Format: date-time
@@ -4425,18 +4449,18 @@ export interface components {
          */
         clicks: number;
         /**
-         * @description The id of the rule or version; null for the link's own destination.
+         * @description The id of the rule or arm; null for the link's own destination.
          * @example rule_01k9z3v6x7e8w9r0t1y2n3h4m5
          */
         id: string | null;
         /**
-         * @description A rule, a version of the split, or the link's own destination.
+         * @description A rule, an arm of the split, or the link's own destination.
          * @example rule
          * @enum {string}
          */
-        kind: "rule" | "version" | "default";
+        kind: "rule" | "arm" | "default";
         /**
-         * @description The label of a version of the split; null when it has none.
+         * @description The label of an arm of the split; null when it has none.
          * @example New page
          */
         label: string | null;
@@ -4452,7 +4476,7 @@ export interface components {
          */
         unique_clicks: number;
         /**
-         * @description The destination; null for a rule or version that the link no longer has.
+         * @description The destination; null for a rule or arm that the link no longer has.
          * @example https://example.com/spring/sale?ref=newsletter
          */
         url: string | null;
@@ -4598,7 +4622,7 @@ export interface components {
       /**
        * @description Other destinations for shares of the visitors whom no rule matches; the rest gets the link's own. A visitor always gets the same. Null for none.
        * @example {
-       *       "versions": [
+       *       "arms": [
        *         {
        *           "url": "https://example.com/b",
        *           "weight": 30
@@ -4657,30 +4681,6 @@ export interface components {
        * @example shoes
        */
       utm_term?: string | null;
-    };
-    /** @description A version: a share of the visitors, and its destination. */
-    LinkVersion: {
-      /**
-       * @description The version's id, by which its clicks are counted.
-       * @example version_01k9z3v6x7e8w9r0t1y2n3h4m5
-       */
-      id: string;
-      /**
-       * @description What the version is called; absent when it has no label.
-       * @example New page
-       */
-      label?: string;
-      /**
-       * @description The destination: an absolute http or https URL.
-       * @example https://example.com/spring/sale?ref=newsletter
-       */
-      url: string;
-      /**
-       * Format: int32
-       * @description Percentage of the visitors.
-       * @example 30
-       */
-      weight: number;
     };
     /** @description A click. It has neither an address nor a user agent. */
     ListedClick: {
@@ -4996,7 +4996,7 @@ export interface components {
       /**
        * @description Other destinations for shares of the visitors whom no rule matches; the rest gets the link's own. A visitor always gets the same. Null for none.
        * @example {
-       *       "versions": [
+       *       "arms": [
        *         {
        *           "url": "https://example.com/b",
        *           "weight": 30
@@ -5056,6 +5056,30 @@ export interface components {
        */
       utm_term?: string | null;
     };
+    /** @description An arm to set: a share of the visitors, and its destination. */
+    NewLinkArm: {
+      /**
+       * @description The id of an arm that the link has, to keep its statistics; a new arm gets an id.
+       * @example arm_01k9z3v6x7e8w9r0t1y2n3h4m5
+       */
+      id?: string;
+      /**
+       * @description What the arm is called in statistics, unique in the split; null for none.
+       * @example New page
+       */
+      label?: string | null;
+      /**
+       * @description The destination: an absolute http or https URL.
+       * @example https://example.com/spring/sale?ref=newsletter
+       */
+      url: string;
+      /**
+       * Format: int32
+       * @description Percentage of the visitors.
+       * @example 30
+       */
+      weight: number;
+    };
     /** @description The card of a link to set. */
     NewLinkPreview: {
       /**
@@ -5106,38 +5130,14 @@ export interface components {
     };
     /** @description A split to set: other destinations for shares of the visitors. */
     NewLinkSplit: {
+      /** @description The arms; their weights add up to 100 at most. */
+      arms: components["schemas"]["NewLinkArm"][];
       /**
        * Format: date-time
        * @description From then on, all visitors get the link's own destination; null for no end.
        * @example 2030-01-01T00:00:00.000Z
        */
       until?: string | null;
-      /** @description The versions; their weights add up to 100 at most. */
-      versions: components["schemas"]["NewLinkVersion"][];
-    };
-    /** @description A version to set: a share of the visitors, and its destination. */
-    NewLinkVersion: {
-      /**
-       * @description The id of a version that the link has, to keep its statistics; a new version gets an id.
-       * @example version_01k9z3v6x7e8w9r0t1y2n3h4m5
-       */
-      id?: string;
-      /**
-       * @description What the version is called in statistics, unique in the split; null for none.
-       * @example New page
-       */
-      label?: string | null;
-      /**
-       * @description The destination: an absolute http or https URL.
-       * @example https://example.com/spring/sale?ref=newsletter
-       */
-      url: string;
-      /**
-       * Format: int32
-       * @description Percentage of the visitors.
-       * @example 30
-       */
-      weight: number;
     };
     /** @description A report to create. */
     NewReport: {

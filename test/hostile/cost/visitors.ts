@@ -249,7 +249,7 @@ export const LINK_BOUNDS: readonly string[] = [
   "shared/contracts/link-rules.ts CONDITIONS_MAX",
   "shared/contracts/link-rules.ts VALUES_MAX",
   "shared/contracts/link-rules.ts LINK_VALUES_MAX",
-  "shared/contracts/link-split.ts VERSIONS_MAX",
+  "shared/contracts/link-split.ts ARMS_MAX",
   "shared/contracts/link-preview.ts TITLE_LENGTH_MAX",
   "shared/contracts/link-preview.ts DESCRIPTION_LENGTH_MAX",
 ];
@@ -326,7 +326,7 @@ export function listLinks(conditions: readonly Condition[]): VisitedLink[] {
     }),
     link("split", {
       split: {
-        versions: Array.from({ length: 10 }, (_, i) => ({
+        arms: Array.from({ length: 10 }, (_, i) => ({
           url: `https://example.com/${i}`,
           weight: 9,
         })),

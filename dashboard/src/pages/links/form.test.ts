@@ -162,12 +162,12 @@ describe("the form of a new link", () => {
     expect(validateLink(copyValues(over, NOW), NOW)).toEqual({});
   });
 
-  test("gives the rules and versions of a copy no ids of the original's", () => {
+  test("gives the rules and arms of a copy no ids of the original's", () => {
     const rules = [{ id: "rule_1", url: "https://example.com/de", conditions: [] }];
-    const versions = [{ id: "version_1", url: "https://example.com/b", weight: 30 }];
-    expect(copyDecisions({ ...LINK, rules, split: { versions, until: null } })).toEqual({
+    const arms = [{ id: "arm_1", url: "https://example.com/b", weight: 30 }];
+    expect(copyDecisions({ ...LINK, rules, split: { arms, until: null } })).toEqual({
       rules: [{ url: "https://example.com/de", conditions: [] }],
-      split: { versions: [{ url: "https://example.com/b", weight: 30 }], until: null },
+      split: { arms: [{ url: "https://example.com/b", weight: 30 }], until: null },
     });
     expect(copyDecisions(LINK)).toEqual({});
   });

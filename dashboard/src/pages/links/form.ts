@@ -99,7 +99,7 @@ export const copyDecisions = ({ rules, split }: FullLink): Pick<NewLink, "rules"
     ? {}
     : {
         split: {
-          versions: split.versions.map(({ id: _id, ...version }) => version),
+          arms: split.arms.map(({ id: _id, ...arm }) => arm),
           until: split.until,
         },
       }),

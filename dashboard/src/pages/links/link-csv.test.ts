@@ -75,7 +75,7 @@ const FULL: NewLink = {
     },
   ],
   split: {
-    versions: [{ id: "version_01k9z3v6x7e8w9r0t1y2n3h4m5", url: "https://example.com/b", weight: 30 }],
+    arms: [{ id: "arm_01k9z3v6x7e8w9r0t1y2n3h4m5", url: "https://example.com/b", weight: 30 }],
     until: null,
   },
   preview: { title: "Card", description: null, image: "https://example.com/card.png" },

@@ -45,7 +45,7 @@ describe("the features of a link", () => {
 
   test("name password, rules, split and confirmation", () => {
     const rule = { id: "rule_1", url: "https://example.com/", conditions: [] };
-    const split = { versions: [], until: null };
+    const split = { arms: [], until: null };
     const link = { has_password: true, rules: [rule, rule], split, confirm: true };
     const labels = describeFeatures(link).map(({ label }) => label);
     expect(labels).toEqual(["Password", "2 rules", "Split", "Asks first"]);

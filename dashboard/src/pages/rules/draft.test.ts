@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 
-import { moveEntry, newCondition, newRule, newVersion, readDraft, toDraft } from "./draft.ts";
+import { moveEntry, newArm, newCondition, newRule, readDraft, toDraft } from "./draft.ts";
 
 const URL = "https://example.com/";
 const FIELDS = {
@@ -42,7 +42,7 @@ test("what the API returns survives editing without a change", () => {
     },
   ];
   const split = {
-    versions: [{ id: "version_a", label: "New page", url: `${URL}b`, weight: 30 }],
+    arms: [{ id: "arm_a", label: "New page", url: `${URL}b`, weight: 30 }],
     until: null,
   };
   expect(readDraft(toDraft({ ...FIELDS, rules, split }))).toEqual({ change: { rules, split } });
@@ -55,17 +55,17 @@ test("what is wrong is said at its place", () => {
     url: "ftp://x",
     conditions: [newCondition("device"), { ...newCondition("country"), values: "DE, Nowhere" }],
   };
-  const versions = [
-    { ...newVersion(), url: URL, weight: "60" },
-    { ...newVersion(), url: URL, weight: "50" },
+  const arms = [
+    { ...newArm(), url: URL, weight: "60" },
+    { ...newArm(), url: URL, weight: "50" },
   ];
-  const read = readDraft({ rules: [rule], versions, until: "" });
+  const read = readDraft({ rules: [rule], arms, until: "" });
   const errors = "errors" in read ? read.errors : {};
   expect(Object.keys(errors).toSorted()).toEqual([
+    "arms",
     "rules.0.conditions.0",
     "rules.0.conditions.1",
     "rules.0.url",
-    "versions",
   ]);
 });
 
@@ -81,7 +81,7 @@ test("countries and languages are read and typed by name", () => {
   ]);
   const typed = { ...newCondition("country"), values: "germany, Switzerland, fr" };
   const rule = { ...newRule(), url: URL, conditions: [typed] };
-  expect(readDraft({ rules: [rule], versions: [], until: "" })).toMatchObject({
+  expect(readDraft({ rules: [rule], arms: [], until: "" })).toMatchObject({
     change: { rules: [{ conditions: [{ in: ["DE", "CH", "FR"] }] }] },
   });
 });

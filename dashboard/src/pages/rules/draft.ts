@@ -39,11 +39,11 @@ export type RuleDraft = {
   conditions: readonly ConditionDraft[];
 };
 
-export type VersionDraft = { key: string; id?: string; label: string; url: string; weight: string };
+export type ArmDraft = { key: string; id?: string; label: string; url: string; weight: string };
 
 export type Draft = {
   rules: readonly RuleDraft[];
-  versions: readonly VersionDraft[];
+  arms: readonly ArmDraft[];
   /** The value of a `datetime-local` input. */
   until: string;
 };
@@ -68,7 +68,7 @@ export const newRule = (): RuleDraft => ({
   conditions: [newCondition("device")],
 });
 
-export const newVersion = (): VersionDraft => ({
+export const newArm = (): ArmDraft => ({
   key: crypto.randomUUID(),
   label: "",
   url: "",
@@ -82,7 +82,7 @@ export const toDraft = ({ rules = [], split }: FullLink): Draft => ({
     url,
     conditions: conditions.map(toConditionDraft),
   })),
-  versions: (split?.versions ?? []).map(({ id, label = "", url, weight }) => ({
+  arms: (split?.arms ?? []).map(({ id, label = "", url, weight }) => ({
     key: id,
     id,
     label,
@@ -136,7 +136,7 @@ function toCondition(draft: ConditionDraft): Record<string, unknown> {
 const withId = (id: string | undefined) => (id === undefined ? {} : { id });
 
 /**
- * Messages by path in the draft: `rules.0.url`, `rules.0.conditions.1`, `versions.2.weight`,
+ * Messages by path in the draft: `rules.0.url`, `rules.0.conditions.1`, `arms.2.weight`,
  * `until`.
  */
 export type DraftErrors = Readonly<Record<string, string>>;
@@ -150,14 +150,14 @@ export type RulesChange = {
 /** Returns the request body of a draft, or its problems by the API's rules. */
 export function readDraft({
   rules,
-  versions,
+  arms,
   until,
 }: Draft): { change: RulesChange } | { errors: DraftErrors } {
   const errors: Record<string, string> = {};
   const note = (place: string, message: string) => {
     errors[place] ??= describeRule(message);
   };
-  for (const [list, entries] of Object.entries({ rules, versions })) {
+  for (const [list, entries] of Object.entries({ rules, arms })) {
     for (const [i, { url }] of entries.entries()) {
       const parsed = parseWebUrl(url);
       if ("problem" in parsed)
@@ -176,10 +176,10 @@ export function readDraft({
     note(["rules", ...path].slice(0, 4).join("."), message);
   }
   const parsedSplit = splitField.nullable().safeParse(
-    versions.length === 0
+    arms.length === 0
       ? null
       : {
-          versions: versions.map(({ id, label, url, weight }) => ({
+          arms: arms.map(({ id, label, url, weight }) => ({
             ...withId(id),
             ...(label.trim() === "" ? {} : { label }),
             url,

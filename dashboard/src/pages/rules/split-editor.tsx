@@ -8,12 +8,12 @@ import { Button, IconButton } from "../../ui/button.tsx";
 import { TextField } from "../../ui/field.tsx";
 import { formatCount } from "../../ui/format.ts";
 import { Alert } from "../../ui/states.tsx";
-import { type Draft, type DraftErrors, newVersion, type VersionDraft } from "./draft.ts";
+import { type ArmDraft, type Draft, type DraftErrors, newArm } from "./draft.ts";
 import { type Counts, letterOf, toWeight, versionName } from "./split-shares.ts";
 import { VersionCounts } from "./target-counts.tsx";
 
 /** Most versions of a split, beside the link's own destination. */
-const VERSIONS_MAX = 10;
+const ARMS_MAX = 10;
 /** Shades of the bar, which repeat. */
 const COLOURS = 5;
 
@@ -27,40 +27,38 @@ type SplitEditorProps = {
 };
 
 export function SplitEditor({ draft, destination, errors, targets, onChange }: SplitEditorProps) {
-  const { versions, until } = draft;
-  const rest = 100 - versions.reduce((sum, { weight }) => sum + toWeight(weight), 0);
-  const versionIds = new Set(versions.flatMap(({ id }) => id ?? []));
-  const replace = (version: VersionDraft, ...next: VersionDraft[]) =>
-    onChange({ versions: versions.flatMap((other) => (other === version ? next : [other])) });
+  const { arms, until } = draft;
+  const rest = 100 - arms.reduce((sum, { weight }) => sum + toWeight(weight), 0);
+  const armIds = new Set(arms.flatMap(({ id }) => id ?? []));
+  const replace = (arm: ArmDraft, ...next: ArmDraft[]) =>
+    onChange({ arms: arms.flatMap((other) => (other === arm ? next : [other])) });
   return (
     <div className="stack">
-      <ShareBar versions={versions} rest={rest} />
-      {errors["versions"] !== undefined && <Alert>{errors["versions"]}</Alert>}
+      <ShareBar arms={arms} rest={rest} />
+      {errors["arms"] !== undefined && <Alert>{errors["arms"]}</Alert>}
       <ul className="versions">
         <li>
           <div className="version-head">
             <span className="version-name">{versionName(undefined, 0)}</span>
             <span>{percent(Math.max(0, rest))}</span>
-            <VersionCounts targets={targets} id={undefined} versionIds={versionIds} />
+            <VersionCounts targets={targets} id={undefined} armIds={armIds} />
           </div>
           <span className="destination" title={destination}>
             {destination}
           </span>
         </li>
-        {versions.map((version, i) => (
+        {arms.map((arm, i) => (
           <Version
-            key={version.key}
-            version={version}
+            key={arm.key}
+            arm={arm}
             position={i}
             errors={errors}
-            counts={
-              <VersionCounts targets={targets} id={version.id ?? ""} versionIds={versionIds} />
-            }
-            onChange={(...next) => replace(version, ...next)}
+            counts={<VersionCounts targets={targets} id={arm.id ?? ""} armIds={armIds} />}
+            onChange={(...next) => replace(arm, ...next)}
           />
         ))}
       </ul>
-      {versions.length > 0 && (
+      {arms.length > 0 && (
         <TextField
           label={t("rules.condition.until")}
           type="datetime-local"
@@ -70,9 +68,9 @@ export function SplitEditor({ draft, destination, errors, targets, onChange }: S
           onChange={(event) => onChange({ until: event.target.value })}
         />
       )}
-      {versions.length < VERSIONS_MAX && (
+      {arms.length < ARMS_MAX && (
         <div>
-          <Button onClick={() => onChange({ versions: [...versions, newVersion()] })}>
+          <Button onClick={() => onChange({ arms: [...arms, newArm()] })}>
             <Plus aria-hidden /> {t("rules.addVersion")}
           </Button>
         </div>
@@ -82,22 +80,22 @@ export function SplitEditor({ draft, destination, errors, targets, onChange }: S
 }
 
 type VersionProps = {
-  version: VersionDraft;
+  arm: ArmDraft;
   /** Its position among the versions that the split adds, from 0. */
   position: number;
   errors: DraftErrors;
   counts: ReactNode;
   /** Without a version, removes it. */
-  onChange: (...next: VersionDraft[]) => void;
+  onChange: (...next: ArmDraft[]) => void;
 };
 
-function Version({ version, position, errors, counts, onChange }: VersionProps) {
+function Version({ arm, position, errors, counts, onChange }: VersionProps) {
   const letter = letterOf(position + 1);
   return (
     <li>
       <div className="version-head">
         <span className={`version-name ${shadeOf(position)}`}>
-          {versionName(version.label, position + 1)}
+          {versionName(arm.label, position + 1)}
         </span>
         {counts}
       </div>
@@ -105,26 +103,26 @@ function Version({ version, position, errors, counts, onChange }: VersionProps) 
         <TextField
           label={t("rules.versionLabel", { letter })}
           maxLength={LABEL_LENGTH_MAX}
-          value={version.label}
-          error={errors[`versions.${position}.label`]}
-          onChange={(event) => onChange({ ...version, label: event.target.value })}
+          value={arm.label}
+          error={errors[`arms.${position}.label`]}
+          onChange={(event) => onChange({ ...arm, label: event.target.value })}
         />
         <TextField
           label={t("rules.versionShare", { letter })}
           type="number"
           min={1}
           max={99}
-          value={version.weight}
-          error={errors[`versions.${position}.weight`]}
-          onChange={(event) => onChange({ ...version, weight: event.target.value })}
+          value={arm.weight}
+          error={errors[`arms.${position}.weight`]}
+          onChange={(event) => onChange({ ...arm, weight: event.target.value })}
         />
         <TextField
           label={t("rules.versionDestination", { letter })}
           type="url"
           inputMode="url"
-          value={version.url}
-          error={errors[`versions.${position}.url`]}
-          onChange={(event) => onChange({ ...version, url: event.target.value })}
+          value={arm.url}
+          error={errors[`arms.${position}.url`]}
+          onChange={(event) => onChange({ ...arm, url: event.target.value })}
         />
         <IconButton label={t("rules.removeVersion", { letter })} onClick={() => onChange()}>
           <Trash2 aria-hidden />
@@ -140,10 +138,10 @@ const shadeOf = (position: number): string => `shade-${(position % COLOURS) + 1}
 const percent = (value: number): string => t("statistics.percent", { value: formatCount(value) });
 
 /** Without texts: a narrow part has no room for them, and the list below has them. */
-const ShareBar = ({ versions, rest }: { versions: readonly VersionDraft[]; rest: number }) => (
+const ShareBar = ({ arms, rest }: { arms: readonly ArmDraft[]; rest: number }) => (
   <div className="share-bar" aria-hidden>
     <span style={{ flexGrow: Math.max(0, rest) }} />
-    {versions.map(({ key, weight }, i) => (
+    {arms.map(({ key, weight }, i) => (
       <span key={key} className={shadeOf(i)} style={{ flexGrow: toWeight(weight) }} />
     ))}
   </div>

@@ -14,9 +14,9 @@ const target = (kind: Counts["kind"], id: string | null, clicks: number): Counts
 });
 
 const own = target("default", null, 60);
-const first = target("version", "a", 30);
-const second = target("version", "b", 10);
-const removed = target("version", "gone", 500);
+const first = target("arm", "a", 30);
+const second = target("arm", "b", 10);
+const removed = target("arm", "gone", 500);
 const rule = target("rule", "r", 900);
 
 describe("the share of the split", () => {
@@ -26,7 +26,7 @@ describe("the share of the split", () => {
     ["leaves the clicks of rules out", first, [own, first, second, rule], 30],
     ["leaves the clicks of removed versions out", second, [own, first, second, removed], 10],
     ["has one decimal", first, [first, target("default", null, 60)], 33.3],
-    ["is 0 without clicks", target("version", "a", 0), [target("version", "a", 0)], 0],
+    ["is 0 without clicks", target("arm", "a", 0), [target("arm", "a", 0)], 0],
   ])("%s", (_, one, targets, share) => {
     expect(shareOfSplit(one, targets, new Set(["a", "b"]))).toBe(share);
   });

@@ -22,10 +22,10 @@ export const versionName = (label: string | undefined, position: number): string
 export function shareOfSplit(
   target: Counts,
   targets: readonly Counts[],
-  versionIds: ReadonlySet<string>,
+  armIds: ReadonlySet<string>,
 ): number {
   const isOfSplit = ({ kind, id }: Counts) =>
-    kind === "default" || (kind === "version" && typeof id === "string" && versionIds.has(id));
+    kind === "default" || (kind === "arm" && typeof id === "string" && armIds.has(id));
   const all = targets.filter(isOfSplit).reduce((sum, { clicks }) => sum + clicks, 0);
   return all === 0 ? 0 : Math.round((target.clicks / all) * 1_000) / 10;
 }

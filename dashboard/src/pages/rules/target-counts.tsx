@@ -25,17 +25,17 @@ export const RuleCounts = ({ targets, id }: TargetsProps) => {
 export const VersionCounts = ({
   targets,
   id,
-  versionIds,
-}: TargetsProps & { versionIds: ReadonlySet<string> }) => {
+  armIds,
+}: TargetsProps & { armIds: ReadonlySet<string> }) => {
   const counts = targets.find(({ kind, id: other }) =>
-    id === undefined ? kind === "default" : kind === "version" && other === id,
+    id === undefined ? kind === "default" : kind === "arm" && other === id,
   );
   if (counts === undefined) return null;
   return (
     <span className="target-counts">
       {t("rules.versionCounts", {
         clicks: counts.clicks,
-        percent: formatPercent(shareOfSplit(counts, targets, versionIds)),
+        percent: formatPercent(shareOfSplit(counts, targets, armIds)),
         unique: counts.unique_clicks,
       })}
     </span>

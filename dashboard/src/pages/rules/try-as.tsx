@@ -234,8 +234,8 @@ function describeTarget({ target, rules }: Explanation, split: FullLink["split"]
   if (target?.kind === "rule") {
     return t("rules.rule", { number: rules.findIndex(({ id }) => id === target.id) + 1 });
   }
-  if (target?.kind !== "version") return t("rules.try.noRule");
-  const versions = split?.versions ?? [];
-  const position = versions.findIndex(({ id }) => id === target.id);
-  return t("rules.try.split", { version: versionName(versions[position]?.label, position + 1) });
+  if (target?.kind !== "arm") return t("rules.try.noRule");
+  const arms = split?.arms ?? [];
+  const position = arms.findIndex(({ id }) => id === target.id);
+  return t("rules.try.split", { version: versionName(arms[position]?.label, position + 1) });
 }
