@@ -14,7 +14,7 @@ import { findAffected } from "./runner/affected.ts";
 import { type Failure, type FileOutcome, type Outcome, runBunTest } from "./runner/bun-test.ts";
 import { countCores } from "./runner/cores.ts";
 import { findFiles, type Lanes, runFiles } from "./runner/end-to-end.ts";
-import { keepMemory } from "./runner/memory.ts";
+import { suitShortLives } from "./runner/short-lives.ts";
 import {
   collectStarts,
   readRecordedTimes,
@@ -87,7 +87,7 @@ if (selection.unit.length + selection.files.length === 0) {
 
 const startedAt = new Date();
 collectStarts();
-keepMemory();
+suitShortLives();
 const unit = selection.unit.length === 0 ? undefined : await runUnitTests(selection.unit);
 const files = await runEndToEnd(selection.files);
 const outcomes: Outcome[] = [...(unit === undefined ? [] : [unit]), ...files];

@@ -1,42 +1,12 @@
-/**
- * Filters as query parameters. They select clicks by a column or by a property of their link. A
- * repeated parameter has several values. `-` before a value excludes it.
- */
-import * as z from "zod";
+/** Filters of analytics: they select clicks by a column or by a property of their link. */
+import type * as z from "zod";
 
+import { filterParameter, type Values } from "../http/filter-parameter.ts";
 import type { FilterName } from "./filter-names.ts";
 import { parseFilterValue } from "./filter-values.ts";
 
-/** Maximum values of all filters of one query together. */
-export const FILTER_VALUES_MAX = 100;
-
-/** Maximum characters of one value; the longest stored one is a referrer's path of 512. */
-const FILTER_VALUE_LENGTH_MAX = 1_024;
-
-const filterValue = z.string().max(FILTER_VALUE_LENGTH_MAX);
-
-/** One of `anyOf` must match, if there are any; none of `noneOf` may match. */
-export type Values = { anyOf: string[]; noneOf: string[] };
-
-/** The end of every filter's description. */
-const HOW_TO_USE =
-  "Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.";
-
-/**
- * A query parameter that may be repeated; its output is the values in the form that clicks store.
- */
 const parameter = (name: FilterName, description: string, example: string) =>
-  z
-    .union([filterValue, z.array(filterValue).max(FILTER_VALUES_MAX)])
-    // Before the transformation, because the input is documented.
-    .meta({ description: `${description} ${HOW_TO_USE}`, examples: [example] })
-    .transform((given, context) => {
-      const read = readValues(name, typeof given === "string" ? [given] : given);
-      if (!("problem" in read)) return read;
-      context.issues.push({ code: "custom", message: read.problem, input: given });
-      return z.NEVER;
-    })
-    .optional();
+  filterParameter(description, example, (text) => parseFilterValue(name, text));
 
 /** The query parameters of all filters. */
 export const filterParameters = {
@@ -86,19 +56,3 @@ export const filterParameters = {
 } satisfies Record<FilterName, z.ZodType>;
 
 export type FilterQuery = Partial<Record<FilterName, Values | undefined>>;
-
-/** A leading `-` excludes; a backslash escapes the character after it. */
-function readValues(name: FilterName, texts: readonly string[]): Values | { problem: string } {
-  const values: Values = { anyOf: [], noneOf: [] };
-  for (const text of texts) {
-    const negated = text.startsWith("-");
-    const rest = negated ? text.slice(1) : text;
-    const parsed = parseFilterValue(name, rest.startsWith("\\") ? rest.slice(1) : rest);
-    if ("expected" in parsed) {
-      const hint = text.includes(",") ? "; send several values one by one, without commas" : "";
-      return { problem: `must be ${parsed.expected}${hint}` };
-    }
-    values[negated ? "noneOf" : "anyOf"].push(parsed.value);
-  }
-  return values;
-}

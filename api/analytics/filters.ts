@@ -4,6 +4,7 @@
  */
 import type { Uuid } from "../../shared/ids.ts";
 import { ApiError } from "../http/errors.ts";
+import { FILTER_VALUES_MAX, type Values } from "../http/filter-parameter.ts";
 import {
   CLASSES,
   COLUMN_FILTERS,
@@ -11,7 +12,7 @@ import {
   FILTERS,
   type LINK_FILTERS,
 } from "./filter-names.ts";
-import { FILTER_VALUES_MAX, type FilterQuery, type Values } from "./filter-parameters.ts";
+import type { FilterQuery } from "./filter-parameters.ts";
 import { CASELESS, lowerAscii } from "./filter-values.ts";
 
 type ClickClass = (typeof CLASSES)[number];

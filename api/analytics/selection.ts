@@ -3,10 +3,11 @@
  * domains of links.
  */
 import type { Uuid } from "../../shared/ids.ts";
+import type { Values } from "../http/filter-parameter.ts";
 import type { AccountScope } from "../http/principal.ts";
 import type { LinkService } from "../links/service.ts";
 import type { ColumnFilter } from "./filter-names.ts";
-import type { FilterQuery, Values } from "./filter-parameters.ts";
+import type { FilterQuery } from "./filter-parameters.ts";
 import {
   columnCondition,
   linkCondition,

@@ -98,7 +98,7 @@ export const bulkLinkRoutes = ({ auth, idempotent, links, shortUrl }: BulkRoutes
           operationId: "updateLinks",
           summary: "Update many links",
           description:
-            "Updates up to 100 links; each row succeeds or fails on its own. Each is checked against the links as they were before the request. One request of the plan's limits.",
+            "Updates up to 100 links; each row succeeds or fails on its own. Each is checked against the links as they were before the request. A row can also move its link to another `domain` of the account: it fails with `alias_taken` where another link of that domain has its alias. One request of the plan's limits.",
         },
       },
     )

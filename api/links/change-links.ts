@@ -1,23 +1,24 @@
 /** Updates and deletes links, one or many, in one transaction. */
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
+import { keyOf } from "../../shared/contracts/short-link.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { recordEvents } from "../events/record.ts";
 import { addToOutbox, type OutboxEntry } from "../feed/outbox.ts";
-import { unavailable } from "../http/errors.ts";
+import { ApiError, unavailable } from "../http/errors.ts";
 import type { RequireVersion } from "../http/etag.ts";
 import type { AccountScope, Author, Writer } from "../http/principal.ts";
 import { budgets } from "../limits/budgets.ts";
 import { describeMissing } from "../owned-rows.ts";
-import type { Transaction } from "../postgres.ts";
+import { isForeignKeyViolation, type Transaction } from "../postgres.ts";
 import { lockAliasesAndDrawVersions } from "./alias-locks.ts";
 import { chargePasswords, requireWriting } from "./charges.ts";
 import type { ChangeDeps, LinkServiceDeps } from "./deps.ts";
 import { shareLookups } from "./domain-lookups.ts";
 import { changeEvent } from "./events.ts";
-import type { LinkRow, UpdateLinkBody } from "./model.ts";
+import type { LinkRow, ManyChangeBody } from "./model.ts";
 import { conflictError, createNameClaims, isNameTaken, requestedNames } from "./names.ts";
 import { applyChanges, prepareChanges } from "./prepare-link.ts";
-import { feedAlias, shortLinkOf, sizeProblem, toRecord } from "./record.ts";
+import { shortLinkOf, sizeProblem, toRecord } from "./record.ts";
 import {
   type Failure,
   isFailure,
@@ -37,14 +38,14 @@ type Target = {
   requireVersion?: RequireVersion | undefined;
 };
 
-export type Update = Target & { body: UpdateLinkBody };
+export type Update = Target & { body: ManyChangeBody };
 
 /**
  * Updates links and publishes them to the redirectors; an update without effect writes nothing.
  * Each is checked against the state before the request: an alias or external id that another row
  * frees still counts as taken. A link fails with `not_found`, `link_taken_down` when it would be
- * renamed, `precondition_failed`, and with what creating a link fails with. Throws `rate_limited`
- * when nothing is left of the account's budgets.
+ * renamed or moved, `precondition_failed`, and with what creating a link fails with. Throws
+ * `rate_limited` when nothing is left of the account's budgets.
  */
 export async function updateLinks(
   deps: LinkServiceDeps,
@@ -104,6 +105,8 @@ async function changeLinks(
       });
       return { results, propagated: await feed.publish(entries) };
     } catch (error) {
+      if (isForeignKeyViolation(error))
+        throw new ApiError("conflict", "The domain was removed meanwhile; nothing was changed.");
       // Another request has just taken an external id, which has no lock. The next attempt finds
       // it.
       if (!isNameTaken(error)) throw error;
@@ -154,11 +157,15 @@ function applyChange({ requireVersion, apply }: Change, old: LinkRow): LinkRow |
   requireVersion?.(old.version);
   const row = apply(old);
   if (Bun.deepEquals(row, old)) return old;
-  if (old.taken_down && row?.alias !== old.alias) throw linkTakenDown();
+  if (old.taken_down && (row === undefined || isRenamed(old, row))) throw linkTakenDown();
   const problem = row && sizeProblem(row);
   if (problem !== undefined) throw problem;
   return row;
 }
+
+/** Whether the short link is another one than before, also where only its case is. */
+const isRenamed = (old: LinkRow, row: LinkRow): boolean =>
+  row.alias !== old.alias || row.domain_id !== old.domain_id;
 
 /** A change that was written: the new state has its version; undefined for a deleted link. */
 type WrittenChange = { old: LinkRow; row: LinkRow | undefined; version: number };
@@ -196,10 +203,7 @@ async function publishChanges(
   changes: readonly WrittenChange[],
   shortUrl: string,
 ): Promise<OutboxEntry[]> {
-  // Another account may own the domain by now.
-  const records = changes.flatMap(({ old, row, version }) =>
-    old.served ? recordsOf(old, row, version) : [],
-  );
+  const records = changes.flatMap(({ old, row, version }) => recordsOf(old, row, version));
   const events = changes.map(({ old, row }) => changeEvent(old, row, shortUrl));
   const [entries] = await Promise.all([
     addToOutbox(transaction, records),
@@ -210,10 +214,16 @@ async function publishChanges(
 
 /** The records of a change. A short link that the link no longer has gets the same version. */
 function recordsOf(old: LinkRow, row: LinkRow | undefined, version: number): LinkRecord[] {
-  const active = row === undefined ? [] : [toRecord(row)];
-  if (row !== undefined && feedAlias(row) === feedAlias(old)) return active;
+  const active = row?.served === true ? [toRecord(row)] : [];
+  const isKept = row !== undefined && !isMoved(old, row);
+  // Another account may own the domain of a link that is not served.
+  if (isKept || !old.served) return active;
   return [...active, { state: "deleted", version, ...shortLinkOf(old) }];
 }
+
+/** Whether a link is published under another short link than before. */
+const isMoved = (old: LinkRow, row: LinkRow): boolean =>
+  keyOf(shortLinkOf(row)) !== keyOf(shortLinkOf(old));
 
 /**
  * Returns the changes whose new alias and external id are free, and writes the errors of the others
@@ -241,7 +251,6 @@ async function dropTaken(
 
 /** The names that a link has only after the change. */
 function newNames({ old, row = old }: LockedChange) {
-  const renamed = feedAlias(row) !== feedAlias(old);
   const external_id = row.external_id === old.external_id ? null : row.external_id;
-  return requestedNames(row, renamed ? row.alias : null, external_id);
+  return requestedNames(row, isMoved(old, row) ? row.alias : null, external_id);
 }

@@ -1,6 +1,6 @@
 /** Finds out which links could be created, without creating any. */
 import type { ApiError } from "../http/errors.ts";
-import type { AccountScope } from "../http/principal.ts";
+import type { Author } from "../http/principal.ts";
 import { type Creation, namesOf, prepareCandidates } from "./create-links.ts";
 import type { LinkServiceDeps } from "./deps.ts";
 import { conflictError } from "./names.ts";
@@ -16,7 +16,7 @@ const WITHOUT_HASHING = { hashForLink: () => Promise.resolve("") };
  */
 export async function checkLinks(
   deps: LinkServiceDeps,
-  owner: AccountScope,
+  owner: Author,
   creations: readonly (Creation | Failure)[],
 ): Promise<(ApiError | undefined)[]> {
   const results: LinkResult[] = [];

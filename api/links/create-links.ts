@@ -3,7 +3,7 @@ import { toMessage } from "../../shared/contracts/link-record.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import type { OutboxEntry } from "../feed/outbox.ts";
 import { ApiError } from "../http/errors.ts";
-import type { AccountScope, Writer } from "../http/principal.ts";
+import type { AccountScope, Author, Writer } from "../http/principal.ts";
 import { budgets } from "../limits/budgets.ts";
 import { type Consumption, quotaExceeded } from "../limits/quotas.ts";
 import { isForeignKeyViolation } from "../postgres.ts";
@@ -94,7 +94,7 @@ function requireQuota(results: readonly LinkResult[]): void {
 /** Validates the creations; writes the errors into `results`. */
 export async function prepareCandidates(
   deps: LinkServiceDeps,
-  owner: AccountScope,
+  owner: Author,
   creations: readonly (Creation | Failure)[],
   results: LinkResult[],
 ): Promise<Candidate[]> {
@@ -248,7 +248,7 @@ async function checkDomains(
 ): Promise<(Candidate | Failure)[]> {
   if (!isForeignKeyViolation(error)) throw error;
   const checked = await prepareAll(named, async (candidate) => {
-    await resolveDomain(domains, owner, candidate.body);
+    await resolveDomain(domains, owner, candidate.body.domain);
     return candidate;
   });
   if (!checked.some(isFailure)) throw error;

@@ -1,9 +1,15 @@
 /** Schemas of link requests, and the rows of links. */
 import * as z from "zod";
 
-import { CUSTOM_DOMAIN, LINK_ID, LONG_URL, SHORT_URL } from "../../shared/contracts/examples.ts";
+import {
+  CUSTOM_DOMAIN,
+  KEY_ID,
+  LINK_ID,
+  LONG_URL,
+  SHORT_URL,
+} from "../../shared/contracts/examples.ts";
 import { instant } from "../../shared/contracts/instant.ts";
-import { EXTERNAL_ID_EXAMPLE } from "../../shared/contracts/link-fields.ts";
+import { EXTERNAL_ID_EXAMPLE, UTM_EXAMPLES } from "../../shared/contracts/link-fields.ts";
 import type { Mode } from "../../shared/contracts/link-record.ts";
 import {
   type createLinkBody,
@@ -14,8 +20,10 @@ import {
   type updateLinkBody,
   type upsertLinkBody,
 } from "../../shared/contracts/link-schemas.ts";
+import { toUtmValue, type UtmName } from "../../shared/contracts/utm.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { idParameter } from "../http/common-schemas.ts";
+import { filterParameter } from "../http/filter-parameter.ts";
 import { listQuery } from "../http/pagination.ts";
 import type { LinkSettings } from "./settings/model.ts";
 import { SHORT_URL_LENGTH_MAX } from "./short-url.ts";
@@ -55,6 +63,9 @@ export type UpsertLinkBody = z.output<typeof upsertLinkBody>;
 
 export type UpdateLinkBody = z.output<typeof updateLinkBody>;
 
+/** A change of one of many links, which can also move it to another domain. */
+export type ManyChangeBody = UpdateLinkBody & { domain?: CreateLinkBody["domain"] };
+
 /** Maximum characters of an alias. */
 export const ALIAS_LENGTH_MAX = 64;
 
@@ -67,17 +78,27 @@ const SEARCH_LENGTH_MAX = 255;
 /** Maximum characters of a URL to find. */
 const URL_LENGTH_MAX = 8_192;
 
+/** Maximum characters of the public id of a creator. */
+const CREATOR_LENGTH_MAX = 40;
+
 const tagFilter = z.string().max(TAG_LENGTH_MAX);
 
-export const listLinksQuery = listQuery.extend({
-  ...includeAllQuery.shape,
+const utmFilter = (name: UtmName) =>
+  filterParameter(
+    `\`${name}\` that the link sets; empty where it sets none.`,
+    UTM_EXAMPLES[name],
+    (text) => ({ value: toUtmValue(text) }),
+  );
+
+/** The conditions of a list of links: of a request, and of a filter that is saved. */
+export const linkConditions = z.object({
   search: z
     .string()
     .max(SEARCH_LENGTH_MAX)
     .optional()
     .meta({
       description:
-        "Text that title, alias or URL contains, ignoring case; or a short URL of the account, as it was pasted, for its link.",
+        "Text that title, alias, URL or notes contain, ignoring case; or a short URL of the account, as it was pasted, for its link.",
       examples: ["spring"],
     }),
   tag: z
@@ -114,6 +135,16 @@ export const listLinksQuery = listQuery.extend({
       description: "Only the link with this `external_id`.",
       examples: [EXTERNAL_ID_EXAMPLE],
     }),
+  utm_source: utmFilter("utm_source"),
+  utm_medium: utmFilter("utm_medium"),
+  utm_campaign: utmFilter("utm_campaign"),
+  utm_term: utmFilter("utm_term"),
+  utm_content: utmFilter("utm_content"),
+  created_by: z
+    .string()
+    .max(CREATOR_LENGTH_MAX)
+    .optional()
+    .meta({ description: "Created by this key or this user.", examples: [KEY_ID] }),
   created_after: instant.optional().meta({
     description: "Created at this instant or later.",
     examples: ["2026-01-01T00:00:00Z"],
@@ -132,6 +163,11 @@ export const listLinksQuery = listQuery.extend({
       description: "Only archived links, or all; without it, only others.",
       examples: ["any"],
     }),
+});
+
+export const listLinksQuery = listQuery.extend({
+  ...includeAllQuery.shape,
+  ...linkConditions.shape,
   sort: z.enum(["created_at", "clicks", "last_click_at"]).default("created_at").meta({
     description:
       "What to sort by; links with the same value by id. By `last_click_at`, links without a click are the oldest.",
@@ -181,6 +217,9 @@ export type LinkRow = Utm & {
   original_url: string;
   target_url: string;
   title: string | null;
+  notes: string | null;
+  /** The public id of the key or the user. */
+  created_by: string | null;
   password_hash: string | null;
   expires_at: Date | null;
   forward_query: boolean;

@@ -1,16 +1,17 @@
 /** Validates requests that create and update links, and turns them into rows. */
 import type { Uuid } from "../../shared/ids.ts";
+import { actorJson } from "../events/record.ts";
 import { checkAll } from "../http/check-all.ts";
 import { futureInstant } from "../http/common-schemas.ts";
 import { invalidField } from "../http/errors.ts";
-import type { AccountScope } from "../http/principal.ts";
+import type { AccountScope, Author } from "../http/principal.ts";
 import type { LinkServiceDeps } from "./deps.ts";
 import {
   ALIAS_LENGTH_MAX,
   type CreateLinkBody,
   type LinkRow,
+  type ManyChangeBody,
   type NewLink,
-  type UpdateLinkBody,
 } from "./model.ts";
 import { hashLinkPassword, type LinkPasswords } from "./passwords.ts";
 import { sizeProblem } from "./record.ts";
@@ -52,8 +53,16 @@ const LONGEST_ALIAS = "x".repeat(ALIAS_LENGTH_MAX);
 export const resolveDomain = async (
   domains: Pick<LinkServiceDeps["domains"], "requireVerified">,
   owner: AccountScope,
-  { domain }: CreateLinkBody,
+  domain: string | null | undefined,
 ) => (typeof domain === "string" ? await domains.requireVerified(owner, domain) : null);
+
+/** What a link has of its domain; null for the service's own. */
+const placeOn = (domain: { id: Uuid; host: string; caseSensitive: boolean } | null) => ({
+  domain_id: domain?.id ?? null,
+  domain_host: domain?.host ?? null,
+  folded: domain?.caseSensitive === false,
+  served: true,
+});
 
 /**
  * Validates a request and builds the row. Throws `invalid_url`, `invalid_alias` and
@@ -61,7 +70,7 @@ export const resolveDomain = async (
  */
 export async function prepareLink(
   deps: PreparationDeps,
-  owner: AccountScope,
+  owner: Author,
   id: Uuid,
   body: CreateLinkBody,
 ): Promise<PreparedLink> {
@@ -69,7 +78,7 @@ export async function prepareLink(
   const [, domain, destination, settings, expires_at] = await checkAll([
     () =>
       typeof body.alias === "string" ? requireAlias(body.alias, body.domain ?? null) : undefined,
-    () => resolveDomain(deps.domains, owner, body),
+    () => resolveDomain(deps.domains, owner, body.domain),
     () => requireDestination(body.url, deps),
     () => prepareSettings(deps, body),
     () => readExpiry(body, created_at),
@@ -78,11 +87,12 @@ export async function prepareLink(
     id,
     account_id: owner.accountId,
     mode: owner.mode,
-    domain_id: domain?.id ?? null,
-    domain_host: domain?.host ?? null,
+    ...placeOn(domain),
     original_url: destination.original,
     target_url: destination.href,
     title: body.title ?? null,
+    notes: body.notes ?? null,
+    created_by: actorJson(owner.actor).id ?? null,
     expires_at,
     utm_source: body.utm_source ?? null,
     utm_medium: body.utm_medium ?? null,
@@ -95,8 +105,6 @@ export async function prepareLink(
     extras: changeSettings(null, settings),
     archived: body.archived ?? false,
     taken_down: false,
-    folded: domain?.caseSensitive === false,
-    served: true,
     // Last, because hashing is the only costly step.
     password_hash: await hashLinkPassword(deps.passwords, owner.accountId, body.password),
     created_at,
@@ -116,20 +124,23 @@ export type LinkChanges = { columns: Partial<LinkRow>; settings: SettingsChange 
 /** Validates a request and returns the changes. Throws what {@link prepareLink} throws. */
 export async function prepareChanges(
   deps: PreparationDeps,
-  { accountId }: AccountScope,
-  body: UpdateLinkBody,
+  owner: AccountScope,
+  body: ManyChangeBody,
 ): Promise<LinkChanges> {
-  const { url, alias, password, expires_at, ...rest } = withoutSettings(body);
-  const [settings, destination, , expires] = await checkAll([
+  const { url, alias, password, expires_at, domain, ...rest } = withoutSettings(body);
+  const [settings, destination, place, , expires] = await checkAll([
     () => prepareSettings(deps, body),
     () => (url === undefined ? undefined : requireDestination(url, deps)),
-    // Which words are reserved depends on the link's domain: see `applyChanges`.
+    async () =>
+      domain === undefined ? {} : placeOn(await resolveDomain(deps.domains, owner, domain)),
+    // Its reserved words are refused by `applyChanges`.
     () => (alias === undefined ? undefined : requireAlias(alias, "")),
     () => futureInstant("expires_at", expires_at, new Date()),
   ]);
-  const columns: Partial<LinkRow> = Object.fromEntries(
-    Object.entries(rest).filter(([, value]) => value !== undefined),
-  );
+  const columns: Partial<LinkRow> = {
+    ...Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined)),
+    ...place,
+  };
   if (destination !== undefined) {
     columns.original_url = destination.original;
     columns.target_url = destination.href;
@@ -138,7 +149,7 @@ export async function prepareChanges(
   if (expires_at !== undefined) columns.expires_at = expires;
   // Last, because hashing is the only costly step.
   if (password !== undefined) {
-    columns.password_hash = await hashLinkPassword(deps.passwords, accountId, password);
+    columns.password_hash = await hashLinkPassword(deps.passwords, owner.accountId, password);
   }
   return { columns, settings };
 }
@@ -149,10 +160,13 @@ export async function prepareChanges(
  * about page shows.
  */
 export function applyChanges(old: LinkRow, { columns, settings }: LinkChanges): LinkRow {
-  const { alias = old.alias } = columns;
-  if (alias !== old.alias) requireAlias(alias, old.domain_host);
   const extras = changeSettings(old.extras, settings, old.clicks);
-  const changed: LinkRow = { ...old, ...columns, extras };
+  // While the case of its domain is being switched, the row says how the link is published.
+  const { folded, served } = columns.domain_id === old.domain_id ? old : { ...old, ...columns };
+  const changed: LinkRow = { ...old, ...columns, folded, served, extras };
+  // Which words are reserved depends on the domain.
+  if (changed.alias !== old.alias || changed.domain_id !== old.domain_id)
+    requireAlias(changed.alias, changed.domain_host);
   if (columns.expires_at !== undefined || "starts_at" in settings)
     requireExpiryAfterStart(extras?.starts_at, changed.expires_at);
   return Bun.deepEquals(sitesOf(changed), sitesOf(old))

@@ -116,7 +116,13 @@ test("a replacement that says nothing of a setting switches it off", async () =>
         mustExist: false,
       })
     ).link;
-  const others = { title: "t", tags: ["t"], password: "p", expires_at: "2091-01-01T00:00:00Z" };
+  const others = {
+    title: "t",
+    notes: "n",
+    tags: ["t"],
+    password: "p",
+    expires_at: "2091-01-01T00:00:00Z",
+  };
   const { preview: _, ...withPassword } = SETTINGS;
   await replace({ ...withPassword, ...others, url: body.url, utm_term: "u", disabled: true });
   await replace({ ...SETTINGS, url: body.url });

@@ -1,9 +1,16 @@
 /** Links in responses: base fields first; further fields if they are set, or on request. */
 import * as z from "zod";
 
-import { LAST_CLICK_AT, LINK_ID, LONG_URL, SHORT_URL } from "../../shared/contracts/examples.ts";
+import {
+  KEY_ID,
+  LAST_CLICK_AT,
+  LINK_ID,
+  LONG_URL,
+  SHORT_URL,
+} from "../../shared/contracts/examples.ts";
 import {
   EXTERNAL_ID_EXAMPLE,
+  notesMeta,
   TAGS_EXAMPLE,
   titleMeta,
   UTM_EXAMPLES,
@@ -62,6 +69,14 @@ const labels = {
     .meta({
       description: "Your own id for the link, unique in the account and mode.",
       examples: [EXTERNAL_ID_EXAMPLE],
+    }),
+  notes: z.string().nullable().meta(notesMeta),
+  created_by: z
+    .string()
+    .nullable()
+    .meta({
+      description: "The key or the user that created it; null for neither.",
+      examples: [KEY_ID],
     }),
 };
 
@@ -160,6 +175,8 @@ const toBaseLink = (row: LinkRow, shortUrl: string): z.output<typeof baseLink> =
   domain: row.domain_host,
   tags: row.tags,
   external_id: row.external_id,
+  notes: row.notes,
+  created_by: row.created_by,
 });
 
 const detailsOf = (row: LinkRow) => ({

@@ -129,6 +129,8 @@ describe("POST /v1/links", () => {
       expires_at: null,
       last_click_at: null,
       external_id: null,
+      notes: null,
+      created_by: null,
       status: "active",
     });
     expect(Object.keys(body as object).slice(0, SPECIFIED.length)).toEqual(SPECIFIED);

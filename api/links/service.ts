@@ -3,7 +3,7 @@ import { newUuid, type Uuid } from "../../shared/ids.ts";
 import type { ReadUsedClicks } from "../feed/used-clicks.ts";
 import type { RequireVersion } from "../http/etag.ts";
 import type { ListPart, ListRequest, Position } from "../http/pagination.ts";
-import type { AccountScope, Writer } from "../http/principal.ts";
+import type { AccountScope, Author, Writer } from "../http/principal.ts";
 import { budgets, type Payer } from "../limits/budgets.ts";
 import { missing } from "../owned-rows.ts";
 import type { Sql } from "../postgres.ts";
@@ -167,7 +167,7 @@ function createWrites(deps: ServiceDeps, { withTakedown, complete }: Completion)
     createMany: (owner: Writer, firstId: Uuid, rows: readonly unknown[]) =>
       chargeRows(owner, rows.length, () => create(owner, readCreations(firstId, rows))),
     /** Says which of many links could be created: see `check-links.ts`. */
-    checkMany: (owner: AccountScope, rows: readonly unknown[]) =>
+    checkMany: (owner: Author, rows: readonly unknown[]) =>
       checkLinks(deps, owner, readCreations(newUuid(), rows)),
     updateMany: (owner: Writer, rows: readonly unknown[]) => update(owner, readUpdates(rows)),
     removeMany: (owner: Writer, ids: readonly string[]) =>

@@ -2,11 +2,13 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
-import { newUuid } from "../../shared/ids.ts";
+import { createLinkBody } from "../../shared/contracts/link-schemas.ts";
+import { encodeId, newUuid } from "../../shared/ids.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { ApiError } from "../http/errors.ts";
 import { SYSTEM, type Writer } from "../http/principal.ts";
 import { isUnavailable } from "../postgres.ts";
+import { type LinkRow, listLinksQuery, type UpdateLinkBody } from "./model.ts";
 
 // Starting a real server takes long on a busy machine.
 setDefaultTimeout(60_000);
@@ -68,6 +70,57 @@ describe("creating a link", () => {
     expect(await work.then(() => undefined, codeOf)).toBe("invalid_url");
     expect((await list(owner)).total).toBe(0);
   });
+});
+
+async function createWithNotes(notes: string) {
+  const owner = await newOwner();
+  const body = { url: "https://example.com/", notes };
+  return { owner, link: (await postgres.links.create(owner, newUuid(), body)).link };
+}
+
+describe("notes", () => {
+  const NOTES = "Flyer \u200Fשלום 👩‍👩‍👧 é\n\tAsk Kim.";
+  test("keep every character, are found by a search, and are never published", async () => {
+    const { owner, link } = await createWithNotes(NOTES);
+    expect((await postgres.links.get(owner, link.id)).notes).toBe(NOTES);
+    expect((await list(owner, { search: "ASK k" })).rows.map(({ id }) => id)).toEqual([link.id]);
+    expect(JSON.stringify(await outboxOf(link.alias))).not.toContain("Kim");
+  });
+
+  test("change and are removed; a replacement without any removes them", async () => {
+    const { owner, link } = await createWithNotes(NOTES);
+    const notesAfter = async (body: UpdateLinkBody) =>
+      (await postgres.links.update(owner, link.id, body)).link.notes;
+    expect(await notesAfter({ title: "T" })).toBe(NOTES);
+    expect(await notesAfter({ notes: "Other", external_id: "mine" })).toBe("Other");
+    const replacement = { url: "https://example.com/" };
+    const upsert = { externalId: "mine", requireVersion: () => undefined, mustExist: false };
+    const replaced = await postgres.links.upsert(owner, { ...upsert, body: replacement });
+    expect(replaced.link.notes).toBeNull();
+  });
+
+  test.each([
+    ["a\r\nb\rc", "a\nb\nc"],
+    ["  \n ", null],
+    ["x".repeat(1_000), "x".repeat(1_000)],
+    ["x".repeat(1_001), "refused"],
+    ["a\u0000b", "refused"],
+    ["a\u001Bb", "refused"],
+  ])("%j are %j", (text, expected) => {
+    const { success, data } = createLinkBody.safeParse({ url: "https://a.example/", notes: text });
+    expect(success ? data.notes : "refused").toBe(expected);
+  });
+});
+
+test("a link says which key or user has created it, whoever changes it", async () => {
+  const [user, key] = [newUuid(), newUuid()];
+  const owner: Writer = { ...(await newOwner()), actor: { type: "user", id: user } };
+  const { link } = await create(owner, "by-user");
+  const other: Writer = { ...owner, actor: { type: "api_key", id: key } };
+  const changed = await postgres.links.update(other, link.id, { title: "T" });
+  expect(changed.link.created_by).toBe(encodeId("user", user));
+  expect((await create(other, "by-key")).link.created_by).toBe(encodeId("key", key));
+  expect((await create(await newOwner(), "by-itself")).link.created_by).toBeNull();
 });
 
 describe("an alias", () => {
@@ -136,6 +189,57 @@ describe("a list", () => {
     expect((await list(owner, { tag: "spring" })).rows.map(({ alias }) => alias)).toEqual([
       "tagged",
     ]);
+  });
+});
+
+const aliasesOf = ({ rows }: { rows: LinkRow[] }) => rows.map(({ alias }) => alias).toSorted();
+
+describe("the filters of UTM parameters, creator and time", () => {
+  const key = newUuid();
+  let owner: Writer;
+  let createdAt: string;
+  beforeAll(async () => {
+    owner = await newOwner();
+    const spring = { utm_source: "crm", utm_campaign: "fru\u0308hling", tags: ["a"] };
+    await postgres.links.createMany(owner, newUuid(), [
+      { url: "https://example.com/", alias: "utm-one", ...spring },
+      { url: "https://example.com/", alias: "utm-two", ...spring, utm_content: "50% or_more" },
+    ]);
+    const other: Writer = { ...owner, actor: { type: "api_key", id: key } };
+    const { link } = await postgres.links.create(other, newUuid(), {
+      url: "https://example.com/?utm_source=crm",
+      alias: "utm-three",
+    });
+    createdAt = link.created_at.toISOString();
+    await postgres.sql`update links set created_at = '2029-01-01' where alias = 'utm-two'`;
+  });
+
+  test.each<[() => Record<string, unknown>, string[]]>([
+    [() => ({ utm_source: "crm" }), ["utm-one", "utm-two"]],
+    [() => ({ utm_source: "CRM" }), []],
+    [() => ({ utm_source: " crm ", utm_campaign: "fr\u00FChling" }), ["utm-one", "utm-two"]],
+    [() => ({ utm_source: ["other", "crm"], utm_content: "-50% or_more" }), ["utm-one"]],
+    [() => ({ utm_content: "50% or_more", tag: "a" }), ["utm-two"]],
+    [() => ({ utm_content: "50%" }), []],
+    [() => ({ utm_source: "" }), ["utm-three"]],
+    [() => ({ utm_content: "-" }), ["utm-two"]],
+    [() => ({ created_by: encodeId("key", key) }), ["utm-three"]],
+    [() => ({ created_by: encodeId("user", key) }), []],
+    [() => ({ created_by: encodeId("key", key), utm_source: "crm" }), []],
+    [
+      () => ({
+        created_after: "2028-12-31T23:00:00-01:00",
+        created_before: "2029-02-01T00:00:00Z",
+      }),
+      ["utm-two"],
+    ],
+    [() => ({ created_after: createdAt, created_before: "2028-01-01T00:00:00Z" }), ["utm-three"]],
+  ])("select %# the same links by page, with their number, and by cursor", async (of, aliases) => {
+    const query = listLinksQuery.parse(of());
+    const page = await postgres.links.list(owner, query, { page: 1, limit: 10 });
+    expect([aliasesOf(page), page.total]).toEqual([aliases, aliases.length]);
+    const byCursor = await postgres.links.list(owner, query, { after: null, limit: 10 });
+    expect(aliasesOf(byCursor)).toEqual(aliases);
   });
 });
 

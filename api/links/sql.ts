@@ -7,7 +7,7 @@ import type { LinkRow } from "./model.ts";
 /** The SELECT and FROM clauses that read a whole {@link LinkRow}. */
 export const selectLinks = (sql: Sql | Transaction) => sql`
     select link.id, link.account_id, link.mode, link.domain_id, domain.host as domain_host, link.alias,
-           link.original_url, link.target_url, link.title, link.password_hash, link.expires_at,
+           link.original_url, link.target_url, link.title, link.notes, link.created_by, link.password_hash, link.expires_at,
            link.utm_source, link.utm_medium, link.utm_campaign, link.utm_term, link.utm_content,
            link.forward_query, link.tags, link.external_id, link.extras, link.archived is true as archived,
            link.taken_down is true as taken_down, link.folded is true as folded,

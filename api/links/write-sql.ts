@@ -16,10 +16,13 @@ import { selectLinks } from "./sql.ts";
 
 /** The columns that an update can change. */
 const CHANGED_COLUMNS = [
+  "domain_id",
+  "folded",
   "alias",
   "original_url",
   "target_url",
   "title",
+  "notes",
   "password_hash",
   "expires_at",
   "utm_source",
@@ -41,8 +44,7 @@ const COLUMNS = [
   "id",
   "account_id",
   "mode",
-  "domain_id",
-  "folded",
+  "created_by",
   "created_at",
   ...CHANGED_COLUMNS,
 ] as const satisfies readonly (keyof LinkRow)[];

@@ -45,6 +45,8 @@ import noSpentEndpoints from "./0064_no_spent_endpoints.sql" with { type: "text"
 import replacedKeys from "./0065_replaced_keys.sql" with { type: "text" };
 import reportTimezone from "./0066_report_timezone.sql" with { type: "text" };
 import passwordResets from "./0067_password_resets.sql" with { type: "text" };
+import linkNotes from "./0075_link_notes.sql" with { type: "text" };
+import notesSearch from "./0076_notes_search.sql" with { type: "text" };
 
 /**
  * A migration whose statements run one by one, because PostgreSQL rejects them in a transaction.
@@ -99,4 +101,6 @@ export const migrations: readonly PostgresMigration[] = [
   { id: 65, name: "replaced_keys", text: replacedKeys },
   { id: 66, name: "report_timezone", text: reportTimezone },
   { id: 67, name: "password_resets", text: passwordResets },
+  { id: 75, name: "link_notes", text: linkNotes },
+  { id: 76, name: "notes_search", text: notesSearch, concurrent: true },
 ];

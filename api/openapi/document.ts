@@ -14,7 +14,7 @@ const TAGS = [
   { name: "Links", description: "Short links and their destinations." },
   { name: "Tags", description: "Labels of links, with their colours." },
   { name: "Analytics", description: "Clicks by time, location, device and referrer." },
-  { name: "Views", description: "Saved views of analytics." },
+  { name: "Views", description: "Saved views of analytics, filters of links, UTM templates." },
   { name: "Events", description: "What happened to what an account owns, in one order." },
   { name: "Webhooks", description: "URLs that events are posted to, and what came of it." },
   { name: "Reports", description: "Statistics that are made every week or month." },

@@ -31,7 +31,7 @@ test("every filter of every operation has an example, and says how to repeat, ex
   const { paths } = await readDocument();
   const withFilters = Object.entries(paths).flatMap(([path, methods]) =>
     Object.values(methods)
-      .filter((operation) => operation.parameters?.some(({ name }) => name === "utm_source"))
+      .filter((operation) => operation.parameters?.some(({ name }) => name === "country"))
       .map((operation) => ({ path, parameters: operation.parameters ?? [] })),
   );
   expect(withFilters.length).toBeGreaterThan(15);

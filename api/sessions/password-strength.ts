@@ -19,13 +19,16 @@ const SCORE_MIN = 2;
  */
 export type RequireStrongPassword = (password: string, words: readonly string[]) => void;
 
-/** Loads the dictionary, which takes a tenth of a second: call it once, at process start. */
+/** The dictionary, once it is loaded: that takes a tenth of a second. */
+let loaded: ZxcvbnFactory | undefined;
+
+/** Loads the dictionary unless this process has it: call it at process start. */
 export function createPasswordStrength(): RequireStrongPassword {
-  const zxcvbn = new ZxcvbnFactory({
+  const zxcvbn = (loaded ??= new ZxcvbnFactory({
     dictionary,
     graphs: adjacencyGraphs,
     maxLength: SCORED_LENGTH_MAX,
-  });
+  }));
   return (password, words) => {
     const guessable = words.flatMap((word) => [word, ...word.split(/[@.\s]+/)]);
     const { score } = zxcvbn.check(password.slice(0, SCORED_LENGTH_MAX), guessable);

@@ -1,11 +1,19 @@
-/** Schemas of saved views, and the rows they come from. */
+/** Schemas of what is saved under a name, and the rows they come from. */
 import * as z from "zod";
 
 import { CREATED_AT } from "../../shared/contracts/examples.ts";
-import { viewName, viewNameMeta, viewQueryMeta } from "../../shared/contracts/view-schemas.ts";
+import { createLinkBody } from "../../shared/contracts/link-schemas.ts";
+import {
+  type ViewKind,
+  viewName,
+  viewNameMeta,
+  viewQueryMeta,
+} from "../../shared/contracts/view-schemas.ts";
+import { validateValue } from "../http/validation.ts";
+import { linkConditions } from "../links/model.ts";
 
 export const viewParams = z.object({
-  name: viewName.meta({ ...viewNameMeta, description: "The view's name, percent-encoded." }),
+  name: viewName.meta({ ...viewNameMeta, description: "The name, percent-encoded." }),
 });
 
 export const viewResponse = z
@@ -14,18 +22,40 @@ export const viewResponse = z
     query: z.string().meta(viewQueryMeta),
     created_at: z.iso
       .datetime()
-      .meta({ description: "When the view was saved first.", examples: [CREATED_AT] }),
+      .meta({ description: "When it was saved first.", examples: [CREATED_AT] }),
     updated_at: z.iso
       .datetime()
       .meta({ description: "When it was saved last.", examples: [CREATED_AT] }),
   })
-  .meta({ id: "SavedView", description: "A saved view of analytics." });
+  .meta({
+    id: "SavedView",
+    description: "A saved view of analytics, filter of links or template of UTM parameters.",
+  });
 
 export const viewListResponse = z
-  .object({ data: z.array(viewResponse).meta({ description: "All views, by name." }) })
-  .meta({ id: "SavedViewList", description: "The saved views of an account and mode." });
+  .object({ data: z.array(viewResponse).meta({ description: "All of the kind, by name." }) })
+  .meta({ id: "SavedViewList", description: "What an account and mode has saved of a kind." });
 
-/** A view as stored in PostgreSQL. */
+const { utm_source, utm_medium, utm_campaign, utm_term, utm_content } = createLinkBody.shape;
+
+/** What queries may have. Those of analytics have what their reader understands. */
+const PARAMETERS: Readonly<Record<ViewKind, z.ZodType>> = {
+  analytics: z.unknown(),
+  links: linkConditions.strict(),
+  utm: z.strictObject({ utm_source, utm_medium, utm_campaign, utm_term, utm_content }),
+};
+
+/** Throws `invalid_request` for a query that what it is saved for would not accept. */
+export function requireParameters(kind: ViewKind, query: string): void {
+  const params = new URLSearchParams(query);
+  const entries = [...params.keys()].map((name) => {
+    const values = params.getAll(name);
+    return [name, values.length === 1 ? values[0] : values] as const;
+  });
+  validateValue(PARAMETERS[kind], Object.fromEntries(entries));
+}
+
+/** As stored in PostgreSQL. */
 export type ViewRow = { name: string; query: string; created_at: Date; updated_at: Date };
 
 export const toViewResponse = ({ created_at, updated_at, ...view }: ViewRow) => ({

@@ -30,11 +30,11 @@ beforeEach(() => {
   api = createFakeApi({
     views: {
       list: async () => [toRow({ name: "Phones", query: "device=mobile" })],
-      save: async (_, view) => {
+      save: async (_, __, view) => {
         saved.push(view);
         return toRow(view);
       },
-      remove: async (_, name) => void deleted.push(name),
+      remove: async (_, __, name) => void deleted.push(name),
     },
   });
   key = api.addKey();
@@ -108,4 +108,18 @@ describe("/v1/views", () => {
     expect((await api.send("/v1/views/Phones", deletion)).status).toBe(403);
     expect(deleted).toEqual([]);
   });
+
+  test.each(["link-filters", "utm-templates"])(
+    "/v1/%s are read by keys that read links, and changed by those that write them",
+    async (path) => {
+      const reader = api.addKey({ scopes: ["links:read"] });
+      expect((await api.send(`/v1/${path}`, { key: reader })).status).toBe(200);
+      expect((await api.send("/v1/views", { key: reader })).status).toBe(403);
+      const analyst = api.addKey({ scopes: ["analytics:read"] });
+      expect((await api.send(`/v1/${path}`, { key: analyst })).status).toBe(403);
+      const save = { method: "PUT", key, body: { query: "utm_campaign=spring" } };
+      expect((await api.send(`/v1/${path}/Spring`, save)).status).toBe(200);
+      expect((await api.send(`/v1/${path}/Spring`, { method: "DELETE", key })).status).toBe(200);
+    },
+  );
 });

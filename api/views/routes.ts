@@ -1,7 +1,7 @@
-/** Routes of `/v1/views`. */
+/** Routes of what is saved under a name: `/v1/views`, `/v1/link-filters`, `/v1/utm-templates`. */
 import { Elysia } from "elysia";
 
-import { saveViewBody } from "../../shared/contracts/view-schemas.ts";
+import { saveViewBody, type ViewKind } from "../../shared/contracts/view-schemas.ts";
 import type { AuthPlugin } from "../auth/plugin.ts";
 import { successResponse } from "../http/common-schemas.ts";
 import { principalOf } from "../http/request-context.ts";
@@ -12,26 +12,79 @@ type ViewRoutesDeps = { auth: AuthPlugin; views: ViewService };
 
 const WRITE_ACCESS = { scope: "links:write", limit: null, cost: 1 } as const;
 
-export const viewRoutes = ({ auth, views }: ViewRoutesDeps) =>
-  new Elysia({ name: "views", prefix: "/v1/views", tags: ["Views"] })
+export const viewRoutes = (deps: ViewRoutesDeps) =>
+  new Elysia({ name: "views" })
+    .use(routesOf(deps, VIEWS))
+    .use(routesOf(deps, LINK_FILTERS))
+    .use(routesOf(deps, UTM_TEMPLATES));
+
+/** How the paths and the documentation of a kind differ from those of the others. */
+type Resource = {
+  kind: ViewKind;
+  path: `/v1/${string}`;
+  readScope: "analytics:read" | "links:read";
+  /** Of the operations: `listViews`, `saveView`. */
+  plural: string;
+  singular: string;
+  /** As texts call one: `saved view`. */
+  called: string;
+  /** What is saved, in a sentence. */
+  saved: string;
+};
+
+const VIEWS: Resource = {
+  kind: "analytics",
+  path: "/v1/views",
+  readScope: "analytics:read",
+  plural: "Views",
+  singular: "View",
+  called: "saved view",
+  saved: "the parameters of a view of analytics",
+};
+
+const LINK_FILTERS: Resource = {
+  kind: "links",
+  path: "/v1/link-filters",
+  readScope: "links:read",
+  plural: "LinkFilters",
+  singular: "LinkFilter",
+  called: "saved filter",
+  saved: "parameters of `GET /v1/links` that select links, such as those of a campaign,",
+};
+
+const UTM_TEMPLATES: Resource = {
+  kind: "utm",
+  path: "/v1/utm-templates",
+  readScope: "links:read",
+  plural: "UtmTemplates",
+  singular: "UtmTemplate",
+  called: "UTM template",
+  saved: "UTM parameters that new links are to get",
+};
+
+function routesOf({ auth, views }: ViewRoutesDeps, resource: Resource) {
+  const { kind, path, readScope, plural, singular, called, saved } = resource;
+  return new Elysia({ name: path, prefix: path, tags: ["Views"] })
     .use(auth)
     .get(
       "",
-      async ({ call }) => ({ data: (await views.list(principalOf(call))).map(toViewResponse) }),
+      async ({ call }) => ({
+        data: (await views.list(principalOf(call), kind)).map(toViewResponse),
+      }),
       {
-        access: { scope: "analytics:read", limit: null, cost: 1 },
+        access: { scope: readScope, limit: null, cost: 1 },
         response: { 200: viewListResponse },
         detail: {
-          operationId: "listViews",
-          summary: "List saved views",
-          description: "All saved views of the account and mode, by name: at most 100.",
+          operationId: `list${plural}`,
+          summary: `List ${called}s`,
+          description: `Every ${called} of the account and mode, by name: at most 100.`,
         },
       },
     )
     .put(
       "/:name",
       async ({ call, params: { name }, body: { query } }) =>
-        toViewResponse(await views.save(principalOf(call), { name, query })),
+        toViewResponse(await views.save(principalOf(call), kind, { name, query })),
       {
         access: WRITE_ACCESS,
         jsonBody: "required",
@@ -40,23 +93,23 @@ export const viewRoutes = ({ auth, views }: ViewRoutesDeps) =>
         body: saveViewBody,
         response: { 200: viewResponse },
         detail: {
-          operationId: "saveView",
-          summary: "Save a view",
-          description:
-            "Saves the parameters of a view of analytics under a name, in place of the view that has it. An account and mode has up to 100 views.",
+          operationId: `save${singular}`,
+          summary: `Save a ${called}`,
+          description: `Saves ${saved} under a name, in place of what has it. An account and mode has up to 100 of them.`,
         },
       },
     )
     .delete(
       "/:name",
       async ({ call, params }) => {
-        await views.remove(principalOf(call), params.name);
-        return { success: true, message: "The view has been deleted." };
+        await views.remove(principalOf(call), kind, params.name);
+        return { success: true, message: `The ${called} has been deleted.` };
       },
       {
         access: WRITE_ACCESS,
         params: viewParams,
         response: { 200: successResponse },
-        detail: { operationId: "deleteView", summary: "Delete a saved view" },
+        detail: { operationId: `delete${singular}`, summary: `Delete a ${called}` },
       },
     );
+}

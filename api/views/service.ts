@@ -1,39 +1,49 @@
 /**
- * Saved views of analytics. They belong to the account and mode, as shares do: everyone in the
- * account has the same.
+ * Saved views of analytics, filters of links and templates of UTM parameters. They belong to the
+ * account and mode, as shares do: everyone in the account has the same.
  */
+import type { ViewKind } from "../../shared/contracts/view-schemas.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import type { AccountScope } from "../http/principal.ts";
 import type { Sql } from "../postgres.ts";
-import type { ViewRow } from "./model.ts";
+import { requireParameters, type ViewRow } from "./model.ts";
 import { deleteView, listViews, lockAndCountOtherViews, putView } from "./sql.ts";
 
 export type ViewService = ReturnType<typeof createViewService>;
 
-/** Maximum views of an account and mode: more than people find in a list. */
+/** Maximum of a kind in an account and mode: more than people find in a list. */
 const VIEWS_MAX = 100;
 
 export const createViewService = ({ sql }: { sql: Sql }) => ({
-  list: (owner: AccountScope): Promise<ViewRow[]> => listViews(sql, owner),
+  list: (owner: AccountScope, kind: ViewKind): Promise<ViewRow[]> => listViews(sql, owner, kind),
 
   /**
-   * Saves a view, in place of the one with its name. Throws `quota_exceeded` for a view too many.
+   * Saves a query, in place of the one with its name. Throws `invalid_request` for parameters that
+   * the kind does not have, and `quota_exceeded` for one too many.
    */
-  save: async (owner: AccountScope, view: Pick<ViewRow, "name" | "query">): Promise<ViewRow> =>
-    await sql.begin(async (transaction) => {
-      if ((await lockAndCountOtherViews(transaction, owner, view.name)) >= VIEWS_MAX)
+  async save(
+    owner: AccountScope,
+    kind: ViewKind,
+    view: Pick<ViewRow, "name" | "query">,
+  ): Promise<ViewRow> {
+    requireParameters(kind, view.query);
+    return await sql.begin(async (transaction) => {
+      if ((await lockAndCountOtherViews(transaction, owner, kind, view.name)) >= VIEWS_MAX)
         throw tooMany();
-      return await putView(transaction, owner, view);
-    }),
+      return await putView(transaction, owner, kind, view);
+    });
+  },
 
   /** Throws `not_found`. */
-  async remove(owner: AccountScope, name: string): Promise<void> {
-    if (!(await deleteView(sql, owner, name))) throw notFound("view");
+  async remove(owner: AccountScope, kind: ViewKind, name: string): Promise<void> {
+    if (!(await deleteView(sql, owner, kind, name))) throw notFound(CALLED[kind]);
   },
 });
+
+const CALLED = { analytics: "view", links: "filter", utm: "template" } as const;
 
 const tooMany = (): ApiError =>
   new ApiError(
     "quota_exceeded",
-    `The account has ${VIEWS_MAX} saved views already. Delete one of them first.`,
+    `The account has ${VIEWS_MAX} of these already. Delete one of them first.`,
   );

@@ -1,14 +1,19 @@
-/** SQL statements on saved views. */
+/** SQL statements on saved views, of all kinds. */
+import type { ViewKind } from "../../shared/contracts/view-schemas.ts";
 import type { AccountScope } from "../http/principal.ts";
 import { lockOwned } from "../owned-rows.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import type { ViewRow } from "./model.ts";
 
 /** Lists the owner's views by name: at most as many as the owner may have. */
-export const listViews = (sql: Sql, { accountId, mode }: AccountScope): Promise<ViewRow[]> =>
+export const listViews = (
+  sql: Sql,
+  { accountId, mode }: AccountScope,
+  kind: ViewKind,
+): Promise<ViewRow[]> =>
   sql<ViewRow[]>`
     select name, query, created_at, updated_at from saved_views
-     where account_id = ${accountId} and mode = ${mode} order by name`;
+     where account_id = ${accountId} and mode = ${mode} and kind = ${kind} order by name`;
 
 /**
  * Counts the owner's views except the named one, and blocks new ones until the transaction ends.
@@ -16,12 +21,14 @@ export const listViews = (sql: Sql, { accountId, mode }: AccountScope): Promise<
 export async function lockAndCountOtherViews(
   transaction: Transaction,
   owner: AccountScope,
+  kind: ViewKind,
   name: string,
 ): Promise<number> {
   await lockOwned(transaction, owner, "views");
   const [{ total }] = await transaction<[{ total: number }]>`
     select count(*)::integer as total from saved_views
-     where account_id = ${owner.accountId} and mode = ${owner.mode} and name <> ${name}`;
+     where account_id = ${owner.accountId} and mode = ${owner.mode} and kind = ${kind}
+       and name <> ${name}`;
   return total;
 }
 
@@ -29,12 +36,13 @@ export async function lockAndCountOtherViews(
 export async function putView(
   sql: Sql | Transaction,
   { accountId, mode }: AccountScope,
+  kind: ViewKind,
   { name, query }: Pick<ViewRow, "name" | "query">,
 ): Promise<ViewRow> {
   const [row] = await sql<[ViewRow]>`
-    insert into saved_views as view (account_id, mode, name, query)
-    values (${accountId}, ${mode}, ${name}, ${query})
-    on conflict (account_id, mode, name) do update
+    insert into saved_views as view (account_id, mode, kind, name, query)
+    values (${accountId}, ${mode}, ${kind}, ${name}, ${query})
+    on conflict (account_id, mode, kind, name) do update
        set query = excluded.query, updated_at = greatest(now(), view.updated_at)
     returning name, query, created_at, updated_at`;
   return row;
@@ -44,10 +52,12 @@ export async function putView(
 export async function deleteView(
   sql: Sql,
   { accountId, mode }: AccountScope,
+  kind: ViewKind,
   name: string,
 ): Promise<boolean> {
   const rows = await sql`
     delete from saved_views
-     where account_id = ${accountId} and mode = ${mode} and name = ${name} returning name`;
+     where account_id = ${accountId} and mode = ${mode} and kind = ${kind} and name = ${name}
+    returning name`;
   return rows.length === 1;
 }

@@ -57,6 +57,11 @@ export const listPages = (account: string, link: string): MeasuredPage[] => {
       use: useAnalytics,
     },
     {
+      name: "analytics, counts",
+      path: at("/analytics?period=30d"),
+      ready: "[data-stat=total_clicks]",
+    },
+    {
       name: "tags",
       path: at("/tags"),
       ready: "table .tag",

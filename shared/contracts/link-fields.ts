@@ -48,6 +48,12 @@ export const titleMeta = {
   examples: ["Spring sale"],
 };
 
+export const notesMeta = {
+  description:
+    "Text for people of the account, of several lines. Visitors never see it, and redirectors do not have it.",
+  examples: ["Printed on the flyers of May.\nAsk Kim before changing it."],
+};
+
 /** Of tags and of an external id. */
 export const TAGS_EXAMPLE = ["spring", "newsletter"];
 export const EXTERNAL_ID_EXAMPLE = "order-4711";

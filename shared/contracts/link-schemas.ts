@@ -6,12 +6,13 @@ import { instant } from "./instant.ts";
 import {
   destination,
   EXTERNAL_ID_EXAMPLE,
+  notesMeta,
   TAGS_EXAMPLE,
   titleMeta,
   UTM_EXAMPLES,
 } from "./link-fields.ts";
 import { settingsFields } from "./link-settings.ts";
-import { plainText } from "./text.ts";
+import { linesOfText, plainText } from "./text.ts";
 import { toUtmValue, type UtmName } from "./utm.ts";
 
 /** Most links that one bulk request creates. */
@@ -30,6 +31,9 @@ export const TAG_LENGTH_MAX = 50;
 /** Most characters of a title and of a UTM value. */
 const TITLE_LENGTH_MAX = 255;
 const UTM_LENGTH_MAX = 255;
+
+/** Most characters of notes: all of them are searched. */
+const NOTES_LENGTH_MAX = 1_000;
 
 /** Most characters of a link's password, to bound the time to hash it. */
 const LINK_PASSWORD_LENGTH_MAX = 128;
@@ -59,6 +63,12 @@ export const tag = plainText(TAG_LENGTH_MAX).trim().min(1);
 /** Fields that are optional both in creating and in updating a link. */
 const optionalFields = {
   title: plainText(TITLE_LENGTH_MAX).nullish().meta(titleMeta),
+  notes: linesOfText(NOTES_LENGTH_MAX)
+    .nullable()
+    // Before the transformation, because the input is documented.
+    .meta(notesMeta)
+    .transform((text) => (text?.trim() === "" ? null : text))
+    .optional(),
   expires_at: instant.nullish().meta({
     description: "In the future; null for no expiry.",
     examples: [EXPIRES_AT],

@@ -53,6 +53,17 @@ export const plainText = (lengthMax: number) =>
     .max(lengthMax)
     .refine((text) => !hasControlCharacter(text), "must not hold control characters");
 
+/** Control characters of texts of several lines, which have line feeds and tabs. */
+const CONTROL_IN_LINES = /(?![\n\t])\p{Cc}/u;
+
+/** Several lines of text; lines end with a line feed, whatever the device writes. */
+export const linesOfText = (lengthMax: number) =>
+  z
+    .string()
+    .overwrite((text) => text.replaceAll(/\r\n?/g, "\n"))
+    .max(lengthMax)
+    .refine((text) => !CONTROL_IN_LINES.test(text), "must not hold control characters");
+
 /**
  * Beginnings that a spreadsheet can interpret as a formula (OWASP, "CSV injection"): also in full
  * width, and after spaces and invisible characters, which some spreadsheets ignore.

@@ -1,4 +1,4 @@
-/** Rules for saved views of analytics, shared by the API and the dashboard's form. */
+/** Rules for what is saved under a name, shared by the API and the dashboard's forms. */
 import * as z from "zod";
 
 import { plainText } from "./text.ts";
@@ -10,14 +10,17 @@ const QUERY_LENGTH_MAX = 8_000;
 
 export const viewName = plainText(NAME_LENGTH_MAX).trim().min(1);
 
+/** What can be saved: views of analytics, filters of the list of links, templates of UTM values. */
+export type ViewKind = "analytics" | "links" | "utm";
+
 export const viewNameMeta = {
-  description: "The name of the view.",
+  description: "The name, one of its kind.",
   examples: ["Phones in Germany"],
 };
 
 export const viewQueryMeta = {
   description:
-    "The parameters of the view as the query of a URL, without a question mark: filters, period and comparison of `/v1/analytics`, and others that the reader of the view understands.",
+    "What is saved as the query of a URL, without a question mark. Of a view: filters, period and comparison of `/v1/analytics`, and others that the reader of the view understands. Of a filter: parameters of `GET /v1/links` that select links. Of a template: UTM parameters.",
   examples: ["period=30d&country=DE&device=mobile"],
 };
 
@@ -32,4 +35,4 @@ export const saveViewBody = z
       )
       .meta(viewQueryMeta),
   })
-  .meta({ id: "SaveViewRequest", description: "A view to save." });
+  .meta({ id: "SaveViewRequest", description: "What to save." });

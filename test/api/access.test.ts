@@ -123,6 +123,12 @@ const ENDPOINTS: [string, string, string | null, unknown?][] = [
   ["GET", "/v1/views", "analytics:read"],
   ["PUT", "/v1/views/phones", "links:write", { query: "period=7d" }],
   ["DELETE", "/v1/views/:view", "links:write"],
+  ["GET", "/v1/link-filters", "links:read"],
+  ["PUT", "/v1/link-filters/spring", "links:write", { query: "tag=spring" }],
+  ["DELETE", "/v1/link-filters/:view", "links:write"],
+  ["GET", "/v1/utm-templates", "links:read"],
+  ["PUT", "/v1/utm-templates/mails", "links:write", { query: "utm_medium=email" }],
+  ["DELETE", "/v1/utm-templates/:view", "links:write"],
   ["GET", "/v1/webhooks", "webhooks:read"],
   ["POST", "/v1/webhooks", "webhooks:write", { url: "https://example.com/", events: ["*"] }],
   ["GET", "/v1/webhooks/:webhook", "webhooks:read"],
@@ -203,7 +209,9 @@ const CREATE: readonly ((owner: string) => Promise<Partial<Resources>>)[] = [
   },
   async (owner) => {
     const view = `view-${crypto.randomUUID()}`;
-    await call(api(`/v1/views/${view}`), { key: owner, method: "PUT", body: { query: "" } });
+    const save = { key: owner, method: "PUT", body: { query: "" } };
+    for (const kind of ["views", "link-filters", "utm-templates"])
+      await call(api(`/v1/${kind}/${view}`), save);
     return { view };
   },
   async (owner) => {

@@ -287,6 +287,10 @@ const ROUTES: Readonly<Record<string, Recorded>> = {
   }),
   "PUT /v1/views/:name": { none: SETTING },
   "DELETE /v1/views/:name": { none: SETTING },
+  "PUT /v1/link-filters/:name": { none: SETTING },
+  "DELETE /v1/link-filters/:name": { none: SETTING },
+  "PUT /v1/utm-templates/:name": { none: SETTING },
+  "DELETE /v1/utm-templates/:name": { none: SETTING },
   "PATCH /api/:account/members/:id": records("member.updated", async () => {
     const member = await createUser(stack, account.id, "member");
     const path = `/api/${account.id}/members/${member.id}`;

@@ -224,6 +224,8 @@ function createValidBody(operationId: string, link: string): unknown {
     updateShare: { name: unique },
     updateBranding: { name: unique, color: "#1d4ed8" },
     saveView: { query: `utm_campaign=${unique}` },
+    saveLinkFilter: { query: `utm_campaign=${unique}` },
+    saveUtmTemplate: { query: `utm_campaign=${unique}` },
     createWebhook: { url: `https://hooks.example.com/${unique}`, events: ["*"] },
     updateWebhook: { description: unique },
     replayWebhook: { starting_after: testEvent },
@@ -286,10 +288,11 @@ async function createTarget(path: string): Promise<string> {
   }
   if (path.startsWith("/v1/reports"))
     return await create("/v1/reports", createValidBody("createReport", ""));
-  if (path.startsWith("/v1/views")) {
+  const [views] = /^\/v1\/(?:views|link-filters|utm-templates)/.exec(path) ?? [];
+  if (views !== undefined) {
     const view = crypto.randomUUID();
-    const options = { key: account.key, method: "PUT", body: { query: "period=7d" } };
-    await call(api(`/v1/views/${view}`), options);
+    const options = { key: account.key, method: "PUT", body: { query: "utm_source=a" } };
+    await call(api(`${views}/${view}`), options);
     return view;
   }
   if (path.startsWith("/v1/domains"))

@@ -3,13 +3,19 @@ import { accountLimits, type Plan } from "../../api/accounts/model.ts";
 import { createAccountService } from "../../api/accounts/service.ts";
 import { parseId, parseScopes } from "../../api/cli/arguments.ts";
 import { createKeyService } from "../../api/keys/service.ts";
-import { type Sql, usePostgres } from "../../api/postgres.ts";
+import type { Sql } from "../../api/postgres.ts";
 import { encodeId } from "../../shared/ids.ts";
+import { openPrimary } from "../../shared/postgres.ts";
 import { commandOf } from "./executable.ts";
 import type { SharedStack } from "./stack.ts";
 
-/** A test may create an account while the machine is busy with the start of a process. */
-const CONNECT_TIMEOUT_SECONDS = 30;
+const POOL = {
+  max: 4,
+  /** A test may create an account while the machine is busy with the start of a process. */
+  connect_timeout: 30,
+  idle_timeout: 2,
+  onnotice: () => undefined,
+};
 
 export type CommandResult = { code: number; stdout: string; stderr: string };
 
@@ -109,6 +115,19 @@ export const setPlan = (
     ),
   );
 
+/** The pools of the databases that this process has used, by their URLs. */
+const pools = new Map<string, Sql>();
+
 /** Runs `work` on the stack's database. */
 export const withPostgres = <T>(stack: SharedStack, work: (sql: Sql) => Promise<T>): Promise<T> =>
-  usePostgres(stack.info().database_url, work, CONNECT_TIMEOUT_SECONDS);
+  work(poolOf(stack.info().database_url));
+
+/**
+ * The pool of a database, whose connections close when they have been idle for a moment: to make
+ * one costs the server more than most of what a test does on it.
+ */
+function poolOf(url: string): Sql {
+  const pool = pools.get(url) ?? openPrimary(url, POOL);
+  pools.set(url, pool);
+  return pool;
+}

@@ -13,6 +13,8 @@ export const linkRow = (change: Partial<LinkRow> = {}): LinkRow => ({
   original_url: "https://example.com/",
   target_url: "https://example.com/",
   title: null,
+  notes: null,
+  created_by: null,
   password_hash: null,
   expires_at: null,
   forward_query: false,

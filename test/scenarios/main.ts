@@ -11,8 +11,8 @@ import { parseArgs } from "node:util";
 
 import { findChanged, git } from "../runner/affected.ts";
 import { countCores } from "../runner/cores.ts";
-import { keepMemory } from "../runner/memory.ts";
 import { runScenarios, type Scenario, selectAffected } from "../runner/scenarios.ts";
+import { suitShortLives } from "../runner/short-lives.ts";
 import { SCENARIOS } from "./scenarios.ts";
 
 /** For more cores than this, no more at a time: they would share memory and a disk. */
@@ -34,7 +34,7 @@ if (values.list) {
     console.log(`${name} (${seconds} s): ${proves}`);
   process.exit(0);
 }
-keepMemory();
+suitShortLives();
 const atOnce = Math.min(AT_ONCE_MAX, Math.ceil(countCores()));
 const { outcomes, notRun } = await runScenarios(selected, atOnce, Number(values.seconds));
 for (const { name, seconds } of notRun) console.log(`NOT RUN: ${name}, which takes ${seconds} s`);

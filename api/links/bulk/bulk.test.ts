@@ -5,7 +5,8 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
 import type { LinkRecord } from "../../../shared/contracts/link-record.ts";
-import { encodeId, newUuid } from "../../../shared/ids.ts";
+import { updateLinkBody } from "../../../shared/contracts/link-schemas.ts";
+import { encodeId, newUuid, type Uuid } from "../../../shared/ids.ts";
 import { startPostgres, type TestPostgres } from "../../../test/harness/postgres.ts";
 import { ApiError, invalidField } from "../../http/errors.ts";
 import { type AccountScope, SYSTEM, type Writer } from "../../http/principal.ts";
@@ -52,6 +53,29 @@ const outboxOf = async (alias: string): Promise<LinkRecord[]> => {
     select record from link_outbox where record ->> 'alias' = ${alias} order by id`;
   return rows.map(({ record }) => record);
 };
+
+type Domains = Parameters<typeof createLinkService>[0]["domains"];
+
+const createService = (sql: Sql, domains: Partial<Domains> = {}) =>
+  createLinkService({
+    sql,
+    feed: { publish: () => Promise.resolve(true) },
+    domains: {
+      findCustom: () => Promise.resolve(new Set()),
+      findHosts: () => Promise.resolve({ known: [], others: [] }),
+      requireVerified: () => Promise.reject(new Error("This test has no domains.")),
+      ...domains,
+    },
+    destinationRules: {
+      allowPrivate: false,
+      shortUrl: new URL("https://sho.rt"),
+      ownHosts: new Set(["sho.rt"]),
+    },
+    passwords: {
+      hashForLink: () => Promise.reject(new Error("This test has no passwords.")),
+    },
+    readUsedClicks: () => Promise.resolve(undefined),
+  });
 
 const usedOf = async ({ accountId }: AccountScope): Promise<number> => {
   const [row] = await postgres.sql<{ used: number }[]>`
@@ -437,6 +461,127 @@ describe("many links with settings", () => {
   });
 });
 
+const hostOf = (owner: Writer, name: string) => `${name}-${owner.accountId}.example.com`;
+
+/** An owner with the domains `plain` and `folded`, which ignores case, and their link service. */
+async function newMover() {
+  const owner = await newOwner();
+  const ids = new Map<string, Uuid>();
+  for (const [name, caseSensitive] of [
+    ["plain", true],
+    ["folded", false],
+  ] as const) {
+    const id = newUuid();
+    ids.set(hostOf(owner, name), id);
+    await postgres.sql`
+      insert into domains (id, account_id, mode, host, verification_value, verified_at, case_sensitive)
+      values (${id}, ${owner.accountId}, 'live', ${hostOf(owner, name)}, 'x', now(), ${caseSensitive})`;
+  }
+  const links = createService(postgres.sql, {
+    requireVerified(_, host) {
+      const id = ids.get(host);
+      return id === undefined
+        ? Promise.reject(invalidField("domain", "must be a verified domain of the account"))
+        : Promise.resolve({ id, host, caseSensitive: host === hostOf(owner, "plain") });
+    },
+  });
+  const make = async (rows: readonly object[]) =>
+    (
+      await links.createMany(
+        owner,
+        newUuid(),
+        rows.map((row) => ({ url, ...row })),
+      )
+    ).results.map((result) => ("link" in result ? encodeId("link", result.link.id) : ""));
+  const move = (made: readonly string[], domain: string | null) =>
+    links.updateMany(
+      owner,
+      made.map((id) => ({ id, domain })),
+    );
+  return { owner, make, move, plain: hostOf(owner, "plain"), folded: hostOf(owner, "folded") };
+}
+
+describe("moving many links to another domain", () => {
+  test("keeps their aliases, ends their old short URLs, and publishes both at one version", async () => {
+    const { owner, make, move, plain } = await newMover();
+    const ids = await make([{ alias: "mover-1" }, { alias: "mover-2" }]);
+    const result = await move(ids, plain);
+    expect(outcomesOf(result)).toEqual(["mover-1", "mover-2"]);
+    expect(linkOf(result)).toMatchObject({ domain_host: plain, served: true });
+    expect(await postgres.links.get(owner, linkOf(result).id)).toEqual(linkOf(result));
+    const [, active, ended] = await outboxOf("mover-1");
+    expect([active, ended]).toMatchObject([
+      { state: "active", domain: plain },
+      { state: "deleted", domain: "" },
+    ]);
+    expect(active?.version).toBe(ended?.version);
+    expect(linkOf(await move(ids, plain)).version).toBe(linkOf(result).version);
+    expect(linkOf(await move(ids, null)).domain_host).toBeNull();
+    expect(outcomesOf(await create(await newOwner(), [{ url, alias: "mover-1" }]))).toEqual([
+      "alias_taken",
+    ]);
+  });
+
+  test("leaves each link as it was whose alias is taken there, also by another row", async () => {
+    const { owner, make, move, folded } = await newMover();
+    await make([{ alias: "Taken", domain: folded }]);
+    const ids = await make([{ alias: "TAKEN" }, { alias: "twin" }, { alias: "Twin" }]);
+    expect(outcomesOf(await move(ids, folded))).toEqual(["alias_taken", "twin", "alias_taken"]);
+    const { rows } = await postgres.links.list(
+      owner,
+      { limit: 10, sort: "created_at", order: "desc" },
+      { page: 1, limit: 10 },
+    );
+    const places = rows.map(({ alias, domain_host: host }) => `${host ?? "own"}/${alias}`);
+    expect(places.toSorted()).toEqual(
+      [`${folded}/Taken`, `${folded}/twin`, "own/TAKEN", "own/Twin"].toSorted(),
+    );
+    expect(await outboxOf("TAKEN")).toHaveLength(1);
+  });
+
+  test("refuses domains of others, reserved words there, and links that are taken down", async () => {
+    const { owner, make, move, plain } = await newMover();
+    const [own, reserved = ""] = await make([{ alias: "guest" }, { alias: "v1", domain: plain }]);
+    expect(outcomesOf(await move([own ?? ""], "foreign.example.com"))).toEqual(["invalid_request"]);
+    expect(outcomesOf(await move([reserved], null))).toEqual(["invalid_alias"]);
+    await postgres.sql`update links set taken_down = true where alias = 'guest'`;
+    expect(outcomesOf(await move([own ?? ""], plain))).toEqual(["link_taken_down"]);
+    const evading = postgres.sql`
+      update links set domain_id = (select id from domains where host = ${plain})
+       where account_id = ${owner.accountId} and alias = 'guest'`;
+    expect(
+      await evading.then(
+        () => "moved",
+        ({ code }) => code,
+      ),
+    ).toBe("57P03");
+  });
+
+  test("publishes links again whose domain has lost its proof, and says nothing of their old short URLs", async () => {
+    const { make, move, plain } = await newMover();
+    const ids = await make([{ alias: "stranded", domain: plain }]);
+    await postgres.sql`update domains set verified_at = null where host = ${plain}`;
+    expect(linkOf(await move(ids, null)).served).toBe(true);
+    const records = (await outboxOf("stranded")).map(({ state, domain }) => [state, domain]);
+    expect(records).toEqual([
+      ["active", plain],
+      ["active", ""],
+    ]);
+  });
+
+  test("changes nothing when the domain is removed meanwhile", async () => {
+    const { make, move, plain, owner } = await newMover();
+    const ids = await make([{ alias: "late" }]);
+    await postgres.sql`delete from domains where host = ${plain}`;
+    expect(await move(ids, plain).catch(({ reason }) => reason)).toBe("conflict");
+    expect(outcomesOf(await create(owner, [{ url, alias: "late" }]))).toEqual(["alias_taken"]);
+  });
+
+  test("is no part of a change of one link", () => {
+    expect(updateLinkBody.safeParse({ domain: null }).success).toBe(false);
+  });
+});
+
 describe("deleting many links", () => {
   test("deletes the owner's own, each once, and publishes that", async () => {
     const owner = await newOwner();
@@ -464,29 +609,6 @@ describe("deleting many links", () => {
 });
 
 describe("a link that cannot be created at once", () => {
-  type Domains = Parameters<typeof createLinkService>[0]["domains"];
-
-  const createService = (sql: Sql, domains: Partial<Domains> = {}) =>
-    createLinkService({
-      sql,
-      feed: { publish: () => Promise.resolve(true) },
-      domains: {
-        findCustom: () => Promise.resolve(new Set()),
-        findHosts: () => Promise.resolve({ known: [], others: [] }),
-        requireVerified: () => Promise.reject(new Error("This test has no domains.")),
-        ...domains,
-      },
-      destinationRules: {
-        allowPrivate: false,
-        shortUrl: new URL("https://sho.rt"),
-        ownHosts: new Set(["sho.rt"]),
-      },
-      passwords: {
-        hashForLink: () => Promise.reject(new Error("This test has no passwords.")),
-      },
-      readUsedClicks: () => Promise.resolve(undefined),
-    });
-
   test("because its domain was removed meanwhile fails alone, and consumes nothing", async () => {
     const owner = await newOwner();
     let isRemoved = false;

@@ -4,7 +4,7 @@
  */
 import * as z from "zod";
 
-import { LINK_ID, LONG_URL } from "../../../shared/contracts/examples.ts";
+import { CUSTOM_DOMAIN, LINK_ID, LONG_URL } from "../../../shared/contracts/examples.ts";
 import {
   BULK_LINKS_MAX,
   BULK_PASSWORDS_MAX,
@@ -55,6 +55,11 @@ export const bulkCreateBody = z.strictObject({ links: rowsOf(createLinkBody) }).
 export const bulkChange = updateLinkBody
   .extend({
     id: z.string().meta({ description: "The id of the link to change.", examples: [LINK_ID] }),
+    domain: createLinkBody.shape.domain.meta({
+      description:
+        "The domain to move the link to: a verified one of the account, or null for the service's own. Its alias goes with it, and the old short URL ends.",
+      examples: [CUSTOM_DOMAIN],
+    }),
   })
   .meta({ id: "LinkChangeOfMany", description: "A link, and the fields of it to change." });
 

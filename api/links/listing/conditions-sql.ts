@@ -95,7 +95,19 @@ export const whereMatches = (sql: Sql, filter: LinkFilter) => sql`
             and link.target_url = ${filter.targetUrl}`
   }
   ${filter.externalId === null ? sql`` : sql`and link.external_id = ${filter.externalId}`}
+  ${filter.createdBy === null ? sql`` : sql`and link.created_by = ${filter.createdBy}`}
+  ${hasUtm(sql, filter)}
   ${isCreatedWithin(sql, filter)} ${isExpired(sql, filter)} ${isArchived(sql, filter)} ${containsText(sql, filter)}`;
+
+function hasUtm(sql: Sql, { utm }: LinkFilter) {
+  const conditions = utm.map(({ name, anyOf, noneOf }) => {
+    const value = sql`coalesce(${sql(`link.${name}`)}, '')`;
+    return sql`${anyOf.length === 0 ? sql`` : sql`and ${value} = any (${anyOf}::text[])`}
+      ${noneOf.length === 0 ? sql`` : sql`and ${value} <> all (${noneOf}::text[])`}`;
+  });
+  // An empty list would be a parameter.
+  return conditions.length === 0 ? sql`` : conditions;
+}
 
 function isCreatedWithin(sql: Sql, { createdAfter, createdBefore }: Partial<LinkFilter>) {
   const from = createdAfter ?? null;
@@ -133,11 +145,11 @@ function isOnDomain(sql: Sql, { domain, accountId, mode }: LinkFilter) {
 }
 
 /**
- * The expression of the index `links_search`. Neither fields nor searches contain the line breaks
- * between them.
+ * The expression of the index `links_search`. No search contains the line breaks between the
+ * fields.
  */
 export const searchedText = (sql: Sql) =>
-  sql`((coalesce(link.title, '') || E'\\n' || link.alias || E'\\n' || link.original_url) collate "default")`;
+  sql`((coalesce(link.title, '') || E'\\n' || link.alias || E'\\n' || link.original_url || E'\\n' || coalesce(link.notes, '')) collate "default")`;
 
 export const toPattern = (text: string): string => `%${text.replaceAll(/[\\%_]/g, "\\$&")}%`;
 

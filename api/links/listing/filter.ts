@@ -1,5 +1,7 @@
 /** Filters of link lists. */
+import type { UtmName } from "../../../shared/contracts/utm.ts";
 import type { Uuid } from "../../../shared/ids.ts";
+import type { Values } from "../../http/filter-parameter.ts";
 import type { AccountScope } from "../../http/principal.ts";
 
 /**
@@ -7,7 +9,7 @@ import type { AccountScope } from "../../http/principal.ts";
  * characters.
  */
 export type LinkFilter = AccountScope & {
-  /** Text that title, alias or original URL contains, ignoring case. */
+  /** Text that title, alias, original URL or notes contain, ignoring case. */
   search: string | null;
   /**
    * A part of `search` that few links contain: an index finds these faster than links with all
@@ -22,6 +24,10 @@ export type LinkFilter = AccountScope & {
   /** The destination as the WHATWG parser writes it. */
   targetUrl: string | null;
   externalId: string | null;
+  /** Values of UTM parameters, "" for none. */
+  utm: readonly ({ name: UtmName } & Values)[];
+  /** The public id of a key or a user. */
+  createdBy: string | null;
   /** Created at or after, and before. */
   createdAfter: Date | null;
   createdBefore: Date | null;
@@ -49,6 +55,8 @@ export const selectsUnarchived = (filter: LinkFilter): boolean =>
 const selectsAllBut = (filter: LinkFilter): boolean =>
   filter.search === null && filter.createdAfter === null && filter.createdBefore === null
     ? filter.tags.length === 0 &&
+      filter.utm.length === 0 &&
+      filter.createdBy === null &&
       filter.expired === null &&
       !isSelective({ ...filter, archived: null })
     : false;

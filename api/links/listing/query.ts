@@ -1,5 +1,6 @@
 /** Reads the filter of a list from its query. */
 import { toAsciiHost } from "../../../shared/contracts/ascii-host.ts";
+import { UTM_NAMES } from "../../../shared/contracts/utm.ts";
 import { parseWebUrl } from "../../../shared/contracts/web-url.ts";
 import type { AccountScope } from "../../http/principal.ts";
 import { isStorable } from "../../postgres.ts";
@@ -46,6 +47,11 @@ export function toFilter(
     domain: host === undefined || host === "" ? null : ownHosts.has(host) ? "own" : { host },
     targetUrl: url === undefined || url === "" ? null : toTargetUrl(url),
     externalId: emptyToNull(query.external_id),
+    utm: UTM_NAMES.flatMap((name) => {
+      const values = query[name];
+      return values === undefined ? [] : [{ name, ...values }];
+    }),
+    createdBy: emptyToNull(query.created_by),
     createdAfter: toDate(query.created_after),
     createdBefore: toDate(query.created_before),
     expired: query.expired === undefined ? null : query.expired === "true",
@@ -58,6 +64,8 @@ export function toFilter(
     host,
     filter.targetUrl,
     filter.externalId,
+    ...filter.utm.flatMap(({ anyOf, noneOf }) => [...anyOf, ...noneOf]),
+    filter.createdBy,
   ];
   return isStorable(texts.join("")) ? filter : undefined;
 }

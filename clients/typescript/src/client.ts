@@ -56,7 +56,7 @@ export function createClient(options: ClientOptions) {
     shared: createShared(calls),
     tags: createTags(calls),
     branding: createBranding(calls),
-    views: createViews(calls),
+    ...createViews(calls),
     webhooks: createWebhooks(calls),
     reports: createReports(calls),
     events: createEventFeed(calls, options.timeoutMs),

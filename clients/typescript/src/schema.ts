@@ -599,6 +599,54 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  "/v1/link-filters": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List saved filters
+     * @description Every saved filter of the account and mode, by name: at most 100.
+     *
+     *     Requires the scope `links:read`.
+     */
+    get: operations["listLinkFilters"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/link-filters/{name}": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    /**
+     * Save a saved filter
+     * @description Saves parameters of `GET /v1/links` that select links, such as those of a campaign, under a name, in place of what has it. An account and mode has up to 100 of them.
+     *
+     *     Requires the scope `links:write`.
+     */
+    put: operations["saveLinkFilter"];
+    post?: never;
+    /**
+     * Delete a saved filter
+     * @description Requires the scope `links:write`.
+     */
+    delete: operations["deleteLinkFilter"];
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/v1/links": {
     parameters: {
       query?: never;
@@ -724,7 +772,7 @@ export interface paths {
     head?: never;
     /**
      * Update many links
-     * @description Updates up to 100 links; each row succeeds or fails on its own. Each is checked against the links as they were before the request. One request of the plan's limits.
+     * @description Updates up to 100 links; each row succeeds or fails on its own. Each is checked against the links as they were before the request. A row can also move its link to another `domain` of the account: it fails with `alias_taken` where another link of that domain has its alias. One request of the plan's limits.
      *
      *     Requires the scope `links:write`.
      */
@@ -1129,6 +1177,54 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  "/v1/utm-templates": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List UTM templates
+     * @description Every UTM template of the account and mode, by name: at most 100.
+     *
+     *     Requires the scope `links:read`.
+     */
+    get: operations["listUtmTemplates"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/utm-templates/{name}": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    /**
+     * Save a UTM template
+     * @description Saves UTM parameters that new links are to get under a name, in place of what has it. An account and mode has up to 100 of them.
+     *
+     *     Requires the scope `links:write`.
+     */
+    put: operations["saveUtmTemplate"];
+    post?: never;
+    /**
+     * Delete a UTM template
+     * @description Requires the scope `links:write`.
+     */
+    delete: operations["deleteUtmTemplate"];
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/v1/views": {
     parameters: {
       query?: never;
@@ -1138,7 +1234,7 @@ export interface paths {
     };
     /**
      * List saved views
-     * @description All saved views of the account and mode, by name: at most 100.
+     * @description Every saved view of the account and mode, by name: at most 100.
      *
      *     Requires the scope `analytics:read`.
      */
@@ -1160,8 +1256,8 @@ export interface paths {
     };
     get?: never;
     /**
-     * Save a view
-     * @description Saves the parameters of a view of analytics under a name, in place of the view that has it. An account and mode has up to 100 views.
+     * Save a saved view
+     * @description Saves the parameters of a view of analytics under a name, in place of what has it. An account and mode has up to 100 of them.
      *
      *     Requires the scope `links:write`.
      */
@@ -2995,6 +3091,11 @@ export interface components {
        */
       created_at: string;
       /**
+       * @description The key or the user that created it; null for neither.
+       * @example key_01k9z3v6x7e8w9r0t1y2n3h4m5
+       */
+      created_by: string | null;
+      /**
        * @description The link responds as if it did not exist.
        * @example true
        * @constant
@@ -3060,6 +3161,12 @@ export interface components {
        * @example 100
        */
       max_clicks?: number;
+      /**
+       * @description Text for people of the account, of several lines. Visitors never see it, and redirectors do not have it.
+       * @example Printed on the flyers of May.
+       *     Ask Kim before changing it.
+       */
+      notes: string | null;
       /**
        * @description The destination, as it was sent.
        * @example https://example.com/spring/sale?ref=newsletter
@@ -3213,6 +3320,11 @@ export interface components {
        */
       created_at: string;
       /**
+       * @description The key or the user that created it; null for neither.
+       * @example key_01k9z3v6x7e8w9r0t1y2n3h4m5
+       */
+      created_by: string | null;
+      /**
        * @description The link responds as if it did not exist.
        * @example true
        * @constant
@@ -3278,6 +3390,12 @@ export interface components {
        * @example 100
        */
       max_clicks?: number;
+      /**
+       * @description Text for people of the account, of several lines. Visitors never see it, and redirectors do not have it.
+       * @example Printed on the flyers of May.
+       *     Ask Kim before changing it.
+       */
+      notes: string | null;
       /**
        * @description The destination, as it was sent.
        * @example https://example.com/spring/sale?ref=newsletter
@@ -3504,6 +3622,12 @@ export interface components {
        */
       max_clicks?: number | null;
       /**
+       * @description Text for people of the account, of several lines. Visitors never see it, and redirectors do not have it.
+       * @example Printed on the flyers of May.
+       *     Ask Kim before changing it.
+       */
+      notes?: string | null;
+      /**
        * @description The password that visitors must enter; null for none. Never returned.
        * @example correct horse battery
        */
@@ -3619,6 +3743,11 @@ export interface components {
        */
       disabled?: boolean;
       /**
+       * @description The domain to move the link to: a verified one of the account, or null for the service's own. Its alias goes with it, and the old short URL ends.
+       * @example go.example.com
+       */
+      domain?: string | null;
+      /**
        * @description Where visitors are redirected once the link has expired or its limit is reached. Null for an error page.
        * @example https://example.com/over
        */
@@ -3661,6 +3790,12 @@ export interface components {
        * @example 100
        */
       max_clicks?: number | null;
+      /**
+       * @description Text for people of the account, of several lines. Visitors never see it, and redirectors do not have it.
+       * @example Printed on the flyers of May.
+       *     Ask Kim before changing it.
+       */
+      notes?: string | null;
       /**
        * @description The password that visitors must enter; null for none. Never returned.
        * @example correct horse battery
@@ -4590,6 +4725,12 @@ export interface components {
        */
       max_clicks?: number | null;
       /**
+       * @description Text for people of the account, of several lines. Visitors never see it, and redirectors do not have it.
+       * @example Printed on the flyers of May.
+       *     Ask Kim before changing it.
+       */
+      notes?: string | null;
+      /**
        * @description The password that visitors must enter; null for none. Never returned.
        * @example correct horse battery
        */
@@ -4963,6 +5104,12 @@ export interface components {
        * @example 100
        */
       max_clicks?: number | null;
+      /**
+       * @description Text for people of the account, of several lines. Visitors never see it, and redirectors do not have it.
+       * @example Printed on the flyers of May.
+       *     Ask Kim before changing it.
+       */
+      notes?: string | null;
       /**
        * @description The password that visitors must enter; null for none. Never returned.
        * @example correct horse battery
@@ -5875,21 +6022,21 @@ export interface components {
        */
       value: string;
     };
-    /** @description A saved view of analytics. */
+    /** @description A saved view of analytics, filter of links or template of UTM parameters. */
     SavedView: {
       /**
        * Format: date-time
-       * @description When the view was saved first.
+       * @description When it was saved first.
        * @example 2026-03-02T09:15:00.000Z
        */
       created_at: string;
       /**
-       * @description The name of the view.
+       * @description The name, one of its kind.
        * @example Phones in Germany
        */
       name: string;
       /**
-       * @description The parameters of the view as the query of a URL, without a question mark: filters, period and comparison of `/v1/analytics`, and others that the reader of the view understands.
+       * @description What is saved as the query of a URL, without a question mark. Of a view: filters, period and comparison of `/v1/analytics`, and others that the reader of the view understands. Of a filter: parameters of `GET /v1/links` that select links. Of a template: UTM parameters.
        * @example period=30d&country=DE&device=mobile
        */
       query: string;
@@ -5900,15 +6047,15 @@ export interface components {
        */
       updated_at: string;
     };
-    /** @description The saved views of an account and mode. */
+    /** @description What an account and mode has saved of a kind. */
     SavedViewList: {
-      /** @description All views, by name. */
+      /** @description All of the kind, by name. */
       data: components["schemas"]["SavedView"][];
     };
-    /** @description A view to save. */
+    /** @description What to save. */
     SaveViewRequest: {
       /**
-       * @description The parameters of the view as the query of a URL, without a question mark: filters, period and comparison of `/v1/analytics`, and others that the reader of the view understands.
+       * @description What is saved as the query of a URL, without a question mark. Of a view: filters, period and comparison of `/v1/analytics`, and others that the reader of the view understands. Of a filter: parameters of `GET /v1/links` that select links. Of a template: UTM parameters.
        * @example period=30d&country=DE&device=mobile
        */
       query: string;
@@ -8335,6 +8482,76 @@ export interface operations {
       };
     };
   };
+  listLinkFilters: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["SavedViewList"];
+        };
+      };
+    };
+  };
+  saveLinkFilter: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description The name, percent-encoded. */
+        name: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["SaveViewRequest"];
+      };
+    };
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["SavedView"];
+        };
+      };
+    };
+  };
+  deleteLinkFilter: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description The name, percent-encoded. */
+        name: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Confirmation"];
+        };
+      };
+    };
+  };
   listLinks: {
     parameters: {
       query?: {
@@ -8346,6 +8563,8 @@ export interface operations {
         created_after?: string;
         /** @description Created before this instant. */
         created_before?: string;
+        /** @description Created by this key or this user. */
+        created_by?: string;
         /** @description Only links on this domain: one of the account's, or the service's own. It may have the port that short URLs have. */
         domain?: string;
         /** @description Only links that have expired, or only others. */
@@ -8360,7 +8579,7 @@ export interface operations {
         order?: "asc" | "desc";
         /** @description 1 when left out; not with `starting_after`. */
         page?: number;
-        /** @description Text that title, alias or URL contains, ignoring case; or a short URL of the account, as it was pasted, for its link. */
+        /** @description Text that title, alias, URL or notes contain, ignoring case; or a short URL of the account, as it was pasted, for its link. */
         search?: string;
         /** @description What to sort by; links with the same value by id. By `last_click_at`, links without a click are the oldest. */
         sort?: "created_at" | "clicks" | "last_click_at";
@@ -8370,6 +8589,16 @@ export interface operations {
         tag?: string | string[];
         /** @description Only links to this destination. */
         url?: string;
+        /** @description `utm_campaign` that the link sets; empty where it sets none. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        utm_campaign?: string | string[];
+        /** @description `utm_content` that the link sets; empty where it sets none. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        utm_content?: string | string[];
+        /** @description `utm_medium` that the link sets; empty where it sets none. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        utm_medium?: string | string[];
+        /** @description `utm_source` that the link sets; empty where it sets none. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        utm_source?: string | string[];
+        /** @description `utm_term` that the link sets; empty where it sets none. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        utm_term?: string | string[];
       };
       header?: never;
       path?: never;
@@ -9407,6 +9636,76 @@ export interface operations {
       };
     };
   };
+  listUtmTemplates: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["SavedViewList"];
+        };
+      };
+    };
+  };
+  saveUtmTemplate: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description The name, percent-encoded. */
+        name: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["SaveViewRequest"];
+      };
+    };
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["SavedView"];
+        };
+      };
+    };
+  };
+  deleteUtmTemplate: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description The name, percent-encoded. */
+        name: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Confirmation"];
+        };
+      };
+    };
+  };
   listViews: {
     parameters: {
       query?: never;
@@ -9432,7 +9731,7 @@ export interface operations {
       query?: never;
       header?: never;
       path: {
-        /** @description The view's name, percent-encoded. */
+        /** @description The name, percent-encoded. */
         name: string;
       };
       cookie?: never;
@@ -9459,7 +9758,7 @@ export interface operations {
       query?: never;
       header?: never;
       path: {
-        /** @description The view's name, percent-encoded. */
+        /** @description The name, percent-encoded. */
         name: string;
       };
       cookie?: never;

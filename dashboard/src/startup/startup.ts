@@ -4,15 +4,14 @@
  */
 import { preferredLanguage } from "../languages/preference.ts";
 import { applyTheme, readTheme } from "../ui/theme.ts";
-import { pathOfFirstRequest } from "./first-request.ts";
+import { pathsOfFirstRequests } from "./first-request.ts";
 import { modulesOf } from "./page-modules.ts";
 
 /** The scripts that a module needs, its own included, by its path; defined by the build. */
 declare const SCRIPTS: Readonly<Record<string, readonly string[]>>;
 
 applyTheme(readTheme());
-for (const path of ["/auth/session", pathOfFirstRequest(location)])
-  if (path !== undefined) requestEarly(path);
+for (const path of ["/auth/session", ...pathsOfFirstRequests(location)]) requestEarly(path);
 for (const module of modulesOf(location.pathname, preferredLanguage()))
   for (const name of SCRIPTS[module] ?? []) preload(`/${name}`);
 

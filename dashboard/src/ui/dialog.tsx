@@ -92,6 +92,8 @@ export const DialogForm = ({
     noValidate
     onSubmit={(event) => {
       event.preventDefault();
+      // The form of a dialog within a form is its child in React, too.
+      event.stopPropagation();
       onSubmit(event);
     }}
   >

@@ -40,9 +40,11 @@ type QueryState<Data> = {
   data: Data | undefined;
   error: unknown;
   refetch: () => Promise<unknown>;
+  /** Whether the data answer an earlier question, of queries that show them meanwhile. */
+  isOutdated?: boolean;
 };
 
-/** Renders a query's data, or its loading or error state. */
+/** Renders a query's data, faint while others are fetched, or its loading or error state. */
 export function QueryBoundary<Data>({
   query,
   label,
@@ -55,7 +57,14 @@ export function QueryBoundary<Data>({
   lines?: number;
   children: (data: Data) => ReactNode;
 }) {
-  if (query.data !== undefined) return children(query.data);
+  if (query.data !== undefined) {
+    const content = children(query.data);
+    return query.isOutdated === undefined ? (
+      content
+    ) : (
+      <div aria-busy={query.isOutdated}>{content}</div>
+    );
+  }
   if (query.error !== null) {
     return <ErrorState error={query.error} onRetry={() => void query.refetch()} />;
   }

@@ -1,8 +1,9 @@
 /** Queries of the page of activity: events newest first, and the names of who caused them. */
-import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { useInfiniteQuery } from "@tanstack/react-query";
 
 import type { LedgerEvent, ResponseBody } from "../../../../clients/typescript/src/index.ts";
-import { getClient, getJson } from "../../data/http.ts";
+import { useActors } from "../../data/actors.ts";
+import { getClient } from "../../data/http.ts";
 import { useAccountContext } from "../../data/session.ts";
 import { t } from "../../languages/translate.ts";
 import { SHOWN_TYPES, type ShownType } from "./type-names.ts";
@@ -45,27 +46,16 @@ export function useActivity({ type, linkId }: ActivityFilter, enabled: boolean) 
   });
 }
 
-type Members = { members: { user_id: string; name: string }[] };
-
 /** Returns a function that names who caused an event; an id until the names are there. */
 export function useActorNames(): (actor: LedgerEvent["actor"]) => string {
-  const { scope, account } = useAccountContext();
-  const keys = useQuery({
-    queryKey: ["keys", scope],
-    queryFn: () => Array.fromAsync(getClient(scope).keys.all()),
-  });
-  const members = useQuery({
-    queryKey: ["members", account.id],
-    queryFn: () => getJson<Members>(`/api/${account.id}/members`),
-  });
+  const actors = useActors();
   return ({ type, id = "" }) => {
+    const name = actors.find((actor) => actor.id === id)?.name ?? id;
     switch (type) {
-      case "api_key": {
-        const name = keys.data?.find((key) => key.id === id)?.name ?? id;
+      case "api_key":
         return t("activity.actors.key", { name });
-      }
       case "user":
-        return members.data?.members.find(({ user_id }) => user_id === id)?.name ?? id;
+        return name;
       case "operator":
         return t("activity.actors.operator");
       case "system":

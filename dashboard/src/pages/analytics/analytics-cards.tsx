@@ -1,7 +1,8 @@
 /** The common parts of all analytics pages: period, filters, counts over time and breakdowns. */
 import { memo, type ReactNode, useDeferredValue } from "react";
 
-import { type AnalyticsQuery, AnalyticsQueryContext } from "./analytics-query.ts";
+import type { AnalyticsQuery } from "./analytics-path.ts";
+import { AnalyticsQueryContext } from "./analytics-query.ts";
 import { Campaigns, Devices, Languages, Places, Referrers } from "./breakdowns/breakdown-cards.tsx";
 import { ClicksCard } from "./clicks-card.tsx";
 import { FailuresCard } from "./failures-card.tsx";

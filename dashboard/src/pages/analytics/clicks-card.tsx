@@ -6,7 +6,8 @@ import { t } from "../../languages/translate.ts";
 import { formatDate } from "../../ui/format.ts";
 import { Card } from "../../ui/page.tsx";
 import { QueryBoundary } from "../../ui/states.tsx";
-import { summaryParams, useAnalytics, useAnalyticsQuery } from "./analytics-query.ts";
+import { summaryParams } from "./analytics-path.ts";
+import { useAnalytics, useAnalyticsQuery } from "./analytics-query.ts";
 import { CsvButton } from "./csv-button.tsx";
 import { ComparedStatCards } from "./stat-cards.tsx";
 import { TimeChart } from "./time-chart.tsx";
@@ -22,11 +23,7 @@ export function ClicksCard() {
       actions={<CsvButton path={csvPath} name={t("analytics.names.clicks")} file="clicks" />}
     >
       <QueryBoundary query={query} label={t("analytics.names.clicks")} lines={8}>
-        {(counts) => (
-          <div aria-busy={query.isOutdated}>
-            <Counts counts={counts} />
-          </div>
-        )}
+        {(counts) => <Counts counts={counts} />}
       </QueryBoundary>
     </Card>
   );

@@ -8,6 +8,7 @@ import {
   FILTER_NAMES,
   only,
   readFilters,
+  toClickFilters,
   toFilterQuery,
   toggleFilters,
 } from "./filters.ts";
@@ -50,4 +51,23 @@ test("filters are added once, also when their opposite is there", () => {
   expect(addFilters([germany], [germany])).toEqual([germany]);
   expect(addFilters([germany], [others])).toEqual([germany, others]);
   expect(addFilters([], [germany, only("country", "AT")])).toHaveLength(2);
+});
+
+test.each<[string, readonly Filter[] | undefined]>([
+  [
+    "tag=-odd&utm_source=-a&utm_source=%5C-b&archived=any",
+    [
+      { name: "utm_source", value: "a", negated: true },
+      only("utm_source", "-b"),
+      only("tag", "-odd"),
+    ],
+  ],
+  ["domain=go.example", [only("domain", "go.example")]],
+  ["", undefined],
+  ["tag=a&tag=b", undefined],
+  ["search=a&tag=b", undefined],
+  ["utm_source=a&created_by=user_1", undefined],
+  ["utm_source=a&archived=true", undefined],
+])("the filter of links %p selects the clicks %j", (query, filters) => {
+  expect(toClickFilters(query)).toEqual(filters === undefined ? undefined : [...filters]);
 });

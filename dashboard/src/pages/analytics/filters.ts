@@ -79,3 +79,25 @@ export function toggleFilters(before: readonly Filter[], toggled: readonly Filte
     ? before.filter((filter) => !isIn(toggled, filter))
     : addFilters(before, toggled);
 }
+
+/**
+ * The filters of clicks that a filter of the list of links says; undefined for one that no filter
+ * of clicks says: a text, a time, a creator, or two tags that a link must have both.
+ */
+export function toClickFilters(query: string): Filter[] | undefined {
+  const params = new URLSearchParams(query);
+  const isSaid = [...params].every(
+    ([name, value]) => LINK_CONDITIONS.has(name) || (name === "archived" && value === "any"),
+  );
+  if (!isSaid || params.size === 0 || params.getAll("tag").length > 1) return undefined;
+  return [
+    ...readFilters(params).filter(({ name }) => name !== "tag" && name !== "domain"),
+    // As they are: only the other values are escaped there.
+    ...params.getAll("tag").map((tag) => only("tag", tag)),
+    ...params.getAll("domain").map((domain) => only("domain", domain)),
+  ];
+}
+
+const LINK_CONDITIONS: ReadonlySet<string> = new Set(
+  FILTER_NAMES.filter((name) => name === "tag" || name === "domain" || name.startsWith("utm_")),
+);

@@ -78,6 +78,7 @@ const LinkIntro = ({ link }: { link: FullLink }) => (
       </span>
     </span>
     {link.tags.length > 0 && <LinkTags tags={link.tags} />}
+    {link.notes !== null && <span className="notes">{link.notes}</span>}
   </>
 );
 

@@ -12,11 +12,8 @@ import { useAccountContext } from "../../data/session.ts";
 import { t } from "../../languages/translate.ts";
 import { Card, Page } from "../../ui/page.tsx";
 import { QueryBoundary } from "../../ui/states.tsx";
-import {
-  type AnalyticsQuery,
-  AnalyticsQueryContext,
-  useReadAnalyticsQuery,
-} from "./analytics-query.ts";
+import type { AnalyticsQuery } from "./analytics-path.ts";
+import { AnalyticsQueryContext, useReadAnalyticsQuery } from "./analytics-query.ts";
 import { LinkName } from "./breakdowns/link-name.tsx";
 import { ClickList } from "./click-list.tsx";
 import { FilterBar } from "./filter-bar.tsx";

@@ -6,7 +6,8 @@ import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { TextField } from "../../ui/field.tsx";
 import { updateSearch } from "../../ui/search-state.ts";
-import { COMPARISONS, useAnalyticsQuery } from "./analytics-query.ts";
+import { COMPARISONS } from "./analytics-path.ts";
+import { useAnalyticsQuery } from "./analytics-query.ts";
 import { CALENDAR_NAMES, isCalendarPeriod } from "./calendar.ts";
 import { PERIOD_NAMES, type Range } from "./range.ts";
 

@@ -6,6 +6,7 @@ import {
   CircleCheck,
   CircleOff,
   Download,
+  Globe,
   KeyRound,
   Replace,
   Tags,
@@ -149,6 +150,7 @@ const moreActions = (
     onSelect: () => onDialog("replace"),
   },
   { label: t("links.form.utm"), icon: <Target aria-hidden />, onSelect: () => onDialog("utm") },
+  { label: t("links.many.move"), icon: <Globe aria-hidden />, onSelect: () => onDialog("move") },
   {
     label: t("links.form.password"),
     icon: <KeyRound aria-hidden />,

@@ -13,10 +13,10 @@ import { toInstant } from "../../ui/local-time.ts";
 import { validateWith } from "../../ui/validation.ts";
 import { type BulkDialogProps, BulkProgress, closeUnlessFailed } from "./bulk-progress.tsx";
 import { changeTags } from "./bulk.ts";
-import { PasswordDialog, ReplaceDialog, UtmDialog } from "./many-dialogs.tsx";
+import { MoveDialog, PasswordDialog, ReplaceDialog, UtmDialog } from "./many-dialogs.tsx";
 import { type BulkReport, useBulkTask } from "./use-bulk-task.ts";
 
-export type BulkDialogKind = "tags" | "expiry" | "delete" | "replace" | "utm" | "password";
+export type BulkDialogKind = "tags" | "expiry" | "delete" | "replace" | "utm" | "move" | "password";
 
 /** Maximum links and tags that a dialog names; it counts the others. */
 const NAMED_LINKS_MAX = 5;
@@ -27,6 +27,7 @@ const DIALOGS: Readonly<Record<BulkDialogKind, (props: BulkDialogProps) => React
   expiry: ExpiryDialog,
   replace: ReplaceDialog,
   utm: UtmDialog,
+  move: MoveDialog,
   password: PasswordDialog,
   delete: DeleteManyDialog,
 };

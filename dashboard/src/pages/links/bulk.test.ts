@@ -73,6 +73,19 @@ describe("the undoing of a bulk action", () => {
     ]);
   });
 
+  test("moves links back to the domain that each was on", () => {
+    const task = {
+      links: [a],
+      verb: "changed",
+      changeOf: () => ({ domain: "x.example" }),
+    } as const;
+    const undo = undoOf(task, [a, newLink("b", { domain: "y.example" })]);
+    expect(undo?.links.map((link) => undo.changeOf?.(link))).toEqual([
+      { domain: null },
+      { domain: "y.example" },
+    ]);
+  });
+
   test("is not offered for what cannot be undone", () => {
     expect(undoOf({ links: [a], verb: "deleted" }, [a])).toBeUndefined();
     expect(undoOf(LOCKED, [a])).toBeUndefined();

@@ -21,10 +21,13 @@ export type BulkTask = {
   links: readonly Link[];
   /** Fetches the links again, if the change depends on their current state. */
   refresh?: (links: readonly Link[]) => Promise<readonly Link[]>;
-  changeOf?: (link: Link) => LinkChange;
+  changeOf?: (link: Link) => ManyChange;
   /** For the report: `3 links archived`. */
   verb: BulkVerb;
 };
+
+/** What can be changed of one of many links. */
+type ManyChange = LinkChange & { domain?: string | null };
 
 type BulkFailure = { link: Link; reason: string };
 
@@ -53,6 +56,7 @@ export function toOutcome(links: readonly Link[], entries: readonly Entry[]): Bu
 
 /** The values of settings that are absent while off. */
 const OFF: Readonly<Record<string, unknown>> = {
+  domain: null,
   archived: false,
   disabled: false,
   expires_at: null,

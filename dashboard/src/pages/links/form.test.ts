@@ -9,6 +9,7 @@ import {
   isChanged,
   toFormValues,
   toRequestBody,
+  toTemplate,
   validateLink,
 } from "./form.ts";
 
@@ -21,6 +22,7 @@ const SET = {
   alias: "spring",
   domain: "go.example.com",
   title: "Spring sale",
+  notes: "Flyers of May\n\tאביב 👩‍👧 ",
   tags: ["a", "b"],
   expires_at: "2030-01-01T00:00:00.000Z",
   starts_at: "2029-01-01T00:00:00.000Z",
@@ -51,6 +53,7 @@ const LINK: FullLink = {
   created_at: "2026-01-01T00:00:00.000Z",
   updated_at: "2026-01-01T00:00:00.000Z",
   has_password: true,
+  created_by: null,
   ...SET,
   tags: [...SET.tags],
 };
@@ -171,4 +174,10 @@ describe("the form of a new link", () => {
     });
     expect(copyDecisions(LINK)).toEqual({});
   });
+});
+
+test("a template of UTM parameters has what is filled in", () => {
+  expect(toTemplate({ ...toFormValues(), utm_source: " a&b ", utm_content: "ü" })).toBe(
+    "utm_source=a%26b&utm_content=%C3%BC",
+  );
 });

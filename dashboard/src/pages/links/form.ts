@@ -26,6 +26,7 @@ export type LinkValues = Record<UtmName, string> & {
   alias: string;
   domain: string;
   title: string;
+  notes: string;
   /** Separated by commas. */
   tags: string;
   /** The value of a `datetime-local` input: local time without a zone. */
@@ -56,6 +57,7 @@ export const toFormValues = (link?: FullLink): LinkValues => ({
   alias: link?.alias ?? "",
   domain: link?.domain ?? "",
   title: link?.title ?? "",
+  notes: link?.notes ?? "",
   tags: link?.tags.join(", ") ?? "",
   expires_at: toLocalTime(link?.expires_at ?? null),
   expired_url: link?.expired_url ?? "",
@@ -132,6 +134,7 @@ export function toRequestBody(values: LinkValues): Omit<NewLink, "rules" | "spli
     alias: emptyToNull(values.alias),
     domain: emptyToNull(values.domain),
     title: emptyToNull(values.title),
+    notes: values.notes.trim() === "" ? null : values.notes,
     tags: readList(values.tags),
     expires_at: values.expires_at === "" ? null : toInstant(values.expires_at),
     expired_url: emptyToNull(values.expired_url),
@@ -166,6 +169,16 @@ export function getChanges(before: LinkValues, after: LinkValues): LinkChange {
     ...(typeof alias === "string" && alias !== old.alias ? { alias } : {}),
     ...(after.removePassword ? { password: null } : {}),
   };
+}
+
+/** The UTM parameters of a form as the query of a template. */
+export function toTemplate(values: LinkValues): string {
+  const params = new URLSearchParams();
+  for (const [name] of UTM_FIELDS) {
+    const value = emptyToNull(values[name]);
+    if (value !== null) params.append(name, value);
+  }
+  return params.toString();
 }
 
 type FieldErrors = Partial<Record<keyof LinkValues, string>>;

@@ -54,6 +54,7 @@ const FULL: NewLink = {
   alias: "spring",
   domain: "go.example.com",
   title: "Spring, sale",
+  notes: '=1+1 is, "two"\nlines 👩‍👧',
   tags: ["a", "b"],
   external_id: "order-1",
   starts_at: "2029-01-01T00:00:00.000Z",

@@ -34,6 +34,7 @@ export const SETTING_CELLS: Readonly<Record<Exclude<keyof NewLink, "url" | "pass
   alias: TEXT,
   domain: TEXT,
   title: TEXT,
+  notes: TEXT,
   tags: TAGS,
   external_id: TEXT,
   starts_at: INSTANT,

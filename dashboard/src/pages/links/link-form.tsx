@@ -1,19 +1,18 @@
 /** The form of a link: its fields, the request, and the errors of the response. */
-import { useQuery } from "@tanstack/react-query";
 import { type RefObject, useEffect, useImperativeHandle, useRef, useState } from "react";
 import { useForm, type UseFormReturn, useWatch } from "react-hook-form";
 
 import { type FullLink, ShorthopError } from "../../../../clients/typescript/src/index.ts";
-import { readableHost } from "../../../../shared/contracts/readable-host.ts";
 import { copyWhenReady } from "../../data/clipboard.ts";
 import type { CreatedLink } from "../../data/commands.ts";
 import { completeUrl } from "../../data/destination.ts";
+import { useDomainOptions } from "../../data/domains.ts";
 import { getErrorMessage } from "../../data/errors.ts";
 import { getClient } from "../../data/http.ts";
 import { useAccountContext } from "../../data/session.ts";
 import { t } from "../../languages/translate.ts";
 import { DialogForm } from "../../ui/dialog.tsx";
-import { SelectField, TextField } from "../../ui/field.tsx";
+import { SelectField, TextAreaField, TextField } from "../../ui/field.tsx";
 import { TagsField } from "../../ui/list-field.tsx";
 import { useApiMutation } from "../../ui/mutation.ts";
 import {
@@ -171,6 +170,13 @@ function MainFields({ form, isNew, fillUrl }: MainFieldsProps) {
         error={errors.tags?.message}
         {...register("tags")}
       />
+      <TextAreaField
+        label={t("links.form.notes")}
+        hint={t("links.form.notesHint")}
+        rows={2}
+        error={errors.notes?.message}
+        {...register("notes")}
+      />
     </>
   );
 }
@@ -183,20 +189,8 @@ function completeField(form: UseFormReturn<LinkValues>): void {
 }
 
 function DomainField({ form }: FieldsProps) {
-  const { scope, session } = useAccountContext();
-  const domains = useQuery({
-    queryKey: ["domains", scope],
-    queryFn: () => Array.fromAsync(getClient(scope).domains.all()),
-  });
-  const verified = (domains.data ?? []).filter(({ status }) => status === "verified");
+  const options = useDomainOptions();
   return (
-    <SelectField
-      label={t("links.form.domain")}
-      options={[
-        { value: "", label: new URL(session.short_url).host },
-        ...verified.map(({ domain }) => ({ value: domain, label: readableHost(domain) })),
-      ]}
-      {...form.register("domain")}
-    />
+    <SelectField label={t("links.form.domain")} options={options} {...form.register("domain")} />
   );
 }

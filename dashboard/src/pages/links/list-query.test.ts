@@ -5,27 +5,35 @@ import fc from "fast-check";
 import { updateParams } from "../../ui/search-state.ts";
 import {
   addTag,
+  beginningOf,
   chooseStatus,
+  dayOf,
   isFiltered,
   readListQuery,
   readStatus,
+  readValue,
   removeTag,
+  replaceConditions,
   STATUSES,
   toApiQuery,
+  toConditions,
+  writeValue,
 } from "./list-query.ts";
 
 const read = (search: string) => readListQuery(new URLSearchParams(search));
 
 describe("the list of links", () => {
   test("is of the newest links that are not archived, where the URL says nothing", () => {
-    expect(read("")).toEqual({ sort: "created_at", order: "desc", tags: [], limit: 20 });
+    expect(read("")).toEqual({ sort: "created_at", order: "desc", tags: [], utm: {}, limit: 20 });
     expect(isFiltered(read(""))).toBe(false);
     expect(readStatus(read(""))).toBe("");
   });
 
   test("has every filter of the URL, as the API takes it", () => {
     const query = read(
-      "search=a%26b&tag=x&tag=y&domain=go.example&archived=any&expired=true&limit=50",
+      "search=a%26b&tag=x&tag=y&domain=go.example&archived=any&expired=true&limit=50" +
+        "&utm_source=-a&utm_source=b&utm_term=&created_by=user_1" +
+        "&created_after=2026-01-01T01:00:00%2B01:00&created_before=2026-02-01T00:00:00Z",
     );
     expect(toApiQuery(query)).toEqual({
       sort: "created_at",
@@ -35,15 +43,26 @@ describe("the list of links", () => {
       domain: "go.example",
       archived: "any",
       expired: "true",
+      utm_source: ["-a", "b"],
+      utm_term: [""],
+      created_by: "user_1",
+      created_after: "2026-01-01T00:00:00.000Z",
+      created_before: "2026-02-01T00:00:00.000Z",
       limit: 50,
     });
     expect(Object.keys(toApiQuery(read("")))).not.toContain("tag");
   });
 
-  test.each(["search=x", "tag=x", "domain=x", "archived=true", "expired=false"])(
-    "is filtered by %s",
-    (search) => expect(isFiltered(read(search))).toBe(true),
-  );
+  test.each([
+    "search=x",
+    "tag=x",
+    "domain=x",
+    "archived=true",
+    "expired=false",
+    "utm_medium=-x",
+    "created_by=x",
+    "created_after=2026-01-01T00:00:00.000Z",
+  ])("is filtered by %s", (search) => expect(isFiltered(read(search))).toBe(true));
 
   test("never asks the API for what it would reject", () => {
     const long = "x".repeat(400);
@@ -55,6 +74,11 @@ describe("the list of links", () => {
     expect(query.tags[0]).toHaveLength(50);
     expect(query.archived).toBeUndefined();
     expect(query.expired).toBeUndefined();
+    const other = read(
+      `utm_source=${"x".repeat(1_025)}&created_after=yesterday&created_by=${long}`,
+    );
+    expect(other).toMatchObject({ utm: {}, created_by: "x".repeat(40) });
+    expect(other.created_after).toBeUndefined();
     for (const limit of ["0", "1000", "-1", "x"]) expect(read(`limit=${limit}`).limit).toBe(20);
     fc.assert(
       fc.property(fc.string(), (text) => {
@@ -75,6 +99,29 @@ describe("the list of links", () => {
       }
     }
     expect(readStatus(read("archived=any&expired=true"))).toBeUndefined();
+  });
+
+  test("is saved without its order, and opened in place of every other condition", () => {
+    const saved = toConditions(read("sort=clicks&limit=50&search=a%26b&tag=x&tag=y&utm_term=-c"));
+    expect(saved).toBe("search=a%26b&utm_term=-c&tag=x&tag=y");
+    const shown = new URLSearchParams("sort=clicks&domain=go.example&created_by=user_1&tag=z");
+    const opened = updateParams(shown, replaceConditions(saved));
+    expect(opened.get("sort")).toBe("clicks");
+    expect(toConditions(readListQuery(opened))).toBe(saved);
+  });
+
+  test("is of whole local days, also where a clock is put forward", () => {
+    for (const day of ["2026-03-29", "2026-10-25", "2026-12-31", "2024-02-29"]) {
+      const [from, to] = [beginningOf(day), beginningOf(day, true)];
+      expect([dayOf(from), dayOf(to, true)]).toEqual([day, day]);
+      expect(Date.parse(to ?? "") > Date.parse(from ?? "")).toBe(true);
+    }
+    expect([beginningOf(""), dayOf(undefined)]).toEqual([undefined, ""]);
+  });
+
+  test.each(["plain", "-x", "\\x", "-\\", ""])("has the value %j as it was typed", (value) => {
+    expect(readValue(writeValue(value))).toEqual({ value, isExcluded: false });
+    expect(readValue(`-${writeValue(value)}`)).toEqual({ value, isExcluded: true });
   });
 
   test("is narrowed by one tag after another, and widened again", () => {

@@ -1,6 +1,8 @@
 /** The query of the list of links, in the form of the page's URL and of the API. */
 import type { Query } from "../../../../clients/typescript/src/index.ts";
+import type { UtmName } from "../../../../shared/contracts/utm.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
+import { toLocalTime } from "../../ui/local-time.ts";
 import type { SearchUpdate } from "../../ui/search-state.ts";
 
 const SORTS = ["created_at", "clicks", "last_click_at"] as const;
@@ -22,6 +24,13 @@ export type ListQuery = {
   domain?: string;
   archived?: "true" | "any";
   expired?: "true" | "false";
+  /** Values as the API takes them: `-` before one excludes it. */
+  utm: Partial<Record<UtmName, string[]>>;
+  /** The id of a key or a user. */
+  created_by?: string;
+  /** Instants: from the first one on, and before the second. */
+  created_after?: string;
+  created_before?: string;
   /** Links of a page. */
   limit: (typeof PAGE_SIZES)[number];
 };
@@ -31,6 +40,31 @@ const SEARCH_LENGTH_MAX = 255;
 const TAG_LENGTH_MAX = 50;
 const TAGS_MAX = 20;
 const DOMAIN_LENGTH_MAX = 253;
+const UTM_LENGTH_MAX = 1_024;
+const UTM_VALUES_MAX = 20;
+const CREATOR_LENGTH_MAX = 40;
+
+/** Without the module that has them for the API, which brings a library of schemas. */
+export const UTM_PARAMETERS = [
+  "utm_source",
+  "utm_medium",
+  "utm_campaign",
+  "utm_term",
+  "utm_content",
+] as const satisfies readonly UtmName[];
+
+/** The parameters of a list that select links; the others order and divide it. */
+const CONDITIONS: readonly string[] = [
+  "search",
+  "tag",
+  "domain",
+  "archived",
+  "expired",
+  ...UTM_PARAMETERS,
+  "created_by",
+  "created_after",
+  "created_before",
+];
 
 /** Reads a valid query from the URL; replaces invalid values by defaults. */
 export function readListQuery(params: URLSearchParams): ListQuery {
@@ -39,6 +73,8 @@ export function readListQuery(params: URLSearchParams): ListQuery {
   const tags = params.getAll("tag").map((tag) => tag.slice(0, TAG_LENGTH_MAX));
   const archived = params.get("archived");
   const expired = params.get("expired");
+  const createdBy = (params.get("created_by") ?? "").slice(0, CREATOR_LENGTH_MAX);
+  const [after, before] = [readTime(params, "created_after"), readTime(params, "created_before")];
   return {
     sort: SORTS.find((sort) => sort === params.get("sort")) ?? "created_at",
     order: params.get("order") === "asc" ? "asc" : "desc",
@@ -48,18 +84,74 @@ export function readListQuery(params: URLSearchParams): ListQuery {
     ...(domain === "" ? {} : { domain }),
     ...(archived === "true" || archived === "any" ? { archived } : {}),
     ...(expired === "true" || expired === "false" ? { expired } : {}),
+    utm: readUtm(params),
+    ...(createdBy === "" ? {} : { created_by: createdBy }),
+    ...(after === undefined ? {} : { created_after: after }),
+    ...(before === undefined ? {} : { created_before: before }),
   };
 }
 
+function readUtm(params: URLSearchParams): ListQuery["utm"] {
+  const given = UTM_PARAMETERS.map((name) => {
+    const values = params.getAll(name).filter((text) => text.length <= UTM_LENGTH_MAX);
+    return [name, [...new Set(values)].slice(0, UTM_VALUES_MAX)] as const;
+  });
+  return Object.fromEntries(given.filter(([, values]) => values.length > 0));
+}
+
+function readTime(params: URLSearchParams, name: string): string | undefined {
+  const time = new Date(params.get(name) ?? "");
+  return Number.isNaN(time.getTime()) ? undefined : time.toISOString();
+}
+
 /** The query in the API's form. */
-export const toApiQuery = ({ tags, ...query }: ListQuery): Query<"listLinks"> => ({
+export const toApiQuery = ({ tags, utm, ...query }: ListQuery): Query<"listLinks"> => ({
   ...query,
+  ...utm,
   ...(tags.length === 0 ? {} : { tag: [...tags] }),
 });
 
+/** The conditions of the query, as a filter is saved and as the URL has them. */
+export function toConditions(query: ListQuery): string {
+  const params = new URLSearchParams();
+  for (const [name, value] of Object.entries(toApiQuery(query)))
+    if (CONDITIONS.includes(name))
+      for (const one of [value].flat()) params.append(name, String(one));
+  return params.toString();
+}
+
+/** The URL update to the conditions of a saved filter, in place of all others. */
+export function replaceConditions(saved: string): SearchUpdate {
+  const params = new URLSearchParams(saved);
+  return Object.fromEntries(CONDITIONS.map((name) => [name, params.getAll(name)]));
+}
+
 /** Whether the query excludes any links other than archived ones. */
-export const isFiltered = ({ search, tags, domain, archived, expired }: ListQuery): boolean =>
-  tags.length > 0 || [search, domain, archived, expired].some((value) => value !== undefined);
+export const isFiltered = (query: ListQuery): boolean => toConditions(query) !== "";
+
+/** The day of an instant in local time, for an input; of the last instant before it for an end. */
+export const dayOf = (instant: string | undefined, isEnd = false): string =>
+  instant === undefined
+    ? ""
+    : toLocalTime(new Date(Date.parse(instant) - (isEnd ? 1 : 0)).toISOString()).slice(0, 10);
+
+/** When a day begins in local time, or the one after it; undefined for none. */
+export function beginningOf(day: string, isEnd = false): string | undefined {
+  const start = new Date(`${day}T00:00`);
+  if (Number.isNaN(start.getTime())) return undefined;
+  if (isEnd) start.setDate(start.getDate() + 1);
+  return start.toISOString();
+}
+
+/** The value of a condition, and whether it excludes: a backslash takes a `-` as it is. */
+export function readValue(text: string): { value: string; isExcluded: boolean } {
+  const isExcluded = text.startsWith("-");
+  const value = isExcluded ? text.slice(1) : text;
+  return { value: value.startsWith("\\") ? value.slice(1) : value, isExcluded };
+}
+
+/** A value as a condition. */
+export const writeValue = (value: string): string => (/^[-\\]/.test(value) ? `\\${value}` : value);
 
 type Status = Pick<ListQuery, "archived" | "expired">;
 

@@ -1,13 +1,14 @@
-/** Dialogs that change the destination, the UTM parameters or the password of many links. */
+/** Dialogs that change the destination, UTM parameters, domain or password of many links. */
 import { useState } from "react";
 
 import { UTM_EXAMPLES } from "../../../../shared/contracts/link-fields.ts";
 import { createLinkBody } from "../../../../shared/contracts/link-schemas.ts";
 import { UTM_NAMES } from "../../../../shared/contracts/utm.ts";
+import { useDomainOptions } from "../../data/domains.ts";
 import { fieldName } from "../../languages/fields.ts";
 import { t } from "../../languages/translate.ts";
 import { Dialog, DialogForm } from "../../ui/dialog.tsx";
-import { CheckField, PasswordField, TextField } from "../../ui/field.tsx";
+import { CheckField, PasswordField, SelectField, TextField } from "../../ui/field.tsx";
 import { validateWith } from "../../ui/validation.ts";
 import { type BulkDialogProps, BulkProgress, closeUnlessFailed } from "./bulk-progress.tsx";
 import { findReplaced, NO_UTM, replaceIn, toUtmChange } from "./many-changes.ts";
@@ -107,6 +108,41 @@ export function UtmDialog({ links, onClose, onReport }: BulkDialogProps) {
           hint={t("links.many.removeEmptyHint")}
           checked={removesEmpty}
           onChange={({ target }) => setRemovesEmpty(target.checked)}
+        />
+        <BulkProgress task={task} />
+      </DialogForm>
+    </Dialog>
+  );
+}
+
+export function MoveDialog({ links, onClose, onReport }: BulkDialogProps) {
+  const task = useBulkTask(onReport, { showsError: true });
+  const options = useDomainOptions();
+  const [domain, setDomain] = useState("");
+  const target = domain === "" ? null : domain;
+  const moved = links.filter((link) => link.domain !== target);
+  function submit(): void {
+    if (moved.length === 0) return;
+    task.mutate(
+      { links: moved, verb: "changed", changeOf: () => ({ domain: target }) },
+      { onSuccess: closeUnlessFailed(onClose) },
+    );
+  }
+  return (
+    <Dialog title={t("links.many.moveTitle", { count: links.length })} onClose={onClose}>
+      <DialogForm
+        action={t("links.many.change", { count: moved.length })}
+        onSubmit={submit}
+        onCancel={onClose}
+        loading={task.isPending}
+        error={task.error}
+      >
+        <SelectField
+          label={t("links.form.domain")}
+          hint={t("links.many.moveHint")}
+          options={options}
+          value={domain}
+          onChange={({ target: { value } }) => setDomain(value)}
         />
         <BulkProgress task={task} />
       </DialogForm>

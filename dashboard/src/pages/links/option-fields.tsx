@@ -8,6 +8,7 @@ import { Disclosure } from "../../ui/disclosure.tsx";
 import { CheckField, PasswordField, SelectField, TextField } from "../../ui/field.tsx";
 import { type LinkValues, UTM_FIELDS } from "./form.ts";
 import { PreviewFields } from "./preview-fields.tsx";
+import { UtmTemplates } from "./utm-templates.tsx";
 
 type FieldsProps = { form: UseFormReturn<LinkValues>; link: FullLink | undefined };
 
@@ -160,8 +161,9 @@ function RequestFields({ form: { register, watch, formState }, link }: FieldsPro
   );
 }
 
-function UtmFields({ form: { register, formState } }: Pick<FieldsProps, "form">) {
-  const { errors } = formState;
+function UtmFields({ form }: Pick<FieldsProps, "form">) {
+  const { register } = form;
+  const { errors } = form.formState;
   return (
     <Disclosure
       title={t("links.form.utm")}
@@ -178,6 +180,7 @@ function UtmFields({ form: { register, formState } }: Pick<FieldsProps, "form">)
           />
         ))}
       </div>
+      <UtmTemplates form={form} />
     </Disclosure>
   );
 }

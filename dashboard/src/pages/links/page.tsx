@@ -53,9 +53,9 @@ export function LinksPage() {
           shownTags={[...new Set(shown.flatMap(({ tags }) => tags))]}
           onChange={change}
         />
-        <QueryBoundary query={{ ...links, data }} label={t("links.loading")} lines={8}>
+        <QueryBoundary query={{ ...links, data, isOutdated }} label={t("links.loading")} lines={8}>
           {(page) => (
-            <div aria-busy={isOutdated}>
+            <>
               {page.links.length === 0 ? (
                 <NoLinks filtered={isFiltered(query) || pages.after !== ""} />
               ) : (
@@ -77,7 +77,7 @@ export function LinksPage() {
                   onLimit={(limit) => change({ limit })}
                 />
               )}
-            </div>
+            </>
           )}
         </QueryBoundary>
       </Card>

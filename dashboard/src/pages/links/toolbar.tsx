@@ -1,13 +1,31 @@
 /** Search and filters of the list of links. */
-import { X } from "lucide-react";
+import { Bookmark, X } from "lucide-react";
+import { lazy, Suspense, useState } from "react";
 
 import { readableHost } from "../../../../shared/contracts/readable-host.ts";
+import { useActors } from "../../data/actors.ts";
+import type { TextKey } from "../../languages/catalogues.ts";
+import { fieldName } from "../../languages/fields.ts";
 import { t } from "../../languages/translate.ts";
-import { IconButton } from "../../ui/button.tsx";
+import { Button, IconButton } from "../../ui/button.tsx";
+import { formatDate } from "../../ui/format.ts";
 import type { SearchUpdate } from "../../ui/search-state.ts";
 import { FilterButton } from "./filter-button.tsx";
-import { chooseStatus, type ListQuery, readStatus, removeTag, STATUSES } from "./list-query.ts";
+import {
+  chooseStatus,
+  dayOf,
+  type ListQuery,
+  readStatus,
+  readValue,
+  removeTag,
+  replaceConditions,
+  STATUSES,
+  toConditions,
+  UTM_PARAMETERS,
+} from "./list-query.ts";
 import { SearchForm } from "./search-form.tsx";
+
+const SavedDialog = lazy(async () => ({ default: (await import("./dialogs.ts")).SavedDialog }));
 
 type ToolbarProps = {
   query: ListQuery;
@@ -52,7 +70,83 @@ export function Toolbar({ query, shownTags, onChange }: ToolbarProps) {
           onClear={() => onChange({ domain: undefined })}
         />
       )}
+      {listChips(query).map(({ name, value, isExcluded, update }) => {
+        const text = t(isExcluded ? "links.filter.excluded" : "links.filter.shown", {
+          name,
+          value,
+        });
+        return (
+          <Chip
+            key={text}
+            text={text}
+            label={t("links.filter.clear", { filter: text })}
+            onClear={() => onChange(update)}
+          />
+        );
+      })}
+      {query.created_by !== undefined && (
+        <CreatorChip id={query.created_by} onClear={() => onChange({ created_by: undefined })} />
+      )}
+      <SavedFilters query={query} onChange={onChange} />
     </div>
+  );
+}
+
+type FilterChip = { name: string; value: string; isExcluded: boolean; update: SearchUpdate };
+
+/** The conditions on UTM parameters and on the time of creation, each with what removes it. */
+function listChips({ utm, created_after, created_before }: ListQuery): FilterChip[] {
+  const ofUtm = UTM_PARAMETERS.flatMap((name) => {
+    const texts = utm[name] ?? [];
+    return texts.map((text) => ({
+      name: fieldName(name),
+      ...readValue(text),
+      update: { [name]: texts.filter((other) => other !== text) },
+    }));
+  });
+  return [
+    ...ofUtm,
+    ...dayChips("links.filter.from", dayOf(created_after), "created_after"),
+    ...dayChips("links.filter.to", dayOf(created_before, true), "created_before"),
+  ];
+}
+
+const dayChips = (label: TextKey, day: string, field: string): FilterChip[] =>
+  day === ""
+    ? []
+    : [
+        {
+          name: t(label),
+          value: formatDate(`${day}T00:00`),
+          isExcluded: false,
+          update: { [field]: "" },
+        },
+      ];
+
+function CreatorChip({ id, onClear }: { id: string; onClear: () => void }) {
+  const name = useActors().find((actor) => actor.id === id)?.name ?? id;
+  const text = t("links.filter.shown", { name: t("links.filter.createdBy"), value: name });
+  return <Chip text={text} label={t("links.filter.clear", { filter: text })} onClear={onClear} />;
+}
+
+function SavedFilters({ query, onChange }: Omit<ToolbarProps, "shownTags">) {
+  const [open, setOpen] = useState(false);
+  return (
+    <>
+      <Button onClick={() => setOpen(true)}>
+        <Bookmark aria-hidden /> {t("saved.linkFilters.open")}
+      </Button>
+      <Suspense>
+        {open && (
+          <SavedDialog
+            kind="linkFilters"
+            query={toConditions(query)}
+            onOpen={(saved) => onChange(replaceConditions(saved))}
+            onClose={() => setOpen(false)}
+          />
+        )}
+      </Suspense>
+    </>
   );
 }
 

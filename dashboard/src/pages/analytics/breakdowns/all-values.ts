@@ -5,7 +5,8 @@ import type { ResponseBody } from "../../../../../clients/typescript/src/index.t
 import { getJson } from "../../../data/http.ts";
 import { toSearch } from "../../../data/scope.ts";
 import { useAccountContext } from "../../../data/session.ts";
-import { toQuery, useAnalyticsQuery } from "../analytics-query.ts";
+import { toQuery } from "../analytics-path.ts";
+import { useAnalyticsQuery } from "../analytics-query.ts";
 import type { Dimension } from "../dimensions.ts";
 
 type Page = ResponseBody<"getAccountBreakdown">;

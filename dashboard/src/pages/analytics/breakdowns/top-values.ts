@@ -4,13 +4,8 @@ import { useMemo } from "react";
 import type { ResponseBody } from "../../../../../clients/typescript/src/index.ts";
 import type { Values } from "../../../../../shared/statistics/values.ts";
 import { toSearch } from "../../../data/scope.ts";
-import {
-  type AnalyticsQuery,
-  summaryParams,
-  toQuery,
-  useAnalytics,
-  useAnalyticsQuery,
-} from "../analytics-query.ts";
+import { type AnalyticsQuery, summaryParams, toQuery } from "../analytics-path.ts";
+import { useAnalytics, useAnalyticsQuery } from "../analytics-query.ts";
 import type { Dimension } from "../dimensions.ts";
 import type { CountedValues } from "./all-values.ts";
 
@@ -45,7 +40,7 @@ export function useTopValues(dimension: Dimension, limit = SHOWN_MAX) {
   const analyticsQuery = useAnalyticsQuery();
   const { subpath, params } = requestOf(dimension, limit, analyticsQuery);
   const { query, csvPath } = useAnalytics<Body>(subpath, params);
-  const { data, error, refetch } = query;
+  const { data, ...state } = query;
   const rows = useMemo(
     () => (data === undefined ? undefined : readRows(dimension, data).slice(0, limit)),
     [data, dimension, limit],
@@ -55,7 +50,7 @@ export function useTopValues(dimension: Dimension, limit = SHOWN_MAX) {
       dimension === "link"
         ? `${analyticsQuery.path}/breakdown?${toSearch({ ...toQuery(analyticsQuery), by: "link" })}`
         : csvPath,
-    query: { data: rows, error, refetch },
+    query: { data: rows, ...state },
   };
 }
 

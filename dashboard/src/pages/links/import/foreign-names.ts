@@ -18,6 +18,12 @@ export const FOREIGN_NAMES: readonly (readonly [ImportField, readonly string[]])
   ["domain", toList("domane domaine dominio")],
   ["title", toList("titel bezeichnung beschreibung titre nom titulo nombre descripcion")],
   [
+    "notes",
+    toList(
+      "notiz notizen bemerkung bemerkungen kommentar commentaire commentaires remarque remarques nota notas comentario comentarios",
+    ),
+  ],
+  [
     "tags",
     toList(
       "schlagworter schlagworte schlagwort stichworter stichworte etiquettes motscles etiquetas",

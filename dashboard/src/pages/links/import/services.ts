@@ -139,6 +139,7 @@ const NAMES: readonly FieldNames[] = [
   ["short_url", ["shorturl", "shorturls", "shortlink", "bitlink", "link"]],
   ["domain", ["domain", "domainfullname", "domainname", "shortdomain"]],
   ["title", ["title", "titles", "name", "description"]],
+  ["notes", ["notes", "note", "comment", "comments", "remark", "remarks"]],
   ["tags", ["tags", "tag", "labels"]],
   ["archived", ["archived", "isarchived", "hidden"]],
   ["status", ["status", "state"]],

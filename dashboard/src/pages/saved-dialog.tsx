@@ -1,0 +1,153 @@
+/**
+ * What the account has saved of a kind: opens one, saves the current one, and deletes others. Views
+ * of analytics, filters of the list of links, and templates of UTM parameters.
+ */
+import { useQuery } from "@tanstack/react-query";
+import { Trash2 } from "lucide-react";
+import type { ReactNode } from "react";
+import { useForm } from "react-hook-form";
+
+import type { SavedView } from "../../../clients/typescript/src/index.ts";
+import { viewName } from "../../../shared/contracts/view-schemas.ts";
+import { getErrorMessage } from "../data/errors.ts";
+import { getClient } from "../data/http.ts";
+import { useAccountContext, useCanWrite } from "../data/session.ts";
+import { t } from "../languages/translate.ts";
+import { IconButton } from "../ui/button.tsx";
+import { Dialog, DialogForm } from "../ui/dialog.tsx";
+import { TextField } from "../ui/field.tsx";
+import { useApiMutation } from "../ui/mutation.ts";
+import { Alert, Empty, QueryBoundary } from "../ui/states.tsx";
+import { toast } from "../ui/toast.tsx";
+import { validateWith } from "../ui/validation.ts";
+
+/** The kinds, as the client and the catalogues call them. */
+type SavedKind = "views" | "linkFilters" | "utmTemplates";
+
+type SavedDialogProps = {
+  kind: SavedKind;
+  /** What would be saved, as the query of a URL. */
+  query: string;
+  /** Called with the query of the chosen one, before the dialog closes. */
+  onOpen: (query: string) => void;
+  onClose: () => void;
+  /** Shown between the list and the form. */
+  children?: ReactNode;
+};
+
+/** The key of the query of all of a kind. */
+const useSavedKey = (kind: SavedKind) => ["saved", kind, useAccountContext().scope] as const;
+
+/** Queries all of a kind, by name. */
+export function useSaved(kind: SavedKind) {
+  const { scope } = useAccountContext();
+  return useQuery({
+    queryKey: useSavedKey(kind),
+    queryFn: async ({ signal }) => (await getClient(scope)[kind].list({ signal })).data,
+  });
+}
+
+export function SavedDialog({ kind, query, onOpen, onClose, children }: SavedDialogProps) {
+  const canWrite = useCanWrite();
+  const saved = useSaved(kind);
+  function open(chosen: string): void {
+    onOpen(chosen);
+    onClose();
+  }
+  return (
+    <Dialog title={t(`saved.${kind}.title`)} onClose={onClose}>
+      <QueryBoundary query={saved} label={t(`saved.${kind}.title`)} lines={2}>
+        {(data) => <SavedList kind={kind} saved={data} onOpen={open} />}
+      </QueryBoundary>
+      {children}
+      {canWrite && <SaveForm kind={kind} query={query} onClose={onClose} />}
+    </Dialog>
+  );
+}
+
+type SavedListProps = {
+  kind: SavedKind;
+  saved: readonly SavedView[];
+  onOpen: (query: string) => void;
+};
+
+function SavedList({ kind, saved, onOpen }: SavedListProps) {
+  const { scope } = useAccountContext();
+  const canWrite = useCanWrite();
+  const api = getClient(scope)[kind];
+  const invalidate = [useSavedKey(kind)];
+  const save = useApiMutation(({ name, query }: SavedView) => api.save(name, { query }), {
+    invalidate,
+  });
+  const remove = useApiMutation(
+    async (view: SavedView) => {
+      await api.delete(view.name);
+      return view;
+    },
+    {
+      invalidate,
+      onSuccess: (view) =>
+        toast(t(`saved.${kind}.deleted`, { name: view.name }), "success", {
+          label: t("links.bulk.undo"),
+          onSelect: () => save.mutate(view),
+        }),
+    },
+  );
+  if (saved.length === 0 && !canWrite) {
+    return (
+      <Empty title={t(`saved.${kind}.empty`)}>
+        <p>{t("saved.emptyHint")}</p>
+      </Empty>
+    );
+  }
+  return (
+    <>
+      {saved.length > 0 && (
+        <ul className="view-list" aria-label={t(`saved.${kind}.title`)}>
+          {saved.map((view) => (
+            <li key={view.name}>
+              <button type="button" className="value-button" onClick={() => onOpen(view.query)}>
+                {view.name}
+              </button>
+              {canWrite && (
+                <IconButton
+                  label={t(`saved.${kind}.delete`, { name: view.name })}
+                  onClick={() => remove.mutate(view)}
+                >
+                  <Trash2 aria-hidden />
+                </IconButton>
+              )}
+            </li>
+          ))}
+        </ul>
+      )}
+      {remove.error !== null && <Alert>{getErrorMessage(remove.error)}</Alert>}
+    </>
+  );
+}
+
+function SaveForm({ kind, query, onClose }: Omit<SavedDialogProps, "onOpen" | "children">) {
+  const { scope } = useAccountContext();
+  const form = useForm({ mode: "onChange", defaultValues: { name: "" } });
+  const save = useApiMutation((name: string) => getClient(scope)[kind].save(name, { query }), {
+    invalidate: [useSavedKey(kind)],
+    successMessage: t(`saved.${kind}.saved`),
+    onSuccess: () => form.reset(),
+  });
+  return (
+    <DialogForm
+      action={t(`saved.${kind}.save`)}
+      onSubmit={(event) => void form.handleSubmit(({ name }) => save.mutate(name.trim()))(event)}
+      onCancel={onClose}
+      loading={save.isPending}
+      error={save.error}
+    >
+      <TextField
+        label={t("saved.name")}
+        hint={t(`saved.${kind}.hint`)}
+        error={form.formState.errors.name?.message}
+        {...form.register("name", { validate: validateWith(viewName) })}
+      />
+    </DialogForm>
+  );
+}
