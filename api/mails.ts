@@ -7,6 +7,7 @@ import { readMailSettings } from "./mail/settings.ts";
 import type { Sql } from "./postgres.ts";
 import { createReportMails } from "./reports/mails.ts";
 import { createUnsubscribeTokens, type UnsubscribeTokens } from "./reports/unsubscribe/token.ts";
+import { resetMails } from "./sessions/reset-mail.ts";
 import { createWebhookMails } from "./webhooks/mails.ts";
 
 type MailsDeps = {
@@ -30,6 +31,7 @@ export function startMails(deps: MailsDeps): UnsubscribeTokens | undefined {
   const kinds = {
     report: createReportMails({ sql, settings, tokens }),
     webhook: createWebhookMails({ sql, settings }),
+    password_reset: resetMails(sql, settings.dashboardUrl),
   };
   lifecycle.onStop("mails", startMailQueue({ sql, settings, kinds, log, onOutcome }));
   return tokens;

@@ -28,6 +28,7 @@ import { readDelay } from "./mail/queue.ts";
 import { startExpiredRowCleanup } from "./maintenance/expired-rows.ts";
 import { createMetrics } from "./metrics.ts";
 import { schemaState } from "./migrations/applied.ts";
+import { readOrigins } from "./origins.ts";
 import { openPostgres, type Sql } from "./postgres.ts";
 import { createServices } from "./services.ts";
 import { createStores } from "./stores.ts";
@@ -147,7 +148,7 @@ function startSites(
     log,
     stores: createStores(sql),
     clientAddress: createClientAddress(config.TRUSTED_PROXIES, warnOfUntrustedProxy(log)),
-    apiUrl: config.API_URL === undefined ? undefined : new URL(config.API_URL).origin,
+    apiUrl: readOrigins(config).apiUrl,
     isStopping: lifecycle.stopping,
     isBehind,
     observe,

@@ -303,6 +303,21 @@ export const WINDOWS = {
     seconds: 60,
     takenBy: "every call of the dashboard, in however many sessions",
   },
+  password_resets: {
+    by: "network",
+    header: "address",
+    limit: 20,
+    seconds: 900,
+    takenBy: "requests for a mail with a link to set a new password",
+  },
+  password_resets_of_user: {
+    by: "user",
+    header: "links to set a new password",
+    limit: 3,
+    seconds: 3_600,
+    takenBy:
+      "the same for one e-mail address, whether somebody has it or not; counted in PostgreSQL, for all processes together",
+  },
   correct_passwords: {
     by: "user",
     header: "correct passwords of a user",

@@ -77,7 +77,7 @@ export const timesTable = (body: unknown): Table =>
 
 export const targetsTable = (body: unknown): Table =>
   toTable(
-    ["kind", "id", "url", "clicks", "unique_clicks", "percentage"],
+    ["kind", "id", "label", "url", "clicks", "unique_clicks", "percentage"],
     targetsResponse.parse(body).data,
   );
 

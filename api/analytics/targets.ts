@@ -26,6 +26,13 @@ export const targetsResponse = z
     data: entriesOf(
       z.object({
         ...targetFields,
+        label: z
+          .string()
+          .nullable()
+          .meta({
+            description: "The label of an arm of the split; null when it has none.",
+            examples: ["New page"],
+          }),
         url: destination.nullable().meta({
           description: "The destination; null for a rule or arm that the link no longer has.",
         }),
@@ -64,26 +71,30 @@ export async function countTargets(
       { ...params, from: clampInstant(from), to: clampInstant(to), limit: TARGETS_MAX },
     );
   const rows = await countVisitors(query, totalOf, () => isFew(clickhouse, { from, to }));
-  const urls = urlsOf(link);
+  const targets = targetsOf(link);
   const total = totalOf(rows);
   return rows.map(({ target, clicks, visitors }) => ({
-    ...describe(target, urls, link.original_url),
+    ...describe(target, targets, link.original_url),
     clicks: Number(clicks),
     unique_clicks: Number(visitors),
     percentage: percentageOf(Number(clicks), total),
   }));
 }
 
-/** The URLs of a link's rules and arms by id. */
-const urlsOf = ({ extras }: Pick<LinkRow, "extras">): Map<string, string> =>
+/** What a link says of one of its rules or arms. */
+type Known = { url: string; label?: string | undefined };
+
+/** A link's rules and arms by id. */
+const targetsOf = ({ extras }: Pick<LinkRow, "extras">): Map<string, Known> =>
   new Map(
-    [...(extras?.rules ?? []), ...(extras?.split?.arms ?? [])].map(({ id, url }) => [id, url]),
+    [...(extras?.rules ?? []), ...(extras?.split?.arms ?? [])].map((each) => [each.id, each]),
   );
 
-function describe(target: string, urls: ReadonlyMap<string, string>, ownUrl: string) {
-  if (target === "") return { kind: "default" as const, id: null, url: ownUrl };
+function describe(target: string, targets: ReadonlyMap<string, Known>, ownUrl: string) {
+  if (target === "") return { kind: "default" as const, id: null, label: null, url: ownUrl };
   const kind: ClickTarget["kind"] = target.startsWith("arm:") ? "arm" : "rule";
   const uuid: Uuid = formatUuid(target.slice(target.indexOf(":") + 1));
   const id = encodeId(kind, uuid);
-  return { kind, id, url: urls.get(id) ?? null };
+  const { label = null, url = null } = targets.get(id) ?? {};
+  return { kind, id, label, url };
 }

@@ -10,7 +10,8 @@ const stackFile = z.record(z.string(), z.unknown());
 
 type Env = Record<string, string | undefined>;
 
-type Variable = "DATABASE_URL" | "NATS_URL" | "CLICKHOUSE_URL" | "REDIRECTOR_METRICS_URL";
+type Variable =
+  "DATABASE_URL" | "NATS_URL" | "CLICKHOUSE_URL" | "REDIRECTOR_METRICS_URL" | "DASHBOARD_URL";
 
 /** Processes whose environment files contain store URLs, in order of increasing rights. */
 const INSTALLED = ["api", "worker"];

@@ -49,7 +49,7 @@ The stores are those of the environment (DATABASE_URL, NATS_URL, CLICKHOUSE_URL)
   const withDatabase = createWithDatabase(env);
   addAccountCommands(program, withDatabase);
   addKeyCommands(program, withDatabase);
-  addUserCommands(program, withDatabase);
+  addUserCommands(program, withDatabase, () => findUrl(env, "DASHBOARD_URL"));
   addLinkCommands(program, withDatabase);
   addDomainCommands(program, withDatabase);
   const withNats = createWithNats(env);

@@ -11,7 +11,9 @@ import {
 } from "../../shared/contracts/users.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { createMemberService } from "../members/service.ts";
+import { readOrigins } from "../origins.ts";
 import { openUsers } from "../sessions/operators.ts";
+import { resetPath } from "../sessions/resets.ts";
 import { parseBySchema, parseId, parseName } from "./arguments.ts";
 import { mustExist, print, printList, type WithDatabase } from "./context.ts";
 
@@ -29,11 +31,17 @@ const parseEmail = parseBySchema(emailSchema);
 const roleOption = () =>
   new Option("--role <role>", "the user's role in the account").choices(ROLES).default("owner");
 
-export function addUserCommands(program: Command, withDatabase: WithDatabase): void {
+/** `findDashboard` finds the URL of the dashboard. */
+export function addUserCommands(
+  program: Command,
+  withDatabase: WithDatabase,
+  findDashboard: () => Promise<string>,
+): void {
   const users = program.command("users").description("Users of the dashboard");
   addCreation(users, withDatabase);
   addList(users, withDatabase);
   addPassword(users, withDatabase);
+  addResetLink(users, withDatabase, findDashboard);
   addJoining(users, withDatabase);
   addRemoval(users, withDatabase);
 }
@@ -95,6 +103,33 @@ function addPassword(users: Command, withDatabase: WithDatabase): void {
         const { password, shown } = await choosePassword(options.passwordStdin);
         mustExist(await openUsers(sql).setPassword(options.email, password), "user");
         print(options.json, { email: options.email, ...shown });
+      }),
+    );
+}
+
+function addResetLink(
+  users: Command,
+  withDatabase: WithDatabase,
+  findDashboard: () => Promise<string>,
+): void {
+  users
+    .command("reset-link")
+    .description("Make a link with which a user sets a new password; it is printed only once")
+    .requiredOption("--email <address>", "the user's e-mail address", parseEmail)
+    .option("--json", "print JSON", false)
+    .action((options: { email: string; json: boolean }) =>
+      withDatabase(async (sql) => {
+        const members = createMemberService({ sql, users: openUsers(sql) });
+        // Before the link is made, which without an address would be of no use.
+        const { dashboardUrl } = readOrigins({ DASHBOARD_URL: await findDashboard() });
+        const reset = await members.makeOperatorReset(options.email);
+        mustExist(reset !== undefined, "user");
+        if (reset === undefined) return;
+        print(options.json, {
+          email: options.email,
+          url: `${dashboardUrl}${resetPath(reset.token)}`,
+          expires_at: reset.expires_at.toISOString(),
+        });
       }),
     );
 }

@@ -21,6 +21,8 @@ import { NetworkWindow } from "../limits/windows.ts";
 import { invitationRoutes, memberRoutes } from "../members/routes.ts";
 import type { MemberService } from "../members/service.ts";
 import { resourceRoutes } from "../resource-routes.ts";
+import { resetRoutes } from "../sessions/reset-routes.ts";
+import type { PasswordResets } from "../sessions/resets.ts";
 import { sessionRoutes } from "../sessions/routes.ts";
 import type { SessionService } from "../sessions/service.ts";
 import { createSessionAuth } from "../sessions/session-auth.ts";
@@ -30,6 +32,7 @@ import { type Assets, findAsset } from "./assets.ts";
 
 export type DashboardDeps = AppDeps & {
   sessions: SessionService;
+  resets: PasswordResets;
   members: MemberService;
   assets: Assets;
   /** Whether this installation sends mails. */
@@ -66,8 +69,9 @@ export function createDashboardApp(deps: DashboardDeps) {
     parametersOf: createParameterLookup(() => routes),
     isBehind: deps.isBehind,
   });
+  // A share has one URL, whether it was made here or with a key.
   const resources = new Elysia({ prefix: "/api/:account/:mode" }).use(
-    resourceRoutes(deps, { auth, originOf: () => origin }),
+    resourceRoutes(deps, { auth, originOf: () => deps.apiUrl ?? origin }),
   );
   const headers = { ...siteHeaders(origin), ...SECURITY_HEADERS };
   const app = new Elysia({ name: "dashboard", normalize: false })
@@ -87,6 +91,7 @@ export function createDashboardApp(deps: DashboardDeps) {
       }),
     )
     .use(sessionRoutes({ auth, sessions, listAccounts, shortUrl, sendsMails: deps.sendsMails }))
+    .use(resetRoutes(auth, deps.resets, deps.sendsMails))
     .use(invitationRoutes({ auth, members, sessions }))
     .use(memberRoutes({ auth, members }))
     .use(sharedRoutes({ auth, shared: deps.shared, secure: origin.startsWith("https:") }))

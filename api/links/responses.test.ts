@@ -105,6 +105,41 @@ describe.each(Object.entries(WRITES))("the answer to %s", (_, write) => {
   });
 });
 
+test("a replacement that says nothing of a setting switches it off", async () => {
+  const externalId = newUuid();
+  const replace = async (fields: CreateLinkBody) =>
+    (
+      await postgres.links.upsert(owner, {
+        externalId,
+        body: fields,
+        requireVersion: () => undefined,
+        mustExist: false,
+      })
+    ).link;
+  const others = {
+    title: "t",
+    notes: "n",
+    tags: ["t"],
+    password: "p",
+    expires_at: "2091-01-01T00:00:00Z",
+  };
+  const { preview: _, ...withPassword } = SETTINGS;
+  await replace({ ...withPassword, ...others, url: body.url, utm_term: "u", disabled: true });
+  await replace({ ...SETTINGS, url: body.url });
+  const row = await replace({ url: body.url });
+  const fresh = (await postgres.links.create(owner, newUuid(), { url: body.url })).link;
+  const { id, alias, version, created_at, updated_at } = row;
+  expect(row).toEqual({
+    ...fresh,
+    external_id: externalId,
+    id,
+    alias,
+    version,
+    created_at,
+    updated_at,
+  });
+});
+
 test("a link has another ETag after a click that no counter shows", () => {
   const row = linkRow({ clicks: 5, last_click_at: new Date(1_000) });
   expect(linkEtag({ ...row, last_click_at: new Date(1_001) })).not.toBe(linkEtag(row));

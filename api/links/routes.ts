@@ -37,7 +37,7 @@ import {
   toLink,
 } from "./responses.ts";
 import type { LinkService } from "./service.ts";
-import { readShortUrl } from "./short-url.ts";
+import { requireShortUrl } from "./short-url.ts";
 
 type LinkRoutesDeps = {
   auth: AuthPlugin;
@@ -87,7 +87,7 @@ export const linkRoutes = ({ auth, idempotent, links, branding, shortUrl }: Link
         if ((short_url === undefined) === (alias === undefined))
           throw invalidField("short_url", "exactly one of short_url and alias is required");
         const name =
-          short_url === undefined ? { alias: alias ?? "", domain } : readShortUrl(short_url);
+          short_url === undefined ? { alias: alias ?? "", domain } : requireShortUrl(short_url);
         const link = await links.lookUp(principalOf(call), name);
         set.headers["etag"] = linkEtag(link);
         return toFullLink(link, shortUrl, include);

@@ -19,7 +19,7 @@ import type { ExplainBody, Explanation } from "./explain/model.ts";
 import type { LinkOrder } from "./listing/filter.ts";
 import { findLinks } from "./listing/list-links.ts";
 import { toFilter } from "./listing/query.ts";
-import { searchByShortUrl } from "./listing/short-url.ts";
+import { searchByShortUrl } from "./listing/search.ts";
 import { createLinkLookups } from "./lookups.ts";
 import type { CreateLinkBody, LinkRow, ListLinksQuery, UpdateLinkBody } from "./model.ts";
 import { toRecord } from "./record.ts";

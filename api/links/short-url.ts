@@ -1,4 +1,7 @@
-/** Reads short URLs as people copy them. */
+/** Short URLs as people paste them: as they were written, copied or scanned. */
+import { ALIAS_PATTERN, trimAlias } from "../../shared/contracts/alias.ts";
+import { toAsciiHost } from "../../shared/contracts/ascii-host.ts";
+import { trimInvisible } from "../../shared/contracts/text.ts";
 import { invalidField } from "../http/errors.ts";
 
 /** A link by its short URL. */
@@ -7,15 +10,32 @@ export type ShortUrl = { alias: string; domain: string };
 /** Most characters of a short URL that is looked up. */
 export const SHORT_URL_LENGTH_MAX = 2_048;
 
+/** A scheme, a host with or without a port, and a path. */
+const URL_PARTS = /^(?:https?:)?(?:\/\/)?(?<host>[^/?#\s]+)(?<path>\/[^?#]*)/i;
+
 /**
- * Reads a short URL, with or without a scheme. Throws `invalid_request` for a text that cannot be
- * one.
+ * The host and the alias of a short URL; undefined for a text that is none. What follows the alias
+ * as a path of its own is no part of it: a link with `forward_path` redirects such URLs too.
  */
-export function readShortUrl(text: string): ShortUrl {
-  const trimmed = text.trim();
-  const url = URL.parse(/^https?:\/\//i.test(trimmed) ? trimmed : `https://${trimmed}`);
-  const alias = url?.pathname.slice(1) ?? "";
-  if (url === null || alias === "" || alias.includes("/"))
-    throw invalidField("short_url", "must be a short URL such as https://sho.rt/hello");
-  return { alias, domain: url.host };
+export function readShortUrl(text: string): ShortUrl | undefined {
+  const { host, path = "" } = URL_PARTS.exec(trimInvisible(text))?.groups ?? {};
+  if (host === undefined) return undefined;
+  const decoded = decodePath(path);
+  const alias = trimAlias(decoded) ?? decoded.split("/")[1] ?? "";
+  return ALIAS_PATTERN.test(alias) ? { alias, domain: toAsciiHost(host) } : undefined;
+}
+
+/** As {@link readShortUrl}; throws `invalid_request` for a text that is no short URL. */
+export function requireShortUrl(text: string): ShortUrl {
+  const found = readShortUrl(text);
+  if (found !== undefined) return found;
+  throw invalidField("short_url", "must be a short URL such as https://sho.rt/hello");
+}
+
+function decodePath(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
 }

@@ -1,5 +1,8 @@
 /** Creates or updates the link with an external id. */
+import type * as z from "zod";
+
 import { toAsciiHost } from "../../shared/contracts/ascii-host.ts";
+import { updateLinkBody } from "../../shared/contracts/link-schemas.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { ApiError, invalidField, notFound, unavailable } from "../http/errors.ts";
 import type { RequireVersion } from "../http/etag.ts";
@@ -34,31 +37,29 @@ export async function requireExternalLink(
   return row;
 }
 
-/** What a link has of which a request that replaces it says nothing. */
-const NOTHING_SET = {
-  title: null,
-  notes: null,
-  expires_at: null,
-  password: null,
-  utm_source: null,
-  utm_medium: null,
-  utm_campaign: null,
-  utm_term: null,
-  utm_content: null,
-  forward_query: false,
-  tags: [],
-  starts_at: null,
-  disabled: false,
-  archived: false,
-  expired_url: null,
-  rules: null,
-  split: null,
-  preview: null,
-  forward_path: null,
-  max_clicks: null,
-  limit_counts: "all",
-  confirm: false,
-} as const satisfies Required<Omit<UpdateLinkBody, "url" | "alias" | "external_id">>;
+/** Fields of a body that name a link, and are no settings of it. */
+const NAMES = new Set(["url", "alias", "external_id"]);
+
+/** How a request says that a setting is off: the first of these that the setting takes. */
+const OFF = [null, false, [], "all"];
+
+/**
+ * What a link has of which a request that replaces it says nothing. Of the schema, so that no
+ * setting can be forgotten.
+ */
+const NOTHING_SET: UpdateLinkBody = updateLinkBody.parse(
+  Object.fromEntries(
+    Object.entries(updateLinkBody.shape)
+      .filter(([name]) => !NAMES.has(name))
+      .map(([name, setting]) => [name, offValueOf(name, setting)]),
+  ),
+);
+
+function offValueOf(name: string, setting: z.ZodType): unknown {
+  const off = OFF.find((value) => setting.safeParse(value).success);
+  if (off === undefined) throw new Error(`No request switches ${name} off.`);
+  return off;
+}
 
 /**
  * Replaces the owner's link with this external id by the body, or creates it; a link keeps its

@@ -7,8 +7,10 @@ import type { MailContent } from "./message.ts";
 
 /** A mail in the queue: what it is about, and to whom. */
 export type QueuedMail = {
-  /** The run of a report; null for a mail about webhooks, which lists what its user is to know. */
+  /** The run of a report; null for another mail. */
   run_id: Uuid | null;
+  /** That of a mail which its user has asked for; null for another mail. */
+  language: string | null;
   user_id: Uuid;
   created_at: Date;
 };
@@ -22,4 +24,4 @@ export type MailKind = {
   write: (mail: QueuedMail) => Promise<MailContent | undefined>;
 };
 
-export type MailKinds = { report: MailKind; webhook: MailKind };
+export type MailKinds = { report: MailKind; webhook: MailKind; password_reset: MailKind };

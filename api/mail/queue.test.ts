@@ -80,7 +80,7 @@ test("each recipient gets a mail with the report, and can unsubscribe by one cli
   const { reportId, users } = await addRecipients(2);
   await sendWaiting(depsFor(smtp.url), newUuid());
   expect(smtp.received.map(({ to }) => to.join()).toSorted()).toEqual(
-    users.map(({ email }) => email),
+    users.map(({ email }) => email).toSorted(),
   );
   expect(await statuses()).toEqual(["sent", "sent"]);
   const [mail] = smtp.received;

@@ -1,5 +1,6 @@
 /** The server that sends mails, by configuration. */
 import { email } from "../../shared/contracts/users.ts";
+import { readOrigins } from "../origins.ts";
 
 const SCHEMES = { "smtp:": { secure: false, port: 587 }, "smtps:": { secure: true, port: 465 } };
 
@@ -34,13 +35,13 @@ type Variable = "SMTP_URL" | "SMTP_FROM" | "API_URL" | "DASHBOARD_URL" | "DASHBO
 export function readMailSettings(variables: {
   [Name in Variable]?: string | undefined;
 }): MailSettings | undefined {
-  const { SMTP_URL, SMTP_FROM: from, API_URL, DASHBOARD_URL } = variables;
+  const { SMTP_URL, SMTP_FROM: from } = variables;
+  const { apiUrl, dashboardUrl } = readOrigins(variables);
   const ownSecret = variables.DASHBOARD_SECRET;
   const server = SMTP_URL === undefined ? undefined : parseMailServer(SMTP_URL);
-  if (!server || from === undefined || API_URL === undefined || ownSecret === undefined)
+  if (!server || from === undefined || apiUrl === undefined || ownSecret === undefined)
     return undefined;
-  const dashboardUrl = DASHBOARD_URL === undefined ? undefined : new URL(DASHBOARD_URL).origin;
-  return { server, from, apiUrl: new URL(API_URL).origin, dashboardUrl, ownSecret };
+  return { server, from, apiUrl, dashboardUrl, ownSecret };
 }
 
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/;

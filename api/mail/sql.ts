@@ -19,8 +19,10 @@ export type LeasedMail = QueuedMail & {
   age_seconds: number;
 };
 
-const mayReceive = (sql: Sql, { report, webhook }: MailKinds) => sql`
-  case when mail.run_id is null then ${webhook.mayReceive(sql)} else ${report.mayReceive(sql)} end`;
+const mayReceive = (sql: Sql, kinds: MailKinds) => sql`
+  case mail.kind when 'report' then ${kinds.report.mayReceive(sql)}
+                 when 'webhook' then ${kinds.webhook.mayReceive(sql)}
+                 else ${kinds.password_reset.mayReceive(sql)} end`;
 
 /**
  * Whether no lease is valid. One that ends much later than any can is of a clock that was ahead;
@@ -68,8 +70,7 @@ export const leaseMails = (sql: Sql, senderId: Uuid, limit: number): Promise<Lea
            attempts = mail.attempts + 1
       from free, users
      where mail.id = free.id and users.id = mail.user_id
-    returning mail.id, case when mail.run_id is null then 'webhook' else 'report' end as kind,
-              mail.run_id, mail.user_id,
+    returning mail.id, mail.kind, mail.run_id, mail.language, mail.user_id,
               users.email as address, mail.created_at, mail.attempts,
               extract(epoch from clock_timestamp() - mail.created_at)::float8 as age_seconds`;
 

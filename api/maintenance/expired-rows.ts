@@ -1,12 +1,14 @@
 /**
  * Deletes expired rows: closed windows, stream leases, idempotent requests, sign-in attempts,
- * sessions, deliveries of webhooks and mails about them, and runs of reports.
+ * sessions, links to set a password, deliveries of webhooks and mails about them, and runs of
+ * reports.
  */
 import type { Log } from "../../shared/log.ts";
 import { deleteExpiredRequests } from "../idempotency/sql.ts";
 import { deleteExpiredLimits } from "../limits/sql.ts";
 import type { Sql } from "../postgres.ts";
 import { deleteOldRuns } from "../reports/runs-sql.ts";
+import { deleteExpiredResets } from "../sessions/resets-sql.ts";
 import { deleteExpiredAttempts, deleteExpiredSessions } from "../sessions/sql.ts";
 import { deleteOldDeliveries } from "../webhooks/deliveries-sql.ts";
 import { deleteOldMails } from "../webhooks/mails-sql.ts";
@@ -31,6 +33,7 @@ async function deleteExpiredRows(sql: Sql): Promise<void> {
   await deleteExpiredRequests(sql);
   await deleteExpiredAttempts(sql);
   await deleteExpiredSessions(sql);
+  await deleteExpiredResets(sql);
   await deleteOldDeliveries(sql);
   await deleteOldMails(sql);
   await deleteOldRuns(sql);

@@ -9,7 +9,8 @@ import type { Transaction } from "../postgres.ts";
 import { toMemberResponse } from "./model.ts";
 import type { MemberRow } from "./sql.ts";
 
-type MemberEventType = "member.joined" | "member.updated" | "member.removed";
+type MemberEventType =
+  "member.joined" | "member.updated" | "member.removed" | "member.reset_link_created";
 
 /** Records what happened to a member; with the previous role if it has changed. */
 export async function recordMemberEvent(

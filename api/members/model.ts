@@ -36,6 +36,9 @@ export const invitationResponse = z.object({
 /** Only this response contains the token. */
 export const newInvitationResponse = invitationResponse.extend({ token: z.string() });
 
+/** A link to set a new password; only this response contains its token. */
+export const newResetResponse = z.object({ token: z.string(), expires_at: z.iso.datetime() });
+
 export const memberListResponse = z.object({
   members: z.array(memberResponse),
   invitations: z.array(invitationResponse),

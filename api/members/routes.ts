@@ -18,6 +18,7 @@ import {
   inviteBody,
   memberListResponse,
   newInvitationResponse,
+  newResetResponse,
   toInvitationResponse,
   toMemberResponse,
 } from "./model.ts";
@@ -66,6 +67,15 @@ export const memberRoutes = ({ auth, members }: MemberRoutesDeps) =>
         return { success: true, message: "The member has been removed." };
       },
       { access: WRITE, params: memberParams, response: { 200: successResponse } },
+    )
+    .post(
+      "/members/:id/password-resets",
+      async ({ call, params, set }) => {
+        const reset = await members.makeReset(principalOf(call), decodeId("user", params.id));
+        set.status = 201;
+        return { token: reset.token, expires_at: reset.expires_at.toISOString() };
+      },
+      { access: WRITE, params: memberParams, response: { 201: newResetResponse } },
     )
     .post(
       "/invitations",

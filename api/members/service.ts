@@ -10,6 +10,7 @@ import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import { type Actor, OPERATOR, type User } from "../http/principal.ts";
 import type { Sql, Transaction } from "../postgres.ts";
+import { endResets, makeReset, type Reset } from "../sessions/resets.ts";
 import { addressTaken, type NewUser, type UserService } from "../sessions/users.ts";
 import { recordMemberEvent } from "./events.ts";
 import type { AcceptBody } from "./model.ts";
@@ -24,9 +25,11 @@ import {
   listAccountsOfUser,
   listInvitations,
   listMembers,
+  listMemberships,
   lockMember,
   lockMemberships,
   lockOwners,
+  lockUser,
   removeMember,
   restoreInvitation,
   setRole,
@@ -59,7 +62,22 @@ export const createMemberService = ({ sql, users }: MemberServiceDeps) => ({
     await users.markVerified(id);
     return id;
   },
+
+  /**
+   * For operators: makes a link with which the user of an address sets a new password, and records
+   * it in their accounts. Returns undefined when nobody has the address.
+   */
+  makeOperatorReset: (email: string): Promise<Reset | undefined> =>
+    sql.begin(async (sql) => {
+      const user = await users.lock(sql, email);
+      if (user === undefined) return undefined;
+      for (const { account_id: accountId, ...member } of await listMemberships(sql, user.id))
+        await recordMemberEvent(sql, { accountId, actor: OPERATOR }, RESET_EVENT, member);
+      return await makeReset(sql, user.id);
+    }),
 });
+
+const RESET_EVENT = "member.reset_link_created";
 
 /** Deletes the user of an address, and records for each account that they have left. */
 const removeUser = (
@@ -116,6 +134,10 @@ const createMemberships = (sql: Sql) => ({
     });
   },
 
+  /** Makes a link for a member: see {@link makeMemberReset}. */
+  makeReset: (account: Changed, userId: Uuid | undefined): Promise<Reset> =>
+    makeMemberReset(sql, account, userId),
+
   /** Throws `not_found`, and `invalid_request` when the account would have no owner left. */
   async remove(account: Changed, userId: Uuid | undefined): Promise<void> {
     const { accountId } = account;
@@ -128,6 +150,30 @@ const createMemberships = (sql: Sql) => ({
     });
   },
 });
+
+/**
+ * Makes a link with which a member sets a new password. Throws `not_found`; `invalid_request` for
+ * oneself, who has to know the present password; and `forbidden` for a member of another account
+ * too, whom the owner of one must not become.
+ */
+const makeMemberReset = (sql: Sql, account: Changed, userId: Uuid | undefined): Promise<Reset> =>
+  sql.begin(async (sql) => {
+    if (userId === undefined) throw notFound("member");
+    await lockUser(sql, userId);
+    const memberships = await listMemberships(sql, userId);
+    const member = memberships.find(({ account_id }) => account_id === account.accountId);
+    if (member === undefined) throw notFound("member");
+    if (account.actor.type === "user" && account.actor.id === userId)
+      throw new ApiError("invalid_request", "Change your own password in your profile.");
+    if (memberships.length > 1)
+      throw new ApiError(
+        "forbidden",
+        "This member belongs to another account too: only the operator can make a link for them.",
+      );
+    const { account_id: _, ...row } = member;
+    await recordMemberEvent(sql, account, RESET_EVENT, row);
+    return await makeReset(sql, userId);
+  });
 
 /** An account whose members change, and by whom. */
 type Changed = { accountId: Uuid; actor: Actor };
@@ -142,6 +188,8 @@ async function addAndRecord(
   const { accountId } = account;
   const before = await lockMember(sql, accountId, userId);
   const joined = await addMember(sql, accountId, userId, role);
+  // An owner of another account may have one, who must not get into this one by it.
+  if (joined) await endResets(sql, userId);
   const member = await lockMember(sql, accountId, userId);
   if (member === undefined) throw new Error("The member is gone within the transaction.");
   if (joined) await recordMemberEvent(sql, account, "member.joined", member);

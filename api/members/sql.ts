@@ -60,6 +60,21 @@ export const lockMemberships = (
       from members m join users u on u.id = m.user_id
      where m.user_id = ${userId} order by m.account_id for update of m`;
 
+/** The memberships of a user, whom {@link lockUser} keeps from joining another account. */
+export const listMemberships = (
+  sql: Transaction,
+  userId: Uuid,
+): Promise<(MemberRow & { account_id: Uuid })[]> =>
+  sql<(MemberRow & { account_id: Uuid })[]>`
+    select m.account_id, m.user_id, u.email, u.name, m.role, m.created_at
+      from members m join users u on u.id = m.user_id
+     where m.user_id = ${userId} order by m.account_id`;
+
+/** Locks a user until the transaction ends: somebody else's joins wait for it. */
+export async function lockUser(sql: Transaction, userId: Uuid): Promise<void> {
+  await sql`select from users where id = ${userId} for update`;
+}
+
 /** Adds a member, or sets the role of one. Returns whether they were none before. */
 export async function addMember(
   sql: Transaction,

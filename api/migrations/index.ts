@@ -44,6 +44,7 @@ import accountPlan from "./0058_account_plan.sql" with { type: "text" };
 import noSpentEndpoints from "./0064_no_spent_endpoints.sql" with { type: "text" };
 import replacedKeys from "./0065_replaced_keys.sql" with { type: "text" };
 import reportTimezone from "./0066_report_timezone.sql" with { type: "text" };
+import passwordResets from "./0067_password_resets.sql" with { type: "text" };
 import linkNotes from "./0075_link_notes.sql" with { type: "text" };
 import notesSearch from "./0076_notes_search.sql" with { type: "text" };
 
@@ -99,6 +100,7 @@ export const migrations: readonly PostgresMigration[] = [
   { id: 64, name: "no_spent_endpoints", text: noSpentEndpoints },
   { id: 65, name: "replaced_keys", text: replacedKeys },
   { id: 66, name: "report_timezone", text: reportTimezone },
+  { id: 67, name: "password_resets", text: passwordResets },
   { id: 75, name: "link_notes", text: linkNotes },
   { id: 76, name: "notes_search", text: notesSearch, concurrent: true },
 ];

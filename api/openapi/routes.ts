@@ -2,6 +2,9 @@
  * Serves `/v1/openapi.json`, `/docs`, a page that renders it (Swagger UI, self-hosted), and the
  * TypeScript client that fits it.
  */
+import { existsSync } from "node:fs";
+import { dirname } from "node:path";
+
 import { Elysia } from "elysia";
 import swaggerScript from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
 import * as z from "zod";
@@ -9,7 +12,7 @@ import * as z from "zod";
 import { CLIENT_FILE } from "../../shared/contracts/client-file.ts";
 import type { AuthPlugin } from "../auth/plugin.ts";
 import { ERRORS_PATH } from "../http/doc-url.ts";
-import { notFound } from "../http/errors.ts";
+import { ApiError, notFound } from "../http/errors.ts";
 import type { Call } from "../http/request-context.ts";
 import { FileBudget } from "../limits/file-budget.ts";
 import { createAsset, type SendAsset } from "./assets.ts";
@@ -64,10 +67,13 @@ const CONTENT_SECURITY_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
   "connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
+/** When to ask again for a client that is being packed. */
+const PACKED_AFTER_SECONDS = 2;
+
 type OpenApiRoutesDeps = {
   auth: AuthPlugin;
   document: () => unknown;
-  /** The path of the packed client. */
+  /** The path of the packed client; in no folder where there is none. */
   clientFile: string;
 };
 
@@ -80,8 +86,13 @@ export const openApiRoutes = ({ auth, document, clientFile }: OpenApiRoutesDeps)
   const sendDocument = createAsset("application/json", () => JSON.stringify(document()));
   const sendClient = createAsset("application/gzip", async () => {
     const file = Bun.file(clientFile);
-    if (!(await file.exists())) throw notFound("client");
-    return await file.bytes();
+    if (await file.exists()) return await file.bytes();
+    // A local stack packs it while the API starts.
+    if (existsSync(dirname(clientFile)))
+      throw new ApiError("unavailable", "The client is being packed. Try again shortly.", {
+        retryAfterSeconds: PACKED_AFTER_SECONDS,
+      });
+    throw notFound("client");
   });
   return new Elysia({ name: "reference" })
     .use(auth)

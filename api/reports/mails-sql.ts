@@ -9,8 +9,8 @@ export async function enqueueMails(
   { runId, reportId }: { runId: Uuid; reportId: Uuid },
 ): Promise<number> {
   const { count } = await transaction`
-    insert into report_mails (id, run_id, report_id, user_id)
-    select gen_random_uuid(), ${runId}, report_id, user_id from report_recipients where report_id = ${reportId}`;
+    insert into report_mails (id, kind, run_id, report_id, user_id)
+    select gen_random_uuid(), 'report', ${runId}, report_id, user_id from report_recipients where report_id = ${reportId}`;
   return count;
 }
 

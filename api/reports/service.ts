@@ -8,7 +8,7 @@ import { type ListPart, type ListRequest, readPart } from "../http/pagination.ts
 import type { AccountScope, Principal } from "../http/principal.ts";
 import { budgets } from "../limits/budgets.ts";
 import type { LinkService } from "../links/service.ts";
-import { readShortUrl } from "../links/short-url.ts";
+import { requireShortUrl } from "../links/short-url.ts";
 import { countOwned, lockAndCountOwned, missing, requireFound } from "../owned-rows.ts";
 import type { Sql } from "../postgres.ts";
 import type {
@@ -178,7 +178,7 @@ async function readFields(
   if (short_url !== undefined) {
     if (link_id !== undefined) throw invalidField("short_url", "cannot be used with link_id");
     change.link_id =
-      short_url === null ? null : (await links.lookUp(owner, readShortUrl(short_url))).id;
+      short_url === null ? null : (await links.lookUp(owner, requireShortUrl(short_url))).id;
   }
   if (timezone !== undefined) change.timezone = parseZone(timezone);
   if (body.name !== undefined) change.name = body.name;

@@ -11,7 +11,7 @@ import { addressGroups } from "../../shared/address-group.ts";
 import { WINDOWS as BUDGETS } from "../../shared/budgets.ts";
 import { rateLimited } from "../http/rate-limit.ts";
 import { KeyWindow } from "../limits/windows.ts";
-import type { Sql } from "../postgres.ts";
+import type { Sql, Transaction } from "../postgres.ts";
 import { consumeAttempt, refundAttempt } from "./sql.ts";
 
 const SECONDS = 900;
@@ -66,13 +66,25 @@ export class Attempts {
     }
   }
 
+  /**
+   * Counts a request for a link to set a new password of an address, in lower case; throws
+   * `rate_limited`. It is written for every address, so that no address takes longer than others.
+   */
+  async consumeReset(sql: Transaction, address: string): Promise<void> {
+    const { header, limit, seconds } = BUDGETS.password_resets_of_user;
+    const key = this.#hash("password reset", address);
+    const { used, resets_ms, now_ms } = await consumeAttempt(sql, key, { limit, seconds });
+    if (used > limit)
+      throw rateLimited({ name: header, limit, seconds, used: limit, resetsAt: resets_ms }, now_ms);
+  }
+
   /** Gives this one attempt back after a correct password; what others have tried stays counted. */
   async refund(attempt: Attempt): Promise<void> {
     for (const [name, key] of listWindows(attempt))
       await refundAttempt(this.#sql, this.#hash(name, key));
   }
 
-  #hash(name: WindowName, key: string): Buffer {
+  #hash(name: WindowName | "password reset", key: string): Buffer {
     return createHmac("sha256", this.#secret).update(`${name}\n${key}`).digest();
   }
 }

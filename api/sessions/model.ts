@@ -2,6 +2,7 @@
 import * as z from "zod";
 
 import { email, newPassword, plainPassword, ROLES } from "../../shared/contracts/users.ts";
+import { CATALOGUES, FALLBACK } from "../../shared/languages/catalogues.ts";
 
 export const signInBody = z.strictObject({ email, password: plainPassword });
 
@@ -9,6 +10,22 @@ export const changePasswordBody = z.strictObject({
   current_password: plainPassword,
   new_password: newPassword,
 });
+
+export const requestResetBody = z.strictObject({
+  email,
+  /** The language of the mail. */
+  language: z.enum(Object.keys(CATALOGUES)).default(FALLBACK),
+});
+
+export const useResetBody = z.strictObject({ password: newPassword });
+
+export const resetOptionsResponse = z.object({
+  /** Whether a link can be mailed; else an owner of the account or the operator makes one. */
+  by_mail: z.boolean(),
+});
+
+/** Who has a link sets the password, so they may know whose it is. */
+export const resetUserResponse = z.object({ email: z.string() });
 
 export const sessionResponse = z.object({
   user: z.object({ id: z.string(), email: z.string(), name: z.string() }),

@@ -14,6 +14,7 @@ import type { Attempt, Attempts } from "./attempts.ts";
 import type { AuthLibrary } from "./better-auth.ts";
 import type { DeviceCookies } from "./device-cookie.ts";
 import type { RequireStrongPassword } from "./password-strength.ts";
+import { deleteResets } from "./resets-sql.ts";
 import { type Credentials, findUserByEmail, isSessionValid, listSessions } from "./sql.ts";
 
 type SessionServiceDeps = {
@@ -140,6 +141,7 @@ function createPasswordChecks(deps: SessionServiceDeps) {
       );
       const user = await findUserByEmail(sql, email);
       if (user === undefined) throw notSignedIn();
+      await deleteResets(sql, user.id);
       return [...headers.getSetCookie(), await succeed(attempt, user, client.headers)];
     },
   };

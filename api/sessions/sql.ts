@@ -91,7 +91,7 @@ type AttemptWindow = { used: number; resets_ms: number; now_ms: number };
  * `limit` it counts one more, so `used > limit` means that the attempt was rejected.
  */
 export async function consumeAttempt(
-  sql: Sql,
+  sql: Sql | Transaction,
   key: Buffer,
   { limit, seconds }: { limit: number; seconds: number },
 ): Promise<AttemptWindow> {

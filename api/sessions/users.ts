@@ -6,6 +6,7 @@ import { ApiError } from "../http/errors.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import type { AuthLibrary } from "./better-auth.ts";
 import type { RequireStrongPassword } from "./password-strength.ts";
+import { deleteResets } from "./resets-sql.ts";
 import {
   deleteUser,
   findUserByEmail,
@@ -69,6 +70,7 @@ export function createUserService({ sql, library, requireStrongPassword }: UserS
       const context = await library.$context;
       await context.internalAdapter.updatePassword(user.id, await context.password.hash(password));
       await context.internalAdapter.deleteUserSessions(user.id);
+      await deleteResets(sql, user.id);
       return true;
     },
 

@@ -38,7 +38,7 @@ const isCovered = (sql: Sql | Transaction, at: PendingQuery<Row[]>) => sql`
 /** Whether a mail to a user before some time is about the webhook. */
 const isTold = (sql: Sql | Transaction, before: PendingQuery<Row[]>) => sql`
   exists (select from report_mails told
-           where told.run_id is null and told.user_id = users.id and told.created_at < ${before}
+           where told.kind = 'webhook' and told.run_id is null and told.user_id = users.id and told.created_at < ${before}
              and told.created_at >= webhook.disabled_at + make_interval(secs => ${COLLECTED_SECONDS}))`;
 
 const owners = (sql: Sql | Transaction) => sql`
@@ -55,15 +55,15 @@ export async function enqueueMails(sql: Transaction): Promise<void> {
     select pg_try_advisory_xact_lock(hashtextextended('mails about webhooks', 4)) as held`;
   if (!lock.held) return;
   await sql`
-    insert into report_mails (id, user_id, created_at)
-    select gen_random_uuid(), untold.user_id, ${now}
+    insert into report_mails (id, kind, user_id, created_at)
+    select gen_random_uuid(), 'webhook', untold.user_id, ${now}
       from (select distinct users.id as user_id
               from webhooks webhook
               join (${owners(sql)}) on member.account_id = webhook.account_id and member.role = 'owner'
              where ${isCovered(sql, now)} and not ${isTold(sql, now)}) untold
      where not exists (
        select from report_mails mail
-        where mail.run_id is null and mail.user_id = untold.user_id
+        where mail.kind = 'webhook' and mail.run_id is null and mail.user_id = untold.user_id
           and mail.created_at > ${now} - make_interval(secs => ${REPEATED_SECONDS}))
      limit ${ADDED_MAX}`;
 }
@@ -113,7 +113,7 @@ export async function listDisabled(
   return { described: rows, count: rows[0]?.count ?? 0 };
 }
 
-/** Deletes mails that have been kept long enough. */
+/** Deletes mails, except with reports, that have been kept long enough. */
 export async function deleteOldMails(sql: Sql): Promise<void> {
   let deleted = DELETED_MAX;
   while (deleted === DELETED_MAX) {

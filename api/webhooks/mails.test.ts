@@ -347,17 +347,21 @@ test("mails about webhooks are deleted after 30 days", async () => {
   expect(await statuses()).toEqual([]);
 });
 
-test("a mail is about the run of a report, or about webhooks", async () => {
+test("a mail is about the run of a report, or webhooks, or a password in some language", async () => {
   const { emails } = await addDisabled();
-  const add = (run: Uuid | null, report: Uuid | null) => postgres.sql`
-    insert into report_mails (id, run_id, report_id, user_id)
-    select gen_random_uuid(), ${run}, ${report}, id from users where email = ${emails[0] ?? ""}`;
-  for (const [run, report] of [
-    [newUuid(), null],
-    [null, newUuid()],
+  const add = (kind: string, run: Uuid | null, report: Uuid | null) => postgres.sql`
+    insert into report_mails (id, kind, run_id, report_id, user_id)
+    select gen_random_uuid(), ${kind}, ${run}, ${report}, id from users where email = ${emails[0] ?? ""}`;
+  for (const [kind, run, report] of [
+    ["report", newUuid(), null],
+    ["report", null, null],
+    ["webhook", null, newUuid()],
+    ["webhook", newUuid(), newUuid()],
+    ["password_reset", null, null],
+    ["another", null, null],
   ] as const) {
-    const error: unknown = await add(run, report).catch((cause: unknown) => cause);
+    const error: unknown = await add(kind, run, report).catch((cause: unknown) => cause);
     expect(error).toMatchObject({ code: "23514" });
   }
-  await add(null, null);
+  await add("webhook", null, null);
 });

@@ -39,6 +39,12 @@ const Keys = lazy(async () => ({ default: (await loadAdministration()).KeysPage 
 const Members = lazy(async () => ({ default: (await loadAdministration()).MembersPage }));
 const Branding = lazy(async () => ({ default: (await loadAdministration()).BrandingPage }));
 const Profile = lazy(async () => ({ default: (await loadAdministration()).ProfilePage }));
+const ForgotPassword = lazy(async () => ({
+  default: (await loadAdministration()).ForgotPasswordPage,
+}));
+const ResetPassword = lazy(async () => ({
+  default: (await loadAdministration()).ResetPasswordPage,
+}));
 const Invitation = lazy(async () => ({ default: (await loadAdministration()).InvitationPage }));
 
 export function App() {
@@ -61,6 +67,10 @@ export function App() {
       <Switch>
         <Route path="/invite/:token">
           {({ token }) => <Invitation token={token} session={data} />}
+        </Route>
+        <Route path="/forgot-password" component={ForgotPassword} />
+        <Route path="/reset-password/:token">
+          {({ token }) => <ResetPassword token={token} />}
         </Route>
         <Route>
           {data === null ? <SignInPage key={location} /> : <SignedInRoutes session={data} />}

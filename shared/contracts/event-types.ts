@@ -25,6 +25,7 @@ const EVENT_TYPES = {
   "member.joined": "A user became a member of the account.",
   "member.updated": "The role of a member changed.",
   "member.removed": "A user is no longer a member of the account.",
+  "member.reset_link_created": "Somebody made a link with which a member sets a new password.",
   "share.created": "Statistics were shared.",
   "share.updated": "A share changed; `changes` has each field before and after.",
   "share.revoked": "A share was revoked.",

@@ -4,10 +4,21 @@ import * as z from "zod";
 import { ARM_ID, EXPIRES_AT } from "./examples.ts";
 import { instant } from "./instant.ts";
 import { destination } from "./link-fields.ts";
+import { plainText, trimInvisible } from "./text.ts";
 
-/** Most arms of a split, and characters of an arm's id. */
+/** Most arms of a split, and characters of an arm's id and of its label. */
 const ARMS_MAX = 10;
 const ID_LENGTH_MAX = 40;
+export const LABEL_LENGTH_MAX = 60;
+
+const LABEL_EXAMPLE = "New page";
+
+/** What looks alike is one label. */
+const label = plainText(LABEL_LENGTH_MAX)
+  .overwrite((text) => trimInvisible(text).normalize("NFC"))
+  .min(1)
+  // Composed letters may be more than before.
+  .max(LABEL_LENGTH_MAX);
 
 const weight = z
   .int()
@@ -26,6 +37,10 @@ const arm = z
           "The id of an arm that the link has, to keep its statistics; a new arm gets an id.",
         examples: [ARM_ID],
       }),
+    label: label.nullish().meta({
+      description: "What the arm is called in statistics, unique in the split; null for none.",
+      examples: [LABEL_EXAMPLE],
+    }),
     url: destination,
     weight,
   })
@@ -54,6 +69,10 @@ export const splitField = z
         (arms) => arms.reduce((sum, one) => sum + one.weight, 0) <= 100,
         "expected weights whose sum is 100 at most",
       )
+      .refine((arms) => {
+        const labels = arms.flatMap(({ label }) => label ?? []);
+        return new Set(labels).size === labels.length;
+      }, "expected labels of which no two are alike")
       .meta(armsMeta),
     until,
   })
@@ -73,6 +92,13 @@ export const splitResponse = z
               description: "The arm's id, by which its clicks are counted.",
               examples: [ARM_ID],
             }),
+            label: z
+              .string()
+              .optional()
+              .meta({
+                description: "What the arm is called; absent when it has no label.",
+                examples: [LABEL_EXAMPLE],
+              }),
             url: destination,
             weight,
           })

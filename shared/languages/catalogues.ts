@@ -5,6 +5,8 @@
  */
 import de from "./de.json";
 import en from "./en.json";
+import passwordsDe from "./passwords/de.json";
+import passwordsEn from "./passwords/en.json";
 import reportsDe from "./reports/de.json";
 import reportsEn from "./reports/en.json";
 import statisticsDe from "./statistics/de.json";
@@ -15,6 +17,7 @@ import webhooksEn from "./webhooks/en.json";
 /** All messages of a language. */
 export type Catalogue = typeof en & {
   statistics: typeof statisticsEn;
+  passwords: typeof passwordsEn;
   reports: typeof reportsEn;
   webhooks: typeof webhooksEn;
 };
@@ -23,8 +26,20 @@ export type Catalogue = typeof en & {
 export type Catalogues = Readonly<Record<string, Catalogue>>;
 
 export const CATALOGUES: Catalogues = {
-  en: { ...en, statistics: statisticsEn, reports: reportsEn, webhooks: webhooksEn },
-  de: { ...de, statistics: statisticsDe, reports: reportsDe, webhooks: webhooksDe },
+  en: {
+    ...en,
+    statistics: statisticsEn,
+    passwords: passwordsEn,
+    reports: reportsEn,
+    webhooks: webhooksEn,
+  },
+  de: {
+    ...de,
+    statistics: statisticsDe,
+    passwords: passwordsDe,
+    reports: reportsDe,
+    webhooks: webhooksDe,
+  },
 };
 
 /** The language of visitors who accept none of the others; every set of catalogues has it. */

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import postgres from "postgres";
 import * as z from "zod";
 
+import { WINDOWS } from "../../shared/budgets.ts";
 import { ROLES } from "../../shared/contracts/users.ts";
 import { admin, createAccount, type NewAccount, runAdmin } from "../harness/admin.ts";
 import { ApiInProcess } from "../harness/api-in-process.ts";
@@ -112,6 +113,7 @@ async function listEndpoints(): Promise<Endpoint[]> {
     { method: "GET", path: "/members", scope: "members:read" },
     { method: "PATCH", path: "/members/user_none", scope: "members:write" },
     { method: "DELETE", path: "/members/user_none", scope: "members:write" },
+    { method: "POST", path: "/members/user_none/password-resets", scope: "members:write" },
     { method: "POST", path: "/invitations", scope: "members:write" },
     { method: "DELETE", path: "/invitations/inv_none", scope: "members:write" },
   ];
@@ -490,6 +492,70 @@ describe("invited users", () => {
   });
 });
 
+const resetSchema = z.object({ token: z.string(), expires_at: z.iso.datetime() });
+
+describe("a forgotten password", () => {
+  const ask = (email: string, from = fromElsewhere()) =>
+    createSession(stack, "").send("/auth/password-resets", { body: { email }, headers: from });
+  const useReset = (token: string, password: string) =>
+    createSession(stack, "").send(`/auth/password-resets/${token}`, {
+      body: { password },
+      headers: fromElsewhere(),
+    });
+
+  test("is not asked for by mail where none is set up: the page knows, and so does who asks", async () => {
+    const options = await call(url("/auth/password-resets"), { headers: fromElsewhere() });
+    expect(options.body).toEqual({ by_mail: false });
+    const [known, unknown] = [await createUser(stack), { email: "nobody@example.com" }];
+    const responses = [await ask(known.email), await ask(unknown.email)];
+    expect(responses.map(codeOf)).toEqual([
+      [400, "invalid_request"],
+      [400, "invalid_request"],
+    ]);
+    expect(errorSchema.parse(responses[0]?.body).error.message).toContain("Ask an owner");
+  });
+
+  test("is asked for by a network so often, for whomever", async () => {
+    const from = { "x-forwarded-for": "203.0.113.77" };
+    const { limit } = WINDOWS.password_resets;
+    const responses = [];
+    for (let i = 0; i <= limit; i++) responses.push(await ask(`nobody-${i}@example.com`, from));
+    expect(responses.map(({ status }) => status)).toEqual([
+      ...Array.from({ length: limit }, () => 400),
+      429,
+    ]);
+    expect(Number(responses.at(-1)?.headers.get("retry-after"))).toBeGreaterThan(0);
+  });
+
+  test("is set by an owner's link, once, which ends the member's sessions", async () => {
+    const { id, owner } = await createAccountWithOwner();
+    const member = await createUser(stack, id, "member");
+    const session = await signIn(stack, member);
+    const path = `/api/${id}/members/${member.id}/password-resets`;
+    expect(codeOf(await session.send(path, { method: "POST" }))).toEqual([403, "forbidden"]);
+    const made = await owner.send(path, { method: "POST" });
+    expect(made.status).toBe(201);
+    const { token } = resetSchema.parse(made.body);
+    const found = await call(url(`/auth/password-resets/${token}`), { headers: fromElsewhere() });
+    expect(found.body).toEqual({ email: member.email });
+    expect(codeOf(await useReset(token, "short"))).toEqual([400, "invalid_request"]);
+    expect((await useReset(token, "pepper-anchor-window")).status).toBe(200);
+    expect(codeOf(await useReset(token, "copper-meadow-violin"))).toEqual([404, "not_found"]);
+    expect((await session.send("/auth/session")).status).toBe(401);
+    expect((await trySignIn(stack, member)).status).toBe(401);
+    await signIn(stack, { ...member, password: "pepper-anchor-window" });
+  });
+
+  test("is set by the operator's link where there is no mail and no other owner", async () => {
+    const { user } = await createAccountWithOwner();
+    const made = await admin(stack, ["users", "reset-link", "--email", user.email]);
+    const { url: link } = z.object({ url: z.string() }).parse(made);
+    expect(link).toStartWith(`${stack.info().dashboard_url}/reset-password/`);
+    expect((await useReset(link.split("/").at(-1) ?? "", "pepper-anchor-window")).status).toBe(200);
+    await signIn(stack, { ...user, password: "pepper-anchor-window" });
+  });
+});
+
 describe("members of an account", () => {
   test("always include an owner, even if the last two leave concurrently", async () => {
     const { id, user, owner } = await createAccountWithOwner();
@@ -524,6 +590,21 @@ describe("members of an account", () => {
     await owner.send(`/api/${id}/members/${user.id}`, { method: "DELETE" });
     expect((await session.send(`/api/${id}/live/v1/links`)).status).toBe(404);
   });
+});
+
+test("a share has the origin of API_URL, whether a key or the dashboard made it", async () => {
+  const { id, key } = await createAccount(stack, "pro");
+  const session = await signIn(stack, await createUser(stack, id));
+  const path = "/v1/shares";
+  const body = {};
+  const responses = [
+    await call(`${stack.info().api_url}${path}`, { key, body }),
+    await session.send(`/api/${id}/live${path}`, { body }),
+  ];
+  const origins = responses.map(
+    ({ body }) => new URL(z.object({ url: z.string() }).parse(body).url).origin,
+  );
+  expect(origins).toEqual([stack.info().api_url, stack.info().api_url]);
 });
 
 describe("the dashboard's responses", () => {

@@ -303,6 +303,14 @@ const ROUTES: Readonly<Record<string, Recorded>> = {
     const member = await createUser(stack, account.id, "member");
     return () => session.send(`/api/${account.id}/members/${member.id}`, { method: "DELETE" });
   }),
+  "POST /api/:account/members/:id/password-resets": records(
+    "member.reset_link_created",
+    async () => {
+      const member = await createUser(stack, account.id, "member");
+      const path = `/api/${account.id}/members/${member.id}/password-resets`;
+      return () => session.send(path, { method: "POST" });
+    },
+  ),
   "POST /api/:account/invitations": { none: "Nothing has changed until somebody accepts it." },
   "DELETE /api/:account/invitations/:id": { none: "Nothing has changed by the invitation." },
   "POST /auth/invitations/:token/accept": records("member.joined", async () => {
@@ -315,6 +323,8 @@ const ROUTES: Readonly<Record<string, Recorded>> = {
   "POST /auth/sign-out": { none: "Of the user, not of an account." },
   "POST /auth/sign-out-everywhere": { none: "Of the user, not of an account." },
   "POST /auth/password": { none: "Of the user, not of an account." },
+  "POST /auth/password-resets": { none: "Of the user, not of an account." },
+  "POST /auth/password-resets/:token": { none: "Of the user, not of an account." },
   "POST /v1/shared/:token/access": { none: READS },
   "POST /shared/:token": { none: READS },
 };
@@ -366,6 +376,10 @@ const COMMANDS: Readonly<Record<string, Recorded>> = {
   }),
   "users list": { none: READS },
   "users set-password": { none: "Of the user, not of an account." },
+  "users reset-link": records("member.reset_link_created", async () => {
+    const { email } = await createUser(stack, account.id, "member");
+    return () => admin(stack, ["users", "reset-link", "--email", email]);
+  }),
   "users join": records("member.joined member.updated", async () => {
     const { email } = await createUser(stack);
     const join = (role: string) =>

@@ -406,7 +406,7 @@ withBrowser("an account", () => {
     },
   );
 
-  test("has members: one is invited, joins with a new password, sees what the role allows, and is removed", async () => {
+  test("has members: one is invited, joins, sees what the role allows, sets a forgotten password, and is removed", async () => {
     let invitation = "";
     await dashboard.visit(account, "/settings/members", async (page) => {
       await page.getByRole("button", { name: "Invite" }).click();
@@ -436,9 +436,18 @@ withBrowser("an account", () => {
     expect(consoleErrors).toEqual([]);
     await page.context().close();
 
+    let link = "";
     await dashboard.visit(account, "/settings/members", async (page) => {
       await page.getByLabel("Role of Invited Person").selectOption("member");
       await page.getByText("The role has been changed.").waitFor();
+      await page.getByRole("button", { name: "Link for a new password of Invited Person" }).click();
+      await page.getByRole("dialog").getByRole("button", { name: "Create link" }).click();
+      link = (await page.getByTestId("reset-link").textContent()) ?? "";
+      await page.getByRole("button", { name: "Done" }).click();
+    });
+    await setForgottenPassword(link);
+
+    await dashboard.visit(account, "/settings/members", async (page) => {
       await page.getByRole("button", { name: "Remove Invited Person" }).click();
       await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
       await rowOf(page, "Invited Person").waitFor({ state: "detached" });
@@ -723,3 +732,25 @@ withBrowser("members and viewers", () => {
     );
   });
 });
+
+/** Looks for what to do without mails, then uses an owner's link, once. */
+async function setForgottenPassword(link: string): Promise<void> {
+  const { page } = await openSignIn(dashboard.browser, dashboard.stack);
+  await page.getByRole("link", { name: "Forgot password?" }).click();
+  await page.getByText("This service sends no mails.").waitFor();
+  await page.goto(link);
+  const password = page.getByLabel("New password");
+  await password.fill("pepper-anchor-window");
+  await page.getByRole("button", { name: "Show what is typed" }).click();
+  expect(await password.getAttribute("type")).toBe("text");
+  await page.getByRole("button", { name: "Set password" }).click();
+  await page.getByText("The password has been set").waitFor();
+  await page.goto(link);
+  await page.getByText("This link has been used or has expired.").waitFor();
+  await page.goto("/");
+  await page.getByLabel("E-mail address").fill("invited@example.com");
+  await page.getByLabel("Password", { exact: true }).fill("pepper-anchor-window");
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("heading", { name: "Links", level: 1 }).waitFor();
+  await page.context().close();
+}

@@ -170,6 +170,7 @@ const targetsSchema = z.object({
     z.object({
       kind: z.string(),
       id: z.string().nullable(),
+      label: z.string().nullable(),
       url: z.string().nullable(),
       clicks: z.int(),
       unique_clicks: z.int(),
@@ -500,7 +501,7 @@ describe("a split", () => {
       split: {
         arms: [
           { url: "https://example.com/b", weight: 30 },
-          { url: "https://example.com/c", weight: 30 },
+          { label: "Page C", url: "https://example.com/c", weight: 30 },
         ],
       },
     });
@@ -517,7 +518,9 @@ describe("a split", () => {
     const [ruleId = ""] = idsOf(link);
     const [b, c] = armsOf(link);
     await change(id, {
-      split: { arms: [{ id: c?.id, url: "https://example.com/c", weight: 30 }] },
+      split: {
+        arms: [{ id: c?.id, label: "Page C", url: "https://example.com/c", weight: 30 }],
+      },
     });
     await eventually(async () => {
       const response = await send(`/v1/analytics/${id}/targets?period=24h`, "GET");
@@ -525,9 +528,14 @@ describe("a split", () => {
       const byId = Object.fromEntries(data.map((entry) => [entry.id ?? "own", entry]));
       expect(byId).toMatchObject({
         [ruleId]: { kind: "rule", url: "https://example.com/ios", clicks: 20, unique_clicks: 20 },
-        [b?.id ?? ""]: { kind: "arm", url: null, clicks: followed["https://example.com/b"] ?? 0 },
+        [b?.id ?? ""]: {
+          kind: "arm",
+          url: null,
+          clicks: followed["https://example.com/b"] ?? 0,
+        },
         [c?.id ?? ""]: {
           kind: "arm",
+          label: "Page C",
           url: "https://example.com/c",
           clicks: followed["https://example.com/c"] ?? 0,
         },
@@ -542,7 +550,7 @@ describe("a split", () => {
       key,
       headers: { accept: "text/csv" },
     });
-    expect(csv.body).toStartWith("kind,id,url,clicks,unique_clicks,percentage");
+    expect(csv.body).toStartWith("kind,id,label,url,clicks,unique_clicks,percentage");
     const unknown = await send(`/v1/analytics/${id}/targets?arm=b`, "GET");
     expect(codeOf(unknown)).toEqual([400, "invalid_request"]);
   }, 120_000);

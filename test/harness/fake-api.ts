@@ -89,7 +89,9 @@ type Services = Partial<{
   ]: Partial<AppDeps[Name]>;
 }>;
 
-type Options = Partial<Pick<AppDeps, "corsOrigins" | "apiUrl" | "shortUrl" | "isBehind">> & {
+type Options = Partial<
+  Pick<AppDeps, "corsOrigins" | "apiUrl" | "shortUrl" | "isBehind" | "clientFile">
+> & {
   stores?: Partial<AppDeps["stores"]>;
 };
 

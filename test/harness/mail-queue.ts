@@ -4,6 +4,7 @@ import { parseMailServer } from "../../api/mail/settings.ts";
 import type { Sql } from "../../api/postgres.ts";
 import { createReportMails } from "../../api/reports/mails.ts";
 import { createUnsubscribeTokens } from "../../api/reports/unsubscribe/token.ts";
+import { resetMails } from "../../api/sessions/reset-mail.ts";
 import { createWebhookMails } from "../../api/webhooks/mails.ts";
 import { createLog } from "../../shared/log.ts";
 
@@ -27,6 +28,7 @@ export function mailQueueDeps(sql: Sql, url: string, outcomes: string[]): MailQu
     kinds: {
       report: createReportMails({ sql, settings, tokens: unsubscribeTokens }),
       webhook: createWebhookMails({ sql, settings }),
+      password_reset: resetMails(sql, settings.dashboardUrl),
     },
     log: createLog("test", "silent"),
     onOutcome: (outcome) => outcomes.push(outcome),

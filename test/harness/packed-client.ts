@@ -42,4 +42,20 @@ export function readPrograms(): Map<string, string> {
   return new Map(Array.from(programs, ([, name = "", text = ""]) => [name.trim(), text]));
 }
 
+/** The commands in the README's quick start that call the API, one by one, and the one for npm. */
+export function readCommands(): { calls: string[]; install: string } {
+  const readme = readFileSync(join(PROJECT_DIR, "README.md"), "utf8");
+  const blocks = Array.from(readme.matchAll(/```sh\n([\s\S]*?)```/g), ([, text = ""]) => text);
+  const calls =
+    blocks
+      .find((text) => text.startsWith("curl"))
+      ?.trim()
+      .split("\n\n") ?? [];
+  const install = /`(npm install http\S+)`/.exec(readme)?.[1];
+  if (calls.length === 0 || install === undefined)
+    throw new Error("The README has no commands to try.");
+  return { calls, install };
+}
+
+export const FIRST_LINK = "first-link.mjs";
 export const FIRST_HOUR = "first-hour.mjs";

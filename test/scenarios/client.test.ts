@@ -1,18 +1,26 @@
 /**
- * Goal: the client as users install it works on every runtime, and a newcomer's first program does
- * what it says.
+ * Goal: the client as users install it works on every runtime, and what the READMEs tell newcomers
+ * to run does what they say, as it stands there: on a stack from nothing, with the keys that its
+ * start prints, and on the smallest account, also beyond its limits.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+import * as z from "zod";
+
 import type * as ClientModule from "../../clients/typescript/src/index.ts";
+import { createClient } from "../../clients/typescript/src/index.ts";
+import { CLIENT_FILE } from "../../shared/contracts/client-file.ts";
 import { createAccount, createKey } from "../harness/admin.ts";
 import { chromiumPath, openBrowser } from "../harness/browser.ts";
+import { eventually } from "../harness/eventually.ts";
 import {
   CLIENT_DIR,
   FIRST_HOUR,
-  installClient,
+  FIRST_LINK,
+  readCommands,
   readPrograms,
   run,
 } from "../harness/packed-client.ts";
@@ -33,9 +41,16 @@ const LINES = [
   /^done$/,
 ];
 
+/** A program runs to its end within this time, on a busy machine too. */
+const PROGRAM_MS = 180_000;
+
+const { calls, install } = readCommands();
+
 /** A site of another origin than the API, whose pages may call it. */
 let site: Bun.Server<undefined>;
 let stack: Stack;
+/** The keys that the start prints, by their names. */
+let printed: Record<"live" | "test", string>;
 let env: { SHORTHOP_URL: string; SHORTHOP_KEY: string };
 let dir: string;
 
@@ -44,20 +59,76 @@ beforeAll(async () => {
     port: 0,
     fetch: () => new Response("<!doctype html>", { headers: { "content-type": "text/html" } }),
   });
-  stack = await startStack({ env: { API_CORS_ORIGINS: site.url.origin } });
+  stack = await startStack({ empty: true, env: { API_CORS_ORIGINS: site.url.origin } });
+  printed = await readPrintedKeys();
   const { id } = await createAccount(stack, "free");
   const { key } = await createKey(stack, id, SCOPES, { type: "test" });
   env = { SHORTHOP_URL: stack.info().api_url, SHORTHOP_KEY: key };
-  ({ dir } = await installClient());
-});
+  dir = mkdtempSync(join(tmpdir(), "shorthop-client-"));
+  for (const [name, program] of readPrograms()) writeFileSync(join(dir, name), program);
+  await waitForClient();
+  // No registry is asked for advice: the client depends on nothing.
+  run(["sh", "-c", here(install)], dir, { npm_config_audit: "false", npm_config_fund: "false" });
+}, 180_000);
 afterAll(async () => {
   await stack[Symbol.asyncDispose]();
   await site.stop(true);
   rmSync(dir, { recursive: true, force: true });
 });
 
-describe("the program in the client's README", () => {
-  test("has at most 60 lines", () => {
+/** A text of the README with the addresses of this stack. */
+const here = (text: string): string =>
+  text
+    .replaceAll("http://localhost:3000", stack.info().api_url)
+    .replaceAll("http://localhost:8080", stack.info().short_url);
+
+/** The start prints them when all is ready. */
+const readPrintedKeys = () =>
+  eventually(async () => {
+    const [, live = "", test = ""] =
+      /Live key\s+(sk_live_\S+)\s+Test key\s+(sk_test_\S+)/.exec(stack.output()) ?? [];
+    expect([live, test]).not.toContain("");
+    return { live, test };
+  }, 10_000);
+
+/** The stack packs the client after its start, and until then says when to ask again. */
+const waitForClient = () =>
+  eventually(async () => {
+    const { status, headers } = await fetch(`${stack.info().api_url}/${CLIENT_FILE}`);
+    if (status === 503) expect(headers.get("retry-after")).not.toBeNull();
+    expect([status, headers.get("content-type")]).toEqual([200, "application/gzip"]);
+  }, 120_000);
+
+function expectFirstHour(output: string): void {
+  const lines = output.trim().split("\n");
+  expect(lines.length).toBe(LINES.length);
+  for (const [i, line] of lines.entries()) expect(line).toMatch(LINES[i] ?? /^$/);
+  expect(readFileSync(join(dir, "sale.svg"), "utf8")).toStartWith("<svg");
+  expect(readFileSync(join(dir, "days.csv"), "utf8")).toStartWith("date,clicks,unique");
+}
+
+test(
+  "the commands in the README's quick start work one after another, with the printed key",
+  () => {
+    const variables = { KEY: printed.live };
+    const [create = "", follow = "", count = ""] = calls.map(here);
+    expect(calls).toHaveLength(3);
+    const link = z
+      .object({ id: z.string(), short_url: z.string() })
+      .parse(JSON.parse(run(["sh", "-c", create], dir, variables)));
+    expect(link.short_url).toBe(`${stack.info().short_url}/hello`);
+    const response = run(["sh", "-c", follow], dir, variables);
+    expect(response).toMatch(/^HTTP\S+ 302 /);
+    expect(response).toMatch(/^location: https:\/\/example\.com\/hello\r?$/im);
+    const figures = run(["sh", "-c", count], dir, { ...variables, LINK_ID: link.id });
+    expect(JSON.parse(figures)).toMatchObject({ summary: { total_clicks: expect.any(Number) } });
+  },
+  PROGRAM_MS,
+);
+
+describe("the programs in the client's README", () => {
+  test("are two; the second has at most 60 lines", () => {
+    expect([...readPrograms().keys()]).toEqual([FIRST_LINK, FIRST_HOUR]);
     const lines = readPrograms()
       .get(FIRST_HOUR)
       ?.split("\n")
@@ -65,16 +136,42 @@ describe("the program in the client's README", () => {
     expect(lines?.length).toBeLessThanOrEqual(60);
   });
 
-  test.each(["node", process.execPath])(
-    "does a newcomer's first hour on %s",
-    (runtime) => {
-      const lines = run([runtime, FIRST_HOUR], dir, env).trim().split("\n");
-      expect(lines.length).toBe(LINES.length);
-      for (const [i, line] of lines.entries()) expect(line).toMatch(LINES[i] ?? /^$/);
-      expect(readFileSync(join(dir, "sale.svg"), "utf8")).toStartWith("<svg");
-      expect(readFileSync(join(dir, "days.csv"), "utf8")).toStartWith("date,clicks,unique");
+  test.each(["live", "test"] as const)(
+    "run one after another with the printed key for %s",
+    (mode) => {
+      const variables = { ...env, SHORTHOP_KEY: printed[mode] };
+      expect(run(["node", FIRST_LINK], dir, variables)).toMatch(/^http\S+\/\S+\n$/);
+      expectFirstHour(run(["node", FIRST_HOUR], dir, variables));
     },
-    180_000,
+    PROGRAM_MS,
+  );
+
+  test.each(["node", process.execPath])(
+    "run one after another on the smallest account, on %s",
+    (runtime) => {
+      expect(run([runtime, FIRST_LINK], dir, env)).toMatch(/^http\S+\/\S+\n$/);
+      expectFirstHour(run([runtime, FIRST_HOUR], dir, env));
+    },
+    PROGRAM_MS,
+  );
+
+  test(
+    "say when to try again on an account that has used up what it may create",
+    async () => {
+      const baseUrl = stack.info().api_url;
+      const [one, bulk] = [
+        await createAccount(stack, "free", { quotas: { links_per_day: 1 } }),
+        await createAccount(stack, "free"),
+      ];
+      const first = () => run(["node", FIRST_LINK], dir, { ...env, SHORTHOP_KEY: one.key });
+      first();
+      expect(first).toThrow(/Quota links_per_day exceeded: 1 links in .+ Try again in \d+ /);
+      const urls = Array.from({ length: 500 }, (_, i) => ({ url: `https://example.com/${i}` }));
+      await createClient({ baseUrl, apiKey: bulk.key }).links.createMany(urls);
+      const hour = () => run(["node", FIRST_HOUR], dir, { ...env, SHORTHOP_KEY: bulk.key });
+      expect(hour).toThrow(/too many links created in bulk \(bulk_rows: .+ Try again in \d+ /);
+    },
+    PROGRAM_MS,
   );
 });
 

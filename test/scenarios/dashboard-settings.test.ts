@@ -323,6 +323,7 @@ withBrowser("rules in the dashboard", () => {
     const link = await client.links.create({ url: OWN });
     await dashboard.visit(account, `/links/${link.id}/rules`, async (page) => {
       await page.getByRole("button", { name: "Add version" }).click();
+      await page.getByLabel("Name of B").fill("New page");
       await page.getByLabel("Share of B").fill("99");
       await page.getByLabel("Destination of B").fill("https://example.com/b");
       await page.locator(".version-head").getByText("1 %", { exact: true }).waitFor();
@@ -346,6 +347,8 @@ withBrowser("rules in the dashboard", () => {
       const { data } = await client.analytics.targets(link.id);
       const arm = data.find(({ kind }) => kind === "arm");
       await page.reload();
+      expect(arm?.label).toBe("New page");
+      await page.locator(".version-name").getByText("New page").waitFor();
       const share = `${arm?.percentage.toFixed(1)} % of the split`;
       await page.getByText(`${arm?.clicks} clicks (${share}), ${arm?.unique_clicks}`).waitFor();
     });

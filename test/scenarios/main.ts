@@ -11,8 +11,8 @@ import { parseArgs } from "node:util";
 
 import { findChanged, git } from "../runner/affected.ts";
 import { countCores } from "../runner/cores.ts";
-import { suitShortLives } from "../runner/short-lives.ts";
 import { runScenarios, type Scenario, selectAffected } from "../runner/scenarios.ts";
+import { suitShortLives } from "../runner/short-lives.ts";
 import { SCENARIOS } from "./scenarios.ts";
 
 /** For more cores than this, no more at a time: they would share memory and a disk. */

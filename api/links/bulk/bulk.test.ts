@@ -392,7 +392,7 @@ describe("many links with settings", () => {
 
   test("are changed as one by one: each replaces its setting, and keeps the others", async () => {
     const owner = await newOwner();
-    const arms = [{ url: "https://example.com/b", weight: 30 }];
+    const arms = [{ label: "New page", url: "https://example.com/b", weight: 30 }];
     const made = await create(owner, [
       { url, alias: "t1", rules, split: { arms } },
       { url, alias: "t2" },
@@ -409,7 +409,7 @@ describe("many links with settings", () => {
     expect(linkOf(changed).extras).toEqual({
       split: expect.objectContaining({
         key: linkOf(made).extras?.split?.key,
-        arms: [expect.objectContaining({ weight: 40 })],
+        arms: [expect.objectContaining({ label: "New page", weight: 40 })],
       }),
     });
     expect(await postgres.links.get(owner, linkOf(made).id)).toEqual(linkOf(changed));

@@ -40,7 +40,12 @@ export async function prepareSettings(
 function prepareSplit({ arms, until }: NonNullable<SettingsBody["split"]>): LinkSettings["split"] {
   const ids = prepareIds("arm", "split.arms", arms);
   return {
-    arms: arms.map(({ url, weight }, i) => ({ id: ids[i] ?? "", url, weight })),
+    arms: arms.map(({ label, url, weight }, i) => ({
+      id: ids[i] ?? "",
+      ...(typeof label === "string" ? { label } : {}),
+      url,
+      weight,
+    })),
     until: typeof until === "string" ? new Date(until).toISOString() : null,
     key: randomInt(2 ** 32),
   };

@@ -146,6 +146,8 @@ describe("long lists", () => {
     expect(error).toMatchObject({ code: "rate_limited", retryAfterSeconds: 300 });
     expect(error.message).toContain("200 of 250 are done");
     expect([error.done?.data.length, error.done?.created]).toEqual([200, 200]);
+    // Who prints the error reads it, and not two hundred links.
+    expect(Object.keys(error)).not.toContain("done");
     isRefused.now = false;
     const { idempotencyKey = "" } = error;
     const { created, data } = await client.links.createMany(links, { idempotencyKey });

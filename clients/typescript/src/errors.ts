@@ -96,6 +96,8 @@ export class ShorthopError extends Error {
     this.details = options.details;
     this.docUrl = options.docUrl;
     this.done = options.done;
+    // A program that ends by the error prints it: its message, not every link that was made.
+    Object.defineProperty(this, "done", { enumerable: false });
     this.idempotencyKey = options.idempotencyKey;
   }
 }

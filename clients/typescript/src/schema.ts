@@ -3483,6 +3483,11 @@ export interface components {
        */
       id: string;
       /**
+       * @description What the arm is called; absent when it has no label.
+       * @example New page
+       */
+      label?: string;
+      /**
        * @description The destination: an absolute http or https URL.
        * @example https://example.com/spring/sale?ref=newsletter
        */
@@ -4590,6 +4595,11 @@ export interface components {
          */
         kind: "rule" | "arm" | "default";
         /**
+         * @description The label of an arm of the split; null when it has none.
+         * @example New page
+         */
+        label: string | null;
+        /**
          * @description Share of the clicks in the period, in percent, with one decimal.
          * @example 16.7
          */
@@ -5201,6 +5211,11 @@ export interface components {
        */
       id?: string;
       /**
+       * @description What the arm is called in statistics, unique in the split; null for none.
+       * @example New page
+       */
+      label?: string | null;
+      /**
        * @description The destination: an absolute http or https URL.
        * @example https://example.com/spring/sale?ref=newsletter
        */
@@ -5431,6 +5446,7 @@ export interface components {
         | "member.joined"
         | "member.updated"
         | "member.removed"
+        | "member.reset_link_created"
         | "share.created"
         | "share.updated"
         | "share.revoked"
@@ -6575,6 +6591,7 @@ export interface components {
         | "member.joined"
         | "member.updated"
         | "member.removed"
+        | "member.reset_link_created"
         | "share.created"
         | "share.updated"
         | "share.revoked"
@@ -8256,6 +8273,7 @@ export interface operations {
               | "member.joined"
               | "member.updated"
               | "member.removed"
+              | "member.reset_link_created"
               | "share.created"
               | "share.updated"
               | "share.revoked"
@@ -8286,6 +8304,7 @@ export interface operations {
               | "member.joined"
               | "member.updated"
               | "member.removed"
+              | "member.reset_link_created"
               | "share.created"
               | "share.updated"
               | "share.revoked"

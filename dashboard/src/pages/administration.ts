@@ -1,6 +1,7 @@
-/** The pages that administer an account, and the one that invites to it. */
+/** The pages that administer an account, and those that get somebody into it. */
 export { DomainsPage } from "./domains/page.tsx";
 export { ActivityPage } from "./activity/activity-page.tsx";
+export { ForgotPasswordPage, ResetPasswordPage } from "./forgotten-password.tsx";
 export { InvitationPage } from "./invitation.tsx";
 export { ReportsPage } from "./reports/reports-page.tsx";
 export { BrandingPage } from "./settings/branding.tsx";

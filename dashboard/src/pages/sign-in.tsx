@@ -1,6 +1,7 @@
 /** The sign-in page. */
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
+import { Link } from "wouter";
 
 import { getErrorMessage } from "../data/errors.ts";
 import { send } from "../data/http.ts";
@@ -51,6 +52,7 @@ export function SignInPage({ email: initialEmail = "" }: { email?: string }) {
         <Button type="submit" variant="primary" loading={signIn.isPending}>
           {t("signIn.title")}
         </Button>
+        <Link href="/forgot-password">{t("signIn.forgotten")}</Link>
         <p className="hint">{t("signIn.hint")}</p>
       </form>
     </main>

@@ -16,7 +16,8 @@ const MODULES: readonly (readonly [path: RegExp, ...modules: string[]])[] = [
 
 /** The modules of a page and of its language, by their paths in the project. */
 export function modulesOf(path: string, language: Language): readonly string[] {
-  if (path.startsWith("/invite/")) return [...textsOf(language), ADMINISTRATION];
+  if (/^\/(invite\/|forgot-password$|reset-password\/)/.test(path))
+    return [...textsOf(language), ADMINISTRATION];
   const [, page = ""] = /^\/[^/]+\/(?:live|test)\/(.*)$/.exec(path) ?? [];
   const [, ...modules] = MODULES.find(([pattern]) => pattern.test(page)) ?? [];
   return [...textsOf(language), ...modules];

@@ -30,6 +30,7 @@ const NAMES: Readonly<Record<ShownType, TextKey>> = {
   "member.joined": "activity.types.member_joined",
   "member.updated": "activity.types.member_updated",
   "member.removed": "activity.types.member_removed",
+  "member.reset_link_created": "activity.types.member_reset_link_created",
   "share.created": "activity.types.share_created",
   "share.updated": "activity.types.share_updated",
   "share.revoked": "activity.types.share_revoked",

@@ -101,7 +101,7 @@ export const copyDecisions = ({ rules, split }: FullLink): Pick<NewLink, "rules"
     ? {}
     : {
         split: {
-          arms: split.arms.map(({ url, weight }) => ({ url, weight })),
+          arms: split.arms.map(({ id: _id, ...arm }) => arm),
           until: split.until,
         },
       }),

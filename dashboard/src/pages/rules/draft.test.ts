@@ -41,7 +41,10 @@ test("what the API returns survives editing without a change", () => {
       ],
     },
   ];
-  const split = { arms: [{ id: "arm_a", url: `${URL}b`, weight: 30 }], until: null };
+  const split = {
+    arms: [{ id: "arm_a", label: "New page", url: `${URL}b`, weight: 30 }],
+    until: null,
+  };
   expect(readDraft(toDraft({ ...FIELDS, rules, split }))).toEqual({ change: { rules, split } });
   expect(readDraft(toDraft(FIELDS))).toEqual({ change: { rules: [], split: null } });
 });

@@ -39,7 +39,7 @@ export type RuleDraft = {
   conditions: readonly ConditionDraft[];
 };
 
-export type ArmDraft = { key: string; id?: string; url: string; weight: string };
+export type ArmDraft = { key: string; id?: string; label: string; url: string; weight: string };
 
 export type Draft = {
   rules: readonly RuleDraft[];
@@ -68,7 +68,12 @@ export const newRule = (): RuleDraft => ({
   conditions: [newCondition("device")],
 });
 
-export const newArm = (): ArmDraft => ({ key: crypto.randomUUID(), url: "", weight: "10" });
+export const newArm = (): ArmDraft => ({
+  key: crypto.randomUUID(),
+  label: "",
+  url: "",
+  weight: "10",
+});
 
 export const toDraft = ({ rules = [], split }: FullLink): Draft => ({
   rules: rules.map(({ id, url, conditions }) => ({
@@ -77,9 +82,10 @@ export const toDraft = ({ rules = [], split }: FullLink): Draft => ({
     url,
     conditions: conditions.map(toConditionDraft),
   })),
-  arms: (split?.arms ?? []).map(({ id, url, weight }) => ({
+  arms: (split?.arms ?? []).map(({ id, label = "", url, weight }) => ({
     key: id,
     id,
+    label,
     url,
     weight: String(weight),
   })),
@@ -130,7 +136,8 @@ function toCondition(draft: ConditionDraft): Record<string, unknown> {
 const withId = (id: string | undefined) => (id === undefined ? {} : { id });
 
 /**
- * Messages by path in the draft: `rules.0.url`, `rules.0.conditions.1`, `arms.2.weight`, `until`.
+ * Messages by path in the draft: `rules.0.url`, `rules.0.conditions.1`, `arms.2.weight`,
+ * `until`.
  */
 export type DraftErrors = Readonly<Record<string, string>>;
 
@@ -172,8 +179,9 @@ export function readDraft({
     arms.length === 0
       ? null
       : {
-          arms: arms.map(({ id, url, weight }) => ({
+          arms: arms.map(({ id, label, url, weight }) => ({
             ...withId(id),
+            ...(label.trim() === "" ? {} : { label }),
             url,
             weight: Number(weight),
           })),

@@ -89,7 +89,7 @@ function RulesEditor({ link }: { link: FullLink }) {
           />
         )}
       </fieldset>
-      <TryAs link={link.id} version={link.updated_at} dirty={dirty} />
+      <TryAs link={link} dirty={dirty} />
       {confirmation}
     </div>
   );

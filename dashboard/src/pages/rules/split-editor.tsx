@@ -2,13 +2,14 @@
 import { Plus, Trash2 } from "lucide-react";
 import type { ReactNode } from "react";
 
+import { LABEL_LENGTH_MAX } from "../../../../shared/contracts/link-split.ts";
 import { t } from "../../languages/translate.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
 import { TextField } from "../../ui/field.tsx";
 import { formatCount } from "../../ui/format.ts";
 import { Alert } from "../../ui/states.tsx";
 import { type ArmDraft, type Draft, type DraftErrors, newArm } from "./draft.ts";
-import { type Counts, letterOf, toWeight } from "./split-shares.ts";
+import { type Counts, letterOf, toWeight, versionName } from "./split-shares.ts";
 import { VersionCounts } from "./target-counts.tsx";
 
 /** Most versions of a split, beside the link's own destination. */
@@ -38,7 +39,7 @@ export function SplitEditor({ draft, destination, errors, targets, onChange }: S
       <ul className="versions">
         <li>
           <div className="version-head">
-            <span className="version-name">{t("rules.version", { letter: letterOf(0) })}</span>
+            <span className="version-name">{versionName(undefined, 0)}</span>
             <span>{percent(Math.max(0, rest))}</span>
             <VersionCounts targets={targets} id={undefined} armIds={armIds} />
           </div>
@@ -94,11 +95,18 @@ function Version({ arm, position, errors, counts, onChange }: VersionProps) {
     <li>
       <div className="version-head">
         <span className={`version-name ${shadeOf(position)}`}>
-          {t("rules.version", { letter })}
+          {versionName(arm.label, position + 1)}
         </span>
         {counts}
       </div>
       <div className="version-fields">
+        <TextField
+          label={t("rules.versionLabel", { letter })}
+          maxLength={LABEL_LENGTH_MAX}
+          value={arm.label}
+          error={errors[`arms.${position}.label`]}
+          onChange={(event) => onChange({ ...arm, label: event.target.value })}
+        />
         <TextField
           label={t("rules.versionShare", { letter })}
           type="number"

@@ -1,11 +1,12 @@
 /** Goal: what a version of a split got is told as its share of that split. Method: rows. */
 import { describe, expect, test } from "bun:test";
 
-import { type Counts, letterOf, shareOfSplit, toWeight } from "./split-shares.ts";
+import { type Counts, letterOf, shareOfSplit, toWeight, versionName } from "./split-shares.ts";
 
 const target = (kind: Counts["kind"], id: string | null, clicks: number): Counts => ({
   kind,
   id,
+  label: null,
   url: null,
   clicks,
   unique_clicks: clicks,
@@ -31,8 +32,13 @@ describe("the share of the split", () => {
   });
 });
 
-test("versions are named in their order, from the link's own destination on", () => {
+test("versions are named by their labels, or in their order from the link's own destination on", () => {
   expect([0, 1, 10].map(letterOf)).toEqual(["A", "B", "K"]);
+  expect([versionName(undefined, 0), versionName(" ", 1), versionName("New page", 2)]).toEqual([
+    "Version A",
+    "Version B",
+    "New page",
+  ]);
 });
 
 test.each([

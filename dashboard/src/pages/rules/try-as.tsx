@@ -6,7 +6,7 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { Check, X } from "lucide-react";
 import { useState } from "react";
 
-import type { Body, ResponseBody } from "../../../../clients/typescript/src/index.ts";
+import type { Body, FullLink, ResponseBody } from "../../../../clients/typescript/src/index.ts";
 import { describeValue } from "../../../../shared/statistics/values.ts";
 import { getClient } from "../../data/http.ts";
 import { codesOf, optionsOf, toCodes } from "../../data/named-values.ts";
@@ -21,6 +21,7 @@ import { toInstant } from "../../ui/local-time.ts";
 import { Card } from "../../ui/page.tsx";
 import { QueryBoundary } from "../../ui/states.tsx";
 import { CONDITION_TYPES } from "./condition-types.ts";
+import { versionName } from "./split-shares.ts";
 
 type Visitor = Body<"explainLink">;
 type Explanation = ResponseBody<"explainLink">;
@@ -61,13 +62,13 @@ const STATUSES = [
 
 const CONTINENTS = ["AF", "AN", "AS", "EU", "NA", "OC", "SA"] as const;
 
-export function TryAs({ link, version, dirty }: { link: string; version: string; dirty: boolean }) {
+export function TryAs({ link, dirty }: { link: FullLink; dirty: boolean }) {
   const { scope } = useAccountContext();
   const [visitor, setVisitor] = useState<Visitor>({ user_agent: DEVICES["iPhone"] ?? "" });
   const explanation = useQuery({
-    // The version changes when the rules do.
-    queryKey: ["explanation", scope, link, version, visitor],
-    queryFn: ({ signal }) => getClient(scope).links.explain(link, visitor, { signal }),
+    // The time changes when the rules do.
+    queryKey: ["explanation", scope, link.id, link.updated_at, visitor],
+    queryFn: ({ signal }) => getClient(scope).links.explain(link.id, visitor, { signal }),
     placeholderData: keepPreviousData,
   });
   return (
@@ -76,7 +77,7 @@ export function TryAs({ link, version, dirty }: { link: string; version: string;
         <VisitorFields visitor={visitor} onChange={setVisitor} />
         {dirty && <p className="warning">{t("rules.try.save")}</p>}
         <QueryBoundary query={explanation} label={t("rules.try.destination")} lines={3}>
-          {(data) => <Outcome explanation={data} />}
+          {(data) => <Outcome explanation={data} split={link.split} />}
         </QueryBoundary>
       </div>
     </Card>
@@ -173,7 +174,9 @@ function MoreFields({ visitor, set }: MoreFieldsProps) {
   );
 }
 
-const Outcome = ({ explanation }: { explanation: Explanation }) => {
+type OutcomeProps = { explanation: Explanation; split: FullLink["split"] };
+
+const Outcome = ({ explanation, split }: OutcomeProps) => {
   const { status, target, rules, requires_password } = explanation;
   return (
     <div className="stack">
@@ -181,7 +184,7 @@ const Outcome = ({ explanation }: { explanation: Explanation }) => {
         {target === null
           ? rich("rules.try.noRedirect", { status: describeStatus(status), strong })
           : rich(requires_password ? "rules.try.redirectsAfterPassword" : "rules.try.redirects", {
-              reason: describeTarget(explanation),
+              reason: describeTarget(explanation, split),
               url: target.url,
               strong,
             })}
@@ -227,9 +230,12 @@ function labelOf(type: string): string {
   return label === undefined ? type : t(label);
 }
 
-function describeTarget({ target, rules }: Explanation): string {
+function describeTarget({ target, rules }: Explanation, split: FullLink["split"]): string {
   if (target?.kind === "rule") {
     return t("rules.rule", { number: rules.findIndex(({ id }) => id === target.id) + 1 });
   }
-  return target?.kind === "arm" ? t("rules.try.split") : t("rules.try.noRule");
+  if (target?.kind !== "arm") return t("rules.try.noRule");
+  const arms = split?.arms ?? [];
+  const position = arms.findIndex(({ id }) => id === target.id);
+  return t("rules.try.split", { version: versionName(arms[position]?.label, position + 1) });
 }

@@ -1,6 +1,6 @@
 /** Members of the account. Owners can invite, change roles and remove. */
 import { useQuery } from "@tanstack/react-query";
-import { Plus, Trash2 } from "lucide-react";
+import { KeyRound, Plus, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { useForm } from "react-hook-form";
 
@@ -38,6 +38,7 @@ export function MembersPage() {
   const { account } = useAccountContext();
   const [inviting, setInviting] = useState(false);
   const [removing, setRemoving] = useState<Member>();
+  const [resetting, setResetting] = useState<Member>();
   const isOwner = account.role === "owner";
   const list = useQuery({
     queryKey: ["members", account.id],
@@ -57,13 +58,18 @@ export function MembersPage() {
     >
       <Card>
         <QueryBoundary query={list} label={t("settings.members.loading")}>
-          {({ members }) => <MemberTable members={members} onRemove={setRemoving} />}
+          {({ members }) => (
+            <MemberTable members={members} onReset={setResetting} onRemove={setRemoving} />
+          )}
         </QueryBoundary>
       </Card>
       {(list.data?.invitations.length ?? 0) > 0 && (
         <Invitations invitations={list.data?.invitations ?? []} isOwner={isOwner} />
       )}
       {inviting && <InviteDialog onClose={() => setInviting(false)} />}
+      {resetting !== undefined && (
+        <ResetDialog member={resetting} onClose={() => setResetting(undefined)} />
+      )}
       {removing !== undefined && (
         <RemoveDialog member={removing} onClose={() => setRemoving(undefined)} />
       )}
@@ -71,9 +77,13 @@ export function MembersPage() {
   );
 }
 
-type MemberTableProps = { members: readonly Member[]; onRemove: (member: Member) => void };
+type MemberTableProps = {
+  members: readonly Member[];
+  onReset: (member: Member) => void;
+  onRemove: (member: Member) => void;
+};
 
-function MemberTable({ members, onRemove }: MemberTableProps) {
+function MemberTable({ members, onReset, onRemove }: MemberTableProps) {
   const { account, session } = useAccountContext();
   const isOwner = account.role === "owner";
   return (
@@ -99,6 +109,14 @@ function MemberTable({ members, onRemove }: MemberTableProps) {
           </td>
           <td data-label={t("settings.members.joined")}>{formatDateTime(member.created_at)}</td>
           <td className="row-actions">
+            {isOwner && member.user_id !== session.user.id && (
+              <IconButton
+                label={t("settings.members.resetFor", { name: member.name })}
+                onClick={() => onReset(member)}
+              >
+                <KeyRound aria-hidden />
+              </IconButton>
+            )}
             {isOwner && (
               <IconButton
                 label={t("settings.members.remove", { name: member.name })}
@@ -254,6 +272,48 @@ function InviteDialog({ onClose }: { onClose: () => void }) {
         />
       </DialogForm>
     </Dialog>
+  );
+}
+
+/** Makes a link with which a member who forgot the password sets a new one. */
+function ResetDialog({ member, onClose }: { member: Member; onClose: () => void }) {
+  const { account } = useAccountContext();
+  const make = useApiMutation(
+    () =>
+      getJson<{ token: string; expires_at: string }>(
+        `/api/${account.id}/members/${member.user_id}/password-resets`,
+        { method: "POST" },
+      ),
+    { invalidate: [] },
+  );
+  if (make.data !== undefined) {
+    const { token, expires_at } = make.data;
+    return (
+      <SecretDialog
+        title={t("settings.members.resetTitle", { name: member.name })}
+        warning={t("settings.members.resetWarning", { time: formatDateTime(expires_at) })}
+        done={t("links.export.close")}
+        onClose={onClose}
+      >
+        <Secret
+          text={`${location.origin}/reset-password/${token}`}
+          copyLabel={t("settings.members.copyLink")}
+          testId="reset-link"
+        />
+      </SecretDialog>
+    );
+  }
+  return (
+    <ConfirmDialog
+      title={t("settings.members.resetTitle", { name: member.name })}
+      action={t("settings.members.resetAction")}
+      onClose={onClose}
+      onConfirm={() => make.mutate()}
+      loading={make.isPending}
+      error={make.error}
+    >
+      <p>{t("settings.members.resetText", { email: member.email })}</p>
+    </ConfirmDialog>
   );
 }
 
