@@ -1,9 +1,8 @@
 /**
- * `npm test`: runs all tests, unit tests first, and prints one line with the counts at the end.
- * `bun run test:unit` runs those that need no stack; `bun run test:e2e [name …]` the end-to-end
- * tests, or those whose names contain a word; `bun run test:affected [commit]` those that can see
- * what changed since a commit, or is not committed. With `--update-timings`, the times of the
- * end-to-end files are recorded.
+ * `npm test`: runs all tests, and prints one line with the counts at the end. `bun run test:unit`
+ * runs those that need no stack; `bun run test:e2e [name …]` the end-to-end tests, or those whose
+ * names contain a word; `bun run test:affected [commit]` those that can see what changed since a
+ * commit, or is not committed. With `--update-timings`, the times are recorded.
  */
 import { chmodSync, rmSync } from "node:fs";
 
@@ -11,9 +10,9 @@ import { TRAVERSABLE_MODE } from "../deploy/local/private-files.ts";
 import { SHARED_POSTGRES, startMigratedServer } from "./harness/postgres-server.ts";
 import { createTemporaryDir } from "./harness/templates.ts";
 import { findAffected } from "./runner/affected.ts";
-import { type Failure, type FileOutcome, type Outcome, runBunTest } from "./runner/bun-test.ts";
+import type { Failure, NamedOutcome } from "./runner/bun-test.ts";
 import { countCores } from "./runner/cores.ts";
-import { findFiles, type Lanes, runFiles } from "./runner/end-to-end.ts";
+import { findFiles, type Lanes, runInLanes, runsOfFiles, runsOfFolders } from "./runner/lanes.ts";
 import { suitShortLives } from "./runner/short-lives.ts";
 import {
   collectStarts,
@@ -24,19 +23,11 @@ import {
 } from "./runner/timing.ts";
 
 /**
- * Timeout of one unit test, also on a machine that is six times slower than ours: one that takes
- * longer hangs.
+ * Processes that run at a time for each core: they wait half of the time, for elections, leases,
+ * time-outs. Beside them runs one more that mostly waits.
  */
-const UNIT_TIMEOUT_MS = 600_000;
-
-/**
- * Files of end-to-end tests, and processes of unit tests, that run at a time for each core. They
- * wait half of the time and two thirds of it: for elections, leases, time-outs. Beside them runs
- * one more file that mostly waits.
- */
-const FILES_PER_CORE = 2;
-const WAITING_FILES_PER_CORE = 1;
-const UNIT_PROCESSES_PER_CORE = 3;
+const PROCESSES_PER_CORE = 2;
+const WAITING_PROCESSES_PER_CORE = 1;
 
 /** For more cores than this, no more at a time: they would share memory and a disk. */
 const CORES_MAX = 2;
@@ -51,36 +42,18 @@ const CORES = Math.min(CORES_MAX, countCores());
 const RERUN_FILES_MAX = 3;
 const ALONE: Lanes = { all: 1, waiting: 0 };
 
-/**
- * The slowest files of unit tests, which start first: with the slowest last, one process works on
- * it while the others have nothing to do. `bun test --update-timings` writes it.
- */
-const UNIT_TIMINGS = "test/runner/unit-timings.json";
-
 const END_TO_END = "test/{api,e2e}";
 
 const UPDATE_TIMINGS = "--update-timings";
 
-const UNIT_PATHS = [
-  "shared",
-  "api",
-  "clients",
-  "dashboard",
-  "redirector",
-  "worker",
-  "deploy",
-  "test/chaos",
-  "test/drills",
-  "test/hostile",
-  "test/http-corpus",
-  "test/runner",
-];
+const UNIT =
+  "{shared,api,clients,dashboard,redirector,worker,deploy,test/{chaos,drills,hostile,http-corpus,runner}}";
 
-type Selection = { unit: readonly string[]; files: readonly string[] };
+type Selection = { unit: readonly string[]; endToEnd: readonly string[] };
 
 const [word, ...words] = process.argv.slice(2).filter((argument) => argument !== UPDATE_TIMINGS);
-const selection = select();
-if (selection.unit.length + selection.files.length === 0) {
+const { unit, endToEnd } = select();
+if (unit.length + endToEnd.length === 0) {
   console.error(`No test matches ${words.join(" or ")}.`);
   process.exit(2);
 }
@@ -88,13 +61,15 @@ if (selection.unit.length + selection.files.length === 0) {
 const startedAt = new Date();
 collectStarts();
 suitShortLives();
-const unit = selection.unit.length === 0 ? undefined : await runUnitTests(selection.unit);
-const files = await runEndToEnd(selection.files);
-const outcomes: Outcome[] = [...(unit === undefined ? [] : [unit]), ...files];
+const lanes: Lanes = {
+  all: Math.ceil(PROCESSES_PER_CORE * CORES),
+  waiting: Math.floor(WAITING_PROCESSES_PER_CORE * CORES),
+};
+const outcomes = await runAll();
 const failures = outcomes.flatMap((outcome) => outcome.failures);
 const flaky = await findFlaky(failures);
-writeTiming(startedAt, unit?.seconds, files);
-if (process.argv.includes(UPDATE_TIMINGS)) recordTimes(files);
+writeTiming(startedAt, outcomes);
+if (process.argv.includes(UPDATE_TIMINGS)) recordTimes(outcomes);
 
 const skipped = sum(outcomes.map((outcome) => outcome.skipped));
 const failed = failures.length - flaky.length;
@@ -114,9 +89,9 @@ process.exit(failed === 0 && passed > 0 ? 0 : 1);
 
 /** Selects the tests by the command line; exits if it is wrong. */
 function select(): Selection {
-  if (word === undefined) return { unit: UNIT_PATHS, files: findFiles(END_TO_END, []) };
-  if (word === "unit") return { unit: UNIT_PATHS, files: [] };
-  if (word === "e2e") return { unit: [], files: findFiles(END_TO_END, words) };
+  if (word === undefined) return { unit: findFiles(UNIT, []), endToEnd: findFiles(END_TO_END, []) };
+  if (word === "unit") return { unit: findFiles(UNIT, []), endToEnd: [] };
+  if (word === "e2e") return { unit: [], endToEnd: findFiles(END_TO_END, words) };
   if (word === "affected") return selectAffected();
   console.error(
     "Usage: bun test/run.ts [unit | e2e [FILE …] | affected [COMMIT]] [--update-timings]",
@@ -127,24 +102,19 @@ function select(): Selection {
 function selectAffected(): Selection {
   const { changed, unit, files } = findAffected(
     words[0] ?? "HEAD",
-    UNIT_PATHS,
+    findFiles(UNIT, []),
     findFiles(END_TO_END, []),
   );
   console.log(`${changed.length} files changed; ${unit.length} files of unit tests see that,`);
   console.log(`and ${files.length} of end-to-end tests: ${files.join(" ")}`);
   if (unit.length + files.length === 0) process.exit(0);
-  return { unit, files };
+  return { unit, endToEnd: files };
 }
 
-async function runUnitTests(paths: readonly string[]): Promise<Outcome> {
-  console.log("\n== unit tests ==");
-  // Files of a process share globals, as they would in a single one.
-  const flags = [
-    `--parallel=${Math.ceil(UNIT_PROCESSES_PER_CORE * CORES)}`,
-    "--no-isolate",
-    `--timeout=${UNIT_TIMEOUT_MS}`,
-    `--timings=${UNIT_TIMINGS}`,
-  ];
+/** Unit tests share a PostgreSQL and a folder for their files; each end-to-end file has a stack. */
+async function runAll(): Promise<NamedOutcome[]> {
+  const times = readRecordedTimes();
+  if (unit.length === 0) return await runInLanes(runsOfFiles(endToEnd), lanes, times);
   await using postgres = await startMigratedServer();
   // In memory where there is room: they write thousands of small files.
   const dir = createTemporaryDir("shorthop-unit-");
@@ -152,20 +122,10 @@ async function runUnitTests(paths: readonly string[]): Promise<Outcome> {
   chmodSync(dir, TRAVERSABLE_MODE);
   const env = { [SHARED_POSTGRES]: postgres.url, TMPDIR: dir };
   try {
-    return await runBunTest({ paths, flags, env, output: "inherit" });
+    return await runInLanes([...runsOfFolders(unit, env), ...runsOfFiles(endToEnd)], lanes, times);
   } finally {
     rmSync(dir, { recursive: true, force: true });
   }
-}
-
-async function runEndToEnd(selected: readonly string[]): Promise<FileOutcome[]> {
-  if (selected.length === 0) return [];
-  console.log("\n== end-to-end tests ==");
-  const lanes = {
-    all: Math.ceil(FILES_PER_CORE * CORES),
-    waiting: Math.floor(WAITING_FILES_PER_CORE * CORES),
-  };
-  return await runFiles(selected, lanes, readRecordedTimes());
 }
 
 /**
@@ -174,11 +134,11 @@ async function runEndToEnd(selected: readonly string[]): Promise<FileOutcome[]> 
  */
 async function findFlaky(failed: readonly Failure[]): Promise<Failure[]> {
   const again = [...new Set(failed.map(({ file }) => file))].filter((file) =>
-    file.endsWith(".test.ts"),
+    /^\S+\.test\.tsx?$/.test(file),
   );
   if (again.length === 0 || again.length > RERUN_FILES_MAX) return [];
   console.log("\n== failed files again, alone ==");
-  const outcomes = await runFiles(again, ALONE, readRecordedTimes());
+  const outcomes = await runInLanes(runsOfFiles(again), ALONE, readRecordedTimes());
   const left = outcomes.flatMap((outcome) => outcome.failures);
   return failed.filter(
     ({ file }) => again.includes(file) && !left.some((failure) => failure.file === file),

@@ -285,11 +285,12 @@ describe("a stream", () => {
     await using _ = startWatch();
     await expectFilled(0);
     const { sql } = stores;
-    // Of a domain that is not verified, and one whose change may not be published yet.
-    await sql`insert into domains (id, account_id, mode, host, verification_value)
-              select gen_random_uuid(), ${stores.owner.accountId}, 'live', 'unverified.example', 'proof'`;
+    // Of a domain that has lost its proof, and one whose change may not be published yet.
+    await sql`insert into domains (id, account_id, mode, host, verification_value, verified_at)
+              select gen_random_uuid(), ${stores.owner.accountId}, 'live', 'unverified.example', 'proof', now()`;
     await sql`update links set domain_id = (select id from domains where host = 'unverified.example')
                where alias = 'link-7'`;
+    await sql`update domains set verified_at = null where host = 'unverified.example'`;
     await sql`insert into link_outbox (version, record, created_at)
               values (1, ${sql.json({ state: "deleted", version: 1, domain: "", alias: "none" })}, now() + interval '1 hour')`;
     await expectLinks(LINKS - 2);

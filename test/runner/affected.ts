@@ -60,17 +60,14 @@ export type Affected = {
   files: string[];
 };
 
-/**
- * Finds what can see the files that differ from `commit` or are new, among unit tests in these
- * paths and the files.
- */
+/** Finds what can see the files that differ from `commit` or are new, among these files of tests. */
 export function findAffected(
   commit: string,
-  unitPaths: readonly string[],
+  unit: readonly string[],
   endToEnd: readonly string[],
 ): Affected {
   const changed = findChanged(commit);
-  const views = [...unitPaths.flatMap(findTests), ...endToEnd].map(viewOf);
+  const views = [...unit, ...endToEnd].map(viewOf);
   const affected = new Set(changed.flatMap((path) => findSeers(path, views)));
   const isEndToEnd = (test: string) => endToEnd.includes(test);
   return {
@@ -111,13 +108,6 @@ export function findChanged(commit: string): string[] {
   const unknown = git("ls-files", "--others", "--exclude-standard");
   return [...new Set([...differing, ...unknown])].filter((path) => path !== "");
 }
-
-const findTests = (path: string): string[] =>
-  path.endsWith(".test.ts")
-    ? [path]
-    : [...new Bun.Glob(`${path}/**/*.test.{ts,tsx}`).scanSync(ROOT)].filter(
-        (file) => !file.includes("node_modules/"),
-      );
 
 /** Whether a file is named in the text of a test or of what the test imports from `test/`. */
 const isNamed = (path: string, seen: ReadonlySet<string>): boolean =>

@@ -15,29 +15,21 @@ export type Outcome = {
   cpuSeconds: number;
 };
 
-/** That of one file. */
-export type FileOutcome = Outcome & { file: string };
+/** That of a run, by its name. */
+export type NamedOutcome = Outcome & { name: string };
 
 /** A failed test, or a file that could not be run (`test` says why). As text, for people. */
 export type Failure = { file: string; test: string; message: string };
 
-type BunTestOptions = {
-  /** Paths within the project. */
-  paths: readonly string[];
-  flags: readonly string[];
-  env?: Record<string, string>;
-  /** Where the output goes: a file descriptor, or this process's own. */
-  output: number | "inherit";
-};
-
 let runs = 0;
 
-export async function runBunTest({
-  paths,
-  flags,
-  env = {},
-  output,
-}: BunTestOptions): Promise<Outcome> {
+/** Runs files, as paths within the project. What is printed goes to a file descriptor. */
+export async function runBunTest(
+  files: readonly string[],
+  flags: readonly string[],
+  env: Readonly<Record<string, string>>,
+  output: number,
+): Promise<Outcome> {
   const report = join(tmpdir(), `shorthop-report-${process.pid}-${++runs}.xml`);
   const startedAt = performance.now();
   const child = Bun.spawn(
@@ -47,7 +39,7 @@ export async function runBunTest({
       ...flags,
       "--reporter=junit",
       `--reporter-outfile=${report}`,
-      ...paths.map((path) => `./${path}`),
+      ...files.map((file) => `./${file}`),
     ],
     { cwd: ROOT, env: { ...process.env, ...env }, stdio: ["ignore", output, output] },
   );
@@ -62,7 +54,7 @@ export async function runBunTest({
   if (code !== 0 && outcome.failures.length === 0) {
     outcome.tests++;
     outcome.failures.push({
-      file: paths.length === 1 ? String(paths[0]) : "unit tests",
+      file: files.join(" "),
       test: `exit code ${code}`,
       message: "no failed test: see above",
     });

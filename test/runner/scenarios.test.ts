@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 
 import { SCENARIOS } from "../scenarios/scenarios.ts";
-import { findFiles } from "./end-to-end.ts";
+import { findFiles } from "./lanes.ts";
 import { matching, type Scenario, selectAffected } from "./scenarios.ts";
 
 const ROOT = join(import.meta.dir, "../..");

@@ -2,7 +2,7 @@
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
-import { runFile } from "./end-to-end.ts";
+import { runProcess } from "./lanes.ts";
 import { sum } from "./timing.ts";
 
 /** A test that takes too long for `npm test`: it runs for the changes that it can see. */
@@ -92,7 +92,7 @@ async function runScenario(scenario: Scenario): Promise<ScenarioOutcome> {
   const runs = [];
   for (const file of files) {
     const log = join(LOGS, `${name}-${file.replaceAll("/", "-")}.log`);
-    runs.push({ file, log, ...(await runFile(file, env, log)) });
+    runs.push({ file, log, ...(await runProcess([file], env, log)) });
   }
   const seconds = Math.round(sum(runs.map(({ outcome }) => outcome.seconds)));
   const cpu = Math.round(sum(runs.map(({ outcome }) => outcome.cpuSeconds)));

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import * as z from "zod";
 
 import { STARTS_VARIABLE } from "../harness/start-times.ts";
-import type { FileOutcome } from "./bun-test.ts";
+import type { NamedOutcome } from "./bun-test.ts";
 
 const ROOT = join(import.meta.dir, "../..");
 const RESULTS = join(ROOT, "test/results");
@@ -15,23 +15,23 @@ const RESULTS = join(ROOT, "test/results");
 const STARTS = join(RESULTS, "starts.jsonl");
 
 /** `--update-timings` writes it. */
-const RECORDED = join(import.meta.dir, "e2e-timings.json");
+const RECORDED = join(import.meta.dir, "timings.json");
 
 const timeSchema = z.object({ seconds: z.number(), cpu_seconds: z.number() });
 const recordedTimes = z.record(z.string(), timeSchema);
 
-/** How long each end-to-end file took in the run that was recorded last. */
+/** How long each file or folder took in the run that was recorded last. */
 export type RecordedTimes = Readonly<z.output<typeof recordedTimes>>;
 
 export const readRecordedTimes = (): RecordedTimes =>
   recordedTimes.parse(JSON.parse(readFileSync(RECORDED, "utf8")));
 
-/** Records the times of files that passed; those of other files stay, if they exist. */
-export function recordTimes(files: readonly FileOutcome[]): void {
-  const passed = files.filter(({ failures }) => failures.length === 0);
+/** Records the times of runs that passed; those of others stay, if they exist. */
+export function recordTimes(runs: readonly NamedOutcome[]): void {
+  const passed = runs.filter(({ failures }) => failures.length === 0);
   const times = { ...readRecordedTimes(), ...Object.fromEntries(passed.map(timeOf)) };
   const left = Object.entries(times)
-    .filter(([file]) => existsSync(join(ROOT, file)))
+    .filter(([name]) => existsSync(join(ROOT, name)))
     .toSorted(([, a], [, b]) => b.seconds - a.seconds);
   const lines = left.map(([file, time]) => `  ${JSON.stringify(file)}: ${write(time)}`);
   writeFileSync(RECORDED, `{\n${lines.join(",\n")}\n}\n`);
@@ -41,11 +41,11 @@ const write = ({ seconds, cpu_seconds }: z.output<typeof timeSchema>): string =>
   `{ "seconds": ${seconds}, "cpu_seconds": ${cpu_seconds} }`;
 
 const timeOf = ({
-  file,
+  name,
   seconds,
   cpuSeconds,
-}: FileOutcome): [string, z.output<typeof timeSchema>] => [
-  file,
+}: NamedOutcome): [string, z.output<typeof timeSchema>] => [
+  name,
   { seconds: round(seconds), cpu_seconds: round(cpuSeconds) },
 ];
 
@@ -57,23 +57,18 @@ export function collectStarts(): void {
 }
 
 /** Writes the times of a run: `test/results/timing.json`. */
-export function writeTiming(
-  startedAt: Date,
-  unitSeconds: number | undefined,
-  files: readonly FileOutcome[],
-): void {
+export function writeTiming(startedAt: Date, runs: readonly NamedOutcome[]): void {
   const starts = readFileSync(STARTS, "utf8").trim().split("\n");
   const timing = {
     date: startedAt.toISOString(),
     machine: { cpus: availableParallelism(), model: cpus()[0]?.model },
     seconds: round((Date.now() - startedAt.getTime()) / 1_000),
-    unit_seconds: unitSeconds === undefined ? undefined : round(unitSeconds),
-    end_to_end: {
-      files: files.length,
-      file_seconds: round(sum(files.map(({ seconds }) => seconds))),
-      cpu_seconds: round(sum(files.map(({ cpuSeconds }) => cpuSeconds))),
+    runs: {
+      count: runs.length,
+      seconds: round(sum(runs.map(({ seconds }) => seconds))),
+      cpu_seconds: round(sum(runs.map(({ cpuSeconds }) => cpuSeconds))),
     },
-    files: Object.fromEntries(files.toSorted((a, b) => b.seconds - a.seconds).map(timeOf)),
+    by_name: Object.fromEntries(runs.toSorted((a, b) => b.seconds - a.seconds).map(timeOf)),
     stack_starts: starts.filter((line) => line !== "").map((line): unknown => JSON.parse(line)),
   };
   writeFileSync(join(RESULTS, "timing.json"), `${JSON.stringify(timing, undefined, 2)}\n`);
