@@ -42,10 +42,11 @@ type Lane = Record<"accepts" | "prefers", (run: TestRun) => boolean>;
 
 type LaneStack = { stack: Stack; env: Record<string, string> };
 
-/** Finds the files in a folder whose paths contain one of the words, or all. */
-export function findFiles(folder: string, words: readonly string[]): string[] {
+/** Finds the files in folders whose paths contain one of the words, or all. */
+export function findFiles(folders: readonly string[], words: readonly string[]): string[] {
   const names = words.map((word) => word.replace(/^\.\//, ""));
-  return [...new Bun.Glob(`${folder}/**/*.test.{ts,tsx}`).scanSync(ROOT)]
+  return folders
+    .flatMap((folder) => [...new Bun.Glob(`${folder}/**/*.test.{ts,tsx}`).scanSync(ROOT)])
     .filter((file) => !file.includes("node_modules/"))
     .filter((file) => names.length === 0 || names.some((name) => file.includes(name)))
     .toSorted();

@@ -19,7 +19,7 @@ const scenario = (name: string, seconds: number, ...paths: string[]): Scenario =
 
 test("each file of test/scenarios is one of a scenario, whose files exist", () => {
   const listed = SCENARIOS.flatMap(({ files }) => files);
-  expect(findFiles("test/scenarios", []).filter((file) => !listed.includes(file))).toEqual([]);
+  expect(findFiles(["test/scenarios"], []).filter((file) => !listed.includes(file))).toEqual([]);
   for (const file of listed) expect([file, existsSync(join(ROOT, file))]).toEqual([file, true]);
   const names = SCENARIOS.map(({ name }) => name);
   expect(names.toSorted()).toEqual([...new Set(names)].toSorted());
