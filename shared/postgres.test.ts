@@ -180,6 +180,26 @@ test("a transaction has its connection to itself, however many statements wait t
   expect(rows.map(({ what }) => Number(what)).toSorted((a, b) => a - b)).toEqual(WAITING);
 });
 
+test.each([1, 2])(
+  "who waits for a connection of their own gets it when another is lost: of %d",
+  async (max) => {
+    const sql = openPrimary(database.url, { max, backoff: false });
+    const held = await sql.reserve();
+    const [{ pid }] = await held<[{ pid: number }]>`select pg_backend_pid() as pid`;
+    // With a second connection, that is being opened when the first is lost.
+    const waiting = Array.from({ length: max }, () => sql.reserve());
+    await database.sql`select pg_terminate_backend(${pid})`;
+    const pids = new Set([pid]);
+    for (const own of await Promise.all(waiting)) {
+      const [row] = await own<[{ pid: number }]>`select pg_backend_pid() as pid`;
+      pids.add(row.pid);
+      own.release();
+    }
+    expect(pids.size).toBe(1 + max);
+    await sql.end({ timeout: 1 });
+  },
+);
+
 /** Closes a socket after some microtasks, and says so at once. */
 async function closeAfter(microtasks: number, socket: Socket | undefined): Promise<void> {
   for (let i = 0; i < microtasks; i++) await Promise.resolve();
