@@ -1,0 +1,288 @@
+/** Goal: the single decisions of the links log, for what random histories seldom come to. */
+import { describe, expect, test } from "bun:test";
+
+import { newUuid } from "../ids.ts";
+import {
+  advance,
+  type Candidate,
+  decideStep,
+  EMPTY_STORE,
+  HEARTBEAT_MS,
+  isHeartbeatDue,
+  judgeCandidate,
+  planPublication,
+  planTerm,
+  type StoreState,
+  type TailEnd,
+} from "./decisions.ts";
+import { type EntryHeader, type Head, NO_HASH } from "./entry.ts";
+import {
+  chooseSnapshot,
+  firstKept,
+  type Manifest,
+  SNAPSHOTS_KEPT,
+  toCandidate,
+} from "./snapshot.ts";
+
+const DATABASE = newUuid();
+
+const headAt = (term: number, position: number, history = "a"): Head => ({
+  term,
+  position,
+  hash: Bun.SHA256.hash(`${history} ${term} ${position}`, "hex"),
+});
+
+const storeAt = (head: Head, written = head): StoreState => ({
+  doubtful: undefined,
+  database: DATABASE,
+  head,
+  written,
+});
+
+const entryAfter = (previous: Head, entry: Head): EntryHeader & Head => ({
+  database: DATABASE,
+  previous: previous.hash,
+  ...entry,
+});
+
+const endAt = (head: Head, change: Partial<TailEnd> = {}): TailEnd => ({
+  hash: head.hash,
+  announced: head,
+  isNew: true,
+  ...change,
+});
+
+const [first, second, third, fourth] = [headAt(1, 1), headAt(1, 2), headAt(1, 3), headAt(2, 4)];
+
+describe("an entry", () => {
+  test.each([
+    ["after the head is applied", storeAt(second), entryAfter(second, third), "apply"],
+    ["of a new term after the head is applied", storeAt(third), entryAfter(third, fourth), "apply"],
+    ["that is the head is skipped", storeAt(second), entryAfter(first, second), "skip"],
+    ["of a lower term is skipped", storeAt(fourth), entryAfter(second, headAt(1, 9)), "skip"],
+    ["beyond a gap is written", storeAt(first), entryAfter(second, third), "overwrite"],
+    [
+      "of another history is written",
+      storeAt(headAt(1, 2, "b")),
+      entryAfter(second, third),
+      "overwrite",
+    ],
+    [
+      "after the head of a store with later states is skipped",
+      storeAt(first, third),
+      entryAfter(first, second),
+      "skip",
+    ],
+    [
+      "of another database is refused",
+      storeAt(first),
+      { ...entryAfter(first, second), database: newUuid() },
+      "refuse",
+    ],
+    [
+      "of any database begins an empty store",
+      EMPTY_STORE,
+      { ...entryAfter(first, first), previous: NO_HASH },
+      "apply",
+    ],
+    [
+      "that names the head but does not come after it is skipped",
+      storeAt(third),
+      entryAfter(third, second),
+      "skip",
+    ],
+  ] as const)("%s", (_, store, entry, step) => {
+    expect(decideStep(store, entry)).toBe(step);
+  });
+
+  test("that is written beyond a gap leaves the head where it was, and what was before in doubt", () => {
+    const store = advance(storeAt(first), entryAfter(second, third), "overwrite");
+    expect(store).toEqual({ ...storeAt(first, third), doubtful: first });
+    const next = advance(store, entryAfter(third, headAt(1, 4)), "overwrite");
+    expect(next).toEqual({ ...storeAt(first, headAt(1, 4)), doubtful: first });
+    const again = advance(next, entryAfter(second, headAt(1, 5)), "overwrite");
+    expect(again.doubtful).toEqual({ ...headAt(1, 4), hash: NO_HASH });
+  });
+
+  test("of a new term leaves nothing in doubt", () => {
+    const store = advance(storeAt(first), entryAfter(second, third), "overwrite");
+    expect(advance(store, entryAfter(second, fourth), "overwrite").doubtful).toBeUndefined();
+  });
+});
+
+describe("a snapshot's store", () => {
+  const at = (head: Head, end: Head, hasEnd: boolean): Candidate => ({
+    store: storeAt(head),
+    end,
+    hasEnd,
+  });
+
+  test.each([
+    [
+      "replaces the store at the head",
+      at(third, second, true),
+      storeAt(first),
+      endAt(third),
+      "swap",
+    ],
+    [
+      "goes on while the tail is not read",
+      at(third, second, true),
+      storeAt(first),
+      undefined,
+      "follow",
+    ],
+    [
+      "goes on in a tail that may be an old one",
+      at(third, second, true),
+      storeAt(first),
+      endAt(third, { isNew: false }),
+      "follow",
+    ],
+    [
+      "goes on before the head",
+      at(third, second, true),
+      storeAt(first),
+      endAt(third, { announced: fourth }),
+      "follow",
+    ],
+    [
+      "goes on while the store is further, as at a mirror that lags",
+      at(third, second, true),
+      storeAt(first, headAt(1, 9)),
+      endAt(third),
+      "follow",
+    ],
+    [
+      "is of no use at a head before its end",
+      at(third, fourth, false),
+      storeAt(first),
+      endAt(third),
+      "drop",
+    ],
+    [
+      "is of no use where the tail ends otherwise",
+      at(third, second, true),
+      storeAt(first),
+      endAt(headAt(1, 2, "b")),
+      "drop",
+    ],
+    [
+      "is of no use when it lacks entries",
+      { ...at(first, first, true), store: storeAt(first, third) },
+      storeAt(first),
+      endAt(third),
+      "drop",
+    ],
+  ] as const)("%s", (_, candidate, store, end, verdict) => {
+    expect(judgeCandidate(candidate, store, end)).toBe(verdict);
+  });
+});
+
+describe("a publisher", () => {
+  const known = { term: 2, isKnown: true };
+  test.each([
+    [
+      "publishes all in a first stream",
+      undefined,
+      "none",
+      known,
+      { above: undefined, from: "first" },
+    ],
+    [
+      "begins a term in an empty stream, if there was one",
+      second,
+      "none",
+      known,
+      { above: 1, from: "first" },
+    ],
+    ["goes on after the last message", second, third, known, { above: undefined, from: "last" }],
+    [
+      "begins a term where acknowledged entries are lost",
+      third,
+      second,
+      known,
+      { above: 1, from: "last" },
+    ],
+    [
+      "begins a term above that of an unknown entry",
+      third,
+      headAt(7, 1),
+      { term: 2, isKnown: false },
+      { above: 7, from: "unacknowledged" },
+    ],
+    [
+      "begins a term after what is no entry",
+      undefined,
+      "no entry",
+      known,
+      { above: 2, from: "unacknowledged" },
+    ],
+  ] as const)("%s", (_, acknowledged, last, database, plan) => {
+    expect(planPublication(acknowledged, last, database)).toEqual(plan);
+  });
+
+  test.each([
+    ["whose entries are known", [], undefined],
+    ["of an earlier term", [headAt(1, 9, "b")], undefined],
+    ["with an entry that was lost", [headAt(1, 9, "b"), headAt(2, 9, "b")], 2],
+    ["of a later term", [headAt(5, 1, "b")], 5],
+    ["that makes up its term", [headAt(9_000_000, 1, "b")], undefined],
+  ])("asked by a host %s", (_, unknown, above) => {
+    expect(planTerm(unknown, fourth)).toBe(above);
+  });
+
+  test.each([
+    ["after silence", third, third, HEARTBEAT_MS, true],
+    ["not sooner", third, third, HEARTBEAT_MS - 1, false],
+    ["not while entries wait", third, second, HEARTBEAT_MS, false],
+    ["not before the first entry is acknowledged", third, undefined, HEARTBEAT_MS, false],
+    ["as the first entry", headAt(1, 0), undefined, HEARTBEAT_MS, true],
+  ] as const)("adds a heartbeat %s", (_, head, acknowledged, silentMs, due) => {
+    expect(isHeartbeatDue(head, acknowledged, silentMs)).toBe(due);
+  });
+});
+
+const manifest = (start: Head, change: Partial<Manifest> = {}): Manifest => ({
+  format: "links-3",
+  database: DATABASE,
+  start,
+  end: start,
+  links: 1,
+  bytes: 1,
+  sha256: start.hash,
+  ...change,
+});
+
+describe("snapshots", () => {
+  const stored = [
+    manifest(first),
+    manifest(third),
+    manifest(second),
+    manifest(fourth, { database: newUuid() }),
+  ];
+
+  test("the newest that the tail continues is taken, of the store's database", () => {
+    const choose = (isContinued: (start: Head) => boolean) =>
+      chooseSnapshot(stored, storeAt(first), isContinued)?.start;
+    expect(choose(() => true)).toEqual(third);
+    expect(choose(({ position }) => position < 3)).toEqual(second);
+    expect(choose(() => false)).toBeUndefined();
+    expect(chooseSnapshot(stored, EMPTY_STORE, () => true)?.start).toEqual(fourth);
+  });
+
+  test("one whose end is its start can be used at once", () => {
+    expect(toCandidate(manifest(first)).hasEnd).toBe(true);
+    expect(toCandidate(manifest(first, { end: second })).hasEnd).toBe(false);
+  });
+
+  test("the tail is truncated behind those that are kept, and not at all without any", () => {
+    const sequences = new Map([first, second, third, fourth].map(({ hash }, i) => [hash, 10 * i]));
+    const sequenceOf = ({ hash }: Head) => sequences.get(hash);
+    expect(firstKept(stored, sequenceOf)).toBe(10 * (4 - SNAPSHOTS_KEPT));
+    sequences.delete(fourth.hash);
+    expect(firstKept(stored, sequenceOf)).toBe(10);
+    expect(firstKept(stored, () => undefined)).toBeUndefined();
+    expect(firstKept([], sequenceOf)).toBeUndefined();
+  });
+});

@@ -1,0 +1,221 @@
+/**
+ * The decisions of the links log, without any I/O: what a host does with an entry, when a store may
+ * replace another, and from where a publisher goes on.
+ *
+ * A host's store is a prefix of one history. An entry is applied only on top of the entry before
+ * it. Anything else means that entries are missing, or that the store is of another history, which
+ * PostgreSQL does not have any more; then the host takes a snapshot. NATS or PostgreSQL may have
+ * been restored to any earlier moment, both or one of them, and clocks may be wrong: nothing here
+ * compares times.
+ */
+import type { Uuid } from "../ids.ts";
+import {
+  comparePositions,
+  EMPTY_HEAD,
+  type EntryHeader,
+  type Head,
+  NO_HASH,
+  type Position,
+} from "./entry.ts";
+
+/** What a store has of the log. */
+export type StoreState = {
+  /** The database that its links come from; undefined before the first entry. */
+  database: Uuid | undefined;
+  /** The end of its history. */
+  head: Head;
+  /**
+   * The last entry that was written to it: the head, or a later one, on top of which the store has
+   * no way back into the history.
+   */
+  written: Head;
+  /**
+   * The entry before a gap within the term, after which the store may have skipped entries of
+   * another history; undefined without a gap.
+   */
+  doubtful: Head | undefined;
+};
+
+export const EMPTY_STORE: StoreState = {
+  database: undefined,
+  head: EMPTY_HEAD,
+  written: EMPTY_HEAD,
+  doubtful: undefined,
+};
+
+/** What is done with an entry. */
+export type Step =
+  /** It follows the head: its states are written, and it is the head then. */
+  | "apply"
+  /** Its states are written, as they are later than what the store has; but entries are missing. */
+  | "overwrite"
+  /** The store has it, or it is of a history that ended. */
+  | "skip"
+  /** It is of another database: until an operator confirms that, nothing is written. */
+  | "refuse";
+
+/** Decides about the next entry of the tail. */
+export function decideStep(store: StoreState, entry: EntryHeader): Step {
+  if (store.database !== undefined && store.database !== entry.database) return "refuse";
+  if (!lacksEntries(store)) {
+    if (follows(entry, store.head)) return "apply";
+    if (comparePositions(entry, store.head) <= 0) return "skip";
+  }
+  return comparePositions(entry, store.written) > 0 ? "overwrite" : "skip";
+}
+
+/** What a store has once a step was taken. */
+export function advance(store: StoreState, entry: EntryHeader & Head, step: Step): StoreState {
+  if (step === "skip" || step === "refuse") return store;
+  const { database, term, position, hash } = entry;
+  const written = { term, position, hash };
+  const head = step === "apply" ? written : store.head;
+  return { database, head, written, doubtful: findDoubtful(store, entry) };
+}
+
+/** Nothing of a later term was skipped, and it begins with what matters of the terms before. */
+function findDoubtful({ written, doubtful }: StoreState, entry: EntryHeader): Head | undefined {
+  if (entry.term > written.term) return undefined;
+  if (entry.previous === written.hash) return doubtful;
+  // After a second gap no entry tells what was skipped: no history has this one.
+  return doubtful === undefined ? written : { ...written, hash: NO_HASH };
+}
+
+const follows = (entry: EntryHeader, head: Head): boolean =>
+  entry.previous === head.hash && entry.term >= head.term && entry.position > head.position;
+
+/**
+ * Whether the store lacks entries before one that it has. It needs a snapshot then: entries that
+ * it lacks are older than what it has, and must not be written any more.
+ */
+export const lacksEntries = ({ head, written }: StoreState): boolean =>
+  comparePositions(written, head) > 0;
+
+/** The last message of the tail, once a follower has read it. */
+export type TailEnd = {
+  /** Of the entry; undefined for a message that is no entry. */
+  hash: string | undefined;
+  /** The head of PostgreSQL when the message was published. */
+  announced: Position;
+  /**
+   * Whether it was published since the follower began to read: a tail that was restored from a
+   * backup ends with entries that were the last ones once.
+   */
+  isNew: boolean;
+};
+
+/**
+ * Whether a store ends where PostgreSQL does, as far as the tail says. Only then a link that it
+ * lacks does not exist.
+ */
+export const isCurrent = (store: StoreState, end: TailEnd | undefined): boolean =>
+  end !== undefined &&
+  end.isNew &&
+  end.hash === store.head.hash &&
+  !lacksEntries(store) &&
+  comparePositions(end.announced, store.head) <= 0;
+
+/** A store that was made from a snapshot, and that follows the log beside the store of the host. */
+export type Candidate = {
+  store: StoreState;
+  /** The end of the snapshot: which states it has is certain only from here. */
+  end: Head;
+  /** Whether {@link end} is in its history. */
+  hasEnd: boolean;
+};
+
+/** Whether the end of a candidate's snapshot is in its history, once an entry was applied. */
+export const passEnd = (candidate: Candidate, store: StoreState): Candidate => ({
+  ...candidate,
+  store,
+  hasEnd: candidate.hasEnd || store.head.hash === candidate.end.hash,
+});
+
+/** What becomes of a candidate: it goes on, replaces the store, or is of no use. */
+export type Verdict = "follow" | "swap" | "drop";
+
+/**
+ * Judges a candidate. It replaces the store only where PostgreSQL ends, and where the store is not
+ * further: no visitor sees an older state than before.
+ */
+export function judgeCandidate(
+  { store: candidate, hasEnd }: Candidate,
+  store: StoreState,
+  end: TailEnd | undefined,
+): Verdict {
+  if (lacksEntries(candidate)) return "drop";
+  if (end === undefined || !end.isNew) return "follow";
+  // It skipped the last entry, as it is of a history that was lost, or its end is.
+  if (end.hash !== candidate.head.hash || !hasEnd) return "drop";
+  if (!isCurrent(candidate, end)) return "follow";
+  return comparePositions(candidate.head, store.written) >= 0 ? "swap" : "follow";
+}
+
+/** From which entry of PostgreSQL's log on a publisher publishes. */
+export type Plan = {
+  /** The term must be above this one first; undefined if it stays. */
+  above: number | undefined;
+  from:
+    /** After the last message of the tail. */
+    | "last"
+    /** All entries that PostgreSQL still has. */
+    | "first"
+    /** Those that no tail has acknowledged. */
+    | "unacknowledged";
+};
+
+/**
+ * Decides how a publisher goes on, in this order: `acknowledged` is known before the last message
+ * of the tail is read, and PostgreSQL is asked for its term and whether it knows that message after
+ * that. In another order each would seem to be restored while others publish. A message of another
+ * database is no entry.
+ *
+ * A new term costs hosts nothing whose store ends where PostgreSQL does, as its first entry follows
+ * the last one. All others learn by it that what they have may not be PostgreSQL's.
+ */
+export function planPublication(
+  acknowledged: Position | undefined,
+  last: Head | "none" | "no entry",
+  { term, isKnown }: { term: number; isKnown: boolean },
+): Plan {
+  const acknowledgedTerm = acknowledged?.term ?? 0;
+  if (last === "none")
+    return { above: acknowledged === undefined ? undefined : acknowledgedTerm, from: "first" };
+  // What is before it may be of any history.
+  if (last === "no entry") return { above: term, from: "unacknowledged" };
+  if (!isKnown) return { above: Math.max(acknowledgedTerm, last.term), from: "unacknowledged" };
+  const wentBack = acknowledged !== undefined && comparePositions(last, acknowledged) < 0;
+  return { above: wentBack ? acknowledgedTerm : undefined, from: "last" };
+}
+
+/** Most terms that a host may be ahead: what it asks for is bounded by nothing else. */
+const TERMS_AHEAD_MAX = 1_000_000;
+
+/**
+ * Decides whether a host that does not get on needs another term, and returns the term that it must
+ * be above. `unknown` is what PostgreSQL does not know of the store's last entry and its doubtful
+ * one: these are of a history that was lost, so the host may have skipped what was published since.
+ * What is of a later term is skipped by nobody, and a term begins with the takedowns.
+ */
+export function planTerm(unknown: readonly Head[], head: Position): number | undefined {
+  const terms = unknown
+    .map(({ term }) => term)
+    .filter((term) => term >= head.term && term - head.term <= TERMS_AHEAD_MAX);
+  return terms.length === 0 ? undefined : Math.max(...terms);
+}
+
+/** Pause after the last entry until an empty one is due, the heartbeat. */
+export const HEARTBEAT_MS = 2_000;
+
+/**
+ * Whether a heartbeat is due. None is numbered while entries wait for their acknowledgement: their
+ * publication says the same, and without a tail there would be more and more. The first entry of a
+ * log may be one.
+ */
+export const isHeartbeatDue = (
+  head: Position,
+  acknowledged: Position | undefined,
+  silentMs: number,
+): boolean =>
+  silentMs >= HEARTBEAT_MS &&
+  (head.position === 0 || comparePositions(head, acknowledged ?? EMPTY_HEAD) <= 0);
