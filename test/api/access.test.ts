@@ -286,7 +286,12 @@ test("these tests cover every documented endpoint", async () => {
   const covered = new Set(
     ENDPOINTS.map(([method, path]) => {
       const [route = ""] = path.split("?");
-      return `${method} ${route.replace(":delivery", "{delivery}").replace(":external", "{external_id}").replace(/:\w+/, "{id}").replace("order-1", "{external_id}").replace(/phones|spring|mails/, "{id}")}`;
+      return `${method} ${route
+        .replace(":delivery", "{delivery}")
+        .replace(":external", "{external_id}")
+        .replace(/:\w+/, "{id}")
+        .replace("order-1", "{external_id}")
+        .replace(/phones|spring|mails/, "{id}")}`;
     }),
   );
   expect([...covered, ...PUBLIC_ENDPOINTS].toSorted()).toEqual(

@@ -407,7 +407,8 @@ export const SCENARIOS: readonly Scenario[] = [
     files: ["test/scenarios/client.test.ts"],
     seconds: 100,
     paths: ["clients/**", "README.md", "deploy/local/**", "deploy/pack-client.ts"],
-    proves: "the programs of the READMEs run on a stack from nothing, with the keys that its start prints",
+    proves:
+      "the programs of the READMEs run on a stack from nothing, with the keys that its start prints",
   },
   {
     name: "coherence",
