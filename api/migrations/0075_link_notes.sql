@@ -1,4 +1,5 @@
--- What an account notes about its links, and who created them. Links are moved between domains by the rules of new ones.
+-- What an account notes about its links, and who created them. Links are moved between domains by the
+-- rules of new ones.
 alter table links
   -- bounded by characters; the API's bound may be lower
   add column notes text check (length(notes) <= 2000),

@@ -494,15 +494,15 @@ describe("invited users", () => {
 
 const resetSchema = z.object({ token: z.string(), expires_at: z.iso.datetime() });
 
-describe("a forgotten password", () => {
-  const ask = (email: string, from = fromElsewhere()) =>
-    createSession(stack, "").send("/auth/password-resets", { body: { email }, headers: from });
-  const useReset = (token: string, password: string) =>
-    createSession(stack, "").send(`/auth/password-resets/${token}`, {
-      body: { password },
-      headers: fromElsewhere(),
-    });
+const ask = (email: string, from = fromElsewhere()) =>
+  createSession(stack, "").send("/auth/password-resets", { body: { email }, headers: from });
+const useReset = (token: string, password: string) =>
+  createSession(stack, "").send(`/auth/password-resets/${token}`, {
+    body: { password },
+    headers: fromElsewhere(),
+  });
 
+describe("a forgotten password", () => {
   test("is not asked for by mail where none is set up: the page knows, and so does who asks", async () => {
     const options = await call(url("/auth/password-resets"), { headers: fromElsewhere() });
     expect(options.body).toEqual({ by_mail: false });
