@@ -60,7 +60,7 @@ export type Affected = {
   files: string[];
 };
 
-/** Finds what can see the files that differ from `commit` or are new, among these files of tests. */
+/** Finds which of these files of tests can see what differs from `commit`, or is new. */
 export function findAffected(
   commit: string,
   unit: readonly string[],

@@ -187,7 +187,7 @@ withBrowser("an export", () => {
     const readAll = async () => {
       const links = await Array.fromAsync(own.links.all({ include: "settings", archived: "any" }));
       links.sort((a, b) => a.alias.localeCompare(b.alias));
-      const ofThisCopy = new Set(["id", "created_at", "updated_at"]);
+      const ofThisCopy = new Set(["id", "created_at", "updated_at", "created_by"]);
       return links.map((link) =>
         Object.fromEntries(Object.entries(link).filter(([name]) => !ofThisCopy.has(name))),
       );
