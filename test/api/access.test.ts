@@ -254,25 +254,33 @@ async function createWebhook(owner: string) {
 
 /** Creates keys that every endpoint refuses, and resources that none shows to strangers. */
 async function createRefused() {
-  const { id, key: revoked } = await createKey(stack, account.id, ALL_SCOPES);
-  await revokeKey(stack, id);
   const { key: stranger } = await createAccount(stack, "pro");
-  secrets.push(revoked, stranger);
-  const without = new Map<string, string>();
-  const scopes = ALL_SCOPES.split(",");
-  for (const scope of scopes) {
-    const others = scopes.filter((other) => other !== scope);
-    without.set(scope, await keyWith(others.join(",")));
-  }
+  secrets.push(stranger);
+  const byScope = new Map<string | null, Awaited<ReturnType<typeof createRefusedKeys>>>();
+  for (const scope of [null, ...ALL_SCOPES.split(",")])
+    byScope.set(scope, await createRefusedKeys(scope));
   return {
-    revoked,
-    expired: await keyWith(ALL_SCOPES, { expiresAt: new Date("2020-01-01T00:00:00Z") }),
-    /** Keys with every scope but one. */
-    without,
+    byScope,
     stranger,
     test: await keyWith(ALL_SCOPES, { type: "test" }),
     resources: await createResources(account.key, ENDPOINTS.map(([, path]) => path).join()),
   };
+}
+
+/** Keys for the endpoints of a scope, in an account of their own: refused requests are limited. */
+async function createRefusedKeys(scope: string | null) {
+  const { id: owner } = await createAccount(stack, "enterprise");
+  const create = async (scopes: string, options: Parameters<typeof createKey>[3] = {}) => {
+    const created = await createKey(stack, owner, scopes, options);
+    secrets.push(created.key);
+    return created;
+  };
+  const others = ALL_SCOPES.split(",").filter((other) => other !== scope);
+  const revoked = await create(ALL_SCOPES);
+  await revokeKey(stack, revoked.id);
+  const expired = await create(ALL_SCOPES, { expiresAt: new Date("2020-01-01T00:00:00Z") });
+  const without = await create(others.join(","));
+  return { revoked: revoked.key, expired: expired.key, without: without.key };
 }
 
 test("these tests cover every documented endpoint", async () => {
@@ -332,15 +340,15 @@ describe.each(ENDPOINTS)("%s %s", (method, path, scope, body) => {
   });
 
   test("rejects a revoked or expired key", async () => {
-    const rejected = await send(refused.revoked);
+    const rejected = await send(refused.byScope.get(scope)?.revoked);
     expect(codeOf(rejected)).toEqual([403, "key_revoked"]);
     expectLimitHeaders(rejected);
-    expect(codeOf(await send(refused.expired))).toEqual([401, "unauthorized"]);
+    expect(codeOf(await send(refused.byScope.get(scope)?.expired))).toEqual([401, "unauthorized"]);
   });
 
   test("rejects a key without its scope", async () => {
     if (scope === null) return expect((await send(await keyWith("links:read"))).status).toBe(200);
-    const response = await send(refused.without.get(scope));
+    const response = await send(refused.byScope.get(scope)?.without);
     expect(codeOf(response)).toEqual([403, "forbidden"]);
     expect(JSON.stringify(response.body)).toContain(scope);
     expectLimitHeaders(response);
