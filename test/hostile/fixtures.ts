@@ -94,6 +94,8 @@ export async function createFixtures(
       "members/id": member.id,
       "tags/name": "attacked-tag",
       "views/name": "attacked-view",
+      "link-filters/name": "attacked-filter",
+      "utm-templates/name": "attacked-template",
       "webhooks/id": webhook,
       "reports/id": report,
       "deliveries/delivery": created.parse(tested.body).id,
