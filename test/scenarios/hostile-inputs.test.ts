@@ -13,7 +13,13 @@ const FIXTURES: Fixtures = {
   dashboardOrigin: "http://localhost",
   clickhouse: {},
   linkId: "link_01m7zzjr05ej28jkq18e9yeqkh",
-  paths: { "tags/name": "tag", "views/name": "view", "deliveries/delivery": "dlv_1" },
+  paths: {
+    "tags/name": "tag",
+    "views/name": "view",
+    "link-filters/name": "filter",
+    "utm-templates/name": "template",
+    "deliveries/delivery": "dlv_1",
+  },
 };
 
 const routes = listRoutes();
