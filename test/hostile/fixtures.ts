@@ -93,6 +93,7 @@ export async function createFixtures(
       "keys/id": spare,
       "members/id": member.id,
       "tags/name": "attacked-tag",
+      external_id: "attacked-order",
       "views/name": "attacked-view",
       "link-filters/name": "attacked-filter",
       "utm-templates/name": "attacked-template",

@@ -15,6 +15,7 @@ const FIXTURES: Fixtures = {
   linkId: "link_01m7zzjr05ej28jkq18e9yeqkh",
   paths: {
     "tags/name": "tag",
+    external_id: "order",
     "views/name": "view",
     "link-filters/name": "filter",
     "utm-templates/name": "template",
