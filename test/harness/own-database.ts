@@ -6,7 +6,7 @@ import { runProgram } from "./run-program.ts";
 import type { SharedStack } from "./stack.ts";
 
 /** A stack with another database of its PostgreSQL in place of its own. */
-const onDatabase = (stack: SharedStack, name: string): SharedStack => ({
+export const onDatabase = (stack: SharedStack, name: string): SharedStack => ({
   ...stack,
   info() {
     const info = stack.info();

@@ -104,6 +104,13 @@ export const SCENARIOS: readonly Scenario[] = [
     proves: "20,000 links go on when a redirector, NATS or PostgreSQL comes back older or empty",
   },
   {
+    name: "landed-schema",
+    files: ["test/scenarios/landed-schema.test.ts"],
+    seconds: 40,
+    paths: ["api/migrations/**"],
+    proves: "PostgreSQL is migrated below a running API of the version before, and no row changes",
+  },
+  {
     name: "last-clicks",
     files: ["test/scenarios/last-clicks.test.ts"],
     seconds: 60,
