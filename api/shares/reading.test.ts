@@ -98,15 +98,14 @@ test("many shares together take no more of ClickHouse than the account may, and 
 test("who tries many ranges leaves the half for the named periods", async () => {
   const { tokens } = await addShares(1);
   const [token = ""] = tokens;
-  // Until one is refused: the budget's window may turn meanwhile, and has its half anew then.
-  const half = atOnce / 2 / STATISTICS_MS;
-  let outcome: unknown = "read";
-  for (let day = 1; outcome === "read" && day <= 3 * half; day++) {
-    const date = new Date(Date.UTC(2026, 0, day)).toISOString().slice(0, "2026-01-01".length);
-    outcome = await read(token, { start_date: date, end_date: date });
+  const outcomes: unknown[] = [];
+  for (let day = 1; day <= 20; day++) {
+    const date = `2026-01-${String(day).padStart(2, "0")}`;
+    outcomes.push(await read(token, { start_date: date, end_date: date }));
   }
-  expect(outcome).toContain("(shared_statistics: ");
-  expect(computed.length).toBeLessThan(2 * half + 5);
+  // One of the last may be read: time refills what is missing to the half.
+  expect(outcomes.findLast((outcome) => outcome !== "read")).toContain("(shared_statistics: ");
+  expect(computed.length).toBeLessThan(atOnce / 2 / STATISTICS_MS + 5);
   expect(await read(token, { period: "7d" })).toBe("read");
 });
 
