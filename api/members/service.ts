@@ -2,8 +2,6 @@
  * Members of accounts: listing, inviting, changing and removing them. An account always has an
  * owner.
  */
-import { createHash, randomBytes } from "node:crypto";
-
 import type { Role } from "../../shared/contracts/users.ts";
 import { DAY_MS } from "../../shared/durations.ts";
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
@@ -12,6 +10,7 @@ import { type Actor, OPERATOR, type User } from "../http/principal.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import { endResets, makeReset, type Reset } from "../sessions/resets.ts";
 import { addressTaken, type NewUser, type UserService } from "../sessions/users.ts";
+import { createToken, hashToken } from "../url-tokens.ts";
 import { recordMemberEvent } from "./events.ts";
 import type { AcceptBody } from "./model.ts";
 import {
@@ -201,7 +200,7 @@ async function addAndRecord(
 const createInvitations = (deps: MemberServiceDeps) => ({
   /** Creates an invitation. Only this response contains its token; the database stores a hash. */
   async invite(accountId: Uuid, email: string, role: Role) {
-    const token = randomBytes(32).toString("base64url");
+    const { token, hash: token_hash } = createToken();
     const now = Date.now();
     const row = {
       id: newUuid(),
@@ -211,7 +210,7 @@ const createInvitations = (deps: MemberServiceDeps) => ({
       created_at: new Date(now),
       expires_at: new Date(now + INVITATION_MS),
     };
-    await deps.sql.begin((sql) => insertInvitation(sql, { ...row, token_hash: hashToken(token) }));
+    await deps.sql.begin((sql) => insertInvitation(sql, { ...row, token_hash }));
     return { row, token };
   },
 
@@ -317,5 +316,3 @@ function requireAnotherOwner(owners: readonly Uuid[], leaving: Uuid | undefined)
     "An account needs an owner: make another member an owner first.",
   );
 }
-
-const hashToken = (token: string): Buffer => createHash("sha256").update(token).digest();

@@ -50,25 +50,20 @@ export async function lockMember(
   return row;
 }
 
+type Membership = MemberRow & { account_id: Uuid };
+
+const selectMemberships = (sql: Transaction, userId: Uuid) => sql<Membership[]>`
+  select m.account_id, m.user_id, u.email, u.name, m.role, m.created_at
+    from members m join users u on u.id = m.user_id
+   where m.user_id = ${userId} order by m.account_id`;
+
 /** Finds the memberships of a user, and locks them likewise. */
-export const lockMemberships = (
-  sql: Transaction,
-  userId: Uuid,
-): Promise<(MemberRow & { account_id: Uuid })[]> =>
-  sql<(MemberRow & { account_id: Uuid })[]>`
-    select m.account_id, m.user_id, u.email, u.name, m.role, m.created_at
-      from members m join users u on u.id = m.user_id
-     where m.user_id = ${userId} order by m.account_id for update of m`;
+export const lockMemberships = (sql: Transaction, userId: Uuid): Promise<Membership[]> =>
+  sql<Membership[]>`${selectMemberships(sql, userId)} for update of m`;
 
 /** The memberships of a user, whom {@link lockUser} keeps from joining another account. */
-export const listMemberships = (
-  sql: Transaction,
-  userId: Uuid,
-): Promise<(MemberRow & { account_id: Uuid })[]> =>
-  sql<(MemberRow & { account_id: Uuid })[]>`
-    select m.account_id, m.user_id, u.email, u.name, m.role, m.created_at
-      from members m join users u on u.id = m.user_id
-     where m.user_id = ${userId} order by m.account_id`;
+export const listMemberships = (sql: Transaction, userId: Uuid): Promise<Membership[]> =>
+  selectMemberships(sql, userId);
 
 /** Locks a user until the transaction ends: somebody else's joins wait for it. */
 export async function lockUser(sql: Transaction, userId: Uuid): Promise<void> {

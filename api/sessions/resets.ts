@@ -5,12 +5,11 @@
  *
  * The link of a mail is made while the mail is sent: the queue has none.
  */
-import { createHash, randomBytes } from "node:crypto";
-
 import { RESET_MINUTES } from "../../shared/contracts/users.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { ApiError } from "../http/errors.ts";
 import type { Sql, Transaction } from "../postgres.ts";
+import { createToken, hashToken } from "../url-tokens.ts";
 import type { Attempts } from "./attempts.ts";
 import type { RequireStrongPassword } from "./password-strength.ts";
 import {
@@ -29,12 +28,9 @@ export type Reset = { token: string; expires_at: Date };
 export const resetPath = (token: string): string => `/reset-password/${token}`;
 
 export async function makeReset(sql: Sql | Transaction, userId: Uuid): Promise<Reset> {
-  const token = randomBytes(32).toString("base64url");
-  const tokenHash = hashToken(token);
-  return {
-    token,
-    expires_at: await insertReset(sql, { tokenHash, userId, minutes: RESET_MINUTES }),
-  };
+  const { token, hash: tokenHash } = createToken();
+  const expires_at = await insertReset(sql, { tokenHash, userId, minutes: RESET_MINUTES });
+  return { token, expires_at };
 }
 
 /** Ends the links of a user. */
@@ -95,5 +91,3 @@ export class PasswordResets {
 
 const noReset = (): ApiError =>
   new ApiError("not_found", "This link has been used or has expired. Ask for a new one.");
-
-const hashToken = (token: string): Buffer => createHash("sha256").update(token).digest();

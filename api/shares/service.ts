@@ -14,6 +14,7 @@ import type { LinkPasswords } from "../links/passwords.ts";
 import type { LinkService } from "../links/service.ts";
 import { countOwned, lockAndCountOwned, requireFound } from "../owned-rows.ts";
 import { isForeignKeyViolation, type Sql } from "../postgres.ts";
+import { createToken } from "../url-tokens.ts";
 import {
   type CreateShareBody,
   type ShareFields,
@@ -30,7 +31,6 @@ import {
   replaceToken,
   updateShare,
 } from "./sql.ts";
-import { createToken } from "./token.ts";
 
 type ShareServiceDeps = {
   sql: Sql;

@@ -7,7 +7,8 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { newUuid } from "../../shared/ids.ts";
-import { createToken, grantAccess, hasAccess, parseToken } from "./token.ts";
+import { createToken } from "../url-tokens.ts";
+import { grantAccess, hasAccess, parseToken } from "./token.ts";
 
 const NOW = 1_800_000_000_000;
 const share = { id: newUuid(), password_hash: "$argon2id$v=19$one" };

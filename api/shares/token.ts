@@ -2,11 +2,10 @@
  * The secrets of shares: the token in a share's URL, and the access tokens that its password
  * grants.
  */
-import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+import { createHmac, timingSafeEqual } from "node:crypto";
 
 import type { Uuid } from "../../shared/ids.ts";
-
-const TOKEN_BYTES = 32;
+import { hashToken } from "../url-tokens.ts";
 
 const TOKEN_FORM = /^[\w-]{43}$/;
 
@@ -14,15 +13,6 @@ const TOKEN_FORM = /^[\w-]{43}$/;
 const ACCESS_SECONDS = 3_600;
 
 const ACCESS_FORM = /^(?<expires>\d{1,12})\.(?<signature>[\w-]{43})$/;
-
-/** Creates the token of a URL; only its hash is stored. */
-export function createToken(): { token: string; hash: Buffer } {
-  const token = randomBytes(TOKEN_BYTES).toString("base64url");
-  return { token, hash: hashToken(token) };
-}
-
-const hashToken = (token: string): Buffer =>
-  Buffer.from(new Bun.CryptoHasher("sha256").update(token).digest());
 
 /** The hash by which the share of a token is found; undefined for an invalid token. */
 export const parseToken = (token: string): Buffer | undefined =>

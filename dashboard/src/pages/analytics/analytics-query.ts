@@ -56,14 +56,14 @@ export const toggleInUrl = (toggled: readonly Filter[]): void =>
 export function useAnalytics<Data>(subpath: string, params: Params = {}) {
   const { scope } = useAccountContext();
   const analyticsQuery = useAnalyticsQuery();
-  const csvPath = viewPath(analyticsQuery, subpath, params);
+  const path = viewPath(analyticsQuery, subpath, params);
   const view = `${analyticsQuery.path}${subpath}?${toSearch(params)}`;
   const { error, refetch, ...fetched } = useQuery({
-    queryKey: ["analytics", scope, view, csvPath],
-    queryFn: ({ signal }) => getJson<Data>(csvPath, { signal }),
+    queryKey: ["analytics", scope, view, path],
+    queryFn: ({ signal }) => getJson<Data>(path, { signal }),
     // Until the response for another period or filter arrives, the previous one of the same view is
     // shown.
     placeholderData: (data, previous) => (previous?.queryKey[2] === view ? data : undefined),
   });
-  return { query: { ...useDeferredData(fetched, csvPath), error, refetch }, csvPath };
+  return { query: { ...useDeferredData(fetched, path), error, refetch }, csvPath: path };
 }
