@@ -113,15 +113,16 @@ function select(): Selection {
 }
 
 function selectAffected(): Selection {
-  const { changed, unit, files } = findAffected(
+  const { changed, ...affected } = findAffected(
     words[0] ?? "HEAD",
     findFiles(UNIT, []),
     findFiles(END_TO_END, []),
   );
+  const { unit, endToEnd } = affected;
   console.log(`${changed.length} files changed; ${unit.length} files of unit tests see that,`);
-  console.log(`and ${files.length} of end-to-end tests: ${files.join(" ")}`);
-  if (unit.length + files.length === 0) process.exit(0);
-  return { unit, endToEnd: files };
+  console.log(`and ${endToEnd.length} of end-to-end tests: ${endToEnd.join(" ")}`);
+  if (unit.length + endToEnd.length === 0) process.exit(0);
+  return affected;
 }
 
 /** Unit tests share a PostgreSQL and a folder for their files; each end-to-end file has a stack. */

@@ -5,33 +5,25 @@
  */
 import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 
-import { WINDOWS } from "../../shared/budgets.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { openSessionServices, type SessionServices } from "../../test/harness/session-services.ts";
 import type { User } from "../http/principal.ts";
 import { type Call, confirmOf } from "../http/request-context.ts";
 import { NetworkWindow } from "../limits/windows.ts";
-import { Attempts } from "../sessions/attempts.ts";
-import { openAuthLibrary } from "../sessions/better-auth.ts";
-import { DeviceCookies } from "../sessions/device-cookie.ts";
-import { createPasswordStrength } from "../sessions/password-strength.ts";
-import { createSessionService } from "../sessions/service.ts";
 import { createSessionAuth } from "../sessions/session-auth.ts";
-import { createUserService } from "../sessions/users.ts";
-import { createMemberService } from "./service.ts";
 
 // Starts a real server, on a machine that may be busy, and hashes passwords.
 setDefaultTimeout(60_000);
 
-const SECRET = "a secret of this test, long enough";
 const THEIRS = "tomato-harbor-lantern";
 const OWN = "pepper-anchor-window";
 
 let postgres: TestPostgres;
-let services: ReturnType<typeof createServices>;
+let services: SessionServices;
 beforeAll(async () => {
   postgres = await startPostgres();
-  services = createServices(postgres);
+  services = openSessionServices(postgres);
 });
 afterAll(async () => await postgres[Symbol.asyncDispose]());
 
@@ -39,35 +31,6 @@ afterAll(async () => await postgres[Symbol.asyncDispose]());
 let address: string;
 let tests = 0;
 beforeEach(() => void (address = `person-${tests++}@example.com`));
-
-function createServices(
-  { sql }: TestPostgres,
-  correctPasswords: { limit: number; seconds: number } = WINDOWS.correct_passwords,
-) {
-  /** Passwords that were hashed, to be stored or compared; cheaply, because there are many. */
-  const hashed: string[] = [];
-  const passwords = {
-    hashForUser: (password: string) => (
-      hashed.push(password),
-      Bun.password.hash(password, { algorithm: "bcrypt", cost: 4 })
-    ),
-    verifyForUser: (password: string, hash: string) => (
-      hashed.push(password),
-      Bun.password.verify(password, hash)
-    ),
-  };
-  const library = openAuthLibrary(sql, passwords, "http://localhost", SECRET);
-  const requireStrongPassword = createPasswordStrength();
-  const users = createUserService({ sql, library, requireStrongPassword });
-  const attempts = new Attempts(sql, SECRET, correctPasswords);
-  const devices = new DeviceCookies(SECRET, false);
-  return {
-    hashed,
-    users,
-    members: createMemberService({ sql, users }),
-    sessions: createSessionService({ sql, library, attempts, devices, requireStrongPassword }),
-  };
-}
 
 const reasonOf = (error: unknown): string => (error as { reason: string }).reason;
 
@@ -315,7 +278,7 @@ test("a wrong sign-in is as much work, and is limited alike, whether or not the 
 });
 
 test("a user who signs in too often is limited, and nobody else", async () => {
-  const limited = createServices(postgres, { limit: 2, seconds: 900 });
+  const limited = openSessionServices(postgres, { limit: 2, seconds: 900 });
   await join(OWN);
   for (let i = 0; i < 2; i++) expect(await new Browser(limited).signIn(OWN)).toBe("in");
   expect(await new Browser(limited).signIn(OWN)).toBe("rate_limited");

@@ -18,55 +18,27 @@ import { RESET_MINUTES, type Role } from "../../shared/contracts/users.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { mailQueueDeps } from "../../test/harness/mail-queue.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { openSessionServices, type SessionServices } from "../../test/harness/session-services.ts";
 import { headerOf, partOf, startSmtp } from "../../test/harness/smtp.ts";
 import { type Actor, OPERATOR } from "../http/principal.ts";
 import { sendWaiting } from "../mail/queue.ts";
-import { createMemberService } from "../members/service.ts";
-import { Attempts } from "./attempts.ts";
-import { openAuthLibrary } from "./better-auth.ts";
-import { DeviceCookies } from "./device-cookie.ts";
-import { createPasswordStrength } from "./password-strength.ts";
 import { deleteExpiredResets } from "./resets-sql.ts";
-import { makeReset, PasswordResets, resetPath } from "./resets.ts";
-import { createSessionService } from "./service.ts";
-import { createUserService } from "./users.ts";
+import { makeReset, resetPath } from "./resets.ts";
 
 // Starts a real server, on a machine that may be busy.
 setDefaultTimeout(120_000);
 
-const SECRET = "a secret of this test, long enough";
 const FORGOTTEN = "tomato-harbor-lantern";
 const NEXT = "pepper-anchor-window";
 const OTHER = "copper-meadow-violin";
 
 let postgres: TestPostgres;
-let services: ReturnType<typeof createServices>;
+let services: SessionServices;
 beforeAll(async () => {
   postgres = await startPostgres();
-  services = createServices(postgres);
+  services = openSessionServices(postgres);
 });
 afterAll(async () => await postgres[Symbol.asyncDispose]());
-
-/** Cheaply, because there are many. */
-const hash = (password: string) => Bun.password.hash(password, { algorithm: "bcrypt", cost: 4 });
-
-function createServices({ sql }: TestPostgres) {
-  const passwords = {
-    hashForUser: hash,
-    verifyForUser: (password: string, hashed: string) => Bun.password.verify(password, hashed),
-  };
-  const library = openAuthLibrary(sql, passwords, "http://localhost", SECRET);
-  const requireStrongPassword = createPasswordStrength();
-  const attempts = new Attempts(sql, SECRET);
-  const devices = new DeviceCookies(SECRET, false);
-  const users = createUserService({ sql, library, requireStrongPassword });
-  return {
-    users,
-    resets: new PasswordResets(sql, attempts, hash, requireStrongPassword),
-    members: createMemberService({ sql, users }),
-    sessions: createSessionService({ sql, library, attempts, devices, requireStrongPassword }),
-  };
-}
 
 type Person = { id: Uuid; email: string };
 

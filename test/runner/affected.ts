@@ -55,9 +55,8 @@ const PRODUCT =
 
 export type Affected = {
   changed: string[];
-  /** Files of unit tests, and of end-to-end tests. */
   unit: string[];
-  files: string[];
+  endToEnd: string[];
 };
 
 /** Finds which of these files of tests can see what differs from `commit`, or is new. */
@@ -73,7 +72,7 @@ export function findAffected(
   return {
     changed,
     unit: [...affected].filter((test) => !isEndToEnd(test)),
-    files: [...affected].filter(isEndToEnd),
+    endToEnd: [...affected].filter(isEndToEnd),
   };
 }
 

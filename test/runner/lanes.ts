@@ -32,6 +32,8 @@ export type TestRun = {
   files: readonly string[];
   /** Variables of its process. */
   env: Readonly<Record<string, string>>;
+  /** Whether its tests leave the stack undisturbed, which others have after them. */
+  sharesStack: boolean;
 };
 
 /** How many run at a time, and how many more of those that mostly wait. */
@@ -53,7 +55,10 @@ export function findFiles(folders: readonly string[], words: readonly string[]):
 }
 
 export const runsOfFiles = (files: readonly string[]): TestRun[] =>
-  files.map((name) => ({ name, files: [name], env: {} }));
+  files.map((name) => ({ name, files: [name], env: {}, sharesStack: sharesStack(name) }));
+
+const sharesStack = (file: string): boolean =>
+  SHARED_STACK.test(readFileSync(join(ROOT, file), "utf8"));
 
 /**
  * Unit tests by folder: its files import the same sources, which one process loads once. In one
@@ -61,7 +66,12 @@ export const runsOfFiles = (files: readonly string[]): TestRun[] =>
  */
 export function runsOfFolders(files: readonly string[], env: TestRun["env"]): TestRun[] {
   const folders = Map.groupBy(files, (file) => dirname(file).split("/").slice(0, 2).join("/"));
-  return [...folders].map(([name, inFolder]) => ({ name, files: inFolder, env }));
+  return [...folders].map(([name, inFolder]) => ({
+    name,
+    files: inFolder,
+    env,
+    sharesStack: false,
+  }));
 }
 
 /**
@@ -98,7 +108,7 @@ export async function runInLanes(
   async function runLane(lane: Lane): Promise<void> {
     let shared: LaneStack | undefined;
     for (let run = take(lane); run !== undefined; run = take(lane)) {
-      if (!sharesStack(run)) {
+      if (!run.sharesStack) {
         await runOne(run);
         continue;
       }
@@ -116,13 +126,13 @@ export async function runInLanes(
   const mostlyWaits = (run: TestRun): boolean => {
     const time = times[run.name];
     return (
-      time !== undefined && !sharesStack(run) && time.cpu_seconds < WAITING_CORE_MAX * time.seconds
+      time !== undefined && !run.sharesStack && time.cpu_seconds < WAITING_CORE_MAX * time.seconds
     );
   };
   // Every other lane prefers files that share a stack, as an idle stack takes time, too.
   const all = Array.from({ length: lanes.all }, (_, i): Lane => {
     const shares = i % 2 === 0;
-    return { accepts: () => true, prefers: (run) => sharesStack(run) === shares };
+    return { accepts: () => true, prefers: (run) => run.sharesStack === shares };
   });
   const waiting = Array.from({ length: lanes.waiting }, (): Lane => ({
     accepts: mostlyWaits,
@@ -162,6 +172,3 @@ async function startLaneStack(): Promise<LaneStack> {
   const stack = await startStack({ env: { DNS_SERVERS: dns } });
   return { stack, env: { SHORTHOP_TEST_STACK: stack.dataDir, SHORTHOP_TEST_DNS: dns } };
 }
-
-const sharesStack = ({ files: [file = "", ...others] }: TestRun): boolean =>
-  others.length === 0 && SHARED_STACK.test(readFileSync(join(ROOT, file), "utf8"));

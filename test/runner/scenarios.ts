@@ -2,7 +2,7 @@
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
-import { runProcess } from "./lanes.ts";
+import { findFiles, runProcess } from "./lanes.ts";
 import { sum } from "./timing.ts";
 
 /** A test that takes too long for `npm test`: it runs for the changes that it can see. */
@@ -22,12 +22,11 @@ export type ScenarioOutcome = { scenario: Scenario; passed: boolean };
 
 const ROOT = join(import.meta.dir, "../..");
 
-/** The files of tests in a folder that have a long form. */
-export const findLongForms = (folder: string): string[] =>
-  [...new Bun.Glob(`${folder}/**/*.test.{ts,tsx}`).scanSync(ROOT)]
-    .filter((path) => !path.includes("node_modules/"))
-    .filter((path) => readFileSync(join(ROOT, path), "utf8").includes("harness/property-runs.ts"))
-    .toSorted();
+/** The files of tests in folders that have a long form. */
+export const findLongForms = (folders: readonly string[]): string[] =>
+  findFiles(folders, []).filter((path) =>
+    readFileSync(join(ROOT, path), "utf8").includes("harness/property-runs.ts"),
+  );
 
 /** What each printed. */
 const LOGS = join(import.meta.dir, "../results/scenarios");

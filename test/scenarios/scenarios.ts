@@ -553,7 +553,7 @@ function longForms(...rooms: string[]): Scenario {
   const [room = ""] = rooms;
   return {
     name: `long-${room.split("/").at(-1)}`,
-    files: rooms.flatMap((folder) => findLongForms(folder)),
+    files: findLongForms(rooms),
     env: LONG,
     seconds: 120,
     paths: rooms.map((folder) => `${folder}/**`),
