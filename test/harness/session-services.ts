@@ -1,4 +1,4 @@
-/** The services of people and their sessions, on a real PostgreSQL, with passwords hashed cheaply. */
+/** The services of people and their sessions, with passwords that are hashed cheaply. */
 import { createMemberService } from "../../api/members/service.ts";
 import { Attempts } from "../../api/sessions/attempts.ts";
 import { openAuthLibrary } from "../../api/sessions/better-auth.ts";
