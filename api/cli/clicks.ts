@@ -9,7 +9,7 @@ import {
   quarantinedPath,
   restoreQuarantine,
 } from "../../shared/clicks/quarantine.ts";
-import { isWhole, scanSegment } from "../../shared/contracts/click-segment.ts";
+import { scanSegment } from "../../shared/contracts/click-segment.ts";
 import { print, printList, type WithClickHouse, type WithNats } from "./context.ts";
 import { readReconciliation, readRedirectors } from "./reconciliation.ts";
 
@@ -68,21 +68,15 @@ export function addClickCommands(
 }
 
 function readJournal(dir: string): Record<string, unknown>[] {
-  return (
-    readdirSync(dir)
-      // `.page`: a sealed segment of versions up to 0.2.0, which the redirector renames when it
-      // starts.
-      .filter((name) => /\.(?:open|segment|page)$/.test(name))
-      .toSorted()
-      .map((file) =>
-        describeFile(join(dir, file), file, file.endsWith(".open") ? "open" : "sealed"),
-      )
-      .concat(
-        listQuarantine(dir).map((file) =>
-          describeFile(quarantinedPath(dir, file), file, "quarantined"),
-        ),
-      )
-  );
+  return readdirSync(dir)
+    .filter((name) => /\.(?:open|segment)$/.test(name))
+    .toSorted()
+    .map((file) => describeFile(join(dir, file), file, file.endsWith(".open") ? "open" : "sealed"))
+    .concat(
+      listQuarantine(dir).map((file) =>
+        describeFile(quarantinedPath(dir, file), file, "quarantined"),
+      ),
+    );
 }
 
 function describeFile(path: string, file: string, state: string): Record<string, unknown> {
@@ -96,7 +90,6 @@ function describeFile(path: string, file: string, state: string): Record<string,
   const scan = scanSegment(bytes);
   if (scan === undefined)
     return { file, state: state === "quarantined" ? state : "invalid", bytes: bytes.length };
-  const complete = isWhole(scan, bytes);
-  const { segment, count: clicks } = scan;
-  return { file, state, segment, clicks, bytes: bytes.length, complete };
+  const { segment, records, whole: complete } = scan;
+  return { file, state, segment, clicks: records.length, bytes: bytes.length, complete };
 }

@@ -3,27 +3,13 @@
  * `.segment` once it is sealed. The name and bytes of a sealed segment, and so its id, never change
  * again; every later stage recognises a repeat by that id.
  */
-import {
-  existsSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  truncateSync,
-  unlinkSync,
-} from "node:fs";
+import { readdirSync, readFileSync, renameSync, truncateSync, unlinkSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 
-import {
-  listQuarantine,
-  quarantinedPath,
-  quarantineSegment,
-} from "../../shared/clicks/quarantine.ts";
+import { quarantineSegment } from "../../shared/clicks/quarantine.ts";
 import { scanSegment, type SegmentId } from "../../shared/contracts/click-segment.ts";
 
 const FILE_NAME = /^(?<journalId>[0-9a-f-]{36})-(?<number>\d{10})\.(?<state>open|segment)$/;
-
-/** The names of sealed segments in versions up to 0.2.0. */
-const LEGACY_FILE_NAME = /^[0-9a-f-]{36}-\d{10}\.page$/;
 
 export type SealedSegment = SegmentId & { path: string; bytes: number; clicks: number };
 
@@ -47,7 +33,7 @@ export function recoverSegments(dir: string): {
   unchangeable: Error[];
 } {
   const segments: SealedSegment[] = [];
-  const unknown = renameLegacyFiles(dir);
+  const unknown: string[] = [];
   const unreadable: Error[] = [];
   const unchangeable: Error[] = [];
   for (const name of readdirSync(dir).toSorted()) {
@@ -86,37 +72,19 @@ function recoverSegment(path: string, bytes: Buffer): SealedSegment | "unknown" 
     scan.segment !== Number(fields["number"])
   )
     return "unknown";
-  if (scan.count === 0) {
+  const { journalId, segment, records, end } = scan;
+  const clicks = records.length;
+  if (clicks === 0) {
     unlinkSync(path);
     return undefined;
   }
   // Of a sealed one all, with damaged records: the worker skips and counts them.
   if (fields["state"] === "segment")
-    return { ...scan, path, bytes: bytes.length, clicks: scan.count };
-  truncateSync(path, scan.end);
+    return { journalId, segment, path, bytes: bytes.length, clicks };
+  truncateSync(path, end);
   const sealedPath = segmentPath(dirname(path), scan, "segment");
   renameSync(path, sealedPath);
-  return { ...scan, path: sealedPath, bytes: scan.end, clicks: scan.count };
-}
-
-/**
- * Renames the sealed segments that versions up to 0.2.0 left in the journal and its quarantine, so
- * that they are recovered like others. Overwrites nothing: returns the names of files whose new
- * name is taken.
- */
-function renameLegacyFiles(dir: string): string[] {
-  const paths = [
-    ...readdirSync(dir).map((name) => join(dir, name)),
-    ...listQuarantine(dir).map((name) => quarantinedPath(dir, name)),
-  ];
-  const conflicts: string[] = [];
-  for (const path of paths) {
-    if (!LEGACY_FILE_NAME.test(basename(path))) continue;
-    const newPath = path.replace(/\.page$/, ".segment");
-    if (existsSync(newPath)) conflicts.push(basename(path));
-    else renameSync(path, newPath);
-  }
-  return conflicts;
+  return { journalId, segment, path: sealedPath, bytes: end, clicks };
 }
 
 /**

@@ -5,7 +5,6 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
-  renameSync,
   rmSync,
   statSync,
   truncateSync,
@@ -62,18 +61,6 @@ function open(bytesMax = 10_000_000) {
   const clicks = () =>
     sealed.flatMap(({ path }) => decodeSegment(readFileSync(path))?.clicks ?? []);
   return { journal, sealed, unknown, errors, clicks };
-}
-
-/** Gives files in `folder` the names that versions up to 0.2.0 used, and returns these. */
-function renameToLegacy(folder: string): string[] {
-  return readdirSync(folder)
-    .filter((name) => name.endsWith(".segment"))
-    .toSorted()
-    .map((name) => {
-      const legacyName = name.replace(".segment", ".page");
-      renameSync(join(folder, name), join(folder, legacyName));
-      return legacyName;
-    });
 }
 
 describe("the click journal", () => {
@@ -224,7 +211,7 @@ describe("the click journal", () => {
     expect(readdirSync(dir).toSorted()).toEqual([name, "notes.txt"].toSorted());
   });
 
-  test("segments that version 0.2.0 left, sealed, open or quarantined, are recovered under their ids", () => {
+  test("segments that are sealed or open are recovered under their ids, and quarantined ones are left alone", () => {
     const before = open();
     for (let i = 0; i < SEGMENT_CLICKS_MAX + 1; i++)
       before.journal.append(toRawClick(click({ time: i })));
@@ -233,10 +220,6 @@ describe("the click journal", () => {
     const quarantine = join(dir, "quarantine");
     mkdirSync(quarantine);
     copyFileSync(sealed?.path ?? "", join(quarantine, basename(sealed?.path ?? "")));
-    const names = renameToLegacy(dir);
-    expect(names).toHaveLength(1);
-    expect(renameToLegacy(quarantine)).toEqual(names);
-
     const after = open();
     expect(after.clicks().map(({ time }) => time)).toEqual(
       Array.from({ length: SEGMENT_CLICKS_MAX + 1 }, (_, i) => i),
@@ -249,20 +232,6 @@ describe("the click journal", () => {
     expect(readdirSync(quarantine)).toEqual([basename(sealed?.path ?? "")]);
     after.journal.close();
     before.journal.close();
-  });
-
-  test("a legacy file whose new name is taken is left alone and reported", () => {
-    const before = open();
-    before.journal.append(toRawClick(click()));
-    before.journal.close();
-    const [legacyName = ""] = renameToLegacy(dir);
-    const path = join(dir, legacyName.replace(".page", ".segment"));
-    copyFileSync(join(dir, legacyName), path);
-    const after = open();
-    expect(after.unknown).toEqual([legacyName]);
-    expect(after.sealed.map((segment) => segment.path)).toEqual([path]);
-    expect(readdirSync(dir)).toContain(legacyName);
-    after.journal.close();
   });
 
   test("a file that cannot be read is quarantined at the start, and the others are recovered", () => {

@@ -94,7 +94,8 @@ function createTestHandler() {
     takedowns,
     journal: {
       append(click) {
-        const decoded = decodeClick(encodeClick(click), 0);
+        const bytes = encodeClick(click);
+        const decoded = decodeClick(bytes, { start: 0, end: bytes.length });
         if (decoded !== undefined) clicks.push(decoded);
       },
     },

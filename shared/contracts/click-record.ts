@@ -24,11 +24,14 @@ const RECORD_HEADER_BYTES = 8;
 /** Bytes of a payload before its texts. */
 const FIXED_BYTES = 8 + 2 * ID_BYTES + 1;
 
+/** Texts of a payload. */
+const TEXTS = 6;
+
 /** Most bytes of one record: its header, the fixed fields, and six texts with their lengths. */
 export const RECORD_BYTES_MAX =
   RECORD_HEADER_BYTES +
   FIXED_BYTES +
-  6 * 2 +
+  TEXTS * 2 +
   Object.values(CLICK_TEXT_BYTES_MAX).reduce((sum, bytes) => sum + bytes, 0);
 
 export type Click = {
@@ -190,22 +193,51 @@ const targetKindOf = (flags: number): ClickTarget["kind"] | undefined => {
   return (flags & FLAG_ARM) === 0 ? undefined : "arm";
 };
 
-/** Length of the record at `offset`, header included, as its header states it. */
-export const recordLength = (bytes: Buffer, offset: number): number =>
-  RECORD_HEADER_BYTES + bytes.readUInt32LE(offset);
+/** Where the flags of a payload are: the byte before its texts. */
+const FLAGS_AT = FIXED_BYTES - 1;
 
-/** End of the record at `offset`; undefined when its length is impossible or exceeds the bytes. */
-export function recordEnd(bytes: Buffer, offset: number): number | undefined {
-  if (bytes.length - offset < RECORD_HEADER_BYTES) return undefined;
-  const length = bytes.readUInt32LE(offset);
-  const end = offset + RECORD_HEADER_BYTES + length;
-  return length === 0 || length > RECORD_BYTES_MAX || end > bytes.length ? undefined : end;
+/** A record in a segment; not valid when its payload or its checksum is damaged. */
+export type RecordRange = ByteRange & { isValid: boolean };
+
+/**
+ * Finds the record at `start`; undefined when no record can be there. Where it ends is said twice,
+ * by its length and by its texts, and the checksum tells which is right: so no damaged length
+ * hides the records behind it.
+ */
+export function findRecord(bytes: Buffer, start: number): RecordRange | undefined {
+  if (bytes.length - start < RECORD_HEADER_BYTES) return undefined;
+  const stated = start + RECORD_HEADER_BYTES + bytes.readUInt32LE(start);
+  const isPossible =
+    stated > start + RECORD_HEADER_BYTES &&
+    stated <= Math.min(bytes.length, start + RECORD_HEADER_BYTES + RECORD_BYTES_MAX);
+  if (isPossible && hasValidChecksum(bytes, start, stated))
+    return { start, end: stated, isValid: true };
+  const measured = endOfTexts(bytes, start);
+  if (measured !== undefined && hasValidChecksum(bytes, start, measured))
+    return { start, end: measured, isValid: true };
+  return isPossible ? { start, end: stated, isValid: false } : undefined;
 }
 
-/** Whether the checksum of the record between `offset` and `end` is that of its payload. */
-export const hasValidChecksum = (bytes: Buffer, offset: number, end: number): boolean =>
-  Bun.hash.crc32(bytes.subarray(offset + RECORD_HEADER_BYTES, end)) ===
-  bytes.readUInt32LE(offset + 4);
+/** Whether the length of a record is that of its range. */
+export const hasLength = (bytes: Buffer, { start, end }: ByteRange): boolean =>
+  bytes.readUInt32LE(start) === end - start - RECORD_HEADER_BYTES;
+
+/** The end of the record at `start` by its texts; undefined when it exceeds the bytes. */
+function endOfTexts(bytes: Buffer, start: number): number | undefined {
+  const payload = start + RECORD_HEADER_BYTES;
+  let end = payload + FIXED_BYTES;
+  for (let text = 0; text < TEXTS; text++) {
+    if (end + 2 > bytes.length) return undefined;
+    end += 2 + bytes.readUInt16LE(end);
+  }
+  if (targetKindOf(bytes.readUInt8(payload + FLAGS_AT)) !== undefined) end += ID_BYTES;
+  return end <= bytes.length ? end : undefined;
+}
+
+/** Whether the checksum of the record between `start` and `end` is that of its payload. */
+const hasValidChecksum = (bytes: Buffer, start: number, end: number): boolean =>
+  Bun.hash.crc32(bytes.subarray(start + RECORD_HEADER_BYTES, end)) ===
+  bytes.readUInt32LE(start + 4);
 
 /**
  * A click whose ids and texts are decoded as Latin-1, one character for each byte: that is cheap,
@@ -224,12 +256,12 @@ export type EncodedClick = Pick<Click, "time" | "mode" | "prefetch" | "embedded"
   target: string;
 };
 
-/** Reads the valid record at `offset` of a segment; undefined when it is too short for a click. */
-export function readEncodedClick(segment: Buffer, offset: number): EncodedClick | undefined {
-  const start = offset + RECORD_HEADER_BYTES;
-  const end = start + segment.readUInt32LE(offset);
+/** Reads a valid record of a segment; undefined when it is too short for a click. */
+export function readEncodedClick(segment: Buffer, record: ByteRange): EncodedClick | undefined {
+  const start = record.start + RECORD_HEADER_BYTES;
+  const { end } = record;
   if (end - start < FIXED_BYTES) return undefined;
-  const flags = segment.readUInt8(start + 40);
+  const flags = segment.readUInt8(start + FLAGS_AT);
   const kind = targetKindOf(flags);
   let textStart = start + FIXED_BYTES;
   const nextText = (): string => {
@@ -255,11 +287,9 @@ export function readEncodedClick(segment: Buffer, offset: number): EncodedClick 
   };
 }
 
-/**
- * Decodes the valid record at `offset` of a segment; undefined when it is too short for a click.
- */
-export function decodeClick(segment: Buffer, offset: number): Click | undefined {
-  const encoded = readEncodedClick(segment, offset);
+/** Decodes a valid record of a segment; undefined when it is too short for a click. */
+export function decodeClick(segment: Buffer, record: ByteRange): Click | undefined {
+  const encoded = readEncodedClick(segment, record);
   if (encoded === undefined) return undefined;
   const { time, mode, prefetch, embedded, privacy, target } = encoded;
   const ids = Buffer.from(encoded.ids, "latin1");

@@ -6,18 +6,12 @@
  * Format, little-endian: a 32-byte header, then records (`click-record.ts`).
  *   header: "SHCP", u8 version, 3 zero bytes, 16-byte journal UUID, u32 segment number,
  *   4 zero bytes
- * A record torn by a crash has a wrong length or checksum; the segment ends before it. A record
- * that a disk has damaged is skipped: its length still leads to the records after it.
+ * The segment ends before a record that a crash has torn. One that a disk has damaged is skipped.
  */
+import type { ByteRange } from "../bytes.ts";
 import type { Uuid } from "../ids.ts";
 import { readUuid, writeUuid } from "../uuid-bytes.ts";
-import {
-  type Click,
-  decodeClick,
-  hasValidChecksum,
-  recordEnd,
-  recordLength,
-} from "./click-record.ts";
+import { type Click, decodeClick, findRecord, hasLength } from "./click-record.ts";
 
 export const SEGMENT_HEADER_BYTES = 32;
 
@@ -57,54 +51,30 @@ export function encodeSegmentHeader({ journalId, segment }: SegmentId): Buffer {
   return header;
 }
 
-/**
- * The result of a scan: the segment's id, the end of its last valid record, and the number of valid
- * records.
- */
+/** The result of a scan: the segment's id, its valid records, and the end of the last one. */
 type SegmentScan = SegmentId & {
+  records: readonly ByteRange[];
   end: number;
-  count: number;
-  /** Offsets of damaged records before the last valid one. */
-  damaged: readonly number[];
+  /** Whether all bytes are valid records. */
+  whole: boolean;
 };
 
 /** Verifies the records of a segment; undefined when the bytes are not a segment. */
 export function scanSegment(bytes: Buffer): SegmentScan | undefined {
   const id = readSegmentId(bytes);
   if (id === undefined) return undefined;
-  let end = SEGMENT_HEADER_BYTES;
-  let count = 0;
-  const damaged: number[] = [];
-  /**
-   * Invalid records after the last valid one: the torn tail, unless another valid record follows.
-   */
-  let invalid: number[] = [];
-  for (let offset = end; ;) {
-    const next = recordEnd(bytes, offset);
-    if (next === undefined) return { ...id, end, count, damaged };
-    if (hasValidChecksum(bytes, offset, next)) {
-      damaged.push(...invalid);
-      invalid = [];
-      end = next;
-      count++;
-    } else {
-      invalid.push(offset);
-    }
-    offset = next;
+  const records: ByteRange[] = [];
+  let whole = true;
+  let offset = SEGMENT_HEADER_BYTES;
+  for (;;) {
+    const record = findRecord(bytes, offset);
+    if (record === undefined) break;
+    if (record.isValid) records.push(record);
+    if (!record.isValid || !hasLength(bytes, record)) whole = false;
+    offset = record.end;
   }
-}
-
-/** Whether all bytes of a scanned segment are valid records. */
-export const isWhole = ({ end, damaged }: SegmentScan, bytes: Buffer): boolean =>
-  end === bytes.length && damaged.length === 0;
-
-/** The offsets of the valid records of a scanned segment, in order. */
-export function* recordOffsets(scan: SegmentScan, bytes: Buffer): Generator<number> {
-  const damaged = new Set(scan.damaged);
-  for (let offset = SEGMENT_HEADER_BYTES; offset < scan.end;) {
-    if (!damaged.has(offset)) yield offset;
-    offset += recordLength(bytes, offset);
-  }
+  const end = records.at(-1)?.end ?? SEGMENT_HEADER_BYTES;
+  return { ...id, records, end, whole: whole && end === bytes.length };
 }
 
 /**
@@ -121,10 +91,10 @@ export function readSegmentId(bytes: Buffer): SegmentId | undefined {
 export function decodeSegment(bytes: Buffer): ClickSegment | undefined {
   const scan = scanSegment(bytes);
   if (scan === undefined) return undefined;
-  let whole = isWhole(scan, bytes);
+  let { whole } = scan;
   const clicks: Click[] = [];
-  for (const offset of recordOffsets(scan, bytes)) {
-    const click = decodeClick(bytes, offset);
+  for (const record of scan.records) {
+    const click = decodeClick(bytes, record);
     if (click === undefined) whole = false;
     else clicks.push(click);
   }

@@ -31,7 +31,8 @@ describe("the operator's command line", () => {
       expect.objectContaining({ id: account.id, plan: "enterprise" }),
     );
     const { id, key } = await createKey(stack, account.id, "links:read");
-    const rotated = await admin<{ id: string; key: string }>(stack, ["keys", "rotate", id]);
+    const rotate = ["keys", "rotate", id, "--grace", "0"];
+    const rotated = await admin<{ id: string; key: string }>(stack, rotate);
     expect(Object.keys(rotated)).toEqual(["id", "key"]);
     expect((await call(api("/v1/limits"), { key })).status).toBe(403);
     expect((await call(api("/v1/limits"), { key: rotated.key })).status).toBe(200);

@@ -7,8 +7,6 @@ import { addressGroups } from "../../shared/address-group.ts";
 import { type EncodedClick, readEncodedClick } from "../../shared/contracts/click-record.ts";
 import {
   formatSegmentId,
-  isWhole,
-  recordOffsets,
   scanSegment,
   type SegmentId,
 } from "../../shared/contracts/click-segment.ts";
@@ -118,13 +116,13 @@ export function createEnricher(deps: EnricherDeps): EnrichSegment {
     if (scan === undefined) return undefined;
     const segmentId = formatSegmentId(scan);
     const position = Buffer.from(`\t${scan.journalId}\t${scan.segment}\t`);
-    const writer = createTextWriter(scan.count * ROW_BYTES);
+    const writer = createTextWriter(scan.records.length * ROW_BYTES);
     const subjects = new Map<string, Subject>();
     let clicks = 0;
     let [firstClick, lastClick] = [Infinity, -Infinity];
     let turnEnd = performance.now() + TURN_MS;
-    for (const offset of recordOffsets(scan, segment)) {
-      const click = readEncodedClick(segment, offset);
+    for (const record of scan.records) {
+      const click = readEncodedClick(segment, record);
       if (click === undefined || !isTime(click.time)) return undefined;
       if (click.time < firstClick) firstClick = click.time;
       if (click.time > lastClick) lastClick = click.time;
@@ -149,7 +147,7 @@ export function createEnricher(deps: EnricherDeps): EnrichSegment {
       links: [...subjects.values()].map(({ linkId, lastClick }) => ({ linkId, lastClick })),
       firstClick,
       lastClick,
-      whole: isWhole(scan, segment),
+      whole: scan.whole,
     };
   };
 }
