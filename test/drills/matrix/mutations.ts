@@ -141,7 +141,7 @@ export const MUTATIONS: Readonly<Record<string, DrillMutation>> = {
     cell: "journal: one bit flipped",
     problem: CLICKS,
     file: "shared/contracts/click-segment.ts",
-    replace: [["      invalid.push(offset);\n", "      return { ...id, end, count, damaged };\n"]],
+    replace: [["if (record === undefined) break;", "if (record?.isValid !== true) break;"]],
   },
   replay: {
     does: "A redirector publishes what an earlier process left in its journal.",
