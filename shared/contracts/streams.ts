@@ -265,7 +265,11 @@ export const ensureDeadLettersStream = (
 
 type StreamSettings = Partial<StreamConfig> & { name: string; subjects: string[] };
 
-async function ensureStream(manager: JetStreamManager, settings: StreamSettings): Promise<void> {
+/** Creates a stream unless it exists, and adds subjects that it lacks. */
+export async function ensureStream(
+  manager: JetStreamManager,
+  settings: StreamSettings,
+): Promise<void> {
   try {
     const { config } = await manager.streams.info(settings.name);
     // A mirror of a far region has no subjects of its own (regions.ts).
