@@ -36,7 +36,7 @@ const BUSY_TIMEOUT_MS = 2_000;
 const WAL_BYTES = 64 * 1024 * 1024;
 
 /** Space reserved for changes on a full disk: as much as a checkpoint of a full log needs. */
-const RESERVE_BYTES = WAL_BYTES;
+export const RESERVE_BYTES = WAL_BYTES;
 
 /** {@link WAL_BYTES} on a disk with little space. */
 const WAL_BYTES_SCARCE = 4 * 1024 * 1024;
@@ -49,7 +49,7 @@ export type StoreWriter = ReturnType<typeof openWriter>;
  * space.
  */
 export function openWriter(dir: string, { reserveBytes = RESERVE_BYTES } = {}) {
-  const db = openDatabase(dir, reserveBytes);
+  const db = prepareDatabase(dir, reserveBytes);
   const put = preparePut(db);
   const remove = prepareRemove(db);
   const { note, trim, olderThan } = prepareStatements(db);
@@ -120,7 +120,7 @@ export function openWriter(dir: string, { reserveBytes = RESERVE_BYTES } = {}) {
 }
 
 /** Opens or creates the file; reserves space for changes, or uses a small log on a full disk. */
-function openDatabase(dir: string, reserveBytes: number): Database {
+export function prepareDatabase(dir: string, reserveBytes: number): Database {
   makeFolder(dir);
   // It contains hashes of passwords. SQLite's companion files get the same permissions.
   closeSync(openSync(storePath(dir), "a", 0o600));

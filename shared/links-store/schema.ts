@@ -97,7 +97,7 @@ export const SCHEMA = `
 `;
 
 /** SQL condition for rows of links, neither deleted ones nor notices (see `stored-record.ts`). */
-const IS_LINK = "substr(record, 5, 1) = x'00'";
+export const IS_LINK = "substr(record, 5, 1) = x'00'";
 
 /**
  * The result of writing a change: whether the row changed, and the difference in the number of
