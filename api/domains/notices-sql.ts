@@ -1,6 +1,6 @@
 /** SQL statements on notices of domains. */
 import type { Uuid } from "../../shared/ids.ts";
-import type { Transaction } from "../postgres.ts";
+import type { Sql, Transaction } from "../postgres.ts";
 import type { DomainRow } from "./model.ts";
 import { COLUMNS } from "./sql.ts";
 
@@ -66,3 +66,14 @@ export const lockNoticedDomainsOf = async (
     select ${transaction(COLUMNS)} from domains
      where account_id = ${accountId} and version > 0 and verified_at is not null
      order by id for update`;
+
+/** Selects the next verified domains that have a published notice, and its version, in id order. */
+export const selectNoticedDomains = async (
+  sql: Sql,
+  after: Uuid | null,
+  limit: number,
+): Promise<(DomainRow & { notice_version: number })[]> =>
+  await sql<(DomainRow & { notice_version: number })[]>`
+    select ${sql(COLUMNS)}, version::float8 as notice_version from domains
+     where version > 0 and verified_at is not null and (${after}::uuid is null or id > ${after})
+     order by id limit ${limit}`;

@@ -13,6 +13,7 @@ import {
   lockNoticedDomains,
   lockNoticedDomainsOf,
   lockNoticedHosts,
+  selectNoticedDomains,
 } from "./notices-sql.ts";
 import { toFeedSettings } from "./settings.ts";
 
@@ -95,6 +96,16 @@ async function renew(transaction: Transaction, rows: readonly DomainRow[]): Prom
   );
   const messages = rows.map((row, i) => noticeOf(row, versions[i] ?? 0));
   return await addToOutbox(transaction, messages);
+}
+
+/** Reads the notices of all domains as they were published last, in batches. */
+export async function* readDomainNotices(sql: Sql): AsyncGenerator<DomainNotice[]> {
+  for (let after: Uuid | null = null; ;) {
+    const rows = await selectNoticedDomains(sql, after, BATCH);
+    if (rows.length > 0) yield rows.map((row) => noticeOf(row, row.notice_version));
+    after = rows.at(-1)?.id ?? null;
+    if (rows.length < BATCH) return;
+  }
 }
 
 const noticeOf = (row: DomainRow, version: number): DomainNotice =>

@@ -103,6 +103,10 @@ async function recordTakedown(
     await recordEvents(transaction, { accountId: subject, mode, actor: OPERATOR }, [event]);
 }
 
+/** Reads the list as a notice of a version. */
+export const readTakedownNotice = async (sql: Sql, version: number): Promise<TakedownNotice> =>
+  takedownNotice(version, await selectTakedowns(sql));
+
 /** Adds the list to the outbox again under a new version; returns the entries to publish. */
 export const renewTakedownNotice = (
   sql: Sql,
