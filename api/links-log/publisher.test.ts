@@ -21,9 +21,10 @@ import { createLog } from "../../shared/log.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { startNats, type TestNats } from "../../test/harness/nats.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
-import { addToOutbox } from "../feed/outbox.ts";
+import { numberLog } from "./numbering.ts";
+import { addToOutbox } from "./outbox.ts";
 import { LinksLogPublisher } from "./publisher.ts";
-import { numberLog, selectEntries } from "./sql.ts";
+import { selectEntries } from "./sql.ts";
 
 setDefaultTimeout(60_000);
 
@@ -288,7 +289,15 @@ test("a database without an account publishes nothing, not even a term", async (
   }
   await using other = startPublisher(empty.sql);
   expect(await other.publisher.publish()).toBe(true);
+  expect(other.publisher.isSilent).toBe(true);
   expect(aliasesOf(await expectChain())).toEqual(["a"]);
+});
+
+test("a new database without an account has heartbeats in a tail that is nobody else's", async () => {
+  await using empty = await startPostgres();
+  await using api = startPublisher(empty.sql);
+  await eventually(async () => expect((await readTail()).length).toBeGreaterThan(0), WITHIN_MS);
+  expect(api.publisher.isSilent).toBe(false);
 });
 
 test("without NATS a change is pending, and follows", async () => {

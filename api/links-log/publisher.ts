@@ -40,15 +40,9 @@ import {
 import type { Log } from "../../shared/log.ts";
 import { withTimeout } from "../../shared/timeout.ts";
 import { createPause } from "../pause.ts";
-import type { Sql } from "../postgres.ts";
-import {
-  acknowledgeEntries,
-  type LogEntry,
-  type LogHead,
-  numberLog,
-  readAcknowledged,
-  selectEntries,
-} from "./sql.ts";
+import { isDiskFull, type Sql } from "../postgres.ts";
+import { type LogHead, numberLog } from "./numbering.ts";
+import { acknowledgeEntries, type LogEntry, readAcknowledged, selectEntries } from "./sql.ts";
 
 /** How long a request waits for the tail before it responds with `X-Propagation: pending`. */
 const PUBLISH_TIMEOUT_MS = 2_000;
@@ -71,7 +65,13 @@ type Last = { entry: Entry | "none" | "no entry"; sequence: number };
 
 type JetStream = { client: JetStreamClient; manager: JetStreamManager };
 
-export class LinksLogPublisher {
+/** Publishes what was committed; tests of changes alone need none of the rest. */
+export interface LinksPublisher {
+  /** Publishes everything that was committed before the call; false if that takes too long. */
+  publish(): Promise<boolean>;
+}
+
+export class LinksLogPublisher implements LinksPublisher {
   readonly #sql: Sql;
   readonly #nats: Promise<NatsConnection>;
   readonly #replicas: number;
@@ -81,7 +81,9 @@ export class LinksLogPublisher {
   #next: Promise<void> | undefined;
   /** The last entry that is known to have been in the tail, and the head at the last run. */
   #acknowledged: Position | undefined;
-  #head: Head | undefined;
+  #head: LogHead | undefined;
+  #isDatabaseFull = false;
+  #isSilent = false;
   /** The last sequence of the tail, and since when it has been the last one. */
   #seen = { sequence: -1, at: 0 };
   #isStopped = false;
@@ -97,12 +99,29 @@ export class LinksLogPublisher {
     this.#polling = this.#poll();
   }
 
-  /** Publishes everything that was committed before the call; false if that takes too long. */
+  /** The end of the log at the last run; undefined before the first one. */
+  get head(): LogHead | undefined {
+    return this.#head;
+  }
+
+  /**
+   * Whether PostgreSQL has no account and the tail is another database's: it is likely to be in the
+   * place of the right one, and publishes nothing.
+   */
+  get isSilent(): boolean {
+    return this.#isSilent;
+  }
+
+  /** Whether the last run could not write to PostgreSQL, whose disk is full. */
+  get isDatabaseFull(): boolean {
+    return this.#isDatabaseFull;
+  }
+
   async publish(): Promise<boolean> {
     const deadline = performance.now() + PUBLISH_TIMEOUT_MS;
     for (;;) {
       try {
-        await withTimeout(this.#runNext(), deadline - performance.now());
+        await withTimeout(this.#runNext(), Math.max(1, deadline - performance.now()));
         return true;
       } catch (error) {
         if (performance.now() + RETRY_MS < deadline) {
@@ -147,10 +166,11 @@ export class LinksLogPublisher {
   #start(): Promise<void> {
     const run = this.#run();
     this.#running = run;
-    const end = (): void => {
+    const end = (error?: unknown): void => {
+      this.#isDatabaseFull = isDiskFull(error);
       if (this.#running === run) this.#running = undefined;
     };
-    run.then(end, end);
+    run.then(() => end(), end);
     return run;
   }
 
@@ -178,8 +198,10 @@ export class LinksLogPublisher {
     const acknowledged = this.#acknowledged;
     const last = await this.#readLast(manager);
     const numbered = await this.#number(last);
-    if (numbered.isEmpty) return true;
-    const plan = planPublication(acknowledged, lastOf(last, numbered.database), numbered);
+    const known = lastOf(last, numbered.database);
+    this.#isSilent = numbered.isEmpty && known === "no entry";
+    if (this.#isSilent) return true;
+    const plan = planPublication(acknowledged, known, numbered);
     const head = await this.#raise(plan, numbered);
     const isAll = await this.#send(client, startOf(plan, last, head), last.sequence, head);
     return isAll && !head.hasMore;
@@ -206,7 +228,8 @@ export class LinksLogPublisher {
   async #raise({ above }: Plan, head: LogHead): Promise<LogHead> {
     if (above === undefined || head.term > above) return head;
     this.#log.warn({ term: above + 1 }, "links_log_term_begins");
-    return await numberLog(this.#sql, above, false);
+    this.#head = await numberLog(this.#sql, above, false);
+    return this.#head;
   }
 
   /** Publishes the entries after a position; false when the tail does not end where it did. */

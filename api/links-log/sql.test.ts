@@ -18,9 +18,10 @@ import {
   ENTRY_BYTES_MAX,
 } from "../../shared/links-log/entry.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
-import { addToOutbox } from "../feed/outbox.ts";
 import { changeTakedowns } from "../takedowns/service.ts";
-import { acknowledgeEntries, numberLog, selectEntries } from "./sql.ts";
+import { numberLog } from "./numbering.ts";
+import { addToOutbox } from "./outbox.ts";
+import { acknowledgeEntries, selectEntries } from "./sql.ts";
 
 setDefaultTimeout(60_000);
 
@@ -127,7 +128,7 @@ describe("the log", () => {
       x: "ü".repeat(20_000),
     };
     await commit(["before"]);
-    await sql`insert into link_outbox (version, record) values (1, ${sql.json(large)})`;
+    await sql`insert into link_outbox (domain, alias, state) values ('', 'large', ${JSON.stringify(large)})`;
     await commit(["after"]);
     await commit(Array.from({ length: 6_000 }, (_, i) => `link-${i}`));
     expect(await number()).toMatchObject({ hasMore: true });

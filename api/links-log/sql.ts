@@ -1,6 +1,7 @@
 /** SQL statements on the links log. */
+import type { ShortLink } from "../../shared/contracts/short-link.ts";
 import type { Uuid } from "../../shared/ids.ts";
-import { type Head, NO_HASH, type Position } from "../../shared/links-log/entry.ts";
+import type { Head, Position } from "../../shared/links-log/entry.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 
 /** Rows of {@link selectEntries} at most: as many of the largest entries are as much as a pull. */
@@ -12,20 +13,8 @@ const KEPT = "1 hour";
 /** Entries that are deleted at once. */
 const DELETED_AT_ONCE = 1_000;
 
-/** The end of the log. */
-export type LogHead = Head & {
-  database: Uuid;
-  /** The last entry that the tail has acknowledged; undefined before the first one. */
-  acknowledged: Position | undefined;
-  /** Whether more waits in the outbox. */
-  hasMore: boolean;
-  /** Whether the log has a certain entry. */
-  isKnown: boolean;
-  /** Whether there is no account, and so no link was ever created in this database. */
-  isEmpty: boolean;
-};
-
-type HeadRow = Head & {
+/** The row of the head, as a call of `number_link_log()` leaves it. */
+export type HeadRow = Head & {
   database: Uuid;
   acknowledged_term: number | null;
   acknowledged_position: number | null;
@@ -35,15 +24,14 @@ type HeadRow = Head & {
 };
 
 /**
- * Moves what waits in the outbox into the log: above a term if one is given, and with an empty
- * entry if nothing waits and a heartbeat is due. Returns the head, and whether the log has `entry`.
+ * Calls `number_link_log()`, and says whether the log has an entry, and the database an account.
  */
-export async function numberLog(
-  sql: Sql,
+export async function callNumbering(
+  sql: Sql | Transaction,
   above: number | undefined,
   heartbeat: boolean,
-  entry: Head = { term: 0, position: 0, hash: NO_HASH },
-): Promise<LogHead> {
+  entry: Head,
+): Promise<HeadRow> {
   const [row] = await sql<[HeadRow]>`
     select head.database, head.term::float8 as term, head.position::float8 as position, head.hash,
            head.acknowledged_term::float8 as acknowledged_term,
@@ -51,17 +39,53 @@ export async function numberLog(
            exists (select from link_log where position = ${entry.position} and hash = ${entry.hash}) as is_known,
            not exists (select from accounts) as is_empty
       from number_link_log(${above ?? null}::bigint, ${heartbeat}) head`;
-  const { acknowledged_term: term, acknowledged_position: position } = row;
-  return {
-    database: row.database,
-    term: row.term,
-    position: row.position,
-    hash: row.hash,
-    acknowledged: term === null || position === null ? undefined : { term, position },
-    hasMore: row.has_more,
-    isKnown: row.is_known,
-    isEmpty: row.is_empty,
-  };
+  return row;
+}
+
+/**
+ * Gives the head a hash that no entry has, and the identity of another database if one is given.
+ * Returns the term.
+ */
+export async function replaceHead(
+  transaction: Transaction,
+  database: Uuid | undefined,
+): Promise<number> {
+  const [row] = await transaction<[{ term: number }]>`
+    update link_log_head
+       set database = coalesce(${database ?? null}::uuid, database),
+           hash = encode(sha256(gen_random_uuid()::text::bytea), 'hex')
+    returning term::float8 as term`;
+  return row.term;
+}
+
+/** Adds states to the outbox, in their order. */
+export async function insertStates(
+  transaction: Transaction,
+  changed: readonly (ShortLink & { state: string })[],
+): Promise<void> {
+  await transaction`
+    insert into link_outbox (domain, alias, state)
+    select domain, alias, state
+      from unnest(${changed.map(({ domain }) => domain)}::text[], ${changed.map(({ alias }) => alias)}::text[],
+                  ${changed.map(({ state }) => state)}::text[]) with ordinality as changed (domain, alias, state, place)
+     order by place`;
+}
+
+/**
+ * What the tail has not acknowledged: the number of states in the outbox and of entries, and the
+ * time of the oldest in Unix seconds; null when there is none.
+ */
+export type OutboxStats = { pending: number; oldest: number | null };
+
+/** An entry without states is no change. */
+export async function selectOutboxStats(sql: Sql): Promise<OutboxStats> {
+  const [row] = await sql<[OutboxStats]>`
+    select count(*)::int as pending, extract(epoch from min(created_at))::float8 as oldest
+      from (select created_at from link_outbox
+             union all
+            select log.created_at from link_log log, link_log_head head
+             where log.position > coalesce(head.acknowledged_position, 0) and position(E'\\n'::bytea in log.bytes) > 0) waiting`;
+  return row;
 }
 
 /** Reads the last entry that the tail has acknowledged; undefined before the first one. */
@@ -90,17 +114,4 @@ export async function acknowledgeEntries(sql: Sql, { term, position }: Position)
     delete from link_log
      where position < ${position} and created_at < now() - ${KEPT}::interval
        and position in (select position from link_log order by position limit ${DELETED_AT_ONCE})`;
-}
-
-/**
- * PostgreSQL's advisory lock for making a snapshot. It has two numbers, as locks with one are those
- * of aliases.
- */
-const SNAPSHOT_LOCK = 7_302_117;
-
-/** Takes the lock for a snapshot until the transaction ends; false when another process has it. */
-export async function lockSnapshot(transaction: Transaction): Promise<boolean> {
-  const [row] = await transaction<[{ locked: boolean }]>`
-    select pg_try_advisory_xact_lock(${SNAPSHOT_LOCK}::integer, 0) as locked`;
-  return row.locked;
 }

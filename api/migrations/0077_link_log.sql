@@ -1,6 +1,22 @@
 -- The links log: what waits in the outbox becomes entries, each of which names the one before it by its hash. An entry is
 -- kept as the bytes of its message, so that whoever publishes it again publishes the same (shared/links-log/entry.ts).
 
+drop table link_feed;
+drop function skip_link_versions(bigint);
+drop trigger link_outbox_keeps_extras on link_outbox;
+drop trigger link_outbox_keeps_case on link_outbox;
+drop function refuse_stripped_record();
+drop function refuse_unfolded_record();
+
+-- A state is kept as the text that is published. What waits now is in the first snapshot.
+delete from link_outbox;
+alter table link_outbox
+  drop column version,
+  drop column record,
+  add column domain text not null,
+  add column alias text not null,
+  add column state text not null;
+
 create table link_log_head (
   only_row boolean primary key default true check (only_row),
   -- identifies this database, its dumps and its copies
@@ -12,6 +28,8 @@ create table link_log_head (
   -- the last entry that the tail has acknowledged
   acknowledged_term bigint,
   acknowledged_position bigint,
+  -- when a host was last answered that asked for a snapshot
+  answered_at timestamptz(3),
   -- whether the outbox may have had more than the last call moved
   has_more boolean not null default false
 );
@@ -66,24 +84,24 @@ begin
     head.term := above + 1;
     -- Hosts of another history may have skipped takedowns of the term before.
     lock table takedowns in share row exclusive mode;
-    insert into link_outbox (version, record)
-    select version, jsonb_build_object(
-             'state', 'deleted', 'version', version, 'domain', '', 'alias', '@takedowns', 'takedowns',
-             jsonb_build_object(
-               'accounts', coalesce((select jsonb_agg(subject order by subject) from takedowns where kind = 'account'), '[]'),
-               'hosts', coalesce((select jsonb_agg(subject order by subject) from takedowns where kind = 'host'), '[]')))
-      from next_link_version() as version;
+    insert into link_outbox (domain, alias, state)
+    select '', '@takedowns',
+           format('{"state":"deleted","version":%s,"domain":"","alias":"@takedowns","takedowns":{"accounts":[%s],"hosts":[%s]}}',
+                  next_link_version(),
+                  string_agg(to_json(subject)::text, ',' order by subject) filter (where kind = 'account'),
+                  string_agg(to_json(subject)::text, ',' order by subject) filter (where kind = 'host'))
+      from takedowns;
   end if;
   -- Of each link the last state: earlier ones may have been published before this database was restored. Rows of a link are
   -- in the order of its changes, as these hold the lock of the alias.
   for line in
     with waiting as (
-      delete from link_outbox where id in (select id from link_outbox order by id limit rows_max) returning id, record
+      delete from link_outbox where id in (select id from link_outbox order by id limit rows_max)
+      returning id, domain, alias, state
     ), latest as (
-      select distinct on (record ->> 'domain', record ->> 'alias') id, record
-        from waiting order by record ->> 'domain', record ->> 'alias', id desc
+      select distinct on (domain, alias) id, state from waiting order by domain, alias, id desc
     )
-    select E'\n' || record::text from latest order by id
+    select E'\n' || state from latest order by id
   loop
     if lines <> '' and octet_length(lines) + octet_length(line) > lines_max then
       head := append_link_log(head, lines);

@@ -56,7 +56,7 @@ export const ensureSnapshotsStream = (manager: JetStreamManager, replicas: numbe
   });
 
 /** A snapshot that is stored completely. */
-export type StoredSnapshot = { name: string; manifest: Manifest };
+export type StoredSnapshot = { name: string; manifest: Manifest; storedAt: Date };
 
 /** Lists the snapshots, in the order in which they were stored. */
 export async function listSnapshots(manager: JetStreamManager): Promise<StoredSnapshot[]> {
@@ -69,7 +69,7 @@ export async function listSnapshots(manager: JetStreamManager): Promise<StoredSn
   }
   return found
     .toSorted((a, b) => a.sequence - b.sequence)
-    .map(({ name, manifest }) => ({ name, manifest }));
+    .map(({ name, manifest, storedAt }) => ({ name, manifest, storedAt }));
 }
 
 /** The subjects that have messages; none while there is no stream. */
@@ -87,9 +87,9 @@ export async function listSubjects(manager: JetStreamManager, filter: string): P
 async function readManifest(manager: JetStreamManager, name: string) {
   try {
     const query = { last_by_subj: manifestSubject(name) };
-    const { data, seq } = await manager.streams.getMessage(SNAPSHOTS_STREAM, query);
+    const { data, seq, time } = await manager.streams.getMessage(SNAPSHOTS_STREAM, query);
     const manifest = decodeManifest(data);
-    return manifest === undefined ? undefined : { manifest, sequence: seq };
+    return manifest === undefined ? undefined : { manifest, sequence: seq, storedAt: time };
   } catch (error) {
     // Another process has removed it.
     if (error instanceof NatsError && jetStreamErrorCode(error) === NO_MESSAGE) return undefined;

@@ -16,6 +16,12 @@ export const LINK_LOG_SUBJECT = "link_log.entry";
 /** The header of a message with the head that its publisher knew: whether more follows it. */
 export const HEAD_HEADER = "Shorthop-Head";
 
+/** Bytes of the tail from which it is truncated behind a new snapshot. */
+export const LONG_TAIL_BYTES = 1024 ** 3;
+
+/** Share of its maximum size from which it is, if an operator has set one that is smaller. */
+const LONG_TAIL_SHARE = 0.5;
+
 /** The headers of an entry's message have a head, and what its publisher expected. */
 const HEADERS_BYTES_MAX = 512;
 
@@ -37,6 +43,13 @@ export const ensureLinkLogStream = (manager: JetStreamManager, replicas: number)
     allow_direct: true,
     duplicate_window: nanos(1_000),
   });
+
+/** Whether the tail is long: so long that a snapshot is due, behind which it is truncated. */
+export async function isLongTail(manager: JetStreamManager): Promise<boolean> {
+  const { config, state } = await manager.streams.info(LINK_LOG_STREAM);
+  const share = config.max_bytes > 0 ? LONG_TAIL_SHARE * config.max_bytes : LONG_TAIL_BYTES;
+  return state.bytes > Math.min(share, LONG_TAIL_BYTES);
+}
 
 /**
  * Finds where the tail goes on with a store that ends at an entry: the sequence of that entry, or

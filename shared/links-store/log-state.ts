@@ -4,9 +4,8 @@
  */
 import type { Database } from "bun:sqlite";
 
-import { EMPTY_STORE, type StoreState } from "../links-log/decisions.ts";
-import { type Change, IS_LINK } from "./schema.ts";
-import { DamagedRecordError, isLinkRow } from "./stored-record.ts";
+import { EMPTY_STORE, lacksEntries, type StoreState } from "../links-log/decisions.ts";
+import { DamagedRecordError } from "./stored-record.ts";
 
 export type LogState = StoreState & {
   /**
@@ -14,17 +13,35 @@ export type LogState = StoreState & {
    * back older, has other entries there.
    */
   sequence: number;
+  /** Messages that the tail had after it. */
+  pending: number;
   /** Whether the store ended where PostgreSQL does: a link that it lacks does not exist. */
   isCurrent: boolean;
   /** Number of links in the store. */
   links: number;
+  /** What the host waits for to have all entries, for operators; null when nothing is missing. */
+  obstacle: string | null;
 };
 
-const EMPTY_LOG: LogState = { ...EMPTY_STORE, sequence: 0, isCurrent: false, links: 0 };
+export const EMPTY_LOG: LogState = {
+  ...EMPTY_STORE,
+  sequence: 0,
+  pending: 0,
+  isCurrent: false,
+  links: 0,
+  obstacle: null,
+};
 
-export const LOG_SCHEMA = `
-  CREATE TABLE IF NOT EXISTS log (id INTEGER PRIMARY KEY CHECK (id = 1), state TEXT NOT NULL) STRICT;
-`;
+/** Whether the store has all links as they were at some time: it is a prefix of a history. */
+export const hasAllLinks = (state: LogState): boolean =>
+  state.head.position > 0 && !lacksEntries(state);
+
+/**
+ * Whether a new store is still reading what the tail had before: its states are older than what
+ * visitors may have seen, so nothing is served from it.
+ */
+export const isReplaying = ({ head, pending }: LogState): boolean =>
+  head.position === 0 && pending > 0;
 
 /** Reads the state; that of an empty store before the first entry. */
 export function readLogState(db: Database): LogState {
@@ -44,25 +61,3 @@ export const setLogState = (db: Database, state: LogState): void =>
       "INSERT INTO log VALUES (1, ?) ON CONFLICT DO UPDATE SET state = excluded.state",
     )
     .run(JSON.stringify(state));
-
-/**
- * Prepares the statement that writes a row, whatever the store has; each call returns the
- * difference in the number of links.
- */
-export function prepareReplace(db: Database): (change: Change) => number {
-  const find = db.prepare<{ number: number; is_link: number }, [string]>(
-    `SELECT number, ${IS_LINK} AS is_link FROM links WHERE key = ?`,
-  );
-  const insert = db.prepare<undefined, [string, number, Uint8Array]>(
-    "INSERT INTO links (key, version, record) VALUES (?, ?, ?)",
-  );
-  const update = db.prepare<undefined, [number, Uint8Array, number]>(
-    "UPDATE links SET version = ?, record = ? WHERE number = ?",
-  );
-  return ({ key, version, row }) => {
-    const before = find.get(key);
-    if (before === null) insert.run(key, version, row);
-    else update.run(version, row, before.number);
-    return Number(isLinkRow(row)) - (before?.is_link ?? 0);
-  };
-}

@@ -1,29 +1,42 @@
 /**
  * The streams of several regions (docs/regions.md). API and workers are in the hub. In a far region
- * redirectors read a mirror of each stream of the links feed, under the same name, and publish to
- * the region's own `CLICKS`, which is a source of the hub's `CLICKS`. Each region is a JetStream
- * domain; requests and messages cross between them over leaf nodes.
+ * redirectors read mirrors of the links log's tail and of its snapshots, under the same names, and
+ * publish to the region's own `CLICKS`, which is a source of the hub's `CLICKS`. Each region is a
+ * JetStream domain; requests and messages cross between them over leaf nodes.
  */
 import {
+  DiscardPolicy,
   type ExternalStream,
   type JetStreamManager,
+  nanos,
   StorageType,
   type StreamConfig,
   type StreamSourceInfo,
 } from "nats";
 
-import { ALL_LINKS_STREAMS, type LinksStream, linksStreams } from "./links-streams.ts";
 import {
   CLICKS_STREAM,
   ensureClicksStream,
-  heartbeatSubject,
   jetStreamErrorCode,
   NO_MESSAGE,
   STREAM_NOT_FOUND,
-} from "./streams.ts";
+} from "./contracts/streams.ts";
+import { DAY_MS } from "./durations.ts";
+import { SNAPSHOTS_STREAM } from "./links-log/snapshot-stream.ts";
+import { LINK_LOG_STREAM, LINK_LOG_SUBJECT, LONG_TAIL_BYTES } from "./links-log/tail.ts";
 
 /** The JetStream domain of the hub (deploy/nats/hub.conf). */
 const HUB_DOMAIN = "hub";
+
+/**
+ * The streams that a far region mirrors. A mirror does not follow when its origin is truncated, and
+ * so has a bound of its own: more than the origin keeps.
+ */
+const MIRROR_LIMITS: Record<string, Partial<StreamConfig>> = {
+  [LINK_LOG_STREAM]: { max_bytes: 4 * LONG_TAIL_BYTES, discard: DiscardPolicy.Old },
+  [SNAPSHOTS_STREAM]: { max_age: nanos(3 * DAY_MS) },
+};
+export const MIRRORED = Object.keys(MIRROR_LIMITS);
 
 /** A mirror or source gets a message from its origin at least every few seconds. */
 const SILENCE_SECONDS_MAX = 30;
@@ -32,19 +45,16 @@ const SILENCE_SECONDS_MAX = 30;
 const apiOf = (domain: string): string => `$JS.${domain}.API`;
 
 /**
- * Creates the streams of a far region: the mirrors of the links feed, and `CLICKS`. Changes no
- * existing stream. Throws when an existing stream of links is no mirror: redirectors would respond
- * 404 to every link.
+ * Creates the streams of a far region: the mirrors of the links log, and `CLICKS`. Changes no
+ * existing stream. Throws when an existing stream of links is no mirror: redirectors would wait for
+ * links for ever.
  */
 export async function createFarStreams(
   manager: JetStreamManager,
-  {
-    replicas,
-    clicksBytesMax,
-    streams = linksStreams(1),
-  }: { replicas: number; clicksBytesMax: number; streams?: readonly LinksStream[] },
+  replicas: number,
+  clicksBytesMax: number,
 ): Promise<void> {
-  for (const { name } of streams) {
+  for (const name of MIRRORED) {
     const present = await findConfig(manager, name);
     if (present === undefined) await addMirror(manager, name, replicas);
     else if (present.mirror === undefined)
@@ -54,14 +64,10 @@ export async function createFarStreams(
 }
 
 /**
- * Deletes the mirrors of the links feed and creates them again. Throws when a stream is no mirror.
+ * Deletes the mirrors of the links log and creates them again. Throws when a stream is no mirror.
  */
-export async function recreateMirrors(
-  manager: JetStreamManager,
-  replicas: number,
-  streams: readonly LinksStream[],
-): Promise<void> {
-  for (const { name } of streams) {
+export async function recreateMirrors(manager: JetStreamManager, replicas: number): Promise<void> {
+  for (const name of MIRRORED) {
     const present = await findConfig(manager, name);
     if (present?.mirror === undefined) throw new Error(`There is no mirror of ${name} here.`);
     await manager.streams.delete(name);
@@ -72,13 +78,12 @@ export async function recreateMirrors(
 async function addMirror(manager: JetStreamManager, name: string, replicas: number): Promise<void> {
   await manager.streams.add({
     name,
-    description: "Mirror of the last state of every short link",
+    description: `Mirror of ${name} of the hub`,
     mirror: { name, external: { api: apiOf(HUB_DOMAIN), deliver: "" } },
     storage: StorageType.File,
     num_replicas: replicas,
-    // A mirror copies the messages of its origin, but not their replacement by newer ones.
-    max_msgs_per_subject: 1,
     allow_direct: true,
+    ...MIRROR_LIMITS[name],
   });
 }
 
@@ -117,19 +122,19 @@ export type RegionLink = {
 };
 
 /**
- * Reports what this region copies from others: in a far region its mirrors of the links feed, in
+ * Reports what this region copies from others: in a far region its mirrors of the links log, in
  * the hub each source of `CLICKS`. Throws when there is no stream of links.
  */
 export async function readRegionLinks(manager: JetStreamManager): Promise<RegionLink[]> {
   const links: RegionLink[] = [];
-  const present: LinksStream[] = [];
-  for (const stream of ALL_LINKS_STREAMS)
-    if ((await findConfig(manager, stream.name)) !== undefined) present.push(stream);
-  if (present.length === 0) throw new Error("There is no stream of links here.");
-  for (const stream of present) {
-    const { mirror } = await manager.streams.info(stream.name);
-    if (mirror !== undefined)
-      links.push(describe(stream.name, mirror, await staleMirror(manager, stream)));
+  if ((await findConfig(manager, LINK_LOG_STREAM)) === undefined)
+    throw new Error("There is no stream of links here.");
+  for (const name of MIRRORED) {
+    if ((await findConfig(manager, name)) === undefined) continue;
+    const { mirror } = await manager.streams.info(name);
+    if (mirror === undefined) continue;
+    const stale = name === LINK_LOG_STREAM ? await staleMirror(manager) : null;
+    links.push(describe(name, mirror, stale));
   }
   const { sources = [] } = await manager.streams.info(CLICKS_STREAM);
   links.push(...sources.map((source) => describe(CLICKS_STREAM, source, null)));
@@ -156,18 +161,17 @@ function describe(
 }
 
 /**
- * Returns why a mirror has old links although it is connected to the hub: after the hub's `LINKS`
- * was recreated, the mirror waits until the new stream has as many messages as the old one.
+ * Returns why the mirror of the tail is old although it is connected to the hub: after the hub's
+ * stream was recreated, a mirror waits until that has as many messages as the old one.
  */
-async function staleMirror(manager: JetStreamManager, stream: LinksStream): Promise<string | null> {
+async function staleMirror(manager: JetStreamManager): Promise<string | null> {
   try {
-    const { time } = await manager.streams.getMessage(stream.name, {
-      last_by_subj: heartbeatSubject(stream),
-    });
+    const query = { last_by_subj: LINK_LOG_SUBJECT };
+    const { time } = await manager.streams.getMessage(LINK_LOG_STREAM, query);
     const seconds = Math.round((Date.now() - time.getTime()) / 1_000);
-    return seconds > SILENCE_SECONDS_MAX ? `its last heartbeat is ${seconds} s old` : null;
+    return seconds > SILENCE_SECONDS_MAX ? `its last entry is ${seconds} s old` : null;
   } catch (error) {
-    if (jetStreamErrorCode(error) === NO_MESSAGE) return "it has no heartbeat";
+    if (jetStreamErrorCode(error) === NO_MESSAGE) return "it has no entry";
     throw error;
   }
 }

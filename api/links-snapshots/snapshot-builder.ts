@@ -9,22 +9,21 @@ import {
   encodeLinkRecord,
   type LinkRecord,
 } from "../../shared/contracts/link-record.ts";
-import { EMPTY_STORE } from "../../shared/links-log/decisions.ts";
 import type { Head } from "../../shared/links-log/entry.ts";
 import type { Manifest } from "../../shared/links-log/snapshot.ts";
-import { LOG_SCHEMA, prepareReplace, setLogState } from "../../shared/links-store/log-state.ts";
-import { SCHEMA, STORE_FORMAT, toChange } from "../../shared/links-store/schema.ts";
+import { EMPTY_LOG, setLogState } from "../../shared/links-store/log-state.ts";
+import { prepareReplace, SCHEMA, STORE_FORMAT, toChange } from "../../shared/links-store/schema.ts";
 import { readDomainNotices } from "../domains/notices.ts";
+import { type LogHead, numberAll, numberLog } from "../links-log/numbering.ts";
 import { readServedLinks } from "../links/republish/served.ts";
 import type { Sql } from "../postgres.ts";
 import { readTakedownNotice } from "../takedowns/service.ts";
-import { type LogHead, numberLog } from "./sql.ts";
 
 /** What a snapshot has, before it is stored. */
 export type SnapshotContents = Omit<Manifest, "bytes" | "sha256">;
 
 /**
- * Writes all links to a file. Returns undefined when stopped, or for a database without an account.
+ * Writes all links to a file. Returns undefined when stopped.
  * Everything is read by one connection: none survives that PostgreSQL comes back older, so what is
  * read is of one history, and all of it is before the end.
  */
@@ -37,21 +36,12 @@ export async function buildSnapshot(
   try {
     // A log without entries gets its first one, as a snapshot begins after one.
     const start = await numberLog(session, undefined, true);
-    if (start.isEmpty) return undefined;
     using db = createFile(path);
     const links = await writeStates(session, db, start, isStopped);
     if (links === undefined) return undefined;
-    const end = await numberAll(session);
+    const end = toHead(await numberAll(session));
     const head = toHead(start);
-    setLogState(db, {
-      ...EMPTY_STORE,
-      database: start.database,
-      head,
-      written: head,
-      sequence: 0,
-      isCurrent: false,
-      links,
-    });
+    setLogState(db, { ...EMPTY_LOG, database: start.database, head, written: head, links });
     db.run("COMMIT");
     return { format: STORE_FORMAT, database: start.database, start: head, end, links };
   } finally {
@@ -65,7 +55,6 @@ function createFile(path: string): Database {
   db.run("PRAGMA journal_mode = OFF");
   db.run("PRAGMA synchronous = OFF");
   db.run(SCHEMA);
-  db.run(LOG_SCHEMA);
   db.run("BEGIN");
   return db;
 }
@@ -83,7 +72,7 @@ async function writeStates(
     const message = encodeLinkRecord(record);
     const decoded = decodeLinkRecord(message);
     if (decoded === undefined) throw new Error("A record is malformed.");
-    links += replace(toChange(decoded, message));
+    links += replace(toChange(decoded, message)).links;
   };
   write(await readTakedownNotice(session, position));
   for await (const notices of readDomainNotices(session)) notices.forEach(write);
@@ -92,14 +81,6 @@ async function writeStates(
     records.forEach(write);
   }
   return links;
-}
-
-/** Numbers everything that was committed; the head then comes after all that was read. */
-async function numberAll(session: Sql): Promise<Head> {
-  for (;;) {
-    const head = await numberLog(session, undefined, false);
-    if (!head.hasMore) return toHead(head);
-  }
 }
 
 const toHead = ({ term, position, hash }: LogHead): Head => ({ term, position, hash });
