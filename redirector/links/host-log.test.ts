@@ -2,7 +2,6 @@
  * Goal: a host that lacks entries gets a store with all links, not before it is at the head, and
  * serves the one it has until then. Method: a real NATS server.
  */
-import { Database } from "bun:sqlite";
 import {
   afterAll,
   afterEach,
@@ -19,23 +18,34 @@ import { join } from "node:path";
 
 import type { JetStreamManager, NatsConnection } from "nats";
 
-import { storeSnapshot } from "../../api/links-log/snapshot-writer.ts";
-import { encodeLinkRecord } from "../../shared/contracts/link-record.ts";
-import { EMPTY_STORE, lacksEntries } from "../../shared/links-log/decisions.ts";
+import { lacksEntries } from "../../shared/links-log/decisions.ts";
 import { EMPTY_HEAD, type Head } from "../../shared/links-log/entry.ts";
-import { ensureSnapshotsStream, SNAPSHOTS_STREAM } from "../../shared/links-log/snapshot-stream.ts";
+import {
+  decodeSnapshotRequest,
+  SNAPSHOT_REQUESTS,
+  type SnapshotRequest,
+} from "../../shared/links-log/snapshot-request.ts";
+import {
+  chunkSubject,
+  ensureSnapshotsStream,
+  listSnapshots,
+  SNAPSHOTS_STREAM,
+  snapshotSubjects,
+} from "../../shared/links-log/snapshot-stream.ts";
 import { ensureLinkLogStream, findInTail, LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
-import type { LogState } from "../../shared/links-store/log-state.ts";
-import { STORE_FORMAT, toChange } from "../../shared/links-store/schema.ts";
 import { createLog } from "../../shared/log.ts";
 import { openNats } from "../../shared/nats.ts";
 import { eventually } from "../../test/harness/eventually.ts";
-import { activeLink } from "../../test/harness/link-record.ts";
 import { startNats, type TestNats } from "../../test/harness/nats.ts";
-import { publishEntries, TestLog, type Written } from "../../test/harness/test-log.ts";
-import { currentFolder, HostLog } from "./host-log.ts";
+import {
+  publishEntries,
+  storeTestSnapshot,
+  TestLog,
+  type Written,
+} from "../../test/harness/test-log.ts";
+import { HostLog } from "./host-log.ts";
 import { LogStore } from "./log-store.ts";
-import { markDamaged, storePath } from "./store-files.ts";
+import { currentFolder, markDamaged, storePath } from "./store-files.ts";
 import { openReader } from "./store-reader.ts";
 
 setDefaultTimeout(60_000);
@@ -69,10 +79,15 @@ afterEach(() => rmSync(dir, { recursive: true }));
 
 const publish = (...entries: readonly Written[]) => publishEntries(connection, entries);
 
+const NO_EVENTS = { changed: () => undefined, skipped: () => undefined };
+
 function startHost() {
-  const asked: LogState[] = [];
+  const asked: (SnapshotRequest | undefined)[] = [];
+  const requests = connection.subscribe(SNAPSHOT_REQUESTS, {
+    callback: (_, { data }) => void asked.push(decodeSnapshotRequest(data)),
+  });
   const nats = openNats({ url: server.url, name: "redirector", log });
-  const host = new HostLog(join(dir, "host"), nats, (state) => void asked.push(state), log);
+  const host = new HostLog(join(dir, "host"), nats, NO_EVENTS, log);
   return {
     host,
     asked,
@@ -86,31 +101,14 @@ function startHost() {
     async [Symbol.asyncDispose]() {
       await host.stop();
       await nats.close();
+      requests.unsubscribe();
     },
   };
 }
 
 /** Stores a snapshot with these links. */
-async function store(written: TestLog, start: Head, end: Head, aliases: string[]): Promise<void> {
-  const folder = mkdtempSync(join(dir, "snapshot-"));
-  {
-    using file = new LogStore(folder, 0);
-    const changes = aliases.map((alias) => {
-      const record = activeLink(alias, 1);
-      return toChange(record, encodeLinkRecord(record));
-    });
-    const state = { ...EMPTY_STORE, database: written.database, head: start, written: start };
-    file.write(changes, { ...state, sequence: 0, isCurrent: false });
-  }
-  // The file alone, as a builder writes it.
-  using db = new Database(storePath(folder), { readwrite: true, create: false });
-  db.run("PRAGMA wal_checkpoint(TRUNCATE)");
-  const contents = { format: STORE_FORMAT, database: written.database, start, end };
-  await storeSnapshot(connection.jetstream(), storePath(folder), {
-    ...contents,
-    links: aliases.length,
-  });
-}
+const store = (written: TestLog, start: Head, end: Head, aliases: string[]) =>
+  storeTestSnapshot(connection, written.database, { start, end }, aliases);
 
 /** A host whose store has the first link, and a tail without the second entry. */
 async function startBehind(written: TestLog) {
@@ -154,6 +152,30 @@ describe("a host that lacks entries", () => {
     }, WITHIN_MS);
   });
 
+  test("again takes the snapshot again that its store was made from", async () => {
+    const written = new TestLog();
+    await using host = await startBehind(written);
+    const [, second, third] = written.entries;
+    if (second === undefined || third === undefined) throw new Error("No entries.");
+    await store(written, second, third, ["first", "missing"]);
+    const isWhole = (started: typeof host) =>
+      eventually(async () => {
+        await publish(written.add());
+        expect(started.host.state).toMatchObject({ isCurrent: true, links: 3 });
+      }, WITHIN_MS);
+    await isWhole(host);
+    await host.host.stop();
+    const folder = currentFolder(join(dir, "host"));
+    {
+      using file = new LogStore(folder, 0);
+      file.write([], { ...file.state, head: third, isCurrent: false });
+      expect(lacksEntries(file.state)).toBe(true);
+    }
+    await using again = startHost();
+    await isWhole(again);
+    expect(currentFolder(join(dir, "host"))).not.toBe(folder);
+  });
+
   test("does not take one whose end is of a history that was lost, but another one", async () => {
     const written = new TestLog();
     await using host = await startBehind(written);
@@ -180,11 +202,79 @@ describe("a host that lacks entries", () => {
   });
 });
 
+/** The folders of stores, and what says which one is the host's. */
+const listFolders = () => readdirSync(join(dir, "host")).filter((name) => name !== "current");
+
+test("a host at the end of a tail of another history asks with its last entry, and takes the links of a new term", async () => {
+  const written = new TestLog();
+  await publish(written.add(["first"]), written.add(["lost"]), written.add(["lost-too"]));
+  const [first, , last] = written.entries;
+  if (first === undefined || last === undefined) throw new Error("No entries.");
+  await using host = startHost();
+  await host.reaches(last);
+  // PostgreSQL and NATS came back older, and a clock is wrong: nothing is later than the store.
+  const restored = written.restoredTo({ ...first, position: first.position - 1_000 });
+  await manager.streams.purge(LINK_LOG_STREAM);
+  await publish(restored.add([], 1, first.position - 900));
+  await eventually(async () => {
+    expect(host.asked.at(-1)).toMatchObject({ written: { hash: last.hash }, dropped: undefined });
+  }, WITHIN_MS);
+  expect(host.host.state).toMatchObject({ isCurrent: false, links: 3 });
+  expect(host.host.state.obstacle).toContain("waits for a snapshot");
+  const begin = restored.add(["new"], 2);
+  await publish(begin);
+  await store(restored, begin, begin, ["first", "new"]);
+  await eventually(async () => {
+    await publish(restored.add([], 2));
+    expect(host.host.state).toMatchObject({ isCurrent: true, links: 2, obstacle: null });
+  }, WITHIN_MS);
+  expect(host.linksOf("first", "lost", "new")).toEqual(["first", "new"]);
+});
+
+test("a host that another database publishes for says so, and asks for nothing", async () => {
+  const written = new TestLog();
+  await publish(written.add(["a"]));
+  await using host = startHost();
+  await host.reaches(written.entries[0] ?? EMPTY_HEAD);
+  const other = new TestLog();
+  await publish(other.add(["b"]));
+  await eventually(async () => {
+    const { obstacle } = host.host.state;
+    expect(obstacle).toContain(`${other.database}, and the links are of ${written.database}`);
+    expect(obstacle).toContain("shorthop links adopt");
+  }, WITHIN_MS);
+  await publish(written.add(["c"]));
+  await eventually(async () => expect(host.host.state.obstacle).toBeNull(), WITHIN_MS);
+  expect([host.asked, host.linksOf("b")]).toEqual([[], []]);
+});
+
+test("a snapshot that is not what was stored is read once, and the host asks for another one", async () => {
+  const written = new TestLog();
+  await using host = await startBehind(written);
+  const [, second, third] = written.entries;
+  if (second === undefined || third === undefined) throw new Error("No entries.");
+  await store(written, second, third, ["first", "missing"]);
+  const [stored] = await listSnapshots(manager);
+  if (stored === undefined) throw new Error("There is no snapshot.");
+  // Its one chunk.
+  const { subjects = {} } = (
+    await manager.streams.info(SNAPSHOTS_STREAM, { subjects_filter: snapshotSubjects(stored.name) })
+  ).state;
+  expect(Object.keys(subjects)).toHaveLength(2);
+  const { seq } = await manager.streams.getMessage(SNAPSHOTS_STREAM, {
+    last_by_subj: chunkSubject(stored.name, 0),
+  });
+  await manager.streams.deleteMessage(SNAPSHOTS_STREAM, seq);
+  await connection.jetstream().publish(chunkSubject(stored.name, 0), "another one");
+  await eventually(async () => expect(host.asked.at(-1)?.dropped).toBe(stored.name), WITHIN_MS);
+  expect(listFolders()).toHaveLength(1);
+});
+
 test("a host whose store was deleted, or is marked as damaged, writes it no more", async () => {
   const written = new TestLog();
   for (const spoil of [
     (folder: string) => rmSync(storePath(folder)),
-    (folder: string) => markDamaged(folder),
+    () => markDamaged(join(dir, "host")),
   ]) {
     rmSync(join(dir, "host"), { recursive: true, force: true });
     await using host = startHost();

@@ -14,8 +14,13 @@ import {
   type StreamInfo,
 } from "nats";
 
-import { decodeLinkRecord } from "../../shared/contracts/link-record.ts";
-import { jetStreamErrorCode, NO_MESSAGE } from "../../shared/contracts/streams.ts";
+import { isNotice } from "../../shared/contracts/feed-notices.ts";
+import { decodeLinkKey, decodeLinkRecord } from "../../shared/contracts/link-record.ts";
+import {
+  jetStreamErrorCode,
+  NO_MESSAGE,
+  STREAM_NOT_FOUND,
+} from "../../shared/contracts/streams.ts";
 import { createLimitedLog, type LimitedLog } from "../../shared/limited-log.ts";
 import {
   advance,
@@ -26,12 +31,11 @@ import {
 } from "../../shared/links-log/decisions.ts";
 import { decodeEntry, type Entry, type Head, parseHead } from "../../shared/links-log/entry.ts";
 import { HEAD_HEADER, LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
-import type { LogState } from "../../shared/links-store/log-state.ts";
-import { type Change, toChange } from "../../shared/links-store/schema.ts";
+import { type Change, toChange, toMalformed } from "../../shared/links-store/schema.ts";
 import type { Log } from "../../shared/log.ts";
 import type { Nats } from "../../shared/nats.ts";
 import { FeedPull } from "./feed-pull.ts";
-import type { LogStore } from "./log-store.ts";
+import type { LogStore, Written } from "./log-store.ts";
 
 /**
  * During an election JetStream does not respond, and a request may have gone to a dead server: a
@@ -39,6 +43,12 @@ import type { LogStore } from "./log-store.ts";
  */
 const REQUEST_TIMEOUT_MS = 500;
 const RETRY_MS = 100;
+
+/**
+ * Pause while there is no tail yet: nats-server 2.9 ends when it is asked for a stream in the
+ * moment in which that is created.
+ */
+const NO_TAIL_RETRY_MS = 1_000;
 
 /** The server deletes a consumer that has not pulled for this long. */
 const CONSUMER_INACTIVE_NS = 30_000_000_000;
@@ -64,19 +74,19 @@ type Session = {
 export class LogFollower {
   readonly #nats: Nats;
   readonly #store: LogStore;
-  readonly #checkStore: () => void;
   readonly #log: Log;
+  readonly #onSkipped: () => void;
   readonly #logSkipped: LimitedLog;
   /** States that are read and not written yet, and what the store has of the log after them. */
   #changes: Change[] = [];
-  #state: LogState;
+  #state: Written;
   /** The last message that was read, and the last one whose entry is in the store. */
   #end: TailEnd | undefined;
   #written: TailEnd | undefined;
   #awaited: Head | undefined;
   /** Whether the next session begins with the first message of the tail. */
   #fromStart = false;
-  #skipped = 0;
+  #refused: string | undefined;
   #pull: FeedPull | undefined;
   #isInterrupted = false;
   #isStopped = false;
@@ -84,14 +94,14 @@ export class LogFollower {
   readonly ended: Promise<void>;
 
   /**
-   * `checkStore` throws when the store must not be written any more. `awaited` is the end of the
+   * Calls `onSkipped` for each malformed state, each time it is read. `awaited` is the end of the
    * snapshot that the store was made from.
    */
-  constructor(nats: Nats, store: LogStore, checkStore: () => void, log: Log, awaited?: Head) {
+  constructor(nats: Nats, store: LogStore, log: Log, onSkipped: () => void, awaited?: Head) {
     this.#nats = nats;
     this.#store = store;
-    this.#checkStore = checkStore;
     this.#log = log;
+    this.#onSkipped = onSkipped;
     this.#logSkipped = createLimitedLog(log, "links_log_skipped");
     this.#state = store.state;
     this.#awaited = awaited?.hash === store.state.head.hash ? undefined : awaited;
@@ -108,9 +118,9 @@ export class LogFollower {
     return this.#awaited === undefined;
   }
 
-  /** Malformed states that were skipped. */
-  get skipped(): number {
-    return this.#skipped;
+  /** The other database whose entry was the last one; undefined if it is the store's own. */
+  get refused(): string | undefined {
+    return this.#refused;
   }
 
   /** Ends after the transaction that is being written. */
@@ -123,11 +133,15 @@ export class LogFollower {
   async #run(): Promise<void> {
     const connection = await this.#nats.connection;
     while (!this.#isStopped) {
-      this.#checkStore();
+      this.#store.check();
       try {
         if (this.#nats.connected()) await this.#follow(connection);
       } catch (error) {
         if (error instanceof LogStoreError) throw error;
+        if (jetStreamErrorCode(error) === STREAM_NOT_FOUND) {
+          await Bun.sleep(NO_TAIL_RETRY_MS);
+          continue;
+        }
         // Logged once for each interruption, not for each attempt.
         if (!this.#isInterrupted) this.#log.warn({ error }, "links_log_interrupted");
         this.#isInterrupted = true;
@@ -142,7 +156,7 @@ export class LogFollower {
     const manager = await connection.jetstreamManager(options);
     const session = await this.#begin(manager);
     while (!this.#isStopped && this.#nats.connected()) {
-      this.#checkStore();
+      this.#store.check();
       const before = session.delivered;
       this.#pull = new FeedPull(connection, session.consumer, this.#nats.inboxPrefix);
       if (!(await this.#read(this.#pull, session))) return;
@@ -163,7 +177,9 @@ export class LogFollower {
     this.#end = undefined;
     this.#changes = [];
     // What the tail says may be old until something new is published.
-    this.#state = { ...this.#store.state, sequence: isWhole ? 0 : sequence, isCurrent: false };
+    const start = isWhole ? 0 : sequence;
+    const pending = Math.max(0, state.last_seq - start);
+    this.#state = { ...this.#store.state, sequence: start, pending, isCurrent: false };
     this.#flush();
     const consumer = await manager.consumers.add(LINK_LOG_STREAM, {
       ack_policy: AckPolicy.None,
@@ -225,6 +241,7 @@ export class LogFollower {
     this.#state = {
       ...this.#state,
       sequence: message.seq,
+      pending: message.info.pending,
       isCurrent: isCurrent(this.#state, end),
     };
     return true;
@@ -237,6 +254,7 @@ export class LogFollower {
       this.#fromStart = true;
       return false;
     }
+    this.#refused = step === "refuse" ? entry.database : undefined;
     if (step === "refuse") this.#logSkipped("database", new Error("Another database publishes."));
     if (step === "skip" || step === "refuse") return true;
     if (step === "overwrite" && !lacksEntries(this.#state))
@@ -250,10 +268,13 @@ export class LogFollower {
   #addChange(state: Uint8Array): void {
     const record = decodeLinkRecord(state);
     if (record !== undefined) return void this.#changes.push(toChange(record, state));
-    this.#skipped++;
+    const link = decodeLinkKey(state);
+    // Without its state nobody knows whether the link exists. A notice stays as it was.
+    if (link !== undefined && !isNotice(link)) this.#changes.push(toMalformed(link));
+    this.#onSkipped();
     // Logs nothing of the state, which identifies the link.
-    const { sequence } = this.#state;
-    this.#logSkipped("malformed", new TypeError("A state is malformed."), { sequence });
+    const { position } = this.#state.written;
+    this.#logSkipped("malformed", new TypeError("A state is malformed."), { position });
   }
 
   /** Writes what was read, if anything is new. */

@@ -16,7 +16,7 @@ import { join } from "node:path";
 
 import type { JetStreamManager, NatsConnection } from "nats";
 
-import { removeOldSnapshots, storeSnapshot } from "../../api/links-log/snapshot-writer.ts";
+import { removeOldSnapshots, storeSnapshot } from "../../api/links-snapshots/snapshot-writer.ts";
 import { newUuid } from "../../shared/ids.ts";
 import { NO_HASH } from "../../shared/links-log/entry.ts";
 import {
@@ -26,20 +26,25 @@ import {
   listSnapshots,
   SNAPSHOTS_STREAM,
 } from "../../shared/links-log/snapshot-stream.ts";
+import { createLog } from "../../shared/log.ts";
+import { type Nats, openNats } from "../../shared/nats.ts";
 import { startNats, type TestNats } from "../../test/harness/nats.ts";
-import { readSnapshot } from "./snapshot-reader.ts";
+import { SnapshotReader } from "./snapshot-reader.ts";
 
 setDefaultTimeout(60_000);
 
 let server: TestNats;
+let nats: Nats;
 let connection: NatsConnection;
 let manager: JetStreamManager;
 beforeAll(async () => {
   server = await startNats();
+  nats = openNats({ url: server.url, name: "redirector", log: createLog("test", "silent") });
   connection = await server.connect();
   manager = await connection.jetstreamManager({ timeout: 500 });
 });
 afterAll(async () => {
+  await nats.close();
   await connection.close();
   await server[Symbol.asyncDispose]();
 });
@@ -64,7 +69,7 @@ async function store(bytes: number): Promise<string> {
 async function read(name: string): Promise<Buffer> {
   const snapshot = (await listSnapshots(manager)).find((listed) => listed.name === name);
   if (snapshot === undefined) throw new Error("There is no such snapshot.");
-  await readSnapshot(connection, undefined, snapshot, join(dir, "read"));
+  await new SnapshotReader(nats, snapshot).readTo(join(dir, "read"));
   return readFileSync(join(dir, "read"));
 }
 
@@ -96,7 +101,7 @@ describe("a snapshot", () => {
     const [, snapshot] = await listSnapshots(manager);
     if (snapshot === undefined) throw new Error("There is no such snapshot.");
     const changed = { ...snapshot, manifest: { ...snapshot.manifest, sha256: NO_HASH } };
-    const reading = readSnapshot(connection, undefined, changed, join(dir, "changed"));
+    const reading = new SnapshotReader(nats, changed).readTo(join(dir, "changed"));
     expect(await reading.catch(String)).toContain("is not what was stored");
     expect((await read(other)).equals(storedFile())).toBe(true);
     expect(existsSync(join(dir, "read"))).toBe(true);
