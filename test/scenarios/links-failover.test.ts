@@ -1,24 +1,21 @@
 /**
- * Goal: after the death of the server that leads LINKS, changes reach every redirector as soon as
- * there is a new leader, and no link is lost meanwhile.
+ * Goal: after the death of the server that leads the links log, changes reach every redirector as
+ * soon as there is a new leader, each once, and no link is lost meanwhile.
  */
 import { expect, test } from "bun:test";
 
-import { encodeHeartbeat } from "../../shared/contracts/feed-notices.ts";
-import { encodeLinkRecord } from "../../shared/contracts/link-record.ts";
-import {
-  ensureLinksStream,
-  HEARTBEAT_SUBJECT,
-  LINKS_STREAM,
-  linkSubject,
-} from "../../shared/contracts/streams.ts";
-import { createLog } from "../../shared/log.ts";
-import { type Nats, openNats } from "../../shared/nats.ts";
+import { addToOutbox } from "../../api/links-log/outbox.ts";
+import { LinksLogPublisher } from "../../api/links-log/publisher.ts";
+import { SnapshotMaker } from "../../api/links-snapshots/snapshot-maker.ts";
+import { LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
+import { createLog, type Log } from "../../shared/log.ts";
+import { openNats } from "../../shared/nats.ts";
 import { eventually, smallest } from "../harness/eventually.ts";
 import { startTestHost } from "../harness/host-links.ts";
 import { activeLink } from "../harness/link-record.ts";
 import { startNatsCluster } from "../harness/nats-cluster.ts";
 import { ownNatsServer } from "../harness/nats-versions.ts";
+import { startPostgres } from "../harness/postgres.ts";
 
 const RECOVERY_MS = 20_000;
 
@@ -28,78 +25,77 @@ const RECOVERY_MS = 20_000;
  */
 const PROPAGATION_MS_MAX = 2_000;
 
-const LINKS = 50;
+const LINKS = Array.from({ length: 50 }, (_, i) => `link-${i}`);
 
-/** As often as an API process publishes one. */
-const HEARTBEAT_MS = 2_000;
-
-/** Publishes heartbeats as an API process does; returns a function that stops it. */
-async function startHeartbeat({ connection }: Pick<Nats, "connection">): Promise<() => void> {
-  const client = (await connection).jetstream({ timeout: HEARTBEAT_MS });
-  const heartbeat = encodeHeartbeat({ complete: true, epoch: 1, version: 1 });
-  const beat = () => client.publish(HEARTBEAT_SUBJECT, heartbeat).catch(() => undefined);
-  void beat();
-  const timer = setInterval(() => void beat(), HEARTBEAT_MS);
-  return () => clearInterval(timer);
+/** What an API process does for the links log, on a PostgreSQL with an account. */
+async function startPublisher(url: string, replicas: number, log: Log) {
+  await using cleanup = new AsyncDisposableStack();
+  const postgres = cleanup.use(await startPostgres());
+  await postgres.addAccount();
+  const { sql } = postgres;
+  const nats = openNats({ url, name: "publisher", log });
+  cleanup.defer(nats.close);
+  const publisher = new LinksLogPublisher(sql, nats.connection, replicas, log);
+  cleanup.defer(() => publisher.stop());
+  const snapshots = new SnapshotMaker(sql, nats.connection, publisher, replicas, log);
+  cleanup.defer(() => snapshots.stop());
+  const resources = cleanup.move();
+  return {
+    /** Changes links, and waits until the log has that. */
+    async change(aliases: readonly string[], version: number): Promise<void> {
+      const records = aliases.map((alias) => activeLink(alias, version));
+      await sql.begin((transaction) => addToOutbox(transaction, records));
+      await eventually(async () => expect(await publisher.publish()).toBe(true), RECOVERY_MS);
+    },
+    [Symbol.asyncDispose]: () => resources.disposeAsync(),
+  };
 }
 
 test("changes reach every redirector within two seconds of the election of a new leader, and links stay", async () => {
   await using cluster = await startNatsCluster(await ownNatsServer(), { tls: false });
   await using cleanup = new AsyncDisposableStack();
   const log = createLog("test", "silent");
-  const publisher = openNats({ url: cluster.url("api"), name: "publisher", log });
-  cleanup.defer(publisher.close);
-  const api = await publisher.connection;
-  await eventually(async () => ensureLinksStream(await api.jetstreamManager(), 3), RECOVERY_MS);
-  cleanup.defer(await startHeartbeat(publisher));
-  const hosts = [1, 2].map(() => startTestHost(cluster.url("redirector"), { replicas: 3, log }));
+  const api = cleanup.use(await startPublisher(cluster.url("api"), 3, log));
+  const hosts = [1, 2].map(() => startTestHost(cluster.url("redirector"), log));
   for (const host of hosts) cleanup.defer(() => host[Symbol.asyncDispose]());
 
-  /** Publishes a link until a leader acknowledges it, as the outbox relay does. */
-  const publish = (alias: string, version: number) =>
+  const expectEverywhere = (aliases: readonly string[], version: number) =>
     eventually(async () => {
-      const record = encodeLinkRecord(activeLink(alias, version));
-      await api.jetstream({ timeout: 500 }).publish(linkSubject({ domain: "", alias }), record);
-    }, RECOVERY_MS);
-  const expectEverywhere = (alias: string, version: number) =>
-    eventually(async () => {
-      for (const host of hosts) expect(host.versionOf(alias)).toBe(version);
+      for (const host of hosts)
+        expect(aliases.map(host.versionOf)).toEqual(aliases.map(() => version));
     }, RECOVERY_MS);
 
   await eventually(async () => {
     for (const { health } of hosts) expect(health.readiness()).toBe("ok");
   }, RECOVERY_MS);
-  for (let i = 0; i < LINKS; i++) await publish(`link-${i}`, 1);
-  await expectEverywhere(`link-${LINKS - 1}`, 1);
+  await api.change(LINKS, 1);
+  await expectEverywhere(LINKS, 1);
 
   let version = 1;
   const measured: number[] = [];
   await smallest(async () => {
     version++;
     const leader = await eventually(async () => {
-      const found = await cluster.leaderOf(LINKS_STREAM);
+      const found = await cluster.leaderOf(LINK_LOG_STREAM);
       if (found === undefined) throw new Error("There is no leader yet.");
       return found;
     }, RECOVERY_MS);
     // Changes that are on their way when it dies must not be skipped.
-    const underway = Array.from({ length: LINKS - 1 }, (_, i) => publish(`link-${i + 1}`, version));
+    const underway = LINKS.slice(1).map((alias) => api.change([alias], version));
     await leader.kill();
     await Promise.all(underway);
-    await publish("link-0", version);
+    await api.change(LINKS.slice(0, 1), version);
     const elected = performance.now();
-    await expectEverywhere("link-0", version);
+    await expectEverywhere(LINKS.slice(0, 1), version);
     const delay = performance.now() - elected;
     measured.push(Math.round(delay));
-    const links = Array.from({ length: LINKS }, (_, i) => `link-${i}`);
-    await eventually(async () => {
-      for (const host of hosts) expect(links.map(host.versionOf)).toEqual(links.map(() => version));
-    }, RECOVERY_MS);
+    await expectEverywhere(LINKS, version);
     leader.start();
     const operator = await cluster.connect("operator");
     await eventually(async () => {
       const { cluster: placement } = await (
         await operator.jetstreamManager()
-      ).streams.info(LINKS_STREAM);
+      ).streams.info(LINK_LOG_STREAM);
       expect(placement?.replicas?.map(({ current }) => current)).toEqual([true, true]);
     }, RECOVERY_MS);
     await operator.close();
@@ -111,19 +107,18 @@ test("changes reach every redirector within two seconds of the election of a new
   }, RECOVERY_MS);
 }, 240_000);
 
-test("a host whose feed brings no heartbeats tells how long that has been, and stays ready", async () => {
+test("a host that gets no heartbeats tells how long that has been, and stays ready", async () => {
   await using cluster = await startNatsCluster(await ownNatsServer(), { count: 1, tls: false });
   const log = createLog("test", "silent");
-  await using host = startTestHost(cluster.url("redirector"), { log });
+  await using host = startTestHost(cluster.url("redirector"), log);
   const { health } = host;
   expect(health.readiness()).toBe("the store lacks links");
-  const publisher = openNats({ url: cluster.url("api"), name: "publisher", log });
-  const stopHeartbeat = await startHeartbeat(publisher);
+  const api = await startPublisher(cluster.url("api"), 1, log);
   await eventually(async () => expect(health.readiness()).toBe("ok"), RECOVERY_MS);
   await eventually(async () => expect(health.ageSeconds()).toBeLessThan(2), RECOVERY_MS);
   expect(health.warning()).toBeUndefined();
   expect(health.lag()).toBe(0);
-  stopHeartbeat();
+  await api[Symbol.asyncDispose]();
   await Promise.all(cluster.servers.map((server) => server.kill()));
   await eventually(async () => expect(health.lag()).toBeUndefined(), RECOVERY_MS);
   expect(health.readiness()).toBe("ok");
@@ -132,5 +127,4 @@ test("a host whose feed brings no heartbeats tells how long that has been, and s
     2 * RECOVERY_MS,
   );
   expect(health.readiness()).toBe("ok");
-  await publisher.close();
 }, 240_000);
