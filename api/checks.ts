@@ -2,19 +2,21 @@
 import type * as z from "zod";
 
 import { checkClock } from "../shared/clock-check.ts";
-import type { LinksStreams } from "../shared/contracts/links-streams.ts";
 import { CLICKS_STREAM } from "../shared/contracts/streams.ts";
 import { requireGrants } from "../shared/grants-check.ts";
-import { type ImagesPlace, openImages } from "../shared/links-store/images.ts";
-import { probeNats } from "../shared/nats.ts";
+import { listSnapshots, SNAPSHOTS_STREAM } from "../shared/links-log/snapshot-stream.ts";
+import { LINK_LOG_STREAM } from "../shared/links-log/tail.ts";
+import type { NatsFiles } from "../shared/nats-files.ts";
+import { natsLogin, probeNats } from "../shared/nats.ts";
 import type { Check, Checks } from "../shared/preflight.ts";
 import { checkRunning } from "../shared/running-checks.ts";
-import { checkStreams } from "../shared/stream-checks.ts";
+import { checkStreams, withConnection } from "../shared/stream-checks.ts";
 import { describeBackups, readBackups } from "./backups/service.ts";
 import { openClickHouse } from "./clickhouse.ts";
 import { type configSchema, METRICS_PORTS, type migrateConfigSchema } from "./config.ts";
-import { findIncompleteness } from "./feed/incompleteness.ts";
-import { describeAge } from "./links/republish/image-job.ts";
+import { describeOutbox, readOutbox } from "./links-log/outbox.ts";
+import { compareHostCounts } from "./links-snapshots/host-counts.ts";
+import { describeSnapshot } from "./links-snapshots/snapshot-maker.ts";
 import { schemaState } from "./migrations/applied.ts";
 import {
   findExcessPrivilege,
@@ -49,27 +51,21 @@ export const checks: Checks<Config> = {
         withClickHouse(CLICKHOUSE_URL, (query) => requireGrants(CLICKHOUSE_URL, GRANTS, query)),
     },
   ],
-  thorough: ({
-    DATABASE_URL,
-    NATS_URL,
-    NATS_REPLICAS,
-    LINKS_STREAMS,
-    CLICKHOUSE_URL,
-    ...config
-  }) => [
+  thorough: ({ DATABASE_URL, NATS_URL, NATS_REPLICAS, CLICKHOUSE_URL, ...config }) => [
     checkSchema(DATABASE_URL),
     checkExcess(DATABASE_URL),
     checkTimeLimit(DATABASE_URL),
-    checkFeed(DATABASE_URL),
+    checkLinksLog(DATABASE_URL),
+    checkSnapshots(NATS_URL, config),
+    checkHostCounts(DATABASE_URL, NATS_URL, config),
     checkBackups(DATABASE_URL),
     ...checkStreams({
       url: NATS_URL,
       files: config,
-      streams: streamsOf(LINKS_STREAMS),
-      readable: streamsOf(LINKS_STREAMS),
+      streams: STREAMS,
+      readable: STREAMS,
       replicas: NATS_REPLICAS,
     }),
-    ...checkImages(config),
     checkClock("PostgreSQL", () => usePostgres(DATABASE_URL, readTime)),
     checkClock("ClickHouse", () =>
       withClickHouse(CLICKHOUSE_URL, async (query) => Number(await query(SELECT_TIME))),
@@ -78,10 +74,7 @@ export const checks: Checks<Config> = {
   ],
 };
 
-const streamsOf = ({ published }: LinksStreams): string[] => [
-  ...published.map(({ name }) => name),
-  CLICKS_STREAM,
-];
+const STREAMS = [LINK_LOG_STREAM, SNAPSHOTS_STREAM, CLICKS_STREAM];
 
 /** For `migrate.env`, whose database user owns the tables. */
 export const migrateChecks: Checks<z.output<typeof migrateConfigSchema>> = {
@@ -95,18 +88,50 @@ export const migrateChecks: Checks<z.output<typeof migrateConfigSchema>> = {
   ],
 };
 
-/** Whether the links feed contains every link, according to the API processes' last check. */
-export const checkFeed = (url: string): Check => ({
-  name: "links feed",
+/** Whether the tail of the links log has every change. */
+const checkLinksLog = (url: string): Check => ({
+  name: "links log",
   mend: "Mend the schema of PostgreSQL first.",
   async run() {
-    const detail = await usePostgres(url, findIncompleteness);
+    const detail = describeOutbox(await usePostgres(url, readOutbox));
     if (detail === undefined) return undefined;
     return {
       status: "failed",
       detail,
-      mend: "A running API process fills it. If the number does not grow, its log says why (links_feed_filling_failed).",
+      mend: "A running API process publishes them. If it does not, its log says why (links_log_poll_failed).",
     };
+  },
+});
+
+/** Whether there is a recent snapshot, which a new host takes. */
+const checkSnapshots = (url: string, files: NatsFiles): Check => ({
+  name: "snapshots of links",
+  mend: "Mend the connection to NATS first.",
+  async run() {
+    const stored = await withConnection(natsLogin(url, files), async (nats) =>
+      listSnapshots(await nats.jetstreamManager({ checkAPI: false })),
+    );
+    const detail = describeSnapshot(stored.at(-1)?.storedAt);
+    if (detail === undefined) return undefined;
+    return {
+      status: "warning",
+      detail,
+      mend: "A running API process makes one a day, the first with the first account. If it does not, its log says why (links_snapshot_failed).",
+    };
+  },
+});
+
+/** Whether each host has as many links as PostgreSQL. */
+const checkHostCounts = (database: string, url: string, files: NatsFiles): Check => ({
+  name: "links of hosts",
+  mend: "Mend PostgreSQL and the connection to NATS first.",
+  async run() {
+    const detail = await usePostgres(database, (sql) =>
+      withConnection(natsLogin(url, files), (nats) => compareHostCounts(sql, nats)),
+    );
+    if (detail === undefined) return undefined;
+    const mend = "Run shorthop links resync: every host takes all links again.";
+    return { status: "failed", detail, mend };
   },
 });
 
@@ -122,26 +147,6 @@ const checkBackups = (url: string): Check => ({
     return { status: "warning", detail, mend };
   },
 });
-
-/** Checks that link images are written, if they are configured. */
-function checkImages(place: ImagesPlace): Check[] {
-  if (place.LINKS_IMAGES === undefined) return [];
-  return [
-    {
-      name: "LINKS_IMAGES",
-      mend: "Make it a directory that the process may write to, or a bucket with a key in S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY.",
-      async run() {
-        const [newest] = (await openImages(place)?.list()) ?? [];
-        const detail = describeAge(newest?.madeAt.getTime());
-        if (detail === undefined) return undefined;
-        return { status: "warning", detail, mend: IMAGES_MEND };
-      },
-    },
-  ];
-}
-
-const IMAGES_MEND =
-  "A running API process makes one a day, the first a minute after its start. If it does not, its log says why (links_image_failed).";
 
 const SELECT_TIME = "SELECT toUnixTimestamp64Milli(now64(3))";
 

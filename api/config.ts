@@ -1,7 +1,6 @@
 /** The API's configuration. */
 import * as z from "zod";
 
-import { envLinksStreams } from "../shared/contracts/links-streams.ts";
 import { envHosts } from "../shared/env-hosts.ts";
 import {
   envBoolean,
@@ -13,7 +12,6 @@ import {
   envPort,
   envUrl,
 } from "../shared/env.ts";
-import { imageVariables } from "../shared/links-store/images.ts";
 import { natsFileVariables } from "../shared/nats-files.ts";
 import { envNatsReplicas, envNatsUrl } from "../shared/nats.ts";
 import { envPostgresUrl } from "../shared/postgres.ts";
@@ -28,7 +26,6 @@ const variables = z.object({
   /** Address and port of /v1. */
   API_HOST: z.string().default("0.0.0.0"),
   API_PORT: envPort(3000),
-  ...imageVariables,
   /**
    * Origins, such as https://app.example.com, whose pages may call /v1 from a browser; `*` for all.
    */
@@ -46,8 +43,6 @@ const variables = z.object({
   NATS_URL: envNatsUrl,
   ...natsFileVariables,
   NATS_REPLICAS: envNatsReplicas,
-  /** The number of streams that the links feed is divided into; two numbers while that changes. */
-  LINKS_STREAMS: envLinksStreams,
   CLICKHOUSE_URL: envUrl(["http", "https"]),
   /** Retention of single clicks in days, as configured for the worker's `migrate`; 0 for ever. */
   CLICKS_RETENTION_DAYS: envInteger(0, 0, 36_500),

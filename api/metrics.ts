@@ -2,10 +2,8 @@
 import { createProcessMetrics } from "../shared/metrics.ts";
 import { registerReplies, type Replies } from "../shared/replies.ts";
 import type { BackupTimes } from "./backups/model.ts";
-import type { FeedWatches } from "./feed/feed-watches.ts";
-import type { LinkPublisher } from "./feed/link-publisher.ts";
 import type { Observe } from "./http/metrics-plugin.ts";
-import type { ImagesJob } from "./links/republish/image-job.ts";
+import type { SnapshotMaker } from "./links-snapshots/snapshot-maker.ts";
 import type { MailResult } from "./mail/send.ts";
 
 const REQUEST_BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
@@ -21,9 +19,9 @@ type Load = {
 };
 
 type MetricsDeps = {
-  feed: Pick<LinkPublisher, "outboxStats">;
-  watch: Pick<FeedWatches, "complete" | "completeStreams" | "filledLinks">;
-  images: Pick<ImagesJob, "madeAt"> | undefined;
+  /** The number of changes that are not published, and the time of the oldest in Unix seconds. */
+  outbox: () => Promise<{ pending: number; oldest: number | null }>;
+  snapshots: SnapshotMaker;
   backups: () => Promise<BackupTimes>;
   /** How many seconds the oldest mail has waited. */
   mailDelay: () => Promise<number>;
@@ -33,16 +31,16 @@ type MetricsDeps = {
 };
 
 export function createMetrics(deps: MetricsDeps) {
-  const { feed, watch, images, backups, mailDelay, webhooksLag, replies } = deps;
+  const { outbox, snapshots, backups, mailDelay, webhooksLag, replies } = deps;
   const metrics = createProcessMetrics("api");
-  const { registry, gauge, gaugeBy, histogram } = metrics;
+  const { registry, gauge, counterBy, histogram } = metrics;
   registerReplies(metrics, replies);
   const requests = histogram(
     "http_request_duration_seconds",
     "Time from a request to its response, by method, route pattern and status",
     { buckets: REQUEST_BUCKETS, labelNames: ["method", "route", "status"] },
   );
-  const readOutbox = coalesce(feed.outboxStats);
+  const readOutbox = coalesce(outbox);
   const pendingHelp = "Changes of links that redirectors have not received; absent when unknown";
   gauge("outbox_pending", pendingHelp, async () => (await readOutbox()).pending);
   const oldestHelp = "When the oldest of those changes was made; absent when there is none";
@@ -52,14 +50,12 @@ export function createMetrics(deps: MetricsDeps) {
     async () => (await readOutbox()).oldest ?? undefined,
   );
 
-  const completeHelp = "1 while the links feed has every link, else 0; absent when unknown";
-  gauge("feed_complete", completeHelp, () => toNumber(watch.complete()));
-  const streamsHelp = "1 for each stream of the links feed that has every link, else 0";
-  gaugeBy("stream", "feed_stream_complete", streamsHelp, watch.completeStreams);
-  const filledHelp = "Links published again by the running or the last filling of the links feed";
-  gauge("feed_filled_links", filledHelp, watch.filledLinks);
-  const imageHelp = "When the last image of all links was made; absent when there is none";
-  gauge("links_image_timestamp_seconds", imageHelp, () => toSeconds(images?.madeAt()));
+  const snapshotHelp = "When the last snapshot of all links was stored; absent when unknown";
+  gauge("links_snapshot_timestamp_seconds", snapshotHelp, () =>
+    toSeconds(snapshots.storedAt?.getTime()),
+  );
+  const requestsHelp = "Requests of hosts for a snapshot, by what came of each";
+  counterBy("outcome", "links_snapshot_requests_total", requestsHelp, () => snapshots.requests);
   const readBackups = coalesce(backups);
   const madeHelp = "When the newest backup was made; absent when none is known";
   gauge("backup_timestamp_seconds", madeHelp, async () => toSeconds((await readBackups()).madeAt));
@@ -70,7 +66,6 @@ export function createMetrics(deps: MetricsDeps) {
   );
 
   const mails = { sent: 0, refused: 0, later: 0, unknown: 0, withdrawn: 0 };
-  const { counterBy } = metrics;
   counterBy("outcome", "mails_total", "Mails, by what came of each", () => mails);
   const delayHelp = "How long the oldest mail has waited; 0 while none waits";
   gauge("mails_delay_seconds", delayHelp, mailDelay);
@@ -102,9 +97,6 @@ export function createMetrics(deps: MetricsDeps) {
     },
   };
 }
-
-const toNumber = (flag: boolean | undefined): number | undefined =>
-  flag === undefined ? undefined : Number(flag);
 
 const toSeconds = (milliseconds: number | undefined): number | undefined =>
   milliseconds === undefined ? undefined : milliseconds / 1_000;

@@ -33,10 +33,10 @@ const { shortUrl } = PLACEHOLDERS;
 const sql = openPostgres("postgres://localhost", 1);
 const clickhouse = new MeasuredClickHouse(openClickHouse("http://localhost"), new Registry());
 const ownHosts = new Set<string>();
-const feed = { publish: () => Promise.resolve(false) };
+const publisher = { publish: () => Promise.resolve(false) };
 const domains = createDomainService({
   sql,
-  feed,
+  publisher,
   readTxt: createTxtReader([]),
   ownHosts,
   checkDestination: (url) => Promise.resolve(url),
@@ -45,7 +45,7 @@ const passwords = new PasswordHashing();
 const links = createLinkService({
   sql,
   domains,
-  feed,
+  publisher,
   passwords,
   destinationRules: { allowPrivate: false, shortUrl: new URL("http://localhost"), ownHosts },
   readUsedClicks: () => Promise.resolve(undefined),

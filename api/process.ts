@@ -3,15 +3,20 @@ import { join } from "node:path";
 
 import { createClientAddress } from "../shared/client-address.ts";
 import { CLIENT_FILE } from "../shared/contracts/client-file.ts";
+import { CLICKS_STREAM } from "../shared/contracts/streams.ts";
 import { metricsPort } from "../shared/env.ts";
 import { watchEventLoop } from "../shared/event-loop.ts";
 import type { HealthSource } from "../shared/health.ts";
 import { startInternalServer } from "../shared/internal-server.ts";
 import type { Lifecycle } from "../shared/lifecycle.ts";
+import { SNAPSHOTS_STREAM } from "../shared/links-log/snapshot-stream.ts";
+import { LINK_LOG_STREAM } from "../shared/links-log/tail.ts";
 import type { Log } from "../shared/log.ts";
-import { openNats } from "../shared/nats.ts";
+import { type Nats, openNats } from "../shared/nats.ts";
 import { createReplies } from "../shared/replies.ts";
 import { answerStatus } from "../shared/status-responder.ts";
+import { watchReadability } from "../shared/stream-readability.ts";
+import { watchReplicas } from "../shared/stream-replicas.ts";
 import { version } from "../shared/version.ts";
 import { createApp } from "./app.ts";
 import { readBackups } from "./backups/service.ts";
@@ -19,11 +24,13 @@ import { MeasuredClickHouse, openClickHouse } from "./clickhouse.ts";
 import { type Config, METRICS_PORTS } from "./config.ts";
 import { startDashboard } from "./dashboard/server.ts";
 import type { DomainService } from "./domains/service.ts";
-import { createFullDisk, type FullDisk } from "./full-disk.ts";
+import { createFullDisk, DATABASE_FULL, type FullDisk } from "./full-disk.ts";
 import type { CompletedRequest } from "./http/metrics-plugin.ts";
 import { listenOptions, stopSite } from "./http/site-server.ts";
 import { warnOfUntrustedProxy } from "./http/untrusted-proxy.ts";
-import { startLinksFeed } from "./links-feed.ts";
+import { describeOutbox, readOutbox } from "./links-log/outbox.ts";
+import { LinksLogPublisher } from "./links-log/publisher.ts";
+import { SnapshotMaker } from "./links-snapshots/snapshot-maker.ts";
 import { readDelay } from "./mail/queue.ts";
 import { startExpiredRowCleanup } from "./maintenance/expired-rows.ts";
 import { createMetrics } from "./metrics.ts";
@@ -45,15 +52,16 @@ export type Listening = {
 /** Starts everything, and stops it with the process. */
 export async function startApi(config: Config, lifecycle: Lifecycle, log: Log): Promise<Listening> {
   const { sql, clickhouse, nats } = openConnections(config, lifecycle, log);
-  const linksFeed = startLinksFeed({ config, sql, nats, lifecycle, log });
-  const { feed, watch, images } = linksFeed;
+  const linksLog = startLinksLog({ config, sql, nats, lifecycle, log });
+  const { publisher, snapshots } = linksLog;
   lifecycle.onStop("expired row cleanup", startExpiredRowCleanup(sql, log));
 
   const replies = createReplies(log);
   const backups = () => readBackups(sql);
   const mailDelay = () => readDelay(sql);
   const webhooksLag = () => readLag(sql);
-  const metrics = createMetrics({ feed, watch, images, backups, mailDelay, webhooksLag, replies });
+  const outbox = () => readOutbox(sql);
+  const metrics = createMetrics({ outbox, snapshots, backups, mailDelay, webhooksLag, replies });
   const { registry, observe, observeMail, watchLoad } = metrics;
   const tracing = await startConfiguredTracing(config, lifecycle);
   const reads = new MeasuredClickHouse(clickhouse, registry);
@@ -62,7 +70,7 @@ export async function startApi(config: Config, lifecycle: Lifecycle, log: Log): 
     sql,
     clickhouse: reads,
     nats,
-    feed,
+    publisher,
     lifecycle,
     log,
     observeMail,
@@ -82,14 +90,14 @@ export async function startApi(config: Config, lifecycle: Lifecycle, log: Log): 
     },
   });
 
-  const health = createHealth({ sql, lifecycle, fullDisk, ...linksFeed });
+  const health = createHealth({ sql, lifecycle, fullDisk, ...linksLog });
   answerStatus({
     nats: nats.connection,
     replies,
     process: "api",
     instance: config.INSTANCE,
     health,
-    figures: async () => ({ outbox_pending: (await feed.outboxStats()).pending }),
+    figures: async () => ({ outbox_pending: (await outbox()).pending }),
     log,
   });
   const internal = startInternalServer({
@@ -115,6 +123,28 @@ function openConnections(config: Config, lifecycle: Lifecycle, log: Log) {
   const nats = openNats({ url: config.NATS_URL, files: config, name: "api", log });
   lifecycle.onStop("nats", nats.close);
   return { sql, clickhouse, nats };
+}
+
+type LinksLogDeps = { config: Config; sql: Sql; nats: Nats; lifecycle: Lifecycle; log: Log };
+
+/** Starts what publishes the links log and makes snapshots of it, and watches its streams. */
+function startLinksLog({ config, sql, nats, lifecycle, log }: LinksLogDeps) {
+  const { connection } = nats;
+  const replicas = config.NATS_REPLICAS;
+  const publisher = new LinksLogPublisher(sql, connection, replicas, log);
+  lifecycle.onStop("links log", () => publisher.stop());
+  const snapshots = new SnapshotMaker(sql, connection, publisher, replicas, log);
+  lifecycle.onStop("snapshots", () => snapshots.stop());
+  const streams = [LINK_LOG_STREAM, SNAPSHOTS_STREAM];
+  const replicaWatch = watchReplicas({ nats: connection, streams, expected: replicas, log });
+  lifecycle.onStop("replica watch", replicaWatch.stop);
+  const readability = watchReadability({
+    nats: connection,
+    streams: [...streams, CLICKS_STREAM],
+    log,
+  });
+  lifecycle.onStop("readability watch", readability.stop);
+  return { publisher, snapshots, replicas: replicaWatch, readability };
 }
 
 /** Starts tracing; undefined when no collector is configured. */
@@ -166,7 +196,10 @@ function startSites(
   return { url: app.server?.url.origin, dashboard_url: dashboard?.url };
 }
 
-type HealthDeps = ReturnType<typeof startLinksFeed> & {
+/** An empty database in place of the right one publishes nothing. */
+const OTHER_DATABASE = `PostgreSQL has no account, and the stream ${LINK_LOG_STREAM} has links of another database, which stay as they are: mount the disk of the right database, or restore it; to start again, delete the stream`;
+
+type HealthDeps = ReturnType<typeof startLinksLog> & {
   sql: Sql;
   lifecycle: Lifecycle;
   fullDisk: FullDisk;
@@ -176,22 +209,21 @@ const createHealth = ({
   sql,
   lifecycle,
   fullDisk,
-  feed,
-  watch,
-  images,
+  publisher,
+  snapshots,
   replicas,
   readability,
 }: HealthDeps): HealthSource => ({
   readiness: async () => ({
     process: lifecycle.stopping() ? "stopping" : "ok",
     postgres: await schemaState(sql).catch(() => "unreachable"),
-    links_feed: feed.connected() && watch.started() ? "ok" : "not connected yet",
+    links_feed: publisher.head === undefined ? "not connected yet" : "ok",
   }),
   warnings: async () => ({
-    links_feed: watch.problem(),
-    outbox: await feed.outboxWarning(),
-    postgres: watch.databaseProblem() ?? fullDisk.problem(),
-    links_images: images?.problem(),
+    links_feed: publisher.isSilent ? OTHER_DATABASE : undefined,
+    outbox: await readOutbox(sql).then(describeOutbox, () => undefined),
+    postgres: publisher.isDatabaseFull ? DATABASE_FULL : fullDisk.problem(),
+    links_snapshots: snapshots.problem,
     replicas: replicas.warning(),
     streams: readability.warning(),
     webhooks: await lagWarning(sql),

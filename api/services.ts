@@ -19,12 +19,12 @@ import { createDomainService } from "./domains/service.ts";
 import { createEventPositions } from "./events/positions.ts";
 import { createEventService } from "./events/service.ts";
 import { createEventWaits } from "./events/waits.ts";
-import type { LinkPublisher } from "./feed/link-publisher.ts";
-import { createUsedClicksReader } from "./feed/used-clicks.ts";
 import { createKeyService } from "./keys/service.ts";
 import { createStreamLeases } from "./limits/stream-leases.ts";
+import type { LinksPublisher } from "./links-log/publisher.ts";
 import { startRepublishing } from "./links/republish/job.ts";
 import { createLinkService } from "./links/service.ts";
+import { createUsedClicksReader } from "./links/used-clicks.ts";
 import { requireDestination } from "./links/validation.ts";
 import type { MailResult } from "./mail/send.ts";
 import { startMails } from "./mails.ts";
@@ -43,7 +43,7 @@ type ServicesDeps = {
   sql: Sql;
   clickhouse: MeasuredClickHouse;
   nats: Nats;
-  feed: LinkPublisher;
+  publisher: LinksPublisher;
   lifecycle: Lifecycle;
   log: Log;
   /** Called with what came of each mail. */
@@ -119,7 +119,7 @@ export function createServices(deps: ServicesDeps) {
  * Links and domains need each other: a domain's settings have destinations, which links validate.
  */
 function createLinkServices(
-  { config, sql, nats, feed, lifecycle, log }: ServicesDeps,
+  { config, sql, nats, publisher, lifecycle, log }: ServicesDeps,
   shortUrl: URL,
   passwords: PasswordHashing,
 ) {
@@ -131,7 +131,7 @@ function createLinkServices(
   };
   const domains = createDomainService({
     sql,
-    feed,
+    publisher,
     readTxt: createTxtReader(config.DNS_SERVERS),
     ownHosts: hosts,
     checkDestination: async (url) =>
@@ -140,7 +140,7 @@ function createLinkServices(
   const readUsedClicks = createUsedClicksReader(nats, log);
   const links = createLinkService({
     sql,
-    feed,
+    publisher,
     domains,
     destinationRules,
     passwords,
@@ -155,6 +155,6 @@ function createLinkServices(
   });
   lifecycle.onStop("events", stopMaintenance);
   lifecycle.onStop("proof checks", startProofChecks(domains, log));
-  lifecycle.onStop("republishing", startRepublishing({ sql, feed, domains, log }));
+  lifecycle.onStop("republishing", startRepublishing({ sql, publisher, domains, log }));
   return { links, domains, hosts };
 }

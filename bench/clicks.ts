@@ -6,15 +6,17 @@
 import { connect } from "nats";
 
 import { ROLLUP_TABLES } from "../shared/clicks/rollup-tables.ts";
+import { BULK_LINKS_MAX } from "../shared/contracts/link-schemas.ts";
 import { CLICKS_STREAM } from "../shared/contracts/streams.ts";
 import { natsLogin } from "../shared/nats.ts";
 import { createAccount } from "../test/harness/admin.ts";
 import { call, linkSchema, summarySchema } from "../test/harness/api.ts";
+import { BULK_LIMITS } from "../test/harness/bulk-links.ts";
 import { readCpu, readThreadCpu } from "../test/harness/process-usage.ts";
 import { publish, round, type Target } from "../test/harness/report.ts";
 import { scrape } from "../test/harness/scrape.ts";
 import { startStack } from "../test/harness/stack.ts";
-import { generateLinks, publishLinks } from "./redirect/links.ts";
+import { generateLinks } from "./redirect/links.ts";
 import { wrk } from "./redirect/server.ts";
 
 const [SECONDS = 8] = process.argv.slice(2).map(Number);
@@ -35,7 +37,7 @@ const info = stack.info();
 const { redirector, worker, clickhouse, nats: natsPid } = info.pids;
 if (redirector === null || worker === null || clickhouse === null || natsPid === null)
   throw new Error("The stack must run all of its services.");
-await publishLinks(info.nats_url, generateLinks(LINKS));
+await createLinks();
 const nats = await connect(natsLogin(info.nats_url));
 const manager = await nats.jetstreamManager();
 
@@ -141,6 +143,16 @@ publish({
     atMost("p99 until visible in analytics at 1 click/s, ms", quietDelay.p99, 2_000),
   ],
 });
+
+async function createLinks(): Promise<void> {
+  const { key } = await createAccount(stack, "enterprise", BULK_LIMITS);
+  const rows = generateLinks(LINKS).map(({ alias, destination: url }) => ({ alias, url }));
+  for (let start = 0; start < LINKS; start += BULK_LINKS_MAX) {
+    const body = { links: rows.slice(start, start + BULK_LINKS_MAX) };
+    const { status } = await call(`${info.api_url}/v1/links/bulk`, { key, body });
+    if (status !== 200) throw new Error(`Links were not created: ${status}`);
+  }
+}
 
 async function load(seconds: number): Promise<number> {
   const before = await readMetric("clicks_recorded_total");

@@ -1,35 +1,42 @@
 /**
  * `bun run bench:links-host [MILLIONS]`: a host with so many million links (10): how long a
- * redirector takes to have them from the feed and from an image, how long it takes to start when it
- * has them, its memory and its disk; and how fast it takes over changes while it redirects, and how
- * long a link leads to its old destination.
+ * redirector takes to have them from the links log and from a snapshot, how long it takes to start
+ * when it has them, its memory and its disk; and how fast it takes over changes while it redirects,
+ * and how long a link leads to its old destination.
  */
 import { Database } from "bun:sqlite";
-import { mkdirSync, mkdtempSync, rmSync, statSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import * as z from "zod";
 
-import { encodeHeartbeat } from "../shared/contracts/feed-notices.ts";
+import { storeSnapshot } from "../api/links-snapshots/snapshot-writer.ts";
+import { storePath } from "../redirector/links/store-files.ts";
 import { encodeLinkRecord } from "../shared/contracts/link-record.ts";
-import { HEARTBEAT_SUBJECT, LINKS_STREAM, linkSubject } from "../shared/contracts/streams.ts";
 import { newUuid } from "../shared/ids.ts";
-import { openImages } from "../shared/links-store/images.ts";
-import { readFeed, STORE_NAME } from "../shared/links-store/schema.ts";
+import {
+  ensureSnapshotsStream,
+  listSnapshots,
+  SNAPSHOTS_STREAM,
+} from "../shared/links-log/snapshot-stream.ts";
+import { LINK_LOG_STREAM } from "../shared/links-log/tail.ts";
+import { STORE_FORMAT } from "../shared/links-store/schema.ts";
 import { startNats } from "../test/harness/nats.ts";
 import { residentBytes } from "../test/harness/process-usage.ts";
 import { publish, round, type Target } from "../test/harness/report.ts";
 import {
   CACHE_BYTES,
   diskBytes,
-  feedOf,
   PORT,
   run,
   secondsSince,
   startRedirector,
+  stateOf,
+  storeFolder,
   waitUntil,
 } from "./links-host/host.ts";
+import { BenchLog } from "./redirect/bench-log.ts";
 import { generateLinks, publishLinks, toLinkRecord } from "./redirect/links.ts";
 
 const MILLION = 1_000_000;
@@ -58,12 +65,14 @@ const targets: Target[] = [];
 await using nats = await startNats();
 await using connection = await openConnection();
 const manager = await connection.jetstreamManager();
+await using log = await BenchLog.open(nats.url);
 try {
-  await fillStream();
+  await fillTail();
+  log.keepAlive();
   const first = newJournal();
-  await measureStart("filled from the feed", first, 180);
+  await measureStart("filled from the links log", first, 180);
   await measureStart("started again", first, 3);
-  await measureImage(first);
+  await measureSnapshot(first);
   await measureChanges(first);
   await measureCatchingUp(first);
 } finally {
@@ -76,20 +85,11 @@ async function openConnection() {
   return Object.assign(opened, { [Symbol.asyncDispose]: () => opened.close() });
 }
 
-/** Publishes the links, no faster than the server stores them, and says that those are all. */
-async function fillStream(): Promise<void> {
+async function fillTail(): Promise<void> {
   const startedAt = performance.now();
-  for (let from = 0; from < COUNT; from += PART) {
-    await publishLinks(nats.url, generateLinks(PART, from), from);
-    await waitUntil(async () => {
-      const { state } = await manager.streams.info(LINKS_STREAM);
-      return state.last_seq >= from + PART;
-    });
-  }
-  await connection
-    .jetstream()
-    .publish(HEARTBEAT_SUBJECT, encodeHeartbeat({ complete: true, epoch: 1, version: COUNT }));
-  const { state } = await manager.streams.info(LINKS_STREAM);
+  for (let from = 0; from < COUNT; from += PART)
+    await publishLinks(nats.url, generateLinks(PART, from));
+  const { state } = await manager.streams.info(LINK_LOG_STREAM);
   rows.push({
     measured: "published",
     links: COUNT,
@@ -99,18 +99,12 @@ async function fillStream(): Promise<void> {
 }
 
 /** Starts a redirector and waits until it is ready, with all links. */
-async function measureStart(
-  name: string,
-  journal: string,
-  targetSeconds: number,
-  env: Record<string, string> = {},
-): Promise<void> {
+async function measureStart(name: string, journal: string, targetSeconds: number): Promise<void> {
   const startedAt = performance.now();
-  await using redirector = await startRedirector(nats.url, journal, env);
+  await using redirector = await startRedirector(nats.url, journal);
   const seconds = secondsSince(startedAt);
-  // An image counts only when the store has looked for links of earlier epochs, of which there are
-  // none here.
-  await waitUntil(() => Promise.resolve(feedOf(journal).epoch > 0));
+  const { links } = stateOf(journal);
+  if (links !== COUNT) throw new Error(`The host has ${links} links.`);
   const disk = diskBytes(journal);
   rows.push({
     measured: name,
@@ -129,40 +123,50 @@ async function measureStart(
   });
 }
 
-/** Makes an image of a store, and starts a host that has none from it. */
-async function measureImage(journal: string): Promise<void> {
-  const place = join(dir, "images");
-  mkdirSync(place);
-  const images = openImages({ LINKS_IMAGES: place });
-  if (images === undefined) throw new Error("There is no place for images.");
-  const copy = join(place, "copy.sqlite");
+/** Stores a host's links as a snapshot, and starts a host that has none from it. */
+async function measureSnapshot(journal: string): Promise<void> {
+  await ensureSnapshotsStream(manager, 1);
+  const copy = join(dir, "snapshot.sqlite");
   const startedAt = performance.now();
-  const db = new Database(join(journal, "links", STORE_NAME), { readonly: true });
-  const { epoch, sequence } = readFeed(db);
+  const db = new Database(storePath(storeFolder(journal)), { readonly: true });
   db.run("VACUUM INTO ?", [copy]);
   db.close();
-  const name = await images.add(copy, { epoch, sequence });
+  const { database = "", head, sequence, links } = stateOf(journal);
+  const contents = { format: STORE_FORMAT, database, start: head, end: head, links };
+  await storeSnapshot(connection.jetstream(), copy, contents);
   rmSync(copy);
+  const { state } = await manager.streams.info(SNAPSHOTS_STREAM);
+  const bytesPerLink = round(state.bytes / COUNT);
   rows.push({
-    measured: "image made of the store",
+    measured: "snapshot made of the store, and stored",
     links: COUNT,
     s: secondsSince(startedAt),
-    "disk MiB": round(statSync(join(place, name)).size / MIB),
+    "disk MiB": round(state.bytes / MIB),
+    "bytes/link": bytesPerLink,
   });
-  await measureStart("filled from an image", newJournal(), 180, { LINKS_IMAGES: place });
+  // Two snapshots are kept.
+  targets.push({
+    name: "bytes a link in NATS, of two snapshots",
+    value: 2 * bytesPerLink,
+    target: "<= 150",
+    met: 2 * bytesPerLink <= 150,
+  });
+  // A host without links would read them from the tail, which the log has from its start here.
+  await manager.streams.purge(LINK_LOG_STREAM, { seq: sequence });
+  if ((await listSnapshots(manager)).length !== 1) throw new Error("There is no snapshot.");
+  await measureStart("filled from a snapshot", newJournal(), (4 * COUNT) / MILLION);
 }
 
 async function measureChanges(journal: string): Promise<void> {
   await using redirector = await startRedirector(nats.url, journal);
-  const before = await lastSequence();
   const startedAt = performance.now();
   const count = CHANGES * CHANGING_SECONDS;
-  const changing = changeLinks(COUNT, count);
+  const changing = changeLinks(count);
   const load = follow();
   const staleness = await probe();
   await changing;
   const { completed, p99 } = await load;
-  await waitUntil(() => Promise.resolve(feedOf(journal).sequence >= before + count));
+  await waitUntilRead(journal);
   const perSecond = Math.round(count / secondsSince(startedAt));
   const rss = residentBytes(redirector.pid) / MIB;
   const p99Staleness = round(staleness[Math.floor((staleness.length - 1) * 0.99)] ?? Number.NaN);
@@ -199,15 +203,13 @@ async function measureChanges(journal: string): Promise<void> {
  */
 async function measureCatchingUp(journal: string): Promise<void> {
   await using redirector = await startRedirector(nats.url, journal);
-  const before = await lastSequence();
   const count = CHANGES * CHANGING_SECONDS;
   process.kill(redirector.pid, "SIGSTOP");
-  await changeLinks(2 * COUNT, count);
-  await waitUntil(async () => (await lastSequence()) >= before + count);
+  await changeLinks(count);
   process.kill(redirector.pid, "SIGCONT");
   const startedAt = performance.now();
   const load = follow();
-  await waitUntil(() => Promise.resolve(feedOf(journal).sequence >= before + count));
+  await waitUntilRead(journal);
   const perSecond = Math.round(count / secondsSince(startedAt));
   const { completed, p99 } = await load;
   rows.push({
@@ -224,10 +226,16 @@ async function measureCatchingUp(journal: string): Promise<void> {
   });
 }
 
-/** Publishes so many changes of links, under versions above `version`. */
-function changeLinks(version: number, count: number): Promise<string> {
-  const args = [Math.min(COUNT, MILLION), version, count, CHANGES];
+/** Publishes so many changes of links. */
+function changeLinks(count: number): Promise<string> {
+  const args = [Math.min(COUNT, MILLION), count, CHANGES];
   return run(["bench/redirect/change-links.ts", ...args], { NATS_URL: nats.url });
+}
+
+/** Waits until a host has what the tail has now. */
+async function waitUntilRead(journal: string): Promise<void> {
+  const { state } = await manager.streams.info(LINK_LOG_STREAM);
+  await waitUntil(() => Promise.resolve(stateOf(journal).sequence >= state.last_seq));
 }
 
 /**
@@ -249,10 +257,7 @@ async function probe(): Promise<number[]> {
   const times: number[] = [];
   for (let i = 1; i <= PROBES; i++) {
     const destination = `https://example.com/${i}`;
-    const record = toLinkRecord({ alias: PROBE, destination }, COUNT + i, account);
-    await connection
-      .jetstream()
-      .publish(linkSubject({ domain: "", alias: PROBE }), encodeLinkRecord(record));
+    await log.publish([encodeLinkRecord(toLinkRecord({ alias: PROBE, destination }, account))]);
     const acknowledgedAt = performance.now();
     await waitUntil(async () => {
       const response = await fetch(`http://127.0.0.1:${PORT}/${PROBE}`, { redirect: "manual" });
@@ -266,9 +271,4 @@ async function probe(): Promise<number[]> {
 
 function newJournal(): string {
   return mkdtempSync(join(dir, "journal-"));
-}
-
-async function lastSequence(): Promise<number> {
-  const { state } = await manager.streams.info(LINKS_STREAM);
-  return state.last_seq;
 }

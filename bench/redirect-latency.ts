@@ -1,6 +1,6 @@
 /**
  * `bun run bench:redirect-latency [SECONDS]`: response times at 20,000 requests per second, against
- * nginx, and while every link is published again or 2,000 links change per second. The server has
+ * nginx, and while every link changes once or 2,000 links change per second. The server has
  * one core; the load has the other, which it shares with the publisher of the links.
  */
 import { mkdtempSync, rmSync } from "node:fs";
@@ -9,8 +9,9 @@ import { join } from "node:path";
 
 import * as z from "zod";
 
+import { startNats } from "../test/harness/nats.ts";
 import { publish, round } from "../test/harness/report.ts";
-import { startStack } from "../test/harness/stack.ts";
+import { BenchLog } from "./redirect/bench-log.ts";
 import { generateLinks, publishLinks, redirectorEnv, warmCache } from "./redirect/links.ts";
 import { hasNginx, nginxCommand, nginxVersion } from "./redirect/nginx.ts";
 import { LOAD_CORE, withServer } from "./redirect/server.ts";
@@ -19,9 +20,9 @@ const [SECONDS = 60] = process.argv.slice(2).map(Number);
 const RATE = 20_000;
 const LINKS = 100_000;
 const CHANGING_SECONDS = 20;
-/** Changes per second: enough to republish every link within that time, and a burst of updates. */
+/** Changes per second: enough for every link within that time, and a burst of updates. */
 const CHANGES = {
-  "redirector, all links republished": LINKS / CHANGING_SECONDS,
+  "redirector, all links changed": LINKS / CHANGING_SECONDS,
   "redirector, 2,000 changes/s": 2_000,
 };
 const PORTS = { redirector: 18_410, nginx: 18_411 };
@@ -38,14 +39,13 @@ const result = z.object({
 
 const dir = mkdtempSync(join(tmpdir(), "shorthop-bench-"));
 const links = generateLinks(LINKS);
-await using stack = await startStack({ empty: true });
-const idle = [stack.info().pids.worker, stack.info().pids.clickhouse].filter((pid) => pid !== null);
-for (const pid of idle) process.kill(pid, "SIGSTOP");
-const natsUrl = stack.info().nats_url;
+await using nats = await startNats();
+const natsUrl = nats.url;
+await using log = await BenchLog.open(natsUrl);
+log.keepAlive();
 await publishLinks(natsUrl, links);
 // What runs on other machines in production must not take CPU time from the measured processes.
-setPriority(Number(stack.info().pids.nats), LEAST_PRIORITY);
-let version = LINKS;
+setPriority(nats.pid(), LEAST_PRIORITY);
 
 const rows: Record<string, string | number>[] = [];
 const results = new Map<string, z.output<typeof result>>();
@@ -76,7 +76,6 @@ await withServer(
     }
   },
 );
-for (const pid of idle) process.kill(pid, "SIGCONT");
 
 const own = results.get("redirector");
 const nginx = results.get("nginx, buffered log");
@@ -133,8 +132,7 @@ async function load(name: string, port: number, seconds: number): Promise<void> 
 }
 
 async function changeLinks(count: number, perSecond: number): Promise<void> {
-  const args = [LINKS, version, count, perSecond].map(String);
-  version += count;
+  const args = [LINKS, count, perSecond].map(String);
   const child = Bun.spawn(
     [
       "nice",

@@ -7,10 +7,11 @@ import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+import { startNats } from "../test/harness/nats.ts";
 import { residentBytes } from "../test/harness/process-usage.ts";
 import { median, publish, round, type Target } from "../test/harness/report.ts";
 import { scrape } from "../test/harness/scrape.ts";
-import { startStack } from "../test/harness/stack.ts";
+import { BenchLog } from "./redirect/bench-log.ts";
 import { generateLinks, publishLinks, redirectorEnv, warmCache } from "./redirect/links.ts";
 import { withServer, wrk } from "./redirect/server.ts";
 
@@ -60,8 +61,10 @@ function runRedirector(natsUrl: string, cacheBytes: number, use: (pid: number) =
 }
 
 for (const count of COUNTS) {
-  await using stack = await startStack({ empty: true });
-  const natsUrl = stack.info().nats_url;
+  await using nats = await startNats();
+  const natsUrl = nats.url;
+  await using log = await BenchLog.open(natsUrl);
+  log.keepAlive();
   const links = generateLinks(count);
   const destinationBytes =
     links.reduce((sum, link) => sum + link.destination.length, 0) / links.length;

@@ -7,16 +7,13 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { connect } from "nats";
-
 import { encodeLinkRecord } from "../shared/contracts/link-record.ts";
-import { linkSubject } from "../shared/contracts/streams.ts";
 import { newUuid } from "../shared/ids.ts";
-import { natsLogin } from "../shared/nats.ts";
+import { startNats } from "../test/harness/nats.ts";
 import { residentBytes } from "../test/harness/process-usage.ts";
 import { median, publish, round } from "../test/harness/report.ts";
 import { scrape } from "../test/harness/scrape.ts";
-import { startStack } from "../test/harness/stack.ts";
+import { BenchLog } from "./redirect/bench-log.ts";
 import {
   generateLinks,
   publishLinks,
@@ -39,21 +36,14 @@ const MIB = 1024 ** 2;
 
 const dir = mkdtempSync(join(tmpdir(), "shorthop-bench-"));
 const links = generateLinks(LINKS);
-await using stack = await startStack({ empty: true });
-const idle = [stack.info().pids.worker, stack.info().pids.clickhouse].filter((pid) => pid !== null);
-for (const pid of idle) process.kill(pid, "SIGSTOP");
-const natsUrl = stack.info().nats_url;
+await using nats = await startNats();
+const natsUrl = nats.url;
 await publishLinks(natsUrl, links);
+await using log = await BenchLog.open(natsUrl);
+log.keepAlive();
 const secret = { alias: "secret", destination: "https://example.com/secret" };
-const nats = await connect(natsLogin(natsUrl));
-nats.publish(
-  linkSubject({ domain: "", alias: secret.alias }),
-  encodeLinkRecord({
-    ...toLinkRecord(secret, 1, newUuid()),
-    password_hash: await Bun.password.hash("a password"),
-  }),
-);
-await nats.drain();
+const password_hash = await Bun.password.hash("a password");
+await log.publish([encodeLinkRecord({ ...toLinkRecord(secret, newUuid()), password_hash })]);
 
 const rows: Record<string, string | number>[] = [];
 let received = 0;
@@ -75,7 +65,7 @@ await withServer(
   async (pid) => {
     await warmCache(PORT, links);
     const before = await countResponses();
-    const numbers = [LINKS, LINKS, CHANGES_PER_SECOND * 3_600, CHANGES_PER_SECOND].map(String);
+    const numbers = [LINKS, CHANGES_PER_SECOND * 3_600, CHANGES_PER_SECOND].map(String);
     const changing = Bun.spawn(
       ["nice", "-n", "19", process.execPath, "bench/redirect/change-links.ts", ...numbers],
       { env: { ...process.env, NATS_URL: natsUrl }, stdout: "ignore", stderr: "inherit" },
@@ -100,7 +90,6 @@ await withServer(
     counted = (await countResponses()) - before;
   },
 );
-for (const pid of idle) process.kill(pid, "SIGCONT");
 
 // Responses in flight at the end of a run were counted, but not received.
 const unreceived = counted - received;

@@ -15,9 +15,10 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 
 import type { RedirectSettings } from "../shared/contracts/redirect-settings.ts";
+import { startNats } from "../test/harness/nats.ts";
 import { readThreadCpu } from "../test/harness/process-usage.ts";
 import { median, publish, round } from "../test/harness/report.ts";
-import { startStack } from "../test/harness/stack.ts";
+import { BenchLog } from "./redirect/bench-log.ts";
 import { generateLinks, publishLinks, redirectorEnv, warmCache } from "./redirect/links.ts";
 import { hasNginx, nginxCommand, nginxVersion } from "./redirect/nginx.ts";
 import { LOAD_CORE, SERVER_CORE } from "./redirect/server.ts";
@@ -44,13 +45,9 @@ writeFileSync(linksFile, links.map((l) => `${l.alias} ${l.destination}`).join("\
 
 if (Bun.which("wrk") === null) throw new Error("wrk is not installed (apt-get install wrk).");
 
-await using stack = await startStack({ empty: true });
-// The processes that store clicks would take CPU time from both cores.
-for (const pid of [stack.info().pids.worker, stack.info().pids.clickhouse]) {
-  if (pid !== null) process.kill(pid, "SIGSTOP");
-}
-/** Versions that have been published. */
-let published = 0;
+await using nats = await startNats();
+await using log = await BenchLog.open(nats.url);
+log.keepAlive();
 
 type Server = {
   name: string;
@@ -59,7 +56,7 @@ type Server = {
   /** The working directory; by default this checkout. */
   cwd?: string | undefined;
   port: number;
-  /** The redirect settings of a link; undefined for a server that reads no feed. */
+  /** The redirect settings of a link; undefined for a server that reads no links log. */
   settingsOf?: () => RedirectSettings | undefined;
   settle?: () => Promise<void>;
 };
@@ -105,12 +102,21 @@ function redirector(
     settingsOf,
     command: [process.execPath, "redirector/main.ts"],
     port: port(n),
-    env: redirectorEnv(stack.info().nats_url, port(n), join(dir, `journal-${n}`)),
+    env: redirectorEnv(nats.url, port(n), join(dir, `journal-${n}`)),
     async settle() {
       await warmCache(port(n), links);
       await waitUntilLeading(port(n));
     },
   };
+}
+
+/** Publishes the links as another version does, whose redirector may read something else. */
+async function publishBeside(cwd: string): Promise<void> {
+  const program = `const { generateLinks, publishLinks } = await import("./bench/redirect/links.ts");
+    await publishLinks(process.env.NATS_URL, generateLinks(${LINKS}));`;
+  const env = { ...process.env, NATS_URL: nats.url };
+  const child = Bun.spawn([process.execPath, "-e", program], { cwd, env });
+  if ((await child.exited) !== 0) throw new Error("The other version published no links.");
 }
 
 function plain(name: string, mode: string): Server {
@@ -137,7 +143,9 @@ for (let turn = 0; turn < ROUNDS; turn++) {
   for (const server of turn % 2 === 0 ? servers : servers.toReversed()) {
     const runs = (collected[server.name] ??= { uniform: [], zipf: [] });
     if (server.settingsOf !== undefined)
-      await publishLinks(stack.info().nats_url, links, (published += LINKS), server.settingsOf);
+      await (server.cwd === undefined
+        ? publishLinks(nats.url, links, server.settingsOf)
+        : publishBeside(server.cwd));
     await runServer(server, async (pid, at) => {
       for (const distribution of ["uniform", "zipf"] as const)
         runs[distribution].push(await measure(pid, at, distribution));
@@ -203,9 +211,6 @@ const targets = (
   const value = round(ours / theirs);
   return [{ name, value, target: `<= ${max}`, met: value <= max }];
 });
-for (const pid of [stack.info().pids.worker, stack.info().pids.clickhouse]) {
-  if (pid !== null) process.kill(pid, "SIGCONT");
-}
 publish({ name: "redirect", versions: { bun: Bun.version, nginx: nginxVersion() }, rows, targets });
 rmSync(dir, { recursive: true, force: true });
 

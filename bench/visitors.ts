@@ -11,9 +11,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 
+import { startNats } from "../test/harness/nats.ts";
 import { readThreadCpu } from "../test/harness/process-usage.ts";
 import { median, publish, round, type Target } from "../test/harness/report.ts";
-import { startStack } from "../test/harness/stack.ts";
+import { BenchLog } from "./redirect/bench-log.ts";
 import { generateLinks, publishLinks, redirectorEnv, warmCache } from "./redirect/links.ts";
 import { hasNginx, nginxCommand, nginxVersion } from "./redirect/nginx.ts";
 import { LOAD_CORE, withServer, wrk } from "./redirect/server.ts";
@@ -44,13 +45,10 @@ const tls = { cert: join(dir, "cert.pem"), key: join(dir, "key.pem") };
 createCertificate();
 const links = generateLinks(LINKS);
 
-await using stack = await startStack({ empty: true });
-// The processes that store clicks would take CPU time from both cores.
-const paused = [stack.info().pids.worker, stack.info().pids.clickhouse].filter(
-  (pid) => pid !== null,
-);
-for (const pid of paused) process.kill(pid, "SIGSTOP");
-await publishLinks(stack.info().nats_url, links);
+await using nats = await startNats();
+await using log = await BenchLog.open(nats.url);
+log.keepAlive();
+await publishLinks(nats.url, links);
 
 type Variant = { letter: string; name: string; isSecure: boolean; load: Load };
 type Load = (port: number, seconds: number) => Promise<number[]>;
@@ -138,7 +136,7 @@ function createServer(server: ServerName, port: number, isSecure: boolean) {
       command: [process.execPath, "bench/redirect/constant.ts", String(port), ...files],
       env: {},
     };
-  const env = redirectorEnv(stack.info().nats_url, port, join(dir, name));
+  const env = redirectorEnv(nats.url, port, join(dir, name));
   return {
     command: [process.execPath, "redirector/main.ts"],
     env: isSecure ? { ...env, TLS_CERT_FILE: tls.cert, TLS_KEY_FILE: tls.key } : env,
@@ -231,7 +229,6 @@ const targets = VARIANTS.map((variant): Target => {
     met: own <= bound,
   };
 });
-for (const pid of paused) process.kill(pid, "SIGCONT");
 publish({
   name: "visitors",
   versions: { bun: Bun.version, nginx: nginxVersion(), node: nodeVersion() },

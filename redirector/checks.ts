@@ -4,7 +4,7 @@ import { accessSync, constants, mkdirSync } from "node:fs";
 import type * as z from "zod";
 
 import { CLICKS_STREAM, LIMITS_STREAM } from "../shared/contracts/streams.ts";
-import { openImages } from "../shared/links-store/images.ts";
+import { LINK_LOG_STREAM } from "../shared/links-log/tail.ts";
 import { probeNats } from "../shared/nats.ts";
 import type { Checks } from "../shared/preflight.ts";
 import { checkRunning } from "../shared/running-checks.ts";
@@ -50,18 +50,13 @@ export const checks: Checks<z.output<typeof configSchema>> = {
         })),
     },
   ],
-  thorough: ({ NATS_URL, NATS_REPLICAS, LINKS_STREAMS, ...config }) => [
+  thorough: ({ NATS_URL, NATS_REPLICAS, ...config }) => [
     ...checkStreams({
       url: NATS_URL,
       files: config,
-      streams: [...LINKS_STREAMS.followed.map(({ name }) => name), CLICKS_STREAM, LIMITS_STREAM],
+      streams: [LINK_LOG_STREAM, CLICKS_STREAM, LIMITS_STREAM],
       replicas: NATS_REPLICAS,
     }),
-    {
-      name: "LINKS_IMAGES",
-      mend: "Let the process read what the API keeps there; or leave the variable empty: a host then reads all links from the feed.",
-      run: async () => void (await openImages(config)?.list()),
-    },
     checkRunning(
       "redirector",
       config.REDIRECTOR_METRICS_HOST,

@@ -3,7 +3,6 @@ import { join, resolve } from "node:path";
 
 import * as z from "zod";
 
-import { envLinksStreams } from "../shared/contracts/links-streams.ts";
 import { envHosts } from "../shared/env-hosts.ts";
 import {
   ConfigError,
@@ -16,7 +15,6 @@ import {
   envPort,
   envUrl,
 } from "../shared/env.ts";
-import { imageVariables } from "../shared/links-store/images.ts";
 import { natsFileVariables } from "../shared/nats-files.ts";
 import { envNatsReplicas, envNatsUrl } from "../shared/nats.ts";
 import { CACHE_BYTES_LIMIT } from "./cache/blocks.ts";
@@ -40,8 +38,6 @@ const settings = z.object({
   NATS_URL: envNatsUrl,
   ...natsFileVariables,
   NATS_REPLICAS: envNatsReplicas,
-  /** The number of streams that the links feed is divided into. */
-  LINKS_STREAMS: envLinksStreams,
   /** Base URL of short links; its host is the default short domain. */
   SHORT_URL: envUrl(["http", "https"]),
   /** Further host names of the default short domain. */
@@ -57,7 +53,6 @@ const settings = z.object({
    * the journal.
    */
   LINKS_DIR: z.string().optional(),
-  ...imageVariables,
   /**
    * Maximum bytes of the journal; beyond it, redirects continue, and clicks are dropped and
    * counted.

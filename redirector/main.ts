@@ -89,6 +89,7 @@ async function serve(): Promise<void> {
       connections: server.connections().open,
       feed_age_seconds: feed.ageSeconds(),
       feed_lag_messages: feed.lag(),
+      ...(feed.links === undefined ? {} : { links: feed.links }),
       journal_bytes: journal.stats().pendingBytes,
       segments_pending: publisher.pending(),
     }),

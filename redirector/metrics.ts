@@ -15,18 +15,18 @@ import type { PublisherClient } from "./journal/publisher-client.ts";
 import { createLatencyHistogram, type LatencyHistogram } from "./latency.ts";
 import type { ClickLimits } from "./limits/click-limits.ts";
 import type { FeedHealth } from "./links/feed-health.ts";
-import type { HostLinks } from "./links/host-links.ts";
+import type { LinkReads } from "./links/link-reads.ts";
 import type { RuleGeo } from "./visitors/geo.ts";
 import type { Lookups } from "./visitors/lookups.ts";
 
 type MetricsDeps = {
   cache: LinkCache;
   feed: FeedHealth;
-  /** Feed records that were skipped since the start, by reason. */
+  /** States that were skipped since the start, by reason. */
   skipped: () => Readonly<Record<string, number>>;
   journal: Journal;
   publishing: PublisherClient;
-  links: Pick<HostLinks, "reads">;
+  links: LinkReads;
   lookups: Lookups;
   geo: RuleGeo;
   limits: Pick<ClickLimits, "stats">;
@@ -77,24 +77,21 @@ export function createMetrics(deps: MetricsDeps) {
 }
 
 function registerLinks(
-  { gauge, gaugeBy, counterBy }: ProcessMetrics,
+  { gauge, counterBy }: ProcessMetrics,
   { cache, feed, skipped, links, lookups }: MetricsDeps,
 ): void {
   gauge("cache_entries", "Links in the cache", () => cache.stats().entries);
   gauge("cache_bytes", "Memory of the cache", () => cache.stats().bytes);
-  const lagHelp = "Messages of the links feed that the store does not have; absent when unknown";
+  const lagHelp = "Messages of the links log that the store does not have; absent when unknown";
   gauge("feed_lag_messages", lagHelp, () => feed.lag());
-  const ageHelp = "Time since the last heartbeat of the links feed was written to the store";
+  const ageHelp = "Time since the last entry of the links log was written to the store";
   gauge("feed_age_seconds", ageHelp, () => feed.ageSeconds());
   const completeHelp = "0 while the store lacks links, else 1";
   gauge("feed_complete", completeHelp, () => Number(feed.complete()));
-  const streamsHelp =
-    "1 for each stream of the links feed of which the store has every link, else 0";
-  gaugeBy("stream", "feed_stream_complete", streamsHelp, () => feed.completeStreams());
-  const skippedHelp = "Records of the links feed that were skipped, by reason";
+  const skippedHelp = "States of the links log that were skipped, by reason";
   counterBy("reason", "feed_records_skipped_total", skippedHelp, skipped);
   const readsHelp = "Reads of the links store for requests, by whether they waited for the disk";
-  counterBy("kind", "store_reads_total", readsHelp, links.reads);
+  counterBy("kind", "store_reads_total", readsHelp, () => links.counts);
   gauge(
     "lookups_in_flight",
     "Requests for unknown aliases that wait now",

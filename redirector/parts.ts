@@ -7,7 +7,7 @@ import type * as z from "zod";
 
 import { CLICKS_STREAM, LIMITS_STREAM } from "../shared/contracts/streams.ts";
 import type { Lifecycle } from "../shared/lifecycle.ts";
-import { imagesPlaceOf } from "../shared/links-store/images.ts";
+import { LINK_LOG_STREAM } from "../shared/links-log/tail.ts";
 import type { Log } from "../shared/log.ts";
 import { natsFilesOf } from "../shared/nats-files.ts";
 import { type Nats, openNats } from "../shared/nats.ts";
@@ -22,10 +22,10 @@ import { lockJournal } from "./journal/lock.ts";
 import { startPublisherClient } from "./journal/publisher-client.ts";
 import { openLimits } from "./limits/open-limits.ts";
 import { FeedHealth } from "./links/feed-health.ts";
-import { startHostLinks } from "./links/host-links.ts";
+import { HostLinks } from "./links/host-links.ts";
+import { LinkReads } from "./links/link-reads.ts";
 import { startLinksThread } from "./links/links-thread.ts";
 import { createSlowReads } from "./links/slow-reads.ts";
-import { markDamaged } from "./links/store-files.ts";
 import { openRuleGeo } from "./visitors/geo.ts";
 
 /** How long a stop waits for segments to be published; the rest stays in the journal. */
@@ -56,11 +56,7 @@ export async function openParts(deps: PartsDeps) {
   const links = openLinks(deps, nats);
   const replicas = watchReplicas({
     nats: nats.connection,
-    streams: [
-      ...config.LINKS_STREAMS.followed.map(({ name }) => name),
-      CLICKS_STREAM,
-      LIMITS_STREAM,
-    ],
+    streams: [LINK_LOG_STREAM, CLICKS_STREAM, LIMITS_STREAM],
     expected: config.NATS_REPLICAS,
     log,
   });
@@ -93,17 +89,13 @@ function openLinks({ config, log, lifecycle, workers }: PartsDeps, nats: Nats) {
   const cache = createLinkCache(config.CACHE_BYTES_MAX, takedowns.covers);
   takedowns.onChange(() => void cache.markAgain());
   const dir = linksDirOf(config);
-  const { followed: streams } = config.LINKS_STREAMS;
   const thread = startLinksThread({
     workerUrl: workers.links,
     dir,
     natsUrl: config.NATS_URL,
     natsFiles: natsFilesOf(config),
-    streamReplicas: config.NATS_REPLICAS,
-    streams,
     logLevel: config.LOG_LEVEL,
-    images: imagesPlaceOf(config),
-    onChanged: () => links.poll(),
+    onChanged: () => host.poll(),
     onError: failWith("The links thread failed."),
   });
   const slowReads = createSlowReads({
@@ -112,27 +104,15 @@ function openLinks({ config, log, lifecycle, workers }: PartsDeps, nats: Nats) {
     onError: failWith("The thread of slow reads failed."),
   });
   const feed = new FeedHealth();
-  const links = startHostLinks({
-    dir,
-    nats,
-    streams,
-    cache,
-    takedowns,
-    domains,
-    prefetch: slowReads.prefetch,
-    onFeed: (state) => feed.onFeed(state),
-    onDamaged(error) {
-      log.error({ error }, "links_store_damaged");
-      markDamaged(dir);
-    },
-    log,
-  });
+  const host = new HostLinks(dir, { cache, takedowns, domains }, feed, log);
+  const links = new LinkReads(host, cache, slowReads, nats);
   lifecycle.onStop("links", async () => {
     links.stop();
+    host.stop();
     slowReads.stop();
     await thread.stop();
   });
-  const skipped = () => ({ malformed: thread.skipped(), failed: links.failed() });
+  const skipped = () => ({ malformed: thread.skipped(), failed: host.failed });
   return { takedowns, domains, cache, feed, links, skipped };
 }
 

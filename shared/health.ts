@@ -9,7 +9,7 @@ export type PartName =
   | "readiness"
   | "postgres"
   | "links_feed"
-  | "links_images"
+  | "links_snapshots"
   | "outbox"
   | "replicas"
   | "streams"

@@ -21,8 +21,9 @@ const REMEDIES: Record<PartName, string> = {
   postgres:
     "Start PostgreSQL; run shorthop migrate if it lacks a migration; make room if its disk is full (docs/runbook.md#shorthopnotready).",
   links_feed:
-    "Start NATS if it is away. The API fills the stream by itself (docs/runbook.md#shorthopfeedincomplete).",
-  links_images: "See the API's log for links_image_failed (docs/runbook.md#shorthoplinksimageold).",
+    "Start NATS and the API if they are away: a host that lacks links takes a snapshot by itself (docs/runbook.md#shorthopfeedincomplete).",
+  links_snapshots:
+    "See the API's log for links_snapshot_failed (docs/runbook.md#shorthoplinkssnapshotold).",
   outbox:
     "Start NATS if it is away; if its disk is full, make room and restart it (docs/runbook.md#shorthopoutboxold).",
   replicas: "Run nats stream edit STREAM --replicas 3 as the operator.",

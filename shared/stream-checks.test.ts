@@ -17,10 +17,10 @@ import {
   ensureClicksStream,
   ensureDeadLettersStream,
   ensureLimitsStream,
-  ensureLinksStream,
   LIMITS_STREAM,
-  LINKS_STREAM,
 } from "./contracts/streams.ts";
+import { ensureSnapshotsStream, SNAPSHOTS_STREAM } from "./links-log/snapshot-stream.ts";
+import { ensureLinkLogStream, LINK_LOG_STREAM } from "./links-log/tail.ts";
 import { createLog } from "./log.ts";
 import { runChecks } from "./preflight.ts";
 import { checkStreams } from "./stream-checks.ts";
@@ -40,7 +40,13 @@ afterAll(async () => {
   await nats[Symbol.asyncDispose]();
 });
 
-const STREAMS = [LINKS_STREAM, CLICKS_STREAM, DEAD_LETTERS_STREAM, LIMITS_STREAM] as const;
+const STREAMS = [
+  LINK_LOG_STREAM,
+  SNAPSHOTS_STREAM,
+  CLICKS_STREAM,
+  DEAD_LETTERS_STREAM,
+  LIMITS_STREAM,
+] as const;
 
 /** The findings that are not ok, as `check: detail`. */
 async function findProblems(replicas = 1): Promise<string[]> {
@@ -52,8 +58,9 @@ async function findProblems(replicas = 1): Promise<string[]> {
 }
 
 test("missing streams, wrong settings and missing replicas are named", async () => {
-  expect(await findProblems()).toContain("warning stream LINKS: it does not exist");
-  await ensureLinksStream(manager, 1);
+  expect(await findProblems()).toContain("warning stream LINK_LOG: it does not exist");
+  await ensureLinkLogStream(manager, 1);
+  await ensureSnapshotsStream(manager, 1);
   await ensureClicksStream(manager, 1024 ** 2, 1);
   await ensureDeadLettersStream(manager, 1);
   await ensureLimitsStream(manager, 1);
@@ -63,12 +70,14 @@ test("missing streams, wrong settings and missing replicas are named", async () 
   );
   await connection.jetstream().publish(CLICKS_SUBJECT, new Uint8Array(970_000));
   expect(await findProblems()).toEqual(["warning stream CLICKS: it is 92 % full"]);
-  await manager.streams.update(LINKS_STREAM, { allow_direct: false });
+  await manager.streams.update(LINK_LOG_STREAM, { max_age: 1e13 });
+  await manager.streams.update(SNAPSHOTS_STREAM, { max_msgs_per_subject: 1 });
   await manager.streams.update(CLICKS_STREAM, { discard: DiscardPolicy.Old });
   await manager.streams.update(DEAD_LETTERS_STREAM, { max_age: 1e13 });
   await manager.streams.update(LIMITS_STREAM, { max_age: 1e13 });
   expect(await findProblems()).toEqual([
-    "failed stream LINKS: it allows no direct gets, with which redirectors look links up",
+    "failed stream LINK_LOG: its messages expire",
+    "failed stream LINK_SNAPSHOTS: it limits the messages of a subject",
     "failed stream CLICKS: it drops old messages when it is full",
     "failed stream CLICKS_DLQ: its dead letters expire",
     "failed stream LIMITS: its ledgers expire, and links would redirect more often than they may",
@@ -99,7 +108,7 @@ longTest(
     const watch = watchReadability({
       nats: Promise.resolve(client),
       // Of one that does not exist nothing is known.
-      streams: [LINKS_STREAM, CLICKS_STREAM],
+      streams: [LINK_LOG_STREAM, CLICKS_STREAM],
       log: createLog("test", "silent"),
       intervalMs: 50,
     });

@@ -17,9 +17,10 @@ import {
   DEAD_LETTERS_STREAM,
   jetStreamErrorCode,
   LIMITS_STREAM,
-  LINKS_STREAM,
   STREAM_NOT_FOUND,
 } from "./contracts/streams.ts";
+import { SNAPSHOTS_STREAM } from "./links-log/snapshot-stream.ts";
+import { LINK_LOG_STREAM } from "./links-log/tail.ts";
 import type { NatsFiles } from "./nats-files.ts";
 import { natsLogin } from "./nats.ts";
 import type { Check, Problem } from "./preflight.ts";
@@ -59,7 +60,7 @@ export const checkStreams = ({
       ),
   })),
   checkClock("NATS", () =>
-    withConnection(natsLogin(url, files), (nats) => readTime(nats, streams[0] ?? LINKS_STREAM)),
+    withConnection(natsLogin(url, files), (nats) => readTime(nats, streams[0] ?? LINK_LOG_STREAM)),
   ),
 ];
 
@@ -81,7 +82,7 @@ async function checkStream(
     return {
       status: "warning",
       detail: "it does not exist",
-      mend: "The processes create it when they start, and the API fills those of links; LINKS_STREAMS must be the same for all.",
+      mend: "The processes create it when they start; snapshots of links begin with the first account.",
     };
   }
 }
@@ -96,13 +97,12 @@ async function readabilityProblem(
 }
 
 function settingsProblem(stream: string, config: StreamConfig): Problem | undefined {
-  const detail = (PROBLEMS[stream] ?? linksStreamProblem)(config);
+  const detail = PROBLEMS[stream]?.(config);
   if (detail === undefined) return undefined;
   const mend = `Compare nats stream info ${stream} with docs/architecture.md, and mend it with nats stream edit; a storage of memory needs a new stream.`;
   return { status: "failed", detail, mend };
 }
 
-/** All others are streams of the links feed. */
 const PROBLEMS: Record<string, ((config: StreamConfig) => string | undefined) | undefined> = {
   [CLICKS_STREAM]: clicksStreamProblem,
   [DEAD_LETTERS_STREAM](config) {
@@ -110,6 +110,8 @@ const PROBLEMS: Record<string, ((config: StreamConfig) => string | undefined) | 
     return config.max_age > 0 ? "its dead letters expire" : undefined;
   },
   [LIMITS_STREAM]: limitsStreamProblem,
+  [LINK_LOG_STREAM]: linksStreamProblem,
+  [SNAPSHOTS_STREAM]: linksStreamProblem,
 };
 
 /** Returns why a stream could lose ledgers of click limits. */
@@ -121,14 +123,15 @@ function limitsStreamProblem(config: StreamConfig): string | undefined {
   return config.max_msgs_per_subject === 1 ? undefined : "it does not keep only the last ledger";
 }
 
-/** Returns why a stream does not keep the last state of every link. */
+/** Returns why a stream could lose entries of the links log, or snapshots of links. */
 function linksStreamProblem(config: StreamConfig): string | undefined {
-  if (config.storage !== StorageType.File) return "it keeps links only in memory";
-  if (config.max_msgs_per_subject !== 1) return "it does not keep exactly the last state of a link";
-  if (config.max_age > 0) return "its links expire";
-  if (config.retention !== RetentionPolicy.Limits) return "it keeps links only for consumers";
-  if (config.discard !== DiscardPolicy.New) return "it drops old links when it is full";
-  if (!config.allow_direct) return "it allows no direct gets, with which redirectors look links up";
+  if (config.storage !== StorageType.File) return "it keeps messages only in memory";
+  // The bounds of a mirror are its own (regions.ts).
+  if (config.mirror !== undefined) return undefined;
+  if (config.max_msgs_per_subject > 0) return "it limits the messages of a subject";
+  if (config.max_age > 0) return "its messages expire";
+  if (config.retention !== RetentionPolicy.Limits) return "it keeps messages only for consumers";
+  if (config.discard !== DiscardPolicy.New) return "it drops old messages when it is full";
   return undefined;
 }
 
@@ -171,7 +174,7 @@ async function readTime(nats: NatsConnection, stream: string): Promise<number | 
   return ts === undefined ? undefined : Date.parse(ts);
 }
 
-async function withConnection<T>(
+export async function withConnection<T>(
   login: ConnectionOptions,
   work: (nats: NatsConnection) => Promise<T>,
 ): Promise<T> {

@@ -20,8 +20,8 @@ export function addDomainCommands(program: Command, withDatabase: WithDatabase):
       withDatabase(async (sql) => {
         const service = createDomainService({
           sql,
-          // The outbox relay and the job of an API process publish these changes.
-          feed: { publish: () => Promise.resolve(false) },
+          // An API process publishes these changes, at its next look at the outbox.
+          publisher: { publish: () => Promise.resolve(false) },
           readTxt: createTxtReader([]),
           ownHosts: new Set(),
           checkDestination: (url) => Promise.resolve(url),

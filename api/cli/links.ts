@@ -1,11 +1,17 @@
 /** `shorthop admin links …`: maintains short links. */
-import type { Command } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 
-import { resyncLinks } from "../feed/resync.ts";
-import { print, type WithDatabase } from "./context.ts";
+import { isUuid } from "../../shared/contracts/member-checks.ts";
+import type { Uuid } from "../../shared/ids.ts";
+import { adoptDatabase, resyncLinks } from "../links-snapshots/resync.ts";
+import { print, type WithDatabase, type WithNats } from "./context.ts";
 import { addTakedownCommands } from "./takedowns.ts";
 
-export function addLinkCommands(program: Command, withDatabase: WithDatabase): void {
+export function addLinkCommands(
+  program: Command,
+  withDatabase: WithDatabase,
+  withNats: WithNats,
+): void {
   const links = program.command("links").description("Short links");
 
   addTakedownCommands(links, withDatabase);
@@ -13,13 +19,34 @@ export function addLinkCommands(program: Command, withDatabase: WithDatabase): v
   links
     .command("resync")
     .description(
-      "Publish every link to the redirectors again under new versions, and withdraw what is no link any more. A running API does so by itself when the links feed was lost or PostgreSQL restored",
+      "Make every redirector host take all links again, as PostgreSQL has them. Hosts that lack changes do so by themselves",
     )
     .option("--json", "print JSON", false)
     .action(({ json }: { json: boolean }) =>
-      withDatabase(async (sql) => {
-        const links = await resyncLinks(sql, (count) => console.error(`${count} links`));
-        print(json, { links });
-      }),
+      withDatabase((sql) =>
+        withNats(async (nats) =>
+          print(json, await resyncLinks(sql, await nats.jetstreamManager())),
+        ),
+      ),
     );
+
+  links
+    .command("adopt")
+    .description(
+      "Confirm that PostgreSQL, which is another database than the one that redirectors know, replaces it: they take its links",
+    )
+    .argument("<database>", "the database that redirectors have, as they name it", parseDatabase)
+    .option("--json", "print JSON", false)
+    .action((database: Uuid, { json }: { json: boolean }) =>
+      withDatabase((sql) =>
+        withNats(async (nats) =>
+          print(json, await adoptDatabase(sql, await nats.jetstreamManager(), database)),
+        ),
+      ),
+    );
+}
+
+function parseDatabase(text: string): Uuid {
+  if (!isUuid(text)) throw new InvalidArgumentError("It must be a UUID.");
+  return text.toLowerCase();
 }

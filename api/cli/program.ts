@@ -50,9 +50,9 @@ The stores are those of the environment (DATABASE_URL, NATS_URL, CLICKHOUSE_URL)
   addAccountCommands(program, withDatabase);
   addKeyCommands(program, withDatabase);
   addUserCommands(program, withDatabase, () => findUrl(env, "DASHBOARD_URL"));
-  addLinkCommands(program, withDatabase);
   addDomainCommands(program, withDatabase);
   const withNats = createWithNats(env);
+  addLinkCommands(program, withDatabase, withNats);
   addStatusCommand(program, withNats);
   addDlqCommands(program, withNats);
   addRegionCommands(program, withNats);

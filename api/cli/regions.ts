@@ -1,22 +1,22 @@
 /** `shorthop admin region …`: the streams of several regions (docs/regions.md). */
-import { type Command, InvalidArgumentError, Option } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 import type { JetStreamManager } from "nats";
 
-import { envLinksStreams, type LinksStreams } from "../../shared/contracts/links-streams.ts";
+import { CLICKS_STREAM } from "../../shared/contracts/streams.ts";
 import {
   collectClicks,
   createFarStreams,
   forgetRegion,
+  MIRRORED,
   readRegionLinks,
   recreateMirrors,
-} from "../../shared/contracts/regions.ts";
-import { parseBySchema, parseCount } from "./arguments.ts";
+} from "../../shared/regions.ts";
+import { parseCount } from "./arguments.ts";
 import { mustExist, print, printList, type WithNats } from "./context.ts";
 
 type MirrorOptions = {
   replicas: number;
   clicksMib: number;
-  linksStreams: LinksStreams;
   recreate: boolean;
   json: boolean;
 };
@@ -54,30 +54,23 @@ export function addRegionCommands(program: Command, withNats: WithNats): void {
 function addMirror(region: Command, withStreams: WithStreams): void {
   region
     .command("mirror")
-    .description("In a far region: create its mirror of LINKS, and its CLICKS")
+    .description(
+      "In a far region: create its mirrors of LINK_LOG and LINK_SNAPSHOTS, and its CLICKS",
+    )
     .option("--replicas <n>", "copies of each stream: 1, 3 or 5", parseCount, 1)
     .option("--clicks-mib <n>", "size of CLICKS in MiB", parseCount, 8_192)
-    .addOption(
-      new Option("--links-streams <n>", "LINKS_STREAMS of the redirectors: 1 or 4")
-        .argParser(parseBySchema(envLinksStreams))
-        .default(envLinksStreams.parse("1"), "1"),
+    .option(
+      "--recreate",
+      "delete the mirrors first, after streams of the hub were recreated",
+      false,
     )
-    .option("--recreate", "delete the mirror first, after LINKS of the hub was recreated", false)
     .option("--json", "print JSON", false)
-    .action(
-      ({
-        replicas,
-        clicksMib,
-        linksStreams: { followed: streams },
-        recreate,
-        json,
-      }: MirrorOptions) =>
-        withStreams(async (manager) => {
-          if (recreate) await recreateMirrors(manager, replicas, streams);
-          const clicksBytesMax = clicksMib * 1024 ** 2;
-          await createFarStreams(manager, { replicas, clicksBytesMax, streams });
-          print(json, { streams: [...streams.map(({ name }) => name), "CLICKS"] });
-        }),
+    .action(({ replicas, clicksMib, recreate, json }: MirrorOptions) =>
+      withStreams(async (manager) => {
+        if (recreate) await recreateMirrors(manager, replicas);
+        await createFarStreams(manager, replicas, clicksMib * 1024 ** 2);
+        print(json, { streams: [...MIRRORED, CLICKS_STREAM] });
+      }),
     );
 }
 

@@ -32,8 +32,8 @@ export function addTakedownCommands(links: Command, withDatabase: WithDatabase):
       .option("--json", "print JSON", false)
       .action((options: Options) =>
         withDatabase(async (sql) => {
-          const { target, outboxId } = await change(sql, options, down);
-          const published = await waitUntilPublished(sql, outboxId);
+          const target = await change(sql, options, down);
+          const published = await waitUntilPublished(sql);
           print(options.json, { ...target, disabled: down, published });
           if (!published)
             console.error("It follows as soon as an API process and NATS are running.");
@@ -71,15 +71,14 @@ async function change(sql: Sql, { alias, domain, account, host }: Options, down:
   if (domain !== undefined && alias === undefined)
     throw new Error("--domain says where an --alias is.");
   if (alias !== undefined) {
-    const link = await takeLinkDown(sql, { domain: domain ?? DEFAULT_DOMAIN, alias }, down);
-    if (link === undefined) throw new Error("The link does not exist.");
-    return { target: { alias, domain: domain ?? null }, outboxId: link.outboxId };
+    const isFound = await takeLinkDown(sql, { domain: domain ?? DEFAULT_DOMAIN, alias }, down);
+    mustExist(isFound, "link");
+    return { alias, domain: domain ?? null };
   }
   const [kind, subject]: [TakedownKind, string] =
     account === undefined ? ["host", host ?? ""] : ["account", account];
-  const outboxId = await changeTakedowns(sql, kind, subject, down);
-  mustExist(outboxId !== undefined, down ? kind : "takedown");
-  return { target: toTarget(kind, subject), outboxId: outboxId ?? "" };
+  mustExist(await changeTakedowns(sql, kind, subject, down), down ? kind : "takedown");
+  return toTarget(kind, subject);
 }
 
 const toTarget = (kind: TakedownKind, subject: string): Record<string, string> => ({

@@ -3,9 +3,9 @@
  * verified or released.
  */
 import type { Uuid } from "../../shared/ids.ts";
-import type { LinkPublisher } from "../feed/link-publisher.ts";
 import { ApiError, invalidField } from "../http/errors.ts";
 import { budgets, type Payer } from "../limits/budgets.ts";
+import type { LinksPublisher } from "../links-log/publisher.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import type { DomainRow } from "./model.ts";
 import { enqueueNotice } from "./notices.ts";
@@ -26,7 +26,7 @@ const SWITCHED_LINKS_MAX = 10_000;
 /** Maximum aliases that an error names. */
 const COLLISIONS_NAMED_MAX = 50;
 
-type RepublishingDeps = { sql: Sql; feed: Pick<LinkPublisher, "publish"> };
+type RepublishingDeps = { sql: Sql; publisher: LinksPublisher };
 
 /**
  * Makes the aliases of a locked domain case-insensitive or case-sensitive. Throws
@@ -82,17 +82,17 @@ export async function withRepublishing(
  * returns true, the switch is complete, and its notice is published to the redirectors.
  */
 export async function withSwitching(
-  { sql, feed }: RepublishingDeps,
+  { sql, publisher }: RepublishingDeps,
   work: (id: Uuid) => Promise<boolean>,
 ): Promise<void> {
   if (!(await hasUnpublished(sql))) return;
   await sql.begin(async (lock) => {
     const id = await lockSwitching(lock);
     if (id === undefined || !(await work(id))) return;
-    const entries = await sql.begin(async (transaction) => {
+    await sql.begin(async (transaction) => {
       const row = await finishSwitching(transaction, id);
-      return row === undefined ? [] : await enqueueNotice(transaction, row);
+      if (row !== undefined) await enqueueNotice(transaction, row);
     });
-    await feed.publish(entries);
+    await publisher.publish();
   });
 }

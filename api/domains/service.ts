@@ -150,12 +150,12 @@ async function getDomain(sql: Sql, owner: AccountScope, id: Uuid | undefined): P
 
 /**
  * Changes the settings of a verified domain and publishes them to the redirectors. `propagated`
- * is false when the feed was unreachable. Throws `not_found`, `invalid_url`, `invalid_request`,
+ * is false when the tail was unreachable. Throws `not_found`, `invalid_url`, `invalid_request`,
  * `aliases_collide`, `conflict` while the domain is already switching, and `rate_limited` when the
  * account has no links left that it may change at once.
  */
 async function changeDomain(
-  { sql, feed, checkDestination }: DomainServiceDeps,
+  { sql, publisher, checkDestination }: DomainServiceDeps,
   owner: Writer,
   id: Uuid | undefined,
   body: ChangeDomainBody,
@@ -164,7 +164,7 @@ async function changeDomain(
   const change = await prepareDomainSettings(body, (field, url) =>
     checkUrl(checkDestination, field, url),
   );
-  const { row, entries } = await sql.begin(async (transaction) => {
+  const { row, isChanged } = await sql.begin(async (transaction) => {
     const locked = await lockDomain(transaction, owner, id);
     const old = await requireFound(locked, transaction, owner, { table: "domains", id });
     const changed = {
@@ -172,7 +172,7 @@ async function changeDomain(
       settings: mergeDomainSettings(old.settings, change),
       case_sensitive: body.case_sensitive ?? old.case_sensitive,
     };
-    if (Bun.deepEquals(changed, old)) return { row: old, entries: [] };
+    if (Bun.deepEquals(changed, old)) return { row: old, isChanged: false };
     if (old.verified_at === null)
       throw new ApiError("invalid_request", "The domain must be verified first.");
     if (changed.case_sensitive !== old.case_sensitive) {
@@ -182,9 +182,10 @@ async function changeDomain(
     await updateDomain(transaction, changed);
     const changes = changesBetween(domainFields(old), domainFields(changed));
     await recordEvents(transaction, owner, [domainEvent("domain.updated", changed, changes)]);
-    return { row: changed, entries: await enqueueNotice(transaction, changed) };
+    await enqueueNotice(transaction, changed);
+    return { row: changed, isChanged: true };
   });
-  return { row, propagated: await feed.publish(entries) };
+  return { row, propagated: !isChanged || (await publisher.publish()) };
 }
 
 /** Returns a URL unchanged after the checks that every destination must pass. */
@@ -204,22 +205,22 @@ async function checkUrl(
 
 /** Removes a domain; throws `not_found`, and `domain_in_use` while it has links. */
 async function removeDomain(
-  { sql, feed }: DomainServiceDeps,
+  { sql, publisher }: DomainServiceDeps,
   owner: Author,
   id: Uuid | undefined,
 ): Promise<void> {
   const row = await getDomain(sql, owner, id);
   try {
-    const entries = await sql.begin(async (transaction) => {
+    const isNoticed = await sql.begin(async (transaction) => {
       const locked = await lockDomain(transaction, owner, row.id);
-      const removal =
-        locked !== undefined && hasNotice(locked) ? await enqueueRemoval(transaction, locked) : [];
+      const hadNotice = locked !== undefined && hasNotice(locked);
+      if (hadNotice) await enqueueRemoval(transaction, locked);
       await deleteDomain(transaction, row.id);
       if (locked !== undefined)
         await recordEvents(transaction, owner, [domainEvent("domain.deleted", locked)]);
-      return removal;
+      return hadNotice;
     });
-    await feed.publish(entries);
+    if (isNoticed) await publisher.publish();
   } catch (error) {
     if (!isForeignKeyViolation(error)) throw error;
     throw new ApiError("domain_in_use", `${row.host} still has links. Delete them first.`);

@@ -3,9 +3,9 @@
  */
 import { DAY_MS } from "../../shared/durations.ts";
 import { recordEvents } from "../events/record.ts";
-import type { LinkPublisher } from "../feed/link-publisher.ts";
 import { ApiError } from "../http/errors.ts";
 import { type Actor, type Author, OPERATOR, SYSTEM } from "../http/principal.ts";
+import type { LinksPublisher } from "../links-log/publisher.ts";
 import { isUniqueViolation, type Sql, type Transaction } from "../postgres.ts";
 import type { ReadTxt } from "./dns.ts";
 import { domainEvent } from "./events.ts";
@@ -30,7 +30,7 @@ const GRACE_MS = 7 * DAY_MS;
 export type VerificationDeps = {
   sql: Sql;
   readTxt: ReadTxt;
-  feed: Pick<LinkPublisher, "publish">;
+  publisher: LinksPublisher;
 };
 
 /** The outcome of a look-up; `askedAt` is when DNS was asked, null if it had no need to be. */
@@ -41,7 +41,7 @@ type Verification = { row: DomainRow; problem: string | null; askedAt: Date | nu
  * verified. Throws `domain_taken`, and `unavailable` when DNS fails.
  */
 export async function verifyDomain(
-  { sql, readTxt, feed }: VerificationDeps,
+  { sql, readTxt, publisher }: VerificationDeps,
   owner: Author,
   row: DomainRow,
 ): Promise<Verification> {
@@ -57,10 +57,10 @@ export async function verifyDomain(
     return { row, problem, askedAt };
   }
   try {
-    const { verified, entries } = await sql.begin((transaction) =>
+    const { verified, isNoticed } = await sql.begin((transaction) =>
       take(transaction, owner, row, records),
     );
-    await feed.publish(entries);
+    if (isNoticed) await publisher.publish();
     return { row: verified, problem: null, askedAt };
   } catch (error) {
     throw isUniqueViolation(error, "domains_verified_host") ? domainTaken(row.host) : error;
@@ -90,8 +90,9 @@ async function take(
   if (before?.verified_at === null)
     await recordEvents(transaction, owner, [domainEvent("domain.verified", verified)]);
   // Publishes a notice if the previous account had settings, or this account has earlier ones.
-  const isChanged = isDisplaced || hasNotice(verified);
-  return { verified, entries: isChanged ? await enqueueNotice(transaction, verified) : [] };
+  const isNoticed = isDisplaced || hasNotice(verified);
+  if (isNoticed) await enqueueNotice(transaction, verified);
+  return { verified, isNoticed };
 }
 
 /** Takes a domain from the account that has verified it, and tells the account so. */
@@ -110,16 +111,19 @@ async function displace(
  * Takes a host from the account that has verified it, on an operator's command. Its links are
  * withdrawn, and any account may verify it. Returns false if no account had it.
  */
-export async function releaseHost({ sql, feed }: VerificationDeps, host: string): Promise<boolean> {
-  const entries = await sql.begin(async (transaction) => {
+export async function releaseHost(
+  { sql, publisher }: VerificationDeps,
+  host: string,
+): Promise<boolean> {
+  const isReleased = await sql.begin(async (transaction) => {
     const holder = await lockVerified(transaction, host);
-    if (holder === undefined) return undefined;
+    if (holder === undefined) return false;
     await displace(transaction, holder, OPERATOR);
-    return await enqueueRemoval(transaction, holder);
+    await enqueueRemoval(transaction, holder);
+    return true;
   });
-  if (entries === undefined) return false;
-  await feed.publish(entries);
-  return true;
+  if (isReleased) await publisher.publish();
+  return isReleased;
 }
 
 /** Looks up the proofs that are due: see `proof-checks.ts`. Returns how many were due. */

@@ -3,11 +3,11 @@ import type { LinkRecord } from "../../shared/contracts/link-record.ts";
 import { keyOf } from "../../shared/contracts/short-link.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { recordEvents } from "../events/record.ts";
-import { addToOutbox, type OutboxEntry } from "../feed/outbox.ts";
 import { ApiError, unavailable } from "../http/errors.ts";
 import type { RequireVersion } from "../http/etag.ts";
 import type { AccountScope, Author, Writer } from "../http/principal.ts";
 import { budgets } from "../limits/budgets.ts";
+import { addToOutbox } from "../links-log/outbox.ts";
 import { describeMissing } from "../owned-rows.ts";
 import { isForeignKeyViolation, type Transaction } from "../postgres.ts";
 import { lockAliasesAndDrawVersions } from "./alias-locks.ts";
@@ -89,7 +89,7 @@ type LockedChange = { index: number; old: LinkRow; row: LinkRow | undefined };
 const ATTEMPTS_MAX = 5;
 
 async function changeLinks(
-  { sql, feed, destinationRules }: ChangeDeps,
+  { sql, publisher, destinationRules }: ChangeDeps,
   owner: Writer,
   changes: readonly (Change | Failure)[],
 ): Promise<LinkResults> {
@@ -97,13 +97,13 @@ async function changeLinks(
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
     const results: LinkResult[] = [];
     try {
-      const entries = await sql.begin(async (transaction) => {
+      const isPublic = await sql.begin(async (transaction) => {
         const locked = await lockChanges(transaction, owner, changes, results);
         const free = await writeChanges(transaction, owner, locked, results);
         budgets.spend(owner, "changed_links", free.length);
-        return await publishChanges(transaction, owner, free, destinationRules.shortUrl.href);
+        return await recordChanges(transaction, owner, free, destinationRules.shortUrl.href);
       });
-      return { results, propagated: await feed.publish(entries) };
+      return { results, propagated: !isPublic || (await publisher.publish()) };
     } catch (error) {
       if (isForeignKeyViolation(error))
         throw new ApiError("conflict", "The domain was removed meanwhile; nothing was changed.");
@@ -196,20 +196,20 @@ async function writeChanges(
   return written;
 }
 
-/** Adds the records of changes to the outbox, and their events to the ledger. */
-async function publishChanges(
+/**
+ * Adds the records of changes to the outbox, and their events to the ledger. Returns whether there
+ * is anything to publish.
+ */
+async function recordChanges(
   transaction: Transaction,
   owner: Author,
   changes: readonly WrittenChange[],
   shortUrl: string,
-): Promise<OutboxEntry[]> {
+): Promise<boolean> {
   const records = changes.flatMap(({ old, row, version }) => recordsOf(old, row, version));
   const events = changes.map(({ old, row }) => changeEvent(old, row, shortUrl));
-  const [entries] = await Promise.all([
-    addToOutbox(transaction, records),
-    recordEvents(transaction, owner, events),
-  ]);
-  return entries;
+  await Promise.all([addToOutbox(transaction, records), recordEvents(transaction, owner, events)]);
+  return records.length > 0;
 }
 
 /** The records of a change. A short link that the link no longer has gets the same version. */

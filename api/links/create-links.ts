@@ -1,7 +1,6 @@
 /** Creates links, one or many, with one statement. */
 import { toMessage } from "../../shared/contracts/link-record.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
-import type { OutboxEntry } from "../feed/outbox.ts";
 import { ApiError } from "../http/errors.ts";
 import type { AccountScope, Author, Writer } from "../http/principal.ts";
 import { budgets } from "../limits/budgets.ts";
@@ -15,7 +14,7 @@ import { linkData } from "./events.ts";
 import type { CreateLinkBody } from "./model.ts";
 import { conflictError, createNameClaims, isNameTaken, requestedNames } from "./names.ts";
 import { type PreparedLink, prepareLink, resolveDomain } from "./prepare-link.ts";
-import { toRecordDraft } from "./record.ts";
+import { shortLinkOf, toRecordDraft } from "./record.ts";
 import {
   type Failure,
   isFailure,
@@ -53,10 +52,10 @@ export async function createLinks(
   const results: LinkResult[] = [];
   const candidates = await prepareCandidates(deps, owner, creations, results);
   let failure: unknown;
-  const entries = await insertCandidates(deps, owner, candidates, results).catch(
-    (error: unknown): OutboxEntry[] => {
+  const inserted = await insertCandidates(deps, owner, candidates, results).catch(
+    (error: unknown): number => {
       failure = error;
-      return [];
+      return 0;
     },
   );
   const failed = candidates.filter(({ index }) => !isCreated(results[index]));
@@ -75,7 +74,7 @@ export async function createLinks(
     else if (failure !== undefined) throw failure;
   }
   requireQuota(results);
-  const propagated = await deps.feed.publish(entries, "absent");
+  const propagated = inserted === 0 || (await deps.publisher.publish());
   // Whether they were published is not known.
   return { results, propagated: propagated && (earlier === undefined || earlier.size === 0) };
 }
@@ -121,20 +120,24 @@ export const namesOf = (
 
 /**
  * Inserts the candidates, as many as the quota allows, and writes their outcomes into `results`.
- * All are inserted at once or none: after a conflict, without those that conflict.
+ * All are inserted at once or none: after a conflict, without those that conflict. Returns how many
+ * were.
  */
 async function insertCandidates(
   { sql, domains, destinationRules }: Pick<LinkServiceDeps, "sql" | "domains" | "destinationRules">,
   owner: Writer,
   candidates: readonly Candidate[],
   results: LinkResult[],
-): Promise<OutboxEntry[]> {
+): Promise<number> {
   let waiting = candidates;
   let exhausted: Consumption | undefined;
   for (let attempt = 0; attempt < COLLISIONS_MAX; attempt++) {
     const left = exhausted === undefined ? Infinity : remainingOf(exhausted);
     const [within, beyond] = [waiting.slice(0, left), waiting.slice(left)];
-    if (within.length === 0) return rejectBeyond(beyond, exhausted, results);
+    if (within.length === 0) {
+      rejectBeyond(beyond, exhausted, results);
+      return 0;
+    }
     const named = within.map((candidate) => toNamed(candidate, attempt));
     try {
       const insertions = named.map((link) => toInsertion(link, destinationRules.shortUrl.href));
@@ -143,7 +146,11 @@ async function insertCandidates(
         budgets.spend(owner, "changed_links", links.size);
         budgets.spend(owner, "ledger_bytes", ledgerBytes);
         rejectBeyond(beyond, exhausted, results);
-        return toEntries(named, insertions, links, results);
+        for (const [i, { row }] of insertions.entries())
+          results[named[i]?.index ?? 0] = {
+            link: { ...row, version: links.get(row.id) ?? 0, ...NO_CLICKS },
+          };
+        return insertions.length;
       }
       exhausted = consumption;
     } catch (error) {
@@ -165,7 +172,8 @@ const toNamed = (candidate: Candidate, attempt: number): Named => ({
 function toInsertion({ link, alias }: Named, shortUrl: string): Insertion {
   const row = { ...link, alias, updated_at: link.created_at };
   const event = { id: newUuid(), data: linkData({ ...row, version: 0, ...NO_CLICKS }, shortUrl) };
-  return { row, message: toMessage(toRecordDraft(row)), event };
+  const state = JSON.stringify(toMessage(toRecordDraft(row)));
+  return { row, ...shortLinkOf(row), state, event };
 }
 
 /** The counters of a new link. */
@@ -175,27 +183,10 @@ function rejectBeyond(
   candidates: readonly Candidate[],
   exhausted: Consumption | undefined,
   results: LinkResult[],
-): [] {
-  if (exhausted === undefined) return [];
+): void {
+  if (exhausted === undefined) return;
   for (const { index } of candidates)
     results[index] = { error: quotaExceeded("links_per_day", exhausted) };
-  return [];
-}
-
-/** Writes the inserted links into `results`; returns their outbox entries. */
-function toEntries(
-  named: readonly Named[],
-  insertions: readonly Insertion[],
-  links: NonNullable<Awaited<ReturnType<typeof insertLinks>>["links"]>,
-  results: LinkResult[],
-): OutboxEntry[] {
-  return insertions.map(({ row, message }, i) => {
-    const { version, outboxId } = links.get(row.id) ?? { version: 0, outboxId: 0 };
-    results[named[i]?.index ?? 0] = {
-      link: { ...row, version, ...NO_CLICKS },
-    };
-    return { message: { ...message, version }, outboxId };
-  });
 }
 
 /**

@@ -5,7 +5,6 @@
  */
 import type { EventType } from "../../shared/contracts/event-types.ts";
 import { recordAll } from "../events/record.ts";
-import type { ReadUsedClicks } from "../feed/used-clicks.ts";
 import { SYSTEM } from "../http/principal.ts";
 import type { Sql } from "../postgres.ts";
 import { linkEvent } from "./events.ts";
@@ -21,6 +20,7 @@ import {
 } from "./notices-sql.ts";
 import { clicksLeft } from "./settings/model.ts";
 import { findLinksInOrder } from "./sql.ts";
+import type { ReadUsedClicks } from "./used-clicks.ts";
 
 /** Links that one run notices of each kind; the next run goes on. */
 const EXPIRED_MAX = 500;

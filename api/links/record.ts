@@ -4,7 +4,6 @@ import {
   DEFAULT_DOMAIN,
   ENCODED_LINK_BYTES_MAX,
   encodeLinkRecord,
-  type toMessage,
 } from "../../shared/contracts/link-record.ts";
 import { keyOf, type ShortLink } from "../../shared/contracts/short-link.ts";
 import { readUtmQuery } from "../../shared/contracts/utm.ts";
@@ -35,9 +34,6 @@ export const lockNamesOf = (shortLinks: readonly ShortLink[]): string[] =>
 
 /** A feed record without its version, which PostgreSQL assigns. */
 type RecordDraft = Omit<ActiveLink, "version">;
-
-/** The message of a {@link RecordDraft}. */
-export type MessageDraft = ReturnType<typeof toMessage<RecordDraft>>;
 
 /** The feed record of a link. Throws what {@link toRecordDraft} throws. */
 export const toRecord = (link: LinkRow): ActiveLink => ({

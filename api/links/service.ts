@@ -1,6 +1,5 @@
 /** The operations on links. Independent of HTTP except for the errors that clients receive. */
 import { newUuid, type Uuid } from "../../shared/ids.ts";
-import type { ReadUsedClicks } from "../feed/used-clicks.ts";
 import type { RequireVersion } from "../http/etag.ts";
 import type { ListPart, ListRequest, Position } from "../http/pagination.ts";
 import type { AccountScope, Author, Writer } from "../http/principal.ts";
@@ -26,6 +25,7 @@ import { toRecord } from "./record.ts";
 import { type LinkResults, onlyResult, type WriteResult } from "./results.ts";
 import { findLink, findLinksInOrder } from "./sql.ts";
 import { requireExternalLink, upsertLink } from "./upsert-link.ts";
+import type { ReadUsedClicks } from "./used-clicks.ts";
 
 type ServiceDeps = LinkServiceDeps & {
   /** Reads the number of used clicks of a link's click limit. */

@@ -1,9 +1,9 @@
 /** Takes down and restores single links, on an operator's command. */
 import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
-import { keyOf, type ShortLink } from "../../shared/contracts/short-link.ts";
+import type { ShortLink } from "../../shared/contracts/short-link.ts";
 import { recordEvents } from "../events/record.ts";
-import { addToOutbox } from "../feed/outbox.ts";
 import { OPERATOR } from "../http/principal.ts";
+import { addToOutbox } from "../links-log/outbox.ts";
 import type { Sql } from "../postgres.ts";
 import { lockAliasesAndDrawVersions } from "./alias-locks.ts";
 import { takedownEvent } from "./events.ts";
@@ -12,28 +12,26 @@ import { listTakenDown, lockLinkByName, setTakenDown } from "./sql.ts";
 
 /**
  * Takes down or restores the link with an alias on a domain ({@link DEFAULT_DOMAIN} or a host).
- * Returns the link's name and the id of its outbox record, which every relay publishes at its next
- * poll; undefined when there is no such link.
+ * Returns false when there is no such link.
  */
 export async function takeLinkDown(
   sql: Sql,
   { domain, alias }: ShortLink,
   down: boolean,
-): Promise<{ name: string; outboxId: string } | undefined> {
+): Promise<boolean> {
   return await sql.begin(async (transaction) => {
     const host = domain === DEFAULT_DOMAIN ? null : domain;
     const link = await lockLinkByName(transaction, host, alias);
-    if (link === undefined) return undefined;
-    const shortLink = shortLinkOf(link);
-    const [version = 0] = await lockAliasesAndDrawVersions(transaction, [shortLink], 1);
+    if (link === undefined) return false;
+    const [version = 0] = await lockAliasesAndDrawVersions(transaction, [shortLinkOf(link)], 1);
     const row = { ...link, taken_down: down, version };
     await setTakenDown(transaction, row);
     if (down !== link.taken_down) {
       const author = { accountId: row.account_id, mode: row.mode, actor: OPERATOR };
       await recordEvents(transaction, author, [takedownEvent(row)]);
     }
-    const [entry] = await addToOutbox(transaction, [toRecord(row)], "overdue");
-    return { name: keyOf(shortLink), outboxId: String(entry?.outboxId) };
+    await addToOutbox(transaction, [toRecord(row)]);
+    return true;
   });
 }
 

@@ -5,13 +5,14 @@
  */
 import type { JSONValue } from "postgres";
 
+import type { ShortLink } from "../../shared/contracts/short-link.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { actorJson } from "../events/record.ts";
 import type { AccountScope, Author } from "../http/principal.ts";
 import type { Consumption } from "../limits/quotas.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import type { LinkRow, NewLink } from "./model.ts";
-import { lockNamesOf, type MessageDraft, shortLinkOf } from "./record.ts";
+import { lockNamesOf } from "./record.ts";
 import { selectLinks } from "./sql.ts";
 
 /** The columns that an update can change. */
@@ -77,21 +78,21 @@ const isOneOf = (sql: Sql | Transaction, ids: readonly Uuid[]) =>
   ids.length === 1 ? sql`link.id = ${ids[0] ?? ""}` : sql`link.id = any (${[...ids]}::uuid[])`;
 
 /**
- * A new link, the message that publishes it, and the event that records it. PostgreSQL assigns the
- * version of the first two.
+ * A new link, the state that publishes its short link, as JSON, and the event that records it.
+ * PostgreSQL assigns the version of the first two.
  */
-export type Insertion = {
+export type Insertion = ShortLink & {
   row: NewLink & { updated_at: Date };
-  message: MessageDraft;
+  state: string;
   event: { id: Uuid; data: JSONValue };
 };
 
-/** The inserted links with their outbox entries; undefined if the quota was not granted. */
+/** The versions of the inserted links; undefined if the quota was not granted. */
 export type Inserted = {
   consumption: Consumption;
   /** What their events cost the account. */
   ledgerBytes: number;
-  links: Map<Uuid, { version: number; outboxId: number }> | undefined;
+  links: Map<Uuid, number> | undefined;
 };
 
 /**
@@ -106,14 +107,9 @@ export async function insertLinks(
   { accountId, mode, actor }: Author,
   insertions: readonly Insertion[],
 ): Promise<Inserted> {
-  const names = lockNamesOf(insertions.map(({ row }) => shortLinkOf(row)));
+  const names = lockNamesOf(insertions);
   const columns = listColumns(sql, COLUMNS);
-  type Row = Consumption & {
-    link_id: Uuid | null;
-    version: string;
-    outbox_id: string;
-    ledger_bytes: number;
-  };
+  type Row = Consumption & { link_id: Uuid | null; version: string; ledger_bytes: number };
   const rows = await sql<[Row, ...Row[]]>`
     with locked as materialized (${selectLocks(sql, names)}
     ), quota as materialized (
@@ -123,8 +119,8 @@ export async function insertLinks(
          ${accountId}, ${mode}, 'links_per_day', case when locks.count > 0 then ${insertions.length}::integer end
        ) consumed
     ), drawn as materialized (
-      select insertion -> 'row' as fields, insertion -> 'message' as message,
-             insertion -> 'event' as event, jsonb_build_object('version', next_link_version()) as assigned
+      select insertion -> 'row' as fields, insertion, insertion -> 'event' as event,
+             jsonb_build_object('version', next_link_version()) as assigned
         from quota cross join jsonb_array_elements(${sql.json([...insertions])}::jsonb) insertion
        where granted
     ), link as (
@@ -140,23 +136,17 @@ export async function insertLinks(
         from drawn
       returning type, bytes
     ), outbox as (
-      insert into link_outbox (version, record)
-      select (assigned ->> 'version')::bigint, message || assigned from drawn
-      returning id, version, record ->> 'link_id' as link_id
+      insert into link_outbox (domain, alias, state)
+      select insertion ->> 'domain', insertion ->> 'alias',
+             left(insertion ->> 'state', -1) || ',"version":' || (assigned ->> 'version') || '}'
+        from drawn
     )
-    select quota.*, outbox.link_id, outbox.version, outbox.id as outbox_id,
+    select quota.*, fields ->> 'id' as link_id, assigned ->> 'version' as version,
            coalesce((select sum(ledger_cost(${accountId}, ${mode}, type, bytes)) from recorded), 0)::float8 as ledger_bytes
-      from quota left join outbox on true`;
-  const [{ link_id: _, version: __, outbox_id: ___, ledger_bytes: ledgerBytes, ...consumption }] =
-    rows;
+      from quota left join drawn on true`;
+  const [{ link_id: _, version: __, ledger_bytes: ledgerBytes, ...consumption }] = rows;
   if (!consumption.granted) return { consumption, ledgerBytes, links: undefined };
-  const links = rows.map(
-    (row) =>
-      [
-        row.link_id ?? "",
-        { version: Number(row.version), outboxId: Number(row.outbox_id) },
-      ] as const,
-  );
+  const links = rows.map((row) => [row.link_id ?? "", Number(row.version)] as const);
   return { consumption, ledgerBytes, links: new Map(links) };
 }
 

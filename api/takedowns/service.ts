@@ -7,17 +7,17 @@ import {
 import { ENCODED_LINK_BYTES_MAX, encodeLinkMessage } from "../../shared/contracts/link-record.ts";
 import { encodeId } from "../../shared/ids.ts";
 import { compileTakedowns, type Covers } from "../../shared/takedowns/covers.ts";
-import { renewNoticesOf } from "../domains/notices.ts";
 import { recordEvents } from "../events/record.ts";
 import { OPERATOR } from "../http/principal.ts";
+import { isAcknowledged, numberAll } from "../links-log/numbering.ts";
+import { addToOutbox } from "../links-log/outbox.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import type { Takedown, TakedownKind } from "./model.ts";
 import {
   deleteTakedown,
+  drawVersion,
   hasAccount,
   insertTakedown,
-  insertTakedownNotice,
-  isPending,
   listTakedowns,
   lockTakedowns,
   selectTakedowns,
@@ -26,7 +26,7 @@ import {
 /** How long an API process may use an outdated list. */
 const STALE_MS = 1_000;
 
-/** Maximum time a command waits until a change is published: the relays poll every half second. */
+/** Maximum time a command waits until a change is published: the API looks every half second. */
 const PUBLISHED_WITHIN_MS = 5_000;
 const POLL_MS = 50;
 
@@ -59,31 +59,28 @@ export function createTakedownReader(sql: Sql): () => Promise<Covers | undefined
 }
 
 /**
- * Takes down or restores an account (by its UUID) or a host. Returns the id of the notice in the
- * outbox; undefined when there is no such account, or nothing to restore. Throws when the list
- * would not fit into a message.
+ * Takes down or restores an account (by its UUID) or a host. Returns false when there is no such
+ * account, or nothing to restore. Throws when the list would not fit into a message.
  */
 export async function changeTakedowns(
   sql: Sql,
   kind: TakedownKind,
   subject: string,
   down: boolean,
-): Promise<string | undefined> {
+): Promise<boolean> {
   return await sql.begin(async (transaction) => {
     await lockTakedowns(transaction);
     if (down) {
-      if (kind === "account") {
-        if (!(await hasAccount(transaction, subject))) return undefined;
-        await renewNoticesOf(transaction, subject);
-      }
+      if (kind === "account" && !(await hasAccount(transaction, subject))) return false;
       if (await insertTakedown(transaction, kind, subject))
         await recordTakedown(transaction, kind, subject, "account.taken_down");
     } else if (await deleteTakedown(transaction, kind, subject))
       await recordTakedown(transaction, kind, subject, "account.restored");
-    else return undefined;
+    else return false;
     const list = await selectTakedowns(transaction);
     requireFits(list);
-    return (await insertTakedownNotice(transaction, takedownNotice(0, list))).id;
+    await addToOutbox(transaction, [takedownNotice(await drawVersion(transaction), list)]);
+    return true;
   });
 }
 
@@ -103,16 +100,9 @@ async function recordTakedown(
     await recordEvents(transaction, { accountId: subject, mode, actor: OPERATOR }, [event]);
 }
 
-/** Adds the list to the outbox again under a new version; returns the entries to publish. */
-export const renewTakedownNotice = (
-  sql: Sql,
-): Promise<{ message: TakedownNotice; outboxId: number }> =>
-  sql.begin(async (transaction) => {
-    await lockTakedowns(transaction);
-    const list = await selectTakedowns(transaction);
-    const { id, version } = await insertTakedownNotice(transaction, takedownNotice(0, list));
-    return { message: takedownNotice(version, list), outboxId: Number(id) };
-  });
+/** Reads the list as a notice of a version. */
+export const readTakedownNotice = async (sql: Sql, version: number): Promise<TakedownNotice> =>
+  takedownNotice(version, await selectTakedowns(sql));
 
 function requireFits(list: TakedownList): void {
   const { length } = encodeLinkMessage(takedownNotice(0, list));
@@ -122,10 +112,14 @@ function requireFits(list: TakedownList): void {
   );
 }
 
-/** Waits until an outbox entry is published; false on timeout, as without a running API process. */
-export async function waitUntilPublished(sql: Sql, outboxId: string): Promise<boolean> {
+/**
+ * Waits until everything that was committed is published; false on timeout, as without a running
+ * API process.
+ */
+export async function waitUntilPublished(sql: Sql): Promise<boolean> {
   const deadline = Date.now() + PUBLISHED_WITHIN_MS;
-  while (await isPending(sql, outboxId)) {
+  const head = await numberAll(sql);
+  while (!(await isAcknowledged(sql, head))) {
     if (Date.now() >= deadline) return false;
     await Bun.sleep(POLL_MS);
   }

@@ -1,5 +1,5 @@
 /** SQL statements on takedowns of accounts and hosts. */
-import type { TakedownList, TakedownNotice } from "../../shared/contracts/feed-notices.ts";
+import type { TakedownList } from "../../shared/contracts/feed-notices.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import type { Takedown, TakedownKind } from "./model.ts";
 
@@ -44,32 +44,15 @@ export async function deleteTakedown(
   return count > 0;
 }
 
-/**
- * Adds a notice to the outbox under a new version, and returns the row's id. The row is dated back
- * so that the relays of all API processes publish it at their next poll, because no process
- * publishes it directly.
- */
-export async function insertTakedownNotice(
-  transaction: Transaction,
-  draft: TakedownNotice,
-): Promise<{ id: string; version: number }> {
-  const [row] = await transaction<[{ id: string; version: number }]>`
-    with drawn as (select next_link_version() as version)
-    insert into link_outbox (version, record, created_at)
-    select version, ${transaction.json(draft)}::jsonb || jsonb_build_object('version', version), now() - interval '1 minute'
-      from drawn
-    returning id, version::float8 as version`;
-  return row;
+/** Draws the version of a notice. */
+export async function drawVersion(transaction: Transaction): Promise<number> {
+  const [row] = await transaction<[{ version: number }]>`
+    select next_link_version()::float8 as version`;
+  return row.version;
 }
 
 /** Whether an account exists. */
 export async function hasAccount(sql: Sql | Transaction, id: string): Promise<boolean> {
   const rows = await sql`select from accounts where id = ${id}`;
-  return rows.length > 0;
-}
-
-/** Whether an outbox row still has to be published. */
-export async function isPending(sql: Sql, outboxId: string): Promise<boolean> {
-  const rows = await sql`select from link_outbox where id = ${outboxId}`;
   return rows.length > 0;
 }

@@ -5,6 +5,7 @@
  */
 import type { NatsConnection } from "nats";
 
+import { newUuid } from "../../shared/ids.ts";
 import { call, callOnce, linkSchema } from "../../test/harness/api.ts";
 import type { Stack } from "../../test/harness/stack.ts";
 import { MESSAGES, sendMessage } from "../../test/hostile/cost/messages.ts";
@@ -184,13 +185,16 @@ async function listCalls({ stack, fixtures }: AttackDeps): Promise<Attack[]> {
   ];
 }
 
+/** No message here is an entry of the links log, which have a database. */
+const NO_DATABASE = newUuid();
+
 /** Messages as somebody sends them who has the password of a process. */
 const listMessages = ({ nats }: AttackDeps): Attack[] =>
   MESSAGES.filter(({ process }) => process === "worker").map((message) => ({
     name: `messages: ${message.name}`,
     process: message.process,
     lanes: 4,
-    send: (i) => sendMessage(nats, message, 1, i),
+    send: (i) => sendMessage(nats, message, message.make(1, i, NO_DATABASE)),
   }));
 
 /** The generated inputs of the suite, at the listeners of each process. */

@@ -3,7 +3,9 @@ import { Database } from "bun:sqlite";
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 
-import { readFeed, STORE_NAME } from "../../shared/links-store/schema.ts";
+import { presentFolder, storePath } from "../../redirector/links/store-files.ts";
+import { type LogState, readLogState } from "../../shared/links-store/log-state.ts";
+import { STORE_NAME } from "../../shared/links-store/schema.ts";
 import { round } from "../../test/harness/report.ts";
 import { redirectorEnv } from "../redirect/links.ts";
 
@@ -62,17 +64,21 @@ export async function run(
   return text;
 }
 
-export function feedOf(journal: string) {
-  const db = new Database(join(journal, "links", STORE_NAME), { readonly: true });
+/** The folder of the links store beside a journal. */
+export const storeFolder = (journal: string): string => presentFolder(join(journal, "links"));
+
+/** What the links store beside a journal has of the links log. */
+export function stateOf(journal: string): LogState {
+  const db = new Database(storePath(storeFolder(journal)), { readonly: true });
   try {
-    return readFeed(db);
+    return readLogState(db);
   } finally {
     db.close();
   }
 }
 
 export function diskBytes(journal: string): number {
-  const links = join(journal, "links");
+  const links = storeFolder(journal);
   return readdirSync(links)
     .filter((name) => name.startsWith(STORE_NAME))
     .reduce((sum, name) => sum + statSync(join(links, name)).size, 0);

@@ -7,10 +7,11 @@ import { join } from "node:path";
 
 import { open } from "lmdb";
 
+import { CHANGES_KEPT, LogStore } from "../../redirector/links/log-store.ts";
 import { storePath } from "../../redirector/links/store-files.ts";
 import { openReader } from "../../redirector/links/store-reader.ts";
-import { CHANGES_KEPT, openWriter } from "../../redirector/links/store-writer.ts";
-import { type Change, EMPTY_FEED } from "../../shared/links-store/schema.ts";
+import { EMPTY_LOG } from "../../shared/links-store/log-state.ts";
+import type { Change } from "../../shared/links-store/schema.ts";
 import { decodeStoredRecord } from "../../shared/links-store/stored-record.ts";
 
 type Writer = { write: (changes: readonly Change[], sequence: number) => void } & AsyncDisposable;
@@ -24,19 +25,14 @@ export type Candidate = {
   bytes: (dir: string) => number;
 };
 
-const feedAt = (sequence: number) => ({
-  ...EMPTY_FEED,
-  stream: "bench",
-  sequence,
-  complete: true,
-});
+const stateAt = (sequence: number) => ({ ...EMPTY_LOG, sequence });
 
 const SQLITE: Candidate = {
   name: "bun:sqlite",
   openWriter(dir) {
-    const store = openWriter(dir);
+    const store = new LogStore(dir);
     return {
-      write: (changes, sequence) => void store.write(changes, feedAt(sequence)),
+      write: (changes, sequence) => store.write(changes, stateAt(sequence)),
       [Symbol.asyncDispose]: async () => store[Symbol.dispose](),
     };
   },
@@ -49,9 +45,8 @@ const SQLITE: Candidate = {
 
 const lmdbPath = (dir: string): string => join(dir, "links.mdb");
 
-/** A version and the row's length: under Bun what is read is longer than what was written. */
-const HEADER_BYTES = 12;
-const LENGTH = 8;
+/** The row's length: under Bun what is read is longer than what was written. */
+const HEADER_BYTES = 4;
 
 const LMDB: Candidate = {
   name: "lmdb",
@@ -68,19 +63,16 @@ const LMDB: Candidate = {
     return {
       write(changes, sequence) {
         db.transactionSync(() => {
-          for (const { key, version, row } of changes) {
-            const old = db.getBinaryFast(key);
-            if (old !== undefined && Number(old.readBigInt64LE()) >= version) continue;
+          for (const { key, row } of changes) {
             const value = Buffer.allocUnsafe(HEADER_BYTES + row.length);
-            value.writeBigInt64LE(BigInt(version));
-            value.writeUInt32LE(row.length, LENGTH);
+            value.writeUInt32LE(row.length);
             row.copy(value, HEADER_BYTES);
             void db.put(key, value);
             void db.put(number, Buffer.from(key));
             if (number >= CHANGES_KEPT) void db.remove(number - CHANGES_KEPT);
             number++;
           }
-          void db.put("@feed", Buffer.from(JSON.stringify(feedAt(sequence))));
+          void db.put("@log", Buffer.from(JSON.stringify(stateAt(sequence))));
         });
       },
       [Symbol.asyncDispose]: () => db.close(),
@@ -92,7 +84,7 @@ const LMDB: Candidate = {
       find(alias) {
         const value = db.getBinaryFast(`/${alias}`);
         if (value === undefined) return undefined;
-        const end = HEADER_BYTES + value.readUInt32LE(LENGTH);
+        const end = HEADER_BYTES + value.readUInt32LE();
         return decodeStoredRecord(value.subarray(HEADER_BYTES, end));
       },
       close: () => db.close(),

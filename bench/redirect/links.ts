@@ -1,11 +1,8 @@
 /** The links of the redirect benchmarks, and a redirector that serves them. */
-import { connect } from "nats";
-
 import { type ActiveLink, encodeLinkRecord } from "../../shared/contracts/link-record.ts";
 import type { RedirectSettings } from "../../shared/contracts/redirect-settings.ts";
-import { ensureLinksStream, linkSubject } from "../../shared/contracts/streams.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
-import { natsLogin } from "../../shared/nats.ts";
+import { BenchLog } from "./bench-log.ts";
 
 export type Links = readonly { alias: string; destination: string }[];
 
@@ -30,47 +27,34 @@ export const redirectorEnv = (natsUrl: string, port: number, journalDir: string)
   JOURNAL_DIR: journalDir,
 });
 
+/** Links whose states are made at once: those of many would take as much memory as the links. */
+const MADE_AT_ONCE = 10_000;
+
 /**
- * Publishes links of a new account to the links stream; their versions start above `versionsFrom`,
- * and `settingsOf` is called for the settings of each.
+ * Publishes links of a new account in the links log; `settingsOf` is called for the settings of
+ * each.
  */
 export async function publishLinks(
   url: string,
   links: Links,
-  versionsFrom = 0,
   settingsOf: () => RedirectSettings | undefined = () => undefined,
 ): Promise<void> {
-  const connection = await connect(natsLogin(url));
-  await ensureLinksStream(await connection.jetstreamManager(), 1);
+  await using log = await BenchLog.open(url);
   const account = newUuid();
-  for (const [i, link] of links.entries()) {
-    const settings = settingsOf();
-    connection.publish(
-      linkSubject({ domain: "", alias: link.alias }),
-      encodeLinkRecord({
-        ...toLinkRecord(link, versionsFrom + i + 1, account),
-        ...(settings === undefined ? {} : { extras: settings }),
+  for (let start = 0; start < links.length; start += MADE_AT_ONCE)
+    await log.publish(
+      links.slice(start, start + MADE_AT_ONCE).map((link) => {
+        const settings = settingsOf();
+        const record = toLinkRecord(link, account);
+        return encodeLinkRecord(settings === undefined ? record : { ...record, extras: settings });
       }),
     );
-    if (i % 1_000 === 999) await connection.flush();
-  }
-  await connection.drain();
 }
 
-/**
- * Above the versions that an API draws, microseconds since 1970: a host removes what is older than
- * the epoch of the feed.
- */
-const FIRST_VERSION = 4e15;
-
-/** The link as a record of the links stream; versions count from 0. */
-export const toLinkRecord = (
-  { alias, destination }: Links[number],
-  version: number,
-  account: Uuid,
-): ActiveLink => ({
+/** The link as a state of the links log. */
+export const toLinkRecord = ({ alias, destination }: Links[number], account: Uuid): ActiveLink => ({
   state: "active",
-  version: FIRST_VERSION + version,
+  version: 1,
   domain: "",
   alias,
   mode: "live",

@@ -25,7 +25,7 @@ import { createSupervisor, seconds } from "./supervisor.ts";
 import { startWatchdog } from "./watchdog.ts";
 
 /** Folders of the data directory that `--fresh` removes. */
-const DATA_FOLDERS = ["postgres", "nats", "clickhouse", "journal", "links", "images", "logs"];
+const DATA_FOLDERS = ["postgres", "nats", "clickhouse", "journal", "links", "logs"];
 
 const ORPHAN_GRACE_MS = 10_000;
 
@@ -238,10 +238,13 @@ async function startStack({
     worker: Promise.all([schemas.clickhouse, stores.nats]),
     redirector: stores.nats,
   };
+  let demo: Awaited<ReturnType<typeof ensureDemo>> | undefined;
   await Promise.all(
     (options.watch ? withReload(services) : services).map(async (service) => {
       await needs[service.name];
       await supervisor.start(service);
+      // A redirector is ready once it has all links, and the links log begins with an account.
+      if (service.name === "api") demo = await ensureDemo(urls, secrets, paths);
     }),
   );
   if (options.watch) watchCode({ supervisor, logger });
@@ -249,7 +252,7 @@ async function startStack({
   return {
     api_url: urls.api,
     short_url: urls.short,
-    ...(await ensureDemo(urls, secrets, paths)),
+    ...(demo ?? { api_key: "", test_api_key: "" }),
     dashboard_url: urls.dashboard,
     dashboard_email: DEMO_EMAIL,
     dashboard_password: secrets.demoPassword,

@@ -121,7 +121,6 @@ export function appServices({
     CLICKHOUSE_URL: urls.clickhouse,
     SHORT_URL: urls.short,
     SHORT_HOSTS,
-    LINKS_IMAGES: join(dataDir, "images"),
     // Only processes on this machine reach these ports, so a test may claim any client address.
     TRUSTED_PROXIES: "127.0.0.0/8,::1/128",
   };

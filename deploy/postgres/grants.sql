@@ -28,6 +28,6 @@ grant select on event_readers to shorthop_worker;
 grant select, update on event_progress to shorthop_worker;
 grant execute on function number_events(uuid, text) to shorthop_api, shorthop_worker;
 grant execute on function delete_old_events(integer, integer) to shorthop_api;
--- Versions of links are drawn by functions, which only the API may call.
-grant execute on function next_link_version(), skip_link_versions(bigint) to shorthop_api;
+-- Versions of links are drawn by a function, which only the API may call.
+grant execute on function next_link_version() to shorthop_api;
 commit;

@@ -2,8 +2,8 @@
 import { ALIGNMENT } from "../../shared/links-store/record.ts";
 
 /**
- * The maximum size of a record is that of its feed message. Compacting one block takes about 0.1
- * ms.
+ * The maximum size of a record is that of its state in the log. Compacting one block takes about
+ * 0.1 ms.
  */
 export const BLOCK_BYTES = 64 * 1024;
 
@@ -60,8 +60,13 @@ export function createBlocks() {
       return oldest;
     },
     free: ({ number }: Block): void => void free.push(number),
+    /**
+     * Removes all blocks. Their memory is not used again: settings are remembered by their place in
+     * it, and another history can have other settings there under the same version.
+     */
     clear(): void {
-      for (const { number } of used) free.push(number);
+      memory.length = 0;
+      free.length = 0;
       used.clear();
       newest = add();
     },

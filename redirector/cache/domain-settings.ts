@@ -1,6 +1,6 @@
 /**
  * The settings of custom domains: their responses where they have no link. They are read from the
- * feed on first use, and the feed keeps them current.
+ * store on first use, and changes of the store keep them current.
  */
 import { LRUCache } from "lru-cache";
 
@@ -40,11 +40,7 @@ export type DomainResponses = {
   fold: DomainSettings["fold"];
 };
 
-type Entry = {
-  version: number;
-  notice: DomainNotice | undefined;
-  responses: DomainResponses | null;
-};
+type Entry = { notice: DomainNotice | undefined; responses: DomainResponses | null };
 
 export type DomainSettingsCache = ReturnType<typeof createDomainSettingsCache>;
 
@@ -59,20 +55,13 @@ export function createDomainSettingsCache(domainsMax = DOMAINS_MAX) {
   return {
     /** A domain's responses; null when it has no settings, undefined when that is unknown. */
     get: (domain: string): DomainResponses | null | undefined => entries.get(domain)?.responses,
-    /**
-     * Applies a feed record, unless a newer one is cached; undefined for a domain without a record.
-     */
+    /** Applies a domain's record; undefined for a domain without one. */
     apply(domain: string, record: LinkRecord | undefined): void {
-      const version = record?.version ?? 0;
-      const known = entries.peek(domain);
-      if (known !== undefined && known.version >= version) return;
       const notice = record !== undefined && isDomainNotice(record) ? record : undefined;
       const isEmpty = notice === undefined || Object.keys(notice.settings).length === 0;
       const responses = isEmpty ? null : toResponses(notice);
-      entries.set(domain, { version, notice, responses });
+      entries.set(domain, { notice, responses });
     },
-    /** Removes a domain that no longer exists. */
-    forget: (domain: string): void => void entries.delete(domain),
     /** Removes all domains. */
     clear: (): void => entries.clear(),
   };

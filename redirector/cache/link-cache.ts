@@ -1,8 +1,8 @@
 /**
- * The link cache: link records in memory, within a bound of bytes. The newest version of a link
- * wins. Records are appended to blocks of memory, and a hash index holds the offset of each: a
- * log-structured memory (Rumble et al., FAST 2014). The garbage collector does not see the records,
- * and a redirect reads memory in two locations.
+ * The link cache: link records in memory, within a bound of bytes, as the store has them. Records
+ * are appended to blocks of memory, and a hash index holds the offset of each: a log-structured
+ * memory (Rumble et al., FAST 2014). The garbage collector does not see the records, and a redirect
+ * reads memory in two locations.
  * Blocks are compacted, the oldest first. Eviction is CLOCK (Corbató, 1968), which approximates
  * LRU: a hit only sets the record's REFERENCED bit, and eviction keeps only records whose bit is
  * set.
@@ -34,12 +34,12 @@ export type LinkCache = {
   get(domain: string, bytes: Buffer, path: ByteRange): CachedState | undefined;
   /** As `get`, by alias. */
   find(domain: string, alias: string): CachedState | undefined;
-  /** Stores a record unless the cache has the same or a newer version. */
+  /** Stores a record, whatever the cache has of its link. */
   put(record: LinkRecord): void;
   /** Whether a link, or its deletion, is cached. */
   has(domain: string, alias: string): boolean;
-  /** Removes a link. */
-  forget(domain: string, alias: string): void;
+  /** Whether a record of the same version is cached. */
+  hasVersion(record: LinkRecord): boolean;
   /** Removes all links. */
   clear(): void;
   /** Evaluates takedowns again for each link, in small parts between requests. */
@@ -91,14 +91,10 @@ export function createLinkCache(
       const size = sizeOf(record);
       if (size > BLOCK_BYTES || keyOf(record).length > KEY_BYTES_MAX) return;
       if (!blocks.hasRoom(size) || index.size() >= entriesMax) reclaim();
-      const slot = index.findText(keyOf(record));
-      if (!records.isCurrent(slot, record)) records.write(slot, record, size);
+      records.write(index.findText(keyOf(record)), record, size);
     },
     has: (domain, alias) => index.findText(keyOf({ domain, alias })) >= 0,
-    forget(domain, alias) {
-      const slot = index.findText(keyOf({ domain, alias }));
-      if (slot >= 0) records.remove(slot);
-    },
+    hasVersion: (record) => records.hasVersion(index.findText(keyOf(record)), record),
     clear() {
       records.clear();
       blocks.clear();

@@ -35,11 +35,11 @@ export function createLiveRecords(
   }
 
   return {
-    /** Whether a slot has the same or a newer version of a record; false for -1. */
-    isCurrent(slot: number, { version }: LinkRecord): boolean {
+    /** Whether a slot has the version of a record; false for -1. */
+    hasVersion(slot: number, { version }: LinkRecord): boolean {
       if (slot < 0) return false;
       const offset = index.offsetAt(slot);
-      return versionAt(bytesAt(offset), offsetInBlock(offset)) >= version;
+      return versionAt(bytesAt(offset), offsetInBlock(offset)) === version;
     },
     /** Replaces the record in a slot by one of `size` bytes; -1 adds a new one. */
     write(slot: number, record: LinkRecord, size: number): void {

@@ -20,6 +20,7 @@ import {
   writeRecord,
 } from "../../shared/links-store/record.ts";
 import { casesOf, longTest } from "../../test/harness/property-runs.ts";
+import { createLinkCache } from "./link-cache.ts";
 import { createSettingsCache } from "./settings-cache.ts";
 
 // Thousands of rules are encoded, on a machine that may be busy.
@@ -38,8 +39,7 @@ const rulesOf = (conditionOf: (i: number) => Condition): RedirectSettings => ({
   })),
 });
 
-/** The link with a version as the link cache has it. */
-function linkOf(version: number, extras: RedirectSettings): CachedLink {
+function recordOf(version: number, extras: RedirectSettings): ActiveLink {
   const record: ActiveLink = {
     state: "active",
     version,
@@ -56,6 +56,12 @@ function linkOf(version: number, extras: RedirectSettings): CachedLink {
   };
   const decoded = decodeLinkRecord(encodeLinkRecord(record));
   if (decoded?.state !== "active") throw new Error("The link is not understood.");
+  return decoded;
+}
+
+/** The link with a version as the link cache has it. */
+function linkOf(version: number, extras: RedirectSettings): CachedLink {
+  const decoded = recordOf(version, extras);
   const bytes = Buffer.alloc(sizeOf(decoded));
   writeRecord(bytes, 0, decoded, false);
   const link = readLink(bytes, 0, emptyLink());
@@ -149,6 +155,8 @@ describe("rules", () => {
   });
 });
 
+const settingsTo = (path: string) => ({ expired_url: `https://example.com/${path}` });
+
 const longUrl = (i: number): string => `https://example.com/${i}/`.padEnd(5_000, "a");
 
 describe("settings", () => {
@@ -159,6 +167,24 @@ describe("settings", () => {
     );
     const parsed = links.map((link) => settingsOf(link));
     expect(links.every((link, i) => settingsOf(link) === parsed[i])).toBe(true);
+  });
+
+  test("of a version that returns with others are those, also where they are in the place of the former", () => {
+    const settingsOf = createSettingsCache();
+    const cache = createLinkCache(MIB);
+    const find = () => {
+      const link = cache.find("", "abc");
+      if (link === null || link === undefined || link === "taken_down") throw new Error("No link.");
+      return settingsOf(link)?.settings;
+    };
+    cache.put(recordOf(1, settingsTo("a")));
+    expect(find()).toEqual(settingsTo("a"));
+    // As when another store replaces the host's.
+    cache.clear();
+    for (const path of ["b", "c"]) {
+      cache.put(recordOf(1, settingsTo(path)));
+      expect(find()).toEqual(settingsTo(path));
+    }
   });
 
   longTest("as long as they may be take a bounded part of memory", async () => {

@@ -27,7 +27,7 @@ import {
 import type { Uuid } from "../../shared/ids.ts";
 import type { Nats } from "../../shared/nats.ts";
 
-/** As for the links feed: during an election a short timeout finds the new leader soon. */
+/** As for the links log: during an election a short timeout finds the new leader soon. */
 const REQUEST_TIMEOUT_MS = 500;
 
 /** A ledger and the sequence of its message; 0 for none. */

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 
-import { EMPTY_FEED, type FeedState } from "../../shared/links-store/schema.ts";
+import { type Head, NO_HASH } from "../../shared/links-log/entry.ts";
+import { EMPTY_LOG, type LogState } from "../../shared/links-store/log-state.ts";
 import { FeedHealth } from "./feed-health.ts";
 
 /** Health by a clock that the test moves, in seconds. */
@@ -10,92 +11,122 @@ function createHealth() {
   return { health, pass: (more: number) => void (seconds += more) };
 }
 
-const complete: FeedState = { ...EMPTY_FEED, stream: "s", complete: true, confirmed_at: 1 };
+const headAt = (position: number): Head => ({
+  term: 1,
+  position,
+  hash: String(position).padStart(64, NO_HASH),
+});
+
+/** A store that has all entries up to a position. */
+const complete = (position: number): LogState => ({
+  ...EMPTY_LOG,
+  head: headAt(position),
+  written: headAt(position),
+});
+
+/** One that lacks entries between its first and its last one. */
+const lacking = (position: number, obstacle: string): LogState => ({
+  ...complete(position),
+  head: headAt(1),
+  obstacle,
+});
 
 test("a host without links is not ready, however long it waits", () => {
   const { health, pass } = createHealth();
   health.onCurrent();
-  pass(3_600);
+  pass(100);
   expect(health.readiness()).toBe("the store lacks links");
+  pass(3_500);
+  expect(health.readiness()).toStartWith("the store lacks links");
   expect(health.warning()).toContain("lacks links");
-  health.onFeed(complete);
+  health.onState(complete(5));
   expect(health.readiness()).toBe("ok");
 });
 
-test("a host with every link is ready once it is up to date, or without the feed after ten seconds", () => {
+test("a host with every link is ready once it is up to date, or without the log after ten seconds", () => {
   const { health, pass } = createHealth();
-  health.onFeed(complete);
+  health.onState(complete(5));
   expect(health.readiness()).toBe("not connected yet");
   expect(health.warning()).toBe("not connected yet; last confirmed 0 s ago");
   pass(10);
   expect(health.readiness()).toBe("ok");
   const { health: other } = createHealth();
-  other.onFeed(complete);
+  other.onState(complete(5));
   other.onCurrent();
   expect(other.readiness()).toBe("ok");
   expect(other.warning()).toBeUndefined();
 });
 
-test("a host that was ready stays ready while its store is filled again, and says so", () => {
+test("a host that was ready stays ready while its store is replaced, and says so", () => {
   const { health } = createHealth();
-  health.onFeed(complete);
+  health.onState(complete(5));
   health.onCurrent();
   expect(health.readiness()).toBe("ok");
-  health.onFeed(EMPTY_FEED);
+  health.onState(lacking(7, "a snapshot of 3 links is read: 40 %"));
   expect(health.readiness()).toBe("ok");
   expect(health.complete()).toBe(false);
-  expect(health.warning()).toContain("lacks links");
+  expect(health.warning()).toBe(
+    "the store lacks links: a snapshot of 3 links is read: 40 %; the response for links that it does not have is 503",
+  );
+});
+
+test("a host with every link says what it waits for", () => {
+  const { health } = createHealth();
+  health.onCurrent();
+  health.onState({ ...complete(5), obstacle: "another database publishes" });
+  expect(health.readiness()).toBe("ok");
+  expect(health.warning()).toBe(
+    "the store of this host may be outdated: another database publishes",
+  );
 });
 
 test.each([
-  ["begins again and again", [10, 900, 0, 700, 0, 890, 900], false],
-  ["does not go on", [10, 900, 900, 900, 900, 900, 900], false],
-  ["goes on", [10, 900, 901, 902, 903, 904, 905], true],
-])("a host that was ready is not ready while a fill %s", (_name, sequences, isReady) => {
+  ["does not come", [1, 1, 1, 1, 1], false],
+  ["is read", [1, 2, 3, 4, 5], true],
+])("a host that was ready is not ready while a snapshot %s", (_name, parts, isReady) => {
   const { health, pass } = createHealth();
-  health.onFeed(complete);
+  health.onState(complete(5));
   health.onCurrent();
   expect(health.readiness()).toBe("ok");
-  for (const sequence of sequences) {
-    health.onFeed({ ...complete, complete: false, sequence });
-    pass(8);
+  // Entries go on nevertheless.
+  for (const [i, part] of parts.entries()) {
+    health.onState(lacking(10 + i, `part ${part}`));
+    pass(50);
   }
   if (isReady) expect(health.readiness()).toBe("ok");
-  else expect(health.readiness()).toContain("has come no further for 48 s");
-  health.onFeed(complete);
+  else expect(health.readiness()).toContain("it has come no further for 250 s");
+  health.onState(complete(20));
   expect(health.readiness()).toBe("ok");
 });
 
 test("a start waits as long as links come, and no longer than it may", async () => {
   const health = new FeedHealth();
-  let sequence = 0;
-  const filling = setInterval(() => {
-    sequence++;
-    health.onFeed({ ...EMPTY_FEED, stream: "s", sequence });
-  }, 20);
+  let position = 1;
+  const filling = setInterval(() => health.onState(lacking(++position, "a snapshot is read")), 20);
   const startedAt = performance.now();
   await health.waitUntilReady({ withinMs: 500, idleMs: 200 });
   expect(performance.now() - startedAt).toBeGreaterThanOrEqual(490);
   clearInterval(filling);
-  const waiting = health.waitUntilReady({ withinMs: 60_000, idleMs: 200 });
-  await waiting;
+  await health.waitUntilReady({ withinMs: 60_000, idleMs: 200 });
   expect(health.readiness()).not.toBe("ok");
   const ready = health.waitUntilReady({ withinMs: 60_000, idleMs: 60_000 });
-  health.onFeed(complete);
+  health.onState(complete(100));
   health.onCurrent();
   await ready;
   expect(health.readiness()).toBe("ok");
 });
 
-test("its age is the time since a heartbeat came, whatever the clocks say, and without one the lag is not known", () => {
+test("its age is the time since another entry came, and without one the lag is not known", () => {
   const { health, pass } = createHealth();
-  health.onFeed({ ...complete, confirmed_at: 5_000, pending: 3 });
+  health.onState({ ...complete(5), pending: 3 });
   health.onCurrent();
   pass(2);
+  // The store was opened again: no entry came.
+  health.onState(EMPTY_LOG);
+  health.onState({ ...complete(5), pending: 3 });
   expect(health.ageSeconds()).toBe(2);
   expect(health.lag()).toBe(3);
-  // The writer's clock was set back.
-  health.onFeed({ ...complete, confirmed_at: 1_000 });
+  health.onState(complete(6));
   expect(health.ageSeconds()).toBe(0);
   pass(8);
   expect(health.lag()).toBeUndefined();

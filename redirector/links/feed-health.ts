@@ -1,132 +1,91 @@
 /**
- * Whether the links of this host are up to date with the feed, and for how long that has been
+ * Whether the links of this host are up to date with the links log, and for how long that has been
  * unknown.
  */
-import { UNDIVIDED } from "../../shared/contracts/links-streams.ts";
-import { EMPTY_FEED, type FeedState } from "../../shared/links-store/schema.ts";
-import type { HostFeed } from "./host-feed.ts";
+import { EMPTY_LOG, hasAllLinks, type LogState } from "../../shared/links-store/log-state.ts";
 
 /**
- * How long a redirector that has every link waits for the feed before it counts as ready without
+ * How long a redirector that has every link waits for the log before it counts as ready without
  * it.
  */
 const START_GRACE_MS = 10_000;
 
 /**
- * After this long without a heartbeat, the number of missing messages is unknown: several
- * heartbeats are missing, of one every two seconds.
+ * After this long without an entry, the number of missing ones is unknown: several heartbeats are
+ * missing, of one every two seconds.
  */
-export const SILENT_SECONDS = 8;
+const SILENT_SECONDS = 8;
 
-/** The same threshold as the alert ShorthopFeedStale: many heartbeats of the feed are missing. */
+/** The same threshold as the alert ShorthopFeedStale: many heartbeats are missing. */
 const AGE_WARNING_SECONDS = 30;
 
 /**
- * How long a store that lacks links may get no further than it already was. A fill that begins
- * again and again gets nowhere either.
+ * How long a store that lacks links may get no further: longer than a snapshot of ten million links
+ * takes that is asked for, and that another one was made just before.
  */
-const STALLED_SECONDS = 30;
+const STALLED_SECONDS = 180;
 
 const POLL_MS = 10;
-
-/** How far the fill of a stream has come, and since when. */
-type Progress = { stream: FeedState["stream"]; sequence: number; complete: boolean; at: number };
-
-/** How far the fills of streams come. */
-class FillProgress {
-  readonly #now: () => number;
-  readonly #streams = new Map<string, Progress>();
-
-  constructor(now: () => number) {
-    this.#now = now;
-  }
-
-  record(name: string, { stream, sequence, complete }: FeedState): void {
-    const before = this.#streams.get(name);
-    const isSameFill = before?.stream === stream && !before.complete && !complete;
-    if (isSameFill && sequence <= before.sequence) return;
-    this.#streams.set(name, { stream, sequence, complete, at: this.#now() });
-  }
-
-  /** Why the fill of a stream does not come to an end; undefined if it does, or there is none. */
-  describeStall(): string | undefined {
-    for (const [name, { complete, at }] of this.#streams) {
-      const seconds = Math.round((this.#now() - at) / 1_000);
-      if (!complete && seconds >= STALLED_SECONDS)
-        return `the store lacks links of ${name}, and filling it has come no further for ${seconds} s`;
-    }
-    return undefined;
-  }
-}
 
 export class FeedHealth {
   readonly #now: () => number;
   readonly #startedAt: number;
-  readonly #fills: FillProgress;
-  #feed: HostFeed = EMPTY_FEED;
-  /** The last heartbeat, by its sender's clock: only a change of it is meaningful. */
-  #heartbeat: number | undefined;
-  #confirmedAt: number;
-  /** Whether the store has been up to date with the feed since the start. */
+  #state = EMPTY_LOG;
+  /** When the store last had another entry. */
+  #entryAt: number;
+  /** When a store that lacks links last got further. */
+  #progressAt: number;
+  /** Whether the store has been up to date with the log since the start. */
   #wasCurrent = false;
   #wasReady = false;
 
   constructor(now = () => performance.now()) {
     this.#now = now;
     this.#startedAt = now();
-    this.#confirmedAt = this.#startedAt;
-    this.#fills = new FillProgress(now);
+    this.#entryAt = this.#startedAt;
+    this.#progressAt = this.#startedAt;
   }
 
-  /** Applies the store's state of the feed. */
-  onFeed(changed: HostFeed): void {
-    this.#feed = changed;
-    for (const [name, stream] of Object.entries(streamsOf(changed)))
-      this.#fills.record(name, stream);
-    const { confirmed_at } = changed;
-    if (this.#heartbeat !== undefined && this.#heartbeat !== confirmed_at)
-      this.#confirmedAt = this.#now();
-    this.#heartbeat = confirmed_at;
+  /** Applies what the store has of the log; that of no store is empty. */
+  onState(state: LogState): void {
+    const before = this.#state;
+    this.#state = state;
+    // A store that is opened has its last entry from before.
+    const isOpen = before.written.position > 0 && state.written.position > 0;
+    if (isOpen && state.written.hash !== before.written.hash) this.#entryAt = this.#now();
+    // A store without all links gets later entries as well, but no further by them.
+    if (hasAllLinks(state) || state.obstacle !== before.obstacle) this.#progressAt = this.#now();
   }
 
-  /** The store is up to date with the feed. */
+  /** The store is up to date with the log. */
   onCurrent(): void {
     this.#wasCurrent = true;
   }
 
-  /**
-   * Seconds since the last heartbeat of the feed was written; since the start when there was none.
-   */
+  /** Seconds since the last entry was written; since the start when there was none. */
   ageSeconds(): number {
-    return (this.#now() - this.#confirmedAt) / 1_000;
+    return (this.#now() - this.#entryAt) / 1_000;
   }
 
-  /** Messages of the feed that are not in the store; undefined while that is unknown. */
+  /** Messages of the tail that are not in the store; undefined while that is unknown. */
   lag(): number | undefined {
-    return this.#wasCurrent && this.ageSeconds() < SILENT_SECONDS ? this.#feed.pending : undefined;
+    return this.#wasCurrent && this.ageSeconds() < SILENT_SECONDS ? this.#state.pending : undefined;
   }
 
   /** Whether the store has every link. */
   complete(): boolean {
-    return this.#feed.complete && this.#feed.lacks === 0;
-  }
-
-  /** 1 if the store has every link of a stream, else 0, by stream. */
-  completeStreams(): Record<string, number> {
-    return Object.fromEntries(
-      Object.entries(streamsOf(this.#feed)).map(([name, { complete }]) => [name, Number(complete)]),
-    );
+    return hasAllLinks(this.#state);
   }
 
   /**
-   * `ok` after the store had every link and was up to date with the feed, or could not be; else the
+   * `ok` after the store had every link and was up to date with the log, or could not be; else the
    * reason. A later outage of NATS does not matter: the store can still serve requests. A store
-   * that lacks links and gets no more is not ready: new links would be missing for ever.
+   * that lacks links and gets no more is not ready: what it lacks would be missing for ever.
    */
   readiness(): string {
     const waited = this.#now() - this.#startedAt >= START_GRACE_MS;
-    this.#wasReady ||= this.#feed.complete && (this.#wasCurrent || waited);
-    return this.#fills.describeStall() ?? (this.#wasReady ? "ok" : this.#state());
+    this.#wasReady ||= this.complete() && (this.#wasCurrent || waited);
+    return this.#describeStall() ?? (this.#wasReady ? "ok" : this.#describe());
   }
 
   /**
@@ -135,46 +94,42 @@ export class FeedHealth {
    */
   async waitUntilReady({ withinMs, idleMs }: { withinMs: number; idleMs: number }) {
     const deadline = this.#now() + withinMs;
-    let { sequence } = this.#feed;
+    let before = this.#state;
     let changedAt = this.#now();
     while (this.readiness() !== "ok" && this.#now() < Math.min(deadline, changedAt + idleMs)) {
       await Bun.sleep(POLL_MS);
-      if (this.#feed.sequence === sequence) continue;
-      ({ sequence } = this.#feed);
+      if (before === this.#state) continue;
+      before = this.#state;
       changedAt = this.#now();
     }
   }
 
+  /** Links of the host's store; undefined while it is not up to date. */
+  get links(): number | undefined {
+    return this.#state.isCurrent ? this.#state.links : undefined;
+  }
+
   /** Why links may be outdated; undefined when they are current. */
   warning(): string | undefined {
-    const feed = this.#feed;
-    if (!feed.complete)
-      return `the store of this host lacks links${nameLacking(feed)}; it is being filled, and the response for links that it does not have yet is 503`;
-    if (feed.lacks > 0)
-      return `the store of this host has ${feed.lacks} links fewer than PostgreSQL, also after reading the feed again`;
+    if (!this.complete())
+      return `${this.#describe()}; the response for links that it does not have is 503`;
+    const { obstacle } = this.#state;
+    if (obstacle !== null) return `the store of this host may be outdated: ${obstacle}`;
     const age = Math.round(this.ageSeconds());
     if (this.#wasCurrent && age < AGE_WARNING_SECONDS) return undefined;
-    const oldest = nameStreams(feed, ({ confirmed_at }) => confirmed_at === feed.confirmed_at);
-    return `${this.#state()}; last confirmed ${age} s ago${oldest && `, by the heartbeat${oldest}`}`;
+    return `${this.#describe()}; last confirmed ${age} s ago`;
   }
 
-  #state(): string {
-    if (!this.#feed.complete) return `the store lacks links${nameLacking(this.#feed)}`;
+  #describe(): string {
+    const { obstacle } = this.#state;
+    if (!this.complete()) return `the store lacks links${obstacle === null ? "" : `: ${obstacle}`}`;
     return this.#wasCurrent ? "ok" : "not connected yet";
   }
+
+  #describeStall(): string | undefined {
+    const seconds = Math.round((this.#now() - this.#progressAt) / 1_000);
+    return this.complete() || seconds < STALLED_SECONDS
+      ? undefined
+      : `${this.#describe()}; it has come no further for ${seconds} s`;
+  }
 }
-
-/** The states of the streams by name, whether or not the feed is divided. */
-const streamsOf = (feed: HostFeed): Readonly<Record<string, FeedState>> =>
-  feed.streams ?? { [UNDIVIDED.name]: feed };
-
-/**
- * Names the streams of a divided feed for which a condition holds; an empty text when there is
- * only one stream.
- */
-function nameStreams({ streams = {} }: HostFeed, isSo: (stream: FeedState) => boolean): string {
-  const named = Object.entries(streams).filter(([, stream]) => isSo(stream));
-  return named.length === 0 ? "" : ` of ${named.map(([name]) => name).join(", ")}`;
-}
-
-const nameLacking = (feed: HostFeed): string => nameStreams(feed, ({ complete }) => !complete);

@@ -1,22 +1,27 @@
 /**
  * The links of this host, for requests: the cache in memory, and behind it the store, which a
- * thread of one of the host's redirectors fills from the feed. Changes in the store reach memory
- * within a few milliseconds. Requests need neither NATS nor that thread, except for an unknown
- * alias: the feed may have just received its link.
+ * thread of one of the host's redirectors fills from the links log. Changes in the store reach
+ * memory within a few milliseconds. Memory has what the store has: a store that replaces another
+ * one replaces all of memory, once it has all links.
  */
-import type { LinkRecord } from "../../shared/contracts/link-record.ts";
-import type { LinksStream } from "../../shared/contracts/links-streams.ts";
-import { EMPTY_FEED } from "../../shared/links-store/schema.ts";
+import { isNotice, TAKEDOWNS_ALIAS } from "../../shared/contracts/feed-notices.ts";
+import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
+import { shortLinkOfKey } from "../../shared/contracts/short-link.ts";
+import { createLimitedLog, type LimitedLog } from "../../shared/limited-log.ts";
+import {
+  EMPTY_LOG,
+  hasAllLinks,
+  isReplaying,
+  type LogState,
+} from "../../shared/links-store/log-state.ts";
+import { MalformedRecordError } from "../../shared/links-store/stored-record.ts";
 import type { Log } from "../../shared/log.ts";
-import type { Nats } from "../../shared/nats.ts";
 import type { DomainSettingsCache } from "../cache/domain-settings.ts";
 import type { LinkCache } from "../cache/link-cache.ts";
 import type { Takedowns } from "../cache/takedowns.ts";
-import { createCatchUp } from "./catch-up.ts";
-import { combineFeeds, type HostFeed } from "./host-feed.ts";
-import { createMemoryUpdates } from "./memory-updates.ts";
-import { createPresentStore } from "./present-store.ts";
-import { createStoreReads } from "./store-reads.ts";
+import type { FeedHealth } from "./feed-health.ts";
+import { findStore, isDamage, markDamaged } from "./store-files.ts";
+import { openReader, type StoreReader } from "./store-reader.ts";
 
 /**
  * Interval at which the store is checked for changes: the maximum delay of a change written by
@@ -24,104 +29,223 @@ import { createStoreReads } from "./store-reads.ts";
  */
 const POLL_MS = 20;
 
-export type HostLinks = {
-  /**
-   * Finds a link or notice in the store, and caches a link. Returns null when a complete store
-   * lacks it. Returns undefined when that is unknown, when reading could take long, or when the
-   * link was deleted and may have returned: call `fetch` then.
-   */
-  find(domain: string, alias: string): LinkRecord | null | undefined;
-  /**
-   * As `find`, however long reading takes. Returns undefined when neither the store nor the feed
-   * (if NATS is reachable) has such a link. Throws when that is unknown.
-   */
-  fetch(domain: string, alias: string): Promise<LinkRecord | undefined>;
+/** Interval at which the file is checked: another one may have replaced it. */
+const FILE_CHECK_MS = 100;
+
+/**
+ * Maximum time for applying changes in one event loop turn, and how many are applied between two
+ * checks of the time: a link with many rules takes up to a millisecond.
+ */
+const TURN_MS = 5;
+const CHANGES_AT_ONCE = 10;
+
+/** What a process has in memory of its host's store. */
+export type Memory = { cache: LinkCache; takedowns: Takedowns; domains: DomainSettingsCache };
+
+export class HostLinks {
+  readonly #dir: string;
+  readonly #memory: Memory;
+  readonly #health: FeedHealth;
+  readonly #log: Log;
+  readonly #logFailed: LimitedLog;
+  readonly #turnMs: number;
+  readonly #timer: Timer;
+  #reader: StoreReader | undefined;
+  /** The inode of the file that was opened last; another file may replace it. */
+  #inode = 0;
+  #checkedAt = -Infinity;
+  #state: LogState = EMPTY_LOG;
+  #changed = Promise.withResolvers<void>();
+  #dataVersion = -1;
+  /** The number of the last applied change. */
+  #number = 0;
+  /** Whether memory may have states that are not the store's, as changes were missed. */
+  #isOutdated = false;
+  /** Whether the takedowns of the open store are in memory. */
+  #hasTakedowns = false;
+  #failed = 0;
+
+  /** Tests vary the time of a turn. */
+  constructor(dir: string, memory: Memory, health: FeedHealth, log: Log, turnMs = TURN_MS) {
+    this.#dir = dir;
+    this.#memory = memory;
+    this.#health = health;
+    this.#log = log;
+    this.#logFailed = createLimitedLog(log, "link_change_failed");
+    this.#turnMs = turnMs;
+    this.poll();
+    this.#timer = setInterval(() => this.poll(), POLL_MS);
+  }
+
   /** Applies changes of the store now, without waiting for the next interval. */
-  poll(): void;
+  poll(): void {
+    this.#reopen();
+    if (this.use((reader) => this.#update(reader)) === false) setImmediate(() => this.poll());
+  }
+
+  /** What the store had of the log when it was last read. */
+  get state(): LogState {
+    return this.#state;
+  }
+
+  /** Resolves when the state has changed. */
+  get stateChanged(): Promise<void> {
+    return this.#changed.promise;
+  }
+
+  /** Reads the state as it is now. */
+  readState(): LogState {
+    this.use((reader) => {
+      if (reader.dataVersion() !== this.#dataVersion) this.#setState(reader.state());
+    });
+    return this.#state;
+  }
+
   /**
-   * Resolves when the store has everything that the feed had at the time of the call; waits for
-   * NATS without a time limit.
+   * Whether there is a store that may be read: not before its takedowns are known, as a link that
+   * is taken down might redirect.
    */
-  waitUntilCurrent(): Promise<void>;
+  get isReadable(): boolean {
+    const { takedowns } = this.#memory;
+    return this.#reader !== undefined && takedowns.isKnown() && !isReplaying(this.#state);
+  }
+
   /** Changes that could not be applied since the start. */
-  failed(): number;
+  get failed(): number {
+    return this.#failed;
+  }
+
   /**
-   * Reads of the store by requests since the start: in their event loop turn, or slowly, in a
-   * thread.
+   * Runs a function on the store; undefined while there is none, or when it fails. After a failure
+   * the store is reopened.
    */
-  reads(): Readonly<Record<"direct" | "slow", number>>;
-  stop(): void;
-};
-
-type HostLinksDeps = {
-  dir: string;
-  nats: Pick<Nats, "connection" | "connected">;
-  /** The streams of the feed. */
-  streams: readonly LinksStream[];
-  cache: Pick<LinkCache, "put" | "has" | "forget" | "clear">;
-  takedowns: Pick<Takedowns, "apply" | "isKnown">;
-  domains: Pick<DomainSettingsCache, "apply" | "forget" | "clear">;
-  /** Makes another thread read a link, so that its pages are in memory afterwards. */
-  prefetch: (domain: string, alias: string) => Promise<void>;
-  /** Called with the store's state of the feed, when it has changed. */
-  onFeed: (feed: HostFeed) => void;
-  /** Reports that the store is damaged. */
-  onDamaged: (error: unknown) => void;
-  log: Log;
-  /** Maximum time for applying changes in one event loop turn, unless a test varies it. */
-  turnMs?: number;
-};
-
-export function startHostLinks(deps: HostLinksDeps): HostLinks {
-  const { takedowns, streams } = deps;
-  let failed = 0;
-  const updates = createMemoryUpdates({
-    ...deps,
-    onFailed(error) {
-      failed++;
-      store.logFailed("failed", error);
-    },
-  });
-  const store = createPresentStore({ ...deps, onOpen: updates.begin, onClose: updates.end });
-
-  function readFeed(): HostFeed {
-    const feed = store.use((reader) => combineFeeds(streams, reader.feed)) ?? EMPTY_FEED;
-    updates.setFeed(feed);
-    return feed;
+  use<Result>(run: (reader: StoreReader) => Result): Result | undefined {
+    if (this.#reader === undefined) return undefined;
+    try {
+      return run(this.#reader);
+    } catch (error) {
+      if (error instanceof MalformedRecordError) return undefined;
+      this.#close();
+      if (isDamage(error)) {
+        this.#log.error({ error }, "links_store_damaged");
+        markDamaged(this.#dir);
+      } else this.#logFailed("store", error);
+      return undefined;
+    }
   }
 
-  const { recordConnection, catchUp, waitUntilCurrent, stop } = createCatchUp({
-    ...deps,
-    readFeed,
-  });
-  const reads = createStoreReads({
-    ...deps,
-    store,
-    isComplete: () => updates.feed().complete,
-    // Before the takedowns are known, a link that is taken down might redirect.
-    isReadable: () => takedowns.isKnown(),
-    catchUp,
-  });
-
-  function poll(): void {
-    recordConnection();
-    store.reopen();
-    if (store.use(updates.run) === false) setImmediate(poll);
+  stop(): void {
+    clearInterval(this.#timer);
+    this.#close();
   }
 
-  poll();
-  const timer = setInterval(poll, POLL_MS);
-  return {
-    find: reads.find,
-    fetch: reads.fetch,
-    poll,
-    waitUntilCurrent,
-    failed: () => failed,
-    reads: reads.counts,
-    stop() {
-      stop();
-      clearInterval(timer);
-      store.close();
-    },
-  };
+  /** Opens the store when it exists, and again when another file has replaced it. */
+  #reopen(): void {
+    const now = performance.now();
+    if (now - this.#checkedAt < FILE_CHECK_MS) return;
+    this.#checkedAt = now;
+    const present = findStore(this.#dir);
+    // A deleted file is read until there is another one.
+    if (present === undefined) return;
+    if (present.inode === this.#inode && this.#reader !== undefined) return;
+    this.#close();
+    try {
+      this.#reader = openReader(present.dir);
+      if (present.inode !== this.#inode) this.#skipChanges(this.#reader);
+      this.#inode = present.inode;
+    } catch {
+      // It is just being created.
+      this.#close();
+    }
+  }
+
+  #close(): void {
+    this.#reader?.close();
+    this.#reader = undefined;
+    this.#dataVersion = -1;
+    this.#setState(EMPTY_LOG);
+  }
+
+  #setState(state: LogState): void {
+    this.#state = state;
+    this.#health.onState(state);
+    this.#changed.resolve();
+    this.#changed = Promise.withResolvers();
+  }
+
+  /** Applies what has changed in the store; returns whether that was all. */
+  #update(reader: StoreReader): boolean {
+    const version = reader.dataVersion();
+    if (version === this.#dataVersion) return true;
+    this.#setState(reader.state());
+    if (!isReplaying(this.#state)) {
+      this.#clearOutdated(reader);
+      if (!this.#applyChanges(reader)) return false;
+    }
+    this.#dataVersion = version;
+    return true;
+  }
+
+  /** Skips to the store's current state. */
+  #skipChanges(reader: StoreReader): void {
+    this.#number = reader.lastChange();
+    this.#isOutdated = true;
+    this.#hasTakedowns = false;
+  }
+
+  /**
+   * Clears what may be outdated, so that it is read again; not for a store that lacks links. The
+   * takedowns of such a store hold nevertheless.
+   */
+  #clearOutdated(reader: StoreReader): void {
+    const { cache, domains, takedowns } = this.#memory;
+    const hasAll = hasAllLinks(this.#state);
+    if (!this.#hasTakedowns) {
+      const list = reader.find(DEFAULT_DOMAIN, TAKEDOWNS_ALIAS);
+      this.#hasTakedowns = list !== undefined || hasAll;
+      if (this.#hasTakedowns) takedowns.apply(list);
+    }
+    if (!hasAll || !this.#isOutdated) return;
+    cache.clear();
+    domains.clear();
+    this.#isOutdated = false;
+  }
+
+  /** Applies changes for the time of a turn; returns whether those were all. */
+  #applyChanges(reader: StoreReader): boolean {
+    const turnEnd = performance.now() + this.#turnMs;
+    for (;;) {
+      const next = reader.changesSince(this.#number, CHANGES_AT_ONCE);
+      if (next === undefined) {
+        this.#skipChanges(reader);
+        this.#clearOutdated(reader);
+        return true;
+      }
+      for (const key of next.keys) this.#apply(reader, key);
+      this.#number = next.number;
+      if (next.keys.length < CHANGES_AT_ONCE) return true;
+      if (performance.now() >= turnEnd) return false;
+    }
+  }
+
+  /**
+   * Applies the change of a link or notice. Entries that are not in memory are read on request.
+   */
+  #apply(reader: StoreReader, key: string): void {
+    const { cache, takedowns, domains } = this.#memory;
+    const { domain, alias } = shortLinkOfKey(key);
+    const notice = isNotice({ alias });
+    if (!notice && !cache.has(domain, alias)) return;
+    try {
+      const record = reader.find(domain, alias);
+      if (record === undefined) return;
+      if (alias === TAKEDOWNS_ALIAS) takedowns.apply(record);
+      else if (notice) domains.apply(domain, record);
+      else cache.put(record);
+    } catch (error) {
+      if (isDamage(error)) throw error;
+      this.#failed++;
+      this.#logFailed("failed", error);
+    }
+  }
 }

@@ -2,7 +2,7 @@
 import type { LinksCommand, LinksEvent, LinksOptions } from "./links.worker.ts";
 
 export type LinksThread = {
-  /** Malformed feed records that were skipped since the start. */
+  /** Malformed states that were skipped since the start. */
   skipped(): number;
   stop(): Promise<void>;
 };

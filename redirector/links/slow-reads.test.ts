@@ -4,11 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { encodeLinkRecord } from "../../shared/contracts/link-record.ts";
-import { EMPTY_FEED, toChange } from "../../shared/links-store/schema.ts";
+import { EMPTY_LOG } from "../../shared/links-store/log-state.ts";
+import { toChange } from "../../shared/links-store/schema.ts";
 import { activeLink } from "../../test/harness/link-record.ts";
+import { LogStore } from "./log-store.ts";
 import { createSlowReads, type SlowReads } from "./slow-reads.ts";
-import { storeFiles } from "./store-files.ts";
-import { openWriter } from "./store-writer.ts";
+import { currentFolder } from "./store-files.ts";
 
 let dir: string;
 let slowReads: SlowReads;
@@ -30,12 +31,12 @@ afterEach(() => {
 test("a read ends when there is no store, when there is one, and when another one took its place", async () => {
   await slowReads.prefetch("", "link");
   for (let i = 0; i < 2; i++) {
-    using store = openWriter(dir, { reserveBytes: 0 });
+    using store = new LogStore(currentFolder(dir), 0);
     const link = activeLink("link", 1);
-    store.write([toChange(link, encodeLinkRecord(link))], EMPTY_FEED);
+    store.write([toChange(link, encodeLinkRecord(link))], EMPTY_LOG);
     await slowReads.prefetch("", "link");
     await slowReads.prefetch("", "unknown");
-    for (const path of storeFiles(dir)) rmSync(path, { force: true });
+    rmSync(currentFolder(dir), { recursive: true });
   }
 });
 

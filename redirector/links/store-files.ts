@@ -1,5 +1,18 @@
-/** The files of the links store: their location and owner, and the handling of damaged ones. */
-import { existsSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+/**
+ * The files of the links store: their location and owner, and the handling of damaged ones. Each
+ * store has a folder of its own in `LINKS_DIR`, and a file there says which one is the host's:
+ * SQLite must not get another file under the name of an open one.
+ */
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { join, resolve } from "node:path";
 
 import { STORE_NAME } from "../../shared/links-store/schema.ts";
@@ -11,23 +24,62 @@ export const storePath = (dir: string): string => join(dir, STORE_NAME);
 export const memoryDir = (dir: string): string =>
   join("/dev/shm", `shorthop-links-${Bun.hash(resolve(dir)).toString(36)}`);
 
+const POINTER = "current";
+
+/** The folder of the first store; the names of later ones are UUIDs. */
+const FIRST = "0";
+
+const FOLDER = /^(?:0|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
+
+/** The folder of the host's store, in the folder of all of them. */
+export function currentFolder(dir: string): string {
+  const pointer = join(dir, POINTER);
+  const name = existsSync(pointer) ? readFileSync(pointer, "utf8") : FIRST;
+  return join(dir, FOLDER.test(name) ? name : FIRST);
+}
+
+/** Makes another folder the one of the host's store, also if the machine fails meanwhile. */
+export function setCurrentFolder(dir: string, name: string): void {
+  const pointer = join(dir, POINTER);
+  writeFileSync(`${pointer}.new`, name, { flush: true });
+  renameSync(`${pointer}.new`, pointer);
+}
+
+/** Removes what a process left that ended while it took a snapshot, or replaced a store. */
+export function removeOtherFolders(dir: string): void {
+  const current = currentFolder(dir);
+  for (const name of readdirSync(dir))
+    if (FOLDER.test(name) && join(dir, name) !== current)
+      rmSync(join(dir, name), { recursive: true });
+}
+
 /**
- * Finds the file of the store; undefined while there is none. A replacement file has another inode.
- * Ignores a file of another user, because all users may write to the folder in memory.
+ * Finds the file of the store and its folder; undefined while there is none. A replacement file has
+ * another inode. Ignores a file of another user, because all users may write to the folder in
+ * memory.
  */
 export function findStore(dir: string): { dir: string; inode: number } | undefined {
   for (const folder of [dir, memoryDir(dir)]) {
-    const stats = statSync(storePath(folder), { throwIfNoEntry: false });
-    if (stats !== undefined && stats.uid === process.getuid?.())
-      return { dir: folder, inode: stats.ino };
+    const current = currentFolder(folder);
+    const inode = inodeOf(current);
+    if (inode !== undefined) return { dir: current, inode };
   }
   return undefined;
 }
 
+/** As {@link currentFolder}, or the one in memory. */
+export const presentFolder = (dir: string): string => findStore(dir)?.dir ?? currentFolder(dir);
+
+/** The inode of a folder's store, if it has one of this user. */
+export function inodeOf(folder: string): number | undefined {
+  const stats = statSync(storePath(folder), { throwIfNoEntry: false });
+  return stats?.uid === process.getuid?.() ? stats?.ino : undefined;
+}
+
 /** Why the store is not in its folder; undefined when it is. */
 export const storeWarning = (dir: string): string | undefined =>
-  findStore(dir)?.dir === memoryDir(dir)
-    ? "the links store is in memory, as LINKS_DIR could not be written; a start reads all links from the feed"
+  findStore(dir)?.dir.startsWith(`${memoryDir(dir)}/`) === true
+    ? "the links store is in memory, as LINKS_DIR could not be written; a start of the machine reads all links again"
     : undefined;
 
 /** Creates a folder that only its owner may use; throws when it belongs to another user. */
@@ -45,17 +97,14 @@ export const damageMarkPath = (dir: string): string => `${storePath(dir)}.is-dam
 /** The suffixes of the file and of SQLite's companion files. */
 const SUFFIXES = ["", "-wal", "-shm"];
 
-/** The file of the store and SQLite's companion files. */
-export const storeFiles = (dir: string): string[] =>
-  SUFFIXES.map((suffix) => `${storePath(dir)}${suffix}`);
-
-/** Keeps a damaged store for diagnosis, under another name. */
+/** Keeps a damaged store for diagnosis, in the folder of all stores and under another name. */
 export function quarantineStore(dir: string): void {
+  const folder = presentFolder(dir);
   for (const suffix of SUFFIXES) {
-    const path = `${storePath(dir)}${suffix}`;
+    const path = `${storePath(folder)}${suffix}`;
     if (existsSync(path)) renameSync(path, `${storePath(dir)}.damaged${suffix}`);
   }
-  rmSync(damageMarkPath(dir), { force: true });
+  rmSync(damageMarkPath(folder), { force: true });
 }
 
 /**
@@ -73,10 +122,10 @@ export function isDamage(error: unknown): boolean {
   return false;
 }
 
-/** Reports to the process that writes the store that it is damaged. */
+/** Reports to the process that writes the host's store that it is damaged. */
 export function markDamaged(dir: string): void {
   try {
-    writeFileSync(damageMarkPath(dir), "");
+    writeFileSync(damageMarkPath(presentFolder(dir)), "");
   } catch {
     // Another reader, or the writer, finds the same damage.
   }

@@ -1,161 +1,124 @@
 /**
- * Fills the links store from an image and the feed, in the process that holds the folder's lock.
+ * Keeps the host's store up to date with the links log, while this process is the one of the host
+ * that does: whoever has the lock of the folder. The store is mended when it is damaged, and kept
+ * in memory when the disk has no room for any.
  */
 import { existsSync, rmSync } from "node:fs";
 
-import type { LinksStream } from "../../shared/contracts/links-streams.ts";
-import type { Images } from "../../shared/links-store/images.ts";
+import { STORE_FORMAT } from "../../shared/links-store/schema.ts";
 import type { Log } from "../../shared/log.ts";
-import type { NatsFiles } from "../../shared/nats-files.ts";
-import { type Nats, openNats } from "../../shared/nats.ts";
-import { createFeedGroup } from "./feed-group.ts";
-import type { FeedRecords } from "./feed-records.ts";
-import { type Follower, startFollower } from "./follower.ts";
-import { loadImage } from "./image.ts";
+import type { Nats } from "../../shared/nats.ts";
+import { type ProcessLock, tryLock } from "../../shared/process-lock.ts";
+import { HostLog, type LogEvents } from "./host-log.ts";
 import {
+  currentFolder,
   damageMarkPath,
-  findStore,
   isDamage,
-  markDamaged,
+  makeFolder,
   memoryDir,
+  presentFolder,
   quarantineStore,
   storePath,
 } from "./store-files.ts";
-import { openReader } from "./store-reader.ts";
 import { releaseReserve } from "./store-reserve.ts";
-import { createScrub } from "./store-scrub.ts";
-import { openWriter, type StoreWriter } from "./store-writer.ts";
+
+/** Interval at which a process without the lock tries to take it. */
+const LOCK_POLL_MS = 250;
 
 /** Pause after a failed write of the store. */
 const RETRY_MS = 1_000;
 
-/** Pause between two attempts to load an image. */
-const IMAGE_RETRY_MS = 600_000;
+export class StoreFiller {
+  readonly #dir: string;
+  readonly #connect: () => Nats;
+  readonly #events: LogEvents;
+  readonly #log: Log;
+  /** The connection, from when this process fills the store on. */
+  #nats: Nats | undefined;
+  #host: HostLog | undefined;
+  #isStopped = false;
+  readonly #running: Promise<void>;
 
-type FillerDeps = {
-  dir: string;
-  natsUrl: string;
-  natsFiles?: NatsFiles;
-  streamReplicas: number;
-  /** The streams of the feed. */
-  streams: readonly LinksStream[];
-  images: Images | undefined;
-  records: FeedRecords;
-  /** Called after each transaction that changed the store. */
-  onChanged: () => void;
-  log: Log;
-};
-
-export function createStoreFiller(deps: FillerDeps) {
-  const { dir, natsUrl, natsFiles = {}, images, onChanged, log, streams } = deps;
-  const stopping = new AbortController();
-  const { signal } = stopping;
-  /** When an image may be loaded again, so that a full disk is not filled again and again. */
-  let imageAt = -Infinity;
-  let followers: Follower[] = [];
-  let nats: Nats | undefined;
-
-  /** Loads an image, if there is one; returns the streams that continue it. */
-  async function load(connection: Nats): ReturnType<typeof loadImage> {
-    if (images === undefined || performance.now() < imageAt) return undefined;
-    imageAt = performance.now() + IMAGE_RETRY_MS;
-    return await loadImage({ dir, images, nats: connection, streams, signal, log });
+  constructor(dir: string, connect: () => Nats, events: LogEvents, log: Log) {
+    this.#dir = dir;
+    this.#connect = connect;
+    this.#events = events;
+    this.#log = log;
+    this.#running = this.#run();
   }
 
-  async function fill(): Promise<void> {
-    nats ??= openNats({ url: natsUrl, files: natsFiles, name: "redirector links", log });
-    if (existsSync(damageMarkPath(dir))) quarantineStore(dir);
-    const continued = existsSync(storePath(dir)) ? undefined : await load(nats);
-    if (signal.aborted) return;
-    using store = openStore(dir, log);
-    for (const { name, created } of continued ?? [])
-      store.write([], { ...store.feed(name), stream: created }, name);
-    await follow(nats, store);
+  /** Stops filling, after the current transaction, and closes the connection to NATS. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await this.#host?.stop();
+    await this.#running;
+    await this.#nats?.close();
   }
 
-  /** Follows all streams until the filler is stopped or one of them fails. */
-  async function follow(connection: Nats, writer: StoreWriter): Promise<void> {
-    // A store in memory has no disk that could damage it.
-    using reader = existsSync(storePath(dir)) ? openReader(dir) : undefined;
-    const checkStore = createStoreCheck(dir, reader && createScrub(reader));
-    const store = { ...writer, write: writeAndNotify(writer, onChanged) };
-    const group = createFeedGroup({ store, streams, log });
-    const shared = { ...deps, nats: connection, group, store, checkStore };
-    followers = streams.map((stream) => startFollower({ ...shared, stream }));
-    try {
-      await Promise.all(followers.map(({ ended }) => ended));
-    } finally {
-      await stopFollowers();
+  async #run(): Promise<void> {
+    while (!this.#isStopped) {
+      using lock = this.#tryLock();
+      if (lock === undefined) await Bun.sleep(LOCK_POLL_MS);
+      else while (!this.#isStopped) await this.#fill();
     }
   }
 
-  const stopFollowers = (): Promise<unknown> => Promise.all(followers.map(({ stop }) => stop()));
+  /** Takes the lock of the folder; that of the one in memory when the disk is full. */
+  #tryLock(): ProcessLock | undefined {
+    const memory = memoryDir(this.#dir);
+    try {
+      makeFolder(this.#dir);
+    } catch {
+      makeFolder(memory);
+      return tryLock(STORE_FORMAT, memory);
+    }
+    // Versions that write other files do not wait for each other.
+    const lock = tryLock(STORE_FORMAT, this.#dir);
+    // A process that found the disk full left a store in memory, which is no longer needed.
+    if (lock !== undefined) rmSync(memory, { recursive: true, force: true });
+    return lock;
+  }
 
-  return {
-    /** Fills the store until it fails or the filler is stopped; never rejects. */
-    async fill(): Promise<void> {
-      try {
-        await fill();
-      } catch (error) {
-        log.error({ error }, "links_store_failed");
-        if (!repair(error, dir, log) && !signal.aborted) await Bun.sleep(RETRY_MS);
-      }
-    },
-    /** Stops filling, after the current transaction. */
-    async stop(): Promise<void> {
-      stopping.abort();
-      await stopFollowers();
-    },
-    /** Closes the connection to NATS, after filling has stopped. */
-    close: async (): Promise<void> => await nats?.close(),
-  };
-}
+  /** Fills the store until it fails or the filler is stopped; never rejects. */
+  async #fill(): Promise<void> {
+    try {
+      if (existsSync(damageMarkPath(presentFolder(this.#dir)))) quarantineStore(this.#dir);
+      this.#host = this.#open();
+      await this.#host.ended;
+    } catch (error) {
+      this.#log.error({ error }, "links_store_failed");
+      await this.#host?.stop();
+      if (!this.#mend(error) && !this.#isStopped) await Bun.sleep(RETRY_MS);
+    }
+    this.#host = undefined;
+  }
 
-/**
- * Repairs the store so that it can be written again; false when that is impossible, or when the
- * disk rejects every write.
- */
-function repair(error: unknown, dir: string, log: Log): boolean {
-  try {
-    if (!isDamage(error)) return releaseReserve(dir);
-    quarantineStore(dir);
-    return true;
-  } catch (failure) {
-    log.error({ error: failure }, "links_store_not_mended");
-    return false;
+  /** Opens the store for writing; in memory while the disk is full. */
+  #open(): HostLog {
+    const nats = (this.#nats ??= this.#connect());
+    const existed = existsSync(storePath(currentFolder(this.#dir)));
+    try {
+      return new HostLog(this.#dir, nats, this.#events, this.#log);
+    } catch (error) {
+      if (existed) throw error;
+      this.#log.error({ error }, "links_store_in_memory");
+      rmSync(currentFolder(this.#dir), { recursive: true, force: true });
+      return new HostLog(memoryDir(this.#dir), nats, this.#events, this.#log);
+    }
+  }
+
+  /**
+   * Mends the store so that it can be written again; false when that is impossible, or when the
+   * disk rejects every write.
+   */
+  #mend(error: unknown): boolean {
+    try {
+      if (!isDamage(error)) return releaseReserve(presentFolder(this.#dir));
+      quarantineStore(this.#dir);
+      return true;
+    } catch (failure) {
+      this.#log.error({ error: failure }, "links_store_not_mended");
+      return false;
+    }
   }
 }
-
-/** Opens the store for writing; in memory while the disk is full. */
-function openStore(dir: string, log: Log): StoreWriter {
-  const existed = existsSync(storePath(dir));
-  try {
-    return openWriter(dir);
-  } catch (error) {
-    if (existed) throw error;
-    log.error({ error }, "links_store_in_memory");
-    rmSync(storePath(dir), { force: true });
-    return openWriter(memoryDir(dir));
-  }
-}
-
-/** Returns a function that throws when the open store must not be written any more. */
-function createStoreCheck(
-  dir: string,
-  scrub: ReturnType<typeof createScrub> | undefined,
-): () => void {
-  const opened = findStore(dir)?.inode;
-  return () => {
-    if (scrub?.findsDamage() === true) markDamaged(dir);
-    if (existsSync(damageMarkPath(dir))) throw new Error("The links store is damaged.");
-    if (findStore(dir)?.inode !== opened) throw new Error("The links store was deleted.");
-  };
-}
-
-const writeAndNotify =
-  (store: StoreWriter, onChanged: () => void): StoreWriter["write"] =>
-  (...args) => {
-    const changed = store.write(...args);
-    if (changed > 0) onChanged();
-    return changed;
-  };

@@ -5,7 +5,7 @@ import { Database } from "bun:sqlite";
 
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
 import { keyOf } from "../../shared/contracts/short-link.ts";
-import { readFeed } from "../../shared/links-store/schema.ts";
+import { readLogState } from "../../shared/links-store/log-state.ts";
 import {
   DamagedRecordError,
   decodeStoredRecord,
@@ -45,8 +45,8 @@ export function openReader(dir: string) {
   );
 
   return {
-    /** The store's state of a stream of the feed. */
-    feed: (stream?: string) => readFeed(db, stream),
+    /** What the store has of the links log. */
+    state: () => readLogState(db),
     /** Finds the record of a link or notice; throws as `decodeStoredRecord` does. */
     find(domain: string, alias: string): LinkRecord | undefined {
       const key = keyOf({ domain, alias });
@@ -87,7 +87,7 @@ export function openReader(dir: string) {
   };
 }
 
-/** Throws unless the record of a key is whole. The feed itself may have a malformed one. */
+/** Throws unless the record of a key is whole. The log itself may have a malformed one. */
 function verifyRow(key: string, record: Uint8Array): void {
   try {
     decodeRow(key, record);

@@ -11,13 +11,14 @@ import { join } from "node:path";
 import fc from "fast-check";
 
 import { encodeLinkRecord } from "../../shared/contracts/link-record.ts";
-import { EMPTY_FEED, toChange, toMalformed } from "../../shared/links-store/schema.ts";
+import { EMPTY_LOG } from "../../shared/links-store/log-state.ts";
+import { toChange, toMalformed } from "../../shared/links-store/schema.ts";
 import { activeLink } from "../../test/harness/link-record.ts";
 import { casesOf } from "../../test/harness/property-runs.ts";
+import { LogStore } from "./log-store.ts";
 import { isDamage, storePath } from "./store-files.ts";
 import { openReader } from "./store-reader.ts";
-import { createScrub } from "./store-scrub.ts";
-import { openWriter } from "./store-writer.ts";
+import { StoreScrub } from "./store-scrub.ts";
 
 const LINKS = Array.from({ length: 250 }, (_, i) => activeLink(`alias-${i}`, i + 1));
 
@@ -26,10 +27,9 @@ let pristine: string;
 beforeAll(() => {
   dir = mkdtempSync(join(tmpdir(), "shorthop-scrub-"));
   pristine = join(dir, "pristine");
-  const writer = openWriter(dir, { reserveBytes: 0 });
+  using writer = new LogStore(dir, 0);
   const changes = LINKS.map((link) => toChange(link, encodeLinkRecord(link)));
-  writer.write([...changes, toMalformed(activeLink("malformed", 1))], EMPTY_FEED);
-  writer.close();
+  writer.write([...changes, toMalformed(activeLink("malformed", 1))], EMPTY_LOG);
   const db = new Database(storePath(dir));
   db.run("PRAGMA wal_checkpoint(TRUNCATE)");
   db.close();
@@ -42,8 +42,8 @@ function scrub(): boolean {
   let clock = 0;
   using reader = openReader(dir);
   // Each call is a turn of its own.
-  const { findsDamage } = createScrub(reader, () => (clock += 1_000));
-  for (let turn = 0; turn < LINKS.length; turn++) if (findsDamage()) return true;
+  const storeScrub = new StoreScrub(reader, () => (clock += 1_000));
+  for (let turn = 0; turn < LINKS.length; turn++) if (storeScrub.findsDamage()) return true;
   return false;
 }
 

@@ -14,32 +14,36 @@ const INTERVAL_MS = 1_000;
 const STATEMENT_ROWS = 20;
 const TURN_MS = 20;
 
-/**
- * `store` must have a connection of its own: that of the writer has its pages in memory, whatever
- * the disk does.
- */
-export function createScrub(
-  store: Pick<StoreReader, "verify">,
-  now: () => number = () => performance.now(),
-) {
-  let after = 0;
-  let dueAt = now();
-  return {
-    /** Reads some rows if it is time to; returns whether the store is damaged. */
-    findsDamage(): boolean {
-      const startedAt = now();
-      if (startedAt < dueAt) return false;
-      dueAt = startedAt + INTERVAL_MS;
-      try {
-        for (let read = 0; read < ROWS; read += STATEMENT_ROWS) {
-          after = store.verify(after, STATEMENT_ROWS) ?? 0;
-          if (after === 0 || now() - startedAt >= TURN_MS) break;
-        }
-        return false;
-      } catch (error) {
-        // All else, as a checkpoint that has the file for itself, is over the next time.
-        return isDamage(error);
+export class StoreScrub {
+  readonly #reader: StoreReader;
+  readonly #now: () => number;
+  #after = 0;
+  #dueAt: number;
+
+  /**
+   * `reader` must have a connection of its own: that of the writer has its pages in memory,
+   * whatever the disk does.
+   */
+  constructor(reader: StoreReader, now = () => performance.now()) {
+    this.#reader = reader;
+    this.#now = now;
+    this.#dueAt = now();
+  }
+
+  /** Reads some rows if it is time to; returns whether the store is damaged. */
+  findsDamage(): boolean {
+    const startedAt = this.#now();
+    if (startedAt < this.#dueAt) return false;
+    this.#dueAt = startedAt + INTERVAL_MS;
+    try {
+      for (let read = 0; read < ROWS; read += STATEMENT_ROWS) {
+        this.#after = this.#reader.verify(this.#after, STATEMENT_ROWS) ?? 0;
+        if (this.#after === 0 || this.#now() - startedAt >= TURN_MS) break;
       }
-    },
-  };
+      return false;
+    } catch (error) {
+      // All else, as a checkpoint that has the file for itself, is over the next time.
+      return isDamage(error);
+    }
+  }
 }

@@ -5,11 +5,11 @@
 import { DOMAIN_ALIAS } from "../../shared/contracts/feed-notices.ts";
 import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
 import type { DomainResponses, DomainSettingsCache } from "../cache/domain-settings.ts";
-import type { HostLinks } from "../links/host-links.ts";
+import type { LinkReads } from "../links/link-reads.ts";
 
 type DomainDeps = {
   domains: Pick<DomainSettingsCache, "get" | "apply">;
-  links: Pick<HostLinks, "find" | "fetch">;
+  links: Pick<LinkReads, "find" | "fetch">;
 };
 
 export type DomainReader = {

@@ -12,7 +12,7 @@ import type { FailureReporter } from "../failures/reporter.ts";
 import type { Handler } from "../http/request.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { ClickLimits } from "../limits/click-limits.ts";
-import type { HostLinks } from "../links/host-links.ts";
+import type { LinkReads } from "../links/link-reads.ts";
 import type { ErrorPages } from "../pages/error-pages.ts";
 import type { PasswordCheck } from "../passwords/password.ts";
 import type { UnlockCookies } from "../passwords/unlock-cookie.ts";
@@ -51,7 +51,7 @@ type ResponseKind =
 
 export type HandlerDeps = {
   cache: Pick<LinkCache, "get" | "find">;
-  links: Pick<HostLinks, "find" | "fetch">;
+  links: Pick<LinkReads, "find" | "fetch">;
   domains: Pick<DomainSettingsCache, "get" | "apply">;
   takedowns: Pick<Takedowns, "covers">;
   journal: Pick<Journal, "append">;

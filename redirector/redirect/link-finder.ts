@@ -3,12 +3,12 @@ import { DEFAULT_DOMAIN, type LinkRecord } from "../../shared/contracts/link-rec
 import type { CachedState } from "../../shared/links-store/record.ts";
 import type { LinkCache } from "../cache/link-cache.ts";
 import type { RequestHead } from "../http/request-head.ts";
-import type { HostLinks } from "../links/host-links.ts";
+import type { LinkReads } from "../links/link-reads.ts";
 import type { DomainReader } from "./domain-reader.ts";
 
 type FinderDeps = {
   cache: Pick<LinkCache, "get" | "find">;
-  links: Pick<HostLinks, "find" | "fetch">;
+  links: Pick<LinkReads, "find" | "fetch">;
   domains: DomainReader;
 };
 

@@ -43,7 +43,7 @@ export function createMisses(deps: MissesDeps) {
   }
 
   /**
-   * Nearly always the store has the link; otherwise the feed may have it. A process that is behind
+   * Nearly always the store has the link; otherwise the log may have it. A process that is behind
    * looks into neither: that costs many times as much as the redirects of cached links, which wait
    * for it.
    */

@@ -1,5 +1,5 @@
 /**
- * Protects the links feed against scans: limits the rate at which one network requests nonexistent
+ * Protects the links log against scans: limits the rate at which one network requests nonexistent
  * aliases, and the number of lookups in flight, per network and in total.
  */
 import { addressGroups } from "../../shared/address-group.ts";

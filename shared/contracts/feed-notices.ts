@@ -1,8 +1,7 @@
 /**
- * Notices: messages of the links feed that are not links. They contain the accounts and hosts that
- * are taken down, and the settings of domains. A notice has the form of a deleted link under an
- * alias that no link can have, so that versions without notices ignore it. `version` orders the
- * notices of a subject as it does links.
+ * Notices: states in the links log that are not links. They contain the accounts and hosts that are
+ * taken down, and the settings of domains. A notice has the form of a deleted link under an alias
+ * that no link can have, so that versions without notices ignore it.
  */
 import type { Fold } from "./feed-notices-checks.ts";
 import { DEFAULT_DOMAIN, type LinkRecord } from "./link-record.ts";
@@ -29,51 +28,6 @@ export type DomainSettings = {
 /** The alias of each kind of notice. */
 export const TAKEDOWNS_ALIAS = "@takedowns";
 export const DOMAIN_ALIAS = "@domain";
-
-/**
- * The heartbeat of the feed: whether the stream has every link. It is published every few seconds,
- * so a mirror that has it has all that was published before it.
- */
-export type Heartbeat = {
-  /** Whether the stream has every link: then a link that it lacks does not exist. */
-  complete: boolean;
-  /**
-   * Version of the time when the stream was last filled: since then it has a newer version of each
-   * link.
-   */
-  epoch: number;
-  /** Version of the database when it was published. */
-  version: number;
-  /**
-   * Lower bound of the stream's links, as PostgreSQL counted a moment ago; only in some heartbeats.
-   */
-  links?: number;
-};
-
-export const encodeHeartbeat = (heartbeat: Heartbeat): Uint8Array =>
-  new TextEncoder().encode(JSON.stringify(heartbeat));
-
-/** Decodes a heartbeat; undefined for those of earlier versions, which are empty. */
-export function decodeHeartbeat(bytes: Uint8Array): Heartbeat | undefined {
-  try {
-    const value: unknown = JSON.parse(new TextDecoder().decode(bytes));
-    if (typeof value !== "object" || value === null) return undefined;
-    if (!("complete" in value && "epoch" in value && "version" in value)) return undefined;
-    const { complete, epoch, version } = value;
-    const links =
-      "links" in value && Number.isSafeInteger(value.links) ? Number(value.links) : undefined;
-    if (typeof complete !== "boolean") return undefined;
-    if (!Number.isSafeInteger(epoch) || !Number.isSafeInteger(version)) return undefined;
-    return {
-      complete,
-      epoch: Number(epoch),
-      version: Number(version),
-      ...(links === undefined ? {} : { links }),
-    };
-  } catch {
-    return undefined;
-  }
-}
 
 type Notice<Alias extends string, Content> = {
   state: "deleted";

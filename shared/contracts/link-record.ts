@@ -1,7 +1,4 @@
-/**
- * The state of a short link in the links feed: all that a redirector needs to know of it. Each
- * short link has its own NATS subject, which keeps only the last state.
- */
+/** The state of a short link in the links log: all that a redirector needs to know of it. */
 import type { Uuid } from "../ids.ts";
 import { isWholeNotice } from "./feed-notices-checks.ts";
 import {
@@ -27,10 +24,7 @@ export type Mode = "live" | "test";
 
 export type ActiveLink = ShortLink & {
   state: "active";
-  /**
-   * From one PostgreSQL sequence for all links. Of two states of a short link the one with the
-   * higher version is valid.
-   */
+  /** From one PostgreSQL sequence for all links. */
   version: number;
   link_id: Uuid;
   account_id: Uuid;
@@ -47,7 +41,7 @@ export type ActiveLink = ShortLink & {
   extras?: RedirectSettings;
   /**
    * Unix milliseconds since when the destination has its host; absent when it always had it. For
-   * the page about the link (`/alias+`), which reads the feed: redirectors do not cache it.
+   * the page about the link (`/alias+`), which reads the store: redirectors do not cache it.
    */
   host_changed_at?: number;
   /** The UTM parameters in the destination's query, for clicks; absent for one without. */
@@ -64,7 +58,7 @@ type DeletedLink = ShortLink & {
 
 export type LinkRecord = ActiveLink | DeletedLink;
 
-/** Most bytes of a message of the feed. */
+/** Most bytes of a state in the log. */
 export const LINK_RECORD_BYTES_MAX = 64 * 1024;
 
 /** Bytes of a message beside its record: headers, and more digits of later versions. */
@@ -87,17 +81,17 @@ export const toMessage = <Draft extends { state: LinkRecord["state"]; extras?: R
 ): Draft | (Omit<Draft, "state"> & { state: "deleted" }) =>
   record.extras !== undefined && decides(record.extras) ? { ...record, state: "deleted" } : record;
 
-/** Encodes a message for the feed. */
+/** Encodes a state for the log. */
 export const encodeLinkMessage = (message: LinkMessage): Uint8Array =>
   new TextEncoder().encode(JSON.stringify(message));
 
-/** Encodes a record for the feed. */
+/** Encodes a record for the log. */
 export const encodeLinkRecord = (record: LinkRecord): Uint8Array =>
   encodeLinkMessage(toMessage(record));
 
 /**
- * Decodes a message of the feed to its record; undefined when it is malformed. Every member is
- * checked, so that no later reader of the record throws: a malformed record must not stop the feed.
+ * Decodes a state of the log to its record; undefined when it is malformed. Every member is
+ * checked, so that no later reader of the record throws: a malformed record must not stop the log.
  * Members that this version does not know are kept, and a link with settings that it does not
  * understand becomes a deleted one.
  */
@@ -106,6 +100,16 @@ export function decodeLinkRecord(bytes: Uint8Array): LinkRecord | undefined {
   try {
     const message: unknown = JSON.parse(decoder.decode(bytes));
     return isObject(message) ? toRecord(message) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Decodes the short link of a state whose rest is malformed; undefined when that is unknown. */
+export function decodeLinkKey(bytes: Uint8Array): ShortLink | undefined {
+  try {
+    const message: unknown = JSON.parse(decoder.decode(bytes));
+    return isObject(message) && hasShortLink(message) ? message : undefined;
   } catch {
     return undefined;
   }
@@ -140,7 +144,9 @@ const KEY_PART = /^[!-.0-~]*$/;
 type Key = ShortLink & Pick<ActiveLink, "version">;
 
 const hasKey = (message: Members): message is Members & Key =>
-  isCount(message["version"]) &&
+  isCount(message["version"]) && hasShortLink(message);
+
+const hasShortLink = (message: Members): message is Members & ShortLink =>
   isKeyPart(message["domain"], DOMAIN_LENGTH_MAX) &&
   isKeyPart(message["alias"], ALIAS_LENGTH_MAX) &&
   message["alias"] !== "";

@@ -17,9 +17,11 @@ export const STATUS_REPLIES = /^_INBOX(?:_[\w-]+)?(?:\.[\w-]+)+$/;
 const figures = z.object({
   /** Open connections of a redirector. */
   connections: z.number(),
-  /** Time since the last heartbeat of the links feed, and its messages that are not applied yet. */
+  /** Time since the last message of the links log, and messages that are not applied yet. */
   feed_age_seconds: z.number(),
   feed_lag_messages: z.number(),
+  /** Links in the store of a redirector's host; absent while it is not up to date. */
+  links: z.number(),
   /** Clicks of a redirector that JetStream has not acknowledged, or only just. */
   journal_bytes: z.number(),
   segments_pending: z.number(),

@@ -1,8 +1,7 @@
 /**
- * The JetStream streams: `LINKS` (or those of `links-streams.ts`) carries the state of every short
- * link to the redirectors, `CLICKS` carries segments of clicks to the workers, `CLICKS_DLQ` is the
- * dead-letter queue, `LIMITS` has the ledgers of click limits. These settings need nats-server 2.9
- * or later.
+ * The JetStream streams: `CLICKS` carries segments of clicks to the workers, `CLICKS_DLQ` is the
+ * dead-letter queue, `LIMITS` has the ledgers of click limits; those of the links log are in
+ * `shared/links-log`. These settings need nats-server 2.9 or later.
  */
 import {
   DiscardPolicy,
@@ -17,32 +16,19 @@ import {
 import { HOUR_MS, MINUTE_MS } from "../durations.ts";
 import type { Uuid } from "../ids.ts";
 import { SEGMENT_BYTES_MAX } from "./click-segment.ts";
-import { decodeHeartbeat, type Heartbeat } from "./feed-notices.ts";
-import {
-  decodeLinkRecord,
-  DEFAULT_DOMAIN,
-  LINK_RECORD_BYTES_MAX,
-  type LinkRecord,
-} from "./link-record.ts";
-import { type LinksStream, UNDIVIDED } from "./links-streams.ts";
-import type { ShortLink } from "./short-link.ts";
 
 /**
  * Most bytes that one pull, or one group of requests, has delivered at once: a server of NATS ends
- * the connection of a client for which more than its `max_pending` waits, by default 64 MiB. A
- * connection has a pull for each stream of the links feed at the same time.
+ * the connection of a client for which more than its `max_pending` waits, by default 64 MiB.
  */
 export const PULL_BYTES_MAX = 8 * 1024 * 1024;
 
 /**
- * Segments of one pull, and reads of a link's last message at once, as many as that is, whatever
- * their size. The client bounds a pull in messages or in bytes; one in bytes does not end when it
- * has all its messages.
+ * Segments of one pull, as many as that is, whatever their size. The client bounds a pull in
+ * messages or in bytes; one in bytes does not end when it has all its messages.
  */
 export const PULL_SEGMENTS = Math.floor(PULL_BYTES_MAX / SEGMENT_BYTES_MAX);
-export const READS_AT_ONCE = Math.floor(PULL_BYTES_MAX / ((LINK_RECORD_BYTES_MAX * 4) / 3));
 
-export const LINKS_STREAM = UNDIVIDED.name;
 export const CLICKS_STREAM = "CLICKS";
 
 /** Subject of every segment of clicks. */
@@ -62,19 +48,6 @@ export const limitSubject = (limit: Uuid): string => `limits.${limit}`;
 
 /** Most bytes of a ledger: it has 200 entries of some 70 bytes at most. */
 const LEDGER_BYTES_MAX = 32 * 1024;
-
-/**
- * Subject of the heartbeat of a stream of the links feed: an API process publishes one every few
- * seconds, so that a redirector knows how old its links are, also when its server is cut off from
- * the others. A short link's subject is longer.
- */
-export const heartbeatSubject = ({ root }: LinksStream): string => `${root}.heartbeat`;
-
-/** The heartbeat's subject of a feed that is not divided. */
-export const HEARTBEAT_SUBJECT = heartbeatSubject(UNDIVIDED);
-
-/** All subjects of a stream of the links feed. */
-export const linksSubjects = ({ root }: LinksStream): string => `${root}.>`;
 
 /** How long a segment waits for a worker before it expires. */
 const CLICKS_MAX_AGE_HOURS = 72;
@@ -107,75 +80,6 @@ export const CONSUMER_EXISTS: ReadonlySet<number | undefined> = new Set([10_013,
 export class MissingSubjectError extends Error {
   override name = "MissingSubjectError";
 }
-
-/**
- * The subject of a short link in a stream of the feed. `_` instead of `.` makes a domain one
- * subject token; host names have only letters, digits, `-` and `.`, so domains stay distinct. `_`
- * by itself is the default domain.
- */
-export const linkSubject = (
-  { domain, alias }: ShortLink,
-  { root }: LinksStream = UNDIVIDED,
-): string => `${root}.${domain === DEFAULT_DOMAIN ? "_" : domain.replaceAll(".", "_")}.${alias}`;
-
-/** The subject of a short link, in any stream of the feed. */
-const LINK_SUBJECT = /^(?:links|links_\d+\.\d+)\.([^.]+)\.([^.]+)$/;
-
-/** The short link of a subject of the feed; undefined for others, such as the heartbeat's. */
-export function shortLinkOfSubject(subject: string): ShortLink | undefined {
-  const [, domain, alias] = LINK_SUBJECT.exec(subject) ?? [];
-  if (domain === undefined || alias === undefined) return undefined;
-  return { domain: domain === "_" ? DEFAULT_DOMAIN : domain.replaceAll("_", "."), alias };
-}
-
-/**
- * Decodes the message of a short link's subject; undefined when it is malformed, or has the record
- * of another link.
- */
-export function decodeLinkMessage(subject: string, bytes: Uint8Array): LinkRecord | undefined {
-  const record = decodeLinkRecord(bytes);
-  const link = shortLinkOfSubject(subject);
-  return record?.domain === link?.domain && record?.alias === link?.alias ? record : undefined;
-}
-
-/** Reads a stream's last heartbeat; undefined if there is none, or one of an earlier version. */
-export async function readHeartbeat(
-  manager: JetStreamManager,
-  stream: LinksStream = UNDIVIDED,
-): Promise<Heartbeat | undefined> {
-  try {
-    const message = { last_by_subj: heartbeatSubject(stream) };
-    return decodeHeartbeat((await manager.streams.getMessage(stream.name, message)).data);
-  } catch (error) {
-    if (jetStreamErrorCode(error) === NO_MESSAGE) return undefined;
-    throw error;
-  }
-}
-
-/**
- * Creates a stream of the links feed, with `replicas` copies in the cluster, unless it exists.
- * Settings of an existing one are the operator's.
- */
-export const ensureLinksStream = (
-  manager: JetStreamManager,
-  replicas: number,
-  stream: LinksStream = UNDIVIDED,
-): Promise<void> =>
-  ensureStream(manager, {
-    num_replicas: replicas,
-    name: stream.name,
-    description: "Last state of every short link",
-    subjects: [linksSubjects(stream)],
-    storage: StorageType.File,
-    retention: RetentionPolicy.Limits,
-    discard: DiscardPolicy.New,
-    max_msgs_per_subject: 1,
-    max_msg_size: LINK_RECORD_BYTES_MAX,
-    allow_direct: true,
-    // Updates carry versions and an expected sequence, so the shortest window is enough; it saves
-    // server memory.
-    duplicate_window: nanos(1_000),
-  });
 
 /**
  * Creates the stream of ledgers of click limits unless it exists. Each subject keeps its last
@@ -265,7 +169,11 @@ export const ensureDeadLettersStream = (
 
 type StreamSettings = Partial<StreamConfig> & { name: string; subjects: string[] };
 
-async function ensureStream(manager: JetStreamManager, settings: StreamSettings): Promise<void> {
+/** Creates a stream unless it exists, and adds subjects that it lacks. */
+export async function ensureStream(
+  manager: JetStreamManager,
+  settings: StreamSettings,
+): Promise<void> {
   try {
     const { config } = await manager.streams.info(settings.name);
     // A mirror of a far region has no subjects of its own (regions.ts).

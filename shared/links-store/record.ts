@@ -129,7 +129,7 @@ export function writeRecord(
   bytes.writeUInt8(flags, at + FLAGS);
 }
 
-/** Decodes the record at `at`, as the feed delivered it but for its rules, which stay encoded. */
+/** Decodes the record at `at`, as the log delivered it but for its rules, which stay encoded. */
 export function readRecord(bytes: Buffer, at: number): LinkRecord {
   const key = at + KEY;
   const slash = key + (bytes[at + DOMAIN_LENGTH] ?? 0);

@@ -6,8 +6,8 @@
  * Little-endian: u32 CRC-32 of what follows; u8 form; then
  *   form 0, a link: as `record.ts` writes it, then its other members, if any, as one JSON object
  *   form 1, all others (deleted links, links with settings that are not understood, notices): the
- *   message of the feed
- *   form 2, a link of which the feed has only a malformed record: empty
+ *   state of the links log
+ *   form 2, a link of which the log has only a malformed state: empty
  */
 import { type ActiveLink, decodeLinkRecord, type LinkRecord } from "../contracts/link-record.ts";
 import { withEncodedRules } from "./record-settings.ts";
@@ -25,7 +25,7 @@ export class DamagedRecordError extends Error {
   override name = "DamagedRecordError";
 }
 
-/** The feed has a malformed record of a link: its existence and its destination are unknown. */
+/** The log has a malformed state of a link: its existence and its destination are unknown. */
 export class MalformedRecordError extends Error {
   override name = "MalformedRecordError";
 }
@@ -96,7 +96,7 @@ function restJson(link: ActiveLink): string {
 
 /**
  * Decodes a row. Throws a {@link DamagedRecordError} when it is damaged, and a {@link
- * MalformedRecordError} when the feed has only a malformed record of the link.
+ * MalformedRecordError} when the log has only a malformed state of the link.
  */
 export function decodeStoredRecord(row: unknown): LinkRecord {
   // A column of a damaged page can have any type, whatever its table says.

@@ -413,6 +413,7 @@ const COMMANDS: Readonly<Record<string, Recorded>> = {
     };
   }),
   "links disabled": { none: READS },
+  "links adopt": { none: OPERATION },
   "links resync": { none: OPERATION },
   "domains release": records("domain.displaced", async () => {
     const { domain } = await createVerified();

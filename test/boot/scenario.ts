@@ -28,7 +28,7 @@ export const SCENARIO: [name: string, work: (context: Context) => Promise<void>]
   ["a redirector serves TLS with a key that only root can read, and follows a renewal", tls],
   ["an upgrade fails no request and loses no click", upgrade],
   ["a rollback to the release before runs on the new schemas", rollBack],
-  ["the links feed has one consumer for the redirectors of the machine", expectConsumers],
+  ["the links log has one consumer for the redirectors of the machine", expectConsumers],
   ["a redirector is removed with an empty journal", removeRedirector],
   ["a backup passes its drill, and is restored with an empty NATS", restore],
   ["PgBouncer in transaction mode is between the processes and PostgreSQL", pool],

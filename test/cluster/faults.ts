@@ -1,5 +1,6 @@
 /** The faults of the cluster test: one server or process dies, and comes back. */
-import { CLICKS_STREAM, LINKS_STREAM } from "../../shared/contracts/streams.ts";
+import { CLICKS_STREAM } from "../../shared/contracts/streams.ts";
+import { LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
 import { eventually } from "../harness/eventually.ts";
 import type { NatsServer } from "../harness/nats-cluster.ts";
 import type { Fleet, Member } from "./fleet.ts";
@@ -36,7 +37,7 @@ export function faultsOf(fleet: Fleet, pick: <T>(items: readonly T[]) => T): Fau
     const operator = await nats.connect("operator");
     try {
       const { streams } = await operator.jetstreamManager({ timeout: 1_000 });
-      for (const stream of [LINKS_STREAM, CLICKS_STREAM]) {
+      for (const stream of [LINK_LOG_STREAM, CLICKS_STREAM]) {
         const { cluster } = await streams.info(stream);
         if (cluster?.replicas?.filter(({ current }) => current).length !== 2)
           throw new Error(`${stream} is not replicated again.`);
@@ -48,12 +49,12 @@ export function faultsOf(fleet: Fleet, pick: <T>(items: readonly T[]) => T): Fau
 
   const killOne = (members: readonly Member[]) => () => pick(members).kill();
   return [
-    { name: "leader of LINKS", inject: async () => killServer(await leaderOf(LINKS_STREAM)) },
+    { name: "leader of LINK_LOG", inject: async () => killServer(await leaderOf(LINK_LOG_STREAM)) },
     { name: "leader of CLICKS", inject: async () => killServer(await leaderOf(CLICKS_STREAM)) },
     {
-      name: "follower of LINKS",
+      name: "follower of LINK_LOG",
       async inject() {
-        const leader = await leaderOf(LINKS_STREAM);
+        const leader = await leaderOf(LINK_LOG_STREAM);
         await killServer(pick(nats.servers.filter((server) => server !== leader)));
       },
     },

@@ -1,11 +1,12 @@
 /**
- * How far each server and each redirector of a fleet is in the links feed, to explain a link that
+ * How far each server and each redirector of a fleet is in the links log, to explain a link that
  * is outdated.
  */
 import * as z from "zod";
 
+import { presentFolder } from "../../redirector/links/store-files.ts";
 import { openReader } from "../../redirector/links/store-reader.ts";
-import { LINKS_STREAM } from "../../shared/contracts/streams.ts";
+import { LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
 import type { Fleet } from "./fleet.ts";
 
 const jetStreamSchema = z.object({
@@ -29,13 +30,13 @@ export async function describePositions({ nats, redirectors }: Fleet): Promise<s
       .parse(await response.json())
       .account_details.flatMap(({ stream_detail }) => stream_detail);
     const { messages, last_seq } =
-      streams.find((stream) => stream.name === LINKS_STREAM)?.state ?? {};
+      streams.find((stream) => stream.name === LINK_LOG_STREAM)?.state ?? {};
     return `${name}: ${messages} up to ${last_seq}`;
   });
   const stores = redirectors.map(async ({ url, linksDir }) => {
-    const store = openReader(linksDir);
+    const store = openReader(presentFolder(linksDir));
     try {
-      return `${url}: ${JSON.stringify(store.feed())}`;
+      return `${url}: ${JSON.stringify(store.state())}`;
     } finally {
       store.close();
     }

@@ -107,16 +107,6 @@ export const PRIVATE_FILES: readonly PrivateFile[] = [
     },
   },
   {
-    path: "`LINKS_IMAGES`, if it is a directory",
-    content: "images of all links; its group is the redirectors'",
-    owner: "the API",
-    mode: "0750",
-    setBy: {
-      file: "shared/links-store/images.ts",
-      text: "mkdirSync(dir, { recursive: true, mode: 0o750 })",
-    },
-  },
-  {
     path: "`/var/backups/shorthop/`",
     content: "dumps of PostgreSQL, clicks by month",
     owner: "root",

@@ -1,11 +1,12 @@
 /** Which calls of JetStream's API each user of deploy/nats may send, about each stream. */
-import { ALL_LINKS_STREAMS } from "../../shared/contracts/links-streams.ts";
 import {
   CLICKS_STREAM,
   CLICKS_WORKER,
   DEAD_LETTERS_STREAM,
   LIMITS_STREAM,
 } from "../../shared/contracts/streams.ts";
+import { SNAPSHOTS_STREAM } from "../../shared/links-log/snapshot-stream.ts";
+import { LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
 import {
   MESSAGES,
   NATS_USERS,
@@ -16,7 +17,7 @@ import {
 } from "./nats-rights.ts";
 import { words } from "./rights.ts";
 
-const LINKS = ALL_LINKS_STREAMS.map(({ name }) => name);
+const LINKS = [LINK_LOG_STREAM, SNAPSHOTS_STREAM];
 const CLICKS = [CLICKS_STREAM];
 const DEAD_LETTERS = [DEAD_LETTERS_STREAM];
 const LIMITS = [LIMITS_STREAM];
@@ -37,37 +38,28 @@ const OWN_CONSUMER = `${CLICKS_STREAM}.${CLICKS_WORKER}`;
 export const CALLS: readonly NatsRight[] = [
   publish("ask whether JetStream is enabled", ["$JS.API.INFO"], NATS_USERS, "at each connection"),
   publish(
-    "`LINKS`: read messages",
+    "`LINK_LOG`, `LINK_SNAPSHOTS`: read single messages",
     calls(LINKS, "STREAM.MSG.GET"),
     [...REDIRECTORS, "api"],
-    "the heartbeat; the API compares what it has published",
+    "the last entry, and which snapshots there are",
   ),
   publish(
-    "`LINKS`: read messages from any replica, and follow the stream",
-    [
-      ...calls(LINKS, "DIRECT.GET", "CONSUMER.CREATE", "CONSUMER.CREATE 1", "CONSUMER.MSG.NEXT 1"),
-      ...calls(["LINKS"], "DIRECT.GET links._.victim"),
-    ],
+    "`LINK_LOG`, `LINK_SNAPSHOTS`: follow",
+    calls(LINKS, "CONSUMER.CREATE", "CONSUMER.CREATE 1", "CONSUMER.MSG.NEXT 1"),
     REDIRECTORS,
     "every link is in the store of their host",
   ),
   publish(
-    "`LINKS`: state and settings",
+    "`LINK_LOG`, `LINK_SNAPSHOTS`: state and settings",
     calls(LINKS, "STREAM.INFO"),
     [...REDIRECTORS, "api"],
-    "whether it is the stream that they know",
+    "where the tail ends, and which snapshots there are",
   ),
   publish(
-    "`LINKS`: create",
-    calls(LINKS, "STREAM.CREATE"),
-    ["redirector", "api"],
-    "whichever starts first; an existing stream does not change. In a far region it must be a mirror",
-  ),
-  publish(
-    "`LINKS`: delete",
-    calls(LINKS, "STREAM.DELETE"),
+    "`LINK_LOG`, `LINK_SNAPSHOTS`: create, and delete what is old",
+    calls(LINKS, "STREAM.CREATE", "STREAM.PURGE"),
     ["api"],
-    "it makes a damaged stream again, from PostgreSQL; it may overwrite every link anyway",
+    "it publishes all of it; an existing stream does not change. In a far region they must be mirrors",
   ),
   publish(
     "`CLICKS`: state and settings",
@@ -145,11 +137,8 @@ export const CALLS: readonly NatsRight[] = [
   publish(
     "purge or delete a stream or its messages in any other case",
     [
-      ...calls(
-        STREAMS.filter((name) => name !== CLICKS_STREAM),
-        "STREAM.PURGE",
-      ),
-      ...calls([...CLICKS, ...DEAD_LETTERS, ...LIMITS], "STREAM.DELETE"),
+      ...calls([...DEAD_LETTERS, ...LIMITS], "STREAM.PURGE"),
+      ...calls(STREAMS, "STREAM.DELETE"),
       ...calls([...LINKS, ...CLICKS, ...LIMITS], "STREAM.MSG.DELETE"),
     ],
     NOBODY,
@@ -159,7 +148,7 @@ export const CALLS: readonly NatsRight[] = [
     [
       ...calls([...DEAD_LETTERS, ...LIMITS], "CONSUMER.CREATE", "CONSUMER.CREATE 1"),
       ...calls(STREAMS, "CONSUMER.DURABLE.CREATE thief", "CONSUMER.CREATE 1.subject"),
-      ...calls([...CLICKS, ...DEAD_LETTERS, ...LIMITS], "DIRECT.GET"),
+      ...calls(STREAMS, "DIRECT.GET"),
       ...calls(CLICKS, "CONSUMER.CREATE"),
     ],
     NOBODY,
@@ -199,7 +188,7 @@ export const CALLS: readonly NatsRight[] = [
     "move leaders, remove servers, purge the account",
     [
       ...words("$JS.API.META.LEADER.STEPDOWN $JS.API.SERVER.REMOVE"),
-      ...words("$JS.API.ACCOUNT.PURGE.G $JS.API.ACCOUNT.STREAM.MOVE.G.LINKS"),
+      ...words("$JS.API.ACCOUNT.PURGE.G $JS.API.ACCOUNT.STREAM.MOVE.G.LINK_LOG"),
     ],
     NOBODY,
   ),

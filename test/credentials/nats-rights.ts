@@ -3,16 +3,12 @@
  * everything. Users of worker and API do not exist in a far region.
  */
 import { FAILURES_SUBJECT, failuresAckSubject } from "../../shared/contracts/failures.ts";
-import { TAKEDOWNS_ALIAS } from "../../shared/contracts/feed-notices.ts";
-import { ALL_LINKS_STREAMS } from "../../shared/contracts/links-streams.ts";
 import { STATUS_SUBJECT } from "../../shared/contracts/process-status.ts";
-import {
-  CLICKS_SUBJECT,
-  DEAD_LETTERS_SUBJECT,
-  heartbeatSubject,
-  linkSubject,
-} from "../../shared/contracts/streams.ts";
+import { CLICKS_SUBJECT, DEAD_LETTERS_SUBJECT } from "../../shared/contracts/streams.ts";
 import { newUuid } from "../../shared/ids.ts";
+import { SNAPSHOT_REQUESTS } from "../../shared/links-log/snapshot-request.ts";
+import { chunkSubject, manifestSubject } from "../../shared/links-log/snapshot-stream.ts";
+import { LINK_LOG_SUBJECT } from "../../shared/links-log/tail.ts";
 import { type Right, words } from "./rights.ts";
 
 export const NATS_USERS = ["redirector", "far redirector", "worker", "api"] as const;
@@ -46,14 +42,16 @@ const subscribe = (
 /** Messages of the product itself. */
 export const MESSAGES: readonly NatsRight[] = [
   publish(
-    "publish a link, a takedown or a heartbeat of the links feed",
-    ALL_LINKS_STREAMS.flatMap((stream) => [
-      linkSubject({ domain: "", alias: "victim" }, stream),
-      linkSubject({ domain: "", alias: TAKEDOWNS_ALIAS }, stream),
-      heartbeatSubject(stream),
-    ]),
+    "publish an entry of the links log: a link, a takedown or a heartbeat; and a snapshot",
+    [LINK_LOG_SUBJECT, chunkSubject("victim", 1), manifestSubject("victim")],
     ["api"],
-    "the feed is the API's",
+    "the links log is the API's",
+  ),
+  publish(
+    "ask for a snapshot",
+    [SNAPSHOT_REQUESTS],
+    REDIRECTORS,
+    "a host that lacks entries; the API makes one a minute at most",
   ),
   publish(
     "publish a segment of clicks",
@@ -85,7 +83,7 @@ export const MESSAGES: readonly NatsRight[] = [
   publish(
     "publish anything else: other inboxes, subjects of JetStream and of the server, buckets",
     [
-      ...words("links links_5.0._.victim clicks clicks.other clicks_dlq.other"),
+      ...words("link_log link_log.other link_snapshots clicks clicks.other clicks_dlq.other"),
       ...words("limits limits.a.b failures failures.other failures.ack shorthop.other other"),
       ...words("_INBOX.1 _INBOX_redirector.1.1 _INBOX_worker.1.1 _INBOX_api.1 _INBOX_api.1.1.1"),
       ...words("$JS.EVENT.ADVISORY.API $JS.M.1 $JS.S.1 $JSC.R.1 $JS.FC.CLICKS.1"),
@@ -103,6 +101,7 @@ export const MESSAGES: readonly NatsRight[] = [
     NATS_USERS,
     "each process replies",
   ),
+  subscribe("receive requests for a snapshot", [SNAPSHOT_REQUESTS], ["api"], "it makes them"),
   subscribe("receive reports of failed requests", [FAILURES_SUBJECT], ["worker"], "it stores them"),
   subscribe(
     "receive confirmations of reports",
@@ -113,7 +112,7 @@ export const MESSAGES: readonly NatsRight[] = [
   subscribe(
     "receive anything else: links, clicks, calls of JetStream, everything",
     [
-      ...words("> * *.> links.> links_4.> clicks.> clicks_dlq.> limits.> failures.>"),
+      ...words("> * *.> link_log.> link_snapshots.> clicks.> clicks_dlq.> limits.> failures.>"),
       ...words("_INBOX.> _INBOX_operator.> $JS.> $JS.API.> $JS.EVENT.> $JS.ACK.> $SYS.>"),
       ...words("$KV.> $O.>"),
     ],

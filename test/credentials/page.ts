@@ -95,7 +95,7 @@ the owners of the schemas, for \`shorthop migrate\` and \`shorthop backup\`. The
 
 \`deploy/nats/users.conf\`, and \`far.conf\` in a far region, where \`worker\` and \`api\` do not exist. \`operator\`
 may do everything in its region; it is for people, and no process has its password. No user may use the server's own
-account. With several streams of links, \`LINKS\` stands for each of them.
+account.
 
 Permissions cover what a user sends. JetStream itself replies to any subject that a request names. So each of these
 passwords is enough to overwrite links and to empty streams, in spite of the tables ([security](../SECURITY.md)).

@@ -229,7 +229,7 @@ export const POSTGRES_RIGHTS: readonly PostgresRight[] = [
   },
   {
     what: "draw versions of links",
-    statements: select("next_link_version()", "skip_link_versions(1)"),
+    statements: select("next_link_version()"),
     may: [OWNER, API],
     why: "each change of a link has one",
   },

@@ -3,8 +3,10 @@
  * (deploy/nats/hub.conf).
  */
 import { FAILURES_SUBJECT, failuresAckSubject } from "../../shared/contracts/failures.ts";
-import { HEARTBEAT_SUBJECT, linkSubject } from "../../shared/contracts/streams.ts";
 import { newUuid } from "../../shared/ids.ts";
+import { SNAPSHOT_REQUESTS } from "../../shared/links-log/snapshot-request.ts";
+import { manifestSubject } from "../../shared/links-log/snapshot-stream.ts";
+import { LINK_LOG_SUBJECT } from "../../shared/links-log/tail.ts";
 import { type Right, words } from "./rights.ts";
 
 /** The direction in which a message crosses. */
@@ -41,10 +43,16 @@ export const REGION_RIGHTS: readonly RegionRight[] = [
     why: "redirectors wait for them",
   },
   {
-    what: "follow `LINKS` of the hub",
-    subjects: inHub("CONSUMER.CREATE.LINKS", "CONSUMER.CREATE.LINKS_4_0"),
+    what: "follow `LINK_LOG` and `LINK_SNAPSHOTS` of the hub",
+    subjects: inHub("CONSUMER.CREATE.LINK_LOG", "CONSUMER.CREATE.LINK_SNAPSHOTS"),
     may: ["to the hub"],
-    why: "the region has a mirror of it",
+    why: "the region has mirrors of them",
+  },
+  {
+    what: "requests for a snapshot",
+    subjects: [SNAPSHOT_REQUESTS],
+    may: ["to the hub"],
+    why: "the API makes them; one a minute at most",
   },
   {
     what: "follow `CLICKS` of the region",
@@ -53,13 +61,13 @@ export const REGION_RIGHTS: readonly RegionRight[] = [
     why: "the hub takes the segments from there",
   },
   {
-    what: "messages of the region's `CLICKS`, and the pace of the hub's `LINKS`",
-    subjects: ["$JS.S.1", "$JS.FC.LINKS.1", "$JS.FC.LINKS_4_0.1"],
+    what: "messages of the region's `CLICKS`, and the pace of the hub's links",
+    subjects: ["$JS.S.1", "$JS.FC.LINK_LOG.1", "$JS.FC.LINK_SNAPSHOTS.1"],
     may: ["to the hub"],
     why: "JetStream's own, of a source and of a mirror: whoever has the region's server can forge clicks",
   },
   {
-    what: "messages of the hub's `LINKS`, and the pace of the region's `CLICKS`",
+    what: "messages of the hub's links, and the pace of the region's `CLICKS`",
     subjects: ["$JS.M.1", "$JS.FC.CLICKS.1"],
     may: ["to the region"],
     why: "JetStream's own, of a mirror and of a source",
@@ -71,11 +79,11 @@ export const REGION_RIGHTS: readonly RegionRight[] = [
     why: "to the calls above",
   },
   {
-    what: "links, heartbeats, clicks, ledgers, dead letters",
+    what: "links, snapshots, clicks, ledgers, dead letters",
     subjects: [
-      linkSubject({ domain: "", alias: "victim" }),
-      HEARTBEAT_SUBJECT,
-      ...words("links_4.0._.victim clicks.segment limits.victim clicks_dlq.segment"),
+      LINK_LOG_SUBJECT,
+      manifestSubject("victim"),
+      ...words("clicks.segment limits.victim clicks_dlq.segment"),
     ],
     may: [],
     why: "",
@@ -89,16 +97,16 @@ export const REGION_RIGHTS: readonly RegionRight[] = [
   {
     what: "any other call of JetStream about streams",
     subjects: [
-      ...inHub("STREAM.PURGE.CLICKS", "STREAM.DELETE.LINKS", "STREAM.UPDATE.LINKS"),
+      ...inHub("STREAM.PURGE.CLICKS", "STREAM.DELETE.LINK_LOG", "STREAM.UPDATE.LINK_LOG"),
       ...inHub(
-        "STREAM.INFO.LINKS",
-        "STREAM.MSG.GET.LINKS",
-        "DIRECT.GET.LINKS",
+        "STREAM.INFO.LINK_LOG",
+        "STREAM.MSG.GET.LINK_LOG",
+        "DIRECT.GET.LINK_LOG",
         "STREAM.CREATE.OTHER",
       ),
-      ...inHub("CONSUMER.CREATE.CLICKS", "CONSUMER.DELETE.CLICKS.worker", "CONSUMER.LIST.LINKS"),
-      ...inRegion("STREAM.PURGE.LINKS", "STREAM.DELETE.CLICKS", "STREAM.MSG.GET.CLICKS"),
-      ...inRegion("STREAM.UPDATE.LINKS", "DIRECT.GET.LINKS", "STREAM.INFO.CLICKS"),
+      ...inHub("CONSUMER.CREATE.CLICKS", "CONSUMER.DELETE.CLICKS.worker", "CONSUMER.LIST.LINK_LOG"),
+      ...inRegion("STREAM.PURGE.LINK_LOG", "STREAM.DELETE.CLICKS", "STREAM.MSG.GET.CLICKS"),
+      ...inRegion("STREAM.UPDATE.LINK_LOG", "DIRECT.GET.LINK_LOG", "STREAM.INFO.CLICKS"),
     ],
     may: [],
     why: "",

@@ -15,15 +15,14 @@ import { join } from "node:path";
 
 import { connect, type JetStreamManager } from "nats";
 
-import { buildImage } from "../../api/links/republish/image.ts";
-import type { Sql } from "../../api/postgres.ts";
-import { storePath } from "../../redirector/links/store-files.ts";
-import { LINKS_STREAM } from "../../shared/contracts/streams.ts";
-import { openImages } from "../../shared/links-store/images.ts";
+import { presentFolder, storePath } from "../../redirector/links/store-files.ts";
+import { SNAPSHOTS_STREAM } from "../../shared/links-log/snapshot-stream.ts";
+import { LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
 import { natsLogin } from "../../shared/nats.ts";
+import { admin } from "../harness/admin.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type ExtraProcess, startRedirector } from "../harness/processes.ts";
-import { killNats, waitUntilEnded } from "../harness/services.ts";
+import { killNats, readWarnings, waitUntilEnded } from "../harness/services.ts";
 import { mountDisk, unmountDisk } from "../harness/small-disk.ts";
 import type { Stack } from "../harness/stack.ts";
 import type { DrillLinks } from "./links.ts";
@@ -46,20 +45,17 @@ export type Fault = {
   inject(hosts: Hosts): Promise<void>;
 };
 
-/** How long it may take until a loss is noticed. */
-const NOTICED_MS = 10_000;
+/** How long NATS has what came back before a host reads it. */
+const FILLED_MS = 10_000;
 
-/** How long a filling may take. */
-const FILLED_MS = 600_000;
+/** How long a host may take to say that it has no room, and to have a snapshot when it has. */
+const ROOM_MS = 180_000;
 
-/**
- * Times that links are changed which an older copy of NATS lacks: more than a follower reads again
- * anyway.
- */
+/** Times that links are changed which an older copy of NATS lacks. */
 const LOST_CHANGES = 10;
 
-/** Room on a small disk beyond what the links store takes: its log, and the reserve. */
-const SMALL_DISK_MIB = 256;
+/** Room on a small disk beyond what two links stores take: their logs and reserves. */
+const SMALL_DISK_MIB = 384;
 
 export const FAULTS: readonly Fault[] = [
   {
@@ -74,13 +70,13 @@ export const FAULTS: readonly Fault[] = [
   {
     name: "a block of NATS is damaged",
     mayBeUnavailable: false,
-    inject: ({ stack }) => killNats(stack, () => damage(middleBlock(stack))),
+    inject: ({ stack }) => killNats(stack, () => damage(middleBlock(stack, LINK_LOG_STREAM))),
   },
   {
     name: "the stream is deleted",
     mayBeUnavailable: false,
     async inject({ stack, links }) {
-      await onStreams(stack, (manager) => manager.streams.delete(LINKS_STREAM));
+      await onStreams(stack, (manager) => manager.streams.delete(LINK_LOG_STREAM));
       await links.change();
     },
   },
@@ -97,13 +93,8 @@ export const FAULTS: readonly Fault[] = [
         process.kill(hosts.other.pid, "SIGKILL");
         await waitUntilEnded(hosts.other.pid);
       });
-      // The stream is filled meanwhile, and counts past what the host knows.
-      await Bun.sleep(NOTICED_MS);
-      await eventually(async () => {
-        const metrics = await fetch(`${hosts.stack.info().api_metrics_url}/metrics`);
-        if (!(await metrics.text()).includes("shorthop_api_feed_complete 0")) return;
-        throw new Error("It is being filled.");
-      }, FILLED_MS);
+      // The tail goes on meanwhile, past what the host knows.
+      await Bun.sleep(FILLED_MS);
       await hosts.links.change();
       await hosts.restartOther();
     },
@@ -112,7 +103,16 @@ export const FAULTS: readonly Fault[] = [
     name: "a links store is deleted",
     mayBeUnavailable: true,
     async inject({ otherLinks, links }) {
-      for (const file of readdirSync(otherLinks)) rmSync(join(otherLinks, file));
+      empty(otherLinks);
+      await links.change();
+    },
+  },
+  {
+    name: "a links store is deleted while the snapshots in NATS are damaged",
+    mayBeUnavailable: true,
+    async inject({ stack, otherLinks, links }) {
+      await killNats(stack, () => damage(middleBlock(stack, SNAPSHOTS_STREAM)));
+      empty(otherLinks);
       await links.change();
     },
   },
@@ -120,7 +120,7 @@ export const FAULTS: readonly Fault[] = [
     name: "a links store is damaged",
     mayBeUnavailable: true,
     async inject({ otherLinks, links }) {
-      damage(storePath(otherLinks));
+      damage(storePath(presentFolder(otherLinks)));
       await links.change();
     },
   },
@@ -131,47 +131,55 @@ export const FAULTS: readonly Fault[] = [
       process.kill(other.pid, "SIGKILL");
       await waitUntilEnded(other.pid);
       await links.change();
-      await onStreams(stack, (manager) => manager.streams.delete(LINKS_STREAM));
+      await onStreams(stack, (manager) => manager.streams.delete(LINK_LOG_STREAM));
       await links.change();
       await links.delete();
       await restartOther();
     },
   },
   {
-    name: "a new host starts from an image",
+    name: "a host without links takes a snapshot while links change",
     mayBeUnavailable: false,
     async inject({ stack, links }) {
-      const LINKS_IMAGES = mkdtempSync(join(stack.dataDir, "images-"));
-      await makeImage(stack, links.sql, LINKS_IMAGES);
-      await links.change();
       await links.delete();
       const LINKS_DIR = mkdtempSync(join(stack.dataDir, "links-"));
-      const third = await startRedirector(stack, { LINKS_DIR, LINKS_IMAGES, LOG_LEVEL: "info" });
+      const starting = startRedirector(stack, { LINKS_DIR });
+      for (let i = 0; i < 10; i++) await links.change();
+      const third = await starting;
       await links.waitUntilRight(third.url);
       await third.stop();
-      if (!third.output().includes("links_image_loaded"))
-        throw new Error(`The image was not used:\n${third.output()}`);
     },
   },
   {
     name: "the disk of a links store is full",
     mayBeUnavailable: false,
-    async inject({ stack, links, otherLinks }) {
-      const disk = mkdtempSync(join(stack.dataDir, "disk-"));
-      const mib = Math.ceil(statSync(storePath(otherLinks)).size / 2 ** 20) + SMALL_DISK_MIB;
-      if (!mountDisk(disk, `${mib}m`)) throw new Error("No small disk can be mounted here.");
-      try {
-        const LINKS_DIR = join(disk, "links");
-        mkdirSync(LINKS_DIR);
-        const third = await startRedirector(stack, { LINKS_DIR });
-        Bun.spawnSync(["dd", "if=/dev/zero", `of=${join(disk, "other")}`, "bs=64k"]);
-        for (let i = 0; i < 10; i++) await links.change();
-        await links.waitUntilRight(third.url);
-        await third.stop();
-      } finally {
-        unmountDisk(disk);
-      }
-    },
+    inject: (hosts) =>
+      onSmallDisk(hosts, async (third, fill) => {
+        fill();
+        for (let i = 0; i < 10; i++) await hosts.links.change();
+        await hosts.links.waitUntilRight(third.url);
+      }),
+  },
+  {
+    name: "a host has no room for a snapshot beside its links store",
+    mayBeUnavailable: false,
+    inject: (hosts) =>
+      onSmallDisk(hosts, async (third, fill) => {
+        const free = fill();
+        await admin(hosts.stack, ["links", "resync"]);
+        // Meanwhile changes are written to the store that it has.
+        await hosts.links.change();
+        await hosts.links.waitUntilRight(third.url);
+        const expectWarning = (expected: RegExp) =>
+          eventually(async () => {
+            const { links_feed = "" } = await readWarnings(third.metricsUrl);
+            if (!expected.test(links_feed)) throw new Error(`It says: ${links_feed}`);
+          }, ROOM_MS);
+        await expectWarning(/room/);
+        free();
+        await expectWarning(/^$/);
+        await hosts.links.waitUntilRight(third.url);
+      }),
   },
 ];
 
@@ -194,11 +202,39 @@ async function rollBackNats(
   rmSync(copy, { recursive: true });
 }
 
+/** Starts a host on a disk with room for its links and a snapshot; `fill` takes what is left. */
+async function onSmallDisk(
+  { stack, otherLinks }: Hosts,
+  work: (third: ExtraProcess, fill: () => () => void) => Promise<void>,
+): Promise<void> {
+  const disk = mkdtempSync(join(stack.dataDir, "disk-"));
+  const { size } = statSync(storePath(presentFolder(otherLinks)));
+  if (!mountDisk(disk, `${Math.ceil((2 * size) / 2 ** 20) + SMALL_DISK_MIB}m`))
+    throw new Error("No small disk can be mounted here.");
+  const filler = join(disk, "other");
+  try {
+    const LINKS_DIR = join(disk, "links");
+    mkdirSync(LINKS_DIR);
+    const third = await startRedirector(stack, { LINKS_DIR });
+    await work(third, () => {
+      Bun.spawnSync(["dd", "if=/dev/zero", `of=${filler}`, "bs=64k"]);
+      return () => rmSync(filler);
+    });
+    await third.stop();
+  } finally {
+    unmountDisk(disk);
+  }
+}
+
+function empty(dir: string): void {
+  for (const name of readdirSync(dir)) rmSync(join(dir, name), { recursive: true });
+}
+
 const natsStore = (stack: Stack): string => join(stack.dataDir, "nats", "store");
 
-/** The block of the stream `LINKS` with half of the others before it. */
-function middleBlock(stack: Stack): string {
-  const dir = join(natsStore(stack), "jetstream/$G/streams", LINKS_STREAM, "msgs");
+/** The block of a stream with half of the others before it. */
+function middleBlock(stack: Stack, stream: string): string {
+  const dir = join(natsStore(stack), "jetstream/$G/streams", stream, "msgs");
   const blocks = readdirSync(dir).filter((name) => name.endsWith(".blk"));
   const sorted = blocks.toSorted((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10));
   const middle = sorted[Math.floor(sorted.length / 2)];
@@ -214,18 +250,6 @@ function damage(path: string): void {
   for (let part = 1; part < 20; part++)
     writeSync(file, garbage, 0, garbage.length, Math.floor((size / 20) * part));
   closeSync(file);
-}
-
-/** Makes an image as the API's job does. */
-async function makeImage(stack: Stack, sql: Sql, dir: string): Promise<void> {
-  const images = openImages({ LINKS_IMAGES: dir });
-  const path = join(dir, "image");
-  await onStreams(stack, async (manager) => {
-    const built = await buildImage({ sql, manager, isStopped: () => false }, path);
-    if (images === undefined || built === undefined) throw new Error("The stream lacks links.");
-    await images.add(path, built);
-    rmSync(path);
-  });
 }
 
 async function onStreams(

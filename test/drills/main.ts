@@ -9,7 +9,7 @@ import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 
-import { resyncLinks } from "../../api/feed/resync.ts";
+import { admin } from "../harness/admin.ts";
 import { eventually } from "../harness/eventually.ts";
 import { startRedirector } from "../harness/processes.ts";
 import { readWarnings } from "../harness/services.ts";
@@ -47,7 +47,7 @@ if (chosen.length === 0) {
 }
 await using stack = await startStack({ empty: true });
 const links = await openLinks(stack, Number(values.links));
-await resyncLinks(links.sql, () => undefined);
+await admin(stack, ["links", "resync"]);
 
 const LINKS_DIR = mkdtempSync(join(stack.dataDir, "links-"));
 const start = () => startRedirector(stack, { LINKS_DIR, CACHE_BYTES_MAX });

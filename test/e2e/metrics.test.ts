@@ -31,12 +31,11 @@ const OF_A_HISTOGRAM = /_(?:bucket|count|sum)$/;
 
 /**
  * Metrics without a sample on a stack where all is well: nothing waits in the outbox, and the first
- * image and the first backup come later.
+ * backup comes later.
  */
 const WITHOUT_SAMPLE = [
   "shorthop_api_backup_proven_timestamp_seconds",
   "shorthop_api_backup_timestamp_seconds",
-  "shorthop_api_links_image_timestamp_seconds",
   "shorthop_api_outbox_oldest_timestamp_seconds",
 ];
 

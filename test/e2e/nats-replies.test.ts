@@ -8,19 +8,25 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { ErrorCode, Events, type NatsConnection } from "nats";
 
 import { FAILURES_SUBJECT, failuresAckSubject } from "../../shared/contracts/failures.ts";
-import { TAKEDOWNS_ALIAS } from "../../shared/contracts/feed-notices.ts";
 import { STATUS_SUBJECT } from "../../shared/contracts/process-status.ts";
 import {
   CLICKS_STREAM,
   CLICKS_SUBJECT,
   ensureClicksStream,
   ensureLimitsStream,
-  ensureLinksStream,
   LIMITS_STREAM,
-  LINKS_STREAM,
-  linkSubject,
 } from "../../shared/contracts/streams.ts";
 import { newUuid } from "../../shared/ids.ts";
+import {
+  ensureSnapshotsStream,
+  manifestSubject,
+  SNAPSHOTS_STREAM,
+} from "../../shared/links-log/snapshot-stream.ts";
+import {
+  ensureLinkLogStream,
+  LINK_LOG_STREAM,
+  LINK_LOG_SUBJECT,
+} from "../../shared/links-log/tail.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type NatsCluster, startNatsCluster } from "../harness/nats-cluster.ts";
 import { ownNatsServer } from "../harness/nats-versions.ts";
@@ -32,25 +38,26 @@ const TIMEOUT_MS = 2_000;
 type Answering = "redirector" | "worker" | "api";
 
 /**
- * Where a reply does harm: it would be a link, the takedowns, a ledger or a click, or a call of
- * JetStream.
+ * Where a reply does harm: it would be an entry of the links log, a snapshot, a ledger or a click,
+ * or a call of JetStream.
  */
 const HARMFUL = [
-  linkSubject({ domain: "", alias: "victim" }),
-  linkSubject({ domain: "", alias: TAKEDOWNS_ALIAS }),
+  LINK_LOG_SUBJECT,
+  manifestSubject("victim"),
   "limits.victim",
   CLICKS_SUBJECT,
-  `$JS.API.STREAM.PURGE.${LINKS_STREAM}`,
+  `$JS.API.STREAM.PURGE.${LINK_LOG_STREAM}`,
+  `$JS.API.STREAM.PURGE.${SNAPSHOTS_STREAM}`,
   `$JS.API.STREAM.PURGE.${CLICKS_STREAM}`,
   `$JS.API.STREAM.PURGE.${LIMITS_STREAM}`,
-  `$JS.API.STREAM.DELETE.${LINKS_STREAM}`,
+  `$JS.API.STREAM.DELETE.${LINK_LOG_STREAM}`,
 ];
 
 /** What the process of a user publishes by itself, so that only its code refuses to reply there. */
 const OWN: Record<Answering, RegExp> = {
   redirector: /^(?:clicks|limits)\./,
   worker: /^\$JS\.API\.STREAM\.PURGE\.CLICKS$/,
-  api: /^(?:(?:links|clicks)\.|\$JS\.API\.STREAM\.DELETE\.LINKS$)/,
+  api: /^(?:(?:link_log|link_snapshots|clicks)\.|\$JS\.API\.STREAM\.PURGE\.LINK_(?:LOG|SNAPSHOTS)$)/,
 };
 
 let hub: NatsCluster;
@@ -64,14 +71,11 @@ beforeAll(async () => {
   for (const nats of [hub, far]) {
     const operator = await nats.connect("operator");
     const manager = await operator.jetstreamManager();
-    await ensureLinksStream(manager, 1);
+    await ensureLinkLogStream(manager, 1);
+    await ensureSnapshotsStream(manager, 1);
     await ensureClicksStream(manager, 1 << 20, 1);
     await ensureLimitsStream(manager, 1);
-    for (const subject of [
-      linkSubject({ domain: "", alias: "victim" }),
-      CLICKS_SUBJECT,
-      "limits.victim",
-    ])
+    for (const subject of [LINK_LOG_SUBJECT, CLICKS_SUBJECT, "limits.victim"])
       await operator.jetstream().publish(subject, "as it was");
     await operator.close();
   }

@@ -11,10 +11,15 @@ import { configSchema } from "../../api/config.ts";
 import { type Listening, startApi } from "../../api/process.ts";
 import { loadSecrets } from "../../deploy/local/secrets.ts";
 import { appServices, type StackUrls } from "../../deploy/local/stack.ts";
-import { DEFAULT_DOMAIN, type LinkRecord } from "../../shared/contracts/link-record.ts";
-import { decodeLinkMessage, LINKS_STREAM, linkSubject } from "../../shared/contracts/streams.ts";
+import {
+  decodeLinkRecord,
+  DEFAULT_DOMAIN,
+  type LinkRecord,
+} from "../../shared/contracts/link-record.ts";
 import { loadConfig } from "../../shared/env.ts";
 import type { Lifecycle } from "../../shared/lifecycle.ts";
+import { decodeEntry } from "../../shared/links-log/entry.ts";
+import { LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
 import { createLog } from "../../shared/log.ts";
 import { createAccount } from "./admin.ts";
 import { type ApiResponse, call, type CallOptions } from "./api.ts";
@@ -167,9 +172,15 @@ export class ApiInProcess implements SharedStack {
     const connection = await this.#nats.connect();
     try {
       const { streams } = await connection.jetstreamManager();
-      const last_by_subj = linkSubject({ domain: DEFAULT_DOMAIN, alias });
-      const { subject, data } = await streams.getMessage(LINKS_STREAM, { last_by_subj });
-      return decodeLinkMessage(subject, data);
+      const { state } = await streams.info(LINK_LOG_STREAM);
+      for (let seq = state.last_seq; seq >= state.first_seq; seq--) {
+        const entry = decodeEntry((await streams.getMessage(LINK_LOG_STREAM, { seq })).data);
+        const found = entry?.states
+          .flatMap((bytes) => decodeLinkRecord(bytes) ?? [])
+          .findLast((record) => record.domain === DEFAULT_DOMAIN && record.alias === alias);
+        if (found !== undefined) return found;
+      }
+      throw new Error(`Nothing of ${alias} is published.`);
     } finally {
       await connection.close();
     }
@@ -197,9 +208,7 @@ function settingsOf(urls: StackUrls, dataDir: string): Record<string, string> {
     dashboardDir,
     executable: undefined,
   });
-  const env = services.find(({ name }) => name === "api")?.env ?? {};
-  // Images of links are for redirectors.
-  return { ...env, LINKS_IMAGES: "" };
+  return services.find(({ name }) => name === "api")?.env ?? {};
 }
 
 const describe = (urls: StackUrls, { metricsUrl }: ApiProcess): StackInfo => ({

@@ -1,7 +1,7 @@
-/** The consumers of the links feed, one for each redirector. */
+/** The consumers of the links log, one for each host of redirectors. */
 import { type ClusterInfo, nanos, type NatsConnection } from "nats";
 
-import { LINKS_STREAM } from "../../shared/contracts/streams.ts";
+import { LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
 
 /** After this time without a redirector the server removes a consumer. */
 const IDLE_MS_MAX = 30_000;
@@ -20,14 +20,16 @@ const isLost = ({ leader, replicas = [] }: ClusterInfo): boolean =>
 export type FeedConsumers = { used: string[]; unused: string[] };
 
 /**
- * Finds the consumers of the feed, and closes the connection. Throws when one would outlive its
+ * Finds the consumers of the log, and closes the connection. Throws when one would outlive its
  * redirector for long.
  */
 export async function findFeedConsumers(nats: NatsConnection): Promise<FeedConsumers> {
   try {
     const { consumers } = await nats.jetstreamManager();
     const found: FeedConsumers = { used: [], unused: [] };
-    for await (const { name, config, num_waiting, cluster = {} } of consumers.list(LINKS_STREAM)) {
+    for await (const { name, config, num_waiting, cluster = {} } of consumers.list(
+      LINK_LOG_STREAM,
+    )) {
       if (isLost(cluster)) continue;
       if ((config.inactive_threshold ?? Infinity) > nanos(IDLE_MS_MAX))
         throw new Error(`Consumer ${name} stays without a redirector.`);
@@ -49,6 +51,6 @@ export async function removeUnusedConsumers(
   const { unused } = await findFeedConsumers(await connectNats());
   const nats = await connectNats();
   const { consumers } = await nats.jetstreamManager();
-  for (const name of unused) await consumers.delete(LINKS_STREAM, name);
+  for (const name of unused) await consumers.delete(LINK_LOG_STREAM, name);
   return await findFeedConsumers(nats);
 }

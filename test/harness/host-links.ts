@@ -6,54 +6,81 @@ import { join } from "node:path";
 import { createDomainSettingsCache } from "../../redirector/cache/domain-settings.ts";
 import { createLinkCache } from "../../redirector/cache/link-cache.ts";
 import { createTakedowns } from "../../redirector/cache/takedowns.ts";
-import { createFeedGroup } from "../../redirector/links/feed-group.ts";
 import { FeedHealth } from "../../redirector/links/feed-health.ts";
-import { createFeedRecords } from "../../redirector/links/feed-records.ts";
-import { startFollower } from "../../redirector/links/follower.ts";
-import { startHostLinks } from "../../redirector/links/host-links.ts";
+import { HostLinks } from "../../redirector/links/host-links.ts";
+import { HostLog } from "../../redirector/links/host-log.ts";
+import { LinkReads } from "../../redirector/links/link-reads.ts";
+import type { SlowReads } from "../../redirector/links/slow-reads.ts";
+import { currentFolder } from "../../redirector/links/store-files.ts";
 import { openReader } from "../../redirector/links/store-reader.ts";
-import { openWriter } from "../../redirector/links/store-writer.ts";
-import { UNDIVIDED } from "../../shared/contracts/links-streams.ts";
 import type { Log } from "../../shared/log.ts";
-import { openNats } from "../../shared/nats.ts";
+import { type Nats, openNats } from "../../shared/nats.ts";
 
-export function startTestHost(url: string, { replicas = 1, log }: { replicas?: number; log: Log }) {
-  const dir = mkdtempSync(join(tmpdir(), "shorthop-links-"));
-  const nats = openNats({ url, name: "redirector", log });
-  const store = openWriter(dir, { reserveBytes: 0 });
-  const reader = openReader(dir);
-  let skipped = 0;
-  const records = createFeedRecords(log, () => skipped++);
-  const group = createFeedGroup({ store, streams: [UNDIVIDED], log });
-  const shared = { nats, group, store, records, log };
-  const follower = startFollower({ ...shared, stream: UNDIVIDED, streamReplicas: replicas });
+/** Without a thread of its own: what is read next is read by the request. */
+const NO_SLOW_READS: SlowReads = { prefetch: () => Promise.resolve(), stop: () => undefined };
+
+/** A NATS that is never reached. */
+export const AWAY: Nats = {
+  connection: new Promise(() => undefined),
+  connected: () => false,
+  inboxPrefix: undefined,
+  close: () => Promise.resolve(),
+};
+
+const CACHE_BYTES = 16 * 1024 ** 2;
+
+/** A process of a host, whose links are read from the store in a folder. Tests vary its turns. */
+export function startLinksProcess(dir: string, nats: Nats, log: Log, turnMs?: number) {
+  const takedowns = createTakedowns();
+  const cache = createLinkCache(CACHE_BYTES, takedowns.covers);
+  takedowns.onChange(() => void cache.markAgain());
+  const domains = createDomainSettingsCache();
   const health = new FeedHealth();
-  const links = startHostLinks({
-    dir,
-    nats,
-    streams: [UNDIVIDED],
-    cache: createLinkCache(4 * 1024 ** 2),
-    takedowns: createTakedowns(),
-    domains: createDomainSettingsCache(),
-    prefetch: () => Promise.resolve(),
-    onFeed: (feed) => health.onFeed(feed),
-    onDamaged: (error) => {
-      throw error;
-    },
-    log,
-  });
+  const host = new HostLinks(dir, { cache, takedowns, domains }, health, log, turnMs);
+  const links = new LinkReads(host, cache, NO_SLOW_READS, nats);
   void links.waitUntilCurrent().then(() => health.onCurrent());
   return {
+    host,
     links,
+    cache,
+    domains,
+    takedowns,
     health,
+    /** What memory has of a link: its destination, or its state. */
+    cached(alias: string): string | null | undefined {
+      const path = Buffer.from(`/${alias}`);
+      const link = cache.get("", path, { start: 0, end: path.length });
+      if (link === null || link === undefined || link === "taken_down") return link;
+      const { bytes, start, end } = link.destination;
+      return bytes.toString("utf8", start, end);
+    },
+    [Symbol.dispose]() {
+      links.stop();
+      host.stop();
+    },
+  };
+}
+
+/** A host with one process, which follows the links log. */
+export function startTestHost(url: string, log: Log) {
+  const dir = mkdtempSync(join(tmpdir(), "shorthop-links-"));
+  const nats = openNats({ url, name: "redirector", log });
+  let skipped = 0;
+  const events = { changed: () => process.host.poll(), skipped: () => void skipped++ };
+  const hostLog = new HostLog(dir, nats, events, log);
+  const process = startLinksProcess(dir, nats, log);
+  return {
+    ...process,
+    state: () => hostLog.state,
     skipped: () => skipped,
     /** The version of a link in the store. */
-    versionOf: (alias: string): number | undefined => reader.find("", alias)?.version,
+    versionOf(alias: string): number | undefined {
+      using reader = openReader(currentFolder(dir));
+      return reader.find("", alias)?.version;
+    },
     async [Symbol.asyncDispose]() {
-      links.stop();
-      await follower.stop();
-      store.close();
-      reader.close();
+      process[Symbol.dispose]();
+      await hostLog.stop();
       await nats.close();
       rmSync(dir, { recursive: true });
     },

@@ -1,23 +1,8 @@
-/**
- * The links feed of a test: PostgreSQL and NATS, and the parts of an API process that keep the
- * feed.
- */
-import type { NatsConnection } from "nats";
-
-import { startFeedWatches } from "../../api/feed/feed-watches.ts";
-import type { FillStream } from "../../api/feed/filling.ts";
-import { startLinkPublisher } from "../../api/feed/link-publisher.ts";
+/** The stores of the links log of a test: PostgreSQL, with an account, and NATS. */
 import { SYSTEM } from "../../api/http/principal.ts";
-import { createFillStream } from "../../api/links/republish/fill.ts";
-import type { Sql } from "../../api/postgres.ts";
-import { type LinksStream, UNDIVIDED } from "../../shared/contracts/links-streams.ts";
 import type { Uuid } from "../../shared/ids.ts";
-import { createLog } from "../../shared/log.ts";
 import { startNats } from "./nats.ts";
 import { startPostgres } from "./postgres.ts";
-
-/** Between two checks of a stream, so that no test waits long for one. */
-const INTERVAL_MS = 200;
 
 export type FeedStores = Awaited<ReturnType<typeof startFeedStores>>;
 
@@ -53,42 +38,6 @@ export async function startFeedStores() {
     async [Symbol.asyncDispose]() {
       await connection.close();
       await Promise.all([postgres[Symbol.asyncDispose](), nats[Symbol.asyncDispose]()]);
-    },
-  };
-}
-
-type KeeperDeps = {
-  sql: Sql;
-  connection: NatsConnection;
-  streams?: readonly LinksStream[];
-  /** Called when a stream begins to be filled. */
-  onFill?: () => void;
-};
-
-/** Publishes to the feed and watches its streams, as an API process does. */
-export function keepFeed({
-  sql,
-  connection,
-  streams = [UNDIVIDED],
-  onFill = () => undefined,
-}: KeeperDeps) {
-  const log = createLog("test", "silent");
-  const deps = { sql, nats: Promise.resolve(connection), streamReplicas: 1, streams, log };
-  const feed = startLinkPublisher(deps);
-  const fillStream = createFillStream({ sql, feed });
-  const fill: FillStream = (filling) => {
-    onFill();
-    return fillStream(filling);
-  };
-  const { takeAcknowledged } = feed;
-  const intervals = { intervalMs: INTERVAL_MS, countIntervalMs: 0 };
-  const watch = startFeedWatches({ ...deps, ...intervals, fill, takeAcknowledged });
-  return {
-    feed,
-    watch,
-    async [Symbol.asyncDispose]() {
-      await watch.stop();
-      await feed.stop();
     },
   };
 }

@@ -21,6 +21,8 @@ export type TestNats = {
   /** The URL of its monitoring. */
   monitoring: string;
   connect(): Promise<NatsConnection>;
+  /** The process id of the server. */
+  pid(): number;
   /** Stops the server's processing until it is resumed. */
   pause(): void;
   resume(): void;
@@ -62,6 +64,7 @@ export async function startNats(settings = ""): Promise<TestNats> {
     dir,
     monitoring: `http://127.0.0.1:${monitoringPort}`,
     connect: () => connect({ servers: url, maxReconnectAttempts: -1, reconnectTimeWait: 50 }),
+    pid: () => server?.pid ?? 0,
     pause: () => server?.kill("SIGSTOP"),
     resume: () => server?.kill("SIGCONT"),
     kill,

@@ -1,12 +1,12 @@
 /**
- * A database of its own beside a stack's: two feeds on different NATS servers cannot follow one.
+ * A database of its own beside a stack's: two logs on different NATS servers cannot follow one.
  */
 import { withDatabase } from "../../shared/postgres.ts";
 import { runProgram } from "./run-program.ts";
 import type { SharedStack } from "./stack.ts";
 
 /** A stack with another database of its PostgreSQL in place of its own. */
-export const onDatabase = (stack: SharedStack, name: string): SharedStack => ({
+const onDatabase = (stack: SharedStack, name: string): SharedStack => ({
   ...stack,
   info() {
     const info = stack.info();

@@ -39,7 +39,7 @@ export type OwnPostgres = TestPostgres & {
 export const createLinksOn = (sql: Sql, { passwords = new PasswordHashing() } = {}): LinkService =>
   createLinkService({
     sql,
-    feed: { publish: () => Promise.resolve(false) },
+    publisher: { publish: () => Promise.resolve(false) },
     domains: {
       findCustom: () => Promise.resolve(new Set()),
       findHosts: () => Promise.resolve({ known: [], others: [] }),

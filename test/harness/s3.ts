@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import type { ImagesPlace } from "../../shared/links-store/images.ts";
+import type { S3Settings } from "../../shared/s3.ts";
 import { eventually } from "./eventually.ts";
 import { freePort } from "./ports.ts";
 import { PROJECT_DIR } from "./stack.ts";
@@ -16,8 +16,8 @@ const KEY = "S3RVER";
 const START_TIMEOUT_MS = 20_000;
 
 export type TestS3 = {
-  /** A place for images in the bucket, and in a folder there. */
-  place: ImagesPlace;
+  /** The server and its key. */
+  place: S3Settings;
   [Symbol.asyncDispose](): Promise<void>;
 };
 
@@ -35,7 +35,6 @@ export async function startS3(): Promise<TestS3> {
   }, START_TIMEOUT_MS);
   return {
     place: {
-      LINKS_IMAGES: `s3://${BUCKET}/one-folder`,
       S3_ENDPOINT: endpoint,
       S3_REGION: "us-east-1",
       S3_ACCESS_KEY_ID: KEY,

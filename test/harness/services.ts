@@ -55,7 +55,7 @@ export function pidOf(stack: Stack, name: ServiceName): number {
   return pid;
 }
 
-export const endService = (
+const endService = (
   stack: Stack,
   name: ServiceName,
   signal: NodeJS.Signals,

@@ -132,7 +132,12 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
   const dataDir = options.dataDir ?? createDataDir();
   const { empty = false, root = PROJECT_DIR } = options;
   const isPrepared = !empty && root === PROJECT_DIR;
-  if (isPrepared && !existsSync(dataDir)) await copyTemplate(dataDir, makeDataDir);
+  if (isPrepared && !existsSync(dataDir)) {
+    await copyTemplate(dataDir, makeDataDir);
+    // What NATS has is of the template's database, and hosts refuse another one.
+    if (options.env?.["DATABASE_URL"] !== undefined)
+      rmSync(join(dataDir, "nats"), { recursive: true });
+  }
   const env = {
     ...(isPrepared ? { SHORTHOP_EXECUTABLE: await findExecutable() } : {}),
     ...options.env,

@@ -5,8 +5,10 @@ import { expect } from "bun:test";
 
 import { createClient } from "../../clients/typescript/src/index.ts";
 import { FAILURES_SUBJECT } from "../../shared/contracts/failures.ts";
-import { HEARTBEAT_SUBJECT, LINKS_STREAM } from "../../shared/contracts/streams.ts";
 import { newUuid } from "../../shared/ids.ts";
+import { decodeEntry } from "../../shared/links-log/entry.ts";
+import { manifestSubject, SNAPSHOTS_STREAM } from "../../shared/links-log/snapshot-stream.ts";
+import { LINK_LOG_STREAM, LINK_LOG_SUBJECT } from "../../shared/links-log/tail.ts";
 import { createAccount } from "../harness/admin.ts";
 import { call, callOnce } from "../harness/api.ts";
 import {
@@ -33,8 +35,8 @@ const MISSES = 200;
 
 /**
  * The most bytes that may come from the hub for each request: less than the smallest message about
- * a link. What comes besides, heartbeats of the streams and of the connection, is a few hundred
- * bytes a second.
+ * a link. What comes besides, heartbeats of the log, of the streams and of the connection, is a few
+ * hundred bytes a second.
  */
 const BYTES_PER_REQUEST_MAX = 50;
 const BYTES_PER_SECOND_MAX = 2_000;
@@ -110,8 +112,23 @@ export async function runRegions({
   await calls.expectCounted();
   log(`all clicks were counted after ${seconds(mended)} s`);
   await calls.expectFailuresCounted(first);
+  await expectSnapshot(system, (third) => calls.expectNow(third, others, original));
   for (const nats of [system.far, system.hub])
     await eventually(() => system.region(nats, "check"), RECOVERY_MS);
+}
+
+/** A host without links gets a snapshot that the hub has to make first, as nobody has one. */
+async function expectSnapshot(
+  system: TwoRegions,
+  expectRight: (third: ExtraProcess) => Promise<void>,
+): Promise<void> {
+  for (const nats of [system.hub, system.far]) {
+    const operator = await nats.connect("operator");
+    await (await operator.jetstreamManager()).streams.purge(SNAPSHOTS_STREAM);
+    await operator.close();
+  }
+  const third = await system.startFarRedirector();
+  await eventually(() => expectRight(third), RECOVERY_MS);
 }
 
 /** Links of another account, which redirectors of the far region follow. */
@@ -260,11 +277,14 @@ async function lastSequence(nats: TwoRegions["hub"]): Promise<number> {
   const connection = await nats.connect("operator");
   try {
     const { streams } = await connection.jetstreamManager();
-    return (await streams.info(LINKS_STREAM)).state.last_seq;
+    return (await streams.info(LINK_LOG_STREAM)).state.last_seq;
   } finally {
     await connection.close();
   }
 }
+
+/** A message that would be part of a snapshot. */
+const STOLEN = manifestSubject("stolen");
 
 /**
  * A region can neither change what the hub has, nor does either take the other's messages unasked.
@@ -273,28 +293,36 @@ async function expectSeparate({ hub, far, stack }: TwoRegions): Promise<void> {
   const there = await hub.connect("operator");
   const here = await far.connect("operator");
   try {
-    here.publish("links._.stolen", "{}");
-    here.publish(HEARTBEAT_SUBJECT, "{}");
-    for (const request of ["STREAM.PURGE.LINKS", "STREAM.DELETE.CLICKS", "STREAM.INFO.CLICKS"]) {
+    const { streams } = await there.jetstreamManager();
+    const before = await streams.info(LINK_LOG_STREAM);
+    here.publish(STOLEN, "{}");
+    here.publish(LINK_LOG_SUBJECT, "{}");
+    for (const request of [
+      "STREAM.PURGE.LINK_LOG",
+      "STREAM.PURGE.LINK_SNAPSHOTS",
+      "STREAM.DELETE.CLICKS",
+      "STREAM.INFO.CLICKS",
+    ]) {
       const refused = here.request(`$JS.hub.API.${request}`, "{}", { timeout: 500 });
       expect(refused).rejects.toThrow();
       await refused.catch(() => undefined);
     }
-    const { streams } = await there.jetstreamManager();
-    const { state } = await streams.info(LINKS_STREAM, { subjects_filter: "links._.stolen" });
-    expect(state.subjects).toBeUndefined();
     const redirector = await far.connect("redirector");
-    // The hub's worker takes reports, and replies at no subject of a link.
+    // The hub's worker takes reports, and replies at no subject of a stream of links.
     const report = { id: newUuid(), bucket: 900, links: [], domains: [], aliases: [] };
-    const reply = "links._.stolen";
-    redirector.publish(FAILURES_SUBJECT, JSON.stringify(report), { reply });
+    redirector.publish(FAILURES_SUBJECT, JSON.stringify(report), { reply: STOLEN });
     await eventually(async () => {
       const metrics = await (await fetch(`${stack.info().worker_metrics_url}/metrics`)).text();
       expect(metrics).toContain("shorthop_worker_replies_refused_total 1");
     }, RECOVERY_MS);
-    const after = await streams.info(LINKS_STREAM, { subjects_filter: reply });
+    const after = await streams.info(SNAPSHOTS_STREAM, { subjects_filter: STOLEN });
     expect(after.state.subjects).toBeUndefined();
-    const creation = redirector.request("$JS.API.STREAM.CREATE.LINKS", "{}", { timeout: 500 });
+    const { state } = await streams.info(LINK_LOG_STREAM);
+    for (let seq = before.state.last_seq; seq <= state.last_seq; seq++) {
+      const { data } = await streams.getMessage(LINK_LOG_STREAM, { seq });
+      expect(decodeEntry(data)).toBeDefined();
+    }
+    const creation = redirector.request("$JS.API.STREAM.CREATE.LINK_LOG", "{}", { timeout: 500 });
     expect(creation).rejects.toThrow(/permission/i);
     await creation.catch(() => undefined);
     await redirector.close();

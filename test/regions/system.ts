@@ -26,7 +26,7 @@ export type TwoRegions = {
   stack: Stack;
   hub: NatsCluster;
   far: NatsCluster;
-  /** A redirector of the far region, which follows the feed from now on. */
+  /** A redirector of the far region, which follows the links log from now on. */
   startFarRedirector(): Promise<ExtraProcess>;
   host: NetworkHost;
   /** Bytes that have crossed between the regions, to the hub and from it. */
@@ -36,11 +36,7 @@ export type TwoRegions = {
   [Symbol.asyncDispose](): Promise<void>;
 };
 
-/** Starts both, with so many streams of links. */
-export async function startTwoRegions(
-  program: NatsProgram,
-  linksStreams = "1",
-): Promise<TwoRegions> {
+export async function startTwoRegions(program: NatsProgram): Promise<TwoRegions> {
   await using cleanup = new AsyncDisposableStack();
   const host = createNetworkHost(1);
   cleanup.defer(host.remove);
@@ -48,12 +44,8 @@ export async function startTwoRegions(
   const hub = cleanup.use(
     await startNatsCluster(program, { count: 1, tls: false, region: hubRegion }),
   );
-  // A new one: where PostgreSQL knows another NATS, the hub would be filled, and not be new either.
   const stack = cleanup.use(
-    await startStack({
-      empty: true,
-      env: { NATS_URL: hub.url("operator"), LINKS_STREAMS: linksStreams },
-    }),
+    await startStack({ empty: true, env: { NATS_URL: hub.url("operator") } }),
   );
 
   const leafPort = hub.servers[0]?.leafPort ?? 0;
@@ -72,7 +64,7 @@ export async function startTwoRegions(
       },
     }),
   );
-  await region(far, "mirror", "--links-streams", linksStreams);
+  await region(far, "mirror");
   await region(hub, "collect", FAR);
   const redirectors = new AsyncDisposableStack();
   cleanup.use(redirectors);
@@ -83,11 +75,7 @@ export async function startTwoRegions(
     hub,
     far,
     async startFarRedirector() {
-      const redirector = await startRedirector(
-        stack,
-        { ...farEnvironment(far, host), LINKS_STREAMS: linksStreams },
-        host.within,
-      );
+      const redirector = await startRedirector(stack, farEnvironment(far, host), host.within);
       redirectors.defer(redirector.stop);
       return { ...redirector, url: `http://${host.clientAddress}:${new URL(redirector.url).port}` };
     },

@@ -77,10 +77,7 @@ describe.skipIf(programs === undefined)("backups", () => {
     rmSync(dir, { recursive: true, force: true });
   });
 
-  const s3Env = () => {
-    const { LINKS_IMAGES: _, ...settings } = s3.place;
-    return settings as Record<string, string>;
-  };
+  const s3Env = () => ({ ...s3.place }) as Record<string, string>;
 
   /** Runs a command on the stack's stores, or on others of this name. */
   const run = (args: readonly string[], database?: string) =>

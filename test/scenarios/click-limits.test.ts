@@ -264,7 +264,7 @@ describe("many redirectors and clients", () => {
 });
 
 describe("NATS", () => {
-  // Another NATS has another database: two feeds cannot follow one.
+  // Another NATS has another database: a links log has one tail.
   let services: SharedStack;
   let otherKey: string;
   beforeAll(async () => {
@@ -301,7 +301,7 @@ describe("NATS", () => {
     await nats.kill();
     await nats.start("lost");
     await eventually(async () => {
-      const body = { title: `resync ${Math.random()}` };
+      const body = { title: `change ${Math.random()}` };
       const { headers } = await api.links.send(`/v1/links/${id}`, "PATCH", body);
       expect(headers.get("x-propagation")).toBeNull();
     }, RECOVERY_MS);

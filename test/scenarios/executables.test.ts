@@ -263,7 +263,7 @@ describe("the executables", () => {
       "failed host: secrets, Set secrets of your own",
       "failed migrate (api): DATABASE_URL, Use the user shorthop",
       "failed migrate (worker): schema of ClickHouse, Run shorthop migrate",
-      "failed api: stream LINKS, Run nats stream edit LINKS --replicas 3",
+      "failed api: stream LINK_LOG, Run nats stream edit LINK_LOG --replicas 3",
       "failed worker: configuration, Correct the named variables",
     ])
       expect(broken.problems).toContainEqual(expect.stringContaining(problem));

@@ -28,11 +28,14 @@ const RULES = Array.from({ length: 7 }, (_, i) => ({
 }));
 const destinationOf = (version: number) => `https://example.com/${version}/${"b".repeat(5_000)}`;
 
-/** Latest time until a new link redirects, and until a host has every link. */
-const NEW_LINK_MS = 2_000;
+/**
+ * Latest time until a new link redirects, beside whatever else the machine does, and until a host
+ * has every link. How soon it was on a quiet machine is printed.
+ */
+const NEW_LINK_MS = 10_000;
 const COMPLETE_MS = 60_000;
 
-/** Between two new links while links are published again. */
+/** Between two new links while a snapshot is taken. */
 const PAUSE_MS = 500;
 
 let stack: Stack;
@@ -119,7 +122,7 @@ async function expectComplete(metricsUrl: string): Promise<number> {
   return performance.now() - startedAt;
 }
 
-test("a host that runs, while all links are published again", async () => {
+test("a host that runs, while it takes a snapshot of all links", async () => {
   const { short_url, redirector_metrics_url } = stack.info();
   expectSoon("a host that runs", await timeNewLinks(short_url, resync()));
   await expectComplete(redirector_metrics_url);
@@ -135,7 +138,7 @@ test("a host without links has all of them in seconds", async () => {
   await host.stop();
 });
 
-test("a host that is killed and started again while all links are published again", async () => {
+test("a host that is killed and started again while it takes a snapshot of all links", async () => {
   const LINKS_DIR = mkdtempSync(join(stack.dataDir, "restarted-"));
   const before = await startRedirector(stack, { LINKS_DIR });
   const resynced = resync();

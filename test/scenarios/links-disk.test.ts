@@ -18,22 +18,22 @@ import { join } from "node:path";
 import type { NatsConnection } from "nats";
 
 import { type LinksThread, startLinksThread } from "../../redirector/links/links-thread.ts";
-import { findStore, memoryDir, storePath } from "../../redirector/links/store-files.ts";
-import { openReader } from "../../redirector/links/store-reader.ts";
-import { encodeHeartbeat } from "../../shared/contracts/feed-notices.ts";
-import { encodeLinkRecord } from "../../shared/contracts/link-record.ts";
-import { UNDIVIDED } from "../../shared/contracts/links-streams.ts";
 import {
-  ensureLinksStream,
-  HEARTBEAT_SUBJECT,
-  LINKS_STREAM,
-  linkSubject,
-} from "../../shared/contracts/streams.ts";
+  currentFolder,
+  findStore,
+  memoryDir,
+  storePath,
+} from "../../redirector/links/store-files.ts";
+import { openReader } from "../../redirector/links/store-reader.ts";
+import { encodeLinkRecord } from "../../shared/contracts/link-record.ts";
+import { ensureSnapshotsStream } from "../../shared/links-log/snapshot-stream.ts";
+import { ensureLinkLogStream, LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
 import { canMakeDisks, moveToDisk } from "../harness/disks.ts";
 import { eventually } from "../harness/eventually.ts";
 import { activeLink } from "../harness/link-record.ts";
 import { startNats, type TestNats } from "../harness/nats.ts";
 import { canMountDisks, mountDisk, unmountDisk } from "../harness/small-disk.ts";
+import { publishEntries, storeTestSnapshot, TestLog } from "../harness/test-log.ts";
 
 setDefaultTimeout(180_000);
 
@@ -45,12 +45,14 @@ const REFUSED_MS = 3_000;
 /** Links that fit no disk of the size below. */
 const MANY_LINKS = 20_000;
 
+/** Links of an entry. */
+const AT_ONCE = 50;
+
 let server: TestNats;
 let connection: NatsConnection;
 beforeAll(async () => {
   server = await startNats();
   connection = await server.connect();
-  await ensureLinksStream(await connection.jetstreamManager(), 1);
 });
 afterAll(async () => {
   await connection.close();
@@ -59,9 +61,14 @@ afterAll(async () => {
 
 let dir: string;
 let threads: LinksThread[];
-beforeEach(() => {
+let written: TestLog;
+beforeEach(async () => {
   dir = mkdtempSync(join(tmpdir(), "shorthop-links-"));
   threads = [];
+  written = new TestLog();
+  const manager = await connection.jetstreamManager();
+  await manager.streams.delete(LINK_LOG_STREAM).catch(() => undefined);
+  await ensureLinkLogStream(manager, 1);
 });
 afterEach(async () => {
   await Promise.all(threads.map((thread) => thread.stop()));
@@ -74,10 +81,7 @@ function start(folder: string): LinksThread {
     workerUrl: new URL("../../redirector/links/links.worker.ts", import.meta.url),
     dir: folder,
     natsUrl: server.url,
-    streamReplicas: 1,
-    streams: [UNDIVIDED],
     logLevel: "silent",
-    images: {},
     onChanged: () => undefined,
     onError: (error) => {
       throw error;
@@ -87,10 +91,10 @@ function start(folder: string): LinksThread {
   return thread;
 }
 
-const publish = (alias: string, version: number) =>
-  connection
-    .jetstream()
-    .publish(linkSubject({ domain: "", alias }), encodeLinkRecord(activeLink(alias, version)));
+const publish = (version: number, ...aliases: string[]) =>
+  publishEntries(connection, [
+    written.add(aliases.map((alias) => encodeLinkRecord(activeLink(alias, version)))),
+  ]);
 
 /** The version that the store of a folder has of a link. */
 function versionOf(alias: string, folder: string): number | undefined {
@@ -104,11 +108,14 @@ function versionOf(alias: string, folder: string): number | undefined {
   }
 }
 
+const hasReserve = (folder: string): boolean =>
+  existsSync(`${storePath(currentFolder(folder))}.reserve`);
+
 const expectVersion = (alias: string, version: number, folder: string) =>
   eventually(async () => expect(versionOf(alias, folder)).toBe(version), WITHIN_MS);
 
 test.skipIf(!canMountDisks)("without any room on the disk, the store is in memory", async () => {
-  await publish("in-memory", 1);
+  await publish(1, "in-memory");
   const disk = join(dir, "disk");
   mkdirSync(disk);
   mountDisk(disk, "64k");
@@ -128,12 +135,10 @@ test.skipIf(!canMountDisks)("on a disk that gets full, changes go on in the rese
   mkdirSync(disk);
   mountDisk(disk, "600m");
   try {
-    await publish("reserve", 1);
-    const heartbeat = encodeHeartbeat({ complete: true, epoch: 0, version: 1 });
-    await connection.jetstream().publish(HEARTBEAT_SUBJECT, heartbeat);
+    await publish(1, "reserve");
     const thread = start(disk);
     await expectVersion("reserve", 1, disk);
-    expect(existsSync(`${storePath(disk)}.reserve`)).toBe(true);
+    expect(hasReserve(disk)).toBe(true);
     // All that is left.
     const { exitCode } = Bun.spawnSync([
       "dd",
@@ -142,20 +147,48 @@ test.skipIf(!canMountDisks)("on a disk that gets full, changes go on in the rese
       "bs=64k",
     ]);
     expect(exitCode).not.toBe(0);
-    for (let i = 0; i < MANY_LINKS; i += 1_000)
-      await Promise.all(Array.from({ length: 1_000 }, (_, j) => publish(`many-${i + j}`, 1)));
-    await publish("reserve", 2);
+    for (let i = 0; i < MANY_LINKS; i += AT_ONCE)
+      await publish(1, ...Array.from({ length: AT_ONCE }, (_, j) => `many-${i + j}`));
+    await publish(2, "reserve");
     await expectVersion("reserve", 2, disk);
     expect(versionOf(`many-${MANY_LINKS - 1}`, disk)).toBe(1);
-    expect(existsSync(`${storePath(disk)}.reserve`)).toBe(false);
+    expect(hasReserve(disk)).toBe(false);
     await thread.stop();
   } finally {
     unmountDisk(disk);
-    // The other tests would read them all.
-    const manager = await connection.jetstreamManager();
-    await manager.streams.purge(LINKS_STREAM);
   }
 });
+
+test.skipIf(!canMountDisks)(
+  "without room for a snapshot beside it, the store stays, has later changes, and says so",
+  async () => {
+    const disk = join(dir, "disk");
+    mkdirSync(disk);
+    mountDisk(disk, "24m");
+    try {
+      await publish(1, "kept");
+      const thread = start(disk);
+      await expectVersion("kept", 1, disk);
+      writeFileSync(join(disk, "other"), Buffer.alloc(12 * 1024 * 1024));
+      const manager = await connection.jetstreamManager();
+      await ensureSnapshotsStream(manager, 1);
+      const missing = written.add([]);
+      await storeTestSnapshot(connection, written.database, { start: missing, end: missing }, [
+        "a",
+      ]);
+      await publish(2, "later");
+      await expectVersion("later", 2, disk);
+      await eventually(async () => {
+        using reader = openReader(findStore(disk)?.dir ?? disk);
+        expect(reader.state().obstacle).toContain("no room in LINKS_DIR");
+      }, WITHIN_MS);
+      expect(versionOf("kept", disk)).toBe(1);
+      await thread.stop();
+    } finally {
+      unmountDisk(disk);
+    }
+  },
+);
 
 test.skipIf(!canMakeDisks())(
   "on a disk that refuses every write, the thread does not fail, and links stay",
@@ -165,17 +198,12 @@ test.skipIf(!canMakeDisks())(
     const unmounts: (() => void)[] = [];
     const disk = moveToDisk(folder, (work) => unmounts.push(work));
     try {
-      await publish("refused", 1);
-      const heartbeat = encodeHeartbeat({ complete: true, epoch: 0, version: 1 });
-      await connection.jetstream().publish(HEARTBEAT_SUBJECT, heartbeat);
+      await publish(1, "refused");
       const thread = start(folder);
       await expectVersion("refused", 1, folder);
-      await eventually(
-        async () => expect(existsSync(`${storePath(folder)}.reserve`)).toBe(true),
-        WITHIN_MS,
-      );
+      await eventually(async () => expect(hasReserve(folder)).toBe(true), WITHIN_MS);
       disk.breakWrites();
-      await publish("refused", 2);
+      await publish(2, "refused");
       // An error of the thread would end the test.
       await Bun.sleep(REFUSED_MS);
       expect(versionOf("refused", folder)).toBe(1);

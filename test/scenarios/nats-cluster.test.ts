@@ -5,6 +5,8 @@
  */
 import { describe, expect, test } from "bun:test";
 
+import type { NatsConnection } from "nats";
+
 import { readCluster } from "../../api/cli/nats-members-check.ts";
 import {
   CLICKS_STREAM,
@@ -12,10 +14,15 @@ import {
   DEAD_LETTERS_STREAM,
   ensureClicksStream,
   ensureDeadLettersStream,
-  ensureLinksStream,
-  LINKS_STREAM,
-  linkSubject,
+  jetStreamErrorCode,
+  WRONG_LAST_SEQUENCE,
 } from "../../shared/contracts/streams.ts";
+import { ensureSnapshotsStream, SNAPSHOTS_STREAM } from "../../shared/links-log/snapshot-stream.ts";
+import {
+  ensureLinkLogStream,
+  LINK_LOG_STREAM,
+  LINK_LOG_SUBJECT,
+} from "../../shared/links-log/tail.ts";
 import { createLog } from "../../shared/log.ts";
 import { watchReplicas } from "../../shared/stream-replicas.ts";
 import { eventually } from "../harness/eventually.ts";
@@ -29,6 +36,19 @@ const programs = [await ownNatsServer(), await laterNatsServer()].filter(
   (program) => program !== undefined,
 );
 
+/**
+ * Publishes an entry after a sequence until a leader has it, also one that died before it said so.
+ */
+const publishAfter = (api: NatsConnection, lastSequence: number): Promise<void> =>
+  eventually(async () => {
+    try {
+      const expected = { expect: { lastSequence } };
+      await api.jetstream({ timeout: 1_000 }).publish(LINK_LOG_SUBJECT, "{}", expected);
+    } catch (error) {
+      if (jetStreamErrorCode(error) !== WRONG_LAST_SEQUENCE) throw error;
+    }
+  }, RECOVERY_MS);
+
 // At the same time: a cluster mostly waits for elections.
 describe.each(programs)("three servers with the files of deploy/nats, $version", (program) => {
   test.concurrent("form a cluster whose streams outlive each server in turn", async () => {
@@ -40,10 +60,11 @@ describe.each(programs)("three servers with the files of deploy/nats, $version",
     const redirector = await cluster.connect("redirector");
     const worker = await cluster.connect("worker");
     const api = await cluster.connect("api");
-    await eventually(
-      async () => ensureLinksStream(await redirector.jetstreamManager(), 3),
-      RECOVERY_MS,
-    );
+    await eventually(async () => {
+      const manager = await api.jetstreamManager();
+      await ensureLinkLogStream(manager, 3);
+      await ensureSnapshotsStream(manager, 3);
+    }, RECOVERY_MS);
     // As the worker does it: a leader may not know yet that another server has joined.
     await eventually(async () => {
       const manager = await worker.jetstreamManager();
@@ -51,23 +72,22 @@ describe.each(programs)("three servers with the files of deploy/nats, $version",
       await ensureDeadLettersStream(manager, 3);
     }, RECOVERY_MS);
     const operator = await (await cluster.connect("operator")).jetstreamManager();
-    for (const stream of [LINKS_STREAM, CLICKS_STREAM, DEAD_LETTERS_STREAM])
+    for (const stream of [LINK_LOG_STREAM, SNAPSHOTS_STREAM, CLICKS_STREAM, DEAD_LETTERS_STREAM])
       expect((await operator.streams.info(stream)).config.num_replicas).toBe(3);
 
     let published = 0;
     for (const server of cluster.servers) {
       await server.kill();
+      await publishAfter(api, published);
       await eventually(async () => {
-        const subject = linkSubject({ domain: "", alias: `link-${published}` });
         const msgID = `segment-${published}`;
-        await api.jetstream({ timeout: 1_000 }).publish(subject, "{}");
         await redirector.jetstream({ timeout: 1_000 }).publish(CLICKS_SUBJECT, "x", { msgID });
       }, RECOVERY_MS);
       published++;
       server.start();
       // The next server may only go when this one is a member with all messages again.
       await eventually(async () => {
-        for (const stream of [LINKS_STREAM, CLICKS_STREAM]) {
+        for (const stream of [LINK_LOG_STREAM, CLICKS_STREAM]) {
           const { cluster: placement } = await operator.streams.info(stream);
           expect(placement?.leader).toBeTruthy();
           expect(placement?.replicas?.map(({ current }) => current)).toEqual([true, true]);
@@ -75,7 +95,7 @@ describe.each(programs)("three servers with the files of deploy/nats, $version",
       }, RECOVERY_MS);
     }
     for (const [stream, subject] of [
-      [LINKS_STREAM, "links.>"],
+      [LINK_LOG_STREAM, LINK_LOG_SUBJECT],
       [CLICKS_STREAM, CLICKS_SUBJECT],
     ] as const) {
       const { state } = await operator.streams.info(stream, { subjects_filter: subject });
@@ -88,9 +108,9 @@ describe.each(programs)("three servers with the files of deploy/nats, $version",
     "name a stream that has fewer replicas than it should, until an operator adds them",
     async () => {
       await using cluster = await startNatsCluster(program);
-      const nats = await cluster.connect("redirector");
+      const nats = await cluster.connect("api");
       await eventually(
-        async () => ensureLinksStream(await nats.jetstreamManager(), 1),
+        async () => ensureLinkLogStream(await nats.jetstreamManager(), 1),
         RECOVERY_MS,
       );
       const watch = (streams: string[]) =>
@@ -100,14 +120,17 @@ describe.each(programs)("three servers with the files of deploy/nats, $version",
           expected: 3,
           log: createLog("test", "silent"),
         });
-      const first = watch([LINKS_STREAM]);
-      await eventually(async () => expect(first.warning()).toBe("LINKS has 1 of 3"), RECOVERY_MS);
+      const first = watch([LINK_LOG_STREAM]);
+      await eventually(
+        async () => expect(first.warning()).toBe("LINK_LOG has 1 of 3"),
+        RECOVERY_MS,
+      );
       first.stop();
       const operator = await cluster.connect("operator");
       // A server that has just started may not be known as a peer yet.
       await eventually(async () => {
         const manager = await operator.jetstreamManager();
-        await manager.streams.update(LINKS_STREAM, { num_replicas: 3 });
+        await manager.streams.update(LINK_LOG_STREAM, { num_replicas: 3 });
       }, RECOVERY_MS).catch((error: unknown) => {
         throw new Error(cluster.output(), { cause: error });
       });
@@ -115,7 +138,7 @@ describe.each(programs)("three servers with the files of deploy/nats, $version",
       // longer this one.
       const clicks = await cluster.connect("worker");
       await ensureClicksStream(await clicks.jetstreamManager(), STREAM_BYTES_MAX, 1);
-      const second = watch([LINKS_STREAM, CLICKS_STREAM]);
+      const second = watch([LINK_LOG_STREAM, CLICKS_STREAM]);
       await eventually(async () => expect(second.warning()).toBe("CLICKS has 1 of 3"), RECOVERY_MS);
       second.stop();
       await clicks.close();

@@ -7,10 +7,11 @@ import { expect, test } from "bun:test";
 import * as z from "zod";
 
 import { FAILURES_SUBJECT } from "../../shared/contracts/failures.ts";
-import { isInStream, linksStreams } from "../../shared/contracts/links-streams.ts";
 import { processStatus, STATUS_SUBJECT } from "../../shared/contracts/process-status.ts";
-import { linkSubject } from "../../shared/contracts/streams.ts";
 import { newUuid } from "../../shared/ids.ts";
+import { decodeEntry } from "../../shared/links-log/entry.ts";
+import { listSnapshots, manifestSubject } from "../../shared/links-log/snapshot-stream.ts";
+import { LINK_LOG_STREAM, LINK_LOG_SUBJECT } from "../../shared/links-log/tail.ts";
 import { createAccount, runAdmin } from "../harness/admin.ts";
 import { call, callOnce, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
@@ -22,9 +23,6 @@ import { startStack } from "../harness/stack.ts";
 
 const TIMEOUT_MS = 20_000;
 
-/** Of the feed here; that it is one by default is in all other tests. */
-const STREAMS = linksStreams(4);
-
 type NatsUser = "api" | "redirector" | "worker";
 
 test("links and clicks flow with the users of deploy/nats, and no process publishes for another's user", async () => {
@@ -35,7 +33,6 @@ test("links and clicks flow with the users of deploy/nats, and no process publis
   const environment = (user: NatsUser) => ({
     ...nats.env,
     NATS_URL: nats.url(user),
-    LINKS_STREAMS: String(STREAMS.length),
   });
   const api = await startApi(stack, environment("api"));
   cleanup.defer(() => api.stop());
@@ -57,7 +54,9 @@ test("links and clicks flow with the users of deploy/nats, and no process publis
     return { code, stderr, found, pids: found.map(({ process: kind, pid }) => [kind, pid]) };
   }
 
-  // Each has all the permissions that it needs, and the redirector follows the feed.
+  // The log begins with the first account.
+  const { key } = await createAccount(stack, "enterprise");
+  // Each has all the permissions that it needs, and the redirector follows the links log.
   for (const { metricsUrl } of [api, redirector, worker]) {
     await eventually(async () => {
       const { status, body } = await callOnce(`${metricsUrl}/readyz`);
@@ -79,7 +78,14 @@ test("links and clicks flow with the users of deploy/nats, and no process publis
   }, TIMEOUT_MS);
   expect(status.found.map(({ figures }) => Object.keys(figures).toSorted())).toEqual([
     ["outbox_pending"],
-    ["connections", "feed_age_seconds", "feed_lag_messages", "journal_bytes", "segments_pending"],
+    [
+      "connections",
+      "feed_age_seconds",
+      "feed_lag_messages",
+      "journal_bytes",
+      "links",
+      "segments_pending",
+    ],
     expect.arrayContaining(["owner"]),
   ]);
   // Only the API's user, which is also the command line's, and the operator may ask.
@@ -88,17 +94,10 @@ test("links and clicks flow with the users of deploy/nats, and no process publis
     stderr: expect.stringContaining("may not request"),
   });
 
-  const { key } = await createAccount(stack, "enterprise");
   const body = { url: "https://example.com/users" };
   const created = await call(`${api.url}/v1/links`, { key, body });
   expect(created.headers.get("x-propagation")).toBeNull();
   const { id, alias } = linkSchema.parse(created.body);
-  for (const stream of STREAMS) {
-    const others = Array.from({ length: 100 }, (_, i) => ({ domain: "", alias: `other-${i}` }));
-    const other = others.find((one) => isInStream(stream, one));
-    await call(`${api.url}/v1/links`, { key, body: { ...body, alias: other?.alias } });
-    expect((await call(`${redirector.url}/${other?.alias}`)).status).toBe(302);
-  }
   const expectClicks = async (clicks: number) => {
     for (let i = 0; i < 5; i++) expect((await call(`${redirector.url}/${alias}`)).status).toBe(302);
     await eventually(async () => {
@@ -144,14 +143,12 @@ test("links and clicks flow with the users of deploy/nats, and no process publis
   }, TIMEOUT_MS);
 
   // No process may be made to publish for another, which would reply where a request says.
-  const stream = STREAMS.find((one) => isInStream(one, { domain: "", alias }));
-  const victim = linkSubject({ domain: "", alias }, stream);
   const purge = "$JS.API.STREAM.PURGE.CLICKS";
   const asApi = await nats.connect("api");
   const asRedirector = await nats.connect("redirector");
   const report = { id: newUuid(), bucket: 900, links: [], domains: [], aliases: [] };
-  asRedirector.publish(FAILURES_SUBJECT, JSON.stringify(report), { reply: victim });
-  asApi.publish(STATUS_SUBJECT, "", { reply: victim });
+  asRedirector.publish(FAILURES_SUBJECT, JSON.stringify(report), { reply: LINK_LOG_SUBJECT });
+  asApi.publish(STATUS_SUBJECT, "", { reply: manifestSubject(newUuid()) });
   asApi.publish(STATUS_SUBJECT, "", { reply: purge });
   await Promise.all([asApi.flush(), asRedirector.flush()]);
   for (const [process, name, refused] of [
@@ -166,12 +163,13 @@ test("links and clicks flow with the users of deploy/nats, and no process publis
     }, TIMEOUT_MS);
     expect(process.output()).not.toContain(purge);
   }
-  const linkMessages = await asApi.jetstreamManager({ checkAPI: false });
-  const { data } = await linkMessages.streams.getMessage(stream?.name ?? "", {
-    last_by_subj: victim,
+  const manager = await asApi.jetstreamManager({ checkAPI: false });
+  const { data } = await manager.streams.getMessage(LINK_LOG_STREAM, {
+    last_by_subj: LINK_LOG_SUBJECT,
   });
-  expect(JSON.parse(new TextDecoder().decode(data))).toMatchObject({ alias });
-  const { state } = await linkMessages.streams.info("CLICKS");
+  expect(decodeEntry(data)).toBeDefined();
+  expect(await listSnapshots(manager)).not.toEqual([]);
+  const { state } = await manager.streams.info("CLICKS");
   expect(state.messages).toBeGreaterThan(0);
   await Promise.all([asApi.close(), asRedirector.close()]);
 

@@ -36,29 +36,6 @@ const getReadiness = async (metricsUrl: string) => (await callOnce(`${metricsUrl
 
 const createJournalDir = () => mkdtempSync(join(stack.dataDir, "outage-"));
 
-describe("the links stream", () => {
-  test("is restored from the database after a loss, and redirectors consume it again", async () => {
-    const links = [];
-    for (let i = 0; i < 30; i++) links.push(await createLink(`https://example.com/resync-${i}`));
-    const [first] = links;
-    expect((await call(first?.short_url ?? "")).status).toBe(302);
-    const nats = await connect(natsLogin(stack.info().nats_url));
-    await (await nats.jetstreamManager()).streams.delete("LINKS");
-    await nats.close();
-    for (const { short_url, original_url } of links) {
-      await eventually(async () => {
-        // The link in memory goes on; of the others none is 404 while the API fills the stream.
-        expect((await callOnce(first?.short_url ?? "")).status).toBe(302);
-        const { status, headers } = await callOnce(short_url);
-        expect(status).not.toBe(404);
-        expect([status, headers.get("location")]).toEqual([302, original_url]);
-      }, 20_000);
-    }
-    const fresh = await createLink("https://example.com/after-resync");
-    expect((await call(fresh.short_url)).status).toBe(302);
-  });
-});
-
 describe("the clicks stream", () => {
   test("is not used while its configuration could lose clicks, which arrive later instead", async () => {
     const link = await createLink("https://example.com/unsafe-stream");
@@ -177,12 +154,8 @@ describe("a redirector", () => {
       const { status, headers } = await call(`${disconnected.url}/${known.alias}`);
       expect([status, headers.get("location")]).toEqual([302, known.original_url]);
     }
-    // The store has every link of the time when there was a feed. Of a NATS that has just gone,
-    // others may know more.
-    await eventually(
-      async () => expect((await callOnce(`${disconnected.url}/never-heard-of`)).status).toBe(404),
-      20_000,
-    );
+    // Links may have been created since.
+    expect((await callOnce(`${disconnected.url}/never-heard-of`)).status).toBe(503);
     await disconnected.stop();
 
     const reconnected = await startRedirector(stack, { JOURNAL_DIR });

@@ -5,7 +5,12 @@
 import { findLongForms, type Scenario } from "../runner/scenarios.ts";
 
 /** How links get from PostgreSQL to the redirectors, and stay there. */
-const LINKS_FEED = ["api/feed/**", "redirector/links/**", "shared/links-store/**"];
+const LINKS_LOG = [
+  "api/{links-log,links-snapshots}/**",
+  "shared/links-log/**",
+  "redirector/links/**",
+  "shared/links-store/**",
+];
 
 /** How clicks get from a redirector's disk into ClickHouse. */
 const CLICKS_WAY = [
@@ -16,7 +21,12 @@ const CLICKS_WAY = [
 ];
 
 /** What streams and subjects of NATS are, and who may use them. */
-const NATS = ["shared/contracts/*streams.ts", "shared/nats.ts", "deploy/nats/**"];
+const NATS = [
+  "shared/contracts/streams.ts",
+  "shared/links-log/{tail,snapshot-stream}.ts",
+  "shared/nats.ts",
+  "deploy/nats/**",
+];
 
 const CLICKS_STORE = ["worker/migrations/**", "shared/clicks/**"];
 
@@ -52,7 +62,7 @@ export const SCENARIOS: readonly Scenario[] = [
     name: "click-limits",
     files: ["test/scenarios/click-limits.test.ts"],
     seconds: 150,
-    paths: ["redirector/limits/**", "api/feed/used-clicks.ts", "api/links/settings/**"],
+    paths: ["redirector/limits/**", "api/links/used-clicks.ts", "api/links/settings/**"],
     proves: "a limit is used up and never exceeded while redirectors and NATS are killed or lost",
   },
   {
@@ -66,14 +76,14 @@ export const SCENARIOS: readonly Scenario[] = [
     name: "cluster",
     files: ["test/scenarios/cluster.test.ts"],
     seconds: 130,
-    paths: [...NATS, "redirector/links/**", "api/feed/**", "test/cluster/**"],
+    paths: [...NATS, ...LINKS_LOG, "test/cluster/**"],
     proves: "the death of any server or process of a redundant fleet loses nothing",
   },
   {
     name: "drills",
     files: ["test/scenarios/drills.test.ts"],
     seconds: 80,
-    paths: ["api/feed/**", "redirector/journal/**", "test/drills/**"],
+    paths: ["api/{links-log,links-snapshots}/**", "redirector/journal/**", "test/drills/**"],
     proves: "an empty PostgreSQL and a journal with a flipped bit are said, and mended",
   },
   {
@@ -90,27 +100,6 @@ export const SCENARIOS: readonly Scenario[] = [
     proves: "the shipped executables start, migrate and serve in an otherwise empty directory",
   },
   {
-    name: "feed-failover",
-    files: ["test/scenarios/feed-failover.test.ts"],
-    seconds: 40,
-    paths: ["redirector/links/**", "shared/nats.ts", "shared/contracts/feed-notices.ts"],
-    proves: "changes reach every redirector soon after the leader of their stream has died",
-  },
-  {
-    name: "feed-recovery",
-    files: ["test/scenarios/feed-recovery.test.ts"],
-    seconds: 235,
-    paths: LINKS_FEED,
-    proves: "20,000 links go on when a redirector, NATS or PostgreSQL comes back older or empty",
-  },
-  {
-    name: "landed-schema",
-    files: ["test/scenarios/landed-schema.test.ts"],
-    seconds: 40,
-    paths: ["api/migrations/**"],
-    proves: "PostgreSQL is migrated below a running API of the version before, and no row changes",
-  },
-  {
     name: "last-clicks",
     files: ["test/scenarios/last-clicks.test.ts"],
     seconds: 60,
@@ -125,18 +114,23 @@ export const SCENARIOS: readonly Scenario[] = [
     proves: "the local stack starts, stops and recovers, and leaves no process behind",
   },
   {
-    name: "links-streams",
-    files: ["test/scenarios/links-streams.test.ts"],
-    seconds: 130,
-    paths: [...LINKS_FEED, "shared/contracts/links-streams.ts"],
-    proves: "a feed of four streams recovers, and an installation gets to four streams and back",
+    name: "links-failover",
+    files: ["test/scenarios/links-failover.test.ts"],
+    seconds: 40,
+    paths: [
+      "api/links-log/publisher.ts",
+      "redirector/links/{log-follower,feed-pull,feed-health}.ts",
+      "shared/nats.ts",
+    ],
+    proves: "changes reach every redirector soon after the leader of the links log has died",
   },
   {
-    name: "links-streams-regions",
-    files: ["test/scenarios/links-streams-nats.test.ts"],
-    seconds: 40,
-    paths: ["shared/contracts/links-streams.ts", "deploy/nats/**", "api/cli/regions.ts"],
-    proves: "the users of deploy/nats and a far region's mirrors work with four streams",
+    name: "links-log",
+    files: ["test/scenarios/links-log.test.ts"],
+    seconds: 420,
+    paths: [...LINKS_LOG, "test/harness/followed-links.ts"],
+    proves:
+      "20,000 links go on when hosts, publishers, NATS, PostgreSQL or both come back older or stop",
   },
   {
     name: "managed-stores",
@@ -163,7 +157,7 @@ export const SCENARIOS: readonly Scenario[] = [
     name: "nats-growth",
     files: ["test/scenarios/nats-growth.test.ts"],
     seconds: 50,
-    paths: ["deploy/nats/**", "api/feed/resync.ts"],
+    paths: ["deploy/nats/**", "api/{links-log,links-snapshots}/**"],
     proves: "one NATS server becomes three without a failed redirect or a lost click",
   },
   {
@@ -177,7 +171,7 @@ export const SCENARIOS: readonly Scenario[] = [
     name: "outage",
     files: ["test/scenarios/outage.test.ts"],
     seconds: 60,
-    paths: [...LINKS_FEED, "redirector/journal/**", "api/clickhouse.ts"],
+    paths: [...LINKS_LOG, "redirector/journal/**", "api/clickhouse.ts"],
     proves: "redirectors outlive NATS, a full disk and unsafe streams; dead letters are retried",
   },
   {
@@ -192,7 +186,7 @@ export const SCENARIOS: readonly Scenario[] = [
     files: ["test/e2e/propagation.test.ts"],
     env: { SHORTHOP_TEST_ROUNDS: "1000" },
     seconds: 40,
-    paths: [...LINKS_FEED, "redirector/cache/**"],
+    paths: [...LINKS_LOG, "redirector/cache/**"],
     proves: "a thousand links redirect at once, and their changes are there within a second",
   },
   {
@@ -213,7 +207,13 @@ export const SCENARIOS: readonly Scenario[] = [
     name: "regions",
     files: ["test/scenarios/regions.test.ts"],
     seconds: 60,
-    paths: ["deploy/nats/**", "api/cli/regions.ts", "redirector/links/**", "test/regions/**"],
+    paths: [
+      "deploy/nats/**",
+      "api/cli/regions.ts",
+      "shared/regions.ts",
+      "redirector/links/**",
+      "test/regions/**",
+    ],
     proves: "a far region redirects from its mirror while it is cut off, and catches up",
   },
   {
@@ -279,13 +279,6 @@ export const SCENARIOS: readonly Scenario[] = [
     proves: "tags are counted while links change",
   },
   {
-    name: "feed-fill",
-    files: ["test/scenarios/feed-fill.test.ts"],
-    seconds: 15,
-    paths: ["api/feed/**", "api/links/republish/**"],
-    proves: "a fill of the links feed ends right while links change",
-  },
-  {
     name: "flood",
     files: ["test/scenarios/flood.test.ts"],
     seconds: 40,
@@ -329,13 +322,7 @@ export const SCENARIOS: readonly Scenario[] = [
     name: "large-links",
     files: ["test/scenarios/large-links.test.ts"],
     seconds: 60,
-    paths: [
-      ...LINKS_FEED,
-      "api/links/republish/**",
-      "shared/contracts/streams.ts",
-      "shared/nats.ts",
-      "deploy/nats/**",
-    ],
+    paths: [...LINKS_LOG, "shared/contracts/streams.ts", "shared/nats.ts", "deploy/nats/**"],
     proves: "large links of one account do not keep the links of others from redirectors",
   },
   {
@@ -414,7 +401,7 @@ export const SCENARIOS: readonly Scenario[] = [
     name: "coherence",
     files: ["test/scenarios/coherence.test.ts"],
     seconds: 60,
-    paths: ["redirector/cache/**", "redirector/redirect/**", "redirector/links/memory-updates.ts"],
+    paths: ["redirector/cache/**", "redirector/redirect/**", "redirector/links/**"],
     proves: "no visitor gets an older state of a link than another did, on any redirector",
   },
   {
@@ -447,7 +434,7 @@ export const SCENARIOS: readonly Scenario[] = [
     name: "nats-users",
     files: ["test/scenarios/nats-users.test.ts"],
     seconds: 60,
-    paths: ["deploy/nats/**", "shared/contracts/*streams.ts"],
+    paths: NATS,
     proves: "the whole product works with the shipped permissions of NATS",
   },
   {

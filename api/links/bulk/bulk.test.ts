@@ -49,9 +49,9 @@ const paramOf = (error: unknown) =>
   error instanceof ApiError ? [error.reason, error.param] : error;
 
 const outboxOf = async (alias: string): Promise<LinkRecord[]> => {
-  const rows = await postgres.sql<{ record: LinkRecord }[]>`
-    select record from link_outbox where record ->> 'alias' = ${alias} order by id`;
-  return rows.map(({ record }) => record);
+  const rows = await postgres.sql<{ state: LinkRecord }[]>`
+    select state::jsonb as state from link_outbox where alias = ${alias} order by id`;
+  return rows.map(({ state }) => state);
 };
 
 type Domains = Parameters<typeof createLinkService>[0]["domains"];
@@ -59,7 +59,7 @@ type Domains = Parameters<typeof createLinkService>[0]["domains"];
 const createService = (sql: Sql, domains: Partial<Domains> = {}) =>
   createLinkService({
     sql,
-    feed: { publish: () => Promise.resolve(true) },
+    publisher: { publish: () => Promise.resolve(true) },
     domains: {
       findCustom: () => Promise.resolve(new Set()),
       findHosts: () => Promise.resolve({ known: [], others: [] }),

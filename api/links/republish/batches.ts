@@ -1,7 +1,6 @@
 /** The common part of all republishing: links get new versions, batch by batch. */
 import type { Uuid } from "../../../shared/ids.ts";
-import type { LinkPublisher } from "../../feed/link-publisher.ts";
-import type { OutboxEntry } from "../../feed/outbox.ts";
+import type { LinksPublisher } from "../../links-log/publisher.ts";
 import type { Sql, Transaction } from "../../postgres.ts";
 import { lockAliasesAndDrawVersions } from "../alias-locks.ts";
 import type { LinkRow } from "../model.ts";
@@ -11,38 +10,26 @@ import { setVersions } from "./sql.ts";
 /** Links per transaction, which holds the locks of their aliases. */
 export const BATCH = 200;
 
-export type PublishingDeps = { sql: Sql; feed: Pick<LinkPublisher, "publish"> };
-
-/** Links, and their records to publish after the commit, in order. */
-export type Batch = {
-  links: readonly LinkRow[];
-  parts: (readonly OutboxEntry[])[];
-};
-
-type BatchOptions = { size?: number; onPublished?: (links: number) => Promise<void> };
+export type PublishingDeps = { sql: Sql; publisher: LinksPublisher };
 
 /**
- * Publishes links in id order: `enqueueBatch` adds up to `size` links after `after` to the outbox.
- * Calls `onPublished` with the number of links so far. Returns false when stopped or when the feed
- * was unreachable; the caller must then repeat it.
+ * Publishes links in id order: `enqueueBatch` adds up to {@link BATCH} links after `after` to the
+ * outbox, and returns them. Returns false when stopped or when the tail was unreachable; the caller
+ * must then repeat it.
  */
 export async function publishBatches(
-  { sql, feed }: PublishingDeps,
+  { sql, publisher }: PublishingDeps,
   isStopped: () => boolean,
-  enqueueBatch: (transaction: Transaction, after: Uuid | null) => Promise<Batch>,
-  { size = BATCH, onPublished = () => Promise.resolve() }: BatchOptions = {},
+  enqueueBatch: (transaction: Transaction, after: Uuid | null) => Promise<readonly LinkRow[]>,
 ): Promise<boolean> {
   let after: Uuid | null = null;
-  let published = 0;
   while (!isStopped()) {
     const last: Uuid | null = after;
-    const { links, parts }: Batch = await sql.begin((transaction) =>
+    const links: readonly LinkRow[] = await sql.begin((transaction) =>
       enqueueBatch(transaction, last),
     );
-    for (const part of parts) if (!(await feed.publish(part))) return false;
-    published += links.length;
-    await onPublished(published);
-    if (links.length < size) return true;
+    if (links.length > 0 && !(await publisher.publish())) return false;
+    if (links.length < BATCH) return true;
     after = links.at(-1)?.id ?? null;
   }
   return false;

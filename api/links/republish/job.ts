@@ -7,7 +7,7 @@ import type { LinkRecord } from "../../../shared/contracts/link-record.ts";
 import type { Uuid } from "../../../shared/ids.ts";
 import type { Log } from "../../../shared/log.ts";
 import type { DomainService } from "../../domains/service.ts";
-import { addToOutbox } from "../../feed/outbox.ts";
+import { addToOutbox } from "../../links-log/outbox.ts";
 import { createPause } from "../../pause.ts";
 import type { LinkRow } from "../model.ts";
 import { feedAlias, feedDomain, toRecord } from "../record.ts";
@@ -28,7 +28,7 @@ type RepublishingDeps = PublishingDeps & {
  */
 export function startRepublishing({
   sql,
-  feed,
+  publisher,
   domains,
   log,
 }: RepublishingDeps): () => Promise<void> {
@@ -39,9 +39,9 @@ export function startRepublishing({
     while (!stopped) {
       try {
         await domains.withRepublishing((id, verified) =>
-          republishLinks({ sql, feed }, id, verified, () => stopped),
+          republishLinks({ sql, publisher }, id, verified, () => stopped),
         );
-        await domains.withSwitching((id) => switchLinks({ sql, feed }, id, () => stopped));
+        await domains.withSwitching((id) => switchLinks({ sql, publisher }, id, () => stopped));
       } catch (error) {
         log.warn({ error }, "republishing_failed");
       }
@@ -83,8 +83,8 @@ const switchLinks = (
         former: true,
       }));
     // Publishes the new aliases first, so that each link always has one.
-    const active = await addToOutbox(transaction, rows.map(toRecord));
-    return { links, parts: [active, await addToOutbox(transaction, former)] };
+    await addToOutbox(transaction, [...rows.map(toRecord), ...former]);
+    return links;
   });
 
 /** The alias under which the feed had a link before its domain switched. */

@@ -20,10 +20,7 @@ const selectLinks = (sql: Sql | Transaction, condition: PendingQuery<Row[]>) =>
      where ${condition}`;
 
 /** Reads links by their ids, in id order. */
-export const findInOrder = async (
-  sql: Sql | Transaction,
-  ids: readonly Uuid[],
-): Promise<LinkRow[]> =>
+const findInOrder = async (sql: Sql | Transaction, ids: readonly Uuid[]): Promise<LinkRow[]> =>
   await sql<
     LinkRow[]
   >`${selectLinks(sql, sql`link.id = any (${[...ids]}::uuid[])`)} order by link.id`;
@@ -52,15 +49,6 @@ export async function lockLinks(
     locked.map(({ id }) => id),
   );
 }
-
-/** Reads the next links that redirect, of all accounts and domains, in id order. */
-export const findServedLinks = async (
-  sql: Sql,
-  after: Uuid | null,
-  limit: number,
-): Promise<LinkRow[]> =>
-  await sql<LinkRow[]>`
-    ${selectLinks(sql, isNext(sql, sql`link.id > ${after ?? NIL_UUID}`, sql`link.id`, limit))} order by link.id`;
 
 /**
  * Chooses the next `limit` links that redirect. They are chosen before they are joined with their
@@ -102,16 +90,6 @@ export const findServedLinksOf = async (
   return await sql<LinkRow[]>`
     ${selectLinks(sql, isNext(sql, condition, order, limit))} order by ${order}`;
 };
-
-/** Lower than the id of any link. */
-const NIL_UUID = "00000000-0000-0000-0000-000000000000";
-
-/** Finds the links with the most clicks, of all accounts. */
-export async function findHotLinks(sql: Sql, limit: number): Promise<Uuid[]> {
-  const rows = await sql<{ id: Uuid }[]>`
-    select link_id as id from link_counters where clicks > 0 order by clicks desc limit ${limit}`;
-  return rows.map(({ id }) => id);
-}
 
 /** Returns the aliases that links of a domain have, with exact case. */
 export async function findTakenAliases(
@@ -155,17 +133,4 @@ export async function findServedAliases(
            where domain.host = ${domain} and domain.verified_at is not null
              and (link.alias = any (${[...aliases]}::text[]) or link.folded and lower(link.alias) = any (${[...aliases]}::text[]))`;
   return new Set(rows.map(({ alias }) => alias));
-}
-
-/**
- * PostgreSQL's advisory lock for writing an image of the links. It has two numbers, because locks
- * with one number are alias locks (`findWriters`).
- */
-const IMAGES_LOCK = 7_302_116;
-
-/** Takes the lock for images until the transaction ends; false when another process holds it. */
-export async function lockImages(lock: Transaction): Promise<boolean> {
-  const [row] = await lock<[{ locked: boolean }]>`
-    select pg_try_advisory_xact_lock(${IMAGES_LOCK}::integer, 0) as locked`;
-  return row.locked;
 }

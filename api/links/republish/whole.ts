@@ -4,7 +4,7 @@
  */
 import type { LinkRecord } from "../../../shared/contracts/link-record.ts";
 import type { Uuid } from "../../../shared/ids.ts";
-import { addToOutbox } from "../../feed/outbox.ts";
+import { addToOutbox } from "../../links-log/outbox.ts";
 import type { Transaction } from "../../postgres.ts";
 import type { LinkRow } from "../model.ts";
 import { feedDomain, toRecord } from "../record.ts";
@@ -12,7 +12,7 @@ import { BATCH, publishBatches, type PublishingDeps, renewVersions } from "./bat
 import { findServedAliases, lockLinks } from "./sql.ts";
 
 /**
- * Publishes or withdraws all links of a domain; false when stopped or when the feed was
+ * Publishes or withdraws all links of a domain; false when stopped or when the tail was
  * unreachable.
  */
 export const republishLinks = (
@@ -24,10 +24,11 @@ export const republishLinks = (
   publishBatches(deps, isStopped, async (transaction, after) => {
     const links = await lockLinks(transaction, domainId, { after, limit: BATCH, only: "any" });
     // The domain has changed hands meanwhile: the job starts again with the current state.
-    if (links.some(({ served }) => served !== verified)) return { links: [], parts: [[]] };
+    if (links.some(({ served }) => served !== verified)) return [];
     const rows = await renewVersions(transaction, links);
     const records = verified ? rows.map(toRecord) : await toWithdrawals(transaction, rows);
-    return { links, parts: [await addToOutbox(transaction, records)] };
+    await addToOutbox(transaction, records);
+    return links;
   });
 
 /**

@@ -31,7 +31,7 @@ export const NOT_APPLICABLE: Partial<Record<Subject, Partial<Record<Condition, s
     "clock an hour behind": "has no clock",
     "paused for a minute": "a file does not pause",
   },
-  api: notOfProcesses("it writes no files but images of links, which nothing depends on"),
+  api: notOfProcesses("it writes no files but a snapshot of links, for which there is a day"),
   worker: notOfProcesses("it writes no files"),
   redirector: notOfProcesses("see links store and journal"),
 };

@@ -47,7 +47,6 @@ export async function openDoctor(
       ...stores,
       ...common,
       API_METRICS_PORT: portOf(info.api_metrics_url),
-      LINKS_IMAGES: join(stack.dataDir, "images"),
     },
     worker: {
       ...stores,

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import * as z from "zod";
 
 import { readRedirectors } from "../../../api/cli/reconciliation.ts";
-import { storePath } from "../../../redirector/links/store-files.ts";
+import { presentFolder, storePath } from "../../../redirector/links/store-files.ts";
 import { admin } from "../../harness/admin.ts";
 import { type Disk, moveToDisk } from "../../harness/disks.ts";
 import { eventually } from "../../harness/eventually.ts";
@@ -37,6 +37,10 @@ export async function stopOther(
   await waitUntilEnded(system.other.pid);
   await meanwhile();
   await system.restartOther();
+}
+
+function empty(dir: string): void {
+  for (const name of readdirSync(dir)) rmSync(join(dir, name), { recursive: true });
 }
 
 /** The sealed segments of the other host that hold clicks, oldest first. */
@@ -86,7 +90,7 @@ async function withWaiting(system: System, work: () => Promise<void> | void): Pr
  * found that by itself, and leads where it should.
  */
 async function damageLink({ otherLinks, other, links, changes }: System): Promise<void> {
-  const path = storePath(otherLinks);
+  const path = storePath(presentFolder(otherLinks));
   await eventually(async () => {
     using db = new Database(path);
     // Into the file, so that nothing newer hides it.
@@ -96,7 +100,8 @@ async function damageLink({ otherLinks, other, links, changes }: System): Promis
   // Of many: a page that is written again, for another of its links, is whole again.
   for (const url of links.destinations(DAMAGED_LINKS)) flipBitOf(path, url);
   await eventually(async () => {
-    if (!existsSync(`${path}.damaged`)) throw new Error("The damaged store was not set aside.");
+    if (!existsSync(`${storePath(otherLinks)}.damaged`))
+      throw new Error("The damaged store was not set aside.");
   }, SCRUB_MS);
   await changes.without(() => links.waitUntilRight(other.url));
 }
@@ -112,7 +117,7 @@ async function giveDisk(system: System): Promise<Disk> {
 }
 
 const LOST =
-  "Links that are in memory go on; others get 503 until the store is filled from the stream, by itself.";
+  "Links that are in memory go on; others get 503 until the host has a snapshot, which it takes by itself.";
 
 const JOURNAL_LOST =
   "Lost: clicks that JetStream had not acknowledged, and no others; none counts twice.";
@@ -123,7 +128,7 @@ export const HOST_CELLS: readonly Cell[] = [
   {
     subject: "links store",
     condition: "older copy",
-    promise: "The host reads from the stream what it lacks, before it uses the old copy.",
+    promise: "The host goes on from there in the links log, before it uses the old copy.",
     ...RESTARTED,
     async inject(system) {
       let putBack: (() => void) | undefined;
@@ -143,11 +148,9 @@ export const HOST_CELLS: readonly Cell[] = [
     ...RESTARTED,
     named: /other redirector: (links_feed|alert ShorthopFeedIncomplete|does not respond)/,
     async inject(system) {
-      for (const file of readdirSync(system.otherLinks)) rmSync(join(system.otherLinks, file));
+      empty(system.otherLinks);
       await system.hold();
-      await stopOther(system, () => {
-        for (const file of readdirSync(system.otherLinks)) rmSync(join(system.otherLinks, file));
-      });
+      await stopOther(system, () => empty(system.otherLinks));
       await system.hold();
     },
   },
@@ -206,7 +209,7 @@ export const HOST_CELLS: readonly Cell[] = [
     subject: "links store",
     condition: "away longer than every retention",
     promise:
-      "A host that was away while the stream was made again has every change, also of links that are gone.",
+      "A host that was away while the stream was made again without the entries that it lacks takes a snapshot, and has every change, also of links that are gone.",
     ...RESTARTED,
     async inject(system) {
       await stopOther(system, async () => {
@@ -214,6 +217,11 @@ export const HOST_CELLS: readonly Cell[] = [
         await emptyNats(system);
         await system.hold();
         await system.changes.without(system.links.delete);
+        // What an hour does to what was acknowledged.
+        await system.links
+          .sql`delete from link_log where position < (select acknowledged_position from link_log_head)`;
+        await emptyNats(system);
+        await system.hold();
       });
       await system.hold();
     },
@@ -245,8 +253,7 @@ export const HOST_CELLS: readonly Cell[] = [
       let lostClicksMax = 0;
       await withWaiting(system, async () => {
         lostClicksMax = await countUnstored(system);
-        for (const file of readdirSync(system.otherJournal))
-          rmSync(join(system.otherJournal, file), { recursive: true });
+        empty(system.otherJournal);
       });
       return { lostClicksMax };
     },

@@ -2,7 +2,7 @@
 import { chmodSync, mkdtempSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-import { resyncLinks } from "../../../api/feed/resync.ts";
+import { admin } from "../../harness/admin.ts";
 import { findExecutable } from "../../harness/executable.ts";
 import { startRedirector } from "../../harness/processes.ts";
 import { createDataDir, PROJECT_DIR, removeDataDir, startStack } from "../../harness/stack.ts";
@@ -47,7 +47,7 @@ export async function startHosts(
   cleanup.defer(async () => void (await stack.stop()));
   const links = await openLinks(stack, count);
   cleanup.defer(() => links.sql.end({ timeout: 1 }));
-  await resyncLinks(links.sql, () => undefined);
+  await admin(stack, ["links", "resync"]);
 
   const otherDir = mkdtempSync(join(dataDir, "other-"));
   const [LINKS_DIR, JOURNAL_DIR] = [join(otherDir, "links"), join(otherDir, "journal")];

@@ -46,11 +46,7 @@ const isOlder =
 export const ALERTS: Readonly<Record<string, (metrics: Metrics) => boolean>> = {
   ShorthopStreamDamaged: isAbove("warning", 0, 'part="streams"'),
   ShorthopFeedStale: isAbove("redirector_feed_age_seconds", 30),
-  ShorthopFeedIncomplete: (metrics) =>
-    [
-      ...valuesOf(metrics, "api_feed_complete"),
-      ...valuesOf(metrics, "redirector_feed_complete"),
-    ].includes(0),
+  ShorthopFeedIncomplete: (metrics) => valuesOf(metrics, "redirector_feed_complete").includes(0),
   ShorthopFeedRecordSkipped: isAbove("redirector_feed_records_skipped_total", 0),
   ShorthopClicksDropped: isAbove("redirector_clicks_dropped_total", 0),
   ShorthopSegmentsQuarantined: isAbove("redirector_quarantined_segments", 0),

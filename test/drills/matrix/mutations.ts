@@ -21,12 +21,6 @@ type DrillMutation = Mutation & {
 /** Nothing said what the cell is about. */
 const UNNAMED = /^nothing names it/;
 
-/** Nobody notices that `LINKS` ends earlier, or has less. */
-const UNNOTICED_LENGTH: Mutation["replace"] = [
-  ['return "rolled_back";', "return undefined;"],
-  ['return stream.messages < before.messages ? "thinned" : undefined;', "return undefined;"],
-];
-
 /** Links lead elsewhere than they should, on one of the hosts. */
 const LINKS = /^links/;
 
@@ -34,12 +28,31 @@ const LINKS = /^links/;
 const CLICKS = /^clicks/;
 
 export const MUTATIONS: Readonly<Record<string, DrillMutation>> = {
-  "other-database": {
-    does: "An empty database withdraws no link.",
-    cell: "PostgreSQL: empty",
-    problem: /missing links/,
-    file: "api/feed/filling.ts",
-    replace: [["    if (isOtherDatabase) return;\n", ""]],
+  gap: {
+    does: "A host applies an entry of the links log only on top of the entry before it.",
+    cell: "links store: away longer than every retention",
+    problem: LINKS,
+    file: "shared/links-log/decisions.ts",
+    replace: [["entry.previous === head.hash && ", ""]],
+  },
+  snapshots: {
+    does: "A host that lacks entries takes a snapshot.",
+    cell: "links store: away longer than every retention",
+    problem: LINKS,
+    file: "redirector/links/host-log.ts",
+    replace: [["if (lacksEntries(this.state) || this.#hasStrayed()) return true;", ""]],
+  },
+  positions: {
+    does: "Positions of the links log never go back, as the clock does.",
+    cell: "PostgreSQL: clock an hour behind",
+    problem: /^links|wrong/,
+    file: "api/migrations/0077_link_log.sql",
+    replace: [
+      [
+        "greatest(head.position + 1, floor(extract(epoch from clock_timestamp()) * 1000000)::bigint)",
+        "floor(extract(epoch from clock_timestamp()) * 1000000)::bigint",
+      ],
+    ],
   },
   "full-database": {
     does: "The API responds with 503 when PostgreSQL has no room.",
@@ -47,30 +60,6 @@ export const MUTATIONS: Readonly<Record<string, DrillMutation>> = {
     problem: /On a full disk the API answers 500/,
     file: "api/postgres.ts",
     replace: [["  DISK_FULL,\n", ""]],
-  },
-  versions: {
-    does: "Versions of links never go back, as the clock does.",
-    cell: "PostgreSQL: clock an hour behind",
-    problem: /^links|wrong/,
-    file: "api/migrations/0018_link_feed.sql",
-    replace: [["  if drawn >= micros then return drawn; end if;\n", ""]],
-  },
-  recreated: {
-    does: "The API notices that `LINKS` is another stream, by its date, its end and its length.",
-    cell: "NATS: empty",
-    problem: UNNAMED,
-    file: "api/feed/stream-loss.ts",
-    replace: [
-      ['after.stream === stream.created ? undefined : "recreated"', "undefined"],
-      ...UNNOTICED_LENGTH,
-    ],
-  },
-  "rolled-back": {
-    does: "The API notices that `LINKS` ends before what it had, or has less.",
-    cell: "NATS: older copy",
-    problem: LINKS,
-    file: "api/feed/stream-loss.ts",
-    replace: [...UNNOTICED_LENGTH],
   },
   republish: {
     does: "Redirectors publish the clicks that they retain again.",

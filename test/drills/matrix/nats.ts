@@ -1,10 +1,11 @@
-/** NATS: links are published again by the API, clicks by the redirectors. */
+/** NATS: the links log is published again by the API, clicks by the redirectors. */
 import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
 import { connect } from "nats";
 
-import { CLICKS_STREAM, LINKS_STREAM } from "../../../shared/contracts/streams.ts";
+import { CLICKS_STREAM } from "../../../shared/contracts/streams.ts";
+import { LINK_LOG_STREAM } from "../../../shared/links-log/tail.ts";
 import { natsLogin } from "../../../shared/nats.ts";
 import { flipBit } from "../../harness/flip-bit.ts";
 import type { Cell } from "./cell.ts";
@@ -24,15 +25,12 @@ const NOTICED_MS = 25_000;
 
 const NAMED = /NATS|nats|links_feed|clicks|outbox|stream|disk/;
 
-const FILLED_BY_ITSELF = /links_feed|ShorthopFeedIncomplete/;
-
 export const NATS_CELLS: readonly Cell[] = [
   {
     subject: "NATS",
     condition: "older copy",
     promise:
-      "Nobody has to do anything: the API fills `LINKS`, redirectors publish the clicks of the last 150 s again.",
-    named: FILLED_BY_ITSELF,
+      "Nobody has to do anything: the API publishes the links log again, redirectors the clicks of the last 150 s.",
     async inject(system) {
       let putBack: (() => void) | undefined;
       // So that the copy has clicks and changes.
@@ -50,7 +48,6 @@ export const NATS_CELLS: readonly Cell[] = [
     subject: "NATS",
     condition: "empty",
     promise: "As from an older copy.",
-    named: FILLED_BY_ITSELF,
     async inject(system) {
       await emptyNats(system);
       await system.hold();
@@ -78,10 +75,10 @@ export const NATS_CELLS: readonly Cell[] = [
     subject: "NATS",
     condition: "one bit flipped",
     promise:
-      "An alert and `doctor` say that NATS accepts messages and returns none. By their remedy within 150 s no click is lost, and the API fills `LINKS`.",
+      "An alert and `doctor` say that NATS accepts messages and returns none. By their remedy within 150 s no click is lost, and the links log goes on.",
     named: /api: alert ShorthopStreamDamaged/,
     async inject(system) {
-      await flipIn(system, [LINKS_STREAM, CLICKS_STREAM]);
+      await flipIn(system, [LINK_LOG_STREAM, CLICKS_STREAM]);
       await system.hold(NOTICED_MS);
       await deleteClicks(system);
       await stopStores(system, ["nats"], () => undefined);

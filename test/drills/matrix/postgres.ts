@@ -5,7 +5,6 @@ import { dirname, join } from "node:path";
 import { prepareInstallation } from "../../../deploy/local/postgres-installation.ts";
 import { findPrograms, initialise } from "../../../deploy/local/postgres.ts";
 import { loadSecrets } from "../../../deploy/local/secrets.ts";
-import { admin } from "../../harness/admin.ts";
 import { eventually } from "../../harness/eventually.ts";
 import { flipBit } from "../../harness/flip-bit.ts";
 import { endServices } from "../../harness/services.ts";
@@ -33,8 +32,6 @@ const REFUSED_PAUSE_MS = 1_000;
 
 const STARTED_MS = 30_000;
 
-const RESYNCED_MS = 60_000;
-
 /** A backup: the files of a server that has stopped, and what links lead to at that time. */
 async function backUp(system: System): Promise<() => Promise<void>> {
   const copy = join(dirname(storeDir(system, "postgres")), "drill-backup");
@@ -52,7 +49,6 @@ async function backUp(system: System): Promise<() => Promise<void>> {
       await endServices(system.stack, PROCESSES, "SIGTERM", () => undefined);
       await stopStores(system, ["postgres"], () => putBack?.());
       forget();
-      await eventually(() => admin(system.stack, ["links", "resync"]), RESYNCED_MS);
     });
 }
 

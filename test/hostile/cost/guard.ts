@@ -22,7 +22,7 @@ import type { Fixtures } from "../requests.ts";
 import { formatRoute, type Route, type Surface } from "../routes.ts";
 import { PROCESS_OF, WATCHED_PROCESSES, type WatchedProcess } from "../watch.ts";
 import { type Cost, createMeter, type Meter, type Sent } from "./measure.ts";
-import { MESSAGES, sendMessage } from "./messages.ts";
+import { MESSAGES, readDatabase, sendMessage } from "./messages.ts";
 import { sampleConditions } from "./sample-conditions.ts";
 import { FLOOR_MS, isSuperlinear, type Sample, SHARES } from "./slope.ts";
 import { type Store, STORES } from "./store-cpu.ts";
@@ -127,12 +127,13 @@ export async function guardCosts(stack: Stack, options: GuardOptions): Promise<C
     };
   });
   const nats = await connect(natsLogin(stack.info().nats_url));
+  const database = await readDatabase(nats);
   // Messages go straight to NATS.
   const messages = MESSAGES.map((message): Input => ({
     target: `NATS ${message.subject}`,
     process: message.process,
     parts: message.name,
-    send: (share) => sendMessage(nats, message, share, ++sent),
+    send: (share) => sendMessage(nats, message, message.make(share, ++sent, database)),
   }));
   const all = [...requests, ...(options.surfaces === undefined ? messages : [])];
   const chosen = options.some === undefined ? all : choose(all, options.some);

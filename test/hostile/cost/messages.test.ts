@@ -10,13 +10,17 @@ import {
   SEGMENT_CLICKS_MAX,
 } from "../../../shared/contracts/click-segment.ts";
 import { failureReport, REPORTED_LINKS_MAX } from "../../../shared/contracts/failures.ts";
-import { decodeLinkRecord, LINK_RECORD_BYTES_MAX } from "../../../shared/contracts/link-record.ts";
+import { decodeLinkRecord } from "../../../shared/contracts/link-record.ts";
+import { newUuid } from "../../../shared/ids.ts";
+import { decodeEntry, MESSAGE_BYTES_MAX } from "../../../shared/links-log/entry.ts";
+import { decodeSnapshotRequest } from "../../../shared/links-log/snapshot-request.ts";
+import { decodeManifest } from "../../../shared/links-log/snapshot.ts";
 import { MESSAGES } from "./messages.ts";
 
 function make(name: string): Uint8Array {
   const message = MESSAGES.find((one) => one.name === name);
   if (message === undefined) throw new Error(`There is no message "${name}".`);
-  return message.make(1, 7);
+  return message.make(1, 7, newUuid());
 }
 
 test("segments have as many clicks, or as long ones, as a segment may have", () => {
@@ -36,15 +40,24 @@ test("a report has most entries, and is valid", () => {
   expect(report.links.length).toBe(REPORTED_LINKS_MAX);
 });
 
-test("a link has all its conditions, and is valid", () => {
-  const record = decodeLinkRecord(make("link with most conditions"));
+test("an entry has a link with all its conditions, or most states, and is valid", () => {
+  const [state = new Uint8Array()] = decodeEntry(make("entry with most conditions"))?.states ?? [];
+  const record = decodeLinkRecord(state);
   expect(record?.state === "active" && record.extras?.rules).toHaveLength(20);
+  expect(decodeEntry(make("entry with most states"))?.states.length).toBeGreaterThan(15_000);
 });
 
 test("a message without a form is as long as one may be", () => {
-  for (const name of ["link of nested JSON", "link of wide JSON"]) {
-    expect(make(name).length).toBeGreaterThan(0.9 * LINK_RECORD_BYTES_MAX);
-    expect(make(name).length).toBeLessThanOrEqual(LINK_RECORD_BYTES_MAX);
-    expect(decodeLinkRecord(make(name))).toBeUndefined();
+  for (const name of ["entry of nested JSON", "entry of wide JSON, which publishers read"]) {
+    expect(make(name).length).toBeGreaterThan(0.9 * MESSAGE_BYTES_MAX);
+    expect(make(name).length).toBeLessThanOrEqual(MESSAGE_BYTES_MAX);
+    expect(decodeEntry(make(name))).toBeUndefined();
   }
+});
+
+test("a manifest is valid, and a request names entries that nobody has", () => {
+  expect(decodeManifest(make("manifest of a snapshot that is not there"))).toBeDefined();
+  expect(decodeManifest(make("manifest of nested JSON"))).toBeUndefined();
+  const request = decodeSnapshotRequest(make("request for a snapshot of another history"));
+  expect(request?.written?.term).toBe(8);
 });

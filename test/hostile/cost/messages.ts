@@ -14,10 +14,19 @@ import {
   REPORTED_DOMAINS_MAX,
   REPORTED_LINKS_MAX,
 } from "../../../shared/contracts/failures.ts";
-import { ENCODED_LINK_BYTES_MAX } from "../../../shared/contracts/link-record.ts";
 import { STATUS_SUBJECT } from "../../../shared/contracts/process-status.ts";
-import { CLICKS_SUBJECT, linkSubject } from "../../../shared/contracts/streams.ts";
-import { newUuid } from "../../../shared/ids.ts";
+import { CLICKS_SUBJECT } from "../../../shared/contracts/streams.ts";
+import { newUuid, type Uuid } from "../../../shared/ids.ts";
+import {
+  decodeEntry,
+  encodeEntry,
+  ENTRY_BYTES_MAX,
+  MESSAGE_BYTES_MAX,
+  NO_HASH,
+} from "../../../shared/links-log/entry.ts";
+import { SNAPSHOT_REQUESTS } from "../../../shared/links-log/snapshot-request.ts";
+import { CHUNK_BYTES, manifestSubject } from "../../../shared/links-log/snapshot-stream.ts";
+import { LINK_LOG_STREAM, LINK_LOG_SUBJECT } from "../../../shared/links-log/tail.ts";
 import { encodeSegment } from "../../harness/encode-segment.ts";
 import type { WatchedProcess } from "../watch.ts";
 import type { Sent } from "./measure.ts";
@@ -28,12 +37,15 @@ export type MessageInput = {
   process: WatchedProcess;
   subject: string;
   reply?: string;
-  /** Fills a share of its bounds; every number gives other texts. */
-  make: (share: number, number: number) => Uint8Array;
+  /** Fills a share of its bounds; every number gives other texts, and entries are of a database. */
+  make: (share: number, number: number, database: Uuid) => Uint8Array;
 };
 
 /** The most that nats-server accepts. */
 const PAYLOAD_BYTES_MAX = 1024 * 1024;
+
+/** What an entry with several states may have of them. */
+const ENTRY_STATES_BYTES = ENTRY_BYTES_MAX - 256;
 
 /** Until a worker that waits for more of a batch has read it. */
 const READ_MS = 1_000;
@@ -144,6 +156,31 @@ function makeLink(share: number, number: number): Uint8Array {
   });
 }
 
+/** An entry that follows nothing, and is later than all that everybody has: its states are read. */
+const forgeEntry = (number: number, database: Uuid, state: Uint8Array): Uint8Array =>
+  encodeEntry({ database, term: 1, position: Date.now() * 1_000 + number, previous: NO_HASH }, [
+    state,
+  ]);
+
+/** States of an entry, each as short as possible. */
+const manyStates = (bytes: number): Uint8Array => Buffer.from("1\n".repeat(bytes / 2).slice(0, -1));
+
+/** A manifest of a snapshot that is not there. */
+const forgeManifest = (share: number): Uint8Array =>
+  toJson({
+    format: "x".repeat(3_500 * share),
+    database: newUuid(),
+    start: `1.1.${NO_HASH}`,
+    end: `1.1.${NO_HASH}`,
+    links: 1,
+    bytes: Number.MAX_SAFE_INTEGER,
+    sha256: NO_HASH,
+  });
+
+/** A request of a host that is far ahead, with what PostgreSQL cannot know. */
+const forgeRequest = (number: number): Uint8Array =>
+  toJson({ written: `${number + 1}.${2 ** 50}.${NO_HASH}`, doubtful: null, dropped: newUuid() });
+
 const ACK = failuresAckSubject("01900000-0000-7000-8000-000000000001");
 
 /** Every message that a process reads, at the bounds of its form, and without any form. */
@@ -189,22 +226,53 @@ export const MESSAGES: readonly MessageInput[] = [
     make: (share) => widen(PAYLOAD_BYTES_MAX * share),
   },
   {
-    name: "link with most conditions",
+    name: "entry with most conditions",
     process: "redirector",
-    subject: linkSubject({ domain: "", alias: "cost-message" }),
-    make: makeLink,
+    subject: LINK_LOG_SUBJECT,
+    make: (share, number, database) => forgeEntry(number, database, makeLink(share, number)),
   },
   {
-    name: "link of nested JSON",
+    name: "entry with most states",
     process: "redirector",
-    subject: linkSubject({ domain: "", alias: "cost-message-nested" }),
-    make: (share) => nest(ENCODED_LINK_BYTES_MAX * share),
+    subject: LINK_LOG_SUBJECT,
+    make: (share, number, database) =>
+      forgeEntry(number, database, manyStates(ENTRY_STATES_BYTES * share)),
   },
   {
-    name: "link of wide JSON",
+    name: "entry of nested JSON",
     process: "redirector",
-    subject: linkSubject({ domain: "", alias: "cost-message-wide" }),
-    make: (share) => widen(ENCODED_LINK_BYTES_MAX * share),
+    subject: LINK_LOG_SUBJECT,
+    make: (share) => nest((MESSAGE_BYTES_MAX - 1) * share),
+  },
+  {
+    name: "entry of wide JSON, which publishers read",
+    process: "api",
+    subject: LINK_LOG_SUBJECT,
+    make: (share) => widen(MESSAGE_BYTES_MAX * share),
+  },
+  {
+    name: "manifest of a snapshot that is not there",
+    process: "redirector",
+    subject: manifestSubject("cost"),
+    make: forgeManifest,
+  },
+  {
+    name: "manifest of nested JSON",
+    process: "redirector",
+    subject: manifestSubject("cost-nested"),
+    make: (share) => nest(CHUNK_BYTES * share),
+  },
+  {
+    name: "request for a snapshot of another history",
+    process: "api",
+    subject: SNAPSHOT_REQUESTS,
+    make: (_, number) => forgeRequest(number),
+  },
+  {
+    name: "request for a snapshot of nested JSON",
+    process: "api",
+    subject: SNAPSHOT_REQUESTS,
+    make: (share) => nest(PAYLOAD_BYTES_MAX * share),
   },
   ...(["api", "redirector", "worker"] as const).map((process) => ({
     name: `status request, read by the ${process}`,
@@ -215,14 +283,21 @@ export const MESSAGES: readonly MessageInput[] = [
   })),
 ];
 
+/** The database whose entries the processes of an installation take. */
+export async function readDatabase(nats: NatsConnection): Promise<Uuid> {
+  const { streams } = await nats.jetstreamManager();
+  const { data } = await streams.getMessage(LINK_LOG_STREAM, { last_by_subj: LINK_LOG_SUBJECT });
+  const database = decodeEntry(data)?.database;
+  if (database === undefined) throw new Error("The links log does not end with an entry.");
+  return database;
+}
+
 /** Publishes a message, and returns when it has been read. */
 export async function sendMessage(
   nats: NatsConnection,
-  { subject, reply, make }: MessageInput,
-  share: number,
-  number: number,
+  { subject, reply }: MessageInput,
+  bytes: Uint8Array,
 ): Promise<Sent> {
-  const bytes = make(share, number);
   nats.publish(subject, bytes, reply === undefined ? {} : { reply });
   await nats.flush();
   await Bun.sleep(READ_MS);

@@ -1,0 +1,313 @@
+import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+/**
+ * Goal: the tail has what was committed, in one chain and each entry once, whoever dies, races or
+ * comes back older. Method: real PostgreSQL and NATS.
+ */
+import { cpSync, rmSync } from "node:fs";
+
+import type { JetStreamManager, NatsConnection } from "nats";
+
+import { decodeLinkRecord } from "../../shared/contracts/link-record.ts";
+import { newUuid } from "../../shared/ids.ts";
+import {
+  decodeEntry,
+  encodeEntry,
+  type Entry,
+  type Head,
+  parseHead,
+} from "../../shared/links-log/entry.ts";
+import { HEAD_HEADER, LINK_LOG_STREAM, LINK_LOG_SUBJECT } from "../../shared/links-log/tail.ts";
+import { createLog } from "../../shared/log.ts";
+import { eventually } from "../../test/harness/eventually.ts";
+import { startNats, type TestNats } from "../../test/harness/nats.ts";
+import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { numberLog } from "./numbering.ts";
+import { addToOutbox } from "./outbox.ts";
+import { LinksLogPublisher } from "./publisher.ts";
+import { selectEntries } from "./sql.ts";
+
+setDefaultTimeout(60_000);
+
+const WITHIN_MS = 10_000;
+
+let postgres: TestPostgres;
+/** What the first entry follows. */
+let beginning: string;
+let nats: TestNats;
+let connection: NatsConnection;
+let manager: JetStreamManager;
+beforeAll(async () => {
+  [postgres, nats] = await Promise.all([startPostgres(), startNats()]);
+  connection = await nats.connect();
+  // A request that was sent to a killed server is not repeated for that long.
+  manager = await connection.jetstreamManager({ timeout: 500 });
+  await postgres.addAccount();
+});
+afterAll(async () => {
+  await connection.close();
+  await Promise.all([postgres[Symbol.asyncDispose](), nats[Symbol.asyncDispose]()]);
+});
+
+/** The tables that come back older with PostgreSQL. */
+const TABLES = ["link_outbox", "link_log", "link_log_head"] as const;
+
+beforeEach(async () => {
+  const { sql } = postgres;
+  await manager.streams.delete(LINK_LOG_STREAM).catch(() => undefined);
+  for (const table of TABLES) await sql`delete from ${sql(table)}`;
+  const [row] = await sql<[{ hash: string }]>`
+    insert into link_log_head default values returning hash`;
+  beginning = row.hash;
+});
+
+async function savePostgres(): Promise<() => Promise<void>> {
+  const { sql } = postgres;
+  const rows = await Promise.all(TABLES.map((table) => sql`select * from ${sql(table)}`));
+  return async () => {
+    for (const [i, table] of TABLES.entries()) {
+      await sql`delete from ${sql(table)}`;
+      const saved = rows[i] ?? [];
+      if (saved.length > 0)
+        await sql`insert into ${sql(table)} overriding system value
+                  select * from jsonb_populate_recordset(null::${sql(table)}, ${sql.json(saved.map(toRow))}::jsonb)`;
+    }
+  };
+}
+
+/** A row as JSON of PostgreSQL has it. */
+const toRow = (row: Record<string, unknown>) =>
+  Object.fromEntries(
+    Object.entries(row).map(([name, value]) => [
+      name,
+      value instanceof Uint8Array ? `\\x${Buffer.from(value).toString("hex")}` : value,
+    ]),
+  ) as Record<string, string>;
+
+/** A process that publishes. */
+function startPublisher(sql = postgres.sql) {
+  const publisher = new LinksLogPublisher(
+    sql,
+    Promise.resolve(connection),
+    1,
+    createLog("test", "silent"),
+  );
+  return { publisher, [Symbol.asyncDispose]: () => publisher.stop() };
+}
+
+const commit = (...aliases: string[]) =>
+  postgres.sql.begin((transaction) =>
+    addToOutbox(
+      transaction,
+      aliases.map((alias) => ({ state: "deleted", version: 1, domain: "", alias })),
+    ),
+  );
+
+type Published = Entry & { bytes: Uint8Array; announced: Head | undefined };
+
+async function readTail(): Promise<Published[]> {
+  const { state } = await manager.streams.info(LINK_LOG_STREAM);
+  const published: Published[] = [];
+  for (let seq = state.first_seq; seq <= state.last_seq; seq++) {
+    const { data, header } = await manager.streams.getMessage(LINK_LOG_STREAM, { seq });
+    const entry = decodeEntry(data);
+    if (entry === undefined) continue;
+    published.push({ ...entry, bytes: data, announced: parseHead(header.get(HEAD_HEADER)) });
+  }
+  return published;
+}
+
+/** The tail has each entry once, and each follows the one before. */
+async function expectChain(first = beginning): Promise<Published[]> {
+  const tail = await readTail();
+  expect(tail.map(({ previous }) => previous)).toEqual([
+    first,
+    ...tail.slice(0, -1).map(({ hash }) => hash),
+  ]);
+  return tail;
+}
+
+const aliasesOf = (entries: readonly Entry[]) =>
+  entries.flatMap(({ states }) => states.map((state) => decodeLinkRecord(state)?.alias ?? ""));
+
+const termsOf = (entries: readonly Entry[]) => [...new Set(entries.map(({ term }) => term))];
+
+test("what was committed is in the tail, as PostgreSQL keeps it, and announces the head", async () => {
+  await using api = startPublisher();
+  await commit("a", "b");
+  expect(await api.publisher.publish()).toBe(true);
+  await commit("c");
+  expect(await api.publisher.publish()).toBe(true);
+  const tail = await expectChain();
+  const log = await selectEntries(postgres.sql, 0);
+  expect(tail.map(({ bytes }) => Buffer.from(bytes))).toEqual(
+    log.map(({ bytes }) => Buffer.from(bytes)),
+  );
+  expect(tail.map(({ announced }) => announced?.hash)).toEqual(tail.map(({ hash }) => hash));
+  expect(aliasesOf(tail)).toEqual(["a", "b", "c"]);
+});
+
+test("of publishers that race, each has published what was committed, and no entry is there twice", async () => {
+  await using first = startPublisher();
+  await using second = startPublisher();
+  await using third = startPublisher();
+  const names = Array.from({ length: 150 }, (_, i) => `link-${i}`);
+  const outcomes = await Promise.all(
+    names.map(async (name, i) => {
+      await commit(name);
+      const { publisher } = [first, second, third][i % 3] ?? first;
+      return (await publisher.publish()) && aliasesOf(await readTail()).includes(name);
+    }),
+  );
+  expect(outcomes.every(Boolean)).toBe(true);
+  const tail = await expectChain();
+  expect(aliasesOf(tail).toSorted()).toEqual(names.toSorted());
+  expect(termsOf(tail)).toEqual([1]);
+});
+
+test("what a dead publisher or a command left is published by others", async () => {
+  await commit("numbered");
+  await numberLog(postgres.sql, undefined, false);
+  await commit("committed");
+  await using _ = startPublisher();
+  await eventually(
+    async () => expect(aliasesOf(await expectChain())).toEqual(["numbered", "committed"]),
+    WITHIN_MS,
+  );
+});
+
+test("an entry whose acknowledgement was lost is not published again", async () => {
+  await commit("a");
+  await numberLog(postgres.sql, undefined, false);
+  const [entry] = await selectEntries(postgres.sql, 0);
+  {
+    // Creates the stream.
+    await using _ = startPublisher();
+    await eventually(async () => expect(await readTail()).toHaveLength(1), WITHIN_MS);
+  }
+  await postgres.sql`update link_log_head set acknowledged_term = null, acknowledged_position = null`;
+  await using api = startPublisher();
+  await commit("b");
+  expect(await api.publisher.publish()).toBe(true);
+  const tail = await expectChain();
+  expect(tail[0]?.hash).toBe(entry?.hash);
+  expect(aliasesOf(tail)).toEqual(["a", "b"]);
+  expect(termsOf(tail)).toEqual([1]);
+});
+
+test("an empty NATS gets all entries again, byte for byte, and then a new term", async () => {
+  await using api = startPublisher();
+  await commit("a");
+  await api.publisher.publish();
+  await commit("b");
+  await api.publisher.publish();
+  const before = await readTail();
+  await nats.kill();
+  await nats.start("lost");
+  await commit("c");
+  await eventually(
+    async () =>
+      expect(aliasesOf(await readTail())).toEqual(expect.arrayContaining(["a", "b", "c"])),
+    WITHIN_MS,
+  );
+  const tail = await expectChain();
+  expect(tail.slice(0, 2).map(({ bytes }) => Buffer.from(bytes))).toEqual(
+    before.map(({ bytes }) => Buffer.from(bytes)),
+  );
+  expect(termsOf(tail)).toEqual([1, 2]);
+});
+
+test("a NATS that comes back older gets what it lacks, and then a new term", async () => {
+  await using api = startPublisher();
+  await commit("a");
+  await api.publisher.publish();
+  const saved = `${nats.dir}.saved`;
+  await nats.kill();
+  cpSync(nats.dir, saved, { recursive: true });
+  await nats.start("retained");
+  await commit("b");
+  await eventually(async () => expect(await api.publisher.publish()).toBe(true), WITHIN_MS);
+  await nats.kill();
+  rmSync(nats.dir, { recursive: true });
+  cpSync(saved, nats.dir, { recursive: true });
+  rmSync(saved, { recursive: true });
+  await nats.start("retained");
+  await eventually(async () => expect(termsOf(await readTail())).toEqual([1, 2]), WITHIN_MS);
+  expect(aliasesOf(await expectChain())).toEqual(["a", "b", "@takedowns"]);
+});
+
+test("a PostgreSQL that comes back older begins a term after its own last entry", async () => {
+  await using api = startPublisher();
+  await commit("a");
+  await api.publisher.publish();
+  const restore = await savePostgres();
+  await commit("lost");
+  await api.publisher.publish();
+  await restore();
+  await commit("b");
+  expect(await api.publisher.publish()).toBe(true);
+  const tail = await readTail();
+  expect(tail.map((entry) => [entry.term, ...aliasesOf([entry])])).toEqual([
+    [1, "a"],
+    [1, "lost"],
+    [1, "b"],
+    [2, "@takedowns"],
+  ]);
+  expect(tail[2]?.previous).toBe(tail[0]?.hash ?? "");
+  expect(tail[3]?.previous).toBe(tail[2]?.hash ?? "");
+});
+
+test.each([
+  ["something that is no entry", () => Buffer.from("{}")],
+  [
+    "an entry of another database",
+    ({ hash, position }: Entry) =>
+      encodeEntry({ database: newUuid(), term: 7, position: position + 1, previous: hash }, []),
+  ],
+])("after %s a term begins", async (_, create) => {
+  await using api = startPublisher();
+  await commit("a");
+  await api.publisher.publish();
+  const [first] = await readTail();
+  if (first === undefined) throw new Error("No entry.");
+  await connection.jetstream().publish(LINK_LOG_SUBJECT, create(first));
+  await commit("b");
+  expect(await api.publisher.publish()).toBe(true);
+  const own = (await readTail()).filter(({ database }) => database === first.database);
+  expect(own.map((entry) => [entry.term, ...aliasesOf([entry])])).toEqual([
+    [1, "a"],
+    [1, "b"],
+    [2, "@takedowns"],
+  ]);
+});
+
+test("a database without an account publishes nothing, not even a term", async () => {
+  await using empty = await startPostgres();
+  {
+    await using api = startPublisher();
+    await commit("a");
+    await api.publisher.publish();
+  }
+  await using other = startPublisher(empty.sql);
+  expect(await other.publisher.publish()).toBe(true);
+  expect(other.publisher.isSilent).toBe(true);
+  expect(aliasesOf(await expectChain())).toEqual(["a"]);
+});
+
+test("a new database without an account has heartbeats in a tail that is nobody else's", async () => {
+  await using empty = await startPostgres();
+  await using api = startPublisher(empty.sql);
+  await eventually(async () => expect((await readTail()).length).toBeGreaterThan(0), WITHIN_MS);
+  expect(api.publisher.isSilent).toBe(false);
+});
+
+test("without NATS a change is pending, and follows", async () => {
+  await using api = startPublisher();
+  await commit("a");
+  await api.publisher.publish();
+  await nats.kill();
+  await commit("b");
+  expect(await api.publisher.publish()).toBe(false);
+  await nats.start("retained");
+  await eventually(async () => expect(aliasesOf(await readTail())).toEqual(["a", "b"]), WITHIN_MS);
+  expect(termsOf(await expectChain())).toEqual([1]);
+});

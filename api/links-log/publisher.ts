@@ -1,0 +1,325 @@
+/**
+ * Publishes the links log: what was committed becomes entries in PostgreSQL, and these become
+ * messages of the stream `LINK_LOG`, in the order of the log. Any number of API processes publish.
+ * None holds a lock meanwhile: each message expects the last sequence of the stream, so of two
+ * publishers one finds that the other was faster, and that nothing is left to do.
+ *
+ * A process may die, or lose an acknowledgement, at any point: the next run of any process goes on
+ * after the last message of the stream. What comes back older, the stream or PostgreSQL, is noticed
+ * there as well (`planPublication`).
+ */
+import {
+  headers,
+  type JetStreamClient,
+  type JetStreamManager,
+  type MsgHdrs,
+  type NatsConnection,
+} from "nats";
+
+import {
+  jetStreamErrorCode,
+  NO_MESSAGE,
+  STREAM_NOT_FOUND,
+  WRONG_LAST_SEQUENCE,
+} from "../../shared/contracts/streams.ts";
+import { isHeartbeatDue, type Plan, planPublication } from "../../shared/links-log/decisions.ts";
+import {
+  comparePositions,
+  decodeEntry,
+  type Entry,
+  formatHead,
+  type Head,
+  type Position,
+} from "../../shared/links-log/entry.ts";
+import {
+  ensureLinkLogStream,
+  HEAD_HEADER,
+  LINK_LOG_STREAM,
+  LINK_LOG_SUBJECT,
+} from "../../shared/links-log/tail.ts";
+import type { Log } from "../../shared/log.ts";
+import { withTimeout } from "../../shared/timeout.ts";
+import { createPause } from "../pause.ts";
+import { isDiskFull, type Sql } from "../postgres.ts";
+import { type LogHead, numberLog } from "./numbering.ts";
+import { acknowledgeEntries, type LogEntry, readAcknowledged, selectEntries } from "./sql.ts";
+
+/** How long a request waits for the tail before it responds with `X-Propagation: pending`. */
+const PUBLISH_TIMEOUT_MS = 2_000;
+
+/**
+ * During an election JetStream does not respond, and a request may have gone to a dead server: a
+ * short timeout finds the new leader soon.
+ */
+const REQUEST_TIMEOUT_MS = 500;
+const RETRY_MS = 50;
+
+/** How often what dead publishers and commands left is looked for, and heartbeats that are due. */
+const POLL_MS = 500;
+
+/** Runs that begin again, as others published meanwhile, until a later poll takes over. */
+const RACES_MAX = 20;
+
+/** The last message of the tail. */
+type Last = { entry: Entry | "none" | "no entry"; sequence: number };
+
+type JetStream = { client: JetStreamClient; manager: JetStreamManager };
+
+/** Publishes what was committed; tests of changes alone need none of the rest. */
+export interface LinksPublisher {
+  /** Publishes everything that was committed before the call; false if that takes too long. */
+  publish(): Promise<boolean>;
+}
+
+export class LinksLogPublisher implements LinksPublisher {
+  readonly #sql: Sql;
+  readonly #nats: Promise<NatsConnection>;
+  readonly #replicas: number;
+  readonly #log: Log;
+  #jetStream: JetStream | undefined;
+  #running: Promise<void> | undefined;
+  #next: Promise<void> | undefined;
+  /** The last entry that is known to have been in the tail, and the head at the last run. */
+  #acknowledged: Position | undefined;
+  #head: LogHead | undefined;
+  #isDatabaseFull = false;
+  #isSilent = false;
+  /** The last sequence of the tail, and since when it has been the last one. */
+  #seen = { sequence: -1, at: 0 };
+  #isStopped = false;
+  readonly #pause = createPause(POLL_MS);
+  readonly #polling: Promise<void>;
+
+  /** `replicas` is that of the stream, if this process creates it. */
+  constructor(sql: Sql, nats: Promise<NatsConnection>, replicas: number, log: Log) {
+    this.#sql = sql;
+    this.#nats = nats;
+    this.#replicas = replicas;
+    this.#log = log;
+    this.#polling = this.#poll();
+  }
+
+  /** The end of the log at the last run; undefined before the first one. */
+  get head(): LogHead | undefined {
+    return this.#head;
+  }
+
+  /**
+   * Whether PostgreSQL has no account and the tail is another database's: it is likely to be in the
+   * place of the right one, and publishes nothing.
+   */
+  get isSilent(): boolean {
+    return this.#isSilent;
+  }
+
+  /** Whether the last run could not write to PostgreSQL, whose disk is full. */
+  get isDatabaseFull(): boolean {
+    return this.#isDatabaseFull;
+  }
+
+  async publish(): Promise<boolean> {
+    const deadline = performance.now() + PUBLISH_TIMEOUT_MS;
+    for (;;) {
+      try {
+        await withTimeout(this.#runNext(), Math.max(1, deadline - performance.now()));
+        return true;
+      } catch (error) {
+        if (performance.now() + RETRY_MS < deadline) {
+          await Bun.sleep(RETRY_MS);
+          continue;
+        }
+        this.#log.warn({ error }, "links_log_publish_failed");
+        return false;
+      }
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#pause.end();
+    // Before there is a connection, there is nothing to finish.
+    if (this.#jetStream !== undefined) await this.#polling;
+  }
+
+  async #poll(): Promise<void> {
+    await this.#nats;
+    while (!this.#isStopped) {
+      await this.#runNext().catch((error: unknown) =>
+        this.#log.warn({ error }, "links_log_poll_failed"),
+      );
+      if (!this.#isStopped) await this.#pause.start();
+    }
+  }
+
+  /** The result of a run that begins after the call: callers share one, and one runs at a time. */
+  #runNext(): Promise<void> {
+    if (this.#running === undefined) return this.#start();
+    this.#next ??= this.#running
+      .catch(() => undefined)
+      .then(() => {
+        this.#next = undefined;
+        return this.#start();
+      });
+    return this.#next;
+  }
+
+  #start(): Promise<void> {
+    const run = this.#run();
+    this.#running = run;
+    const end = (error?: unknown): void => {
+      this.#isDatabaseFull = isDiskFull(error);
+      if (this.#running === run) this.#running = undefined;
+    };
+    run.then(() => end(), end);
+    return run;
+  }
+
+  async #run(): Promise<void> {
+    const jetStream = (this.#jetStream ??= await this.#open());
+    for (let race = 0; race < RACES_MAX; race++) if (await this.#publishOnce(jetStream)) return;
+    throw new Error(`Lost ${RACES_MAX} races against other publishers.`);
+  }
+
+  async #open(): Promise<JetStream> {
+    const connection = await this.#nats;
+    const options = { timeout: REQUEST_TIMEOUT_MS, checkAPI: false };
+    const manager = await connection.jetstreamManager(options);
+    await ensureLinkLogStream(manager, this.#replicas);
+    this.#acknowledged ??= await readAcknowledged(this.#sql);
+    return { client: connection.jetstream({ timeout: REQUEST_TIMEOUT_MS }), manager };
+  }
+
+  /**
+   * Numbers what was committed and publishes what the tail lacks. Returns whether that was all; not
+   * when another publisher was faster.
+   */
+  async #publishOnce({ client, manager }: JetStream): Promise<boolean> {
+    // In this order: see `planPublication`.
+    const acknowledged = this.#acknowledged;
+    const last = await this.#readLast(manager);
+    const numbered = await this.#number(last);
+    const known = lastOf(last, numbered.database);
+    this.#isSilent = numbered.isEmpty && known === "no entry";
+    if (this.#isSilent) return true;
+    const plan = planPublication(acknowledged, known, numbered);
+    const head = await this.#raise(plan, numbered);
+    const isAll = await this.#send(client, startOf(plan, last, head), last.sequence, head);
+    return isAll && !head.hasMore;
+  }
+
+  async #readLast(manager: JetStreamManager): Promise<Last> {
+    const last = await readLast(manager, this.#replicas);
+    if (last.sequence !== this.#seen.sequence)
+      this.#seen = { sequence: last.sequence, at: performance.now() };
+    return last;
+  }
+
+  async #number({ entry }: Last): Promise<LogHead> {
+    const silentMs = performance.now() - this.#seen.at;
+    const isDue =
+      this.#head !== undefined && isHeartbeatDue(this.#head, this.#acknowledged, silentMs);
+    const known = typeof entry === "string" ? undefined : entry;
+    const head = await numberLog(this.#sql, undefined, isDue, known);
+    this.#head = head;
+    return head;
+  }
+
+  /** Begins a term above that of a history that was lost, unless another publisher has. */
+  async #raise({ above }: Plan, head: LogHead): Promise<LogHead> {
+    if (above === undefined || head.term > above) return head;
+    this.#log.warn({ term: above + 1 }, "links_log_term_begins");
+    this.#head = await numberLog(this.#sql, above, false);
+    return this.#head;
+  }
+
+  /** Publishes the entries after a position; false when the tail does not end where it did. */
+  async #send(
+    client: JetStreamClient,
+    start: number,
+    lastSequence: number,
+    head: Head,
+  ): Promise<boolean> {
+    let sequence = lastSequence;
+    let position = start;
+    while (position < head.position) {
+      const entries = await selectEntries(this.#sql, position);
+      const end = entries.at(-1);
+      if (end === undefined) return true;
+      if (!(await sendEntries(client, entries, sequence, head))) return false;
+      sequence += entries.length;
+      ({ position } = end);
+      this.#acknowledge(end);
+    }
+    return true;
+  }
+
+  /** Records what the tail has. Nobody waits for that: it is known of the tail as well. */
+  #acknowledge(entry: Head): void {
+    const { term, position } = entry;
+    if (comparePositions(entry, this.#acknowledged ?? { term: 0, position: 0 }) > 0)
+      this.#acknowledged = { term, position };
+    acknowledgeEntries(this.#sql, { term, position }).catch((error: unknown) =>
+      this.#log.warn({ error }, "links_log_not_acknowledged"),
+    );
+  }
+}
+
+/** What {@link planPublication} takes: an entry of another database is none. */
+const lastOf = ({ entry }: Last, database: string): Entry | "none" | "no entry" =>
+  typeof entry === "string" || entry.database === database ? entry : "no entry";
+
+/** The position after which entries are published. */
+function startOf({ from }: Plan, { entry }: Last, { acknowledged }: LogHead): number {
+  if (from === "first") return 0;
+  if (from === "unacknowledged" || typeof entry === "string") return acknowledged?.position ?? 0;
+  return entry.position;
+}
+
+/** Reads the last message as the stream's leader has it; creates a stream that does not exist. */
+async function readLast(manager: JetStreamManager, replicas: number): Promise<Last> {
+  try {
+    const query = { last_by_subj: LINK_LOG_SUBJECT };
+    const { seq, data } = await manager.streams.getMessage(LINK_LOG_STREAM, query);
+    return { entry: decodeEntry(data) ?? "no entry", sequence: seq };
+  } catch (error) {
+    if (jetStreamErrorCode(error) === NO_MESSAGE) {
+      const { state } = await manager.streams.info(LINK_LOG_STREAM);
+      return { entry: "none", sequence: state.last_seq };
+    }
+    if (jetStreamErrorCode(error) !== STREAM_NOT_FOUND) throw error;
+    await ensureLinkLogStream(manager, replicas);
+    return { entry: "none", sequence: 0 };
+  }
+}
+
+/**
+ * Publishes entries after a sequence, all at once: if one is not stored, none after it is. Returns
+ * false when the tail does not end there.
+ */
+async function sendEntries(
+  client: JetStreamClient,
+  entries: readonly LogEntry[],
+  lastSequence: number,
+  head: Head,
+): Promise<boolean> {
+  const announced = formatHead(head);
+  const outcomes = await Promise.allSettled(
+    entries.map(({ bytes }, i) =>
+      client.publish(LINK_LOG_SUBJECT, bytes, {
+        headers: announce(announced),
+        expect: { lastSequence: lastSequence + i },
+      }),
+    ),
+  );
+  const failure = outcomes.find(({ status }) => status === "rejected");
+  if (failure?.status !== "rejected") return true;
+  if (jetStreamErrorCode(failure.reason) === WRONG_LAST_SEQUENCE) return false;
+  throw failure.reason;
+}
+
+/** The header with the head that the publisher knows; the client adds others to it. */
+function announce(head: string): MsgHdrs {
+  const announced = headers();
+  announced.set(HEAD_HEADER, head);
+  return announced;
+}

@@ -1,0 +1,256 @@
+/**
+ * Goal: what PostgreSQL has is what hosts have, after either of PostgreSQL and NATS came back older
+ * or empty, with all parts together. Method: real PostgreSQL and NATS, and a host in this process.
+ */
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  setDefaultTimeout,
+  test,
+} from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { HostLog } from "../../redirector/links/host-log.ts";
+import { currentFolder } from "../../redirector/links/store-files.ts";
+import { openReader } from "../../redirector/links/store-reader.ts";
+import { newUuid } from "../../shared/ids.ts";
+import {
+  encodeSnapshotRequest,
+  SNAPSHOT_REQUESTS,
+} from "../../shared/links-log/snapshot-request.ts";
+import { listSnapshots, SNAPSHOTS_STREAM } from "../../shared/links-log/snapshot-stream.ts";
+import { LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
+import type { LogState } from "../../shared/links-store/log-state.ts";
+import { createLog } from "../../shared/log.ts";
+import { openNats } from "../../shared/nats.ts";
+import { eventually } from "../../test/harness/eventually.ts";
+import { type FeedStores, startFeedStores } from "../../test/harness/links-feed.ts";
+import { LinksLogPublisher } from "../links-log/publisher.ts";
+import { changeTakedowns } from "../takedowns/service.ts";
+import { adoptDatabase, resyncLinks } from "./resync.ts";
+import { SnapshotMaker } from "./snapshot-maker.ts";
+
+setDefaultTimeout(120_000);
+
+const WITHIN_MS = 20_000;
+const LINKS = 300;
+
+const log = createLog("test", "silent");
+
+/** The tables of the log and its links, which come back older with PostgreSQL. */
+const TABLES = ["link_outbox", "link_log", "link_log_head", "links", "link_counters"];
+
+let stores: FeedStores;
+let dir: string;
+beforeAll(async () => {
+  stores = await startFeedStores();
+});
+afterAll(() => stores[Symbol.asyncDispose]());
+
+beforeEach(async () => {
+  dir = mkdtempSync(join(tmpdir(), "shorthop-links-"));
+  const { sql, manager } = stores;
+  for (const stream of [LINK_LOG_STREAM, SNAPSHOTS_STREAM])
+    await manager.streams.delete(stream).catch(() => undefined);
+  await sql.begin(async (transaction) => {
+    await transaction`set local session_replication_role = replica`;
+    for (const table of [...TABLES, "takedowns"]) await transaction`delete from ${sql(table)}`;
+    await transaction`insert into link_log_head default values`;
+  });
+});
+afterEach(() => rmSync(dir, { recursive: true }));
+
+const NO_EVENTS = { changed: () => undefined, skipped: () => undefined };
+
+const create = (alias: string) =>
+  stores.links.create(stores.owner, newUuid(), { url: `https://example.com/${alias}`, alias });
+
+/** Saves PostgreSQL as it is; the result restores it. */
+async function savePostgres(): Promise<() => Promise<unknown>> {
+  const { sql } = stores;
+  for (const table of TABLES)
+    await sql`create table ${sql(`saved_${table}`)} as table ${sql(table)}`;
+  return () =>
+    sql.begin(async (transaction) => {
+      await transaction`set local session_replication_role = replica`;
+      for (const table of TABLES) {
+        await transaction`delete from ${sql(table)}`;
+        await transaction`
+          insert into ${sql(table)} overriding system value select * from ${sql(`saved_${table}`)}`;
+      }
+    });
+}
+
+/** What an API process publishes, and the snapshots that it makes. */
+class Api implements AsyncDisposable {
+  readonly publisher: LinksLogPublisher;
+  #maker: SnapshotMaker | undefined;
+
+  constructor() {
+    this.publisher = new LinksLogPublisher(stores.sql, Promise.resolve(stores.connection), 1, log);
+  }
+
+  startSnapshots(): SnapshotMaker {
+    const { sql, connection } = stores;
+    return (this.#maker = new SnapshotMaker(
+      sql,
+      Promise.resolve(connection),
+      this.publisher,
+      1,
+      log,
+    ));
+  }
+
+  async stopSnapshots(): Promise<void> {
+    await this.#maker?.stop();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stopSnapshots();
+    await this.publisher.stop();
+  }
+}
+
+const ask = (state: LogState, dropped?: string) =>
+  stores.connection.publish(SNAPSHOT_REQUESTS, encodeSnapshotRequest({ ...state, dropped }));
+
+const snapshotsOf = () => listSnapshots(stores.manager);
+
+test("a host has what PostgreSQL has after both came back, and takedowns before it has all of it", async () => {
+  const { sql, manager, nats } = stores;
+  const hostNats = openNats({ url: nats.url, name: "redirector", log });
+  await using api = new Api();
+  const host = new HostLog(join(dir, "host"), hostNats, NO_EVENTS, log);
+  const find = (alias: string) => {
+    using reader = openReader(currentFolder(join(dir, "host")));
+    return reader.find("", alias);
+  };
+  const settles = (check: () => void) =>
+    eventually(async () => {
+      check();
+      expect(host.state.isCurrent).toBe(true);
+    }, WITHIN_MS);
+  try {
+    // Links that no entry of the log has, as in a database whose log was truncated.
+    await stores.addLinks(LINKS);
+    await create("first");
+    expect(await api.publisher.publish()).toBe(true);
+    const first = api.startSnapshots();
+    await eventually(async () => expect(first.storedAt).toBeDefined(), WITHIN_MS);
+    await api.stopSnapshots();
+    const restore = await savePostgres();
+    await create("lost");
+    expect(await api.publisher.publish()).toBe(true);
+    await settles(() => expect(find("lost")?.state).toBe("active"));
+
+    await nats.kill();
+    await nats.start("lost");
+    await restore();
+    await create("second");
+    await eventually(() => manager.streams.info(LINK_LOG_STREAM), WITHIN_MS);
+    await changeTakedowns(sql, "host", "taken.example", true);
+    expect(await api.publisher.publish()).toBe(true);
+    // Before there is a snapshot.
+    await eventually(async () => {
+      expect(find("@takedowns")).toMatchObject({ takedowns: { hosts: ["taken.example"] } });
+      expect(host.state.obstacle).toContain("waits for a snapshot");
+    }, WITHIN_MS);
+    expect(find("lost")?.state).toBe("active");
+    expect(host.state.isCurrent).toBe(false);
+    api.startSnapshots();
+    await settles(() => expect(find("lost")).toBeUndefined());
+    expect(find("first")?.state).toBe("active");
+    expect(find("second")?.state).toBe("active");
+    expect(host.state.links).toBe(LINKS + 2);
+  } finally {
+    await host.stop();
+    await hostNats.close();
+  }
+});
+
+describe("a host that asks", () => {
+  const UNKNOWN = { term: 50, position: 1, hash: "f".repeat(64) };
+
+  test("with an entry that PostgreSQL does not know gets a term above it, and a snapshot, once in a while", async () => {
+    await using api = new Api();
+    const maker = api.startSnapshots();
+    await eventually(async () => expect(maker.storedAt).toBeDefined(), WITHIN_MS);
+    await stores.sql`update link_log_head set answered_at = null`;
+    const term = () => api.publisher.head?.term ?? 0;
+    ask({ written: UNKNOWN, doubtful: undefined } as LogState);
+    await eventually(async () => {
+      expect(maker.requests.answered).toBe(1);
+      expect(term()).toBe(51);
+      expect((await snapshotsOf()).at(-1)?.manifest.start.term).toBe(51);
+    }, WITHIN_MS);
+    const before = maker.requests.ignored;
+    await eventually(async () => {
+      ask({ written: { ...UNKNOWN, term: 90 }, doubtful: undefined } as LogState);
+      expect(maker.requests.ignored).toBeGreaterThan(before + 3);
+    }, WITHIN_MS);
+    expect(term()).toBe(51);
+  });
+
+  test("gets none while a stored one is of use to it, and one when it is not", async () => {
+    await using api = new Api();
+    const maker = api.startSnapshots();
+    await eventually(async () => expect(maker.storedAt).toBeDefined(), WITHIN_MS);
+    await stores.sql`update link_log_head set answered_at = null`;
+    const [before] = (await snapshotsOf()).slice(-1);
+    const written = api.publisher.head;
+    if (written === undefined || before === undefined) throw new Error("Nothing is published.");
+    const state = { written, doubtful: undefined } as unknown as LogState;
+    ask(state);
+    await eventually(async () => expect(maker.requests.ignored).toBe(1), WITHIN_MS);
+    expect((await snapshotsOf()).at(-1)?.name).toBe(before.name);
+    await eventually(async () => {
+      ask(state, before.name);
+      expect((await snapshotsOf()).at(-1)?.name).not.toBe(before.name);
+    }, WITHIN_MS);
+  });
+
+  test("with something that is no request gets nothing", async () => {
+    await using api = new Api();
+    const maker = api.startSnapshots();
+    await eventually(async () => {
+      stores.connection.publish(SNAPSHOT_REQUESTS, "x".repeat(10_000));
+      expect(maker.requests.malformed).toBeGreaterThan(0);
+    }, WITHIN_MS);
+  });
+});
+
+test("an operator's resync makes every host take a snapshot, and another database is adopted", async () => {
+  const { sql, manager, nats } = stores;
+  const hostNats = openNats({ url: nats.url, name: "redirector", log });
+  await using api = new Api();
+  api.startSnapshots();
+  const host = new HostLog(join(dir, "resynced"), hostNats, NO_EVENTS, log);
+  const folder = () => currentFolder(join(dir, "resynced"));
+  const settles = () => eventually(async () => expect(host.state.isCurrent).toBe(true), WITHIN_MS);
+  try {
+    await settles();
+    const [before, { links, database }] = [folder(), host.state];
+    expect(await resyncLinks(sql, manager)).toEqual({ links });
+    await eventually(async () => expect(folder()).not.toBe(before), WITHIN_MS);
+    await settles();
+    // As another database that was put in its place.
+    await sql`update link_log_head set database = gen_random_uuid(), term = 1`;
+    await create("other");
+    await api.publisher.publish();
+    expect(host.state.database).toBe(database);
+    expect(host.state.links).toBe(links);
+    await sql`update link_log_head set term = 60`;
+    expect(await adoptDatabase(sql, manager, database ?? "")).toEqual({ links: links + 1 });
+    await eventually(async () => expect(host.state.links).toBe(links + 1), WITHIN_MS);
+    await settles();
+  } finally {
+    await host.stop();
+    await hostNats.close();
+  }
+});

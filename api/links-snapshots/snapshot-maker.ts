@@ -1,0 +1,269 @@
+/**
+ * Makes snapshots: the first one, one a day, one of each term, one when the tail has become long,
+ * which is truncated behind those that are kept, and one when a host asks that can use none of
+ * these. Each API process looks whether one is due; one of them makes it.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import type { JetStreamClient, JetStreamManager, NatsConnection } from "nats";
+
+import { DAY_MS } from "../../shared/durations.ts";
+import { planTerm } from "../../shared/links-log/decisions.ts";
+import type { Head } from "../../shared/links-log/entry.ts";
+import {
+  decodeSnapshotRequest,
+  SNAPSHOT_REQUESTS,
+  SNAPSHOT_REQUESTS_QUEUE,
+  type SnapshotRequest,
+} from "../../shared/links-log/snapshot-request.ts";
+import {
+  ensureSnapshotsStream,
+  listSnapshots,
+  type StoredSnapshot,
+} from "../../shared/links-log/snapshot-stream.ts";
+import { firstKept } from "../../shared/links-log/snapshot.ts";
+import { findInTail, isLongTail, LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
+import { STORE_FORMAT } from "../../shared/links-store/schema.ts";
+import type { Log } from "../../shared/log.ts";
+import { type LogHead, numberLog } from "../links-log/numbering.ts";
+import type { LinksLogPublisher } from "../links-log/publisher.ts";
+import { createPause } from "../pause.ts";
+import type { Sql } from "../postgres.ts";
+import { buildSnapshot } from "./snapshot-builder.ts";
+import { removeOldSnapshots, storeSnapshot } from "./snapshot-writer.ts";
+import { claimAnswer, lockSnapshot } from "./sql.ts";
+
+/** Maximum time of a request to JetStream. */
+const REQUEST_TIMEOUT_MS = 5_000;
+
+/** How often a new term, or the first entry, is looked for, and how often age and tail are. */
+const POLL_MS = 500;
+const CHECK_MS = 30_000;
+
+/**
+ * Pause after a snapshot could not be made, as reading all links may have been in vain, and before
+ * another one for the same long tail.
+ */
+const RETRY_MS = 60_000;
+
+/** Pause after a request was looked at; others meanwhile are dropped, as hosts ask again. */
+const REQUEST_PAUSE_MS = 1_000;
+
+/** An older snapshot shows that new ones cannot be made. */
+const OVERDUE_MS = 2 * DAY_MS;
+
+/** Says that the last snapshot is too old; undefined for a recent one. */
+export function describeSnapshot(storedAt: Date | undefined): string | undefined {
+  if (storedAt === undefined) return "there is no snapshot of the links";
+  const age = Date.now() - storedAt.getTime();
+  if (age < OVERDUE_MS) return undefined;
+  return `the last snapshot of the links is ${Math.floor(age / DAY_MS)} days old`;
+}
+
+export class SnapshotMaker {
+  readonly #sql: Sql;
+  readonly #nats: Promise<NatsConnection>;
+  readonly #publisher: LinksLogPublisher;
+  readonly #replicas: number;
+  readonly #log: Log;
+  /** The newest snapshot of the last check, and when that was. */
+  #newest: StoredSnapshot | undefined;
+  #checkedAt = -Infinity;
+  #failure: string | undefined;
+  /** Until when requests are dropped; for ever while one is looked at. */
+  #busyUntil = -Infinity;
+  /** Requests of hosts, by what came of them. */
+  readonly requests = { answered: 0, ignored: 0, malformed: 0 };
+  #isStopped = false;
+  #isStarted = false;
+  readonly #pause = createPause(POLL_MS);
+  readonly #running: Promise<void>;
+
+  /** `replicas` is that of the stream, if this process creates it. */
+  constructor(
+    sql: Sql,
+    nats: Promise<NatsConnection>,
+    publisher: LinksLogPublisher,
+    replicas: number,
+    log: Log,
+  ) {
+    this.#sql = sql;
+    this.#nats = nats;
+    this.#publisher = publisher;
+    this.#replicas = replicas;
+    this.#log = log;
+    this.#running = this.#run();
+  }
+
+  /** When the newest snapshot was stored; undefined while unknown, or when there is none. */
+  get storedAt(): Date | undefined {
+    return this.#newest?.storedAt;
+  }
+
+  /** Why there is no recent snapshot; undefined when there is one. */
+  get problem(): string | undefined {
+    if (this.#failure !== undefined) return this.#failure;
+    return this.#newest === undefined ? undefined : describeSnapshot(this.#newest.storedAt);
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#pause.end();
+    // Before there is a connection, there is nothing to finish.
+    if (this.#isStarted) await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const connection = await this.#nats;
+    this.#isStarted = true;
+    const subscription = connection.subscribe(SNAPSHOT_REQUESTS, {
+      queue: SNAPSHOT_REQUESTS_QUEUE,
+      callback: (_, { data }) => void this.#receive(connection, data),
+    });
+    let retryAt = -Infinity;
+    while (!this.#isStopped) {
+      try {
+        if (performance.now() >= retryAt) await this.#makeDue(connection);
+      } catch (error) {
+        retryAt = performance.now() + RETRY_MS;
+        this.#fail(error);
+      }
+      if (!this.#isStopped) await this.#pause.start();
+    }
+    subscription.unsubscribe();
+  }
+
+  #fail(error: unknown): void {
+    this.#log.warn({ error }, "links_snapshot_failed");
+    const reason = error instanceof Error ? error.message : String(error);
+    this.#failure = `no snapshot of the links can be made: ${reason}`;
+  }
+
+  /** Makes a snapshot if one is due. Most calls only compare terms. */
+  async #makeDue(connection: NatsConnection): Promise<void> {
+    const { head } = this.#publisher;
+    if (head === undefined || this.#publisher.isSilent) return;
+    const isOfTerm = this.#newest !== undefined && isUsable(this.#newest, head);
+    if (isOfTerm && performance.now() - this.#checkedAt < CHECK_MS) return;
+    const manager = await managerOf(connection);
+    const isDue = () => this.#isDue(manager, head);
+    if (await isDue()) await this.#make(connection, isDue);
+  }
+
+  async #isDue(manager: JetStreamManager, head: LogHead): Promise<boolean> {
+    const newest = (await listSnapshots(manager)).findLast((stored) => isUsable(stored, head));
+    this.#newest = newest;
+    this.#checkedAt = performance.now();
+    if (newest === undefined) return true;
+    const age = Date.now() - newest.storedAt.getTime();
+    return age >= DAY_MS || (age >= RETRY_MS && (await isLongTail(manager)));
+  }
+
+  async #receive(connection: NatsConnection, data: Uint8Array): Promise<void> {
+    const request = decodeSnapshotRequest(data);
+    if (request === undefined) return void this.requests.malformed++;
+    if (this.#isStopped || performance.now() < this.#busyUntil) return void this.requests.ignored++;
+    this.#busyUntil = Infinity;
+    try {
+      this.requests[(await this.#answer(connection, request)) ? "answered" : "ignored"]++;
+    } catch (error) {
+      this.#fail(error);
+    } finally {
+      this.#busyUntil = performance.now() + REQUEST_PAUSE_MS;
+    }
+  }
+
+  /**
+   * Makes a snapshot for a host that asks for one. If its last entry or its doubtful one are of a
+   * history that was lost, a term begins. Returns false when it can use a stored one, when hosts
+   * were answered a moment ago, and when another process is making one.
+   */
+  async #answer(connection: NatsConnection, request: SnapshotRequest): Promise<boolean> {
+    if (this.#publisher.isSilent) return false;
+    let head = await numberLog(this.#sql, undefined, false);
+    const unknown: Head[] = [];
+    for (const entry of [request.written, request.doubtful]) {
+      if (entry === undefined) continue;
+      head = await numberLog(this.#sql, undefined, false, entry);
+      if (!head.isKnown) unknown.push(entry);
+    }
+    const above = planTerm(unknown, head);
+    const manager = await managerOf(connection);
+    if (above === undefined && (await this.#hasUsable(manager, head, request.dropped)))
+      return false;
+    if (!(await claimAnswer(this.#sql))) return false;
+    if (above !== undefined) {
+      this.#log.warn({ term: above + 1 }, "links_log_term_asked_for");
+      await numberLog(this.#sql, above, false);
+    }
+    return await this.#make(connection, () => Promise.resolve(true));
+  }
+
+  /** Whether there is a snapshot that the host has not dropped, and that the tail continues. */
+  async #hasUsable(
+    manager: JetStreamManager,
+    head: LogHead,
+    dropped: string | undefined,
+  ): Promise<boolean> {
+    const stored = (await listSnapshots(manager)).filter((snapshot) => isUsable(snapshot, head));
+    const newest = stored.at(-1);
+    if (newest === undefined || newest.name === dropped) return false;
+    const { start, end } = newest.manifest;
+    if ((await findInTail(manager, start)) === undefined) return false;
+    return (await findInTail(manager, end)) !== undefined;
+  }
+
+  /**
+   * Makes a snapshot unless it is no longer due, and truncates the tail behind those that are kept.
+   * Returns false when another process makes one.
+   */
+  async #make(connection: NatsConnection, isDue: () => Promise<boolean>): Promise<boolean> {
+    const manager = await managerOf(connection);
+    await ensureSnapshotsStream(manager, this.#replicas);
+    const isMade = await this.#sql.begin(async (lock) => {
+      if (!(await lockSnapshot(lock)) || !(await isDue())) return false;
+      await this.#store(connection.jetstream({ timeout: REQUEST_TIMEOUT_MS }));
+      await removeOldSnapshots(manager);
+      await truncate(manager);
+      return true;
+    });
+    this.#failure = undefined;
+    this.#checkedAt = -Infinity;
+    return isMade;
+  }
+
+  async #store(client: JetStreamClient): Promise<void> {
+    const folder = mkdtempSync(join(tmpdir(), "shorthop-snapshot-"));
+    try {
+      const path = join(folder, "links.sqlite");
+      const contents = await buildSnapshot(this.#sql, path, () => this.#isStopped);
+      if (contents === undefined) return;
+      // A host can use it only once its end is in the tail.
+      if (!(await this.#publisher.publish())) throw new Error("The links log is not published.");
+      const name = await storeSnapshot(client, path, contents);
+      this.#log.info({ name, links: contents.links }, "links_snapshot_stored");
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  }
+}
+
+const managerOf = (connection: NatsConnection): Promise<JetStreamManager> =>
+  connection.jetstreamManager({ timeout: REQUEST_TIMEOUT_MS, checkAPI: false });
+
+/** Whether hosts of this term can take a snapshot. */
+const isUsable = ({ manifest }: StoredSnapshot, { database, term }: LogHead): boolean =>
+  manifest.format === STORE_FORMAT &&
+  manifest.database === database &&
+  manifest.start.term === term;
+
+/** Removes entries from the tail that no host needs which takes a snapshot. */
+async function truncate(manager: JetStreamManager): Promise<void> {
+  const manifests = (await listSnapshots(manager)).map(({ manifest }) => manifest);
+  const sequences = new Map<string, number | undefined>();
+  for (const { start } of manifests) sequences.set(start.hash, await findInTail(manager, start));
+  const first = firstKept(manifests, ({ hash }) => sequences.get(hash));
+  if (first !== undefined) await manager.streams.purge(LINK_LOG_STREAM, { seq: first });
+}

@@ -1,0 +1,262 @@
+/**
+ * Goal: the store of a host is a prefix of the log, says so when it is not, and has later states
+ * nevertheless. Method: a real NATS server.
+ */
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  setDefaultTimeout,
+  test,
+} from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { headers, type JetStreamManager, type NatsConnection } from "nats";
+
+import { newUuid } from "../../shared/ids.ts";
+import { lacksEntries } from "../../shared/links-log/decisions.ts";
+import { EMPTY_HEAD, formatHead, type Head } from "../../shared/links-log/entry.ts";
+import {
+  ensureLinkLogStream,
+  HEAD_HEADER,
+  LINK_LOG_STREAM,
+  LINK_LOG_SUBJECT,
+} from "../../shared/links-log/tail.ts";
+import { createLog } from "../../shared/log.ts";
+import { openNats } from "../../shared/nats.ts";
+import { eventually } from "../../test/harness/eventually.ts";
+import { startNats, type TestNats } from "../../test/harness/nats.ts";
+import { publishEntries, TestLog, type Written } from "../../test/harness/test-log.ts";
+import { LogFollower } from "./log-follower.ts";
+import { LogStore } from "./log-store.ts";
+import { openReader } from "./store-reader.ts";
+
+setDefaultTimeout(60_000);
+
+const WITHIN_MS = 10_000;
+
+const log = createLog("test", "silent");
+
+let server: TestNats;
+let connection: NatsConnection;
+let manager: JetStreamManager;
+beforeAll(async () => {
+  server = await startNats();
+  connection = await server.connect();
+  // A request that was sent to a killed server is not repeated for that long.
+  manager = await connection.jetstreamManager({ timeout: 500 });
+});
+afterAll(async () => {
+  await connection.close();
+  await server[Symbol.asyncDispose]();
+});
+
+let dir: string;
+beforeEach(async () => {
+  dir = mkdtempSync(join(tmpdir(), "shorthop-links-"));
+  await emptyTail();
+});
+afterEach(() => rmSync(dir, { recursive: true }));
+
+async function emptyTail(): Promise<void> {
+  await manager.streams.delete(LINK_LOG_STREAM).catch(() => undefined);
+  await ensureLinkLogStream(manager, 1);
+}
+
+const publish = (...entries: readonly Written[]) => publishEntries(connection, entries);
+
+/** A host that follows the log into the store of the test. */
+function startHost() {
+  const nats = openNats({ url: server.url, name: "redirector", log });
+  const store = new LogStore(dir, 0);
+  const reader = openReader(dir);
+  let skipped = 0;
+  const follower = new LogFollower(nats, store, log, () => void skipped++);
+  return {
+    store,
+    skipped: () => skipped,
+    versionOf: (alias: string) => reader.find("", alias)?.version,
+    has: (...aliases: string[]) => aliases.every((alias) => reader.find("", alias) !== undefined),
+    /** Waits until the store has written an entry. */
+    reaches: ({ hash }: Head) =>
+      eventually(async () => expect(store.state.written.hash).toBe(hash), WITHIN_MS),
+    reads: (sequence: number) =>
+      eventually(async () => expect(store.state.sequence).toBe(sequence), WITHIN_MS),
+    async [Symbol.asyncDispose]() {
+      await follower.stop();
+      reader.close();
+      store[Symbol.dispose]();
+      await nats.close();
+    },
+  };
+}
+
+/** Waits until a host that has just begun to read gets what is published from now on. */
+const begins = (host: ReturnType<typeof startHost>, sequence: number) => host.reads(sequence);
+
+describe("a store", () => {
+  test("has each entry on top of the one before, and goes on there after a restart", async () => {
+    const written = new TestLog();
+    await publish(written.add(["a", "b"]), written.add(["c"]));
+    {
+      await using host = startHost();
+      await host.reaches(written.entries[1] ?? EMPTY_HEAD);
+      expect(host.has("a", "b", "c")).toBe(true);
+      expect(host.store.state).toMatchObject({ links: 3, sequence: 2 });
+    }
+    await publish(written.add(["d"]), written.add(["a"]));
+    await using host = startHost();
+    await host.reaches(written.entries[3] ?? EMPTY_HEAD);
+    expect(host.store.state).toMatchObject({ links: 4, sequence: 4, doubtful: undefined });
+    expect(lacksEntries(host.store.state)).toBe(false);
+  });
+
+  test("is current once it has what was published since it began to read, and what that announces", async () => {
+    const written = new TestLog();
+    await publish(written.add(["a"]));
+    await using host = startHost();
+    await begins(host, 1);
+    expect(host.store.state.isCurrent).toBe(false);
+    const [second, third] = [written.add(["b"]), written.add()];
+    // As published by a process that is about to publish more.
+    const announced = headers();
+    announced.set(HEAD_HEADER, formatHead(third));
+    await connection
+      .jetstream({ timeout: 500 })
+      .publish(LINK_LOG_SUBJECT, second.bytes, { headers: announced });
+    await host.reaches(second);
+    expect(host.store.state.isCurrent).toBe(false);
+    await publish(third);
+    await eventually(async () => expect(host.store.state.isCurrent).toBe(true), WITHIN_MS);
+  });
+
+  test("has the entries that come again only once, however the tail comes back", async () => {
+    const written = new TestLog();
+    await publish(written.add(["a"]), written.add(["b"]));
+    await using host = startHost();
+    await host.reaches(written.entries[1] ?? EMPTY_HEAD);
+    const versions = [host.versionOf("a"), host.versionOf("b")];
+    await emptyTail();
+    await publish(...written.entries, written.add(["c"], 2));
+    await host.reaches(written.entries[2] ?? EMPTY_HEAD);
+    expect([host.versionOf("a"), host.versionOf("b")]).toEqual(versions);
+    expect(host.store.state).toMatchObject({ sequence: 3, links: 3 });
+    expect(lacksEntries(host.store.state)).toBe(false);
+  });
+
+  test("is not replaced by a tail that ends early", async () => {
+    const written = new TestLog();
+    await publish(written.add(["a"]), written.add(["b"]));
+    await using host = startHost();
+    await host.reaches(written.entries[1] ?? EMPTY_HEAD);
+    await emptyTail();
+    await publish(...written.entries.slice(0, 1));
+    await host.reads(1);
+    expect(host.store.state).toMatchObject({ head: { hash: written.entries[1]?.hash }, links: 2 });
+    expect(host.store.state.isCurrent).toBe(false);
+    expect(lacksEntries(host.store.state)).toBe(false);
+  });
+
+  test("whose entries are missing in the tail has the later states, and says that it lacks entries", async () => {
+    const written = new TestLog();
+    await publish(written.add(["a"]));
+    {
+      await using host = startHost();
+      await host.reaches(written.entries[0] ?? EMPTY_HEAD);
+    }
+    await publish(written.add(["missing"]), written.add(["a"]));
+    await manager.streams.purge(LINK_LOG_STREAM, { seq: 3 });
+    for (const _ of ["at once", "after a restart"]) {
+      await using host = startHost();
+      await host.reaches(written.entries[2] ?? EMPTY_HEAD);
+      expect(host.versionOf("a")).toBe(written.entries[2]?.position);
+      expect(host.has("missing")).toBe(false);
+      expect(lacksEntries(host.store.state)).toBe(true);
+      expect(host.store.state).toMatchObject({
+        head: { hash: written.entries[0]?.hash },
+        doubtful: { hash: written.entries[0]?.hash },
+        isCurrent: false,
+      });
+    }
+  });
+
+  test("of a history that was lost has the states of the one that goes on", async () => {
+    const written = new TestLog();
+    const first = written.add(["a"]);
+    const lost = written.add(["b"]);
+    await publish(first, lost);
+    await using host = startHost();
+    await host.reaches(lost);
+    const restored = written.restoredTo(first);
+    const next = restored.add(["a"], 2);
+    await publish(next);
+    await host.reaches(next);
+    expect(host.versionOf("a")).toBe(next.position);
+    expect(lacksEntries(host.store.state)).toBe(true);
+    expect(host.store.state.head.hash).toBe(lost.hash);
+  });
+
+  test("reads the tail from its start before it says that entries are missing", async () => {
+    const written = new TestLog();
+    await publish(written.add(["a"]), written.add(["b"]));
+    {
+      await using host = startHost();
+      await host.reaches(written.entries[1] ?? EMPTY_HEAD);
+    }
+    {
+      // As if a replica numbered its messages differently.
+      using store = new LogStore(dir, 0);
+      store.write([], { ...store.state, sequence: 4 });
+    }
+    await publish(written.add(["c"]), written.entries[1] ?? written.add(), written.add(["d"]));
+    await using host = startHost();
+    await host.reaches(written.entries[3] ?? EMPTY_HEAD);
+    expect(host.has("a", "b", "c", "d")).toBe(true);
+    expect(lacksEntries(host.store.state)).toBe(false);
+  });
+
+  test("refuses another database, and keeps its links", async () => {
+    const written = new TestLog();
+    await publish(written.add(["a"]));
+    await using host = startHost();
+    await host.reaches(written.entries[0] ?? EMPTY_HEAD);
+    const other = new TestLog(newUuid(), written.entries[0]);
+    await publish(other.add(["b"]));
+    await host.reads(2);
+    expect(host.has("b")).toBe(false);
+    expect(host.store.state).toMatchObject({ links: 1, isCurrent: false });
+    await publish(written.add(["c"]));
+    await host.reaches(written.entries[1] ?? EMPTY_HEAD);
+    expect(host.store.state.isCurrent).toBe(true);
+  });
+
+  test("skips what is no entry, and a malformed state, and has the others", async () => {
+    const written = new TestLog();
+    await connection.jetstream({ timeout: 500 }).publish(LINK_LOG_SUBJECT, "no entry");
+    await publish(written.add([Buffer.from("{"), "a"]), written.add(["b"]));
+    await using host = startHost();
+    await host.reaches(written.entries[1] ?? EMPTY_HEAD);
+    expect(host.has("a", "b")).toBe(true);
+    expect(host.skipped()).toBe(1);
+  });
+
+  test("goes on after NATS was killed", async () => {
+    const written = new TestLog();
+    await publish(written.add(["a"]));
+    await using host = startHost();
+    await host.reaches(written.entries[0] ?? EMPTY_HEAD);
+    await server.kill();
+    await server.start("retained");
+    await eventually(() => manager.streams.info(LINK_LOG_STREAM), WITHIN_MS);
+    await eventually(async () => {
+      await publish(written.add(["b"]));
+      expect(host.store.state.isCurrent).toBe(true);
+    }, WITHIN_MS);
+    expect(host.has("a", "b")).toBe(true);
+  });
+});

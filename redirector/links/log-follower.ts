@@ -1,0 +1,296 @@
+/**
+ * Follows the links log and writes it to the store of the host. An entry is applied only on top of
+ * the entry before it. Where entries are missing, or the store is of a history that was lost, later
+ * states are written to it nevertheless, so that a takedown works at once; and the store says that
+ * it needs a snapshot (`lacksEntries`).
+ */
+import {
+  AckPolicy,
+  type ConsumerInfo,
+  DeliverPolicy,
+  type JetStreamManager,
+  type JsMsg,
+  type NatsConnection,
+  type StreamInfo,
+} from "nats";
+
+import { isNotice } from "../../shared/contracts/feed-notices.ts";
+import { decodeLinkKey, decodeLinkRecord } from "../../shared/contracts/link-record.ts";
+import {
+  jetStreamErrorCode,
+  NO_MESSAGE,
+  STREAM_NOT_FOUND,
+} from "../../shared/contracts/streams.ts";
+import { createLimitedLog, type LimitedLog } from "../../shared/limited-log.ts";
+import {
+  advance,
+  decideStep,
+  isCurrent,
+  lacksEntries,
+  type TailEnd,
+} from "../../shared/links-log/decisions.ts";
+import { decodeEntry, type Entry, type Head, parseHead } from "../../shared/links-log/entry.ts";
+import { HEAD_HEADER, LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
+import { type Change, toChange, toMalformed } from "../../shared/links-store/schema.ts";
+import type { Log } from "../../shared/log.ts";
+import type { Nats } from "../../shared/nats.ts";
+import { FeedPull } from "./feed-pull.ts";
+import type { LogStore, Written } from "./log-store.ts";
+
+/**
+ * During an election JetStream does not respond, and a request may have gone to a dead server: a
+ * short timeout finds the new leader soon.
+ */
+const REQUEST_TIMEOUT_MS = 500;
+const RETRY_MS = 100;
+
+/**
+ * Pause while there is no tail yet: nats-server 2.9 ends when it is asked for a stream in the
+ * moment in which that is created.
+ */
+const NO_TAIL_RETRY_MS = 1_000;
+
+/** The server deletes a consumer that has not pulled for this long. */
+const CONSUMER_INACTIVE_NS = 30_000_000_000;
+
+/** A failure of the store, not of NATS. */
+class LogStoreError extends Error {
+  override name = "LogStoreError";
+}
+
+/** One consumer of the tail: messages that were published since it began are new. */
+type Session = {
+  consumer: ConsumerInfo;
+  /** When the stream was created, which identifies it. */
+  created: string;
+  /** The last sequence of the tail when the session began. */
+  since: number;
+  /** Whether it began with the first message of the tail, so that nothing before was left out. */
+  isWhole: boolean;
+  /** Messages that the consumer has delivered. */
+  delivered: number;
+};
+
+export class LogFollower {
+  readonly #nats: Nats;
+  readonly #store: LogStore;
+  readonly #log: Log;
+  readonly #onSkipped: () => void;
+  readonly #logSkipped: LimitedLog;
+  /** States that are read and not written yet, and what the store has of the log after them. */
+  #changes: Change[] = [];
+  #state: Written;
+  /** The last message that was read, and the last one whose entry is in the store. */
+  #end: TailEnd | undefined;
+  #written: TailEnd | undefined;
+  #awaited: Head | undefined;
+  /** Whether the next session begins with the first message of the tail. */
+  #fromStart = false;
+  #refused: string | undefined;
+  #pull: FeedPull | undefined;
+  #isInterrupted = false;
+  #isStopped = false;
+  /** Settles when following ends; rejects when the store failed in a way that no retry mends. */
+  readonly ended: Promise<void>;
+
+  /**
+   * Calls `onSkipped` for each malformed state, each time it is read. `awaited` is the end of the
+   * snapshot that the store was made from.
+   */
+  constructor(nats: Nats, store: LogStore, log: Log, onSkipped: () => void, awaited?: Head) {
+    this.#nats = nats;
+    this.#store = store;
+    this.#log = log;
+    this.#onSkipped = onSkipped;
+    this.#logSkipped = createLimitedLog(log, "links_log_skipped");
+    this.#state = store.state;
+    this.#awaited = awaited?.hash === store.state.head.hash ? undefined : awaited;
+    this.ended = this.#run();
+  }
+
+  /** The last message that was read and written; undefined before the first one. */
+  get end(): TailEnd | undefined {
+    return this.#written;
+  }
+
+  /** Whether the store has the awaited entry. */
+  get hasAwaited(): boolean {
+    return this.#awaited === undefined;
+  }
+
+  /** The other database whose entry was the last one; undefined if it is the store's own. */
+  get refused(): string | undefined {
+    return this.#refused;
+  }
+
+  /** Ends after the transaction that is being written. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#pull?.stop();
+    await this.ended.catch(() => undefined);
+  }
+
+  async #run(): Promise<void> {
+    const connection = await this.#nats.connection;
+    while (!this.#isStopped) {
+      this.#store.check();
+      try {
+        if (this.#nats.connected()) await this.#follow(connection);
+      } catch (error) {
+        if (error instanceof LogStoreError) throw error;
+        if (jetStreamErrorCode(error) === STREAM_NOT_FOUND) {
+          await Bun.sleep(NO_TAIL_RETRY_MS);
+          continue;
+        }
+        // Logged once for each interruption, not for each attempt.
+        if (!this.#isInterrupted) this.#log.warn({ error }, "links_log_interrupted");
+        this.#isInterrupted = true;
+      }
+      if (!this.#isStopped) await Bun.sleep(RETRY_MS);
+    }
+  }
+
+  /** Follows the tail until its consumer, or the place in it, is lost. */
+  async #follow(connection: NatsConnection): Promise<void> {
+    const options = { timeout: REQUEST_TIMEOUT_MS, checkAPI: false };
+    const manager = await connection.jetstreamManager(options);
+    const session = await this.#begin(manager);
+    while (!this.#isStopped && this.#nats.connected()) {
+      this.#store.check();
+      const before = session.delivered;
+      this.#pull = new FeedPull(connection, session.consumer, this.#nats.inboxPrefix);
+      if (!(await this.#read(this.#pull, session))) return;
+      this.#isInterrupted = false;
+      const info = await manager.streams.info(LINK_LOG_STREAM);
+      if (!this.#continues(session, info)) return;
+      // The tail has more, and the consumer delivered nothing: it is lost.
+      if (session.delivered === before && info.state.last_seq > this.#state.sequence) return;
+    }
+  }
+
+  /** Begins where the store ends, if the tail has that entry there, and else at its start. */
+  async #begin(manager: JetStreamManager): Promise<Session> {
+    const { created, state } = await manager.streams.info(LINK_LOG_STREAM);
+    const { sequence } = this.#store.state;
+    const isWhole = this.#fromStart || !(await this.#hasLast(manager, sequence));
+    this.#fromStart = false;
+    this.#end = undefined;
+    this.#changes = [];
+    // What the tail says may be old until something new is published.
+    const start = isWhole ? 0 : sequence;
+    const pending = Math.max(0, state.last_seq - start);
+    this.#state = { ...this.#store.state, sequence: start, pending, isCurrent: false };
+    this.#flush();
+    const consumer = await manager.consumers.add(LINK_LOG_STREAM, {
+      ack_policy: AckPolicy.None,
+      deliver_policy: DeliverPolicy.StartSequence,
+      opt_start_seq: this.#state.sequence + 1,
+      inactive_threshold: CONSUMER_INACTIVE_NS,
+      mem_storage: true,
+      num_replicas: 1,
+    });
+    return { consumer, created, since: state.last_seq, isWhole, delivered: 0 };
+  }
+
+  /** Whether the tail has the last entry of the store at a sequence. */
+  async #hasLast(manager: JetStreamManager, seq: number): Promise<boolean> {
+    if (seq === 0) return false;
+    try {
+      const { data } = await manager.streams.getMessage(LINK_LOG_STREAM, { seq });
+      return decodeEntry(data)?.hash === this.#store.state.written.hash;
+    } catch (error) {
+      if (jetStreamErrorCode(error) === NO_MESSAGE) return false;
+      throw error;
+    }
+  }
+
+  /** Whether the stream is the one of the session, and has not come back older. */
+  #continues({ created }: Session, info: StreamInfo): boolean {
+    return created === info.created && info.state.last_seq >= this.#state.sequence;
+  }
+
+  /**
+   * Writes the entries of a pull, in one transaction unless it reaches the end of the tail before.
+   * Returns false when the session has to begin again.
+   */
+  async #read(pull: FeedPull, session: Session): Promise<boolean> {
+    try {
+      for await (const message of pull) {
+        // Messages were lost with a connection or a pull.
+        if (message.info.deliverySequence !== ++session.delivered) return false;
+        if (!this.#take(message, session)) return false;
+        if (message.info.pending === 0) this.#flush();
+      }
+      return true;
+    } finally {
+      // Also when the pull failed: the next one goes on after what it has brought.
+      this.#flush();
+    }
+  }
+
+  /** Takes a message; false when the tail has to be read from its start first. */
+  #take(message: JsMsg, session: Session): boolean {
+    const entry = decodeEntry(message.data);
+    if (entry !== undefined && !this.#apply(entry, session)) return false;
+    const end: TailEnd = {
+      hash: entry?.hash,
+      announced: parseHead(message.headers?.get(HEAD_HEADER)) ?? UNKNOWN_HEAD,
+      isNew: message.seq > session.since,
+    };
+    this.#end = end;
+    this.#state = {
+      ...this.#state,
+      sequence: message.seq,
+      pending: message.info.pending,
+      isCurrent: isCurrent(this.#state, end),
+    };
+    return true;
+  }
+
+  #apply(entry: Entry, { isWhole }: Session): boolean {
+    const step = decideStep(this.#state, entry);
+    // Replicas may number messages differently, so what seems to be missing may be before the hint.
+    if (step === "overwrite" && !lacksEntries(this.#state) && !isWhole) {
+      this.#fromStart = true;
+      return false;
+    }
+    this.#refused = step === "refuse" ? entry.database : undefined;
+    if (step === "refuse") this.#logSkipped("database", new Error("Another database publishes."));
+    if (step === "skip" || step === "refuse") return true;
+    if (step === "overwrite" && !lacksEntries(this.#state))
+      this.#log.error({ head: this.#state.head, entry: entry.position }, "links_log_gap");
+    this.#state = { ...this.#state, ...advance(this.#state, entry, step) };
+    if (step === "apply" && entry.hash === this.#awaited?.hash) this.#awaited = undefined;
+    for (const state of entry.states) this.#addChange(state);
+    return true;
+  }
+
+  #addChange(state: Uint8Array): void {
+    const record = decodeLinkRecord(state);
+    if (record !== undefined) return void this.#changes.push(toChange(record, state));
+    const link = decodeLinkKey(state);
+    // Without its state nobody knows whether the link exists. A notice stays as it was.
+    if (link !== undefined && !isNotice(link)) this.#changes.push(toMalformed(link));
+    this.#onSkipped();
+    // Logs nothing of the state, which identifies the link.
+    const { position } = this.#state.written;
+    this.#logSkipped("malformed", new TypeError("A state is malformed."), { position });
+  }
+
+  /** Writes what was read, if anything is new. */
+  #flush(): void {
+    if (this.#changes.length === 0 && this.#state === this.#store.state) return;
+    try {
+      this.#store.write(this.#changes, this.#state);
+    } catch (error) {
+      throw new LogStoreError("The links store was not written.", { cause: error });
+    } finally {
+      this.#changes = [];
+    }
+    this.#state = this.#store.state;
+    this.#written = this.#end;
+  }
+}
+
+/** Of a message that does not say where PostgreSQL ended: no store is current there. */
+const UNKNOWN_HEAD = { term: Number.MAX_SAFE_INTEGER, position: Number.MAX_SAFE_INTEGER };

@@ -1,0 +1,158 @@
+/**
+ * Writes the links store as the links log says: the states of entries, and what the store then has
+ * of the log, in one transaction.
+ */
+import { Database, type Statement } from "bun:sqlite";
+import { closeSync, existsSync, openSync } from "node:fs";
+
+import { type LogState, readLogState, setLogState } from "../../shared/links-store/log-state.ts";
+import {
+  type Change,
+  PAGE_BYTES,
+  prepareReplace,
+  type Replaced,
+  SCHEMA,
+} from "../../shared/links-store/schema.ts";
+import { DamagedRecordError } from "../../shared/links-store/stored-record.ts";
+import { damageMarkPath, inodeOf, makeFolder, storePath } from "./store-files.ts";
+import { openReader, type StoreReader } from "./store-reader.ts";
+import { keepReserve } from "./store-reserve.ts";
+import { StoreScrub } from "./store-scrub.ts";
+
+/** Changes that readers can apply one by one; a reader further behind clears its memory. */
+export const CHANGES_KEPT = 100_000;
+
+/** Memory for pages, in KiB: more than all inner pages of ten million links. */
+const CACHE_KIB = 16 * 1024;
+
+/** How long a statement of the writer waits for the previous one. Readers wait for nobody. */
+const BUSY_TIMEOUT_MS = 2_000;
+
+/**
+ * Size at which the write-ahead log is checkpointed into the file, and to which it is truncated
+ * after growing. By default SQLite checkpoints at 4 MiB, with two syncs for each thousand changes,
+ * which takes twice as long.
+ */
+const WAL_BYTES = 64 * 1024 * 1024;
+
+/** Space reserved for changes on a full disk: as much as a checkpoint of a full log needs. */
+export const RESERVE_BYTES = WAL_BYTES;
+
+/** {@link WAL_BYTES} on a disk with little space. */
+const WAL_BYTES_SCARCE = 4 * 1024 * 1024;
+
+/** What follows a log's entry: the store's own numbers are not the follower's. */
+export type Written = Omit<LogState, "links" | "obstacle">;
+
+export class LogStore implements Disposable {
+  readonly #dir: string;
+  readonly #inode: number | undefined;
+  readonly #onChanged: () => void;
+  readonly #db: Database;
+  readonly #replace: (change: Change) => Replaced;
+  readonly #note: Statement<undefined, [string]>;
+  readonly #trim: Statement<undefined, [number]>;
+  #state: LogState;
+  #reader: StoreReader | undefined;
+  #scrub: StoreScrub | undefined;
+
+  /**
+   * Opens or creates the store of a folder, whose lock the caller has; throws when the file is
+   * damaged or the disk is full. Tests that open many stores reserve no space. Calls `onChanged`
+   * after each transaction that wrote rows.
+   */
+  constructor(dir: string, reserveBytes = RESERVE_BYTES, onChanged: () => void = doNothing) {
+    this.#dir = dir;
+    this.#onChanged = onChanged;
+    this.#db = openDatabase(dir, reserveBytes);
+    this.#inode = inodeOf(dir);
+    this.#replace = prepareReplace(this.#db);
+    this.#note = this.#db.prepare("INSERT INTO changes (key) VALUES (?)");
+    this.#trim = this.#db.prepare(
+      "DELETE FROM changes WHERE number <= (SELECT max(number) FROM changes) - ?",
+    );
+    this.#state = readLogState(this.#db);
+  }
+
+  /** What the store has of the log. */
+  get state(): LogState {
+    return this.#state;
+  }
+
+  /** Writes changes, of each link the last one, and the state of the log after them. */
+  write(changes: readonly Change[], state: Written): void {
+    const sorted = lastOfEach(changes);
+    const written = this.#db.transaction(() => {
+      let { links } = this.#state;
+      for (const change of sorted) {
+        const replaced = this.#replace(change);
+        links += replaced.links;
+        if (replaced.isWritten) this.#note.run(change.key);
+      }
+      if (sorted.length > 0) this.#trim.run(CHANGES_KEPT);
+      const next = { ...state, links, obstacle: this.#state.obstacle };
+      setLogState(this.#db, next);
+      return next;
+    });
+    this.#state = written.immediate();
+    if (sorted.length > 0) this.#onChanged();
+  }
+
+  /** Says what the host waits for to have all entries; null for nothing. */
+  setObstacle(obstacle: string | null): void {
+    if (obstacle === this.#state.obstacle) return;
+    const state = { ...this.#state, obstacle };
+    setLogState(this.#db, state);
+    this.#state = state;
+  }
+
+  /**
+   * Throws when the store must not be written any more, as it was deleted, or as somebody found it
+   * damaged: a reader, or this check, which reads some rows each time.
+   */
+  check(): void {
+    if (inodeOf(this.#dir) !== this.#inode) throw new Error("The links store was deleted.");
+    this.#reader ??= openReader(this.#dir);
+    this.#scrub ??= new StoreScrub(this.#reader);
+    if (this.#scrub.findsDamage() || existsSync(damageMarkPath(this.#dir)))
+      throw new DamagedRecordError("The links store is damaged.");
+  }
+
+  [Symbol.dispose](): void {
+    this.#reader?.close();
+    this.#db.close();
+  }
+}
+
+const doNothing = (): void => undefined;
+
+/** The last change of each key in the order of the index, so that each page is changed once. */
+function lastOfEach(changes: readonly Change[]): Change[] {
+  const last = new Map<string, Change>();
+  for (const change of changes)
+    if (!change.isMalformed || !last.has(change.key)) last.set(change.key, change);
+  return [...last.values()].toSorted((a, b) => (a.key < b.key ? -1 : 1));
+}
+
+/** Opens or creates the file; reserves space for changes, or uses a small log on a full disk. */
+function openDatabase(dir: string, reserveBytes: number): Database {
+  makeFolder(dir);
+  // It contains hashes of passwords. SQLite's companion files get the same permissions.
+  closeSync(openSync(storePath(dir), "a", 0o600));
+  const db = new Database(storePath(dir), { create: true, readwrite: true, strict: true });
+  db.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
+  // Before the journal's mode, which fixes the size of pages.
+  db.run(SCHEMA);
+  db.run("PRAGMA journal_mode = WAL");
+  // After a power failure the last transactions may be missing, with what they say of the log: the
+  // tail delivers their entries again.
+  db.run("PRAGMA synchronous = NORMAL");
+  db.run(`PRAGMA cache_size = -${CACHE_KIB}`);
+  db.run(`PRAGMA journal_size_limit = ${WAL_BYTES}`);
+  const hasRoom = keepReserve(dir, reserveBytes);
+  const logBytes = hasRoom ? WAL_BYTES : WAL_BYTES_SCARCE;
+  db.run(`PRAGMA wal_autocheckpoint = ${logBytes / PAGE_BYTES}`);
+  // Changes need the space of a larger log.
+  if (!hasRoom) db.run("PRAGMA wal_checkpoint(TRUNCATE)");
+  return db;
+}

@@ -1,0 +1,119 @@
+/** Goal: a host gets exactly the file that was stored, or none. Method: a real NATS server. */
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  setDefaultTimeout,
+  test,
+} from "bun:test";
+import { randomBytes } from "node:crypto";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import type { JetStreamManager, NatsConnection } from "nats";
+
+import { removeOldSnapshots, storeSnapshot } from "../../api/links-snapshots/snapshot-writer.ts";
+import { newUuid } from "../../shared/ids.ts";
+import { NO_HASH } from "../../shared/links-log/entry.ts";
+import {
+  CHUNK_BYTES,
+  chunkSubject,
+  ensureSnapshotsStream,
+  listSnapshots,
+  SNAPSHOTS_STREAM,
+} from "../../shared/links-log/snapshot-stream.ts";
+import { createLog } from "../../shared/log.ts";
+import { type Nats, openNats } from "../../shared/nats.ts";
+import { startNats, type TestNats } from "../../test/harness/nats.ts";
+import { SnapshotReader } from "./snapshot-reader.ts";
+
+setDefaultTimeout(60_000);
+
+let server: TestNats;
+let nats: Nats;
+let connection: NatsConnection;
+let manager: JetStreamManager;
+beforeAll(async () => {
+  server = await startNats();
+  nats = openNats({ url: server.url, name: "redirector", log: createLog("test", "silent") });
+  connection = await server.connect();
+  manager = await connection.jetstreamManager({ timeout: 500 });
+});
+afterAll(async () => {
+  await nats.close();
+  await connection.close();
+  await server[Symbol.asyncDispose]();
+});
+
+let dir: string;
+beforeEach(async () => {
+  dir = mkdtempSync(join(tmpdir(), "shorthop-snapshot-"));
+  await manager.streams.delete(SNAPSHOTS_STREAM).catch(() => undefined);
+  await ensureSnapshotsStream(manager, 1);
+});
+afterEach(() => rmSync(dir, { recursive: true }));
+
+const start = { term: 1, position: 2, hash: NO_HASH };
+const contents = { format: "test", database: newUuid(), start, end: start, links: 7 };
+
+/** Stores a file of so many bytes, which cannot be compressed; returns its name. */
+async function store(bytes: number): Promise<string> {
+  writeFileSync(join(dir, "stored"), randomBytes(bytes));
+  return await storeSnapshot(connection.jetstream(), join(dir, "stored"), contents);
+}
+
+async function read(name: string): Promise<Buffer> {
+  const snapshot = (await listSnapshots(manager)).find((listed) => listed.name === name);
+  if (snapshot === undefined) throw new Error("There is no such snapshot.");
+  await new SnapshotReader(nats, snapshot).readTo(join(dir, "read"));
+  return readFileSync(join(dir, "read"));
+}
+
+const storedFile = () => readFileSync(join(dir, "stored"));
+
+describe("a snapshot", () => {
+  test.each([
+    ["nothing", 0],
+    ["a part of a chunk", 1_000],
+    ["more than the acknowledgements and the pulls that wait", 40 * CHUNK_BYTES + 17],
+  ])("of %s is read as it was stored", async (_, bytes) => {
+    const name = await store(bytes);
+    expect((await read(name)).equals(storedFile())).toBe(true);
+    expect(await listSnapshots(manager)).toMatchObject([{ name, manifest: contents }]);
+  });
+
+  test("is not listed before it is complete, nor without a stream", async () => {
+    await connection.jetstream().publish(chunkSubject("begun", 0), "x");
+    expect(await listSnapshots(manager)).toEqual([]);
+    await manager.streams.delete(SNAPSHOTS_STREAM);
+    expect(await listSnapshots(manager)).toEqual([]);
+  });
+
+  test("of which a chunk is missing, or is another one, is not read", async () => {
+    const name = await store(4 * CHUNK_BYTES);
+    await manager.streams.deleteMessage(SNAPSHOTS_STREAM, 2);
+    expect(await read(name).catch(String)).toContain("is lost");
+    const other = await store(CHUNK_BYTES / 2);
+    const [, snapshot] = await listSnapshots(manager);
+    if (snapshot === undefined) throw new Error("There is no such snapshot.");
+    const changed = { ...snapshot, manifest: { ...snapshot.manifest, sha256: NO_HASH } };
+    const reading = new SnapshotReader(nats, changed).readTo(join(dir, "changed"));
+    expect(await reading.catch(String)).toContain("is not what was stored");
+    expect((await read(other)).equals(storedFile())).toBe(true);
+    expect(existsSync(join(dir, "read"))).toBe(true);
+  });
+
+  test("goes when two later ones are stored, and so does what was never completed", async () => {
+    await store(10);
+    await connection.jetstream().publish(chunkSubject("begun", 0), "x");
+    const later = [await store(10), await store(10)];
+    await removeOldSnapshots(manager);
+    expect((await listSnapshots(manager)).map(({ name }) => name)).toEqual(later);
+    const { state } = await manager.streams.info(SNAPSHOTS_STREAM);
+    expect(state.messages).toBe(4);
+  });
+});

@@ -1,0 +1,312 @@
+/**
+ * Links that are changed one after the other and followed all the time on every redirector, while
+ * something is wrong. Each change leads to a higher number, so that an older state is seen: no link
+ * that exists may be 404, and none may lead back.
+ */
+import * as z from "zod";
+
+import { BULK_LINKS_MAX } from "../../shared/contracts/link-schemas.ts";
+import { admin, createAccount } from "./admin.ts";
+import { call, callOnce, linkSchema } from "./api.ts";
+import { BULK_LIMITS } from "./bulk-links.ts";
+import { eventually } from "./eventually.ts";
+import { readWarnings } from "./services.ts";
+import type { Stack } from "./stack.ts";
+
+/** A redirector under a name that it keeps when it is started again. */
+export type Host = { name: string; url: string; metricsUrl: string };
+
+/** Pauses between two changes, and between two requests of those who follow a redirector. */
+const CHANGE_PAUSE_MS = 30;
+const FOLLOW_PAUSE_MS = 5;
+
+/** How long those who follow wait for a redirector that is paused or away. */
+const RESPONSE_MS = 2_000;
+
+/** Requests of a check at a time, and how many wrong links it names. */
+const AT_ONCE = 25;
+const WRONG_MAX = 5;
+
+/** Links that are never changed are followed as well: this part of all. */
+const CHANGED_PART = 0.5;
+
+/** A host whose links are taken down, and put back. */
+const TAKEN_HOST = "taken.example";
+const TAKEDOWN_MS = 10_000;
+
+const ABOUT_LINKS = /link/;
+
+type Link = { id: string; alias: string };
+
+/** A deletion has a number as well: what comes back after it is older. */
+type Seen = { number: number; mayGoBack: boolean };
+
+const bulkSchema = z.object({ data: z.array(z.object({ link: linkSchema })) });
+
+const numberIn = (location: string | null): number => Number(location?.split("/").at(-1));
+
+export class FollowedLinks {
+  readonly #stack: Stack;
+  readonly #key: string;
+  readonly #links: Link[];
+  readonly #taken: string;
+  /** The numbers of acknowledged changes and of deletions, by alias. */
+  readonly #acknowledged = new Map<string, number>();
+  readonly #deleted = new Map<string, number>();
+  readonly #seen = new Map<string, Seen>();
+  /** Whether PostgreSQL went back since those who follow began. */
+  #wentBack = false;
+  #numbers = 0;
+  #paused: Promise<unknown> = Promise.resolve();
+  #names: readonly string[] = [];
+  #following = false;
+  #changing = false;
+  #running: Promise<void>[] = [];
+  #problems: string[] = [];
+  #api: Pick<Host, "url" | "metricsUrl"> | undefined;
+
+  private constructor(stack: Stack, key: string, links: Link[], taken: string) {
+    this.#stack = stack;
+    this.#key = key;
+    this.#links = links;
+    this.#taken = taken;
+  }
+
+  static async create(stack: Stack, count: number): Promise<FollowedLinks> {
+    const { key } = await createAccount(stack, "enterprise", BULK_LIMITS);
+    const links: Link[] = [];
+    const url = `${stack.info().api_url}/v1/links/bulk`;
+    while (links.length < count) {
+      const rows = Array.from({ length: Math.min(BULK_LINKS_MAX, count - links.length) }, () => ({
+        url: "https://example.com/0",
+      }));
+      const { body } = await call(url, { key, body: { links: rows } });
+      links.push(...bulkSchema.parse(body).data.map(({ link }) => link));
+    }
+    const body = { url: `https://${TAKEN_HOST}/` };
+    const taken = await call(`${stack.info().api_url}/v1/links`, { key, body });
+    return new FollowedLinks(stack, key, links, linkSchema.parse(taken.body).alias);
+  }
+
+  /** Asks another API process than the stack's, until this is called without one. */
+  useApi(api?: Pick<Host, "url" | "metricsUrl">): void {
+    this.#api = api;
+  }
+
+  /** Begins to change links, and to follow all of them on hosts. */
+  start(hosts: () => readonly Host[]): void {
+    this.#following = true;
+    this.#changing = true;
+    this.#problems = [];
+    this.#seen.clear();
+    this.#wentBack = false;
+    this.#names = hosts().map(({ name }) => name);
+    const followers = this.#names.map((name) => this.#follow(hosts, name));
+    this.#running = [this.#change(), ...followers];
+  }
+
+  /** Ends the changes; those who follow go on. */
+  async stopChanging(): Promise<void> {
+    this.#changing = false;
+    await this.#running[0];
+  }
+
+  /** Ends everything; returns what must not have been seen. */
+  async stop(): Promise<string[]> {
+    this.#following = false;
+    await this.stopChanging();
+    await Promise.all(this.#running);
+    return this.#problems;
+  }
+
+  /** Does something while no change is on its way. */
+  without<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#paused.then(work);
+    this.#paused = done.catch(() => undefined);
+    return done;
+  }
+
+  /** Deletes some links. */
+  delete(count: number): Promise<void> {
+    return this.without(async () => {
+      for (const { id, alias } of this.#links.slice(0, count)) {
+        this.#deleted.set(alias, ++this.#numbers);
+        const path = `${this.#apiUrl}/v1/links/${id}`;
+        await call(path, { key: this.#key, method: "DELETE" });
+      }
+      this.#links.push(...this.#links.splice(0, count));
+    });
+  }
+
+  /**
+   * Returns a function for when PostgreSQL comes back as it is now: each host may go back once, and
+   * links that were deleted since may come back.
+   */
+  remember(): () => void {
+    const deleted = new Map(this.#deleted);
+    return () => {
+      for (const [alias, number] of this.#deleted)
+        for (const name of this.#names)
+          this.#seen.set(`${name} ${alias}`, { number, mayGoBack: true });
+      for (const seen of this.#seen.values()) seen.mayGoBack = true;
+      this.#wentBack = true;
+      this.#acknowledged.clear();
+      this.#deleted.clear();
+      for (const [alias, number] of deleted) this.#deleted.set(alias, number);
+    };
+  }
+
+  /**
+   * Waits until every host leads everywhere where PostgreSQL says, knows that an alias has no link,
+   * and no process warns of anything about links.
+   */
+  async waitUntilRight(hosts: () => readonly Host[], withinMs: number): Promise<void> {
+    const expected = await this.#readDestinations();
+    await eventually(async () => {
+      for (const { url, metricsUrl } of hosts()) {
+        const wrong = await this.#findWrong(url, expected);
+        if (wrong.length > 0) throw new Error(`${url}: ${wrong.slice(0, WRONG_MAX).join("; ")}`);
+        await this.#expectNoWarning(metricsUrl);
+      }
+      await this.#expectNoWarning(this.#api?.metricsUrl ?? this.#stack.info().api_metrics_url);
+    }, withinMs);
+  }
+
+  /** A takedown works on every host, while `meanwhile` runs, and ends after it. */
+  async expectTakedown(
+    hosts: () => readonly Host[],
+    meanwhile: () => Promise<void> = () => Promise.resolve(),
+  ): Promise<void> {
+    await admin(this.#stack, ["links", "disable", "--host", TAKEN_HOST]);
+    await this.#expectTaken(hosts, 451);
+    await meanwhile();
+    await this.#expectTaken(hosts, 451);
+    await admin(this.#stack, ["links", "enable", "--host", TAKEN_HOST]);
+    await this.#expectTaken(hosts, 302);
+  }
+
+  get #apiUrl(): string {
+    return this.#api?.url ?? this.#stack.info().api_url;
+  }
+
+  #expectTaken(hosts: () => readonly Host[], expected: number): Promise<void> {
+    return eventually(async () => {
+      for (const { url } of hosts()) {
+        const { status } = await callOnce(`${url}/${this.#taken}`);
+        if (status !== expected) throw new Error(`${url}: ${status} instead of ${expected}`);
+      }
+    }, TAKEDOWN_MS);
+  }
+
+  async #change(): Promise<void> {
+    const count = Math.floor(this.#links.length * CHANGED_PART);
+    let next = 0;
+    while (this.#changing) {
+      const link = this.#links[next++ % count];
+      if (link !== undefined && !this.#deleted.has(link.alias))
+        await this.without(() => this.#changeOne(link));
+      await Bun.sleep(CHANGE_PAUSE_MS);
+    }
+  }
+
+  /** What gets no response may have been carried out: PostgreSQL is asked in the end. */
+  async #changeOne({ id, alias }: Link): Promise<void> {
+    const number = ++this.#numbers;
+    const response = await callOnce(`${this.#apiUrl}/v1/links/${id}`, {
+      method: "PATCH",
+      key: this.#key,
+      body: { url: `https://example.com/${number}` },
+    }).catch(() => undefined);
+    if (response?.status === 200) this.#acknowledged.set(alias, number);
+  }
+
+  async #follow(hosts: () => readonly Host[], name: string): Promise<void> {
+    while (this.#following) {
+      const link = this.#links[Math.floor(Math.random() * this.#links.length)];
+      const host = hosts().find((one) => one.name === name);
+      if (link !== undefined && host !== undefined) await this.#followOne(host, link.alias);
+      await Bun.sleep(FOLLOW_PAUSE_MS);
+    }
+  }
+
+  async #followOne({ name, url }: Host, alias: string): Promise<void> {
+    // Of a deletion that is on its way, either answer is right.
+    const deletion = this.#deleted.get(alias);
+    const response = await fetch(`${url}/${alias}`, {
+      redirect: "manual",
+      keepalive: false,
+      signal: AbortSignal.timeout(RESPONSE_MS),
+    }).catch(() => undefined);
+    if (response === undefined || ![302, 404].includes(response.status)) return;
+    const isGone = response.status === 404;
+    const gone = deletion ?? this.#deleted.get(alias);
+    if (isGone && gone === undefined) {
+      const { mayGoBack = false } = this.#seen.get(`${name} ${alias}`) ?? {};
+      // It was deleted, and PostgreSQL has lost that.
+      if (!mayGoBack) this.#problems.push(`${name}: ${alias} is 404`);
+      return;
+    }
+    this.#note(
+      `${name} ${alias}`,
+      isGone ? (gone ?? 0) : numberIn(response.headers.get("location")),
+    );
+  }
+
+  #note(key: string, number: number): void {
+    const seen = this.#seen.get(key);
+    if (seen === undefined) return void this.#seen.set(key, { number, mayGoBack: this.#wentBack });
+    if (number < seen.number && !seen.mayGoBack)
+      this.#problems.push(`${key} is at ${number} after ${seen.number}`);
+    if (number < seen.number) seen.mayGoBack = false;
+    seen.number = number;
+  }
+
+  /** Where links lead, as the API says; undefined for one that is gone. Throws when it lost one. */
+  #readDestinations(): Promise<Map<string, string | undefined>> {
+    return eventually(async () => {
+      const expected = new Map<string, string | undefined>();
+      await this.#onAll(async ({ id, alias }) => {
+        const path = `${this.#apiUrl}/v1/links/${id}`;
+        const { status, body } = await callOnce(path, { key: this.#key });
+        if (status !== 200 && status !== 404) throw new Error(`${path}: ${status}`);
+        const destination = status === 404 ? undefined : linkSchema.parse(body).original_url;
+        if (destination === undefined && !this.#deleted.has(alias))
+          throw new Error(`${alias} is lost.`);
+        if (numberIn(destination ?? null) < (this.#acknowledged.get(alias) ?? 0))
+          throw new Error(`A change of ${alias} is lost.`);
+        expected.set(alias, destination);
+      });
+      return expected;
+    }, TAKEDOWN_MS);
+  }
+
+  async #findWrong(
+    origin: string,
+    expected: ReadonlyMap<string, string | undefined>,
+  ): Promise<string[]> {
+    const wrong: string[] = [];
+    await this.#onAll(async ({ alias }) => {
+      const { status, headers } = await callOnce(`${origin}/${alias}`);
+      const destination = expected.get(alias);
+      const found = `${status} ${headers.get("location") ?? ""}`.trim();
+      const wanted = destination === undefined ? "404" : `302 ${destination}`;
+      // One address may ask for so many aliases that no link has.
+      if (found !== wanted && !(destination === undefined && status === 429))
+        wrong.push(`${alias}: ${found} instead of ${wanted}`);
+    });
+    const { status } = await callOnce(`${origin}/never-was-there`);
+    if (status !== 404 && status !== 429) wrong.push(`never-was-there: ${status}`);
+    return wrong;
+  }
+
+  async #onAll(work: (link: Link) => Promise<void>): Promise<void> {
+    for (let i = 0; i < this.#links.length; i += AT_ONCE)
+      await Promise.all(this.#links.slice(i, i + AT_ONCE).map(work));
+  }
+
+  async #expectNoWarning(metricsUrl: string): Promise<void> {
+    const found = Object.entries(await readWarnings(metricsUrl));
+    const warning = found.find(([name]) => ABOUT_LINKS.test(name));
+    if (warning !== undefined) throw new Error(`${metricsUrl}: ${warning.join(": ")}`);
+  }
+}

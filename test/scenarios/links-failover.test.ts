@@ -1,0 +1,130 @@
+/**
+ * Goal: after the death of the server that leads the links log, changes reach every redirector as
+ * soon as there is a new leader, each once, and no link is lost meanwhile.
+ */
+import { expect, test } from "bun:test";
+
+import { addToOutbox } from "../../api/links-log/outbox.ts";
+import { LinksLogPublisher } from "../../api/links-log/publisher.ts";
+import { SnapshotMaker } from "../../api/links-snapshots/snapshot-maker.ts";
+import { LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
+import { createLog, type Log } from "../../shared/log.ts";
+import { openNats } from "../../shared/nats.ts";
+import { eventually, smallest } from "../harness/eventually.ts";
+import { startTestHost } from "../harness/host-links.ts";
+import { activeLink } from "../harness/link-record.ts";
+import { startNatsCluster } from "../harness/nats-cluster.ts";
+import { ownNatsServer } from "../harness/nats-versions.ts";
+import { startPostgres } from "../harness/postgres.ts";
+
+const RECOVERY_MS = 20_000;
+
+/**
+ * Latest time from the first acknowledgement of the new leader until every redirector has the
+ * change.
+ */
+const PROPAGATION_MS_MAX = 2_000;
+
+const LINKS = Array.from({ length: 50 }, (_, i) => `link-${i}`);
+
+/** What an API process does for the links log, on a PostgreSQL with an account. */
+async function startPublisher(url: string, replicas: number, log: Log) {
+  await using cleanup = new AsyncDisposableStack();
+  const postgres = cleanup.use(await startPostgres());
+  await postgres.addAccount();
+  const { sql } = postgres;
+  const nats = openNats({ url, name: "publisher", log });
+  cleanup.defer(nats.close);
+  const publisher = new LinksLogPublisher(sql, nats.connection, replicas, log);
+  cleanup.defer(() => publisher.stop());
+  const snapshots = new SnapshotMaker(sql, nats.connection, publisher, replicas, log);
+  cleanup.defer(() => snapshots.stop());
+  const resources = cleanup.move();
+  return {
+    /** Changes links, and waits until the log has that. */
+    async change(aliases: readonly string[], version: number): Promise<void> {
+      const records = aliases.map((alias) => activeLink(alias, version));
+      await sql.begin((transaction) => addToOutbox(transaction, records));
+      await eventually(async () => expect(await publisher.publish()).toBe(true), RECOVERY_MS);
+    },
+    [Symbol.asyncDispose]: () => resources.disposeAsync(),
+  };
+}
+
+test("changes reach every redirector within two seconds of the election of a new leader, and links stay", async () => {
+  await using cluster = await startNatsCluster(await ownNatsServer(), { tls: false });
+  await using cleanup = new AsyncDisposableStack();
+  const log = createLog("test", "silent");
+  const api = cleanup.use(await startPublisher(cluster.url("api"), 3, log));
+  const hosts = [1, 2].map(() => startTestHost(cluster.url("redirector"), log));
+  for (const host of hosts) cleanup.defer(() => host[Symbol.asyncDispose]());
+
+  const expectEverywhere = (aliases: readonly string[], version: number) =>
+    eventually(async () => {
+      for (const host of hosts)
+        expect(aliases.map(host.versionOf)).toEqual(aliases.map(() => version));
+    }, RECOVERY_MS);
+
+  await eventually(async () => {
+    for (const { health } of hosts) expect(health.readiness()).toBe("ok");
+  }, RECOVERY_MS);
+  await api.change(LINKS, 1);
+  await expectEverywhere(LINKS, 1);
+
+  let version = 1;
+  const measured: number[] = [];
+  await smallest(async () => {
+    version++;
+    const leader = await eventually(async () => {
+      const found = await cluster.leaderOf(LINK_LOG_STREAM);
+      if (found === undefined) throw new Error("There is no leader yet.");
+      return found;
+    }, RECOVERY_MS);
+    // Changes that are on their way when it dies must not be skipped.
+    const underway = LINKS.slice(1).map((alias) => api.change([alias], version));
+    await leader.kill();
+    await Promise.all(underway);
+    await api.change(LINKS.slice(0, 1), version);
+    const elected = performance.now();
+    await expectEverywhere(LINKS.slice(0, 1), version);
+    const delay = performance.now() - elected;
+    measured.push(Math.round(delay));
+    await expectEverywhere(LINKS, version);
+    leader.start();
+    const operator = await cluster.connect("operator");
+    await eventually(async () => {
+      const { cluster: placement } = await (
+        await operator.jetstreamManager()
+      ).streams.info(LINK_LOG_STREAM);
+      expect(placement?.replicas?.map(({ current }) => current)).toEqual([true, true]);
+    }, RECOVERY_MS);
+    await operator.close();
+    return delay;
+  }, PROPAGATION_MS_MAX).then((least) => expect(least).toBeLessThan(PROPAGATION_MS_MAX));
+  console.log(`changes after the new leader's first acknowledgement: ${measured.join(", ")} ms`);
+  await eventually(async () => {
+    for (const { health } of hosts) expect(health.ageSeconds()).toBeLessThan(5);
+  }, RECOVERY_MS);
+}, 240_000);
+
+test("a host that gets no heartbeats tells how long that has been, and stays ready", async () => {
+  await using cluster = await startNatsCluster(await ownNatsServer(), { count: 1, tls: false });
+  const log = createLog("test", "silent");
+  await using host = startTestHost(cluster.url("redirector"), log);
+  const { health } = host;
+  expect(health.readiness()).toBe("the store lacks links");
+  const api = await startPublisher(cluster.url("api"), 1, log);
+  await eventually(async () => expect(health.readiness()).toBe("ok"), RECOVERY_MS);
+  await eventually(async () => expect(health.ageSeconds()).toBeLessThan(2), RECOVERY_MS);
+  expect(health.warning()).toBeUndefined();
+  expect(health.lag()).toBe(0);
+  await api[Symbol.asyncDispose]();
+  await Promise.all(cluster.servers.map((server) => server.kill()));
+  await eventually(async () => expect(health.lag()).toBeUndefined(), RECOVERY_MS);
+  expect(health.readiness()).toBe("ok");
+  await eventually(
+    async () => expect(health.warning()).toMatch(/^ok; last confirmed \d+ s ago$/),
+    2 * RECOVERY_MS,
+  );
+  expect(health.readiness()).toBe("ok");
+}, 240_000);
