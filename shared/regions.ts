@@ -18,12 +18,11 @@ import {
   CLICKS_STREAM,
   ensureClicksStream,
   jetStreamErrorCode,
-  NO_MESSAGE,
   STREAM_NOT_FOUND,
 } from "./contracts/streams.ts";
 import { DAY_MS } from "./durations.ts";
 import { SNAPSHOTS_STREAM } from "./links-log/snapshot-stream.ts";
-import { LINK_LOG_STREAM, LINK_LOG_SUBJECT, LONG_TAIL_BYTES } from "./links-log/tail.ts";
+import { LINK_LOG_STREAM, LONG_TAIL_BYTES, readLastMessage } from "./links-log/tail.ts";
 
 /** The JetStream domain of the hub (deploy/nats/hub.conf). */
 const HUB_DOMAIN = "hub";
@@ -165,15 +164,10 @@ function describe(
  * stream was recreated, a mirror waits until that has as many messages as the old one.
  */
 async function staleMirror(manager: JetStreamManager): Promise<string | null> {
-  try {
-    const query = { last_by_subj: LINK_LOG_SUBJECT };
-    const { time } = await manager.streams.getMessage(LINK_LOG_STREAM, query);
-    const seconds = Math.round((Date.now() - time.getTime()) / 1_000);
-    return seconds > SILENCE_SECONDS_MAX ? `its last entry is ${seconds} s old` : null;
-  } catch (error) {
-    if (jetStreamErrorCode(error) === NO_MESSAGE) return "it has no entry";
-    throw error;
-  }
+  const { message } = await readLastMessage(manager);
+  if (message === undefined) return "it has no entry";
+  const seconds = Math.round((Date.now() - message.time.getTime()) / 1_000);
+  return seconds > SILENCE_SECONDS_MAX ? `its last entry is ${seconds} s old` : null;
 }
 
 /** A stream's configuration; undefined when there is none. */

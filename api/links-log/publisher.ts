@@ -18,7 +18,6 @@ import {
 
 import {
   jetStreamErrorCode,
-  NO_MESSAGE,
   STREAM_NOT_FOUND,
   WRONG_LAST_SEQUENCE,
 } from "../../shared/contracts/streams.ts";
@@ -34,8 +33,8 @@ import {
 import {
   ensureLinkLogStream,
   HEAD_HEADER,
-  LINK_LOG_STREAM,
   LINK_LOG_SUBJECT,
+  readLastMessage,
 } from "../../shared/links-log/tail.ts";
 import type { Log } from "../../shared/log.ts";
 import { withTimeout } from "../../shared/timeout.ts";
@@ -278,14 +277,10 @@ function startOf({ from }: Plan, { entry }: Last, { acknowledged }: LogHead): nu
 /** Reads the last message as the stream's leader has it; creates a stream that does not exist. */
 async function readLast(manager: JetStreamManager, replicas: number): Promise<Last> {
   try {
-    const query = { last_by_subj: LINK_LOG_SUBJECT };
-    const { seq, data } = await manager.streams.getMessage(LINK_LOG_STREAM, query);
-    return { entry: decodeEntry(data) ?? "no entry", sequence: seq };
+    const { message, sequence } = await readLastMessage(manager);
+    const entry = message === undefined ? "none" : (decodeEntry(message.data) ?? "no entry");
+    return { entry, sequence };
   } catch (error) {
-    if (jetStreamErrorCode(error) === NO_MESSAGE) {
-      const { state } = await manager.streams.info(LINK_LOG_STREAM);
-      return { entry: "none", sequence: state.last_seq };
-    }
     if (jetStreamErrorCode(error) !== STREAM_NOT_FOUND) throw error;
     await ensureLinkLogStream(manager, replicas);
     return { entry: "none", sequence: 0 };

@@ -6,7 +6,7 @@
 import { isNotice } from "../../shared/contracts/feed-notices.ts";
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
 import { comparePositions, decodeEntry, type Entry } from "../../shared/links-log/entry.ts";
-import { LINK_LOG_STREAM, LINK_LOG_SUBJECT } from "../../shared/links-log/tail.ts";
+import { readLastMessage } from "../../shared/links-log/tail.ts";
 import { hasAllLinks, type LogState } from "../../shared/links-store/log-state.ts";
 import type { Nats } from "../../shared/nats.ts";
 import { withTimeout } from "../../shared/timeout.ts";
@@ -144,10 +144,9 @@ async function readTailEnd(nats: Nats): Promise<Entry> {
   const connection = await nats.connection;
   const options = { timeout: END_TIMEOUT_MS, checkAPI: false };
   const manager = await connection.jetstreamManager(options);
-  const query = { last_by_subj: LINK_LOG_SUBJECT };
-  const { data } = await manager.streams.getMessage(LINK_LOG_STREAM, query);
-  const entry = decodeEntry(data);
-  if (entry === undefined) throw new Error("The links log ends with a message that is no entry.");
+  const { message } = await readLastMessage(manager);
+  const entry = message === undefined ? undefined : decodeEntry(message.data);
+  if (entry === undefined) throw new Error("The links log does not end with an entry.");
   return entry;
 }
 

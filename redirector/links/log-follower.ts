@@ -172,7 +172,8 @@ export class LogFollower {
   async #begin(manager: JetStreamManager): Promise<Session> {
     const { created, state } = await manager.streams.info(LINK_LOG_STREAM);
     const { sequence } = this.#store.state;
-    const isWhole = this.#fromStart || !(await this.#hasLast(manager, sequence));
+    const isWhole =
+      this.#fromStart || state.messages === 0 || !(await this.#hasLast(manager, sequence));
     this.#fromStart = false;
     this.#end = undefined;
     this.#changes = [];

@@ -1,5 +1,12 @@
 /** The tail of the links log: the stream with its last entries, all under one subject. */
-import { DiscardPolicy, type JetStreamManager, nanos, RetentionPolicy, StorageType } from "nats";
+import {
+  DiscardPolicy,
+  type JetStreamManager,
+  nanos,
+  RetentionPolicy,
+  StorageType,
+  type StoredMsg,
+} from "nats";
 
 import { ensureStream, jetStreamErrorCode, NO_MESSAGE } from "../contracts/streams.ts";
 import {
@@ -51,6 +58,27 @@ export async function isLongTail(manager: JetStreamManager): Promise<boolean> {
   return state.bytes > Math.min(share, LONG_TAIL_BYTES);
 }
 
+/** The last message of the tail, as the leader of its stream has it, and its sequence. */
+export type TailMessage = { message: StoredMsg | undefined; sequence: number };
+
+/**
+ * Reads the last message of the tail; undefined when it has none. First looks whether it has any:
+ * nats-server 2.9 ends when it is asked for a message of a stream that is being created.
+ */
+export async function readLastMessage(manager: JetStreamManager): Promise<TailMessage> {
+  const { state } = await manager.streams.info(LINK_LOG_STREAM);
+  const none = { message: undefined, sequence: state.last_seq };
+  if (state.messages === 0) return none;
+  try {
+    const query = { last_by_subj: LINK_LOG_SUBJECT };
+    const message = await manager.streams.getMessage(LINK_LOG_STREAM, query);
+    return { message, sequence: message.seq };
+  } catch (error) {
+    if (jetStreamErrorCode(error) === NO_MESSAGE) return none;
+    throw error;
+  }
+}
+
 /**
  * Finds where the tail goes on with a store that ends at an entry: the sequence of that entry, or
  * of the one that follows it; undefined if the tail has neither. Reads some twenty messages, as
@@ -61,6 +89,7 @@ export async function findInTail(
   entry: Head,
 ): Promise<number | undefined> {
   const { state } = await manager.streams.info(LINK_LOG_STREAM);
+  if (state.messages === 0) return undefined;
   let [low, high] = [state.first_seq, state.last_seq];
   while (low <= high) {
     const middle = Math.floor((low + high) / 2);
