@@ -23,7 +23,10 @@ export function canCreateNetworkHosts(): boolean {
   return created;
 }
 
-/** Creates host number `n` (1 to 9); its addresses are in the private block 10.213.0.0/16. */
+/**
+ * Creates host number `n` (1 to 9), which no other test has: its addresses, in the private block
+ * 10.213.0.0/16, would answer for it.
+ */
 export function createNetworkHost(n: number): NetworkHost {
   removeAbandonedHosts();
   const name = `shorthop-${process.pid}-${n}`;

@@ -38,7 +38,8 @@ export type TwoRegions = {
 
 export async function startTwoRegions(program: NatsProgram): Promise<TwoRegions> {
   await using cleanup = new AsyncDisposableStack();
-  const host = createNetworkHost(1);
+  // Another number than those of other tests, which may run at the same time.
+  const host = createNetworkHost(3);
   cleanup.defer(host.remove);
   const hubRegion = { domain: "hub", addresses: [host.servicesAddress] } as const;
   const hub = cleanup.use(
