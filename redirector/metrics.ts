@@ -14,14 +14,14 @@ import type { Journal } from "./journal/journal.ts";
 import type { PublisherClient } from "./journal/publisher-client.ts";
 import { createLatencyHistogram, type LatencyHistogram } from "./latency.ts";
 import type { ClickLimits } from "./limits/click-limits.ts";
-import type { FeedHealth } from "./links/feed-health.ts";
 import type { LinkReads } from "./links/link-reads.ts";
+import type { LogHealth } from "./links/log-health.ts";
 import type { RuleGeo } from "./visitors/geo.ts";
 import type { Lookups } from "./visitors/lookups.ts";
 
 type MetricsDeps = {
   cache: LinkCache;
-  feed: FeedHealth;
+  feed: LogHealth;
   /** States that were skipped since the start, by reason. */
   skipped: () => Readonly<Record<string, number>>;
   journal: Journal;

@@ -21,10 +21,10 @@ import { openJournal } from "./journal/journal.ts";
 import { lockJournal } from "./journal/lock.ts";
 import { startPublisherClient } from "./journal/publisher-client.ts";
 import { openLimits } from "./limits/open-limits.ts";
-import { FeedHealth } from "./links/feed-health.ts";
 import { HostLinks } from "./links/host-links.ts";
 import { LinkReads } from "./links/link-reads.ts";
 import { startLinksThread } from "./links/links-thread.ts";
+import { LogHealth } from "./links/log-health.ts";
 import { createSlowReads } from "./links/slow-reads.ts";
 import { openRuleGeo } from "./visitors/geo.ts";
 
@@ -103,7 +103,7 @@ function openLinks({ config, log, lifecycle, workers }: PartsDeps, nats: Nats) {
     dir,
     onError: failWith("The thread of slow reads failed."),
   });
-  const feed = new FeedHealth();
+  const feed = new LogHealth();
   const host = new HostLinks(dir, { cache, takedowns, domains }, feed, log);
   const links = new LinkReads(host, cache, slowReads, nats);
   lifecycle.onStop("links", async () => {

@@ -1,13 +1,13 @@
-/** Notices of domains in the links feed, which give redirectors the domains' settings. */
-import { type DomainNotice, domainNotice } from "../../shared/contracts/feed-notices.ts";
+/** Notices of domains in the links log, which give redirectors the domains' settings. */
 import { ENCODED_LINK_BYTES_MAX, encodeLinkMessage } from "../../shared/contracts/link-record.ts";
+import { type DomainNotice, domainNotice } from "../../shared/contracts/notices.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { ApiError } from "../http/errors.ts";
 import { addToOutbox } from "../links-log/outbox.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import type { DomainRow } from "./model.ts";
 import { drawVersion, selectNoticedDomains } from "./notices-sql.ts";
-import { toFeedSettings } from "./settings.ts";
+import { toNoticeSettings } from "./settings.ts";
 
 /**
  * Whether redirectors may hold settings of a domain. A pending domain may meanwhile belong to
@@ -59,4 +59,4 @@ export async function* readDomainNotices(sql: Sql): AsyncGenerator<DomainNotice[
 }
 
 const noticeOf = (row: DomainRow, version: number): DomainNotice =>
-  domainNotice(version, row.host, toFeedSettings(row), row.account_id);
+  domainNotice(version, row.host, toNoticeSettings(row), row.account_id);

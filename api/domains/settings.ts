@@ -1,12 +1,12 @@
 /**
  * A domain's settings: the responses to visitors where it has no link, in the form of requests and
- * of the feed.
+ * of the log.
  */
 import {
   APP_FILE_BYTES_MAX,
   type ChangeDomainBody,
 } from "../../shared/contracts/domain-settings.ts";
-import type { DomainSettings } from "../../shared/contracts/feed-notices.ts";
+import type { DomainSettings } from "../../shared/contracts/notices.ts";
 import { uriOf } from "../../shared/contracts/web-url.ts";
 import { invalidField } from "../http/errors.ts";
 
@@ -57,7 +57,7 @@ export function mergeDomainSettings(
 }
 
 /** The settings for redirectors, with normalized URLs. */
-export function toFeedSettings(row: {
+export function toNoticeSettings(row: {
   settings: StoredSettings | null;
   case_sensitive: boolean;
   switching: boolean;

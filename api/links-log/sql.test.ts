@@ -9,8 +9,8 @@ import {
   test,
 } from "bun:test";
 
-import { TAKEDOWNS_ALIAS } from "../../shared/contracts/feed-notices.ts";
 import { decodeLinkRecord } from "../../shared/contracts/link-record.ts";
+import { TAKEDOWNS_ALIAS } from "../../shared/contracts/notices.ts";
 import {
   decodeEntry,
   encodeEntry,

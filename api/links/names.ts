@@ -3,7 +3,7 @@ import { keyOf } from "../../shared/contracts/short-link.ts";
 import type { ApiError } from "../http/errors.ts";
 import { isUniqueViolation } from "../postgres.ts";
 import type { LinkRow } from "./model.ts";
-import { feedAlias } from "./record.ts";
+import { recordAlias } from "./record.ts";
 import { aliasTaken, externalIdTaken } from "./validation.ts";
 import type { Conflict, RequestedNames } from "./write-sql.ts";
 
@@ -49,7 +49,7 @@ export function createNameClaims(): (requested: RequestedNames) => ApiError | un
     const name =
       alias === null
         ? undefined
-        : keyOf({ domain: domain_id ?? "", alias: feedAlias({ alias, folded }) });
+        : keyOf({ domain: domain_id ?? "", alias: recordAlias({ alias, folded }) });
     const error = conflictError(requested, {
       alias_taken: name !== undefined && shortLinks.has(name),
       external_id_taken: external_id !== null && externalIds.has(external_id),

@@ -1,4 +1,4 @@
-/** Maps links to the records of the links feed, which the redirectors read. */
+/** Maps links to the records of the links log, which the redirectors read. */
 import {
   type ActiveLink,
   DEFAULT_DOMAIN,
@@ -12,18 +12,18 @@ import type { LinkRow, NewLink } from "./model.ts";
 import { toRedirectSettings } from "./settings/redirect-settings.ts";
 import { applyUtm } from "./utm.ts";
 
-/** The domain of a link as the feed names it. */
-export const feedDomain = (link: Pick<LinkRow, "domain_host">): string =>
+/** The domain of a link as the log names it. */
+export const recordDomain = (link: Pick<LinkRow, "domain_host">): string =>
   link.domain_host ?? DEFAULT_DOMAIN;
 
-/** The alias of a link as the feed names it: in lower case where the domain ignores case. */
-export const feedAlias = ({ alias, folded }: Pick<LinkRow, "alias" | "folded">): string =>
+/** The alias of a link as the log names it: in lower case where the domain ignores case. */
+export const recordAlias = ({ alias, folded }: Pick<LinkRow, "alias" | "folded">): string =>
   folded ? alias.toLowerCase() : alias;
 
 /** The short link under which a link is published. */
 export const shortLinkOf = (
   link: Pick<LinkRow, "domain_host" | "alias" | "folded">,
-): ShortLink => ({ domain: feedDomain(link), alias: feedAlias(link) });
+): ShortLink => ({ domain: recordDomain(link), alias: recordAlias(link) });
 
 /**
  * The names of the locks of short links, in the order in which transactions take them: each once

@@ -13,7 +13,7 @@ export type Failure = { error: ApiError };
 export type LinkResult = { link: LinkRow } | Failure;
 
 /**
- * The outcomes of all rows, in their order. `propagated` is false when the links feed was
+ * The outcomes of all rows, in their order. `propagated` is false when the links log was
  * unreachable: the changes are committed, and the outbox relay publishes them later.
  */
 export type LinkResults = { results: LinkResult[]; propagated: boolean };

@@ -1,10 +1,10 @@
 /** Takedowns of accounts and destination hosts: an operator's list, which all redirectors store. */
+import { ENCODED_LINK_BYTES_MAX, encodeLinkMessage } from "../../shared/contracts/link-record.ts";
 import {
   type TakedownList,
   type TakedownNotice,
   takedownNotice,
-} from "../../shared/contracts/feed-notices.ts";
-import { ENCODED_LINK_BYTES_MAX, encodeLinkMessage } from "../../shared/contracts/link-record.ts";
+} from "../../shared/contracts/notices.ts";
 import { encodeId } from "../../shared/ids.ts";
 import { compileTakedowns, type Covers } from "../../shared/takedowns/covers.ts";
 import { recordEvents } from "../events/record.ts";

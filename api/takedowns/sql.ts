@@ -1,5 +1,5 @@
 /** SQL statements on takedowns of accounts and hosts. */
-import type { TakedownList } from "../../shared/contracts/feed-notices.ts";
+import type { TakedownList } from "../../shared/contracts/notices.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import type { Takedown, TakedownKind } from "./model.ts";
 

@@ -4,12 +4,12 @@
  */
 import { LRUCache } from "lru-cache";
 
+import type { LinkRecord } from "../../shared/contracts/link-record.ts";
 import {
   type DomainNotice,
   type DomainSettings,
   isDomainNotice,
-} from "../../shared/contracts/feed-notices.ts";
-import type { LinkRecord } from "../../shared/contracts/link-record.ts";
+} from "../../shared/contracts/notices.ts";
 import { type PageResponse, redirectResponse } from "../http/response.ts";
 
 /**

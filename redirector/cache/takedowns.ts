@@ -2,8 +2,8 @@
  * The accounts and hosts that an operator has taken down. The link cache marks the links that they
  * cover.
  */
-import { isTakedownNotice } from "../../shared/contracts/feed-notices.ts";
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
+import { isTakedownNotice } from "../../shared/contracts/notices.ts";
 import { compileTakedowns, type Covers, type LinkFacts } from "../../shared/takedowns/covers.ts";
 
 export type Takedowns = ReturnType<typeof createTakedowns>;

@@ -8,8 +8,8 @@ import { existsSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { domainNotice, takedownNotice } from "../../shared/contracts/feed-notices.ts";
 import { encodeLinkRecord, type LinkRecord } from "../../shared/contracts/link-record.ts";
+import { domainNotice, takedownNotice } from "../../shared/contracts/notices.ts";
 import { newUuid } from "../../shared/ids.ts";
 import { NO_HASH } from "../../shared/links-log/entry.ts";
 import { ensureLinkLogStream, LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";

@@ -4,8 +4,8 @@
  * memory within a few milliseconds. Memory has what the store has: a store that replaces another
  * one replaces all of memory, once it has all links.
  */
-import { isNotice, TAKEDOWNS_ALIAS } from "../../shared/contracts/feed-notices.ts";
 import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
+import { isNotice, TAKEDOWNS_ALIAS } from "../../shared/contracts/notices.ts";
 import { shortLinkOfKey } from "../../shared/contracts/short-link.ts";
 import { createLimitedLog, type LimitedLog } from "../../shared/limited-log.ts";
 import {
@@ -19,7 +19,7 @@ import type { Log } from "../../shared/log.ts";
 import type { DomainSettingsCache } from "../cache/domain-settings.ts";
 import type { LinkCache } from "../cache/link-cache.ts";
 import type { Takedowns } from "../cache/takedowns.ts";
-import type { FeedHealth } from "./feed-health.ts";
+import type { LogHealth } from "./log-health.ts";
 import { findStore, isDamage, markDamaged } from "./store-files.ts";
 import { openReader, type StoreReader } from "./store-reader.ts";
 
@@ -45,7 +45,7 @@ export type Memory = { cache: LinkCache; takedowns: Takedowns; domains: DomainSe
 export class HostLinks {
   readonly #dir: string;
   readonly #memory: Memory;
-  readonly #health: FeedHealth;
+  readonly #health: LogHealth;
   readonly #log: Log;
   readonly #logFailed: LimitedLog;
   readonly #turnMs: number;
@@ -66,7 +66,7 @@ export class HostLinks {
   #failed = 0;
 
   /** Tests vary the time of a turn. */
-  constructor(dir: string, memory: Memory, health: FeedHealth, log: Log, turnMs = TURN_MS) {
+  constructor(dir: string, memory: Memory, health: LogHealth, log: Log, turnMs = TURN_MS) {
     this.#dir = dir;
     this.#memory = memory;
     this.#health = health;

@@ -3,8 +3,8 @@
  * thread when the disk is slow. Requests need neither NATS nor the thread that fills the store,
  * except for an alias that the store lacks: its link may just have been created.
  */
-import { isNotice } from "../../shared/contracts/feed-notices.ts";
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
+import { isNotice } from "../../shared/contracts/notices.ts";
 import { comparePositions, decodeEntry, type Entry } from "../../shared/links-log/entry.ts";
 import { readLastMessage } from "../../shared/links-log/tail.ts";
 import { hasAllLinks, type LogState } from "../../shared/links-store/log-state.ts";

@@ -14,8 +14,8 @@ import {
   type StreamInfo,
 } from "nats";
 
-import { isNotice } from "../../shared/contracts/feed-notices.ts";
 import { decodeLinkKey, decodeLinkRecord } from "../../shared/contracts/link-record.ts";
+import { isNotice } from "../../shared/contracts/notices.ts";
 import {
   jetStreamErrorCode,
   NO_MESSAGE,
@@ -34,8 +34,8 @@ import { HEAD_HEADER, LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
 import { type Change, toChange, toMalformed } from "../../shared/links-store/schema.ts";
 import type { Log } from "../../shared/log.ts";
 import type { Nats } from "../../shared/nats.ts";
-import { FeedPull } from "./feed-pull.ts";
 import type { LogStore, Written } from "./log-store.ts";
+import { TailPull } from "./tail-pull.ts";
 
 /**
  * During an election JetStream does not respond, and a request may have gone to a dead server: a
@@ -87,7 +87,7 @@ export class LogFollower {
   /** Whether the next session begins with the first message of the tail. */
   #fromStart = false;
   #refused: string | undefined;
-  #pull: FeedPull | undefined;
+  #pull: TailPull | undefined;
   #isInterrupted = false;
   #isStopped = false;
   /** Settles when following ends; rejects when the store failed in a way that no retry mends. */
@@ -158,7 +158,7 @@ export class LogFollower {
     while (!this.#isStopped && this.#nats.connected()) {
       this.#store.check();
       const before = session.delivered;
-      this.#pull = new FeedPull(connection, session.consumer, this.#nats.inboxPrefix);
+      this.#pull = new TailPull(connection, session.consumer, this.#nats.inboxPrefix);
       if (!(await this.#read(this.#pull, session))) return;
       this.#isInterrupted = false;
       const info = await manager.streams.info(LINK_LOG_STREAM);
@@ -214,7 +214,7 @@ export class LogFollower {
    * Writes the entries of a pull, in one transaction unless it reaches the end of the tail before.
    * Returns false when the session has to begin again.
    */
-  async #read(pull: FeedPull, session: Session): Promise<boolean> {
+  async #read(pull: TailPull, session: Session): Promise<boolean> {
     try {
       for await (const message of pull) {
         // Messages were lost with a connection or a pull.

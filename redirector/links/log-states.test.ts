@@ -6,7 +6,6 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { domainNotice, isNotice, takedownNotice } from "../../shared/contracts/feed-notices.ts";
 import {
   type ActiveLink,
   decodeLinkKey,
@@ -14,6 +13,7 @@ import {
   type LinkRecord,
   toMessage,
 } from "../../shared/contracts/link-record.ts";
+import { domainNotice, isNotice, takedownNotice } from "../../shared/contracts/notices.ts";
 import type { RedirectSettings } from "../../shared/contracts/redirect-settings.ts";
 import { keyOf, type ShortLink, shortLinkOfKey } from "../../shared/contracts/short-link.ts";
 import { limitSubject } from "../../shared/contracts/streams.ts";
@@ -237,7 +237,7 @@ function use(record: LinkRecord): void {
   expect(destination).not.toMatch(/[\r\n]/);
 }
 
-/** What a redirector has of the feed. */
+/** What a redirector has of the log. */
 function createState() {
   const rows = new Map<string, LinkRecord>();
   const cache = createLinkCache(1);

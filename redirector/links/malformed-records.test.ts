@@ -4,8 +4,8 @@
  */
 import { expect, setDefaultTimeout, test } from "bun:test";
 
-import { domainNotice, takedownNotice } from "../../shared/contracts/feed-notices.ts";
 import { encodeLinkRecord } from "../../shared/contracts/link-record.ts";
+import { domainNotice, takedownNotice } from "../../shared/contracts/notices.ts";
 import { ensureLinkLogStream } from "../../shared/links-log/tail.ts";
 import { createLog } from "../../shared/log.ts";
 import { eventually } from "../../test/harness/eventually.ts";

@@ -17,8 +17,8 @@ import {
   type StoredSnapshot,
 } from "../../shared/links-log/snapshot-stream.ts";
 import type { Nats } from "../../shared/nats.ts";
-import { FeedPull } from "./feed-pull.ts";
 import { RESERVE_BYTES } from "./log-store.ts";
+import { TailPull } from "./tail-pull.ts";
 
 /** Maximum time of a request to JetStream, which may have gone to a dead server. */
 const REQUEST_TIMEOUT_MS = 500;
@@ -95,7 +95,7 @@ export class SnapshotReader {
     const consumer = await addConsumer(connection, name);
     let next = 0;
     for (let empty = 0; next < count && empty < EMPTY_PULLS_MAX; empty++) {
-      const pull = new FeedPull(connection, consumer, this.#nats.inboxPrefix);
+      const pull = new TailPull(connection, consumer, this.#nats.inboxPrefix);
       for await (const { subject, data } of pull) {
         if (next === count) break;
         if (chunkIndex(subject) !== next)

@@ -6,8 +6,8 @@ import { join } from "node:path";
 
 import fc from "fast-check";
 
-import { domainNotice } from "../../shared/contracts/feed-notices.ts";
 import { encodeLinkRecord, type LinkRecord } from "../../shared/contracts/link-record.ts";
+import { domainNotice } from "../../shared/contracts/notices.ts";
 import { EMPTY_LOG, type LogState } from "../../shared/links-store/log-state.ts";
 import { type Change, PAGE_BYTES, toChange, toMalformed } from "../../shared/links-store/schema.ts";
 import { MalformedRecordError } from "../../shared/links-store/stored-record.ts";

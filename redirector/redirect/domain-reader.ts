@@ -1,9 +1,9 @@
 /**
  * The settings of custom domains, for requests: from memory, synchronously from the store, or later
- * from the feed.
+ * from the log.
  */
-import { DOMAIN_ALIAS } from "../../shared/contracts/feed-notices.ts";
 import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
+import { DOMAIN_ALIAS } from "../../shared/contracts/notices.ts";
 import type { DomainResponses, DomainSettingsCache } from "../cache/domain-settings.ts";
 import type { LinkReads } from "../links/link-reads.ts";
 

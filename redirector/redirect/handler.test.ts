@@ -6,14 +6,14 @@ import { sliceToString } from "../../shared/bytes.ts";
 import { createClientAddress } from "../../shared/client-address.ts";
 import type { ClickLimit } from "../../shared/contracts/click-limits.ts";
 import { type Click, decodeClick } from "../../shared/contracts/click-record.ts";
+import type { ActiveLink, LinkRecord } from "../../shared/contracts/link-record.ts";
 import {
   DOMAIN_ALIAS,
   domainNotice,
   type DomainSettings,
   type TakedownList,
   takedownNotice,
-} from "../../shared/contracts/feed-notices.ts";
-import type { ActiveLink, LinkRecord } from "../../shared/contracts/link-record.ts";
+} from "../../shared/contracts/notices.ts";
 import { encodeClick } from "../../test/harness/encode-segment.ts";
 import { casesOf } from "../../test/harness/property-runs.ts";
 import { createDomainSettingsCache } from "../cache/domain-settings.ts";
@@ -186,7 +186,7 @@ describe("links of the store that are not cached", () => {
     expect("body" in response ? response.body.toString() : "").toContain("2020-02-03");
   });
 
-  test("answer what their domain wants for an alias that it does not have, once the feed has none", async () => {
+  test("answer what their domain wants for an alias that it does not have, once the log has none", async () => {
     const request = createTestHandler();
     settingsInStream.set(HOST, { not_found_url: "https://example.com/not-found" });
     expect(locationOf(await request("/nothing", { host: HOST }))).toBe(
@@ -347,7 +347,7 @@ describe("a path beyond an alias", () => {
     expect(fetched).toEqual(["/abc"]);
   });
 
-  test("the page about a link reads the feed, and is 503 without it", async () => {
+  test("the page about a link reads the log, and is 503 without it", async () => {
     const request = createTestHandler();
     inStream = [{ ...link, host_changed_at: Date.parse("2020-02-03") }];
     await request("/abc");

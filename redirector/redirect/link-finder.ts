@@ -1,4 +1,4 @@
-/** Finds the requested link: in memory, in the store of the host, or later in the feed. */
+/** Finds the requested link: in memory, in the store of the host, or later in the log. */
 import { DEFAULT_DOMAIN, type LinkRecord } from "../../shared/contracts/link-record.ts";
 import type { CachedState } from "../../shared/links-store/record.ts";
 import type { LinkCache } from "../cache/link-cache.ts";

@@ -1,6 +1,6 @@
 /**
  * Responds to requests without a cached link at the path: it may be at its alias, in the store, or
- * in the feed.
+ * in the log.
  */
 import { DEFAULT_DOMAIN, type LinkRecord } from "../../shared/contracts/link-record.ts";
 import { copyRequest, type IncomingRequest } from "../http/request.ts";

@@ -8,7 +8,7 @@ import * as z from "zod";
 
 import type { Uuid } from "../ids.ts";
 
-/** The limit of a link, in the links feed. */
+/** The limit of a link, in the links log. */
 export type ClickLimit = {
   /**
    * The id of the ledger. A link gets a new one each time it gets a limit, and keeps it while it

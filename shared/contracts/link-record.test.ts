@@ -41,7 +41,7 @@ function decodeAsBefore(bytes: Uint8Array): "deleted" | "active" | undefined {
     : undefined;
 }
 
-describe("a message of the links feed", () => {
+describe("a message of the links log", () => {
   test("of a link without extras has the bytes that it always had", () => {
     expect(new TextDecoder().decode(encodeLinkRecord(PLAIN))).toBe(PLAIN_TEXT);
   });

@@ -1,6 +1,5 @@
 /** The state of a short link in the links log: all that a redirector needs to know of it. */
 import type { Uuid } from "../ids.ts";
-import { isWholeNotice } from "./feed-notices-checks.ts";
 import {
   isBoolean,
   isCount,
@@ -12,6 +11,7 @@ import {
   isWebUrl,
   type Members,
 } from "./member-checks.ts";
+import { isWholeNotice } from "./notices-checks.ts";
 import { isRedirectSettings, isUnderstood } from "./redirect-settings-checks.ts";
 import { decides, type RedirectSettings } from "./redirect-settings.ts";
 import type { ShortLink } from "./short-link.ts";

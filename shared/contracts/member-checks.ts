@@ -1,5 +1,5 @@
 /**
- * Checks of single members of the feed's messages. They are written by hand: every redirector reads
+ * Checks of single members of the log's states. They are written by hand: every redirector reads
  * every message.
  */
 

@@ -1,5 +1,5 @@
 /**
- * Checks the redirect settings in a message of the links feed, so that no later reader of them
+ * Checks the redirect settings in a message of the links log, so that no later reader of them
  * throws. Additions of later versions are not malformed: {@link isUnderstood} returns that this
  * version lacks them.
  */

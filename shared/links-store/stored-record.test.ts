@@ -11,7 +11,7 @@ import {
 } from "../contracts/link-record.ts";
 import { DamagedRecordError, decodeStoredRecord, encodeStoredRecord } from "./stored-record.ts";
 
-/** What the store gives back of a message of the feed. */
+/** What the store gives back of a state of the log. */
 function store(message: LinkMessage): unknown {
   const bytes = encodeLinkMessage(message);
   const record = decodeLinkRecord(bytes);
@@ -19,7 +19,7 @@ function store(message: LinkMessage): unknown {
   return decodeStoredRecord(encodeStoredRecord(record, bytes));
 }
 
-test("a link is what the feed delivered", () => {
+test("a link is what the log delivered", () => {
   const more = fc.record(
     {
       host_changed_at: fc.nat(),

@@ -1,5 +1,5 @@
 /** Decides whether a link is taken down with its account, or with a host of its destinations. */
-import type { TakedownList } from "../contracts/feed-notices.ts";
+import type { TakedownList } from "../contracts/notices.ts";
 import type { RedirectSettings } from "../contracts/redirect-settings.ts";
 import { isWithin, normalizeHost } from "../hosts.ts";
 

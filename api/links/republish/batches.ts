@@ -4,7 +4,7 @@ import type { LinksPublisher } from "../../links-log/publisher.ts";
 import type { Sql, Transaction } from "../../postgres.ts";
 import { lockAliasesAndDrawVersions } from "../alias-locks.ts";
 import type { LinkRow } from "../model.ts";
-import { feedDomain } from "../record.ts";
+import { recordDomain } from "../record.ts";
 import { setVersions } from "./sql.ts";
 
 /** Links per transaction, which holds the locks of their aliases. */
@@ -43,7 +43,7 @@ export async function renewVersions(
   links: readonly LinkRow[],
 ): Promise<LinkRow[]> {
   const names = links.flatMap((link) =>
-    [link.alias, link.alias.toLowerCase()].map((alias) => ({ domain: feedDomain(link), alias })),
+    [link.alias, link.alias.toLowerCase()].map((alias) => ({ domain: recordDomain(link), alias })),
   );
   const versions = await lockAliasesAndDrawVersions(transaction, names, links.length);
   const renewed = links.map((link, i) => ({ ...link, version: versions[i] ?? 0 }));

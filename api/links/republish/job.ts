@@ -10,7 +10,7 @@ import type { DomainService } from "../../domains/service.ts";
 import { addToOutbox } from "../../links-log/outbox.ts";
 import { createPause } from "../../pause.ts";
 import type { LinkRow } from "../model.ts";
-import { feedAlias, feedDomain, toRecord } from "../record.ts";
+import { recordAlias, recordDomain, toRecord } from "../record.ts";
 import { BATCH, publishBatches, type PublishingDeps, renewVersions } from "./batches.ts";
 import { findTakenAliases, lockLinks } from "./sql.ts";
 import { republishLinks } from "./whole.ts";
@@ -78,7 +78,7 @@ const switchLinks = (
       .map((row): LinkRecord => ({
         state: "deleted",
         version: row.version,
-        domain: feedDomain(row),
+        domain: recordDomain(row),
         alias: formerAlias(row),
         former: true,
       }));
@@ -87,5 +87,6 @@ const switchLinks = (
     return links;
   });
 
-/** The alias under which the feed had a link before its domain switched. */
-const formerAlias = (row: LinkRow): string => feedAlias({ alias: row.alias, folded: !row.folded });
+/** The alias under which the log had a link before its domain switched. */
+const formerAlias = (row: LinkRow): string =>
+  recordAlias({ alias: row.alias, folded: !row.folded });

@@ -115,8 +115,8 @@ export async function setVersions(
 }
 
 /**
- * Returns the aliases (as the feed names them) that belong to links on a feed domain: the verified
- * domain of a host, or the service's own.
+ * Returns the aliases (as the log names them) that belong to links on a domain of the log: the
+ * verified domain of a host, or the service's own.
  */
 export async function findServedAliases(
   sql: Sql | Transaction,

@@ -7,7 +7,7 @@ import type { Uuid } from "../../../shared/ids.ts";
 import { addToOutbox } from "../../links-log/outbox.ts";
 import type { Transaction } from "../../postgres.ts";
 import type { LinkRow } from "../model.ts";
-import { feedDomain, toRecord } from "../record.ts";
+import { recordDomain, toRecord } from "../record.ts";
 import { BATCH, publishBatches, type PublishingDeps, renewVersions } from "./batches.ts";
 import { findServedAliases, lockLinks } from "./sql.ts";
 
@@ -41,7 +41,11 @@ async function toWithdrawals(
 ): Promise<LinkRecord[]> {
   const names = rows.flatMap((row) => {
     const aliases = new Set([row.alias, row.alias.toLowerCase()]);
-    return [...aliases].map((alias) => ({ version: row.version, domain: feedDomain(row), alias }));
+    return [...aliases].map((alias) => ({
+      version: row.version,
+      domain: recordDomain(row),
+      alias,
+    }));
   });
   const [first] = names;
   if (first === undefined) return [];

@@ -27,7 +27,7 @@ const STALLED_SECONDS = 180;
 
 const POLL_MS = 10;
 
-export class FeedHealth {
+export class LogHealth {
   readonly #now: () => number;
   readonly #startedAt: number;
   #state = EMPTY_LOG;

@@ -2,12 +2,12 @@ import { expect, test } from "bun:test";
 
 import { type Head, NO_HASH } from "../../shared/links-log/entry.ts";
 import { EMPTY_LOG, type LogState } from "../../shared/links-store/log-state.ts";
-import { FeedHealth } from "./feed-health.ts";
+import { LogHealth } from "./log-health.ts";
 
 /** Health by a clock that the test moves, in seconds. */
 function createHealth() {
   let seconds = 0;
-  const health = new FeedHealth(() => seconds * 1_000);
+  const health = new LogHealth(() => seconds * 1_000);
   return { health, pass: (more: number) => void (seconds += more) };
 }
 
@@ -100,7 +100,7 @@ test.each([
 });
 
 test("a start waits as long as links come, and no longer than it may", async () => {
-  const health = new FeedHealth();
+  const health = new LogHealth();
   let position = 1;
   const filling = setInterval(() => health.onState(lacking(++position, "a snapshot is read")), 20);
   const startedAt = performance.now();

@@ -1,5 +1,5 @@
 /**
- * One pull of messages of the links feed, bounded in number, in bytes and in time. NATS ends a
+ * One pull of messages of the links log, bounded in number, in bytes and in time. NATS ends a
  * connection for which too many bytes wait, and a thousand links with many rules are as large as a
  * hundred thousand others. The client's own pulls are bounded in number or in bytes.
  */
@@ -33,7 +33,7 @@ const MESSAGES_MAX = 5_000;
 /** Statuses of a request that cannot succeed, because it is wrong or its consumer is gone. */
 const FAILURES: ReadonlySet<number> = new Set([400, 503]);
 
-export class FeedPull {
+export class TailPull {
   readonly #inbox: string;
   readonly #subscription: Subscription;
   readonly #overdue: Timer;

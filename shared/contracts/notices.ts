@@ -3,8 +3,8 @@
  * taken down, and the settings of domains. A notice has the form of a deleted link under an alias
  * that no link can have, so that versions without notices ignore it.
  */
-import type { Fold } from "./feed-notices-checks.ts";
 import { DEFAULT_DOMAIN, type LinkRecord } from "./link-record.ts";
+import type { Fold } from "./notices-checks.ts";
 
 /**
  * Accounts by their UUIDs, and destination hosts in lower case; a host covers the names below it.
@@ -69,7 +69,7 @@ export const domainNotice = (
   ...(accountId === undefined ? {} : { account_id: accountId }),
 });
 
-/** Whether a record of the feed is a notice. */
+/** Whether a record of the log is a notice. */
 export const isNotice = ({ alias }: Pick<LinkRecord, "alias">): boolean => alias.startsWith("@");
 
 export const isTakedownNotice = (record: LinkRecord | TakedownNotice): record is TakedownNotice =>
