@@ -9,6 +9,7 @@ import type { JetStreamManager, NatsConnection } from "nats";
 
 import { decodeLinkRecord } from "../../shared/contracts/link-record.ts";
 import { newUuid } from "../../shared/ids.ts";
+import { HEARTBEAT_MS } from "../../shared/links-log/decisions.ts";
 import {
   decodeEntry,
   encodeEntry,
@@ -16,7 +17,12 @@ import {
   type Head,
   parseHead,
 } from "../../shared/links-log/entry.ts";
-import { HEAD_HEADER, LINK_LOG_STREAM, LINK_LOG_SUBJECT } from "../../shared/links-log/tail.ts";
+import {
+  HEAD_HEADER,
+  HEARTBEAT_REQUESTS,
+  LINK_LOG_STREAM,
+  LINK_LOG_SUBJECT,
+} from "../../shared/links-log/tail.ts";
 import { createLog } from "../../shared/log.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { startNats, type TestNats } from "../../test/harness/nats.ts";
@@ -298,6 +304,24 @@ test("a new database without an account has heartbeats in a tail that is nobody 
   await using api = startPublisher(empty.sql);
   await eventually(async () => expect((await readTail()).length).toBeGreaterThan(0), WITHIN_MS);
   expect(api.publisher.isSilent).toBe(false);
+});
+
+test("a host that asks for a heartbeat need not wait for the next one", async () => {
+  await using _api = startPublisher();
+  await eventually(async () => expect(await readTail()).not.toEqual([]), WITHIN_MS);
+  const gapsMs: number[] = [];
+  while (gapsMs.length < 3) {
+    const before = await readTail();
+    connection.publish(HEARTBEAT_REQUESTS);
+    await eventually(
+      async () => expect((await readTail()).length).toBeGreaterThan(before.length),
+      WITHIN_MS,
+    );
+    const [last, next] = (await readTail()).slice(before.length - 1);
+    // A position is the time of its entry in microseconds.
+    gapsMs.push(((next?.position ?? Infinity) - (last?.position ?? 0)) / 1_000);
+  }
+  expect(Math.min(...gapsMs)).toBeLessThan(HEARTBEAT_MS);
 });
 
 test("without NATS a change is pending, and follows", async () => {

@@ -33,6 +33,8 @@ import {
 import {
   ensureLinkLogStream,
   HEAD_HEADER,
+  HEARTBEAT_REQUESTS,
+  HEARTBEAT_REQUESTS_QUEUE,
   LINK_LOG_SUBJECT,
   readLastMessage,
 } from "../../shared/links-log/tail.ts";
@@ -85,6 +87,8 @@ export class LinksLogPublisher implements LinksPublisher {
   #isSilent = false;
   /** The last sequence of the tail, and since when it has been the last one. */
   #seen = { sequence: -1, at: 0 };
+  /** Whether a host has asked for a heartbeat since the last one. */
+  #isHeartbeatRequested = false;
   #isStopped = false;
   readonly #pause = createPause(POLL_MS);
   readonly #polling: Promise<void>;
@@ -141,13 +145,25 @@ export class LinksLogPublisher implements LinksPublisher {
   }
 
   async #poll(): Promise<void> {
-    await this.#nats;
+    const connection = await this.#nats;
+    const requests = connection.subscribe(HEARTBEAT_REQUESTS, {
+      queue: HEARTBEAT_REQUESTS_QUEUE,
+      callback: () => this.#requestHeartbeat(),
+    });
     while (!this.#isStopped) {
       await this.#runNext().catch((error: unknown) =>
         this.#log.warn({ error }, "links_log_poll_failed"),
       );
       if (!this.#isStopped) await this.#pause.start();
     }
+    requests.unsubscribe();
+  }
+
+  /** Hosts that ask again before a heartbeat get the same one: a request alone costs nothing. */
+  #requestHeartbeat(): void {
+    if (this.#isHeartbeatRequested) return;
+    this.#isHeartbeatRequested = true;
+    this.#pause.end();
   }
 
   /** The result of a run that begins after the call: callers share one, and one runs at a time. */
@@ -216,7 +232,9 @@ export class LinksLogPublisher implements LinksPublisher {
   async #number({ entry }: Last): Promise<LogHead> {
     const silentMs = performance.now() - this.#seen.at;
     const isDue =
-      this.#head !== undefined && isHeartbeatDue(this.#head, this.#acknowledged, silentMs);
+      this.#head !== undefined &&
+      isHeartbeatDue(this.#head, this.#acknowledged, silentMs, this.#isHeartbeatRequested);
+    if (isDue) this.#isHeartbeatRequested = false;
     const known = typeof entry === "string" ? undefined : entry;
     const head = await numberLog(this.#sql, undefined, isDue, known);
     this.#head = head;

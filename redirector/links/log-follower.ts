@@ -30,7 +30,7 @@ import {
   type TailEnd,
 } from "../../shared/links-log/decisions.ts";
 import { decodeEntry, type Entry, type Head, parseHead } from "../../shared/links-log/entry.ts";
-import { HEAD_HEADER, LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
+import { HEAD_HEADER, HEARTBEAT_REQUESTS, LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
 import { type Change, toChange, toMalformed } from "../../shared/links-store/schema.ts";
 import type { Log } from "../../shared/log.ts";
 import type { Nats } from "../../shared/nats.ts";
@@ -155,6 +155,7 @@ export class LogFollower {
     const options = { timeout: REQUEST_TIMEOUT_MS, checkAPI: false };
     const manager = await connection.jetstreamManager(options);
     const session = await this.#begin(manager);
+    connection.publish(HEARTBEAT_REQUESTS);
     while (!this.#isStopped && this.#nats.connected()) {
       this.#store.check();
       const before = session.delivered;

@@ -233,13 +233,15 @@ describe("a publisher", () => {
   });
 
   test.each([
-    ["after silence", third, third, HEARTBEAT_MS, true],
-    ["not sooner", third, third, HEARTBEAT_MS - 1, false],
-    ["not while entries wait", third, second, HEARTBEAT_MS, false],
-    ["not before the first entry is acknowledged", third, undefined, HEARTBEAT_MS, false],
-    ["as the first entry", headAt(1, 0), undefined, HEARTBEAT_MS, true],
-  ] as const)("adds a heartbeat %s", (_, head, acknowledged, silentMs, due) => {
-    expect(isHeartbeatDue(head, acknowledged, silentMs)).toBe(due);
+    ["after silence", third, third, HEARTBEAT_MS, false, true],
+    ["not sooner", third, third, HEARTBEAT_MS - 1, false, false],
+    ["sooner for a host that asks", third, third, HEARTBEAT_MS / 10, true, true],
+    ["not at once for hosts that ask again and again", third, third, 10, true, false],
+    ["not while entries wait", third, second, HEARTBEAT_MS, true, false],
+    ["not before the first entry is acknowledged", third, undefined, HEARTBEAT_MS, false, false],
+    ["as the first entry", headAt(1, 0), undefined, HEARTBEAT_MS, false, true],
+  ] as const)("adds a heartbeat %s", (_, head, acknowledged, silentMs, isRequested, due) => {
+    expect(isHeartbeatDue(head, acknowledged, silentMs, isRequested)).toBe(due);
   });
 });
 

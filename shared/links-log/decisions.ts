@@ -207,6 +207,9 @@ export function planTerm(unknown: readonly Head[], head: Position): number | und
 /** Pause after the last entry until an empty one is due, the heartbeat. */
 export const HEARTBEAT_MS = 2_000;
 
+/** That pause when a host has asked for a heartbeat: as many hosts may ask as there are. */
+const REQUESTED_HEARTBEAT_MS = 100;
+
 /**
  * Whether a heartbeat is due. None is numbered while entries wait for their acknowledgement: their
  * publication says the same, and without a tail there would be more and more. The first entry of a
@@ -216,6 +219,7 @@ export const isHeartbeatDue = (
   head: Position,
   acknowledged: Position | undefined,
   silentMs: number,
+  isRequested: boolean,
 ): boolean =>
-  silentMs >= HEARTBEAT_MS &&
+  silentMs >= (isRequested ? REQUESTED_HEARTBEAT_MS : HEARTBEAT_MS) &&
   (head.position === 0 || comparePositions(head, acknowledged ?? EMPTY_HEAD) <= 0);

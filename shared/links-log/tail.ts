@@ -20,6 +20,15 @@ import {
 export const LINK_LOG_STREAM = "LINK_LOG";
 export const LINK_LOG_SUBJECT = "link_log.entry";
 
+/**
+ * The subject on which a host that begins to follow the tail asks for a heartbeat, an empty message
+ * of plain NATS: what the tail says may be old until something new is published.
+ */
+export const HEARTBEAT_REQUESTS = "link_heartbeat_requests";
+
+/** The API processes share the requests: each goes to one of them. */
+export const HEARTBEAT_REQUESTS_QUEUE = "api";
+
 /** The header of a message with the head that its publisher knew: whether more follows it. */
 export const HEAD_HEADER = "Shorthop-Head";
 

@@ -8,7 +8,7 @@ import { CLICKS_SUBJECT, DEAD_LETTERS_SUBJECT } from "../../shared/contracts/str
 import { newUuid } from "../../shared/ids.ts";
 import { SNAPSHOT_REQUESTS } from "../../shared/links-log/snapshot-request.ts";
 import { chunkSubject, manifestSubject } from "../../shared/links-log/snapshot-stream.ts";
-import { LINK_LOG_SUBJECT } from "../../shared/links-log/tail.ts";
+import { HEARTBEAT_REQUESTS, LINK_LOG_SUBJECT } from "../../shared/links-log/tail.ts";
 import { type Right, words } from "./rights.ts";
 
 export const NATS_USERS = ["redirector", "far redirector", "worker", "api"] as const;
@@ -52,6 +52,12 @@ export const MESSAGES: readonly NatsRight[] = [
     [SNAPSHOT_REQUESTS],
     REDIRECTORS,
     "a host that lacks entries; the API makes one a minute at most",
+  ),
+  publish(
+    "ask for a heartbeat",
+    [HEARTBEAT_REQUESTS],
+    REDIRECTORS,
+    "a host that begins to follow; the API publishes some a second at most",
   ),
   publish(
     "publish a segment of clicks",
@@ -102,6 +108,7 @@ export const MESSAGES: readonly NatsRight[] = [
     "each process replies",
   ),
   subscribe("receive requests for a snapshot", [SNAPSHOT_REQUESTS], ["api"], "it makes them"),
+  subscribe("receive requests for a heartbeat", [HEARTBEAT_REQUESTS], ["api"], "it publishes them"),
   subscribe("receive reports of failed requests", [FAILURES_SUBJECT], ["worker"], "it stores them"),
   subscribe(
     "receive confirmations of reports",

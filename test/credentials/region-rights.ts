@@ -6,7 +6,7 @@ import { FAILURES_SUBJECT, failuresAckSubject } from "../../shared/contracts/fai
 import { newUuid } from "../../shared/ids.ts";
 import { SNAPSHOT_REQUESTS } from "../../shared/links-log/snapshot-request.ts";
 import { manifestSubject } from "../../shared/links-log/snapshot-stream.ts";
-import { LINK_LOG_SUBJECT } from "../../shared/links-log/tail.ts";
+import { HEARTBEAT_REQUESTS, LINK_LOG_SUBJECT } from "../../shared/links-log/tail.ts";
 import { type Right, words } from "./rights.ts";
 
 /** The direction in which a message crosses. */
@@ -53,6 +53,12 @@ export const REGION_RIGHTS: readonly RegionRight[] = [
     subjects: [SNAPSHOT_REQUESTS],
     may: ["to the hub"],
     why: "the API makes them; one a minute at most",
+  },
+  {
+    what: "requests for a heartbeat",
+    subjects: [HEARTBEAT_REQUESTS],
+    may: ["to the hub"],
+    why: "a host that begins to follow; the API publishes some a second at most",
   },
   {
     what: "follow `CLICKS` of the region",

@@ -415,7 +415,7 @@ export class World {
 
   #plan(publisher: Publisher & { at: "plan" | "rows" }): Publisher {
     const { postgres, nats, sequence, last, acknowledged, view } = publisher;
-    const isDue = isHeartbeatDue(this.#pg.head, this.#pg.acknowledged, HEARTBEAT_MS);
+    const isDue = isHeartbeatDue(this.#pg.head, this.#pg.acknowledged, HEARTBEAT_MS, false);
     this.#number(undefined, isDue && !this.#rules.heartbeatsOutside);
     const { rows: knownRows } = this.#rules.readsPostgresFirst ? view : this.#pg;
     const hash = typeof last === "string" ? undefined : last.hash;

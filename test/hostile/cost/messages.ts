@@ -26,7 +26,11 @@ import {
 } from "../../../shared/links-log/entry.ts";
 import { SNAPSHOT_REQUESTS } from "../../../shared/links-log/snapshot-request.ts";
 import { CHUNK_BYTES, manifestSubject } from "../../../shared/links-log/snapshot-stream.ts";
-import { LINK_LOG_STREAM, LINK_LOG_SUBJECT } from "../../../shared/links-log/tail.ts";
+import {
+  HEARTBEAT_REQUESTS,
+  LINK_LOG_STREAM,
+  LINK_LOG_SUBJECT,
+} from "../../../shared/links-log/tail.ts";
 import { encodeSegment } from "../../harness/encode-segment.ts";
 import type { WatchedProcess } from "../watch.ts";
 import type { Sent } from "./measure.ts";
@@ -273,6 +277,12 @@ export const MESSAGES: readonly MessageInput[] = [
     process: "api",
     subject: SNAPSHOT_REQUESTS,
     make: (share) => nest(PAYLOAD_BYTES_MAX * share),
+  },
+  {
+    name: "request for a heartbeat",
+    process: "api",
+    subject: HEARTBEAT_REQUESTS,
+    make: (share) => Buffer.alloc(PAYLOAD_BYTES_MAX * share, "x"),
   },
   ...(["api", "redirector", "worker"] as const).map((process) => ({
     name: `status request, read by the ${process}`,
