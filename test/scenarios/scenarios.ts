@@ -272,13 +272,6 @@ export const SCENARIOS: readonly Scenario[] = [
     proves: "a backup of PostgreSQL has every table, and is restored into an empty one",
   },
   {
-    name: "count-tags",
-    files: ["test/scenarios/count-tags.test.ts"],
-    seconds: 8,
-    paths: ["api/migrations/**", "api/tags/**"],
-    proves: "tags are counted while links change",
-  },
-  {
     name: "flood",
     files: ["test/scenarios/flood.test.ts"],
     seconds: 40,

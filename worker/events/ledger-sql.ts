@@ -1,4 +1,4 @@
-/** SQL statements of the worker on the ledger of events (`api/migrations/0029_events.sql`). */
+/** SQL statements of the worker on the ledger of events (`api/migrations/0006_events.sql`). */
 import type postgres from "postgres";
 
 import { boundsOf, PLANS } from "../../shared/budgets.ts";

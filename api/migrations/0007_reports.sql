@@ -1,7 +1,3 @@
--- How events are written for a webhook: as they are, or as messages that chats understand.
-alter table webhooks
-  add column format text not null default 'standard' check (format in ('standard', 'slack', 'discord'));
-
 -- Reports of statistics, which are made regularly.
 create table reports (
   id uuid primary key,
@@ -14,7 +10,7 @@ create table reports (
   period text not null check (period in ('weekly', 'monthly')),
   -- the local hour at which it is made, on a Monday or the first of a month
   hour smallint not null check (hour between 0 and 23),
-  time_zone text not null,
+  timezone text not null,
   language text not null,
   status text not null default 'active' check (status in ('active', 'paused')),
   -- when it is made next; see api/reports/schedule.ts
@@ -59,13 +55,16 @@ create table report_recipients (
 
 create index report_recipients_by_member on report_recipients (account_id, user_id);
 
--- A mail with a run of a report to one of its recipients.
+-- Mails: with a run of a report to one of its recipients; about all disabled webhooks of which their user has not been
+-- told; with a link for a new password, in the language of who asked for it.
 create table report_mails (
   -- also in its Message-ID
   id uuid primary key,
-  run_id uuid not null references report_runs (id) on delete cascade,
-  report_id uuid not null references reports (id) on delete cascade,
+  kind text not null check (kind in ('report', 'webhook', 'password_reset')),
+  run_id uuid references report_runs (id) on delete cascade,
+  report_id uuid references reports (id) on delete cascade,
   user_id uuid not null references users (id) on delete cascade,
+  language text,
   -- `sending` from just before the first byte of the message; `unknown` when nobody knows whether it arrived
   status text not null default 'waiting' check (status in ('waiting', 'sending', 'sent', 'failed', 'unknown')),
   attempts integer not null default 0,
@@ -76,7 +75,10 @@ create table report_mails (
   -- why it was not sent
   error text,
   created_at timestamptz(3) not null default now(),
-  unique (run_id, user_id)
+  unique (run_id, user_id),
+  constraint report_mails_run_and_report check ((run_id is null) = (report_id is null)),
+  constraint report_mails_kind
+    check ((kind = 'report') = (run_id is not null) and (kind = 'password_reset') = (language is not null))
 );
 
 create index report_mails_open on report_mails (next_attempt_at) where status in ('waiting', 'sending');
@@ -84,3 +86,13 @@ create index report_mails_open on report_mails (next_attempt_at) where status in
 create index report_mails_by_report on report_mails (report_id);
 
 create index report_mails_by_user on report_mails (user_id);
+
+create index report_mails_about_webhooks on report_mails (user_id, created_at) where run_id is null;
+
+-- When backups of each place were made and proven, for the metrics of the API. `shorthop backup` writes it, as the owner.
+create table backups (
+  place text primary key check (length(place) between 1 and 2000),
+  -- When the newest backup was made, and when the newest was made that a drill has restored.
+  made_at timestamptz(3),
+  proven_at timestamptz(3)
+);

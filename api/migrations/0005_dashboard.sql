@@ -3,7 +3,7 @@
 
 create table users (
   id uuid primary key default gen_random_uuid(),
-  email text not null unique,
+  email text not null unique check (email = lower(email)),
   name text not null,
   email_verified boolean not null default false,
   image text,
@@ -89,25 +89,66 @@ create unlogged table sign_in_windows (
   spent integer not null
 );
 
--- The windows of an account's plan and mode, as they stand; spends nothing.
-create function plan_limits_of(p_account_id uuid, p_mode text)
-returns table (name text, allowed integer, seconds integer, spent integer, resets_ms float8)
-language sql stable as $$
-  select l.name,
-         coalesce((account.limits ->> l.name)::integer, l.allowed),
-         l.seconds,
-         case when l.opened_at > clock_timestamp() - make_interval(secs => l.seconds) then l.spent else 0 end,
-         extract(epoch from
-           case when l.opened_at > clock_timestamp() - make_interval(secs => l.seconds) then l.opened_at
-                else clock_timestamp() end + make_interval(secs => l.seconds)) * 1000
-    from accounts account
-    join plans p on p.name = account.plan
-    left join plan_windows w on w.account_id = account.id and w.mode = p_mode
-   cross join lateral (values
-     (1, 'burst', p.per_second, 1, coalesce(w.burst_opened_at, '-infinity'), coalesce(w.burst_spent, 0)),
-     (2, 'minute', p.per_minute, 60, coalesce(w.minute_opened_at, '-infinity'), coalesce(w.minute_spent, 0)),
-     (3, 'day', p.per_day, 86400, coalesce(w.day_opened_at, '-infinity'), coalesce(w.day_spent, 0))
-   ) as l (place, name, allowed, seconds, opened_at, spent)
-   where account.id = p_account_id
-   order by l.place
-$$;
+-- Links with which people set a new password without the old one: each once, until it expires.
+create table password_resets (
+  token_hash bytea primary key,
+  user_id uuid not null references users (id) on delete cascade,
+  created_at timestamptz(3) not null default now(),
+  expires_at timestamptz(3) not null
+);
+
+create index password_resets_by_user on password_resets (user_id);
+
+-- Statistics that people without an account may see, by a secret URL. A revoked share is deleted.
+create table shares (
+  id uuid primary key,
+  account_id uuid not null references accounts (id) on delete cascade,
+  mode text not null check (mode in ('live', 'test')),
+  -- null is all links of the account and mode
+  link_id uuid references links (id) on delete cascade,
+  name text,
+  -- SHA-256 of the token in the URL; 256 random bits, so no slow hash.
+  token_hash bytea not null unique check (octet_length(token_hash) = 32),
+  -- Argon2id in PHC form.
+  password_hash text,
+  breakdowns text[] not null,
+  timezone text not null,
+  -- Origins whose pages may embed the share's page.
+  embed_origins text[] not null,
+  expires_at timestamptz(3),
+  created_at timestamptz(3) not null default now(),
+  updated_at timestamptz(3) not null default now()
+);
+
+create index shares_by_account on shares (account_id, mode, created_at desc, id desc);
+
+create index shares_by_link on shares (link_id) where link_id is not null;
+
+-- How an account presents itself on the pages of its shared statistics. An account without a row shows nothing.
+create table account_branding (
+  account_id uuid not null references accounts (id) on delete cascade,
+  mode text not null check (mode in ('live', 'test')),
+  name text check (length(name) between 1 and 100),
+  -- The colour as chosen; each page derives from it what can be read on its background.
+  color text check (color ~ '^#[0-9a-f]{6}$'),
+  -- A WebP image that the API has encoded itself.
+  logo bytea check (octet_length(logo) <= 32768),
+  -- How QR codes look unless a request says otherwise; null is black on white.
+  qr_style jsonb check (jsonb_typeof(qr_style) = 'object' and octet_length(qr_style::text) <= 1000),
+  -- Counts changes: what is made of the row is cached by it.
+  version integer not null default 1,
+  updated_at timestamptz(3) not null default now(),
+  primary key (account_id, mode)
+);
+
+-- What an account has saved under a name: a query of analytics or of the list of links, or UTM parameters for new links.
+create table saved_views (
+  account_id uuid not null references accounts (id) on delete cascade,
+  mode text not null check (mode in ('live', 'test')),
+  kind text not null default 'analytics' check (kind in ('analytics', 'links', 'utm')),
+  name text not null check (length(name) between 1 and 100),
+  query text not null check (octet_length(query) <= 8000),
+  created_at timestamptz(3) not null default now(),
+  updated_at timestamptz(3) not null default now(),
+  primary key (account_id, mode, kind, name)
+);

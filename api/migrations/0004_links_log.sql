@@ -1,22 +1,40 @@
--- The links log: what waits in the outbox becomes entries, each of which names the one before it by its hash. An entry is
--- kept as the bytes of its message, so that whoever publishes it again publishes the same (shared/links-log/entry.ts).
+-- The links log: how changes of links get to the redirectors.
 
-drop table link_feed;
-drop function skip_link_versions(bigint);
-drop trigger link_outbox_keeps_extras on link_outbox;
-drop trigger link_outbox_keeps_case on link_outbox;
-drop function refuse_stripped_record();
-drop function refuse_unfolded_record();
+-- Versions of all links come from one sequence, so that the states of a short link stay in order
+-- even when an alias is freed by one link and taken by another.
+create sequence link_version as bigint;
 
--- A state is kept as the text that is published. What waits now is in the first snapshot.
-delete from link_outbox;
-alter table link_outbox
-  drop column version,
-  drop column record,
-  add column domain text not null,
-  add column alias text not null,
-  add column state text not null;
+-- Draws a version: the next one, but no less than the time in microseconds. A database that was restored from a backup, or
+-- a standby that lacks the last transactions, would otherwise draw versions that redirectors have seen already. The caller
+-- holds the lock of the alias, so the versions of an alias ascend also where two callers set the sequence at once.
+-- As its owner, because processes may not set the sequence.
+create function next_link_version() returns bigint
+language plpgsql volatile security definer set search_path = pg_catalog, public as $$
+declare
+  drawn bigint := nextval('public.link_version');
+  micros bigint := floor(extract(epoch from clock_timestamp()) * 1000000);
+begin
+  if drawn >= micros then return drawn; end if;
+  if (select last_value from public.link_version) < micros then
+    perform setval('public.link_version', micros);
+  end if;
+  return micros;
+end
+$$;
 
+revoke execute on function next_link_version() from public;
+
+-- States of links that are no entries of the log yet, as the text that is published.
+create table link_outbox (
+  id bigint generated always as identity primary key,
+  domain text not null,
+  alias text not null,
+  state text not null,
+  created_at timestamptz(3) not null default now()
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000);
+
+-- What waits in the outbox becomes entries, each of which names the one before it by its hash. An entry is kept as the
+-- bytes of its message, so that whoever publishes it again publishes the same (shared/links-log/entry.ts).
 create table link_log_head (
   only_row boolean primary key default true check (only_row),
   -- identifies this database, its dumps and its copies
