@@ -195,9 +195,16 @@ export const POSTGRES_RIGHTS: readonly PostgresRight[] = [
     why: "workers do",
   },
   {
-    what: "read and change how much of that budget is spent",
+    what: "read how much of that budget is spent",
     tables: "clickDays",
-    privileges: ["select", "insert", "update", "delete"],
+    privileges: ["select"],
+    may: [OWNER, API],
+    why: "the API may read every table",
+  },
+  {
+    what: "change that",
+    tables: "clickDays",
+    privileges: ["insert", "update", "delete"],
     may: [OWNER],
     why: "that function does",
   },
