@@ -48,6 +48,7 @@ import passwordResets from "./0067_password_resets.sql" with { type: "text" };
 import linkNotes from "./0075_link_notes.sql" with { type: "text" };
 import notesSearch from "./0076_notes_search.sql" with { type: "text" };
 import linkLog from "./0077_link_log.sql" with { type: "text" };
+import linksByCampaign from "./0079_links_by_campaign.sql" with { type: "text" };
 
 /**
  * A migration whose statements run one by one, because PostgreSQL rejects them in a transaction.
@@ -105,4 +106,5 @@ export const migrations: readonly PostgresMigration[] = [
   { id: 75, name: "link_notes", text: linkNotes },
   { id: 76, name: "notes_search", text: notesSearch, concurrent: true },
   { id: 77, name: "link_log", text: linkLog },
+  { id: 79, name: "links_by_campaign", text: linksByCampaign, concurrent: true },
 ];

@@ -99,10 +99,13 @@ export const whereMatches = (sql: Sql, filter: LinkFilter) => sql`
   ${hasUtm(sql, filter)}
   ${isCreatedWithin(sql, filter)} ${isExpired(sql, filter)} ${isArchived(sql, filter)} ${containsText(sql, filter)}`;
 
+/** Uses the index of campaigns, which has no links without one. */
 function hasUtm(sql: Sql, { utm }: LinkFilter) {
   const conditions = utm.map(({ name, anyOf, noneOf }) => {
-    const value = sql`coalesce(${sql(`link.${name}`)}, '')`;
-    return sql`${anyOf.length === 0 ? sql`` : sql`and ${value} = any (${anyOf}::text[])`}
+    const column = sql(`link.${name}`);
+    const value = sql`coalesce(${column}, '')`;
+    const named = anyOf.includes("") ? value : column;
+    return sql`${anyOf.length === 0 ? sql`` : sql`and ${named} = any (${anyOf}::text[])`}
       ${noneOf.length === 0 ? sql`` : sql`and ${value} <> all (${noneOf}::text[])`}`;
   });
   // An empty list would be a parameter.
