@@ -156,9 +156,11 @@ export const searchedText = (sql: Sql) =>
 
 export const toPattern = (text: string): string => `%${text.replaceAll(/[\\%_]/g, "\\$&")}%`;
 
-function containsText(sql: Sql, { search, rarePart }: LinkFilter) {
+function containsText(sql: Sql, { search, respelled, rarePart }: LinkFilter) {
   if (search === null) return sql``;
   const text = searchedText(sql);
+  if (respelled !== null)
+    return sql`and (${text} ilike ${toPattern(search)} or ${text} ilike ${toPattern(respelled)})`;
   // A search without a trigram would scan the whole index.
   if (!hasTrigram(search) && rarePart === null)
     return sql`and lower(${text}) like lower(${toPattern(search)})`;

@@ -98,7 +98,8 @@ async function dropVoidConditions(sql: Sql, filter: LinkFilter): Promise<LinkFil
  * links with a rare word.
  */
 async function nameRarePart(sql: Sql, filter: LinkFilter): Promise<LinkFilter> {
-  const parts = filter.search === null ? [] : listSearchParts(filter.search);
+  const { search, respelled } = filter;
+  const parts = search === null || respelled !== null ? [] : listSearchParts(search);
   if (parts.length === 0) return filter;
   const counts = await countNewestWith(sql, filter, parts, SAMPLE);
   const least = Math.min(...counts);
