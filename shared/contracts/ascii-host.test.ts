@@ -49,6 +49,7 @@ test("a referring site is the same with and without www, and as the URL of a pag
     "bücher.de/a",
   ])
     expect(toReferringSite(text)).toBe("xn--bcher-kva.de");
+  expect(toReferringSite("android-app://com.google.android.gm/")).toBe("com.google.android.gm");
 });
 
 test.each([

@@ -26,7 +26,7 @@ export function toAsciiHost(text: string): string {
 /** The site of a referrer as clicks have it, also of a page's URL. */
 export function toReferringSite(text: string): string {
   const [host = ""] = trimInvisible(text)
-    .replace(/^https?:\/\//i, "")
+    .replace(/^(?:https?|android-app):\/\//i, "")
     .split(/[/?#]/, 1);
   return toAsciiHost(host).replace(/^www\./, "");
 }
