@@ -144,7 +144,7 @@ export function MoveDialog({ links, onClose, onReport }: BulkDialogProps) {
       >
         <SelectField
           label={t("links.form.domain")}
-          hint={t("links.many.moveHint")}
+          hint={t(elsewhere === undefined ? "links.many.moveNowhere" : "links.many.moveHint")}
           options={options}
           value={domain}
           onChange={({ target: { value } }) => setChosen(value)}
