@@ -10,7 +10,7 @@ export type ShortUrl = { alias: string; domain: string };
 /** Most characters of a short URL that is looked up. */
 export const SHORT_URL_LENGTH_MAX = 2_048;
 
-/** A scheme, a host with or without a port, and a path; a mark that opens a quotation may precede. */
+/** A scheme, a host with or without a port, and a path; before them what opens a quotation. */
 const URL_PARTS = /^[\p{Ps}\p{Pi}"'`<]?(?:https?:)?(?:\/\/)?(?<host>[^/?#\s]+)(?<path>\/[^?#]*)/iu;
 
 /**
