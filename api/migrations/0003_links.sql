@@ -83,6 +83,7 @@ create index links_by_expiry on links (account_id, mode, expires_at) where expir
 create index links_by_expiry_time on links (expires_at, id) where expires_at is not null;
 create index links_taken_down on links (id) where taken_down;
 create index links_by_tag on links using gin (account_id, mode, tags);
+create index links_by_campaign on links (account_id, mode, utm_campaign) where utm_campaign is not null;
 
 -- Search: trigrams of what is searched, within an account. Aliases compare by bytes, and what is joined with them would
 -- too: letters beyond ASCII have cases as well.
