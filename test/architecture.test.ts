@@ -51,7 +51,7 @@ const STORE_MODULES: Record<string, string> = { "shared/postgres.ts": "postgres"
 
 /**
  * The folders of the redirector, each with the folders of it that it may import. What stands beside
- * them wires the process, and no folder imports it.
+ * them wires the process, and no folder imports it but the configuration.
  */
 const REDIRECTOR_MAY_IMPORT: Record<string, readonly string[]> = {
   http: [],
@@ -424,6 +424,7 @@ describe("the architecture", () => {
     );
     const broken = folders.flatMap(([folder, targets]) =>
       [...targets]
+        .filter((target) => target !== "redirector/config.ts")
         .filter((target) => !REDIRECTOR_MAY_IMPORT[basename(folder)]?.includes(basename(target)))
         .map((target) => `${folder} -> ${target}`),
     );

@@ -3,25 +3,53 @@ import { randomInt } from "node:crypto";
 
 import { KEY, keyEnd } from "../../shared/links-store/record.ts";
 import { type Block, type Blocks, offsetInBlock, toOffset } from "./blocks.ts";
-import { createHashIndex } from "./hash-index.ts";
+import { HashIndex } from "./hash-index.ts";
 
 /** A domain name has at most 253 characters (RFC 1035), an alias 64. */
 export const KEY_BYTES_MAX = 512;
 
-export type KeyIndex = ReturnType<typeof createKeyIndex>;
+export class KeyIndex extends HashIndex {
+  /** Memory for a key as text. */
+  readonly key = Buffer.alloc(KEY_BYTES_MAX);
+  readonly #blocks: Blocks;
 
-export function createKeyIndex({ bytesAt }: Pick<Blocks, "bytesAt">) {
-  const index = createHashIndex();
-  const key = Buffer.alloc(KEY_BYTES_MAX);
+  constructor(blocks: Blocks) {
+    super();
+    this.#blocks = blocks;
+  }
 
-  function hasKey(
-    offset: number,
-    domain: string,
-    bytes: Buffer,
-    start: number,
-    end: number,
-  ): boolean {
-    const block = bytesAt(offset);
+  /**
+   * Finds the slot of a key, which is `domain` followed by the bytes from `start` to `end`; -1 for
+   * none.
+   */
+  findKey(domain: string, bytes: Buffer, start: number, end: number): number {
+    let slot = this.find(hashOf(domain, bytes, start, end));
+    while (slot >= 0 && !this.#hasKey(this.offsetAt(slot), domain, bytes, start, end)) {
+      slot = this.findNext(slot);
+    }
+    return slot;
+  }
+
+  /** As `findKey`, by the key as text. */
+  findText(text: string): number {
+    return this.findKey("", this.key, 0, this.key.write(text));
+  }
+
+  /** The slot that points to the record at `at` of a block; -1 when the record is not live. */
+  findRecord({ number, bytes }: Block, at: number): number {
+    const offset = toOffset(number, at);
+    let slot = this.find(hashAt(bytes, at));
+    while (slot >= 0 && this.offsetAt(slot) !== offset) slot = this.findNext(slot);
+    return slot;
+  }
+
+  /** Adds the record at an offset. */
+  add(offset: number): void {
+    this.insert(hashAt(this.#blocks.bytesAt(offset), offsetInBlock(offset)), offset);
+  }
+
+  #hasKey(offset: number, domain: string, bytes: Buffer, start: number, end: number): boolean {
+    const block = this.#blocks.bytesAt(offset);
     let at = offsetInBlock(offset);
     const storedEnd = keyEnd(block, at);
     at += KEY;
@@ -30,46 +58,6 @@ export function createKeyIndex({ bytesAt }: Pick<Blocks, "bytesAt">) {
     for (let i = start; i < end; i++) if (block[at++] !== bytes[i]) return false;
     return true;
   }
-
-  /**
-   * Finds the slot of a key, which is `domain` followed by the bytes from `start` to `end`; -1 for
-   * none.
-   */
-  function find(domain: string, bytes: Buffer, start: number, end: number): number {
-    const hash = hashOf(domain, bytes, start, end);
-    let slot = index.find(hash);
-    while (slot >= 0 && !hasKey(index.offsetAt(slot), domain, bytes, start, end)) {
-      slot = index.findNext(slot);
-    }
-    return slot;
-  }
-
-  return {
-    /** Memory for a key as text. */
-    key,
-    find,
-    /** As `find`, by the key as text. */
-    findText: (text: string): number => find("", key, 0, key.write(text)),
-    /**
-     * Finds the slot that points to the record at `at` of a block; -1 when the record is not live.
-     */
-    findRecord({ number, bytes }: Block, at: number): number {
-      const offset = toOffset(number, at);
-      let slot = index.find(hashAt(bytes, at));
-      while (slot >= 0 && index.offsetAt(slot) !== offset) slot = index.findNext(slot);
-      return slot;
-    },
-    /** Adds the record at an offset. */
-    add(offset: number): void {
-      index.insert(hashAt(bytesAt(offset), offsetInBlock(offset)), offset);
-    },
-    offsetAt: index.offsetAt,
-    move: index.move,
-    remove: index.remove,
-    clear: index.clear,
-    size: index.size,
-    bytes: index.bytes,
-  };
 }
 
 /** Random, so that an attacker cannot choose aliases that all collide. */

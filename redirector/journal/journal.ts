@@ -21,9 +21,9 @@ import {
   SEGMENT_HEADER_BYTES,
 } from "../../shared/contracts/click-segment.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
+import { tryLock } from "../../shared/process-lock.ts";
 import { recoverSegments, type SealedSegment } from "./files.ts";
-import { createFreeFiles } from "./free-files.ts";
-import { createSegmentWriter } from "./segment-writer.ts";
+import { type JournalEvents, SegmentWriter } from "./segment-writer.ts";
 
 /**
  * A segment is sealed at this age, however few clicks it holds. The age bounds how late a click is
@@ -32,141 +32,138 @@ import { createSegmentWriter } from "./segment-writer.ts";
  */
 const SEGMENT_AGE_MAX_MS = 250;
 
-/** Why a click was dropped. */
-type DropReason = "journal_full" | "disk_error";
-
-type JournalStats = {
-  /** Clicks written, and clicks dropped by reason, since the start. */
-  recorded: number;
-  dropped: Record<DropReason, number>;
-  /** Bytes on disk: of segments that are unacknowledged, retained or in quarantine. */
-  pendingBytes: number;
-  /** Files quarantined at the start because they could not be read. */
-  quarantined: number;
-};
-
-export type Journal = {
-  /** With a segment's number, this makes up the segment's id. */
-  id: Uuid;
-  /** Buffers a click; seals the segment when it is full. */
+/** Where the clicks of requests go. */
+export interface ClickLog {
+  /** Buffers a click. */
   append(click: RawClick): void;
   /** Writes the buffered clicks. */
   commit(): void;
-  /** Reuses or deletes the file of a sealed segment, which the caller has truncated. */
-  recycle(segment: Pick<SealedSegment, "bytes" | "path">): void;
-  stats(): JournalStats;
-  /** Current number of files in the quarantine. */
-  countQuarantine(): Promise<number>;
-  /** Seals the open segment. Neither `append` nor `recycle` may be called afterwards. */
-  close(): void;
-};
-
-type JournalOptions = {
-  dir: string;
-  bytesMax: number;
-  /**
-   * Called with every segment that is ready to be published, first those recovered from earlier
-   * processes.
-   */
-  onSealed: (segment: SealedSegment) => void;
-  onError: (error: unknown) => void;
-  /**
-   * Called with the name of a file in the directory that holds no segment, or a segment with a
-   * different name.
-   */
-  onUnknownFile: (name: string) => void;
-};
-
-/**
- * Opens the journal in `dir`, which only this process may use. Throws when the directory cannot be
- * used.
- */
-export function openJournal(options: JournalOptions): Journal {
-  const { dir, bytesMax, onSealed, onError } = options;
-  // Segments hold people's IP addresses until they are delivered.
-  mkdirSync(dir, { recursive: true, mode: 0o700 });
-  // Random, never a host name or a process id: with a reused id, new clicks would be discarded as
-  // duplicates.
-  const journalId = newUuid();
-  const stats = recover(options);
-  const files = createFreeFiles(onError);
-  const { create: createFile } = files;
-  const writer = createSegmentWriter({ dir, journalId, createFile, onSealed, onError });
-  const batch = Buffer.allocUnsafe(SEGMENT_BYTES_MAX);
-  let batchEnd = 0;
-  let batchClicks = 0;
-
-  function append(click: RawClick): void {
-    if (stats.pendingBytes + batchEnd + RECORD_BYTES_MAX > bytesMax) {
-      stats.dropped.journal_full++;
-      return;
-    }
-    batchEnd = encodeRawClick(batch, batchEnd, click);
-    batchClicks++;
-    const clicks = writer.clicks() + batchClicks;
-    const bytes = writer.bytes() + batchEnd;
-    if (clicks >= SEGMENT_CLICKS_MAX || bytes + RECORD_BYTES_MAX > SEGMENT_BYTES_MAX) {
-      commit();
-      writer.seal();
-    }
-  }
-
-  function commit(): void {
-    if (batchClicks === 0) return;
-    try {
-      if (!writer.isOpen()) {
-        writer.open();
-        stats.pendingBytes += SEGMENT_HEADER_BYTES;
-      }
-      writer.write(batch, batchEnd, batchClicks);
-      stats.recorded += batchClicks;
-      stats.pendingBytes += batchEnd;
-    } catch (error) {
-      onError(error);
-      stats.dropped.disk_error += batchClicks;
-      writer.sealFailed();
-    }
-    batchEnd = 0;
-    batchClicks = 0;
-  }
-
-  const timer = setInterval(() => {
-    if (writer.isOlderThan(SEGMENT_AGE_MAX_MS)) writer.seal();
-  }, SEGMENT_AGE_MAX_MS / 5);
-
-  return {
-    id: journalId,
-    append,
-    commit,
-    recycle({ bytes, path }) {
-      stats.pendingBytes -= bytes;
-      files.recycle(path);
-    },
-    stats: () => stats,
-    countQuarantine: () => countQuarantine(dir),
-    close() {
-      clearInterval(timer);
-      commit();
-      writer.seal();
-      files.removeAll();
-    },
-  };
 }
 
-/** Recovers the segments of earlier processes; returns the initial stats. */
-function recover({ dir, onSealed, onError, onUnknownFile }: JournalOptions): JournalStats {
-  const { segments, unknown, unreadable, unchangeable } = recoverSegments(dir);
-  unknown.forEach(onUnknownFile);
-  [...unreadable, ...unchangeable].forEach(onError);
-  let pendingBytes = quarantineBytes(dir);
-  for (const segment of segments) {
-    pendingBytes += segment.bytes;
-    onSealed(segment);
+export class Journal implements ClickLog {
+  /**
+   * With a segment's number, this makes up the segment's id. Random, never a host name or a process
+   * id: with a reused id, new clicks would be discarded as duplicates.
+   */
+  readonly id: Uuid = newUuid();
+  readonly #dir: string;
+  readonly #bytesMax: number;
+  readonly #events: JournalEvents;
+  readonly #writer: SegmentWriter;
+  readonly #timer: Timer;
+  readonly #batch = Buffer.allocUnsafe(SEGMENT_BYTES_MAX);
+  #batchEnd = 0;
+  #batchClicks = 0;
+  /** Bytes on disk: of segments that are unacknowledged, retained or in quarantine. */
+  #pendingBytes: number;
+  #recorded = 0;
+  readonly #dropped = { journal_full: 0, disk_error: 0 };
+  #quarantined = 0;
+
+  /**
+   * Opens the journal in `dir`, which only this process may use. Throws when the directory cannot
+   * be used.
+   */
+  constructor(dir: string, bytesMax: number, events: JournalEvents) {
+    // Segments hold people's IP addresses until they are delivered.
+    mkdirSync(dir, { recursive: true, mode: 0o700 });
+    this.#dir = dir;
+    this.#bytesMax = bytesMax;
+    this.#events = events;
+    this.#pendingBytes = quarantineBytes(dir);
+    this.#recover();
+    this.#writer = new SegmentWriter(dir, this.id, events);
+    this.#timer = setInterval(() => {
+      if (this.#writer.isOlderThan(SEGMENT_AGE_MAX_MS)) this.#writer.seal();
+    }, SEGMENT_AGE_MAX_MS / 5);
   }
-  return {
-    recorded: 0,
-    dropped: { journal_full: 0, disk_error: 0 },
-    pendingBytes,
-    quarantined: unreadable.length,
-  };
+
+  /** Buffers a click; seals the segment when it is full. */
+  append(click: RawClick): void {
+    if (this.#pendingBytes + this.#batchEnd + RECORD_BYTES_MAX > this.#bytesMax) {
+      this.#dropped.journal_full++;
+      return;
+    }
+    this.#batchEnd = encodeRawClick(this.#batch, this.#batchEnd, click);
+    this.#batchClicks++;
+    const clicks = this.#writer.clicks + this.#batchClicks;
+    const bytes = this.#writer.bytes + this.#batchEnd;
+    if (clicks >= SEGMENT_CLICKS_MAX || bytes + RECORD_BYTES_MAX > SEGMENT_BYTES_MAX) {
+      this.commit();
+      this.#writer.seal();
+    }
+  }
+
+  commit(): void {
+    if (this.#batchClicks === 0) return;
+    try {
+      if (!this.#writer.isOpen) {
+        this.#writer.open();
+        this.#pendingBytes += SEGMENT_HEADER_BYTES;
+      }
+      this.#writer.write(this.#batch, this.#batchEnd, this.#batchClicks);
+      this.#recorded += this.#batchClicks;
+      this.#pendingBytes += this.#batchEnd;
+    } catch (error) {
+      this.#events.failed(error);
+      this.#dropped.disk_error += this.#batchClicks;
+      this.#writer.sealFailed();
+    }
+    this.#batchEnd = 0;
+    this.#batchClicks = 0;
+  }
+
+  /** Reuses or deletes the file of a sealed segment, which the caller has truncated. */
+  recycle({ bytes, path }: SealedSegment): void {
+    this.#pendingBytes -= bytes;
+    this.#writer.recycle(path);
+  }
+
+  /**
+   * Clicks written, and clicks dropped by reason, since the start; bytes on disk; files quarantined
+   * at the start because they could not be read.
+   */
+  stats() {
+    return {
+      recorded: this.#recorded,
+      dropped: this.#dropped,
+      pendingBytes: this.#pendingBytes,
+      quarantined: this.#quarantined,
+    };
+  }
+
+  /** Current number of files in the quarantine. */
+  countQuarantine(): Promise<number> {
+    return countQuarantine(this.#dir);
+  }
+
+  /** Seals the open segment. Neither `append` nor `recycle` may be called afterwards. */
+  close(): void {
+    clearInterval(this.#timer);
+    this.commit();
+    this.#writer.seal();
+    this.#writer.removeFreeFiles();
+  }
+
+  /** Recovers the segments of earlier processes. */
+  #recover(): void {
+    const events = this.#events;
+    const { segments, unknown, unreadable, unchangeable } = recoverSegments(this.#dir);
+    for (const name of unknown) events.unknownFile(name);
+    for (const error of [...unreadable, ...unchangeable]) events.failed(error);
+    this.#quarantined = unreadable.length;
+    for (const segment of segments) {
+      this.#pendingBytes += segment.bytes;
+      events.sealed(segment);
+    }
+  }
+}
+
+/**
+ * Locks a journal until the process ends: two processes would recover each other's open segments.
+ * Throws when another one holds the lock.
+ */
+export function lockJournal(dir: string): void {
+  if (tryLock("journal", dir) === undefined)
+    throw new Error(`Another redirector has the journal in ${dir}: each needs one of its own.`);
 }

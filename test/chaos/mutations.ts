@@ -22,7 +22,7 @@ const FAULTS = 2;
 const MUTATIONS: Record<string, Mutation> = {
   "dedup-id": {
     kinds: ["kill nats"],
-    file: "redirector/journal/segment-sender.ts",
+    file: "redirector/journal/publisher.ts",
     replace: [["msgID: formatSegmentId(segment),", ""]],
   },
   token: {
@@ -92,8 +92,8 @@ const MUTATIONS: Record<string, Mutation> = {
     file: "redirector/journal/journal.ts",
     replace: [
       [
-        "const { segments, unknown, unreadable } = recoverSegments(dir);",
-        "const { unknown, unreadable } = recoverSegments(dir);",
+        "const { segments, unknown, unreadable, unchangeable }",
+        "const { unknown, unreadable, unchangeable }",
       ],
       ["for (const segment of segments) {", "for (const segment of new Array<SealedSegment>()) {"],
     ],
@@ -107,7 +107,9 @@ const MUTATIONS: Record<string, Mutation> = {
     // Otherwise a worker has read what is lost, and stores it.
     kinds: ["roll back nats during an insert"],
     file: "redirector/journal/publisher.ts",
-    replace: [["if (type === Events.Reconnect) republish();", ""]],
+    replace: [
+      ["if (type === Events.Reconnect) this.#enqueue(this.#retention.startRepublishing());", ""],
+    ],
   },
 };
 

@@ -14,7 +14,7 @@ const LINKS_LOG = [
 
 /** How clicks get from a redirector's disk into ClickHouse. */
 const CLICKS_WAY = [
-  "redirector/redirect/click-recorder.ts",
+  "redirector/redirect/redirects.ts",
   "redirector/journal/**",
   "worker/consumer/**",
   "worker/batches/**",

@@ -1,7 +1,7 @@
 /** Goal: a redirector never accepts more connections than it may open files. */
 import { expect, test } from "bun:test";
 
-import { readConnectionsLimit } from "./open-files.ts";
+import { readConnectionsLimit } from "./config.ts";
 
 const limits = (files: string) => () =>
   `Max processes             95945                95945                processes \nMax open files            1024                 ${files}               files     \nMax locked memory         8388608              8388608              bytes     \n`;

@@ -5,19 +5,17 @@
 import { expect, test } from "bun:test";
 
 import { addressGroups } from "../../shared/address-group.ts";
-import { type Client, createConnection } from "./connection.ts";
-import { createEndTurns } from "./waiting-turns.ts";
+import { type Client, Connection } from "./connection.ts";
+import { WaitingConnections } from "./turn.ts";
 
 /**
  * A connection of an address whose next requests have arrived, or not; a proxy's counts for no
  * network.
  */
 function connect(peer: string, { waits = true, isProxy = false } = {}): Client {
-  const data = {
-    ...createConnection(peer, false, 0),
-    groups: isProxy ? undefined : addressGroups(peer),
-    input: waits ? Buffer.from("GET / HTTP/1.1") : undefined,
-  };
+  const data = new Connection(peer, false, 0);
+  data.groups = isProxy ? undefined : addressGroups(peer);
+  data.input = waits ? Buffer.from("GET / HTTP/1.1") : undefined;
   // Only the state of the connection is used here.
   return { data } as unknown as Client;
 }
@@ -27,8 +25,8 @@ function connect(peer: string, { waits = true, isProxy = false } = {}): Client {
  */
 function endAll(sockets: readonly Client[]): string[] {
   const ended: string[] = [];
-  const endTurns = createEndTurns((socket) => void ended.push(socket.data.peer));
-  for (let more = endTurns(sockets); more;) more = endTurns([]);
+  const waiting = new WaitingConnections((socket) => void ended.push(socket.data.peer));
+  for (let more = waiting.endTurns(sockets); more;) more = waiting.endTurns([]);
   return ended;
 }
 

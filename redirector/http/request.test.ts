@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { normalizePath } from "./path.ts";
+import { normalizePath } from "./request.ts";
 
 describe("a path", () => {
   test.each([

@@ -1,9 +1,8 @@
-import { beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, spyOn, test } from "bun:test";
 
 import fc from "fast-check";
 
 import { sliceToString } from "../../shared/bytes.ts";
-import { createClientAddress } from "../../shared/client-address.ts";
 import type { ClickLimit } from "../../shared/contracts/click-limits.ts";
 import { type Click, decodeClick } from "../../shared/contracts/click-record.ts";
 import type { ActiveLink, LinkRecord } from "../../shared/contracts/link-record.ts";
@@ -16,16 +15,17 @@ import {
 } from "../../shared/contracts/notices.ts";
 import { encodeClick } from "../../test/harness/encode-segment.ts";
 import { casesOf } from "../../test/harness/property-runs.ts";
-import { createDomainSettingsCache } from "../cache/domain-settings.ts";
-import { createLinkCache } from "../cache/link-cache.ts";
-import { createTakedowns } from "../cache/takedowns.ts";
-import { createRequestHeadParser } from "../http/request-head-parser.ts";
+import { redirectorConfig } from "../../test/harness/redirector-config.ts";
+import { DomainSettingsCache } from "../cache/domain-settings.ts";
+import { LinkCache } from "../cache/link-cache.ts";
+import { Takedowns } from "../cache/takedowns.ts";
+import { RequestHeadParser } from "../http/request-head-parser.ts";
+import type { RequestHead } from "../http/request.ts";
 import type { RedirectorResponse } from "../http/response.ts";
 import type { ClickOutcome } from "../limits/holdings.ts";
-import { createErrorPages } from "../pages/error-pages.ts";
-import { createUnlockCookies } from "../passwords/unlock-cookie.ts";
-import { createLookups } from "../visitors/lookups.ts";
-import { createHandler } from "./handler.ts";
+import { ErrorPages, type LanguagePages } from "../pages/error-pages.ts";
+import { PasswordCheck } from "../passwords/password.ts";
+import { Redirector } from "./redirector.ts";
 
 const link: ActiveLink = {
   state: "active",
@@ -54,12 +54,23 @@ let isBehind = false;
 let fetchGate: Promise<void>;
 /** What the limits of links leave. */
 let takeClick: (limit: string) => ClickOutcome | Promise<ClickOutcome> = () => "taken";
-let cache: ReturnType<typeof createLinkCache>;
+let cache: LinkCache;
 let settingsInStream: Map<string, DomainSettings>;
-let takedowns: ReturnType<typeof createTakedowns>;
+let takedowns: Takedowns;
 /** How often the language of a visitor was asked for. */
 let languagesAsked = 0;
-const pages = createErrorPages();
+const pages = new (class extends ErrorPages {
+  override of(head: RequestHead): LanguagePages {
+    languagesAsked++;
+    return super.of(head);
+  }
+})();
+
+const CONFIG = redirectorConfig({
+  TRUSTED_PROXIES: ["127.0.0.1"],
+  ABOUT_PAGE_OFF_HOSTS: ["off.example.com"],
+  LINK_UNLOCK_SECRET: "a secret of the test",
+});
 
 /** What the store has, links and notices. */
 function recordOf(domain: string, alias: string): LinkRecord | undefined {
@@ -70,9 +81,12 @@ function recordOf(domain: string, alias: string): LinkRecord | undefined {
 
 /** Creates a handler whose links are all in the store, and none is cached. */
 function createTestHandler() {
-  cache = createLinkCache(1024 ** 2);
-  const domains = createDomainSettingsCache();
-  const handle = createHandler({
+  cache = new LinkCache(1024 ** 2);
+  const passwords = new PasswordCheck();
+  spyOn(passwords, "check").mockImplementation(async (_link, { password }) =>
+    password === "right" ? "right" : "wrong",
+  );
+  const redirector = new Redirector(CONFIG, {
     cache,
     links: {
       find(domain, alias) {
@@ -90,7 +104,7 @@ function createTestHandler() {
         return found;
       },
     },
-    domains,
+    domains: new DomainSettingsCache(),
     takedowns,
     journal: {
       append(click) {
@@ -98,29 +112,17 @@ function createTestHandler() {
         const decoded = decodeClick(bytes, { start: 0, end: bytes.length });
         if (decoded !== undefined) clicks.push(decoded);
       },
+      commit: () => undefined,
     },
-    clientAddress: createClientAddress(["127.0.0.1"]),
-    checkPassword: async (_link, { password }) => (password === "right" ? "right" : "wrong"),
-    unlockCookies: createUnlockCookies("a secret of the test", true),
-    lookups: createLookups(),
+    passwords,
     isBehind: () => isBehind,
     limits: { take: (limit) => takeClick(limit.id), look: () => false, isExhausted: () => false },
     failures: {
       countLink: ({ reason, mode, domain }) => void failures.push([reason, mode, domain]),
       countUnknownAlias: (domain, alias) => void failures.push(["unknown_alias", domain, alias]),
     },
-    pages: {
-      of(head) {
-        languagesAsked++;
-        return pages.of(head);
-      },
-    },
-    hosts: new Set(["sho.rt"]),
-    rootRedirectUrl: undefined,
-    scheme: "https:",
-    aboutOffHosts: new Set(["off.example.com"]),
+    pages,
     locate: () => undefined,
-    onResponse: () => undefined,
   });
   return (
     path: string,
@@ -135,10 +137,11 @@ function createTestHandler() {
     const lines = Object.entries({ host, "content-length": body.length, ...fields });
     const text = `${method} ${path} HTTP/1.1\r\n${lines.map(([n, v]) => `${n}: ${v}\r\n`).join("")}\r\n`;
     const bytes = Buffer.from(text + body);
-    const { head, parse } = createRequestHeadParser();
-    expect(parse(bytes, 0)).toEqual({ kind: "complete" });
+    const parser = new RequestHeadParser();
+    const { head } = parser;
+    expect(parser.parse(bytes, 0)).toEqual({ kind: "complete" });
     const form = { bytes, start: head.length, end: bytes.length };
-    return handle({ head, body: form, now: Date.now(), peer });
+    return redirector.handle({ head, body: form, now: Date.now(), peer });
   };
 }
 
@@ -425,7 +428,7 @@ const FORM = { "content-type": "application/x-www-form-urlencoded" };
 
 beforeEach(() => {
   settingsInStream = new Map();
-  takedowns = createTakedowns();
+  takedowns = new Takedowns();
   failures = [];
   clicks = [];
   takeClick = () => "taken";

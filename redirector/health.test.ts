@@ -3,7 +3,7 @@
  */
 import { expect, test } from "bun:test";
 
-import { clicksWarning } from "./clicks-warning.ts";
+import { clicksWarning } from "./health.ts";
 
 const WELL = { segments: 3, seconds: 0.2, journalBytes: 1_000, journalBytesMax: 100_000 };
 

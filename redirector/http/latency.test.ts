@@ -4,9 +4,9 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { Registry } from "prom-client";
 
-import { parseMetrics } from "../test/harness/prometheus.ts";
-import { createLatencyHistogram } from "./latency.ts";
-import { registerLatency } from "./metrics.ts";
+import { parseMetrics } from "../../test/harness/prometheus.ts";
+import { registerLatency } from "../metrics.ts";
+import { LatencyHistogram } from "./latency.ts";
 
 test("every response is counted in each bucket whose bound is not below its latency", () => {
   const batches = fc.array(
@@ -14,7 +14,7 @@ test("every response is counted in each bucket whose bound is not below its late
   );
   fc.assert(
     fc.property(batches, (all) => {
-      const histogram = createLatencyHistogram();
+      const histogram = new LatencyHistogram();
       for (const [ms, responses] of all) histogram.observe(ms, responses);
       const { buckets, count, sumSeconds } = histogram.read();
       const countUpTo = (seconds: number) =>
@@ -30,7 +30,7 @@ test("every response is counted in each bucket whose bound is not below its late
 
 test("is exported as a histogram", async () => {
   const registry = new Registry();
-  const histogram = createLatencyHistogram();
+  const histogram = new LatencyHistogram();
   registerLatency(registry, "latency_seconds", "Help.", histogram);
   histogram.observe(0.2, 3);
   histogram.observe(10_000, 1);
