@@ -32,7 +32,7 @@ const EXECUTABLE = "deploy/executable.ts";
  * half a second to load.
  */
 const LOCAL_STACK_IMPORTS: Record<string, readonly string[]> = {
-  "deploy/local/main.ts": ["api/demo.ts", "api/migrate.ts", "worker/migrate.ts"],
+  "deploy/local/main.ts": ["api/demo.ts", "api/migrate.ts", "worker/migrations/migrate.ts"],
   "deploy/local/dashboard.ts": ["dashboard/cache.ts"],
 };
 

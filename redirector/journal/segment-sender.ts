@@ -1,7 +1,7 @@
 /** Sends segments to JetStream. */
 import type { JetStreamClient, NatsConnection } from "nats";
 
-import { createBackoff } from "../../shared/backoff.ts";
+import { Backoff } from "../../shared/backoff.ts";
 import { formatSegmentId, SEGMENT_BYTES_MAX } from "../../shared/contracts/click-segment.ts";
 import { CLICKS_SUBJECT, ensureClicksStream } from "../../shared/contracts/streams.ts";
 import type { Log } from "../../shared/log.ts";
@@ -40,7 +40,7 @@ export function createSegmentSender(deps: SenderDeps): SendSegment {
   }
 
   return async (segment) => {
-    const backoff = createBackoff(BACKOFF);
+    const backoff = new Backoff(BACKOFF.firstMs, BACKOFF.maxMs);
     while (!isStopped()) {
       try {
         jetStream ??= openJetStream();
@@ -57,7 +57,7 @@ export function createSegmentSender(deps: SenderDeps): SendSegment {
         // The stream is missing or full, or NATS is down: the segment is retried under the same id.
         jetStream = undefined;
         log.warn({ error, segment: formatSegmentId(segment) }, "segment_publish_failed");
-        await backoff.wait();
+        await Bun.sleep(backoff.next());
       }
     }
     return false;

@@ -184,8 +184,9 @@ async function compare(
  * Rebuilds the buckets that differ, each with a single insert of the differences, so that readers
  * see a bucket of a subject either as it was or corrected. Surplus clicks are inserted as a
  * negative number: sums of UInt64 wrap around (2^64 - 1 is -1). Visitors can only be added; one
- * that was counted twice is still one visitor. Only one rebuild may run at a time (lock.ts), and
- * nothing may be inserted meanwhile. A bucket of which clicks may be deleted is left as it is.
+ * that was counted twice is still one visitor. Only one rebuild may run at a time, for which the
+ * worker has a lock, and nothing may be inserted meanwhile. A bucket of which clicks may be deleted
+ * is left as it is.
  */
 export async function rebuildBuckets(
   clickhouse: ClickHouse,
