@@ -15,8 +15,6 @@ const readLocalTables = (text: string): string =>
 
 /** Each form of statement in the migrations, and its conversion. */
 const FORMS: readonly [form: RegExp, convert: Convert][] = [
-  // What the views read can be read from the tables; nothing of a cluster uses them.
-  [/^CREATE VIEW /, () => []],
   [
     /^CREATE TABLE IF NOT EXISTS (?<table>\w+) \((?<columns>.*)\) ENGINE = Null$/s,
     ({ table, columns }, on) => [

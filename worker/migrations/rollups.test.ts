@@ -41,8 +41,6 @@ const forms: [form: RegExp, apply: (groups: Record<string, string>) => void][] =
     /^CREATE MATERIALIZED VIEW IF NOT EXISTS (?<name>\w+) TO (?<table>\w+) AS\n(?<query>.*)$/s,
     ({ name = "", table = "", query = "" }) => views.set(name, { table, query: normalize(query) }),
   ],
-  // Views of several tables.
-  [/^CREATE VIEW /, () => undefined],
 ];
 
 for (const statement of statements) {
