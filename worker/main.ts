@@ -15,7 +15,7 @@ import { createNotifier } from "../shared/sd-notify.ts";
 import { answerStatus } from "../shared/status-responder.ts";
 import { watchReplicas } from "../shared/stream-replicas.ts";
 import { openGeo } from "../shared/visitors/geo.ts";
-import { createReceiverRules } from "../shared/webhooks/variables.ts";
+import { ReceiverRules } from "../shared/webhooks/variables.ts";
 import { BatchesTable } from "./batches/batch-log.ts";
 import { ClicksTable } from "./batches/clicks-table.ts";
 import { checks, migrateChecks } from "./checks.ts";
@@ -88,7 +88,7 @@ async function startParts(context: Context, lifecycle: Lifecycle): Promise<Parts
 function startDeliverer(context: Context, hosts: readonly string[]): Deliverer | undefined {
   const { config } = context;
   if (config.WEBHOOKS_SECRET === undefined) return undefined;
-  const rules = createReceiverRules(config);
+  const rules = new ReceiverRules(config);
   const transport = new Transport(config.WEBHOOKS_SECRET, rules, resolveBy(config.DNS_SERVERS));
   return new Deliverer(context, transport, hosts);
 }

@@ -7,7 +7,7 @@ import type { Uuid } from "../ids.ts";
 import {
   type BucketRange,
   COMPARISON_SECONDS_MAX,
-  createDivision,
+  Division,
   type Piece,
   PIECE_CLICKS,
   pieceOfAccounts,
@@ -59,7 +59,7 @@ export async function findDifferences(
   pieceClicks = PIECE_CLICKS,
 ): Promise<Difference[]> {
   const wholeFrom = await readWholeFrom(clickhouse);
-  const divide = createDivision(clickhouse, pieceClicks);
+  const division = new Division(clickhouse, pieceClicks);
   const differences: Difference[] = [];
   for (const rollup of ROLLUP_TABLES) {
     const { bucketSeconds } = rollup;
@@ -68,7 +68,7 @@ export async function findDifferences(
       Math.ceil(wholeFrom / bucketSeconds) * bucketSeconds,
     );
     const to = Math.floor(range.to / bucketSeconds) * bucketSeconds;
-    for await (const piece of divide(rollup, { from, to })) {
+    for await (const piece of division.divide(rollup, { from, to })) {
       const found = await compare(clickhouse, rollup, piece, COMPARISON_SECONDS_MAX);
       differences.push(...found, ...(piece.lacksAccounts ? found.map(ofItsAccount) : []));
     }

@@ -9,7 +9,7 @@ import { OPERATOR } from "../../api/http/principal.ts";
 import type { CreateWebhookBody } from "../../api/webhooks/model.ts";
 import { createWebhookService } from "../../api/webhooks/service.ts";
 import { decodeId, encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
-import { createReceiverRules } from "../../shared/webhooks/variables.ts";
+import { ReceiverRules } from "../../shared/webhooks/variables.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { longTest } from "../../test/harness/property-runs.ts";
@@ -22,7 +22,7 @@ import { lease, numberEvents, PENDING_MAX } from "./leases.ts";
 
 const OWN_SECRET = "what secrets are derived from in this test";
 
-const RULES = createReceiverRules({
+const RULES = new ReceiverRules({
   WEBHOOK_NETWORKS_ALLOWED: ["127.0.0.0/8"],
   WEBHOOK_PORTS_ALLOWED: ["*"],
 });
@@ -478,13 +478,13 @@ longTest("a worker that is killed while it delivers loses nothing", async () => 
   });
   await create(owner, receiver.url);
   const program = `
-    import { createReceiverRules } from ${JSON.stringify(`${import.meta.dir}/../../shared/webhooks/variables.ts`)};
+    import { ReceiverRules } from ${JSON.stringify(`${import.meta.dir}/../../shared/webhooks/variables.ts`)};
     import { workerContext } from ${JSON.stringify(`${import.meta.dir}/../../test/harness/worker-context.ts`)};
     import { Transport } from ${JSON.stringify(`${import.meta.dir}/attempt.ts`)};
     import { Deliverer } from ${JSON.stringify(`${import.meta.dir}/deliverer.ts`)};
     import postgres from "postgres";
     const sql = postgres(${JSON.stringify(postgres.url)}, { max: 4, onnotice: () => undefined });
-    const rules = createReceiverRules({ WEBHOOK_NETWORKS_ALLOWED: ["127.0.0.0/8"], WEBHOOK_PORTS_ALLOWED: ["*"] });
+    const rules = new ReceiverRules({ WEBHOOK_NETWORKS_ALLOWED: ["127.0.0.0/8"], WEBHOOK_PORTS_ALLOWED: ["*"] });
     const transport = new Transport(${JSON.stringify(OWN_SECRET)}, rules, async () => []);
     new Deliverer(workerContext({ sql }), transport, []);`;
   const worker = Bun.spawn([process.execPath, "-e", program], {

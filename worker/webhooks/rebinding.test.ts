@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createServer } from "node:net";
 
 import { newUuid } from "../../shared/ids.ts";
-import { createReceiverRules } from "../../shared/webhooks/variables.ts";
+import { ReceiverRules } from "../../shared/webhooks/variables.ts";
 import { type Dns, startDns } from "../../test/harness/dns.ts";
 import { attempt, Transport } from "./attempt.ts";
 import { resolveBy } from "./receiver.ts";
@@ -15,7 +15,7 @@ import { resolveBy } from "./receiver.ts";
 const PUBLIC = "127.0.0.2";
 const PRIVATE = "127.0.0.1";
 
-const RULES = createReceiverRules({
+const RULES = new ReceiverRules({
   WEBHOOK_NETWORKS_ALLOWED: [`${PUBLIC}/32`],
   WEBHOOK_PORTS_ALLOWED: ["*"],
 });

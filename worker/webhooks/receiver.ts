@@ -50,7 +50,7 @@ export async function findReceiver(
   const addresses = isIP(host) === 0 ? await resolveName(host, resolve) : [host];
   const [address] = addresses;
   if (address === undefined) throw new ReceiverError("The host name does not resolve.");
-  if (!addresses.every(rules.isAddressAllowed))
+  if (!addresses.every((each) => rules.isAddressAllowed(each)))
     throw new ReceiverError("The host leads to an address that is not public.");
   return { address, port, url };
 }
