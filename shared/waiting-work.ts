@@ -38,7 +38,7 @@ export const JOBS: Readonly<Record<string, string>> = {
   "shared/sd-notify.ts": "the process's sign of life: of the service",
   "shared/stream-readability.ts": "the state of the streams: of the service",
   "shared/stream-replicas.ts": "the state of the streams: of the service",
-  "worker/batches/owner.ts": "the worker's claim: of the service",
+  "worker/batches/batch-log.ts": "the worker's claim: of the service",
   "worker/consistency-check.ts": "a check of what was counted: of the service",
   "worker/consumer/consumer.ts": "clicks of all accounts in one order: of the service",
   "worker/counters.ts": "totals of links with new clicks, some at a time: of the service",

@@ -6,14 +6,15 @@
  */
 import { formatSegmentId, type SegmentId } from "../../shared/contracts/click-segment.ts";
 import type { Uuid } from "../../shared/ids.ts";
-import type { BatchEntry, BatchLog, Checkpoint, Claim } from "../../worker/batches/batch-log.ts";
-import type { ClickStore } from "../../worker/batches/clicks-table.ts";
-import {
-  type BatchSegment,
-  Owner,
-  type Retry,
-  type SegmentSource,
-} from "../../worker/batches/owner.ts";
+import type {
+  BatchEntry,
+  BatchLog,
+  Checkpoint,
+  Claim,
+  Retry,
+} from "../../worker/batches/batch-log.ts";
+import type { BatchSegment, ClickStore } from "../../worker/batches/clicks-table.ts";
+import { Owner, type SegmentSource } from "../../worker/batches/owner.ts";
 import { inRanges, parseRanges, SegmentIndex } from "../../worker/batches/segment-index.ts";
 import type { Random } from "./random.ts";
 

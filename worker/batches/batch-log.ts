@@ -1,13 +1,16 @@
 /**
- * The batch log (docs/batches.md): its entries, the state that they add up to, and the table
- * `batches` of ClickHouse that has them. Entries are only appended, and appending one twice has the
- * same meaning as once.
+ * The batch log (docs/batches.md): its entries, the state that they add up to, the table `batches`
+ * of ClickHouse that has them, and how an owner writes its own. Entries are only appended, and
+ * appending one twice has the same meaning as once.
  */
 import type { ClickHouseClient } from "@clickhouse/client";
 import * as z from "zod";
 
 import { queryRows } from "../../shared/clicks/query.ts";
-import { SegmentIndex } from "./segment-index.ts";
+import { DAY_MS } from "../../shared/durations.ts";
+import { repeat } from "../../shared/repeat.ts";
+import { type BatchSegment, spanOf } from "./clicks-table.ts";
+import { addToRanges, formatRanges, type Ranges, SegmentIndex } from "./segment-index.ts";
 
 /**
  * A worker's claim to be the owner: the highest epoch wins; of the same epoch, the greater owner
@@ -347,4 +350,135 @@ function toEntry(row: z.output<typeof entryRow>): BatchEntry {
   if (kind !== "manifest") return { kind: "settled", number, segments };
   const clicks = { firstClick: first_click, lastClick: last_click };
   return { kind, number, manifest: { token, segments, sequences, position, ...clicks } };
+}
+
+/**
+ * Repeats an operation until it succeeds. Throws final errors at once, and any error when the
+ * worker stops.
+ */
+export type Retry = <T>(
+  operation: () => Promise<T>,
+  isFinal?: (error: unknown) => boolean,
+) => Promise<T>;
+
+const RENEW_MS = 2_000;
+
+/** An owner whose claim was appended within this time is at work. */
+export const RENEWED_MS = 6_000;
+
+/**
+ * Longest time for which a claim is renewed: another worker may be able to do what this one cannot.
+ */
+const BUSY_MAX_MS = 60_000;
+
+/**
+ * Does work that may take long, such as an insert into a busy ClickHouse, and renews the claim
+ * meanwhile. The next batch is full then, so the owner fetches nothing, and another worker would
+ * take over, which would make ClickHouse busier still. To renew a claim is to append it again,
+ * which has the same meaning as once.
+ */
+export async function renewWhile<T>(
+  log: BatchLog,
+  claim: Claim,
+  work: () => Promise<T>,
+  renewMs = RENEW_MS,
+): Promise<T> {
+  let left = BUSY_MAX_MS / renewMs;
+  const renewals = repeat(() => {
+    // If this fails, another worker may take over, which is safe.
+    if (left-- > 0) log.claim(claim).catch(() => undefined);
+    return renewMs;
+  }, renewMs);
+  try {
+    return await work();
+  } finally {
+    void renewals.stop();
+  }
+}
+
+/** Batches after which an owner writes a checkpoint: about eight minutes at full load. */
+const CHECKPOINT_BATCHES = 500;
+
+/**
+ * Age of its last checkpoint after which an owner writes one: far below the TTL of the log
+ * (worker/migrations).
+ */
+const CHECKPOINT_AGE_MS = DAY_MS;
+
+export type Batch = { number: number; manifest: Manifest };
+
+/** Writes an owner's entries into the log, and numbers them. */
+export class LogWriter {
+  readonly #log: BatchLog;
+  readonly #claim: Claim;
+  readonly #retry: Retry;
+  /** Of the last batch or checkpoint. */
+  #number = 0;
+  #checkpoint = { number: 0, at: 0 };
+  /** The last batch, if it is stored and no entry implies that yet. */
+  #finished: Batch | undefined;
+
+  constructor(log: BatchLog, claim: Claim, retry: Retry) {
+    this.#log = log;
+    this.#claim = claim;
+    this.#retry = retry;
+  }
+
+  /** The number of the last entry. */
+  get number(): number {
+    return this.#number;
+  }
+
+  /** Writes the manifest of the next batch, which implies that the batch before is stored. */
+  async begin(segments: readonly BatchSegment[]): Promise<Batch> {
+    this.#finished = undefined;
+    const number = ++this.#number;
+    const batch = { number, manifest: toManifest(`${this.#claim.owner}:${number}`, segments) };
+    await this.#retry(() => this.#log.append(this.#claim, { kind: "manifest", ...batch }));
+    return batch;
+  }
+
+  /** Notes that a whole batch is stored. The next entry will imply it. */
+  finish(batch: Batch): void {
+    this.#finished = batch;
+  }
+
+  /** Writes which segments of a batch are stored. */
+  async settle({ number }: Batch, segments: string): Promise<void> {
+    await this.#retry(() => this.#log.append(this.#claim, { kind: "settled", number, segments }));
+  }
+
+  isCheckpointDue(): boolean {
+    const { number, at } = this.#checkpoint;
+    return this.#number - number >= CHECKPOINT_BATCHES || Date.now() - at > CHECKPOINT_AGE_MS;
+  }
+
+  async writeCheckpoint(state: Omit<Checkpoint, "number">): Promise<void> {
+    const number = ++this.#number;
+    await this.#retry(() => this.#log.appendCheckpoint(this.#claim, { number, ...state }));
+    this.#checkpoint = { number, at: Date.now() };
+    this.#finished = undefined;
+  }
+
+  /** Writes that the last batch is stored, unless an entry implies it. */
+  async release(): Promise<void> {
+    if (this.#finished === undefined) return;
+    const { number, manifest } = this.#finished;
+    await this.#log.append(this.#claim, { kind: "settled", number, segments: manifest.segments });
+    this.#finished = undefined;
+  }
+}
+
+/** The manifest of a batch, which has at least one segment. */
+function toManifest(token: string, segments: readonly BatchSegment[]): Manifest {
+  const sequences: Ranges = [];
+  for (const { sequence } of segments) addToRanges(sequences, sequence);
+  const last = segments.reduce((a, b) => (b.sequence > a.sequence ? b : a));
+  return {
+    token,
+    segments: SegmentIndex.of(segments).format(),
+    sequences: formatRanges(sequences),
+    ...spanOf(segments),
+    position: { sequence: last.sequence, publishedAt: last.publishedAt },
+  };
 }

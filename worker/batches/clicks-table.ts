@@ -20,6 +20,15 @@ import { SegmentIndex } from "./segment-index.ts";
 /** A time span of clicks in Unix milliseconds, inclusive. */
 export type ClickSpan = { firstClick: number; lastClick: number };
 
+/** A segment that can be inserted. It has at least one click; the span is that of its clicks. */
+export type BatchSegment = SegmentId &
+  ClickSpan & {
+    rows: Buffer;
+    /** Its sequence in the stream, and when JetStream put it there, in Unix nanoseconds. */
+    sequence: number;
+    publishedAt: number;
+  };
+
 /** The span of the clicks of segments, of which there is at least one. */
 export const spanOf = (segments: readonly ClickSpan[]): ClickSpan => ({
   firstClick: Math.min(...segments.map(({ firstClick }) => firstClick)),

@@ -10,9 +10,8 @@ import { HOUR_MS } from "../../shared/durations.ts";
 import { createLog } from "../../shared/log.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { MemoryLog } from "../../test/harness/memory-log.ts";
-import type { ClaimSight } from "./batch-log.ts";
+import { type ClaimSight, RENEWED_MS, renewWhile } from "./batch-log.ts";
 import { Election, STAND_BY_MS } from "./election.ts";
-import { RENEWED_MS, renewWhile } from "./owner.ts";
 
 setDefaultTimeout(60_000);
 

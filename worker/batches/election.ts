@@ -6,8 +6,7 @@
 import type { ConsumerInfo } from "nats";
 
 import type { Log } from "../../shared/log.ts";
-import type { ClaimSight } from "./batch-log.ts";
-import { RENEWED_MS } from "./owner.ts";
+import { type ClaimSight, RENEWED_MS } from "./batch-log.ts";
 
 /** Time between two looks of a worker that stands by. */
 export const STAND_BY_MS = 500;

@@ -8,7 +8,7 @@ import { formatSegmentId, type SegmentId } from "../../shared/contracts/click-se
 import { REASON_HEADER } from "../../shared/contracts/dead-letters.ts";
 import { DEAD_LETTERS_SUBJECT } from "../../shared/contracts/streams.ts";
 import type { Log } from "../../shared/log.ts";
-import type { Retry } from "../batches/owner.ts";
+import type { Retry } from "../batches/batch-log.ts";
 import type { Metrics } from "../metrics.ts";
 
 /** Most characters of the reason stored with a dead letter. */

@@ -29,7 +29,8 @@ import {
 import { newUuid } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import type { Position } from "../batches/batch-log.ts";
-import type { BatchSegment, SegmentSource } from "../batches/owner.ts";
+import type { BatchSegment } from "../batches/clicks-table.ts";
+import type { SegmentSource } from "../batches/owner.ts";
 import { parseRanges, type SegmentIndex } from "../batches/segment-index.ts";
 import type { Enricher } from "../enrich/rows.ts";
 

@@ -10,7 +10,7 @@ import {
   SEGMENT_CLICKS_MAX,
   type SegmentId,
 } from "../../shared/contracts/click-segment.ts";
-import type { BatchSegment } from "../batches/owner.ts";
+import type { BatchSegment } from "../batches/clicks-table.ts";
 import type { SegmentRows } from "../enrich/rows.ts";
 
 /** A batch is closed by any of these. ClickHouse recommends 10,000 to 100,000 rows an insert. */
