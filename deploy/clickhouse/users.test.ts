@@ -18,7 +18,7 @@ import { longTest } from "../../test/harness/property-runs.ts";
 import { checks as workerChecks, migrateChecks } from "../../worker/checks.ts";
 import { connectClickHouse } from "../../worker/clickhouse.ts";
 import { configSchema as workerSchema } from "../../worker/config.ts";
-import { createDatabaseIfMissing, migrateClickHouse } from "../../worker/migrations/migrate.ts";
+import { ensureDatabase, migrateClickHouse } from "../../worker/migrations/migrate.ts";
 import { setRetention } from "../../worker/migrations/retention.ts";
 import { confine } from "../local/clickhouse/confinement.ts";
 import { openEngine } from "../local/clickhouse/engine.ts";
@@ -58,7 +58,7 @@ async function withGrants<T>(
 }
 
 async function migrate(url: string): Promise<void> {
-  await createDatabaseIfMissing(url);
+  await ensureDatabase(url);
   const client = connectClickHouse(url);
   await migrateClickHouse(client, createLog("test", "silent"));
   await rememberRetention(client);

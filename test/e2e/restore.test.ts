@@ -16,7 +16,7 @@ import { findDifferences, queryRows, rebuildBuckets } from "../../shared/clicks/
 import { rememberRetention } from "../../shared/clicks/whole-clicks.ts";
 import { createLog } from "../../shared/log.ts";
 import { connectClickHouse } from "../../worker/clickhouse.ts";
-import { createDatabaseIfMissing, migrateClickHouse } from "../../worker/migrations/migrate.ts";
+import { ensureDatabase, migrateClickHouse } from "../../worker/migrations/migrate.ts";
 import { setRetention } from "../../worker/migrations/retention.ts";
 import { useStack } from "../harness/shared-stack.ts";
 import { wholeDays } from "../harness/whole-days.ts";
@@ -32,7 +32,7 @@ test("the rollups of clicks that retention has deleted are the same after a rest
   await using databases = new AsyncDisposableStack();
   const open = async (name: string) => {
     const url = new URL(`/${name}`, stack.info().clickhouse_url).href;
-    await createDatabaseIfMissing(url);
+    await ensureDatabase(url);
     const clickhouse = connectClickHouse(url);
     databases.defer(() => clickhouse.close());
     await migrateClickHouse(clickhouse, createLog("test", "silent"));

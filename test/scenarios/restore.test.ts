@@ -14,7 +14,7 @@ import { rememberRetention } from "../../shared/clicks/whole-clicks.ts";
 import { DAY_MS } from "../../shared/durations.ts";
 import { createLog } from "../../shared/log.ts";
 import { connectClickHouse } from "../../worker/clickhouse.ts";
-import { createDatabaseIfMissing, migrateClickHouse } from "../../worker/migrations/migrate.ts";
+import { ensureDatabase, migrateClickHouse } from "../../worker/migrations/migrate.ts";
 import { createAccount } from "../harness/admin.ts";
 import { call } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
@@ -108,7 +108,7 @@ test("clicks that an earlier version dumped months ago are the same after their 
   await using databases = new AsyncDisposableStack();
   const open = async (name: string) => {
     const url = new URL(`/${name}`, stack.info().clickhouse_url).href;
-    await createDatabaseIfMissing(url);
+    await ensureDatabase(url);
     const clickhouse = connectClickHouse(url);
     databases.defer(() => clickhouse.close());
     return clickhouse;

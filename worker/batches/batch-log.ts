@@ -139,17 +139,6 @@ export function replayLog(
   return { index, inDoubt, position };
 }
 
-/** A column that an entry's kind does not use has its type's default. */
-type Row = { kind: string; epoch: number; owner: string; number: number } & Partial<{
-  token: string;
-  segments: string;
-  sequences: string;
-  first_click: number;
-  last_click: number;
-  open: string;
-  position: string;
-}>;
-
 const claimRow = z.object({ epoch: z.coerce.number(), owner: z.string() });
 const sightRow = claimRow.extend({
   entries: z.coerce.number(),
@@ -311,7 +300,8 @@ export class BatchesTable implements BatchLog {
     });
   }
 
-  async #append(row: Row): Promise<void> {
+  /** A column that an entry's kind does not use has its type's default. */
+  async #append(row: Record<string, string | number>): Promise<void> {
     await this.#client.insert({
       table: "batches",
       values: [row],
@@ -331,7 +321,7 @@ export type PlacedManifest = LogPlace & {
 const formatPosition = (position: Position | undefined): string =>
   position === undefined ? "" : JSON.stringify(position);
 
-const toColumns = (entry: BatchEntry): Omit<Row, keyof Claim> =>
+const toColumns = (entry: BatchEntry): Record<string, string | number> =>
   entry.kind === "settled"
     ? entry
     : {

@@ -30,9 +30,9 @@ export const readerKey = (accountId: Uuid, mode: string): string => `${accountId
 export async function makeClickEvents(rows: Buffer, readers: Readers): Promise<ClickEvent[]> {
   const groups = new Map<string, PersonalClick[]>();
   const turn = beginTurn();
-  const isWanted = (accountId: Uuid, mode: string) => readers.has(readerKey(accountId, mode));
-  for (const found of readPersonalClicks(rows, isWanted)) {
+  for (const line of linesOf(rows)) {
     if (turn.isOver()) await turn.next();
+    const found = readPersonalClick(line, readers);
     if (found === undefined) continue;
     const { accountId, mode, journalId, segment } = found;
     const key = `${accountId} ${mode} ${journalId} ${segment}`;
@@ -117,34 +117,27 @@ const INDEX = Object.fromEntries(ROW_COLUMNS.map((column, i) => [column, i])) as
   number
 >;
 
-/**
- * Yields the clicks of people among rows in the format TabSeparated, of the accounts and modes for
- * which `isWanted` returns true. Times and ids are in the form of an insert or in that of
- * ClickHouse.
- */
-function* readPersonalClicks(
-  rows: Buffer,
-  isWanted: (accountId: Uuid, mode: string) => boolean,
-): Generator<PersonalClick | undefined> {
+const LINE_FEED = 10;
+
+/** Yields the lines of rows in the format TabSeparated. */
+function* linesOf(rows: Buffer): Generator<string> {
   for (let start = 0; start < rows.length;) {
     const end = rows.indexOf(LINE_FEED, start);
-    const line = rows.toString("utf8", start, end < 0 ? rows.length : end);
+    yield rows.toString("utf8", start, end < 0 ? rows.length : end);
     start = end < 0 ? rows.length : end + 1;
-    yield readLine(line.split("\t"), isWanted);
   }
 }
 
-const LINE_FEED = 10;
-
-/** Undefined for a click that nobody wants. */
-function readLine(
-  fields: readonly string[],
-  isWanted: (accountId: Uuid, mode: string) => boolean,
-): PersonalClick | undefined {
+/**
+ * Reads the click of a person; undefined for any other, and without a reader. Times and ids are in
+ * the form of an insert or in that of ClickHouse.
+ */
+function readPersonalClick(line: string, readers: Readers): PersonalClick | undefined {
+  const fields = line.split("\t");
   const field = (column: Column): string => fields[INDEX[column]] ?? "";
   if (field("class") !== "human") return undefined;
   const [accountId, mode] = [toUuid(field("account_id")), field("mode")];
-  if (!isWanted(accountId, mode)) return undefined;
+  if (!readers.has(readerKey(accountId, mode))) return undefined;
   const [journalId, segment, idx] = [field("journal_id"), field("segment"), field("idx")];
   const time = toMilliseconds(field("ts"));
   const values = FIELDS.map((name) => [name, unescapeField(field(name))]);

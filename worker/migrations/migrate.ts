@@ -28,7 +28,7 @@ export async function migrate(
   output?: DestinationStream,
 ): Promise<void> {
   const config = loadConfig(migrateConfigSchema, env);
-  await createDatabaseIfMissing(config.CLICKHOUSE_URL);
+  await ensureDatabase(config.CLICKHOUSE_URL);
   const client = connectClickHouse(config.CLICKHOUSE_URL, MIGRATION_TIMEOUT_MS);
   const log = createLog("worker", config.LOG_LEVEL, output);
   await migrateClickHouse(client, log);
@@ -52,7 +52,7 @@ const NAME = /^[\w-]+$/;
  * Creates the ClickHouse database of a URL; does nothing when it exists, else the user needs the
  * right to create it.
  */
-export async function createDatabaseIfMissing(url: string): Promise<void> {
+export async function ensureDatabase(url: string): Promise<void> {
   const server = new URL(url);
   const database = decodeURIComponent(server.pathname.slice(1));
   if (database === "" || database === DEFAULT_DATABASE) return;
