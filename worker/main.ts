@@ -62,8 +62,8 @@ async function startParts(context: Context, lifecycle: Lifecycle): Promise<Parts
   lifecycle.onStop("counters", () => counters.stop());
 
   const batchLog = new BatchesTable(clickhouse);
-  const store = new ClicksTable(clickhouse, metrics);
-  const recorder = new ClickRecorder(context, batchLog, store);
+  const clicks = new ClicksTable(clickhouse, metrics);
+  const recorder = new ClickRecorder(context, batchLog, clicks);
   recorder.start();
   lifecycle.onStop("click events", () => recorder.stop());
 
@@ -71,7 +71,7 @@ async function startParts(context: Context, lifecycle: Lifecycle): Promise<Parts
   const hasAnonymousVisitors = config.PRIVACY_SIGNAL === "anonymous";
   const enricher = new Enricher(geo, config.VISITOR_HASH_SECRET, hosts, hasAnonymousVisitors);
   const repairs = new Repairs(context, counters);
-  const clickParts = { enricher, batchLog, store, repairs, counters, recorder };
+  const clickParts = { enricher, batchLog, clicks, repairs, counters, recorder };
   const consumer = new Consumer(context, clickParts);
   lifecycle.onStop("consumer", () => consumer.stop());
   const check = new ConsistencyCheck(context, repairs, consumer);

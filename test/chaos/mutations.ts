@@ -42,8 +42,8 @@ const MUTATIONS: Record<string, Mutation> = {
     file: "worker/batches/owner.ts",
     replace: [
       [
-        "          await this.confirm();\n          await this.#store.insert(",
-        "          await this.#store.insert(",
+        "          await this.confirm();\n          await this.#clicks.insert(",
+        "          await this.#clicks.insert(",
       ],
     ],
   },

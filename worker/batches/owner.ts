@@ -97,7 +97,7 @@ export const isLost = (error: unknown): boolean => error instanceof LostOwnershi
 
 export class Owner {
   readonly #log: BatchLog;
-  readonly #store: ClickStore;
+  readonly #clicks: ClickStore;
   readonly #stream: SegmentSource;
   readonly #retry: Retry;
   readonly #claim: Claim;
@@ -109,14 +109,14 @@ export class Owner {
 
   private constructor(
     log: BatchLog,
-    store: ClickStore,
+    clicks: ClickStore,
     stream: SegmentSource,
     retry: Retry,
     claim: Claim,
     { index, inDoubt, position }: LogState,
   ) {
     this.#log = log;
-    this.#store = store;
+    this.#clicks = clicks;
     this.#stream = stream;
     this.#retry = retry;
     this.#claim = claim;
@@ -132,7 +132,7 @@ export class Owner {
    */
   static async takeOver(
     log: BatchLog,
-    store: ClickStore,
+    clicks: ClickStore,
     stream: SegmentSource,
     retry: Retry,
   ): Promise<Owner> {
@@ -145,12 +145,12 @@ export class Owner {
     const state =
       found === undefined
         ? {
-            index: await renewWhile(log, claim, () => store.readHistory()),
+            index: await renewWhile(log, claim, () => clicks.readHistory()),
             inDoubt: [],
             position: undefined,
           }
         : replayLog(found.checkpoint, found.entries);
-    const owner = new Owner(log, store, stream, retry, claim, state);
+    const owner = new Owner(log, clicks, stream, retry, claim, state);
     // Before any insert: entries that other workers write from now on have no effect, and the next
     // owner knows which manifests are open.
     await owner.#writeCheckpoint();
@@ -266,7 +266,7 @@ export class Owner {
       (segment) => segment.lastClick < before && !this.#index.has(segment),
     );
     if (old.length === 0) return;
-    const stored = await this.#retry(() => this.#store.findStored(old, spanOf(old)));
+    const stored = await this.#retry(() => this.#clicks.findStored(old, spanOf(old)));
     for (const id of stored) this.#index.add(id);
   }
 
@@ -289,7 +289,7 @@ export class Owner {
     atHand: readonly BatchSegment[],
   ): Promise<Manifest | undefined> {
     const ids = SegmentIndex.parse(manifest.segments).list();
-    const inClicks = await this.#retry(() => this.#store.readRows(ids, manifest));
+    const inClicks = await this.#retry(() => this.#clicks.readRows(ids, manifest));
     const rows = rowsOf(atHand);
     if (await this.#complete(manifest, [inClicks])) await this.#complete(manifest, rows);
     const stored = await this.#indexStored(manifest);
@@ -306,9 +306,9 @@ export class Owner {
    */
   async #complete({ token }: Manifest, rows: readonly Buffer[]): Promise<boolean> {
     if (rows.every(({ length }) => length === 0)) return true;
-    const isRejected = (error: unknown) => this.#store.isRejected(error);
+    const isRejected = (error: unknown) => this.#clicks.isRejected(error);
     try {
-      await this.#retry(() => this.#store.insert(token, rows), isRejected);
+      await this.#retry(() => this.#clicks.insert(token, rows), isRejected);
       return true;
     } catch (error) {
       if (!isRejected(error)) throw error;
@@ -319,7 +319,7 @@ export class Owner {
   /** Adds the stored segments of a batch to the index, and returns them. */
   async #indexStored(manifest: Manifest): Promise<SegmentId[]> {
     const ids = SegmentIndex.parse(manifest.segments).list();
-    const stored = await this.#retry(() => this.#store.findStored(ids, manifest));
+    const stored = await this.#retry(() => this.#clicks.findStored(ids, manifest));
     for (const id of stored) this.#index.add(id);
     return stored;
   }
@@ -332,12 +332,12 @@ export class Owner {
     const batch = await this.#writer.begin(segments);
     this.#position = batch.manifest.position;
     const rows = rowsOf(segments);
-    const isRejected = (error: unknown) => this.#store.isRejected(error);
+    const isRejected = (error: unknown) => this.#clicks.isRejected(error);
     try {
       await this.#retry(
         async () => {
           await this.confirm();
-          await this.#store.insert(batch.manifest.token, rows);
+          await this.#clicks.insert(batch.manifest.token, rows);
         },
         (error) => isRejected(error) || isLost(error),
       );

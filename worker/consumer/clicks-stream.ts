@@ -63,8 +63,8 @@ const TRIMMED_TO = 0.5;
 const FORGETFUL = /^[01]\.|^2\.[0-8]\.|^2\.9\.(?:\d|1[0-4])(?!\d)/;
 
 /** How long such a server is given until everything that was delivered is acknowledged. */
-const SETTLED_MS = 5_000;
-const SETTLED_POLL_MS = 100;
+const ACKNOWLEDGED_MS = 5_000;
+const ACKNOWLEDGED_POLL_MS = 100;
 
 export class ClicksStream implements SegmentSource {
   readonly connection: NatsConnection;
@@ -149,22 +149,22 @@ export class ClicksStream implements SegmentSource {
     // While ClickHouse is away nothing is acknowledged: such a stream gets full, and journals keep
     // what it refuses.
     const isForgetful = FORGETFUL.test(this.connection.info?.version ?? "");
-    if (isForgetful && !(await this.#waitUntilSettled())) return 0;
+    if (isForgetful && !(await this.#waitUntilAcknowledged())) return 0;
     // Purges the messages before the sequence.
     const { purged } = await streams.purge(CLICKS_STREAM, { seq });
     return purged;
   }
 
   /**
-   * Whether within {@link SETTLED_MS} everything that was delivered is acknowledged, and no fetch
+   * Whether within {@link ACKNOWLEDGED_MS} everything that was delivered is acknowledged, and no fetch
    * waits.
    */
-  async #waitUntilSettled(): Promise<boolean> {
-    const giveUpAt = performance.now() + SETTLED_MS;
+  async #waitUntilAcknowledged(): Promise<boolean> {
+    const giveUpAt = performance.now() + ACKNOWLEDGED_MS;
     do {
       const { num_ack_pending, num_waiting } = await this.readConsumer();
       if (num_ack_pending === 0 && num_waiting === 0) return true;
-      await Bun.sleep(SETTLED_POLL_MS);
+      await Bun.sleep(ACKNOWLEDGED_POLL_MS);
     } while (performance.now() < giveUpAt);
     return false;
   }

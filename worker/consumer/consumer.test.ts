@@ -134,7 +134,7 @@ async function openWorld() {
     repairs.repair = repair;
     const table = new ClicksTable(clickhouse, metrics);
     const recorder = new CountedRecorder(context, new BatchesTable(clickhouse), table);
-    const store: ClickStore = {
+    const clicks: ClickStore = {
       async insert(_, rows) {
         const ids = rows.map(String);
         for (const id of ids) await faults.get(id)?.shift()?.();
@@ -146,7 +146,7 @@ async function openWorld() {
       readHistory: async () => new SegmentIndex(),
       ...change,
     };
-    const parts = { enricher, batchLog: log, store, repairs, counters, recorder };
+    const parts = { enricher, batchLog: log, clicks, repairs, counters, recorder };
     const consumer = new Consumer(context, parts, TRIM_INTERVAL_MS);
     running.push(consumer);
     return consumer;

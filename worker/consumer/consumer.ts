@@ -55,7 +55,7 @@ const FETCH_EXPIRES_MS = 1_000;
 export type ClickParts = {
   enricher: Enricher;
   batchLog: BatchLog;
-  store: ClickStore;
+  clicks: ClickStore;
   repairs: Repairs;
   counters: Counters;
   recorder: ClickRecorder;
@@ -203,8 +203,8 @@ export class Consumer {
   }
 
   async #takeOver(stream: ClicksStream): Promise<Owner> {
-    const { batchLog, store, counters, recorder } = this.#parts;
-    const owner = await Owner.takeOver(batchLog, store, stream, this.#retry);
+    const { batchLog, clicks, counters, recorder } = this.#parts;
+    const owner = await Owner.takeOver(batchLog, clicks, stream, this.#retry);
     // Another worker may have stored clicks that it did not count.
     counters.recount();
     recorder.takeOver(placeOf(owner));

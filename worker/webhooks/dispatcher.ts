@@ -116,12 +116,12 @@ export class Dispatcher {
     const { outcome } = result;
     this.#metrics.observeAttempt(outcome.status, outcome.latencyMs);
     this.#results.add({ ...outcome, id: delivery.id, webhookId: webhook.id });
-    await this.#settle(endpoint, delivery, result);
+    await this.#noteAttempt(endpoint, delivery, result);
     await this.dispatch();
   }
 
-  /** What follows for a webhook from an attempt. Errors only delay that: later ones repeat it. */
-  async #settle(
+  /** Notes what an attempt says of its webhook. Errors only delay that: later ones repeat it. */
+  async #noteAttempt(
     endpoint: Endpoint,
     delivery: Pending,
     { outcome, isGone }: AttemptResult,
