@@ -5,7 +5,7 @@
 import { Registry } from "prom-client";
 
 import { createLog } from "../shared/log.ts";
-import { createReceiverRules } from "../shared/webhooks/variables.ts";
+import { ReceiverRules } from "../shared/webhooks/variables.ts";
 import { createFailureService } from "./analytics/failures/service.ts";
 import { createAnalyticsService } from "./analytics/service.ts";
 import { createApp } from "./app.ts";
@@ -79,7 +79,7 @@ const app = createApp({
     sql,
     positions: createEventPositions(sql),
     ownSecret: undefined,
-    rules: createReceiverRules({ WEBHOOK_NETWORKS_ALLOWED: [], WEBHOOK_PORTS_ALLOWED: [] }),
+    rules: new ReceiverRules({ WEBHOOK_NETWORKS_ALLOWED: [], WEBHOOK_PORTS_ALLOWED: [] }),
   }),
   events: { list: () => Promise.reject(new Error("Nothing is recorded.")) },
   analytics,

@@ -3,7 +3,7 @@ import { ownHosts } from "../shared/hosts.ts";
 import type { Lifecycle } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
 import type { Nats } from "../shared/nats.ts";
-import { createReceiverRules } from "../shared/webhooks/variables.ts";
+import { ReceiverRules } from "../shared/webhooks/variables.ts";
 import { createClickPoller } from "./analytics/click-poller.ts";
 import { createFailureService } from "./analytics/failures/service.ts";
 import { createLiveRowReader } from "./analytics/live-rows.ts";
@@ -97,7 +97,7 @@ export function createServices(deps: ServicesDeps) {
         sql,
         positions,
         ownSecret: config.WEBHOOKS_SECRET,
-        rules: createReceiverRules(config),
+        rules: new ReceiverRules(config),
       }),
       events: createEventService({ sql, waits, positions }),
       ...reports,

@@ -14,8 +14,8 @@ export const QUEUES: Readonly<Record<string, string>> = {
     "segments of clicks: of all links in one order; the journal's size",
   "redirector/passwords/password.ts": "passwords of links: networks take turns",
   "shared/turns.ts": "turns of the event loop: each piece of work has one",
-  "worker/batches/repair.ts": "segments of clicks that are repaired: of all links in one order",
   "worker/events/recorder.ts": "batches of clicks: of all links in one order; `click_event_bytes`",
+  "worker/repairs.ts": "buckets of rollups that are repaired: of all links in one order",
 };
 
 /**
@@ -39,10 +39,12 @@ export const JOBS: Readonly<Record<string, string>> = {
   "shared/sd-notify.ts": "the process's sign of life: of the service",
   "shared/stream-readability.ts": "the state of the streams: of the service",
   "shared/stream-replicas.ts": "the state of the streams: of the service",
-  "worker/batches/renewal.ts": "the worker's lease: of the service",
+  "worker/batches/batch-log.ts": "the worker's claim: of the service",
   "worker/consistency-check.ts": "a check of what was counted: of the service",
-  "worker/consumer/owner-loop.ts": "clicks of all accounts in one order: of the service",
+  "worker/consumer/consumer.ts": "clicks of all accounts in one order: of the service",
+  "worker/counters.ts": "totals of links with new clicks, some at a time: of the service",
   "worker/disk-room.ts": "the room on the disk: of the service",
+  "worker/events/recorder.ts": "events of clicks: `click_event_bytes`",
   "worker/webhooks/deliverer.ts":
     "deliveries: accounts take turns; `deliveries`, and `ledger_bytes` when they were caused",
 };

@@ -32,7 +32,7 @@ const EXECUTABLE = "deploy/executable.ts";
  * half a second to load.
  */
 const LOCAL_STACK_IMPORTS: Record<string, readonly string[]> = {
-  "deploy/local/main.ts": ["api/demo.ts", "api/migrate.ts", "worker/migrate.ts"],
+  "deploy/local/main.ts": ["api/demo.ts", "api/migrate.ts", "worker/migrations/migrate.ts"],
   "deploy/local/dashboard.ts": ["dashboard/cache.ts"],
 };
 
@@ -167,11 +167,11 @@ const apiSources = sources.filter(({ folder }) => folder === "api");
  * stay until its room is rebuilt, and none is added. Lower a number when there are fewer.
  */
 const CEILINGS: Readonly<Record<Pattern, number>> = {
-  factories: 296,
-  "parameter types": 209,
-  "Pick<": 327,
-  "ReturnType<": 96,
-  "Parameters<": 20,
+  factories: 240,
+  "parameter types": 161,
+  "Pick<": 266,
+  "ReturnType<": 76,
+  "Parameters<": 19,
 };
 
 const COMMENT_WIDTH = 100;

@@ -8,7 +8,7 @@ import { migrate as migratePostgres } from "../../api/migrate.ts";
 import { loadConfig } from "../../shared/env.ts";
 import { runMain } from "../../shared/lifecycle.ts";
 import { tryLock } from "../../shared/process-lock.ts";
-import { migrate as migrateClickHouse } from "../../worker/migrate.ts";
+import { migrate as migrateClickHouse } from "../../worker/migrations/migrate.ts";
 import { configSchema } from "./config.ts";
 import { buildDashboard, packClient } from "./dashboard.ts";
 import { banner, canSignIn, DEMO_EMAIL, keyWorks } from "./demo.ts";

@@ -8,7 +8,7 @@ import { rm, truncate } from "node:fs/promises";
 
 import { Events, type JetStreamClient, type NatsConnection } from "nats";
 
-import { createBackoff } from "../../shared/backoff.ts";
+import { Backoff } from "../../shared/backoff.ts";
 import { quarantineSegment } from "../../shared/clicks/quarantine.ts";
 import { formatSegmentId, SEGMENT_BYTES_MAX } from "../../shared/contracts/click-segment.ts";
 import { CLICKS_SUBJECT, ensureClicksStream } from "../../shared/contracts/streams.ts";
@@ -150,7 +150,7 @@ export class Publisher {
    * {@link UnreadableSegmentError}.
    */
   async #send(segment: SealedSegment): Promise<boolean> {
-    const backoff = createBackoff(BACKOFF);
+    const backoff = new Backoff(BACKOFF.firstMs, BACKOFF.maxMs);
     while (!this.#isStopped) {
       try {
         this.#jetStream ??= this.#openJetStream();
@@ -167,7 +167,7 @@ export class Publisher {
         // The stream is missing or full, or NATS is down: the segment is retried under the same id.
         this.#jetStream = undefined;
         this.#log.warn({ error, segment: formatSegmentId(segment) }, "segment_publish_failed");
-        await backoff.wait();
+        await Bun.sleep(backoff.next());
       }
     }
     return false;

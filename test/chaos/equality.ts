@@ -111,7 +111,7 @@ async function readCounts(stack: Stack, id: string) {
     SELECT (SELECT count() FROM clicks WHERE ${uuid}) AS clicks,
            (SELECT uniqExact((journal_id, segment, idx)) FROM clicks WHERE ${uuid}) AS positions,
            (SELECT sum(clicks) FROM clicks_15m WHERE ${uuid}) AS rollup,
-           (SELECT sum(clicks) FROM clicks_1d_by WHERE ${uuid} AND dimension = 'device') AS by_device
+           (SELECT sum(clicks) FROM clicks_1d_agents WHERE subject_id = {link: UUID}) AS by_device
     FORMAT JSONEachRow`;
   const parameters = new URLSearchParams({ query, param_link: decodeId("link", id) ?? "" });
   const response = await fetch(`${stack.info().clickhouse_url}/?${parameters.toString()}`);

@@ -3,18 +3,13 @@
  * that passes without it would not prove anything about it.
  */
 import { type Mutation as Replacement, withMutation } from "../harness/mutations.ts";
-import { PROJECT_DIR } from "../harness/stack.ts";
 import type { Kind } from "./kinds.ts";
 import { EXIT_UNEQUAL } from "./targets.ts";
 
-type Mutation = Replacement &
-  (
-    | {
-        /** The faults that the protection is for. */
-        kinds: [Kind, ...Kind[]];
-      }
-    | { program: "test/upgrade/main.ts" }
-  );
+type Mutation = Replacement & {
+  /** The faults that the protection is for. */
+  kinds: [Kind, ...Kind[]];
+};
 
 /** Faults of a run without a protection. */
 const FAULTS = 2;
@@ -27,7 +22,7 @@ const MUTATIONS: Record<string, Mutation> = {
   },
   token: {
     kinds: ["kill owner after insert"],
-    file: "worker/consumer/row-insert.ts",
+    file: "worker/batches/clicks-table.ts",
     replace: [
       ["insert_deduplicate: 1,", "insert_deduplicate: 0,"],
       ["insert_deduplication_token: token,", ""],
@@ -38,14 +33,19 @@ const MUTATIONS: Record<string, Mutation> = {
     kinds: ["kill worker"],
     file: "worker/batches/owner.ts",
     replace: [
-      ["has: (id) => index.has(id),", "has: () => false,"],
-      ["return await insertBatch(work, unknown);", "return await insertBatch(work, segments);"],
+      ["return this.#index.has(id);", "return id === undefined;"],
+      ["return await this.#insertBatch(unknown);", "return await this.#insertBatch(segments);"],
     ],
   },
   check: {
     kinds: ["pause owner before check"],
     file: "worker/batches/owner.ts",
-    replace: [["        await confirm();\n        await insert(", "        await insert("]],
+    replace: [
+      [
+        "          await this.confirm();\n          await this.#clicks.insert(",
+        "          await this.#clicks.insert(",
+      ],
+    ],
   },
   "in-doubt": {
     kinds: ["kill owner before insert, which arrives late"],
@@ -54,28 +54,18 @@ const MUTATIONS: Record<string, Mutation> = {
   },
   settle: {
     kinds: ["kill owner before insert, which arrives late"],
-    file: "worker/batches/settle.ts",
-    replace: [["await complete(deps, manifest, rows);", "void rows;"]],
-  },
-  history: {
-    program: "test/upgrade/main.ts",
-    file: "worker/batches/clicks-table.ts",
-    replace: [
-      [
-        "for (const { journal_id, first, last } of rows) index.addRange(journal_id, first, last);",
-        "",
-      ],
-    ],
+    file: "worker/batches/owner.ts",
+    replace: [["await this.#complete(manifest, rows);", "void rows;"]],
   },
   open: {
     kinds: ["recreate stream during an insert"],
-    file: "worker/batches/settle.ts",
-    replace: [["  if (atHand.length === 0 && stored.length === 0) return manifest;\n", ""]],
+    file: "worker/batches/owner.ts",
+    replace: [["    if (atHand.length === 0 && stored.length === 0) return manifest;\n", ""]],
   },
   repair: {
     kinds: ["kill owner of half an insert"],
-    file: "worker/batches/settle.ts",
-    replace: [["await complete(deps, manifest, [inClicks])", "inClicks.length >= 0"]],
+    file: "worker/batches/owner.ts",
+    replace: [["await this.#complete(manifest, [inClicks])", "inClicks.length >= 0"]],
   },
   split: {
     kinds: ["publish poison"],
@@ -100,8 +90,8 @@ const MUTATIONS: Record<string, Mutation> = {
   },
   position: {
     kinds: ["roll back nats, not its consumers"],
-    file: "worker/batches/position.ts",
-    replace: [["position === undefined || (await isInStream(connection, position))", "true"]],
+    file: "worker/consumer/clicks-stream.ts",
+    replace: [["position === undefined || (await this.#has(position))", "position !== null"]],
   },
   grace: {
     // Otherwise a worker has read what is lost, and stores it.
@@ -133,11 +123,9 @@ export async function runMutation(name: string, seed: string): Promise<boolean> 
 }
 
 /** The test's program and arguments. */
-function commandOf(mutation: Mutation, seed: string): string[] {
-  // The copy has no history.
-  if ("program" in mutation) return [mutation.program, "--repository", PROJECT_DIR];
-  const kinds = mutation.kinds.flatMap((kind) => ["--kind", kind]);
-  return ["test/chaos/main.ts", "--seed", seed, "--faults", String(FAULTS), ...kinds];
+function commandOf({ kinds }: Mutation, seed: string): string[] {
+  const named = kinds.flatMap((kind) => ["--kind", kind]);
+  return ["test/chaos/main.ts", "--seed", seed, "--faults", String(FAULTS), ...named];
 }
 
 function describe(name: string, code: number): string {

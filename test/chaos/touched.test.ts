@@ -12,9 +12,9 @@ test("the few kinds end each process and each store", () => {
 
 describe("kinds that a change can touch", () => {
   test("are those that exercise a changed file, or a folder with it", () => {
-    expect(kindsTouchedBy(["worker/batches/trim.ts"])).toContain("fill stream");
-    expect(kindsTouchedBy(["worker/batches/settle.ts"])).toContain("pause owner before check");
-    expect(kindsTouchedBy(["worker/batches/settle.ts"])).not.toContain("fill stream");
+    expect(kindsTouchedBy(["worker/consumer/clicks-stream.ts"])).toContain("fill stream");
+    expect(kindsTouchedBy(["worker/batches/owner.ts"])).toContain("pause owner before check");
+    expect(kindsTouchedBy(["worker/batches/owner.ts"])).not.toContain("fill stream");
     expect(kindsTouchedBy(["redirector/journal/journal.ts"])).toContain("kill second redirector");
     expect(kindsTouchedBy(["redirector/links/follower.ts"])).toEqual(["kill nats", "pause nats"]);
   });

@@ -22,15 +22,9 @@ export const ALWAYS = [
 
 /** How clicks get into the stream, through it, and into ClickHouse. */
 const PUBLISHING = ["redirector/journal/", "shared/contracts/streams.ts", "shared/nats.ts"];
-const CONSUMING = [
-  "worker/consumer/acknowledger.ts",
-  "worker/consumer/consumer.ts",
-  "worker/consumer/context.ts",
-  "worker/consumer/message-handler.ts",
-  "worker/consumer/owner-loop.ts",
-];
-const BATCHES = ["worker/batches/", "worker/consumer/insert-loop.ts"];
-const STORING = ["worker/consumer/row-insert.ts", "worker/clickhouse.ts", "worker/migrations/"];
+const CONSUMING = ["worker/consumer/"];
+const BATCHES = ["worker/batches/"];
+const STORING = ["worker/batches/clicks-table.ts", "worker/clickhouse.ts", "worker/migrations/"];
 
 /**
  * What each further kind exercises, beyond what the others always do: files, and folders that end
@@ -44,7 +38,7 @@ export const EXERCISED: Record<Exclude<Kind, (typeof ALWAYS)[number]>, readonly 
   "kill nats": [...PUBLISHING, "redirector/links/", ...CONSUMING],
   "pause nats": [...PUBLISHING, "redirector/links/", ...CONSUMING],
   "roll back nats, not its consumers": [...PUBLISHING, ...CONSUMING, "worker/batches/"],
-  "fill stream": [...PUBLISHING, "worker/batches/trim.ts"],
+  "fill stream": [...PUBLISHING, "worker/consumer/clicks-stream.ts"],
   "clickhouse fails": [...BATCHES, ...STORING],
   "clickhouse loses responses": [...BATCHES, ...STORING],
   "kill owner before manifest": [...CONSUMING, ...BATCHES],

@@ -3,7 +3,7 @@ import type postgres from "postgres";
 
 import { boundsOf, PLANS } from "../../shared/budgets.ts";
 import type { Uuid } from "../../shared/ids.ts";
-import type { LogPlace } from "../batches/entries.ts";
+import type { LogPlace } from "../batches/batch-log.ts";
 import type { ClickEvent } from "./click-events.ts";
 
 /** Accounts that read events of clicks, or have a webhook for them; at most `max`. */

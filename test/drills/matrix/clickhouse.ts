@@ -9,7 +9,7 @@ import { restoreClickHouse } from "../../../api/cli/backup/restore.ts";
 import { openStorage } from "../../../api/cli/backup/storage.ts";
 import { CLICKS_STREAM, CLICKS_WORKER } from "../../../shared/contracts/streams.ts";
 import { natsLogin } from "../../../shared/nats.ts";
-import { openClickHouse } from "../../../worker/clickhouse.ts";
+import { connectClickHouse } from "../../../worker/clickhouse.ts";
 import { command } from "../../chaos/equality.ts";
 import { eventually } from "../../harness/eventually.ts";
 import { flipBit } from "../../harness/flip-bit.ts";
@@ -92,7 +92,7 @@ export const CLICKHOUSE_CELLS: readonly Cell[] = [
     named: NAMED,
     async inject(system) {
       const dumps = openStorage(join(system.dir, "dumps"), {});
-      const clickhouse = openClickHouse(system.stack.info().clickhouse_url);
+      const clickhouse = connectClickHouse(system.stack.info().clickhouse_url);
       const parts = await dumpClickHouse(clickhouse, dumps, "drill");
       await clickhouse.close();
       const dir = storeDir(system, "clickhouse");
@@ -103,7 +103,7 @@ export const CLICKHOUSE_CELLS: readonly Cell[] = [
         () => undefined,
         async () => {
           await system.doctor.run(["migrate"]);
-          const empty = openClickHouse(system.stack.info().clickhouse_url);
+          const empty = connectClickHouse(system.stack.info().clickhouse_url);
           await restoreClickHouse(empty, dumps, parts);
           await empty.close();
         },

@@ -6,7 +6,7 @@ import { connect } from "nats";
 
 import { readReconciliation, readRedirectors } from "../../../api/cli/reconciliation.ts";
 import { natsLogin } from "../../../shared/nats.ts";
-import { openClickHouse } from "../../../worker/clickhouse.ts";
+import { connectClickHouse } from "../../../worker/clickhouse.ts";
 import { expectEqual } from "../../chaos/equality.ts";
 import { countWaiting } from "../../chaos/stream.ts";
 import type { Ledger } from "../../chaos/targets.ts";
@@ -67,7 +67,7 @@ export async function countClicks(system: System, lostClicksMax: number): Promis
 export async function expectNoDuplicates({ stack, other }: System): Promise<void> {
   const { nats_url, clickhouse_url, redirector_metrics_url } = stack.info();
   const nats = await connect(natsLogin(nats_url));
-  const clickhouse = openClickHouse(clickhouse_url);
+  const clickhouse = connectClickHouse(clickhouse_url);
   try {
     const redirectors = await readRedirectors([redirector_metrics_url, other.metricsUrl]);
     const { duplicates } = await readReconciliation(nats, clickhouse, redirectors);

@@ -98,7 +98,7 @@ export const MUTATIONS: Readonly<Record<string, DrillMutation>> = {
     does: "The worker says that ClickHouse has no room.",
     cell: "ClickHouse: disk full",
     problem: UNNAMED,
-    file: "worker/consumer/context.ts",
+    file: "worker/consumer/consumer.ts",
     replace: [["if (isDiskFull(error))", "if (isDiskFull(undefined))"]],
   },
   damage: {

@@ -34,7 +34,7 @@ export async function expireStream(system: System, what: "all" | "stored"): Prom
     const { data } = await streams.getMessage(CLICKS_STREAM, { seq });
     unstored += decodeSegment(Buffer.from(data))?.clicks.length ?? 0;
   }
-  // One after the other, as they expire: a purge does more to consumers (worker/batches/trim.ts).
+  // One after the other, as they expire: a purge does more to consumers (clicks-stream.ts).
   for (let { first_seq: seq } = state; seq <= last; seq++)
     await streams.deleteMessage(CLICKS_STREAM, seq);
   await nats.close();

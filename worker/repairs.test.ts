@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { openPrimary } from "../shared/postgres.ts";
 import { eventually } from "../test/harness/eventually.ts";
 import { startPostgres, type TestPostgres } from "../test/harness/postgres.ts";
-import { AnotherRepairError, takeRepairLock } from "./repair-lock.ts";
+import { AnotherRepairError, RepairLock } from "./repairs.ts";
 
 // A real server is started and waited for, on a machine that may be busy.
 setDefaultTimeout(60_000);
@@ -18,24 +18,24 @@ afterAll(async () => await postgres[Symbol.asyncDispose]());
 
 test("the lock is given to one at a time", async () => {
   const sql = openPrimary(postgres.url, { max: 2 });
-  const lock = await takeRepairLock(sql);
+  const lock = await RepairLock.take(sql);
   lock.confirm();
-  expect(takeRepairLock(sql)).rejects.toBeInstanceOf(AnotherRepairError);
+  expect(RepairLock.take(sql)).rejects.toBeInstanceOf(AnotherRepairError);
   lock.release();
-  await eventually(async () => (await takeRepairLock(sql)).release(), 5_000);
+  await eventually(async () => (await RepairLock.take(sql)).release(), 5_000);
   await sql.end();
 });
 
 test("a repair whose connection was lost is told so, and gives nothing back that is not there", async () => {
   const sql = openPrimary(postgres.url, { max: 1 });
   const other = openPrimary(postgres.url, { max: 1 });
-  const lock = await takeRepairLock(sql);
+  const lock = await RepairLock.take(sql);
   await other`
     select pg_terminate_backend(pid) from pg_locks join pg_stat_activity using (pid)
      where locktype = 'advisory' and datname = current_database()`;
-  await eventually(async () => expect(lock.confirm).toThrow("given up"), 5_000);
+  await eventually(async () => expect(() => lock.confirm()).toThrow("given up"), 5_000);
   lock.release();
-  const next = await takeRepairLock(sql);
+  const next = await RepairLock.take(sql);
   next.confirm();
   next.release();
   await Promise.all([sql.end(), other.end()]);

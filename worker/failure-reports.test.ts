@@ -10,12 +10,12 @@ import {
   type FailureReport,
   FAILURES_SUBJECT,
   failuresAckSubject,
-} from "../../shared/contracts/failures.ts";
-import { newUuid } from "../../shared/ids.ts";
-import { createLog } from "../../shared/log.ts";
-import { createReplies, type Replies } from "../../shared/replies.ts";
-import { startNats, type TestNats } from "../../test/harness/nats.ts";
-import { startFailureIntake } from "./intake.ts";
+} from "../shared/contracts/failures.ts";
+import { newUuid } from "../shared/ids.ts";
+import { createReplies, type Replies } from "../shared/replies.ts";
+import { startNats, type TestNats } from "../test/harness/nats.ts";
+import { workerContext } from "../test/harness/worker-context.ts";
+import { FailureReports } from "./failure-reports.ts";
 
 // A server is started, on a machine that may be busy.
 setDefaultTimeout(60_000);
@@ -31,24 +31,22 @@ let worker: NatsConnection;
 let stored: FailureReport[];
 let isUp = true;
 let replies: Replies;
-let outcomes: ReturnType<typeof startFailureIntake>;
+let reports: FailureReports;
 
 beforeAll(async () => {
   server = await startNats();
   [redirector, worker] = await Promise.all([server.connect(), server.connect()]);
   stored = [];
-  const log = createLog("worker", "silent");
-  replies = createReplies(log);
-  outcomes = startFailureIntake({
-    nats: Promise.resolve(worker),
-    replies,
-    async store(report) {
+  class StoredReports extends FailureReports {
+    protected override async store(report: FailureReport) {
       if (!isUp) throw new Error("ClickHouse is away.");
       await Promise.resolve(stored.push(report));
-    },
-    log,
-  });
-  // The intake subscribes once its connection is there, and a flush covers what was sent before it.
+    }
+  }
+  const context = workerContext({ nats: Promise.resolve(worker) });
+  replies = createReplies(context.log);
+  reports = new StoredReports(context, replies);
+  // It subscribes once its connection is there, and a flush covers what was sent before it.
   await Bun.sleep(0);
   await worker.flush();
 });
@@ -84,14 +82,14 @@ test("a report that is stored is acknowledged by its id, one that failed is not"
 });
 
 test("a report that can never be stored is acknowledged, so that others follow, and what is none is not", async () => {
-  const { rejected } = outcomes();
+  const { rejected } = reports.outcomes;
   const report = { ...reportOf("x".repeat(261)) };
   expect(await send(report)).toBe(report.id);
   expect(await send({ ...reportOf("a"), id: report.id, links: [{ reason: "other" }] })).toBe(
     report.id,
   );
   expect(await send("nonsense", NO_ACK_MS).catch(String)).toContain("TIMEOUT");
-  expect(outcomes().rejected).toBe(rejected + 3);
+  expect(reports.outcomes.rejected).toBe(rejected + 3);
 });
 
 test.each([

@@ -7,7 +7,7 @@ import fc from "fast-check";
 
 import { SEGMENT_BYTES_MAX, SEGMENT_CLICKS_MAX } from "../../shared/contracts/click-segment.ts";
 import { newUuid } from "../../shared/ids.ts";
-import { createCollector, type HeldSegment } from "./collector.ts";
+import { Collector, type HeldSegment } from "./collector.ts";
 
 const BOUNDS = { clicks: 60_000, segments: 2_000, bytes: 16 * 1024 ** 2 };
 
@@ -36,7 +36,7 @@ const size = fc.record({
 test("a batch that is filled as far as there is room keeps its bounds, and has every segment once", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(size, { minLength: 1, maxLength: 40 }), async (sizes) => {
-      const collector = createCollector();
+      const collector = new Collector();
       let added = 0;
       while (collector.hasRoom()) {
         const { clicks, bytes } = sizes[added % sizes.length] ?? { clicks: 1, bytes: 1 };
@@ -58,20 +58,20 @@ test("a batch that is filled as far as there is room keeps its bounds, and has e
 });
 
 test("segments are held until they are dropped, also while the next batch is collected", async () => {
-  const collector = createCollector();
+  const collector = new Collector();
   collector.add(createSegment(7, 1, 100));
   const batch = await collector.take();
   collector.add(createSegment(8, 1, 100));
   const id = { journalId: JOURNAL, segment: 7 };
   expect(collector.find(id)).toBe(batch[0]);
-  expect(collector.firstClick()).toBe(7);
+  expect(collector.firstClick).toBe(7);
   collector.drop(batch);
   expect(collector.find(id)).toBeUndefined();
-  expect(collector.firstClick()).toBe(8);
+  expect(collector.firstClick).toBe(8);
 });
 
 test("a closed collector returns what it has, and keeps nobody waiting for room", async () => {
-  const collector = createCollector();
+  const collector = new Collector();
   while (collector.hasRoom()) collector.add(createSegment(0, SEGMENT_CLICKS_MAX, 100));
   const waiting = collector.waitForRoom();
   collector.close();
