@@ -6,8 +6,10 @@ import { Registry } from "prom-client";
 
 import { createLog } from "../shared/log.ts";
 import { ReceiverRules } from "../shared/webhooks/variables.ts";
-import { createFailureService } from "./analytics/failures/service.ts";
-import { createAnalyticsService } from "./analytics/service.ts";
+import { ClickPoller } from "./analytics/click-poller.ts";
+import { FailureService } from "./analytics/failures/service.ts";
+import { LiveClicks } from "./analytics/live.ts";
+import { AnalyticsService } from "./analytics/service.ts";
 import { createApp } from "./app.ts";
 import { createBrandingService } from "./branding/service.ts";
 import { MeasuredClickHouse, openClickHouse } from "./clickhouse.ts";
@@ -16,6 +18,7 @@ import { createTxtReader } from "./domains/dns.ts";
 import { createDomainService } from "./domains/service.ts";
 import { createEventPositions } from "./events/positions.ts";
 import { createKeyService } from "./keys/service.ts";
+import { createStreamLeases } from "./limits/stream-leases.ts";
 import { createLinkService } from "./links/service.ts";
 import { PLACEHOLDERS } from "./openapi/addresses.ts";
 import { PasswordHashing } from "./passwords/hashing.ts";
@@ -51,19 +54,21 @@ const links = createLinkService({
   readUsedClicks: () => Promise.resolve(undefined),
 });
 
-const analytics = createAnalyticsService({
-  clickhouse,
-  links,
-  live: { open: () => Promise.reject(new Error("Nothing is streamed.")) },
-  clicksRetentionDays: 0,
-});
+const log = createLog("api", "fatal");
+
+const leases = createStreamLeases({ sql, log });
+leases.stop();
+
+const live = new LiveClicks(new ClickPoller(() => Promise.resolve([]), log), leases);
+
+const analytics = new AnalyticsService(clickhouse, links, live, 0);
 
 const branding = createBrandingService({ sql });
 
-const failures = createFailureService({ clickhouse, links, domains });
+const failures = new FailureService(clickhouse, links, domains);
 
 const app = createApp({
-  log: createLog("api", "fatal"),
+  log,
   stores: createStores(sql),
   unsubscriber: createUnsubscriber({ sql, tokens: undefined }),
   clientAddress: () => "",

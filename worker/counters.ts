@@ -24,7 +24,7 @@ const BATCH = 1_000;
 /**
  * Up to this many clicks of all classes, a link's `unique_clicks` is the exact number of distinct
  * visitors; beyond, it is estimated from the rollup (0.8 % error). The API's
- * `ANALYTICS_EXACT_CLICKS_MAX` (api/analytics/sources.ts) is higher, as the API counts on request
+ * `ANALYTICS_EXACT_CLICKS_MAX` (api/analytics/plan.ts) is higher, as the API counts on request
  * and this after every click. Between the two limits, `unique_clicks` can differ from the exact
  * analytics by 0.8 %; above both, both are estimates.
  */

@@ -265,7 +265,7 @@ export const MEASURES: Readonly<Record<string, Measure>> = {
         .filter(({ name }) => name === "by")
         .map(({ value }) => String(value).split(",").length),
     ),
-  "api/analytics/bulk-model.ts LINKS_MAX": longestList("link_ids"),
+  "api/analytics/model.ts LINKS_MAX": longestList("link_ids"),
   "api/http/json-body.ts BODY_BYTES_MAX": bodyBytes,
   "api/http/json-shape.ts JSON_DEPTH_MAX": depth,
   "api/http/json-shape.ts JSON_TOKENS_MAX": tokens,

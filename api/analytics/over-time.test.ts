@@ -3,27 +3,27 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { casesOf } from "../../test/harness/property-runs.ts";
-import { resolveRange } from "./period.ts";
-import type { SummaryCounts } from "./queries.ts";
-import { splitSource, timeSource } from "./sources.ts";
-import { countSummary, toTimeSeries } from "./summary.ts";
+import { type CountsOverTime, resolveEarlier, toComparison, toTimeSeries } from "./over-time.ts";
+import { type PeriodQuery, resolveRange } from "./period.ts";
+import { splitRange, tableOf } from "./plan.ts";
+import type { QueryRange } from "./scope.ts";
 
 const NOW = Date.parse("2026-11-20T00:05:00Z");
 
-const rangeOf = (query: Parameters<typeof resolveRange>[0], now = NOW) => ({
+const rangeOf = (query: PeriodQuery, now = NOW) => ({
   ...resolveRange(query, 0, now),
   rawFrom: -Infinity,
   now,
 });
 
-const countsOf = (clicks: number): SummaryCounts["total"] => ({
+const countsOf = (clicks: number): CountsOverTime["total"] => ({
   clicks,
   unique: clicks,
   bots: 0,
   prefetches: 0,
 });
 
-const seriesOf = (query: Parameters<typeof resolveRange>[0], clicks: number, now = NOW) =>
+const seriesOf = (query: PeriodQuery, clicks: number, now = NOW) =>
   toTimeSeries(rangeOf(query, now), { total: countsOf(clicks), buckets: new Map() });
 
 test.each([
@@ -75,24 +75,17 @@ test("an even stream of clicks has not changed, at any moment of an unfinished p
           Math.ceil((Math.min(to, now) - START) / STEP_MS) - Math.ceil((from - START) / STEP_MS);
         const query = { period, compare };
         const range = rangeOf(query, now);
-        const noSelection = {
-          columns: undefined,
-          links: undefined,
-          subjects: undefined,
-          classes: ["human" as const],
-          filters: { columns: new Map() },
+        const seriesIn = (of: QueryRange) => {
+          const ends = [...of.buckets.slice(1).map(({ start }) => start), of.to];
+          const buckets = new Map(
+            of.buckets.map(({ start }, i) => [start, countsOf(count(start, ends[i] ?? of.to))]),
+          );
+          return toTimeSeries(of, { total: countsOf(count(of.from, of.to)), buckets });
         };
-        const answer = await countSummary(query, range, noSelection, ({ from, to, buckets }) => {
-          const ends = [...buckets.slice(1).map(({ start }) => start), to];
-          return Promise.resolve({
-            total: countsOf(count(from, to)),
-            buckets: new Map(
-              buckets.map(({ start }, i) => [start, countsOf(count(start, ends[i] ?? to))]),
-            ),
-          });
-        });
-        if (!("comparison" in answer)) throw new Error("Nothing is compared.");
-        const { comparison } = answer;
+        const earlier = resolveEarlier(range, query);
+        if (earlier === undefined) throw new Error("Nothing is compared.");
+        const answer = seriesIn(range);
+        const comparison = toComparison(range, answer, earlier, seriesIn(earlier));
         const expected = comparison.summary.total_clicks;
         // A leap day makes the same dates of two years unequal.
         const isAsLong = lengthOf(comparison) === lengthOf(comparison.current);
@@ -114,15 +107,15 @@ test("an even stream of clicks has not changed, at any moment of an unfinished p
 test("a range up to a moment is read from a rollup but for its last hour", () => {
   const now = Date.parse("2026-11-20T14:35:07.008Z");
   const range = rangeOf({ start_date: "2026-08-20", timezone: "Europe/Berlin" }, now);
-  expect(timeSource(range).raw).toBe(true);
-  expect(splitSource(range)).toEqual({
-    source: { table: "clicks_1h", raw: false },
+  expect(tableOf(range)).toBe("clicks");
+  expect(splitRange(range)).toEqual({
+    table: "clicks_1h",
     rolledTo: Date.parse("2026-11-20T14:00:00Z"),
     isSplit: true,
   });
   const unaligned = rangeOf({ start_date: "2026-08-20T10:01:00Z" }, now);
-  expect(splitSource(unaligned)).toMatchObject({ source: { table: "clicks" }, isSplit: false });
+  expect(splitRange(unaligned)).toMatchObject({ table: "clicks", isSplit: false });
   const short = rangeOf({ start_date: "2026-11-20T14:15:00Z" }, now);
-  expect(splitSource(short)).toMatchObject({ source: { table: "clicks" }, isSplit: false });
-  expect(splitSource(rangeOf({ period: "7d" }, now))).toMatchObject({ isSplit: false });
+  expect(splitRange(short)).toMatchObject({ table: "clicks", isSplit: false });
+  expect(splitRange(rangeOf({ period: "7d" }, now))).toMatchObject({ isSplit: false });
 });

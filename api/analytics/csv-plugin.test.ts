@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { FORMULA } from "../../shared/contracts/text.ts";
-import { csvBeginning, toCsv, toTable } from "./csv.ts";
+import { csvBeginning, toCsv, toTable } from "./csv-plugin.ts";
 
 /** An independent writer to compare with. */
 const writeCell = (value: string | number): string => {
