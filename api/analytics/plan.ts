@@ -87,7 +87,7 @@ export const DIMENSIONS = [
 
 export type Dimension = (typeof DIMENSIONS)[number];
 
-/** A table of human clicks by UTC day and some dimensions; its `subject_id` is a link or account. */
+/** A table of human clicks by UTC day and some dimensions. Its subjects are links and accounts. */
 type DimensionRollup = {
   table: string;
   dimensions: readonly Dimension[];
@@ -312,16 +312,16 @@ export async function readWithVisitors<Row>(
 }
 
 /**
- * Whether the query selects so few clicks that visitors are counted exactly: of a link that has few,
- * or by rollups, which bound how many clicks the filters can select. False if that is known only
- * after counting them.
+ * Whether the query selects so few clicks that visitors are counted exactly: those of a link that
+ * has few, or as many as rollups say that the filters can select. False if that is known only after
+ * counting them.
  */
 export async function areFew(query: AnalyticsQuery): Promise<boolean> {
   if (isLowVolume(query)) return true;
   const { filters } = query;
   // Rollups by dimension hold only human clicks.
   const rollups = isOfPeople(filters) ? DIMENSION_ROLLUPS : [];
-  const sums = rollups.flatMap(async ({ table, dimensions }) => {
+  const sums = rollups.map(async ({ table, dimensions }) => {
     const columns = [...filters.columns].filter(([name]) =>
       dimensions.some((dimension) => dimension === name),
     );

@@ -1,6 +1,6 @@
 /**
- * The values of dimensions with the most clicks: countries, devices, referrers and the like. Rollups
- * provide the whole UTC days of a range; raw clicks provide its edges, each shorter than a day.
+ * The values of dimensions with the most clicks: countries, devices, referrers and the like.
+ * Rollups provide the whole UTC days of a range; raw clicks its edges, each shorter than a day.
  */
 import { clickTime } from "../../shared/clicks/query.ts";
 import { readColumnValues } from "./breakdown.ts";

@@ -14,7 +14,7 @@ import { type Range, resolveRange } from "../period.ts";
 import { BUCKET_RANGE, clampInstant, OF_ACCOUNT } from "../plan.ts";
 import type { FailuresQuery, FailuresResponse } from "./model.ts";
 
-/** Whose failures are counted: those of the owner's links, and of unknown aliases on its domains. */
+/** Which failures are counted: of the owner's links, and of unknown aliases on its domains. */
 type FailureScope = {
   owner: AccountScope;
   linkId: Uuid | undefined;
