@@ -115,12 +115,12 @@ test("clicks by people are recorded with the fields of the list, for those who r
   const unread = await createAccount(stack, "enterprise");
   await becomeReader();
   await call((await createLink(unread)).short_url);
-  const { next_cursor: after } = await read("after=latest&type=clicks.recorded");
+  const { next_cursor: after } = await read("starting_after=latest&type=clicks.recorded");
   await call(`${link.short_url}?utm_source=a%09b`, {
     headers: { "accept-language": "de", referer: "https://news.example/page" },
   });
   await call(link.short_url, { headers: { "user-agent": "Googlebot/2.1" } });
-  const { data } = await read(`after=${after}&type=clicks.recorded&wait=20`);
+  const { data } = await read(`starting_after=${after}&type=clicks.recorded&wait=20`);
   const listed = await call(`${stack.info().api_url}/v1/clicks?class=human&limit=1`, {
     key: account.key,
   });
