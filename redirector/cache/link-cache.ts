@@ -26,8 +26,7 @@ import {
 } from "../../shared/links-store/record.ts";
 import { beginTurn } from "../../shared/turns.ts";
 import { BLOCK_BYTES, Blocks, offsetInBlock } from "./blocks.ts";
-import { entriesThatFit } from "./hash-index.ts";
-import { KEY_BYTES_MAX, KeyIndex } from "./key-index.ts";
+import { entriesThatFit, KEY_BYTES_MAX, KeyIndex } from "./hash-index.ts";
 import { Takedowns } from "./takedowns.ts";
 
 /** Blocks that stay free when the cache is full, for compaction to write to. */

@@ -18,9 +18,8 @@ import { type RequestFacts, WriteBuffer } from "./write-buffer.ts";
 const TURN_MS = 5;
 
 /**
- * Maximum requests of a turn between two readings of the clock, which costs several percent of a
- * redirect. The costliest requests take so long that a turn with this many of them more is twice as
- * long as it should be.
+ * Maximum requests of a turn between two readings of the clock: reading it for each would make a
+ * redirect several percent dearer. So many of the costliest requests take about as long as a turn.
  */
 const UNTIMED_MAX = 8;
 

@@ -176,7 +176,7 @@ export const MEASURES: Readonly<Record<string, Measure>> = {
     Math.max(search(request).length, request.path.length),
   "redirector/redirect/forwarding.ts PARAMETERS_MAX": parameters,
   "redirector/pages/about-page.ts SHOWN_LENGTH_MAX": longest("url"),
-  "redirector/cache/key-index.ts KEY_BYTES_MAX": ({ path }) => decode(path).length,
+  "redirector/cache/hash-index.ts KEY_BYTES_MAX": ({ path }) => decode(path).length,
   "shared/decision/parameters.ts PARAMETERS_MAX": parameters,
   "shared/decision/language.ts ENTRIES_MAX": entries("accept-language", ","),
   "shared/decision/language.ts PARAMETERS_MAX": (request) =>

@@ -215,7 +215,7 @@ const aboutPage: Part = {
 };
 
 const longAlias: Part = {
-  reaches: ["redirector/cache/key-index.ts KEY_BYTES_MAX"],
+  reaches: ["redirector/cache/hash-index.ts KEY_BYTES_MAX"],
   fill: (request, { share, room, nonce }) => ({
     ...request,
     path: `/${nonce}${repeat("%61", room * share)}`,
