@@ -5,21 +5,24 @@ import { clicksWarning } from "./journal/clicks-warning.ts";
 import { storeWarning } from "./links/store-files.ts";
 import type { Config, Parts } from "./parts.ts";
 
-type HealthDeps = Pick<Parts, "feed" | "replicas" | "geo" | "limits" | "publisher" | "journal"> & {
+type HealthDeps = Pick<
+  Parts,
+  "logHealth" | "replicas" | "geo" | "limits" | "publisher" | "journal"
+> & {
   config: Config;
   isStopping: () => boolean;
 };
 
 export function createHealth(deps: HealthDeps) {
-  const { config, isStopping, feed, replicas, geo, limits, publisher, journal } = deps;
+  const { config, isStopping, logHealth, replicas, geo, limits, publisher, journal } = deps;
   const linksDir = linksDirOf(config);
   return {
     readiness: () => ({
       process: isStopping() ? "stopping" : "ok",
-      links_feed: feed.readiness(),
+      links_feed: logHealth.readiness(),
     }),
     warnings: () => ({
-      links_feed: feed.warning(),
+      links_feed: logHealth.warning(),
       replicas: replicas.warning(),
       geoip: geo.warning(),
       click_limits: limits.warning(),

@@ -56,7 +56,7 @@ async function serve(): Promise<void> {
       publisher: new URL("./journal/publisher.worker.ts", import.meta.url),
     },
   });
-  const { feed, journal, publisher } = parts;
+  const { logHealth, journal, publisher } = parts;
   const lookups = createLookups();
   const replies = createReplies(log);
   const metrics = createMetrics({
@@ -73,8 +73,8 @@ async function serve(): Promise<void> {
     isBehind: eventLoop.isBehind,
     onResponse: metrics.onResponse,
   });
-  void parts.links.waitUntilCurrent().then(() => feed.onCurrent());
-  await feed.waitUntilReady({ withinMs: FILL_MS, idleMs: CATCH_UP_MS });
+  void parts.links.waitUntilCurrent().then(() => logHealth.onCurrent());
+  await logHealth.waitUntilReady({ withinMs: FILL_MS, idleMs: CATCH_UP_MS });
   const server = listen(config, handle, parts, metrics, log);
   metrics.watchConnections(server.connections);
   lifecycle.onStop("server", () => server.stop());
@@ -87,9 +87,9 @@ async function serve(): Promise<void> {
     health,
     figures: () => ({
       connections: server.connections().open,
-      feed_age_seconds: feed.ageSeconds(),
-      feed_lag_messages: feed.lag(),
-      ...(feed.links === undefined ? {} : { links: feed.links }),
+      feed_age_seconds: logHealth.ageSeconds(),
+      feed_lag_messages: logHealth.lag(),
+      ...(logHealth.links === undefined ? {} : { links: logHealth.links }),
       journal_bytes: journal.stats().pendingBytes,
       segments_pending: publisher.pending(),
     }),

@@ -21,7 +21,7 @@ import type { Lookups } from "./visitors/lookups.ts";
 
 type MetricsDeps = {
   cache: LinkCache;
-  feed: LogHealth;
+  logHealth: LogHealth;
   /** States that were skipped since the start, by reason. */
   skipped: () => Readonly<Record<string, number>>;
   journal: Journal;
@@ -78,16 +78,16 @@ export function createMetrics(deps: MetricsDeps) {
 
 function registerLinks(
   { gauge, counterBy }: ProcessMetrics,
-  { cache, feed, skipped, links, lookups }: MetricsDeps,
+  { cache, logHealth, skipped, links, lookups }: MetricsDeps,
 ): void {
   gauge("cache_entries", "Links in the cache", () => cache.stats().entries);
   gauge("cache_bytes", "Memory of the cache", () => cache.stats().bytes);
   const lagHelp = "Messages of the links log that the store does not have; absent when unknown";
-  gauge("feed_lag_messages", lagHelp, () => feed.lag());
+  gauge("feed_lag_messages", lagHelp, () => logHealth.lag());
   const ageHelp = "Time since the last entry of the links log was written to the store";
-  gauge("feed_age_seconds", ageHelp, () => feed.ageSeconds());
+  gauge("feed_age_seconds", ageHelp, () => logHealth.ageSeconds());
   const completeHelp = "0 while the store lacks links, else 1";
-  gauge("feed_complete", completeHelp, () => Number(feed.complete()));
+  gauge("feed_complete", completeHelp, () => Number(logHealth.complete()));
   const skippedHelp = "States of the links log that were skipped, by reason";
   counterBy("reason", "feed_records_skipped_total", skippedHelp, skipped);
   const readsHelp = "Reads of the links store for requests, by whether they waited for the disk";

@@ -103,8 +103,8 @@ function openLinks({ config, log, lifecycle, workers }: PartsDeps, nats: Nats) {
     dir,
     onError: failWith("The thread of slow reads failed."),
   });
-  const feed = new LogHealth();
-  const host = new HostLinks(dir, { cache, takedowns, domains }, feed, log);
+  const logHealth = new LogHealth();
+  const host = new HostLinks(dir, { cache, takedowns, domains }, logHealth, log);
   const links = new LinkReads(host, cache, slowReads, nats);
   lifecycle.onStop("links", async () => {
     links.stop();
@@ -113,7 +113,7 @@ function openLinks({ config, log, lifecycle, workers }: PartsDeps, nats: Nats) {
     await thread.stop();
   });
   const skipped = () => ({ malformed: thread.skipped(), failed: host.failed });
-  return { takedowns, domains, cache, feed, links, skipped };
+  return { takedowns, domains, cache, logHealth, links, skipped };
 }
 
 /** Opens the journal, and publishes its segments. */

@@ -30,7 +30,7 @@ import type { LogState } from "../../shared/links-store/log-state.ts";
 import { createLog } from "../../shared/log.ts";
 import { openNats } from "../../shared/nats.ts";
 import { eventually } from "../../test/harness/eventually.ts";
-import { type FeedStores, startFeedStores } from "../../test/harness/links-feed.ts";
+import { type LinksStores, startLinksStores } from "../../test/harness/links-stores.ts";
 import { LinksLogPublisher } from "../links-log/publisher.ts";
 import { changeTakedowns } from "../takedowns/service.ts";
 import { adoptDatabase, resyncLinks } from "./resync.ts";
@@ -46,10 +46,10 @@ const log = createLog("test", "silent");
 /** The tables of the log and its links, which come back older with PostgreSQL. */
 const TABLES = ["link_outbox", "link_log", "link_log_head", "links", "link_counters"];
 
-let stores: FeedStores;
+let stores: LinksStores;
 let dir: string;
 beforeAll(async () => {
-  stores = await startFeedStores();
+  stores = await startLinksStores();
 });
 afterAll(() => stores[Symbol.asyncDispose]());
 

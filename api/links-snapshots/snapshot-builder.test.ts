@@ -23,7 +23,7 @@ import { newUuid } from "../../shared/ids.ts";
 import { advance, decideStep } from "../../shared/links-log/decisions.ts";
 import { decodeEntry } from "../../shared/links-log/entry.ts";
 import { toChange } from "../../shared/links-store/schema.ts";
-import { type FeedStores, startFeedStores } from "../../test/harness/links-feed.ts";
+import { type LinksStores, startLinksStores } from "../../test/harness/links-stores.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
 import { numberLog } from "../links-log/numbering.ts";
 import { selectEntries } from "../links-log/sql.ts";
@@ -35,9 +35,9 @@ setDefaultTimeout(120_000);
 /** More than a turn of building. */
 const LINKS = 3_000;
 
-let stores: FeedStores;
+let stores: LinksStores;
 beforeAll(async () => {
-  stores = await startFeedStores();
+  stores = await startLinksStores();
   await stores.addLinks(LINKS);
   const { sql, owner } = stores;
   const domain = newUuid();
