@@ -25,7 +25,7 @@ import { HostLinks } from "./links/host-links.ts";
 import { LinkReads } from "./links/link-reads.ts";
 import { startLinksThread } from "./links/links-thread.ts";
 import { LogHealth } from "./links/log-health.ts";
-import { createSlowReads } from "./links/slow-reads.ts";
+import { SlowReads } from "./links/slow-reads.ts";
 import { openRuleGeo } from "./visitors/geo.ts";
 
 /** How long a stop waits for segments to be published; the rest stays in the journal. */
@@ -98,11 +98,8 @@ function openLinks({ config, log, lifecycle, workers }: PartsDeps, nats: Nats) {
     onChanged: () => host.poll(),
     onError: failWith("The links thread failed."),
   });
-  const slowReads = createSlowReads({
-    workerUrl: workers.slowReads,
-    dir,
-    onError: failWith("The thread of slow reads failed."),
-  });
+  const slowReadsError = failWith("The thread of slow reads failed.");
+  const slowReads = new SlowReads(workers.slowReads, dir, slowReadsError);
   const logHealth = new LogHealth();
   const host = new HostLinks(dir, { cache, takedowns, domains }, logHealth, log);
   const links = new LinkReads(host, cache, slowReads, nats);

@@ -16,6 +16,7 @@ import {
   type NatsConnection,
 } from "nats";
 
+import { Coalesced } from "../../shared/coalesced.ts";
 import {
   jetStreamErrorCode,
   STREAM_NOT_FOUND,
@@ -76,8 +77,7 @@ export class LinksLogPublisher implements LinksPublisher {
   readonly #replicas: number;
   readonly #log: Log;
   #jetStream: JetStream | undefined;
-  #running: Promise<void> | undefined;
-  #next: Promise<void> | undefined;
+  readonly #runs = new Coalesced(() => this.#run());
   /** The last entry that is known to have been in the tail, and the head at the last run. */
   #acknowledged: Position | undefined;
   #head: LogHead | undefined;
@@ -120,7 +120,7 @@ export class LinksLogPublisher implements LinksPublisher {
     const deadline = performance.now() + PUBLISH_TIMEOUT_MS;
     for (;;) {
       try {
-        await withTimeout(this.#runNext(), Math.max(1, deadline - performance.now()));
+        await withTimeout(this.#runs.call(), Math.max(1, deadline - performance.now()));
         return true;
       } catch (error) {
         if (performance.now() + RETRY_MS < deadline) {
@@ -143,38 +143,26 @@ export class LinksLogPublisher implements LinksPublisher {
   async #poll(): Promise<void> {
     await this.#nats;
     while (!this.#isStopped) {
-      await this.#runNext().catch((error: unknown) =>
-        this.#log.warn({ error }, "links_log_poll_failed"),
-      );
+      await this.#runs
+        .call()
+        .catch((error: unknown) => this.#log.warn({ error }, "links_log_poll_failed"));
       if (!this.#isStopped) await this.#pause.start();
     }
   }
 
-  /** The result of a run that begins after the call: callers share one, and one runs at a time. */
-  #runNext(): Promise<void> {
-    if (this.#running === undefined) return this.#start();
-    this.#next ??= this.#running
-      .catch(() => undefined)
-      .then(() => {
-        this.#next = undefined;
-        return this.#start();
-      });
-    return this.#next;
-  }
-
-  #start(): Promise<void> {
-    const run = this.#run();
-    this.#running = run;
-    const end = (error?: unknown): void => {
-      this.#isDatabaseFull = isDiskFull(error);
-      if (this.#running === run) this.#running = undefined;
-    };
-    run.then(() => end(), end);
-    return run;
-  }
-
+  /** Publishes everything that was committed before the call. */
   async #run(): Promise<void> {
-    const jetStream = (this.#jetStream ??= await this.#open());
+    try {
+      const jetStream = (this.#jetStream ??= await this.#open());
+      await this.#publishAll(jetStream);
+      this.#isDatabaseFull = false;
+    } catch (error) {
+      this.#isDatabaseFull = isDiskFull(error);
+      throw error;
+    }
+  }
+
+  async #publishAll(jetStream: JetStream): Promise<void> {
     for (let race = 0; race < RACES_MAX; race++) if (await this.#publishOnce(jetStream)) return;
     throw new Error(`Lost ${RACES_MAX} races against other publishers.`);
   }

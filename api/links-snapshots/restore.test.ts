@@ -18,7 +18,7 @@ import { join } from "node:path";
 
 import { HostLog } from "../../redirector/links/host-log.ts";
 import { currentFolder } from "../../redirector/links/store-files.ts";
-import { openReader } from "../../redirector/links/store-reader.ts";
+import { StoreReader } from "../../redirector/links/store-reader.ts";
 import { newUuid } from "../../shared/ids.ts";
 import {
   encodeSnapshotRequest,
@@ -128,7 +128,7 @@ test("a host has what PostgreSQL has after both came back, and takedowns before 
   await using api = new Api();
   const host = new HostLog(join(dir, "host"), hostNats, NO_EVENTS, log);
   const find = (alias: string) => {
-    using reader = openReader(currentFolder(join(dir, "host")));
+    using reader = new StoreReader(currentFolder(join(dir, "host")));
     return reader.find("", alias);
   };
   const settles = (check: () => void) =>

@@ -17,7 +17,7 @@ import { join } from "node:path";
 
 import { LogStore } from "../../redirector/links/log-store.ts";
 import { storePath } from "../../redirector/links/store-files.ts";
-import { openReader } from "../../redirector/links/store-reader.ts";
+import { StoreReader } from "../../redirector/links/store-reader.ts";
 import { decodeLinkRecord } from "../../shared/contracts/link-record.ts";
 import { newUuid } from "../../shared/ids.ts";
 import { advance, decideStep } from "../../shared/links-log/decisions.ts";
@@ -108,7 +108,7 @@ test("a snapshot and the entries after its start make what PostgreSQL has, whate
   using store = new LogStore(dir, 0);
   expect(store.state).toMatchObject({ head: contents.start, links: contents.links });
   await follow(store);
-  using reader = openReader(dir);
+  using reader = new StoreReader(dir);
   const rows = await sql<{ alias: string; host: string | null; target_url: string }[]>`
     select lower(alias) as alias, host, target_url from links left join domains on domains.id = domain_id`;
   const read = rows.map(({ alias, host }) => reader.find(host ?? "", alias));

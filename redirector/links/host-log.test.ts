@@ -46,7 +46,7 @@ import {
 import { HostLog } from "./host-log.ts";
 import { LogStore } from "./log-store.ts";
 import { currentFolder, markDamaged, storePath } from "./store-files.ts";
-import { openReader } from "./store-reader.ts";
+import { StoreReader } from "./store-reader.ts";
 
 setDefaultTimeout(60_000);
 
@@ -93,7 +93,7 @@ function startHost() {
     asked,
     /** The links that the host has of these. */
     linksOf(...aliases: string[]): string[] {
-      using reader = openReader(currentFolder(join(dir, "host")));
+      using reader = new StoreReader(currentFolder(join(dir, "host")));
       return aliases.filter((alias) => reader.find("", alias) !== undefined);
     },
     reaches: ({ hash }: Head) =>

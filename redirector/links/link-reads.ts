@@ -3,6 +3,7 @@
  * thread when the disk is slow. Requests need neither NATS nor the thread that fills the store,
  * except for an alias that the store lacks: its link may just have been created.
  */
+import { Coalesced } from "../../shared/coalesced.ts";
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
 import { isNotice } from "../../shared/contracts/notices.ts";
 import { comparePositions, decodeEntry, type Entry } from "../../shared/links-log/entry.ts";
@@ -11,8 +12,7 @@ import { hasAllLinks, type LogState } from "../../shared/links-store/log-state.t
 import type { Nats } from "../../shared/nats.ts";
 import { withTimeout } from "../../shared/timeout.ts";
 import type { LinkCache } from "../cache/link-cache.ts";
-import { createCoalesced } from "./coalesced.ts";
-import { createDiskSpeed } from "./disk-speed.ts";
+import { DiskSpeed } from "./disk-speed.ts";
 import type { HostLinks } from "./host-links.ts";
 import type { SlowReads } from "./slow-reads.ts";
 
@@ -32,9 +32,9 @@ export class LinkReads {
   readonly #cache: LinkCache;
   readonly #slowReads: SlowReads;
   readonly #nats: Nats;
-  readonly #disk = createDiskSpeed();
+  readonly #disk = new DiskSpeed();
   readonly #counts = { direct: 0, slow: 0 };
-  readonly #readTailEnd: () => Promise<Entry>;
+  readonly #tailEnds: Coalesced<Entry>;
   #isStopped = false;
 
   constructor(host: HostLinks, cache: LinkCache, slowReads: SlowReads, nats: Nats) {
@@ -42,7 +42,7 @@ export class LinkReads {
     this.#cache = cache;
     this.#slowReads = slowReads;
     this.#nats = nats;
-    this.#readTailEnd = createCoalesced(() => readTailEnd(nats));
+    this.#tailEnds = new Coalesced(() => readTailEnd(nats));
   }
 
   /** Reads of the store since the start: in the event loop turn of a request, or in a thread. */
@@ -127,7 +127,7 @@ export class LinkReads {
    */
   async #waitForTailEnd(isSuch: (state: LogState) => boolean): Promise<void> {
     if (!this.#nats.connected()) throw new Error("There is no connection to NATS.");
-    const end = await this.#readTailEnd();
+    const end = await this.#tailEnds.call();
     const deadline = performance.now() + CATCH_UP_TIMEOUT_MS;
     let state = this.#host.readState();
     while (!isSuch(state) || !hasEntry(state, end)) {

@@ -34,7 +34,7 @@ import {
   memoryDir,
   storePath,
 } from "./store-files.ts";
-import { openReader } from "./store-reader.ts";
+import { StoreReader } from "./store-reader.ts";
 
 setDefaultTimeout(180_000);
 
@@ -90,7 +90,7 @@ const publish = (alias: string, version: number) =>
 function versionOf(alias: string): number | undefined {
   const found = findStore(dir);
   if (found === undefined) return undefined;
-  using reader = openReader(found.dir);
+  using reader = new StoreReader(found.dir);
   return reader.find("", alias)?.version;
 }
 

@@ -34,7 +34,7 @@ import { startNats, type TestNats } from "../../test/harness/nats.ts";
 import { publishEntries, TestLog, type Written } from "../../test/harness/test-log.ts";
 import { LogFollower } from "./log-follower.ts";
 import { LogStore } from "./log-store.ts";
-import { openReader } from "./store-reader.ts";
+import { StoreReader } from "./store-reader.ts";
 
 setDefaultTimeout(60_000);
 
@@ -74,7 +74,7 @@ const publish = (...entries: readonly Written[]) => publishEntries(connection, e
 function startHost() {
   const nats = openNats({ url: server.url, name: "redirector", log });
   const store = new LogStore(dir, 0);
-  const reader = openReader(dir);
+  const reader = new StoreReader(dir);
   let skipped = 0;
   const follower = new LogFollower(nats, store, log, () => void skipped++);
   return {

@@ -24,7 +24,7 @@ import {
   memoryDir,
   storePath,
 } from "../../redirector/links/store-files.ts";
-import { openReader } from "../../redirector/links/store-reader.ts";
+import { StoreReader } from "../../redirector/links/store-reader.ts";
 import { encodeLinkRecord } from "../../shared/contracts/link-record.ts";
 import { ensureSnapshotsStream } from "../../shared/links-log/snapshot-stream.ts";
 import { ensureLinkLogStream, LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
@@ -100,7 +100,7 @@ const publish = (version: number, ...aliases: string[]) =>
 function versionOf(alias: string, folder: string): number | undefined {
   const found = findStore(folder);
   if (found === undefined) return undefined;
-  const reader = openReader(found.dir);
+  const reader = new StoreReader(found.dir);
   try {
     return reader.find("", alias)?.version;
   } finally {
@@ -179,7 +179,7 @@ test.skipIf(!canMountDisks)(
       await publish(2, "later");
       await expectVersion("later", 2, disk);
       await eventually(async () => {
-        using reader = openReader(findStore(disk)?.dir ?? disk);
+        using reader = new StoreReader(findStore(disk)?.dir ?? disk);
         expect(reader.state().obstacle).toContain("no room in LINKS_DIR");
       }, WITHIN_MS);
       expect(versionOf("kept", disk)).toBe(1);
