@@ -23,6 +23,7 @@ export function createHealth(deps: HealthDeps) {
     }),
     warnings: () => ({
       links_feed: logHealth.warning(),
+      links_log: logHealth.strangersWarning(),
       replicas: replicas.warning(),
       geoip: geo.warning(),
       click_limits: limits.warning(),

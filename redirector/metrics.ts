@@ -22,7 +22,7 @@ import type { Lookups } from "./visitors/lookups.ts";
 type MetricsDeps = {
   cache: LinkCache;
   logHealth: LogHealth;
-  /** States that were skipped since the start, by reason. */
+  /** States and messages that were skipped since the start, by reason. */
   skipped: () => Readonly<Record<string, number>>;
   journal: Journal;
   publishing: PublisherClient;
@@ -88,7 +88,7 @@ function registerLinks(
   gauge("feed_age_seconds", ageHelp, () => logHealth.ageSeconds());
   const completeHelp = "0 while the store lacks links, else 1";
   gauge("feed_complete", completeHelp, () => Number(logHealth.complete()));
-  const skippedHelp = "States of the links log that were skipped, by reason";
+  const skippedHelp = "States and messages of the links log that were skipped, by reason";
   counterBy("reason", "feed_records_skipped_total", skippedHelp, skipped);
   const readsHelp = "Reads of the links store for requests, by whether they waited for the disk";
   counterBy("kind", "store_reads_total", readsHelp, () => links.counts);

@@ -7,6 +7,7 @@ import type * as z from "zod";
 
 import { CLICKS_STREAM, LIMITS_STREAM } from "../shared/contracts/streams.ts";
 import type { Lifecycle } from "../shared/lifecycle.ts";
+import { LogVerifier } from "../shared/links-log/signature.ts";
 import { LINK_LOG_STREAM } from "../shared/links-log/tail.ts";
 import type { Log } from "../shared/log.ts";
 import { natsFilesOf } from "../shared/nats-files.ts";
@@ -23,7 +24,7 @@ import { startPublisherClient } from "./journal/publisher-client.ts";
 import { openLimits } from "./limits/open-limits.ts";
 import { HostLinks } from "./links/host-links.ts";
 import { LinkReads } from "./links/link-reads.ts";
-import { startLinksThread } from "./links/links-thread.ts";
+import { LinksThread } from "./links/links-thread.ts";
 import { LogHealth } from "./links/log-health.ts";
 import { SlowReads } from "./links/slow-reads.ts";
 import { openRuleGeo } from "./visitors/geo.ts";
@@ -89,27 +90,31 @@ function openLinks({ config, log, lifecycle, workers }: PartsDeps, nats: Nats) {
   const cache = createLinkCache(config.CACHE_BYTES_MAX, takedowns.covers);
   takedowns.onChange(() => void cache.markAgain());
   const dir = linksDirOf(config);
-  const thread = startLinksThread({
-    workerUrl: workers.links,
-    dir,
-    natsUrl: config.NATS_URL,
-    natsFiles: natsFilesOf(config),
-    logLevel: config.LOG_LEVEL,
-    onChanged: () => host.poll(),
-    onError: failWith("The links thread failed."),
-  });
+  const logHealth = new LogHealth();
+  const thread = new LinksThread(
+    workers.links,
+    {
+      dir,
+      natsUrl: config.NATS_URL,
+      natsFiles: natsFilesOf(config),
+      publicKeys: config.LINKS_PUBLIC_KEYS,
+      logLevel: config.LOG_LEVEL,
+    },
+    { changed: () => host.poll(), skipped: (reason) => logHealth.onSkipped(reason) },
+    failWith("The links thread failed."),
+  );
   const slowReadsError = failWith("The thread of slow reads failed.");
   const slowReads = new SlowReads(workers.slowReads, dir, slowReadsError);
-  const logHealth = new LogHealth();
   const host = new HostLinks(dir, { cache, takedowns, domains }, logHealth, log);
-  const links = new LinkReads(host, cache, slowReads, nats);
+  const verifier = new LogVerifier(config.LINKS_PUBLIC_KEYS);
+  const links = new LinkReads(host, cache, slowReads, nats, verifier);
   lifecycle.onStop("links", async () => {
     links.stop();
     host.stop();
     slowReads.stop();
     await thread.stop();
   });
-  const skipped = () => ({ malformed: thread.skipped(), failed: host.failed });
+  const skipped = () => ({ ...logHealth.skipped, failed: host.failed });
   return { takedowns, domains, cache, logHealth, links, skipped };
 }
 

@@ -15,6 +15,7 @@ import { currentFolder } from "../../redirector/links/store-files.ts";
 import { StoreReader } from "../../redirector/links/store-reader.ts";
 import type { Log } from "../../shared/log.ts";
 import { type Nats, openNats } from "../../shared/nats.ts";
+import { SIGNER } from "./signing.ts";
 
 const SLOW_READS = new URL("../../redirector/links/slow-reads.worker.ts", import.meta.url);
 
@@ -37,7 +38,7 @@ export function startLinksProcess(dir: string, nats: Nats, log: Log, turnMs?: nu
   const health = new LogHealth();
   const host = new HostLinks(dir, { cache, takedowns, domains }, health, log, turnMs);
   const slowReads = new SlowReads(SLOW_READS, dir, (error) => log.error({ error }, "slow_reads"));
-  const links = new LinkReads(host, cache, slowReads, nats);
+  const links = new LinkReads(host, cache, slowReads, nats, SIGNER);
   void links.waitUntilCurrent().then(() => health.onCurrent());
   return {
     host,
@@ -68,7 +69,7 @@ export function startTestHost(url: string, log: Log) {
   const nats = openNats({ url, name: "redirector", log });
   let skipped = 0;
   const events = { changed: () => process.host.poll(), skipped: () => void skipped++ };
-  const hostLog = new HostLog(dir, nats, events, log);
+  const hostLog = new HostLog(dir, nats, SIGNER, events, log);
   const process = startLinksProcess(dir, nats, log);
   return {
     ...process,

@@ -17,7 +17,7 @@ import { join } from "node:path";
 
 import type { NatsConnection } from "nats";
 
-import { type LinksThread, startLinksThread } from "../../redirector/links/links-thread.ts";
+import { LinksThread } from "../../redirector/links/links-thread.ts";
 import {
   currentFolder,
   findStore,
@@ -26,12 +26,14 @@ import {
 } from "../../redirector/links/store-files.ts";
 import { StoreReader } from "../../redirector/links/store-reader.ts";
 import { encodeLinkRecord } from "../../shared/contracts/link-record.ts";
+import { publicKeyOf } from "../../shared/links-log/signature.ts";
 import { ensureSnapshotsStream } from "../../shared/links-log/snapshot-stream.ts";
 import { ensureLinkLogStream, LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
 import { canMakeDisks, moveToDisk } from "../harness/disks.ts";
 import { eventually } from "../harness/eventually.ts";
 import { activeLink } from "../harness/link-record.ts";
 import { startNats, type TestNats } from "../harness/nats.ts";
+import { SIGNING_KEY } from "../harness/signing.ts";
 import { canMountDisks, mountDisk, unmountDisk } from "../harness/small-disk.ts";
 import { publishEntries, storeTestSnapshot, TestLog } from "../harness/test-log.ts";
 
@@ -77,16 +79,19 @@ afterEach(async () => {
 });
 
 function start(folder: string): LinksThread {
-  const thread = startLinksThread({
-    workerUrl: new URL("../../redirector/links/links.worker.ts", import.meta.url),
-    dir: folder,
-    natsUrl: server.url,
-    logLevel: "silent",
-    onChanged: () => undefined,
-    onError: (error) => {
+  const thread = new LinksThread(
+    new URL("../../redirector/links/links.worker.ts", import.meta.url),
+    {
+      dir: folder,
+      natsUrl: server.url,
+      publicKeys: [publicKeyOf(SIGNING_KEY)],
+      logLevel: "silent",
+    },
+    { changed: () => undefined, skipped: () => undefined },
+    (error) => {
       throw error;
     },
-  });
+  );
   threads.push(thread);
   return thread;
 }
