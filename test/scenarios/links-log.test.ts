@@ -19,9 +19,9 @@ import { copyAside, storeDir } from "../drills/matrix/files.ts";
 import { stopStores } from "../drills/matrix/stop.ts";
 import { admin, createAccount } from "../harness/admin.ts";
 import { eventually } from "../harness/eventually.ts";
-import { findFeedConsumers } from "../harness/feed-consumers.ts";
 import { FollowedLinks, type Host } from "../harness/followed-links.ts";
 import { seedLinks } from "../harness/links-seed.ts";
+import { findLogConsumers } from "../harness/log-consumers.ts";
 import { type ExtraProcess, startApi, startRedirector } from "../harness/processes.ts";
 import { LONG } from "../harness/property-runs.ts";
 import { pidOf, readWarnings, waitUntilEnded } from "../harness/services.ts";
@@ -297,7 +297,7 @@ test("a host without links has all of them, and the streams have one consumer fo
   await fresh.stop();
   // The server removes those of redirectors that have ended after half a minute.
   await eventually(async () => {
-    const { used, unused } = await findFeedConsumers(
+    const { used, unused } = await findLogConsumers(
       await connect(natsLogin(stack.info().nats_url)),
     );
     expect([used.length, unused.length]).toEqual([hosts().length, 0]);
