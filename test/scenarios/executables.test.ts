@@ -65,7 +65,8 @@ function run(command: string[], cwd = dir, env: Record<string, string> = {}) {
 const cleanEnv = () => ({ PATH: "/usr/bin:/bin", HOME: dir });
 
 const environment = () => {
-  const { database_url, nats_url, clickhouse_url } = stack.info();
+  const { database_url, nats_url, clickhouse_url, ...info } = stack.info();
+  const key = info.links_signing_key ?? SIGNING_KEY;
   return {
     DATABASE_URL: database_url,
     NATS_URL: nats_url,
@@ -73,8 +74,8 @@ const environment = () => {
     SHORT_URL: "http://localhost:1",
     SHORT_HOSTS: "localhost,127.0.0.1",
     VISITOR_HASH_SECRET: "secret of this test",
-    LINKS_SIGNING_KEY: SIGNING_KEY,
-    LINKS_PUBLIC_KEYS: publicKeyOf(SIGNING_KEY),
+    LINKS_SIGNING_KEY: key,
+    LINKS_PUBLIC_KEYS: publicKeyOf(key),
     JOURNAL_DIR: join(dir, "journal"),
     API_METRICS_PORT: "0",
     REDIRECTOR_METRICS_PORT: "0",
