@@ -25,7 +25,7 @@ import { startNats, type TestNats } from "../../test/harness/nats.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { SIGNER, signerOf, SIGNING_KEY } from "../../test/harness/signing.ts";
 import { publishEntries, TestLog } from "../../test/harness/test-log.ts";
-import { numberLog } from "./numbering.ts";
+import { isAcknowledged, numberLog } from "./numbering.ts";
 import { addToOutbox } from "./outbox.ts";
 import { LinksLogPublisher } from "./publisher.ts";
 import { selectEntries } from "./sql.ts";
@@ -240,13 +240,22 @@ test("a NATS that comes back older gets what it lacks, and then a new term", asy
   expect(aliasesOf(await expectChain())).toEqual(["a", "b", "@takedowns"]);
 });
 
+/** Waits until PostgreSQL has recorded what the tail has: it survives no restore half-way. */
+const expectRecorded = () =>
+  eventually(async () => {
+    const last = (await readTail()).at(-1);
+    expect(last !== undefined && (await isAcknowledged(postgres.sql, last))).toBe(true);
+  }, WITHIN_MS);
+
 test("a PostgreSQL that comes back older begins a term after its own last entry", async () => {
   await using api = startPublisher();
   await commit("a");
   await api.publisher.publish();
+  await expectRecorded();
   const restore = await savePostgres();
   await commit("lost");
   await api.publisher.publish();
+  await expectRecorded();
   await restore();
   await commit("b");
   expect(await api.publisher.publish()).toBe(true);
