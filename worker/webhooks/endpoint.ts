@@ -162,12 +162,14 @@ type AttemptEnd = { delivered: boolean; latencyMs: number };
 
 /**
  * What an attempt changes: whether every attempt fails now, and whether the webhook is slow, each
- * undefined if it stays; `recovered` when it had failed for long.
+ * undefined if it stays; `recovered` when it had failed for long, `wanted` when it was the first
+ * successful one.
  */
 type HealthChange = {
   failing: boolean | undefined;
   slow: boolean | undefined;
   recovered: boolean;
+  wanted: boolean;
 };
 
 /** Whether a webhook fails or is slow. */
@@ -175,19 +177,20 @@ class Health {
   #failingSince: number | undefined;
   /** Undefined before the first attempt. A slow one has to be quick several times. */
   #meanMs: number | undefined;
-  #hasSucceeded = false;
+  #hasSucceeded: boolean;
 
   /** The health as the last worker left it. */
-  constructor({ failing_seconds, is_slow }: LeasedWebhook) {
+  constructor({ failing_seconds, is_slow, is_wanted }: LeasedWebhook) {
     if (failing_seconds !== null) this.#failingSince = performance.now() - failing_seconds * 1_000;
     if (is_slow) this.#meanMs = 2 * SLOW_MS;
+    this.#hasSucceeded = is_wanted;
   }
 
   get failingSince(): number | undefined {
     return this.#failingSince;
   }
 
-  /** Whether an attempt was successful since the webhook was leased. */
+  /** Whether an attempt at its URL was ever successful. */
   get hasSucceeded(): boolean {
     return this.#hasSucceeded;
   }
@@ -205,6 +208,7 @@ class Health {
   note({ delivered, latencyMs }: AttemptEnd, now: number): HealthChange {
     const [wasFailing, wasSlow] = [this.#failingSince !== undefined, this.#isSlow()];
     const recovered = delivered && this.isFailing(now);
+    const wanted = delivered && !this.#hasSucceeded;
     this.#hasSucceeded ||= delivered;
     this.#failingSince = delivered ? undefined : (this.#failingSince ?? now);
     const meanMs = this.#meanMs ?? latencyMs;
@@ -213,6 +217,7 @@ class Health {
       failing: delivered === wasFailing ? !delivered : undefined,
       slow: this.#isSlow() === wasSlow ? undefined : this.#isSlow(),
       recovered,
+      wanted,
     };
   }
 
