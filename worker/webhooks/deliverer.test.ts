@@ -33,6 +33,9 @@ const WITHIN_MS = 5_000;
 const MUCH = 2 * PENDING_MAX;
 const BUSY = 2;
 
+/** Webhooks of an account, of which a worker leases all. */
+const MANY = 20;
+
 /** What a worker leases that has nothing yet. */
 const DEMAND = { throttled: false, limit: 100, reserved: 0, limitEach: 100, held: [] };
 
@@ -433,6 +436,29 @@ test("that a delivery to its former URL is successful says nothing of a webhook'
     WITHIN_MS,
   );
   expect(await stateOf()).toMatchObject([{ is_wanted: false }]);
+});
+
+test("an account whose many webhooks get many events delays no delivery of another one", async () => {
+  // What other tests have left would have turns, too.
+  await postgres.sql`update webhooks set status = 'paused'`;
+  const [many, other] = [await addOwner(), await addOwner()];
+  const withDeliveries = Promise.withResolvers<number>();
+  await using busy = startReceiver(ok);
+  await using receiver = startReceiver(async () => {
+    const [row] = await postgres.sql`
+      select count(distinct webhook_id)::int as count from webhook_deliveries
+       where webhook_id in (select id from webhooks where account_id = ${many.accountId})`;
+    withDeliveries.resolve(row?.["count"]);
+    return ok();
+  });
+  for (let i = 0; i < MANY; i++) await create(many, busy.url);
+  await create(other, receiver.url);
+  await record(many, links(300));
+  await record(other, links(1));
+  await using _ = startWorker();
+  // Those of the other webhooks are made later.
+  expect(await withDeliveries.promise).toBeLessThan(MANY);
+  await postgres.sql`update webhooks set status = 'paused'`;
 });
 
 longTest("a slow webhook is noted, and gets one event at a time", async () => {

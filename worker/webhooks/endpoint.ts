@@ -36,6 +36,7 @@ export class Endpoint {
   #leasedUntil: number;
   #restsUntil = 0;
   #needsRead = true;
+  #readAt = 0;
   #isRetired = false;
   /** When the results of deliveries that are no longer waiting were written; ∞ for not yet. */
   readonly #ended = new Map<Uuid, number>();
@@ -86,6 +87,11 @@ export class Endpoint {
     return this.#needsRead && !this.#isRetired;
   }
 
+  /** When its deliveries were read last; 0 for never. */
+  get readAt(): number {
+    return this.#readAt;
+  }
+
   /** Whether half of the queue is full, and something in it is due: more can wait. */
   isBusy(now: number): boolean {
     return this.queue.size > PENDING_MAX / 2 && (this.nextDueAt ?? now) <= now;
@@ -113,6 +119,7 @@ export class Endpoint {
    * statement may not have seen that, or somebody has made them due again.
    */
   add(rows: readonly Pending[], readAt: number): void {
+    this.#readAt = readAt;
     const fresh = rows.filter(({ id }) => (this.#ended.get(id) ?? -1) < readAt);
     for (const [id, writtenAt] of this.#ended) if (writtenAt < readAt) this.#ended.delete(id);
     this.queue.add(fresh);
