@@ -187,6 +187,8 @@ create table webhooks (
   is_full boolean not null default false,
   -- Whether the receiver took long recently: workers then deliver one event at a time to it, apart from the others.
   is_slow boolean not null default false,
+  -- Whether a delivery to this URL was ever successful: before, it may be the address of someone who asked for nothing.
+  is_wanted boolean not null default false,
   -- The worker that delivers, and until when the others leave the webhook to it.
   leased_by uuid,
   leased_until timestamptz(3) not null default '-infinity',

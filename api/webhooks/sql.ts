@@ -76,6 +76,7 @@ export async function updateWebhook(
       update webhooks set ${transaction({ ...fields, updated_at: new Date() })}
              ${status === undefined ? transaction`` : transaction`, status = ${status}`}
              ${status === "active" ? transaction`, disabled_reason = null` : transaction``}
+             ${fields.url === undefined ? transaction`` : transaction`, is_wanted = false`}
              ${
                isRenewed
                  ? transaction`, failing_since = null, wake_at = '-infinity', is_full = false`

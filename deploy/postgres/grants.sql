@@ -14,8 +14,8 @@ revoke insert, update, delete
 grant select, update on link_counters to shorthop_worker;
 -- It delivers events to webhooks: it makes and writes deliveries, and says where it is. Secrets are not in the database.
 grant select on webhooks to shorthop_worker;
-grant update (status, disabled_reason, position, failing_since, wake_at, is_full, is_slow, leased_by, leased_until,
-              updated_at)
+grant update (status, disabled_reason, position, failing_since, wake_at, is_full, is_slow, is_wanted, leased_by,
+              leased_until, updated_at)
   on webhooks to shorthop_worker;
 grant select, insert, update on webhook_deliveries to shorthop_worker;
 grant execute on function webhook_links(uuid[]) to shorthop_worker;

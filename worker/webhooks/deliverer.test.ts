@@ -10,12 +10,12 @@ import type { CreateWebhookBody } from "../../api/webhooks/model.ts";
 import { createWebhookService } from "../../api/webhooks/service.ts";
 import { decodeId, encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { ReceiverRules } from "../../shared/webhooks/variables.ts";
-import { eventually } from "../../test/harness/eventually.ts";
+import { eventually, SLOWDOWN_MAX } from "../../test/harness/eventually.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { longTest } from "../../test/harness/property-runs.ts";
 import { PROJECT_DIR } from "../../test/harness/stack.ts";
 import { workerContext } from "../../test/harness/worker-context.ts";
-import { Transport } from "./attempt.ts";
+import { ATTEMPT_TIMEOUT_MS, Transport } from "./attempt.ts";
 import { Deliverer } from "./deliverer.ts";
 import { refill } from "./fan-out.ts";
 import { lease, numberEvents, PENDING_MAX } from "./leases.ts";
@@ -32,6 +32,9 @@ const WITHIN_MS = 5_000;
 /** Deliveries of each of several webhooks that take several looks for work. */
 const MUCH = 2 * PENDING_MAX;
 const BUSY = 2;
+
+/** Webhooks of an account, of which a worker leases all. */
+const MANY = 20;
 
 /** What a worker leases that has nothing yet. */
 const DEMAND = { throttled: false, limit: 100, reserved: 0, limitEach: 100, held: [] };
@@ -375,6 +378,87 @@ test("accounts with many webhooks whose receivers never respond do not delay ano
     WITHIN_MS,
   );
   stuck.resolve();
+});
+
+test("a webhook that works waits for none of those at its address that never respond", async () => {
+  const stuck = Promise.withResolvers<void>();
+  await using dead = startReceiver(() => stuck.promise.then(ok));
+  await using receiver = startReceiver(ok);
+  // What other tests have left would have turns, too.
+  await postgres.sql`update webhooks set status = 'paused'`;
+  const owner = await addOwner();
+  const { row } = await create(owner, receiver.url);
+  const isWanted = async (): Promise<unknown> => {
+    const [state] = await postgres.sql`select is_wanted from webhooks where id = ${row.id}`;
+    return state?.["is_wanted"];
+  };
+  {
+    await using _ = startWorker();
+    await record(owner, links(1));
+    await eventually(async () => expect(await isWanted()).toBe(true), WITHIN_MS);
+  }
+  const many = await addOwner();
+  for (let i = 0; i < 45; i++) await create(many, dead.url);
+  await record(many, links(1));
+  // Another worker leases it, as it does when the webhook was idle for a while.
+  await using _ = startWorker();
+  await eventually(async () => expect(dead.got.length).toBeGreaterThanOrEqual(25), WITHIN_MS);
+  const ids = await record(owner, links(3));
+  // Sooner than the attempts end that never get a response.
+  const within = ATTEMPT_TIMEOUT_MS / 2 / SLOWDOWN_MAX;
+  await eventually(
+    async () => expect(receiver.ids().slice(1).toSorted()).toEqual(ids.toSorted()),
+    within,
+  );
+  await webhooks.update(owner, row.id, { url: dead.url });
+  expect(await isWanted()).toBe(false);
+  stuck.resolve();
+});
+
+test("that a delivery to its former URL is successful says nothing of a webhook's new one", async () => {
+  const sent = Promise.withResolvers<void>();
+  await using former = startReceiver(() => sent.promise.then(ok));
+  const owner = await addOwner();
+  const { row } = await create(owner, former.url);
+  await record(owner, links(1));
+  await using _ = startWorker();
+  await eventually(async () => expect(former.got).toHaveLength(1), WITHIN_MS);
+  await webhooks.update(owner, row.id, { url: "http://127.0.0.1:9/" });
+  const stateOf = () =>
+    postgres.sql`select is_wanted, wake_at = 'infinity' as is_read from webhooks where id = ${row.id}`;
+  await eventually(
+    async () => expect(await stateOf()).toMatchObject([{ is_read: true }]),
+    WITHIN_MS,
+  );
+  sent.resolve();
+  await eventually(
+    async () => expect(await deliveriesOf(owner, row.id)).toMatchObject([{ status: "delivered" }]),
+    WITHIN_MS,
+  );
+  expect(await stateOf()).toMatchObject([{ is_wanted: false }]);
+});
+
+test("an account whose many webhooks get many events delays no delivery of another one", async () => {
+  // What other tests have left would have turns, too.
+  await postgres.sql`update webhooks set status = 'paused'`;
+  const [many, other] = [await addOwner(), await addOwner()];
+  const withDeliveries = Promise.withResolvers<number>();
+  await using busy = startReceiver(ok);
+  await using receiver = startReceiver(async () => {
+    const [row] = await postgres.sql`
+      select count(distinct webhook_id)::int as count from webhook_deliveries
+       where webhook_id in (select id from webhooks where account_id = ${many.accountId})`;
+    withDeliveries.resolve(row?.["count"]);
+    return ok();
+  });
+  for (let i = 0; i < MANY; i++) await create(many, busy.url);
+  await create(other, receiver.url);
+  await record(many, links(300));
+  await record(other, links(1));
+  await using _ = startWorker();
+  // Those of the other webhooks are made later.
+  expect(await withDeliveries.promise).toBeLessThan(MANY);
+  await postgres.sql`update webhooks set status = 'paused'`;
 });
 
 longTest("a slow webhook is noted, and gets one event at a time", async () => {

@@ -16,6 +16,7 @@ import {
   findNews,
   lease,
   LEASE_SECONDS,
+  type News,
   numberEvents,
   PENDING_MAX,
   release,
@@ -43,6 +44,9 @@ const HOLD_MS = 10_000;
 
 /** A webhook is idle if nothing is due within this time. */
 const IDLE_MS = 2_000;
+
+/** Then the rest of the news is for the next round. Each reads one webhook of every account. */
+const READ_MS = 250;
 
 /** Leases are renewed several times while they are valid. */
 const RENEW_MS = (LEASE_SECONDS * 1_000) / 4;
@@ -157,20 +161,24 @@ export class Deliverer {
       endpoints.set(webhook.id, new Endpoint(webhook, now));
   }
 
-  /** Reads the deliveries of webhooks for which there is something new. */
+  /** Reads what is new for webhooks, and begins what is due after each turn of their accounts. */
   async #readNews(): Promise<void> {
     const { endpoints } = this.#dispatcher;
-    const news = await findNews(this.#sql, this.#workerId, [...endpoints.keys()]);
-    for (const { id, has_events, is_woken } of news) {
-      const endpoint = endpoints.get(id);
-      if (endpoint === undefined) continue;
-      if (is_woken) endpoint.wake();
-      const hasRoom = endpoint.queue.size < PENDING_MAX && !endpoint.isBusy(performance.now());
-      if (is_woken || hasRoom) await this.#refill(endpoint, has_events);
+    const found = await findNews(this.#sql, this.#workerId, [...endpoints.keys()]);
+    const news = new Map(found.map((one) => [one.id, one]));
+    const startedAt = performance.now();
+    const waiting = Array.from(endpoints.values()).filter((endpoint) =>
+      hasToBeRead(endpoint, news.get(endpoint.webhook.id), startedAt),
+    );
+    for (const turn of inTurns(waiting)) {
+      for (const endpoint of turn) {
+        const its = news.get(endpoint.webhook.id);
+        if (its?.is_woken === true) endpoint.wake();
+        await this.#refill(endpoint, its?.has_events ?? true);
+      }
+      await this.#dispatcher.dispatch();
+      if (performance.now() - startedAt > READ_MS) return;
     }
-    for (const endpoint of endpoints.values())
-      if (endpoint.needsRead && !endpoint.isBusy(performance.now()))
-        await this.#refill(endpoint, true);
   }
 
   /** `hasEvents`: whether there may be events of which no deliveries have been made. */
@@ -210,4 +218,22 @@ export class Deliverer {
       isFull: queue.size >= PENDING_MAX,
     });
   }
+}
+
+/** Whether the deliveries of a webhook have to be read, and more of them can wait. */
+function hasToBeRead(endpoint: Endpoint, news: News | undefined, now: number): boolean {
+  if (news?.is_woken === true) return true;
+  if (endpoint.isBusy(now)) return false;
+  return endpoint.needsRead || (news !== undefined && endpoint.queue.size < PENDING_MAX);
+}
+
+/**
+ * The first webhook of each account, then the second of each, and so on: one account's many delay
+ * no other's. Of an account those are first that were read longest ago.
+ */
+function* inTurns(endpoints: readonly Endpoint[]): Iterable<Endpoint[]> {
+  const inOrder = endpoints.toSorted((a, b) => a.readAt - b.readAt);
+  const lines = [...Map.groupBy(inOrder, ({ webhook }) => webhook.account_id).values()];
+  for (let i = 0; lines.some((line) => i < line.length); i++)
+    yield lines.flatMap((line) => line[i] ?? []);
 }

@@ -8,7 +8,6 @@ import type { Metrics } from "../metrics.ts";
 import { attempt, type AttemptResult, type Transport } from "./attempt.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { readEvents, type StoredEvent } from "./events.ts";
-import type { Pending } from "./leases.ts";
 import {
   disable,
   FAILING_SECONDS_MAX,
@@ -16,6 +15,7 @@ import {
   ResultWriter,
   setFailing,
   setSlow,
+  setWanted,
 } from "./results.ts";
 import { Slots, type TakenDelivery } from "./slots.ts";
 
@@ -116,25 +116,29 @@ export class Dispatcher {
     const { outcome } = result;
     this.#metrics.observeAttempt(outcome.status, outcome.latencyMs);
     this.#results.add({ ...outcome, id: delivery.id, webhookId: webhook.id });
-    await this.#noteAttempt(endpoint, delivery, result);
+    await this.#noteAttempt(taken, webhook.url, result);
     await this.dispatch();
   }
 
-  /** Notes what an attempt says of its webhook. Errors only delay that: later ones repeat it. */
+  /**
+   * Notes what an attempt at `url` says of its webhook. Errors only delay that: later ones repeat
+   * it.
+   */
   async #noteAttempt(
-    endpoint: Endpoint,
-    delivery: Pending,
+    { endpoint, delivery }: TakenDelivery,
+    url: string,
     { outcome, isGone }: AttemptResult,
   ): Promise<void> {
     const { id } = endpoint.webhook;
     const now = performance.now();
     const dueAt = outcome.delayMs === null ? undefined : now + outcome.delayMs;
     const end = { delivered: outcome.status === "delivered", latencyMs: outcome.latencyMs };
-    const { failing, slow, recovered } = endpoint.finish(delivery, end, dueAt);
+    const { failing, slow, recovered, wanted } = endpoint.finish(delivery, end, dueAt);
     const failedMs = now - (endpoint.failingSince ?? now);
     try {
       if (failing !== undefined) await setFailing(this.#sql, this.#workerId, { id, failing });
       if (slow !== undefined) await setSlow(this.#sql, this.#workerId, { id, slow });
+      if (wanted) await setWanted(this.#sql, this.#workerId, { id, url });
       if (recovered) await makeDue(this.#sql, id);
       if (!isGone && failedMs < FAILING_SECONDS_MAX * 1_000) return;
       const reason = isGone ? "gone" : "failing";

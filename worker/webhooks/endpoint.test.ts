@@ -39,6 +39,7 @@ function createBusy(more: Partial<LeasedWebhook> = {}): Endpoint {
       old_salt: null,
       failing_seconds: null,
       is_slow: false,
+      is_wanted: false,
       plan: "free",
       ...more,
     },
@@ -142,6 +143,17 @@ test("a webhook that was successful has several in flight, also after a failure"
 test("a webhook gets one delivery at first, and several once it has responded quickly", () => {
   const endpoint = createBusy();
   expect([countAtOnce(endpoint, QUICK_MS), countAtOnce(endpoint, QUICK_MS)]).toEqual([1, 5]);
+});
+
+test("that a webhook was successful is known to the next worker, and noted once", () => {
+  const endpoint = createBusy();
+  const end = { delivered: true, latencyMs: QUICK_MS };
+  const noted = Array.from({ length: 2 }, () => {
+    const row = endpoint.take(performance.now());
+    return row === undefined ? undefined : endpoint.finish(row, end, undefined).wanted;
+  });
+  expect(noted).toEqual([true, false]);
+  expect(createBusy({ is_wanted: true }).isProven(performance.now())).toBe(true);
 });
 
 test("a slow webhook gets one at a time, until it has been quick several times", () => {

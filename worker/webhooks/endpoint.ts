@@ -36,6 +36,7 @@ export class Endpoint {
   #leasedUntil: number;
   #restsUntil = 0;
   #needsRead = true;
+  #readAt = 0;
   #isRetired = false;
   /** When the results of deliveries that are no longer waiting were written; ∞ for not yet. */
   readonly #ended = new Map<Uuid, number>();
@@ -86,6 +87,11 @@ export class Endpoint {
     return this.#needsRead && !this.#isRetired;
   }
 
+  /** When its deliveries were read last; 0 for never. */
+  get readAt(): number {
+    return this.#readAt;
+  }
+
   /** Whether half of the queue is full, and something in it is due: more can wait. */
   isBusy(now: number): boolean {
     return this.queue.size > PENDING_MAX / 2 && (this.nextDueAt ?? now) <= now;
@@ -113,6 +119,7 @@ export class Endpoint {
    * statement may not have seen that, or somebody has made them due again.
    */
   add(rows: readonly Pending[], readAt: number): void {
+    this.#readAt = readAt;
     const fresh = rows.filter(({ id }) => (this.#ended.get(id) ?? -1) < readAt);
     for (const [id, writtenAt] of this.#ended) if (writtenAt < readAt) this.#ended.delete(id);
     this.queue.add(fresh);
@@ -162,12 +169,14 @@ type AttemptEnd = { delivered: boolean; latencyMs: number };
 
 /**
  * What an attempt changes: whether every attempt fails now, and whether the webhook is slow, each
- * undefined if it stays; `recovered` when it had failed for long.
+ * undefined if it stays; `recovered` when it had failed for long, `wanted` when it was the first
+ * successful one.
  */
 type HealthChange = {
   failing: boolean | undefined;
   slow: boolean | undefined;
   recovered: boolean;
+  wanted: boolean;
 };
 
 /** Whether a webhook fails or is slow. */
@@ -175,19 +184,20 @@ class Health {
   #failingSince: number | undefined;
   /** Undefined before the first attempt. A slow one has to be quick several times. */
   #meanMs: number | undefined;
-  #hasSucceeded = false;
+  #hasSucceeded: boolean;
 
   /** The health as the last worker left it. */
-  constructor({ failing_seconds, is_slow }: LeasedWebhook) {
+  constructor({ failing_seconds, is_slow, is_wanted }: LeasedWebhook) {
     if (failing_seconds !== null) this.#failingSince = performance.now() - failing_seconds * 1_000;
     if (is_slow) this.#meanMs = 2 * SLOW_MS;
+    this.#hasSucceeded = is_wanted;
   }
 
   get failingSince(): number | undefined {
     return this.#failingSince;
   }
 
-  /** Whether an attempt was successful since the webhook was leased. */
+  /** Whether an attempt at its URL was ever successful. */
   get hasSucceeded(): boolean {
     return this.#hasSucceeded;
   }
@@ -205,6 +215,7 @@ class Health {
   note({ delivered, latencyMs }: AttemptEnd, now: number): HealthChange {
     const [wasFailing, wasSlow] = [this.#failingSince !== undefined, this.#isSlow()];
     const recovered = delivered && this.isFailing(now);
+    const wanted = delivered && !this.#hasSucceeded;
     this.#hasSucceeded ||= delivered;
     this.#failingSince = delivered ? undefined : (this.#failingSince ?? now);
     const meanMs = this.#meanMs ?? latencyMs;
@@ -213,6 +224,7 @@ class Health {
       failing: delivered === wasFailing ? !delivered : undefined,
       slow: this.#isSlow() === wasSlow ? undefined : this.#isSlow(),
       recovered,
+      wanted,
     };
   }
 

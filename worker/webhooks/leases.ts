@@ -43,6 +43,8 @@ export type LeasedWebhook = WebhookFilter & {
   failing_seconds: number | null;
   /** Whether its receiver took long recently. */
   is_slow: boolean;
+  /** Whether a delivery to its URL was ever successful. */
+  is_wanted: boolean;
   /** The account's. */
   plan: string;
 };
@@ -66,7 +68,7 @@ const columns = (sql: Statements) => sql`
   webhook.id, webhook.account_id, webhook.mode, webhook.url, webhook.format, webhook.events, webhook.link_ids, webhook.tags,
   webhook.domains, webhook.salt, case when webhook.old_until > clock_timestamp() then webhook.old_salt end as old_salt,
   extract(epoch from clock_timestamp() - webhook.failing_since)::float8 as failing_seconds, webhook.is_slow,
-  account_plan(webhook.account_id) as plan`;
+  webhook.is_wanted, account_plan(webhook.account_id) as plan`;
 
 /**
  * Locks a webhook that the worker has leased, and reads it as it is now; undefined without the

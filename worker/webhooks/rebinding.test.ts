@@ -68,6 +68,7 @@ async function deliverTo(name: string, port: number) {
     old_salt: null,
     failing_seconds: null,
     is_slow: false,
+    is_wanted: false,
     plan: "free",
   } as const;
   const id = newUuid();

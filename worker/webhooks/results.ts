@@ -129,6 +129,14 @@ export const setSlow = (
   { id, slow }: { id: Uuid; slow: boolean },
 ) => sql`update webhooks set is_slow = ${slow} where id = ${id} and leased_by = ${workerId}`;
 
+/** Notes that a delivery to a webhook's URL was successful, unless its owner has changed that. */
+export const setWanted = (
+  sql: postgres.Sql,
+  workerId: Uuid,
+  { id, url }: { id: Uuid; url: string },
+) => sql`
+  update webhooks set is_wanted = true where id = ${id} and url = ${url} and leased_by = ${workerId}`;
+
 /** Makes everything that waits for a webhook due; locks it as {@link writeResults} does. */
 export const makeDue = (sql: postgres.Sql, webhookId: Uuid) => sql`
   with locked as materialized (
