@@ -26,10 +26,10 @@ import { insertRows } from "../../worker/consumer/row-insert.ts";
 import { readRoom } from "../../worker/disk-room.ts";
 import { createEnricher, type SegmentRows } from "../../worker/enrich/rows.ts";
 import { createVisitorHash } from "../../worker/enrich/visitor.ts";
-import { killService } from "../chaos/faults.ts";
 import { encodeSegment } from "../harness/encode-segment.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
+import { killService } from "./faults/services.ts";
 
 const DAY_SECONDS = 86_400;
 
