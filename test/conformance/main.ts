@@ -1,5 +1,5 @@
 /**
- * `bun run test:conformance`: tools that we did not write judge the API's document on a real stack,
+ * `bun run test:scenarios conformance`: tools that we did not write judge the API's document on a real stack,
  * and the packed client. Prints all findings; exits with 1 for one that `explained.ts` does not
  * explain. Needs a package registry.
  */

@@ -10,8 +10,8 @@ export type Scenario = {
   name: string;
   /** Files of tests, each in a process of its own, one after the other. */
   files: readonly string[];
-  /** The program that runs it by its name, if it is not made of files of tests. */
-  program?: string;
+  /** The program that runs it, with its arguments, if it is not made of files of tests. */
+  program?: readonly string[];
   env?: Readonly<Record<string, string>>;
   /** How long it took, on a quiet machine. */
   seconds: number;
@@ -97,7 +97,7 @@ export async function runScenarios(
 }
 
 async function runScenario(scenario: Scenario, args: readonly string[]): Promise<ScenarioOutcome> {
-  const runs = scenario.program === undefined ? [] : [await runNamed(scenario, args)];
+  const runs = scenario.program === undefined ? [] : [await runProgram(scenario, args)];
   for (const file of scenario.files) {
     const log = join(LOGS, `${scenario.name}-${file.replaceAll("/", "-")}.log`);
     const { outcome, output } = await runProcess([file], scenario.env ?? {}, log);
@@ -131,15 +131,15 @@ type ScenarioRun = {
 
 const times = (seconds: number, cpuSeconds: number) => ({ seconds, cpuSeconds });
 
-/** Runs a scenario's program, with its name and further arguments. */
-async function runNamed(
-  { name, program = "", env = {} }: Scenario,
+/** Runs a scenario's program, with further arguments. */
+async function runProgram(
+  { name, program = [], env = {} }: Scenario,
   args: readonly string[],
 ): Promise<ScenarioRun> {
   const log = join(LOGS, `${name.replaceAll(/\W+/g, "-")}.log`);
   const startedAt = performance.now();
   const fd = openSync(log, "w");
-  const child = Bun.spawn([process.execPath, program, name, ...args], {
+  const child = Bun.spawn([process.execPath, ...program, ...args], {
     cwd: ROOT,
     env: { ...process.env, ...env },
     stdio: ["ignore", fd, fd],

@@ -14,6 +14,8 @@
  *   Debian.
  * - `--without PROTECTION`: removes a protection from a copy of the project, and passes if its
  *   scenario then fails; `all` takes one after the other.
+ *
+ * What follows `--` are further options of a scenario's own program, such as `test/boot/main.ts`.
  */
 import { parseArgs } from "node:util";
 
@@ -27,7 +29,10 @@ import { SCENARIOS } from "./scenarios.ts";
 /** For more cores than this, no more at a time: they would share memory and a disk. */
 const AT_ONCE_MAX = 2;
 
+const args = process.argv.slice(2);
+const end = args.includes("--") ? args.indexOf("--") : args.length;
 const { values, positionals } = parseArgs({
+  args: args.slice(0, end),
   options: {
     all: { type: "boolean", default: false },
     affected: { type: "boolean", default: false },
@@ -50,6 +55,7 @@ const given = [
   ...(values.fault ?? []).flatMap((name) => ["--fault", name]),
   ...(values.long ? ["--long"] : []),
   ...(values.later ? ["--later"] : []),
+  ...args.slice(end + 1),
 ];
 
 if (values.without !== undefined) process.exit((await runWithout(values.without, given)) ? 0 : 1);
