@@ -11,7 +11,7 @@ import { canSetClocks } from "./topologies/clocks.ts";
 import { type HostsSettings, TwoHosts } from "./topologies/two-hosts.ts";
 
 /** A drill without a time of its own takes so long. */
-const SECONDS = 60;
+const SECONDS = 75;
 
 /** What a condition needs of the machine. */
 const NEEDED: Partial<Record<Condition, readonly [can: () => boolean, what: string]>> = {

@@ -3,10 +3,11 @@ import { LINKS_BEFORE, LINKS_BEFORE_SHORT } from "../harness/bulk-links.ts";
 import { laterNatsServer, type NatsProgram, ownNatsServer } from "../harness/nats-versions.ts";
 import { canCreateNetworkHosts } from "../harness/netns.ts";
 import { floodChecks } from "./checks/flood.ts";
-import { FRESH_HOST, ONE_CONSUMER_EACH_HOST } from "./checks/hosts.ts";
+import { drillChecks, FRESH_HOST, ONE_CONSUMER_EACH_HOST } from "./checks/hosts.ts";
 import { expectLocalAnswers, REGION_CHECKS } from "./checks/regions.ts";
 import { INTERRUPTIONS_SHORT, OF_TRAFFIC } from "./checks/traffic.ts";
 import { DRILLS } from "./drills.ts";
+import { CLONES } from "./faults/clones.ts";
 import { FLEET_FAULTS } from "./faults/fleet.ts";
 import { FLOODS, LIMIT_SHORT } from "./faults/floods.ts";
 import { LINKS_LOG_FAULTS } from "./faults/links-log.ts";
@@ -71,7 +72,7 @@ export const FAULT_SCENARIOS: readonly AnyScenario[] = [
   }),
   new FaultScenario({
     name: "chaos",
-    seconds: 140,
+    seconds: 90,
     paths: [
       ...CLICKS_WAY,
       ...NATS,
@@ -97,7 +98,7 @@ export const FAULT_SCENARIOS: readonly AnyScenario[] = [
   }),
   new FaultScenario({
     name: "cluster",
-    seconds: 130,
+    seconds: 100,
     paths: [...NATS, ...LINKS_LOG, ...TRAFFIC, "test/scenarios/{faults,topologies}/fleet.ts"],
     proves: "the death of any server or process of a redundant fleet loses nothing",
     topology: async (settings) => await Fleet.start(await natsServer(settings)),
@@ -114,7 +115,7 @@ export const FAULT_SCENARIOS: readonly AnyScenario[] = [
   }),
   new FaultScenario({
     name: "regions",
-    seconds: 60,
+    seconds: 90,
     paths: [
       ...RUNNER,
       "deploy/nats/**",
@@ -142,7 +143,7 @@ export const FAULT_SCENARIOS: readonly AnyScenario[] = [
   }),
   new FaultScenario({
     name: "upgrade",
-    seconds: 120,
+    seconds: 100,
     paths: [
       ...RUNNER,
       "worker/batches/clicks-table.ts",
@@ -172,7 +173,7 @@ export const FAULT_SCENARIOS: readonly AnyScenario[] = [
   }),
   new FaultScenario({
     name: "flood",
-    seconds: 40,
+    seconds: 60,
     paths: [
       ...RUNNER,
       "redirector/http/**",
@@ -190,6 +191,23 @@ export const FAULT_SCENARIOS: readonly AnyScenario[] = [
     faults: FLOODS,
     inOrder: true,
     checks: floodChecks(LIMIT_SHORT),
+  }),
+  new FaultScenario({
+    name: "clones",
+    seconds: 90,
+    paths: [
+      ...RUNNER,
+      "redirector/journal/**",
+      "redirector/links/**",
+      "worker/batches/**",
+      "test/scenarios/faults/clones.ts",
+    ],
+    proves: "a host that exists twice, or has the disk of another one, counts and leads right",
+    topology: () =>
+      TwoHosts.start({ links: { count: 300, others: 300 }, holdMs: 3_000, rightMs: 30_000 }),
+    load: (topology) => HostTraffic.start(topology, { clicks: true, events: true }),
+    faults: CLONES,
+    checks: drillChecks({ mayBeUnavailable: true }),
   }),
   ...DRILLS,
 ];

@@ -9,7 +9,7 @@
  *
  * Options of scenarios of faults:
  *
- * - `--seed N`: repeats a run; `--fault NAME …`: injects these only; `--rounds N`: so many, of all.
+ * - `--seed N`: repeats a run; `--fault NAME …`: only these; `--rounds N`: so many, of all.
  * - `--long`: with more links, more faults, for longer; `--later`: with the nats-server of the next
  *   Debian.
  * - `--without PROTECTION`: removes a protection from a copy of the project, and passes if its

@@ -8,6 +8,9 @@ import type { Topology } from "./topologies/topology.ts";
 /** Time until everything runs after a fault. */
 const RECOVERY_MS = 60_000;
 
+/** How long processes may take to end after their supervisor. */
+const ENDED_MS = 2_000;
+
 /** Time between two faults. */
 const PAUSE_MS = { min: 200, max: 1_500 };
 
@@ -72,13 +75,18 @@ export class FaultScenario<T extends Topology, L extends Load> implements AnySce
         settings.log(`FAILED ${result.problems.at(-1)}`);
       }
     };
-    await using topology = await this.#parts.topology(settings);
-    await using load = await this.#parts.load(topology, settings);
-    const run: Run<T, L> = { topology, load, random: createRandom(settings.seed), settings };
-    await this.#injectAll(run, attempt, () => result.problems.length > 0);
-    await attempt("the load", () => load.stop());
-    for (const { name, verify } of this.#parts.checks) await attempt(name, () => verify(run));
-    if (result.problems.length > 0) result.evidence = await keepEvidence(topology, this.name);
+    const topology = await this.#parts.topology(settings);
+    try {
+      await using load = await this.#parts.load(topology, settings);
+      const run: Run<T, L> = { topology, load, random: createRandom(settings.seed), settings };
+      await this.#injectAll(run, attempt, () => result.problems.length > 0);
+      await attempt("the load", () => load.stop());
+      for (const { name, verify } of this.#parts.checks) await attempt(name, () => verify(run));
+      if (result.problems.length > 0) result.evidence = await keepEvidence(topology, this.name);
+    } finally {
+      await topology[Symbol.asyncDispose]();
+    }
+    await attempt("nothing left running", () => expectNothingLeft(topology));
     return result;
   }
 
@@ -117,6 +125,13 @@ export class FaultScenario<T extends Topology, L extends Load> implements AnySce
     if (long || rounds !== undefined) return faults;
     return faults.filter((fault) => fault.isOnlyForChanges !== true || isTouched(fault, changed));
   }
+}
+
+async function expectNothingLeft(topology: Topology): Promise<void> {
+  await eventually(async () => {
+    const left = topology.findLeftovers();
+    if (left.length > 0) throw new Error(left.join("; "));
+  }, ENDED_MS);
 }
 
 const isIn = (path: string, place: string): boolean =>

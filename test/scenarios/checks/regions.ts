@@ -13,6 +13,7 @@ import { eventually } from "../../harness/eventually.ts";
 import type { ExtraProcess } from "../../harness/processes.ts";
 import type { Traffic } from "../loads/traffic.ts";
 import type { Check } from "../parts.ts";
+import { withJetStream } from "../topologies/topology.ts";
 import type { TwoRegions } from "../topologies/two-regions.ts";
 
 const RECOVERY_MS = 60_000;
@@ -164,11 +165,8 @@ async function countFailures(regions: TwoRegions): Promise<void> {
 /** The hub has to make the snapshot first, as nobody has one. */
 async function getSnapshot(regions: TwoRegions): Promise<void> {
   const links = await createRegionLinks(regions, await regions.createKey(), LINKS);
-  for (const nats of [regions.hub, regions.far]) {
-    const operator = await nats.connect("operator");
-    await (await operator.jetstreamManager()).streams.purge(SNAPSHOTS_STREAM);
-    await operator.close();
-  }
+  for (const nats of [regions.hub, regions.far])
+    await withJetStream(nats.connect("operator"), ({ streams }) => streams.purge(SNAPSHOTS_STREAM));
   const third = await regions.startFarRedirector();
   await eventually(() => expectNow(third, links, original), RECOVERY_MS);
   await regions.stopLastRedirector();

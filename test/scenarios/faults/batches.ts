@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { formatSegmentId } from "../../../shared/contracts/click-segment.ts";
 import { decodeId } from "../../../shared/ids.ts";
 import { admin } from "../../harness/admin.ts";
+import { INSERT, MANIFEST } from "../../harness/batch-workers.ts";
 import { eventually } from "../../harness/eventually.ts";
 import type { Hold } from "../../harness/lossy-clickhouse.ts";
 import { createJournal, publishSegments } from "../../harness/segments.ts";
@@ -32,10 +33,7 @@ const REDELIVERY_MS = 13_000;
 const STORED_MS = 3_000;
 
 /** The statements at which a worker can be stopped. */
-const POINTS = {
-  manifest: /^INSERT INTO batches[^]*"kind":"manifest"/,
-  insert: /^INSERT INTO incoming_clicks /,
-};
+const POINTS = { manifest: MANIFEST, insert: INSERT };
 
 type Point = keyof typeof POINTS;
 

@@ -14,8 +14,6 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 
-import type { JetStreamManager } from "nats";
-
 import { lockSnapshot } from "../../../api/links-snapshots/sql.ts";
 import { presentFolder, storePath } from "../../../redirector/links/store-files.ts";
 import { SNAPSHOTS_STREAM } from "../../../shared/links-log/snapshot-stream.ts";
@@ -28,6 +26,7 @@ import { mountDisk, unmountDisk } from "../../harness/small-disk.ts";
 import type { HostTraffic } from "../loads/host-traffic.ts";
 import type { Fault, RunSettings } from "../parts.ts";
 import { copyAside, stopStores, storeDir } from "../topologies/stores.ts";
+import { withJetStream } from "../topologies/topology.ts";
 import type { TwoHosts } from "../topologies/two-hosts.ts";
 
 /** What is lost of a store that comes back older: changes of so long. */
@@ -96,18 +95,6 @@ async function comeBack(
     await paused?.(() => process.kill(api, "SIGCONT"));
   });
   await hosts.rest();
-}
-
-async function onStreams(
-  hosts: TwoHosts,
-  work: (streams: JetStreamManager["streams"]) => Promise<unknown>,
-): Promise<void> {
-  const nats = await hosts.connectNats();
-  try {
-    await work((await nats.jetstreamManager()).streams);
-  } finally {
-    await nats.close();
-  }
 }
 
 /**
@@ -229,7 +216,7 @@ const OLDER: readonly HostFault[] = [
   {
     name: "the tail and the snapshots are deleted",
     inject: ({ topology }) =>
-      onStreams(topology, async (streams) => {
+      withJetStream(topology.connectNats(), async ({ streams }) => {
         for (const name of [LINK_LOG_STREAM, SNAPSHOTS_STREAM]) await streams.delete(name);
       }),
   },
@@ -253,7 +240,9 @@ const OLDER: readonly HostFault[] = [
         paused: (resume) =>
           withoutSnapshots(topology, async () => {
             // Those that are stored are of no use any more.
-            await onStreams(topology, (streams) => streams.purge(SNAPSHOTS_STREAM));
+            await withJetStream(topology.connectNats(), ({ streams }) =>
+              streams.purge(SNAPSHOTS_STREAM),
+            );
             resume();
             await topology.followed.expectTakedown(topology.hosts, () =>
               expectIncomplete(topology),
@@ -275,7 +264,9 @@ const STOPPED: readonly HostFault[] = [
       topology.stopOther(async () => {
         await topology.followed.delete();
         // As when the others were behind snapshots that are gone as well.
-        await onStreams(topology, (streams) => streams.purge(LINK_LOG_STREAM, { keep: 1 }));
+        await withJetStream(topology.connectNats(), ({ streams }) =>
+          streams.purge(LINK_LOG_STREAM, { keep: 1 }),
+        );
       }, "SIGTERM"),
   },
   {

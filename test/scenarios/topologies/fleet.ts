@@ -27,7 +27,7 @@ import {
   startWorker,
 } from "../../harness/processes.ts";
 import { runProgram } from "../../harness/run-program.ts";
-import { PROJECT_DIR } from "../../harness/stack.ts";
+import { findProcesses, PROJECT_DIR } from "../../harness/stack.ts";
 import { Member } from "./member.ts";
 import { describePositions } from "./positions.ts";
 import type { Topology } from "./topology.ts";
@@ -52,8 +52,8 @@ export class Fleet implements Topology {
   readonly nats: NatsCluster;
   readonly postgres: PostgresPair;
   readonly members: Members;
-  readonly #clickhouse: string;
-  readonly #env: Readonly<Record<string, string>>;
+  readonly #dataDir: string;
+  readonly #env: StoreEnv;
   readonly #resources: AsyncDisposableStack;
 
   static async start(program: NatsProgram): Promise<Fleet> {
@@ -69,20 +69,19 @@ export class Fleet implements Topology {
     await runProgram(["api", "migrate"], env);
     await runProgram(["worker", "migrate"], env);
     const members = await startMembers(nats, env, dataDir, cleanup);
-    return new Fleet({ nats, postgres }, members, env, cleanup.move());
+    return new Fleet({ nats, postgres, dataDir, env }, members, cleanup.move());
   }
 
   private constructor(
-    stores: { nats: NatsCluster; postgres: PostgresPair },
+    stores: { nats: NatsCluster; postgres: PostgresPair; dataDir: string; env: StoreEnv },
     members: Members,
-    env: StoreEnv,
     resources: AsyncDisposableStack,
   ) {
     this.nats = stores.nats;
     this.postgres = stores.postgres;
     this.members = members;
-    this.#clickhouse = env.CLICKHOUSE_URL;
-    this.#env = env;
+    this.#dataDir = stores.dataDir;
+    this.#env = stores.env;
     this.#resources = resources;
   }
 
@@ -94,7 +93,7 @@ export class Fleet implements Topology {
     return this.members.redirectors.map(({ member }) => member.url);
   }
 
-  clickhouseUrl = (): string => this.#clickhouse;
+  clickhouseUrl = (): string => this.#env.CLICKHOUSE_URL;
 
   connectNats(): Promise<NatsConnection> {
     return this.nats.connect("operator");
@@ -126,6 +125,10 @@ export class Fleet implements Topology {
     } finally {
       await operator.close();
     }
+  }
+
+  findLeftovers(): readonly string[] {
+    return findProcesses(this.#dataDir).map(({ command }) => command);
   }
 
   describe(): Promise<string> {

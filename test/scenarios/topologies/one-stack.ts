@@ -7,7 +7,7 @@ import { CLICKS_STREAM } from "../../../shared/contracts/streams.ts";
 import { natsLogin } from "../../../shared/nats.ts";
 import { createAccount } from "../../harness/admin.ts";
 import { BULK_LIMITS } from "../../harness/bulk-links.ts";
-import type { Stack } from "../../harness/stack.ts";
+import { findProcesses, type Stack } from "../../harness/stack.ts";
 import type { Topology } from "./topology.ts";
 
 const NATS_TIMEOUT_MS = 2_000;
@@ -66,6 +66,10 @@ export class OneStack implements Topology {
     } finally {
       await nats.close();
     }
+  }
+
+  findLeftovers(): readonly string[] {
+    return findProcesses(this.stack.dataDir).map(({ command }) => command);
   }
 
   describe(): Promise<string> {

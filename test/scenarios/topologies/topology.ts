@@ -1,5 +1,5 @@
 /** What scenarios run on: where its processes answer, and how they are examined. */
-import type { NatsConnection } from "nats";
+import type { JetStreamManager, NatsConnection } from "nats";
 
 /** Addresses may change when a process is started again. */
 export interface Topology extends AsyncDisposable {
@@ -19,6 +19,8 @@ export interface Topology extends AsyncDisposable {
   expectRunning(): Promise<void>;
   /** One line for the log, to explain a link that is outdated. */
   describe(): Promise<string>;
+  /** Processes that run although the topology has ended. */
+  findLeftovers(): readonly string[];
   /** What processes said, by file name. */
   logs(): Readonly<Record<string, string>>;
 }
@@ -34,4 +36,17 @@ export async function runSql(
   const text = await response.text();
   if (!response.ok) throw new Error(`${query}: ${text}`);
   return text;
+}
+
+/** Works on streams and consumers by a connection of its own, which it closes. */
+export async function withJetStream<T>(
+  connection: Promise<NatsConnection>,
+  work: (manager: JetStreamManager) => Promise<T>,
+): Promise<T> {
+  const nats = await connection;
+  try {
+    return await work(await nats.jetstreamManager());
+  } finally {
+    await nats.close();
+  }
 }

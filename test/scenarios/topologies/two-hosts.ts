@@ -97,7 +97,12 @@ export class TwoHosts extends OneStack {
     const ground = { dir, stack, sql, followed, otherDir, settings };
     const hosts = new TwoHosts(ground, await startOther(stack, otherDir));
     cleanup.move();
-    return await hosts.#begin();
+    try {
+      return await hosts.#begin();
+    } catch (error) {
+      await hosts[Symbol.asyncDispose]();
+      throw error;
+    }
   }
 
   private constructor(

@@ -17,6 +17,7 @@ import { runProgram } from "../../harness/run-program.ts";
 import { type Stack, startStack } from "../../harness/stack.ts";
 import { startTcpProxy, type TcpProxy } from "../../harness/tcp-proxy.ts";
 import { OneStack } from "./one-stack.ts";
+import { withJetStream } from "./topology.ts";
 
 /** Each way; as from Frankfurt to Virginia and back. */
 const DELAY_MS = 40;
@@ -159,15 +160,11 @@ export class TwoRegions extends OneStack {
 /** Between two requests for positions a heartbeat may arrive in the hub. */
 const HEARTBEATS_UNDERWAY_MAX = 1;
 
-async function lastSequence(nats: NatsCluster): Promise<number> {
-  const connection = await nats.connect("operator");
-  try {
-    const { streams } = await connection.jetstreamManager();
-    return (await streams.info(LINK_LOG_STREAM)).state.last_seq;
-  } finally {
-    await connection.close();
-  }
-}
+const lastSequence = (nats: NatsCluster): Promise<number> =>
+  withJetStream(nats.connect("operator"), async ({ streams }) => {
+    const { state } = await streams.info(LINK_LOG_STREAM);
+    return state.last_seq;
+  });
 
 const farEnvironment = (far: NatsCluster, { clientAddress }: NetworkHost) => ({
   NATS_URL: far.url("redirector"),

@@ -2,18 +2,15 @@
 import { readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 
-import { connect } from "nats";
-
 import { dumpClickHouse } from "../../../../api/cli/backup/create.ts";
 import { restoreClickHouse } from "../../../../api/cli/backup/restore.ts";
 import { openStorage } from "../../../../api/cli/backup/storage.ts";
 import { CLICKS_STREAM, CLICKS_WORKER } from "../../../../shared/contracts/streams.ts";
-import { natsLogin } from "../../../../shared/nats.ts";
 import { openClickHouse } from "../../../../worker/clickhouse.ts";
 import { eventually } from "../../../harness/eventually.ts";
 import { flipBit } from "../../../harness/flip-bit.ts";
 import { copyAside, stopStores, storeDir } from "../../topologies/stores.ts";
-import { runSql } from "../../topologies/topology.ts";
+import { runSql, withJetStream } from "../../topologies/topology.ts";
 import type { TwoHosts } from "../../topologies/two-hosts.ts";
 import type { Cell, Effect } from "./cell.ts";
 import { expireStream } from "./processes.ts";
@@ -27,11 +24,10 @@ const waitUntilResponds = (system: TwoHosts): Promise<void> =>
   eventually(async () => void (await runSql(system, "SELECT 1")), STARTED_MS);
 
 /** Has all clicks of the stream delivered again: those that ClickHouse lacks are stored. */
-async function deleteConsumer({ stack }: TwoHosts): Promise<void> {
-  const nats = await connect(natsLogin(stack.info().nats_url));
-  await (await nats.jetstreamManager()).consumers.delete(CLICKS_STREAM, CLICKS_WORKER);
-  await nats.close();
-}
+const deleteConsumer = (system: TwoHosts): Promise<boolean> =>
+  withJetStream(system.connectNats(), ({ consumers }) =>
+    consumers.delete(CLICKS_STREAM, CLICKS_WORKER),
+  );
 
 /** Carries out a procedure of docs/operations.md on another ClickHouse, while no worker runs. */
 const restore = (

@@ -2,13 +2,11 @@
 import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
-import { connect } from "nats";
-
 import { CLICKS_STREAM } from "../../../../shared/contracts/streams.ts";
 import { LINK_LOG_STREAM } from "../../../../shared/links-log/tail.ts";
-import { natsLogin } from "../../../../shared/nats.ts";
 import { flipBit } from "../../../harness/flip-bit.ts";
 import { copyAside, stopStores, storeDir } from "../../topologies/stores.ts";
+import { withJetStream } from "../../topologies/topology.ts";
 import type { TwoHosts } from "../../topologies/two-hosts.ts";
 import type { Cell } from "./cell.ts";
 import { breakDisk, fillDisk } from "./store-disks.ts";
@@ -95,11 +93,8 @@ export const NATS_CELLS: readonly Cell[] = [
 ];
 
 /** The remedy that `doctor` names. */
-async function deleteClicks({ stack }: TwoHosts): Promise<void> {
-  const nats = await connect(natsLogin(stack.info().nats_url));
-  await (await nats.jetstreamManager()).streams.delete(CLICKS_STREAM);
-  await nats.close();
-}
+const deleteClicks = (system: TwoHosts): Promise<boolean> =>
+  withJetStream(system.connectNats(), ({ streams }) => streams.delete(CLICKS_STREAM));
 
 /** Flips a bit in the middle of the first block of streams. */
 async function flipIn(system: TwoHosts, streams: readonly string[]): Promise<void> {

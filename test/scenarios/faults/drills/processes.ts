@@ -1,12 +1,9 @@
 /** Processes that are away for longer than anything waits for them. */
-import { connect } from "nats";
-
 import { decodeSegment } from "../../../../shared/contracts/click-segment.ts";
 import { CLICKS_STREAM, CLICKS_WORKER } from "../../../../shared/contracts/streams.ts";
-import { natsLogin } from "../../../../shared/nats.ts";
 import { eventually } from "../../../harness/eventually.ts";
 import { stopStores } from "../../topologies/stores.ts";
-import { runSql } from "../../topologies/topology.ts";
+import { runSql, withJetStream } from "../../topologies/topology.ts";
 import type { TwoHosts } from "../../topologies/two-hosts.ts";
 import type { Cell, Effect } from "./cell.ts";
 
@@ -22,23 +19,21 @@ const TAKEOVER_MS = 20_000;
  * What 72 hours do to the stream of clicks: all of it expires, or all of it that is stored. Returns
  * how many clicks were stored nowhere.
  */
-export async function expireStream(system: TwoHosts, what: "all" | "stored"): Promise<number> {
-  const nats = await connect(natsLogin(system.stack.info().nats_url));
-  const { streams, consumers } = await nats.jetstreamManager();
-  const { state } = await streams.info(CLICKS_STREAM);
-  const { ack_floor } = await consumers.info(CLICKS_STREAM, CLICKS_WORKER);
-  const last = what === "all" ? state.last_seq : ack_floor.stream_seq;
-  let unstored = 0;
-  for (let seq = ack_floor.stream_seq + 1; seq <= last; seq++) {
-    const { data } = await streams.getMessage(CLICKS_STREAM, { seq });
-    unstored += decodeSegment(Buffer.from(data))?.clicks.length ?? 0;
-  }
-  // One after the other, as they expire: a purge does more to consumers (worker/batches/trim.ts).
-  for (let { first_seq: seq } = state; seq <= last; seq++)
-    await streams.deleteMessage(CLICKS_STREAM, seq);
-  await nats.close();
-  return unstored;
-}
+export const expireStream = (system: TwoHosts, what: "all" | "stored"): Promise<number> =>
+  withJetStream(system.connectNats(), async ({ streams, consumers }) => {
+    const { state } = await streams.info(CLICKS_STREAM);
+    const { ack_floor } = await consumers.info(CLICKS_STREAM, CLICKS_WORKER);
+    const last = what === "all" ? state.last_seq : ack_floor.stream_seq;
+    let unstored = 0;
+    for (let seq = ack_floor.stream_seq + 1; seq <= last; seq++) {
+      const { data } = await streams.getMessage(CLICKS_STREAM, { seq });
+      unstored += decodeSegment(Buffer.from(data))?.clicks.length ?? 0;
+    }
+    // One after the other, as they expire: a purge does more to consumers (worker/batches/trim.ts).
+    for (let { first_seq: seq } = state; seq <= last; seq++)
+      await streams.deleteMessage(CLICKS_STREAM, seq);
+    return unstored;
+  });
 
 /** What a month without workers does to the log of batches: ClickHouse deletes all of it. */
 async function expireBatches(hosts: TwoHosts): Promise<void> {
