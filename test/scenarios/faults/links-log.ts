@@ -315,7 +315,7 @@ const STOPPED: readonly HostFault[] = [
 const expectSurvives = (hosts: TwoHosts, survivor: ExtraProcess): Promise<void> =>
   hosts.followed.without(() => expectRight(hosts, survivor));
 
-/** What is damaged or has no room. */
+/** What is damaged or has no room; a full disk is in test/scenarios/links-disk.test.ts. */
 const DAMAGED: readonly HostFault[] = [
   {
     name: "a block of NATS is damaged",
@@ -345,15 +345,6 @@ const DAMAGED: readonly HostFault[] = [
       await topology.followed.without(() => expectRight(topology, third));
       await third.stop();
     },
-  },
-  {
-    name: "the disk of a links store is full",
-    inject: ({ topology }) =>
-      onSmallDisk(topology, async (third, fill) => {
-        fill();
-        await topology.rest();
-        await topology.followed.without(() => expectRight(topology, third));
-      }),
   },
   {
     name: "a host has no room for a snapshot beside its links store",
