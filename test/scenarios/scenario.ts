@@ -106,13 +106,13 @@ export class FaultScenario<T extends Topology, L extends Load> implements AnySce
     for (let done = 0; !isEnough(done) && !hasFailed(); done++) {
       if (queue.length === 0) queue = inOrder ? [...chosen] : shuffle(random, chosen);
       const fault = queue.shift();
-      if (fault === undefined) throw new Error("There is no such fault.");
+      if (fault === undefined) return;
       settings.log(`${done + 1}. ${fault.name}`);
-      // What it needs may still be recovering from the one before.
-      await eventually(() => topology.expectRunning(), RECOVERY_MS);
-      await attempt(fault.name, () =>
-        load.during(fault.name, async () => void (await fault.inject(run))),
-      );
+      await attempt(fault.name, async () => {
+        // What it needs may still be recovering from the one before.
+        await eventually(() => topology.expectRunning(), RECOVERY_MS);
+        await load.during(fault.name, async () => void (await fault.inject(run)));
+      });
       await Bun.sleep(random.between(PAUSE_MS.min, PAUSE_MS.max));
     }
   }
@@ -120,8 +120,11 @@ export class FaultScenario<T extends Topology, L extends Load> implements AnySce
   /** Those that are named; else all, or in the short form those that a change does not add. */
   #choose({ faults: names, long, rounds, changed }: RunSettings): readonly Fault<T, L>[] {
     const { faults } = this.#parts;
-    if (names !== undefined)
-      return faults.filter(({ name }) => names.some((part) => name.includes(part)));
+    if (names !== undefined) {
+      const named = faults.filter(({ name }) => names.some((part) => name.includes(part)));
+      if (named.length === 0) throw new Error(`There is no such fault: ${names.join(", ")}.`);
+      return named;
+    }
     if (long || rounds !== undefined) return faults;
     return faults.filter((fault) => fault.isOnlyForChanges !== true || isTouched(fault, changed));
   }
@@ -139,7 +142,7 @@ const isIn = (path: string, place: string): boolean =>
 
 /** Whether a change of these files can touch a fault; paths begin at the project's folder. */
 export function isTouched(
-  { exercises = [] }: Pick<Fault<never, never>, "exercises">,
+  { exercises = [] }: { exercises?: readonly string[] },
   changed: readonly string[],
 ): boolean {
   return [...exercises, OF_SCENARIOS].some((place) => changed.some((path) => isIn(path, place)));
