@@ -174,12 +174,7 @@ export const FAULT_SCENARIOS: readonly AnyScenario[] = [
   new FaultScenario({
     name: "flood",
     seconds: 60,
-    paths: [
-      ...RUNNER,
-      "redirector/http/**",
-      "test/scenarios/{faults,loads,checks}/flood*.ts",
-      "test/scenarios/loads/visitors.ts",
-    ],
+    paths: [...RUNNER, "redirector/http/**", "test/scenarios/{faults,loads,checks}/flood*.ts"],
     proves: "a flood of connections keeps no visitor from redirects",
     topology: ({ long }) =>
       FloodedRedirector.start(long ? {} : { CONNECTIONS_MAX: String(LIMIT_SHORT) }),

@@ -11,7 +11,7 @@ const MEMORY_MIB_MAX = 512;
 const FAILED_SHARE_MAX = 0.1;
 
 const failuresOf = (phases: readonly Phase[]): number =>
-  phases.reduce((sum, { visitors }) => sum + visitors.failures, 0);
+  phases.reduce((sum, { failures }) => sum + failures, 0);
 
 export const floodChecks = (limit: number): readonly Check<FloodedRedirector, FloodVisitors>[] => [
   {
@@ -21,7 +21,7 @@ export const floodChecks = (limit: number): readonly Check<FloodedRedirector, Fl
       if (idle === undefined) throw new Error("There was no flood.");
       // A visitor that is slower than all places are taken anew, on a machine without time for it,
       // is kept out.
-      const { failures, clicks } = idle.visitors;
+      const { failures, clicks } = idle;
       if (!long && failures >= clicks * FAILED_SHARE_MAX)
         throw new Error(`${failures} of ${clicks} clicks failed during ${idle.name}`);
       const others = phases.filter((phase) => phase !== idle && !(long && phase.isFlood));
@@ -66,27 +66,27 @@ function publishFlood(phases: readonly Phase[], lost: number): void {
   const [before, ...others] = phases;
   const quiet = others.filter(({ isFlood }) => !isFlood);
   const memory = Math.max(...phases.map(({ memoryMiBMax }) => memoryMiBMax));
-  const slowest = Math.max(...quiet.map(({ visitors }) => visitors.p99));
+  const slowest = Math.max(...quiet.map(({ p99 }) => p99));
   publish({
     name: "flood",
     versions: { bun: Bun.version },
-    rows: phases.map(({ name, visitors, ...server }) => ({
+    rows: phases.map(({ name, ...phase }) => ({
       phase: name,
-      clicks: visitors.clicks,
-      failed: visitors.failures,
-      "p50 ms": visitors.p50,
-      "p99 ms": visitors.p99,
-      "max ms": visitors.max,
-      "open at most": server.openMax,
-      rejected: server.rejected,
-      evicted: server.evicted,
-      "memory MiB": server.memoryMiBMax,
+      clicks: phase.clicks,
+      failed: phase.failures,
+      "p50 ms": phase.p50,
+      "p99 ms": phase.p99,
+      "max ms": phase.max,
+      "open at most": phase.openMax,
+      rejected: phase.rejected,
+      evicted: phase.evicted,
+      "memory MiB": phase.memoryMiBMax,
     })),
     targets: [
       atMost("failed clicks during floods", failuresOf(phases.filter((one) => one.isFlood)), 0),
       atMost("failed clicks before and after", failuresOf(phases.filter((p) => !p.isFlood)), 0),
       atMost("memory, MiB", memory, MEMORY_MIB_MAX),
-      atMost("p99 after floods : before", slowest / (before?.visitors.p99 ?? 1), 2),
+      atMost("p99 after floods : before", slowest / (before?.p99 ?? 1), 2),
       atMost("redirects whose click is not stored", lost, 0),
     ],
   });

@@ -4,8 +4,6 @@
  */
 import type { Socket } from "bun";
 
-import { floodAddress } from "../loads/addresses.ts";
-
 export type AttackTask = {
   /**
    * `idle` opens connections and sends nothing; `slow` sends one byte of a request per second;
@@ -40,6 +38,15 @@ const TICK_MS = 10;
 const REQUEST = Buffer.from(
   "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
 );
+
+/** Connections of one address; far below `CONNECTIONS_PER_ADDRESS_MAX`. */
+const PER_ADDRESS = 50;
+
+/** Returns the address of a flood's `index`-th connection: one of 127.1.0.0 to 127.254.255.255. */
+function floodAddress(index: number): string {
+  const n = Math.floor(index / PER_ADDRESS) % (254 * 65_536);
+  return `127.${1 + (n >> 16)}.${(n >> 8) & 255}.${n & 255}`;
+}
 
 const task = JSON.parse(process.argv[2] ?? "") as AttackTask;
 const report: AttackReport = { opened: 0, refused: 0, closed: 0, openMax: 0, seconds: 0 };
