@@ -8,16 +8,6 @@ import { findingSchema } from "../../../shared/preflight.ts";
 import { runAdmin } from "../../harness/admin.ts";
 import type { Stack } from "../../harness/stack.ts";
 
-export type Doctor = {
-  /** What it finds now and did not find at the start, a line for each problem, with the remedy. */
-  examine(): Promise<string[]>;
-  /**
-   * Runs another command of the command line, as on a host of the installation. Throws when it
-   * fails.
-   */
-  run(args: readonly string[]): Promise<void>;
-};
-
 /** Raw clicks are deleted after so many days, so the history of a drill is in rollups only. */
 export const CLICKS_RETENTION_DAYS = "30";
 
@@ -25,17 +15,63 @@ const findings = z.array(findingSchema.extend({ subject: z.string() }));
 
 const portOf = (url: string): string => new URL(url).port;
 
-type Files = { JOURNAL_DIR: string; LINKS_DIR: string; GEOIP_DATABASES: string };
+type Folders = { JOURNAL_DIR: string; LINKS_DIR: string; GEOIP_DATABASES: string };
 
-/**
- * Writes the files of an installation for the stack's processes; `of` are the folders of the other
- * host's redirector, `further` variables of the command, such as the clock of its host.
- */
-export async function openDoctor(
-  stack: Stack,
-  of: Files,
-  further: Record<string, string> = {},
-): Promise<Doctor> {
+export class Doctor {
+  readonly #stack: Stack;
+  readonly #env: Readonly<Record<string, string>>;
+  /** What it found at the start. */
+  #before: ReadonlySet<string> = new Set();
+
+  /**
+   * Examines the stack for the first time. `folders` are those of the other host's redirector,
+   * `further` variables of the command, such as the clock of its host.
+   */
+  static async start(
+    stack: Stack,
+    folders: Folders,
+    further: Record<string, string> = {},
+  ): Promise<Doctor> {
+    const configDir = writeInstallation(stack, folders);
+    const doctor = new Doctor(stack, { SHORTHOP_CONFIG_DIR: configDir, ...further });
+    doctor.#before = new Set(await doctor.#examineAll());
+    return doctor;
+  }
+
+  private constructor(stack: Stack, env: Readonly<Record<string, string>>) {
+    this.#stack = stack;
+    this.#env = env;
+  }
+
+  /** What it finds now and did not find at the start, a line for each problem, with the remedy. */
+  async examine(): Promise<string[]> {
+    return (await this.#examineAll()).filter((line) => !this.#before.has(line));
+  }
+
+  /**
+   * Runs another command of the command line, as on a host of the installation. Throws when it
+   * fails.
+   */
+  async run(args: readonly string[]): Promise<void> {
+    const { code, stderr } = await runAdmin(this.#stack, args, this.#env);
+    if (code !== 0) throw new Error(`shorthop ${args.join(" ")}: ${stderr}`);
+  }
+
+  async #examineAll(): Promise<string[]> {
+    const { stdout, stderr } = await runAdmin(this.#stack, ["doctor", "--json"], this.#env);
+    if (stdout === "") throw new Error(`doctor: ${stderr}`);
+    return findings
+      .parse(JSON.parse(stdout))
+      .filter(({ status }) => status !== "ok")
+      .map(
+        ({ subject, check, status, detail = "", mend = "" }) =>
+          `doctor ${status}: ${subject}, ${check}: ${detail} → ${mend}`,
+      );
+  }
+}
+
+/** Writes the files of an installation for the stack's processes; returns their folder. */
+function writeInstallation(stack: Stack, folders: Folders): string {
   const configDir = join(stack.dataDir, "etc");
   mkdirSync(configDir);
   const { database_url, nats_url, clickhouse_url, ...info } = stack.info();
@@ -53,11 +89,11 @@ export async function openDoctor(
       ...common,
       WORKER_METRICS_PORT: portOf(info.worker_metrics_url),
       VISITOR_HASH_SECRET: "secret of this test",
-      GEOIP_DATABASES: of.GEOIP_DATABASES,
+      GEOIP_DATABASES: folders.GEOIP_DATABASES,
     },
     redirector: {
       ...common,
-      ...of,
+      ...folders,
       REDIRECTOR_METRICS_PORT: portOf(info.redirector_metrics_url),
     },
   };
@@ -65,27 +101,5 @@ export async function openDoctor(
     const lines = Object.entries(variables).map(([key, value]) => `${key}=${value}\n`);
     writeFileSync(join(configDir, `${name}.env`), lines.join(""));
   }
-
-  const env = { SHORTHOP_CONFIG_DIR: configDir, ...further };
-
-  async function examine(): Promise<string[]> {
-    const { stdout, stderr } = await runAdmin(stack, ["doctor", "--json"], env);
-    if (stdout === "") throw new Error(`doctor: ${stderr}`);
-    return findings
-      .parse(JSON.parse(stdout))
-      .filter(({ status }) => status !== "ok")
-      .map(
-        ({ subject, check, status, detail = "", mend = "" }) =>
-          `doctor ${status}: ${subject}, ${check}: ${detail} → ${mend}`,
-      );
-  }
-
-  const before = new Set(await examine());
-  return {
-    examine: async () => (await examine()).filter((line) => !before.has(line)),
-    async run(args) {
-      const { code, stderr } = await runAdmin(stack, args, env);
-      if (code !== 0) throw new Error(`shorthop ${args.join(" ")}: ${stderr}`);
-    },
-  };
+  return configDir;
 }

@@ -5,21 +5,84 @@ import { withTimeout } from "../../../shared/timeout.ts";
 import { type MetricFamily, parseMetrics } from "../../harness/prometheus.ts";
 import { readReadiness } from "../../harness/services.ts";
 
-export type Listener = {
-  /** Adds what somebody else said. */
-  note(lines: readonly string[]): void;
-  /** Forgets what was said so far, before what a cell is about. */
-  forget(): void;
-  /** What is wrong at this moment. */
-  listenOnce(): Promise<string[]>;
-  /** Ends it; returns everything that was said, one line for each process and part. */
-  stop(): Promise<string[]>;
-};
-
 /** Time between two looks. */
 const POLL_MS = 500;
 
 const METRICS_MS = 2_000;
+
+/** Addresses of the metrics of processes, by their names. */
+type Processes = () => Readonly<Record<string, string>>;
+
+/** Listens to processes; what they say already when it begins is left out. */
+export class Listener {
+  readonly #processes: Processes;
+  readonly #before: ReadonlySet<string>;
+  /** The last text by process and part. */
+  readonly #said = new Map<string, string>();
+  #stopped = false;
+  #running: Promise<void> = Promise.resolve();
+
+  static async start(processes: Processes): Promise<Listener> {
+    const before = (await readAll(processes)).map(([subject]) => subject);
+    const listener = new Listener(processes, new Set(before));
+    listener.#running = listener.#listen();
+    return listener;
+  }
+
+  private constructor(processes: Processes, before: ReadonlySet<string>) {
+    this.#processes = processes;
+    this.#before = before;
+  }
+
+  /** Adds what somebody else said. */
+  note(lines: readonly string[]): void {
+    for (const line of lines) this.#said.set(line, "");
+  }
+
+  /** Forgets what was said so far, before what a drill is about. */
+  forget(): void {
+    this.#said.clear();
+  }
+
+  /** What is wrong at this moment. */
+  async listenOnce(): Promise<string[]> {
+    return (await this.#readNew()).map(format);
+  }
+
+  /** Ends it; returns everything that was said, one line for each process and part. */
+  async stop(): Promise<string[]> {
+    this.#stopped = true;
+    await this.#running;
+    await this.#listenAgain();
+    return [...this.#said].map(format).toSorted();
+  }
+
+  async #listen(): Promise<void> {
+    while (!this.#stopped) {
+      await this.#listenAgain();
+      await Bun.sleep(POLL_MS);
+    }
+  }
+
+  async #listenAgain(): Promise<void> {
+    for (const [subject, text] of await this.#readNew()) this.#said.set(subject, text);
+  }
+
+  async #readNew(): Promise<Said[]> {
+    return (await readAll(this.#processes)).filter(([subject]) => !this.#before.has(subject));
+  }
+}
+
+/** A process and its part, and what it says of it. */
+type Said = [subject: string, text: string];
+
+async function readAll(processes: Processes): Promise<Said[]> {
+  const all = Object.entries(processes()).flatMap(([name, url]) => [
+    readOne(name, url),
+    readMetrics(name, url),
+  ]);
+  return (await Promise.all(all)).flat();
+}
 
 type Metrics = ReadonlyMap<string, MetricFamily>;
 
@@ -64,19 +127,19 @@ export const ALERTS: Readonly<Record<string, (metrics: Metrics) => boolean>> = {
 /** Counters that no alert looks at, and that runbook pages name. */
 const COUNTERS = ["worker_segments_torn_total", "redirector_segments_quarantined_total"];
 
-async function readOne(name: string, url: string): Promise<[string, string][]> {
+async function readOne(name: string, url: string): Promise<Said[]> {
   try {
     const { parts, warnings } = await readReadiness(url);
     return [
       ...Object.entries(parts).filter(([, state]) => state !== "ok"),
       ...Object.entries(warnings),
-    ].map(([part, text]): [string, string] => [`${name}: ${part}`, text]);
+    ].map(([part, text]): Said => [`${name}: ${part}`, text]);
   } catch {
     return [[`${name}: does not respond`, "alert ShorthopProcessDown"]];
   }
 }
 
-async function readMetrics(name: string, url: string): Promise<[string, string][]> {
+async function readMetrics(name: string, url: string): Promise<Said[]> {
   const metrics = await withTimeout(
     fetch(new URL("/metrics", url)).then((response) => response.text()),
     METRICS_MS,
@@ -84,57 +147,9 @@ async function readMetrics(name: string, url: string): Promise<[string, string][
   const alerts = Object.entries(ALERTS).filter(([, fires]) => fires(metrics));
   const counters = COUNTERS.filter((counter) => isAbove(counter, 0)(metrics));
   return [
-    ...alerts.map(([alert]): [string, string] => [`${name}: alert ${alert}`, ""]),
-    ...counters.map((counter): [string, string] => [`${name}: shorthop_${counter}`, "above 0"]),
+    ...alerts.map(([alert]): Said => [`${name}: alert ${alert}`, ""]),
+    ...counters.map((counter): Said => [`${name}: shorthop_${counter}`, "above 0"]),
   ];
 }
 
-const format = ([subject, text]: [string, string]): string =>
-  text === "" ? subject : `${subject}: ${text}`;
-
-/**
- * Listens to processes, by their names and the addresses of their metrics; what they say already is
- * left out.
- */
-export async function listen(processes: () => Readonly<Record<string, string>>): Promise<Listener> {
-  /** The last text by process and part. */
-  const said = new Map<string, string>();
-  let stopped = false;
-
-  async function readAll(): Promise<[string, string][]> {
-    const all = Object.entries(processes()).flatMap(([name, url]) => [
-      readOne(name, url),
-      readMetrics(name, url),
-    ]);
-    return (await Promise.all(all)).flat();
-  }
-
-  const before = new Set((await readAll()).map(([subject]) => subject));
-  const readNew = async (): Promise<[string, string][]> =>
-    (await readAll()).filter(([subject]) => !before.has(subject));
-
-  async function listenAgain(): Promise<void> {
-    for (const [subject, text] of await readNew()) said.set(subject, text);
-  }
-
-  const running = (async () => {
-    while (!stopped) {
-      await listenAgain();
-      await Bun.sleep(POLL_MS);
-    }
-  })();
-
-  return {
-    note: (lines) => {
-      for (const line of lines) said.set(line, "");
-    },
-    forget: () => said.clear(),
-    listenOnce: async () => (await readNew()).map(format),
-    async stop() {
-      stopped = true;
-      await running;
-      await listenAgain();
-      return [...said].map(format).toSorted();
-    },
-  };
-}
+const format = ([subject, text]: Said): string => (text === "" ? subject : `${subject}: ${text}`);

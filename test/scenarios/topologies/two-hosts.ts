@@ -21,9 +21,9 @@ import {
   startStack,
 } from "../../harness/stack.ts";
 import { CLOCKED, clockEnvironment, clockPath, type Clocks, setClocks } from "./clocks.ts";
-import { CLICKS_RETENTION_DAYS, type Doctor, openDoctor } from "./doctor.ts";
+import { CLICKS_RETENTION_DAYS, Doctor } from "./doctor.ts";
 import { makeHistory } from "./history.ts";
-import { listen, type Listener } from "./listener.ts";
+import { Listener } from "./listener.ts";
 import { OneStack } from "./one-stack.ts";
 import { heldPath, stopProcess } from "./stores.ts";
 
@@ -123,7 +123,7 @@ export class TwoHosts extends OneStack {
     await this.followed.waitUntilRight(this.hosts, this.settings.rightMs);
     this.#history = await makeHistory(this.stack.info());
     const { clocks } = this.settings;
-    this.#doctor = await openDoctor(
+    this.#doctor = await Doctor.start(
       this.stack,
       {
         LINKS_DIR: this.otherLinks,
@@ -132,7 +132,7 @@ export class TwoHosts extends OneStack {
       },
       clocks?.doctor === undefined ? {} : clockEnvironment(this.dir, clocks.doctor),
     );
-    this.#listener = await listen(() => ({
+    this.#listener = await Listener.start(() => ({
       api: this.stack.info().api_metrics_url,
       redirector: this.stack.info().redirector_metrics_url,
       worker: this.stack.info().worker_metrics_url,
@@ -207,7 +207,10 @@ export class TwoHosts extends OneStack {
 
   /** Keeps what is wrong for a while, and asks `doctor` meanwhile. */
   async hold(ms = this.settings.holdMs): Promise<void> {
-    await Promise.all([Bun.sleep(ms), this.doctor.examine().then(this.listener.note)]);
+    await Promise.all([
+      Bun.sleep(ms),
+      this.doctor.examine().then((lines) => this.listener.note(lines)),
+    ]);
   }
 
   /** Lets it work for as long, before something is wrong or after it. */
