@@ -10,8 +10,16 @@ import { type AnyScenario, FaultScenario } from "./scenario.ts";
 import { canSetClocks } from "./topologies/clocks.ts";
 import { type HostsSettings, TwoHosts } from "./topologies/two-hosts.ts";
 
-/** A drill without a time of its own takes so long. */
+/** How long a drill takes, and how much longer where something has to be noticed first. */
 const SECONDS = 75;
+const LONGER: Partial<Record<Condition, number>> = {
+  "disk full": 100,
+  "read-only": 100,
+  "clock an hour ahead": 75,
+  "clock an hour behind": 75,
+  "paused for a minute": 60,
+  "away longer than every retention": 60,
+};
 
 /** What a condition needs of the machine. */
 const NEEDED: Partial<Record<Condition, readonly [can: () => boolean, what: string]>> = {
@@ -47,7 +55,7 @@ const toScenario = (cell: Cell): AnyScenario => {
   const [can, lacking] = NEEDED[condition] ?? [];
   return new FaultScenario({
     name: nameOf(cell),
-    seconds: cell.seconds ?? SECONDS,
+    seconds: SECONDS + (LONGER[condition] ?? 0),
     isLast: true,
     paths: [...PATHS[subject], "test/scenarios/faults/drills/**"],
     proves: promise,

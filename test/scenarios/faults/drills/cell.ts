@@ -40,8 +40,6 @@ export type Cell = {
   condition: Condition;
   /** What people are promised, in a sentence of the page. */
   promise: string;
-  /** How long the short form takes, on a quiet machine; without it, about a minute. */
-  seconds?: number;
   /**
    * Whether links may be answered 503, or not at all, meanwhile; those that lead somewhere must
    * lead right.
