@@ -1,12 +1,12 @@
 /**
- * The matrix as a table of docs/drills.md: what is promised in each drill, and what the last run of
+ * The drills as a table of docs/drills.md: what is promised in each drill, and what the last run of
  * it measured.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { CONDITIONS, nameOf, SUBJECTS } from "./faults/drills/cell.ts";
-import { CELLS, NOT_APPLICABLE } from "./faults/drills/cells.ts";
+import { CONDITIONS, nameOf, SUBJECTS } from "./faults/drills/drill.ts";
+import { DRILLS_TABLE, NOT_APPLICABLE } from "./faults/drills/table.ts";
 import type { Result } from "./parts.ts";
 
 const PAGE = join(import.meta.dir, "../../docs/drills.md");
@@ -22,15 +22,18 @@ const keyOf = ({ what, condition }: Pick<Row, "what" | "condition">): string =>
   nameOf({ subject: what, condition });
 
 /** Whether a scenario has a row of the table. */
-export const isDrill = (name: string): boolean => CELLS.some((cell) => nameOf(cell) === name);
+export const isDrill = (name: string): boolean =>
+  DRILLS_TABLE.some((drill) => nameOf(drill) === name);
 
 /** The rows that the table must have, without what was measured. */
 export const expectedRows = (): Omit<Row, "measured">[] =>
   SUBJECTS.flatMap((subject) =>
     CONDITIONS.map((condition) => {
-      const cell = CELLS.find((one) => one.subject === subject && one.condition === condition);
+      const drill = DRILLS_TABLE.find(
+        (one) => one.subject === subject && one.condition === condition,
+      );
       const reason = NOT_APPLICABLE[subject]?.[condition] ?? "";
-      return { what: subject, condition, promise: cell?.promise ?? `not applicable: ${reason}` };
+      return { what: subject, condition, promise: drill?.promise ?? `not applicable: ${reason}` };
     }),
   );
 

@@ -1,9 +1,9 @@
 /** The drills as scenarios: everything that can come back, in every state, on two hosts. */
 import { canMakeDisks } from "../harness/disks.ts";
 import { drillChecks } from "./checks/hosts.ts";
-import { type Cell, type Condition, nameOf, type Subject } from "./faults/drills/cell.ts";
-import { CELLS } from "./faults/drills/cells.ts";
 import { CLOCKS } from "./faults/drills/clocks.ts";
+import { type Condition, type Drill, nameOf, type Subject } from "./faults/drills/drill.ts";
+import { DRILLS_TABLE } from "./faults/drills/table.ts";
 import { HostTraffic } from "./loads/host-traffic.ts";
 import type { RunSettings } from "./parts.ts";
 import { type AnyScenario, FaultScenario } from "./scenario.ts";
@@ -49,12 +49,12 @@ const hostsSettings = ({ long }: RunSettings): HostsSettings => ({
   rightMs: 30_000,
 });
 
-const toScenario = (cell: Cell): AnyScenario => {
-  const { subject, condition, promise, inject } = cell;
+const toScenario = (drill: Drill): AnyScenario => {
+  const { subject, condition, promise, inject } = drill;
   const clocks = CLOCKS[condition]?.[subject];
   const [can, lacking] = NEEDED[condition] ?? [];
   return new FaultScenario({
-    name: nameOf(cell),
+    name: nameOf(drill),
     seconds: SECONDS + (LONGER[condition] ?? 0),
     isLast: true,
     paths: [...PATHS[subject], "test/scenarios/faults/drills/**"],
@@ -64,15 +64,15 @@ const toScenario = (cell: Cell): AnyScenario => {
     load: (topology) => HostTraffic.start(topology, { clicks: true, events: clocks !== undefined }),
     faults: [
       {
-        name: nameOf(cell),
+        name: nameOf(drill),
         async inject({ topology }) {
           const { lostClicksMax = 0 } = (await inject(topology)) ?? {};
           topology.lostClicksMax = lostClicksMax;
         },
       },
     ],
-    checks: drillChecks(cell),
+    checks: drillChecks(drill),
   });
 };
 
-export const DRILLS: readonly AnyScenario[] = CELLS.map(toScenario);
+export const DRILLS: readonly AnyScenario[] = DRILLS_TABLE.map(toScenario);

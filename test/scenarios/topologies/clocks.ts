@@ -38,7 +38,7 @@ export const CLOCKED = ["postgres", "api", "redirector", "worker"] as const;
 export type Clocked = (typeof CLOCKED)[number];
 
 /**
- * The programs whose clocks a cell sets, and the one on whose host `doctor` runs, if it is one of
+ * The programs whose clocks a drill sets, and the one on whose host `doctor` runs, if it is one of
  * these.
  */
 export type Clocks = { programs: readonly Clocked[]; doctor?: Clocked };

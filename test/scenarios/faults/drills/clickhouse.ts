@@ -12,7 +12,7 @@ import { flipBit } from "../../../harness/flip-bit.ts";
 import { copyAside, stopStores, storeDir } from "../../topologies/stores.ts";
 import { runSql, withJetStream } from "../../topologies/topology.ts";
 import type { TwoHosts } from "../../topologies/two-hosts.ts";
-import type { Cell, Effect } from "./cell.ts";
+import type { Drill, Effect } from "./drill.ts";
 import { expireStream } from "./processes.ts";
 import { breakDisk, fillDisk } from "./store-disks.ts";
 
@@ -66,7 +66,7 @@ function largestPart(dir: string): string {
   return largest;
 }
 
-export const CLICKHOUSE_CELLS: readonly Cell[] = [
+export const CLICKHOUSE_DRILLS: readonly Drill[] = [
   {
     subject: "ClickHouse",
     condition: "older copy",

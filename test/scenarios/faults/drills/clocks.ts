@@ -1,7 +1,7 @@
+/** Clocks that are an hour ahead or behind, of a store or of a process. */
 import { CLOCKED, type Clocks } from "../../topologies/clocks.ts";
 import type { TwoHosts } from "../../topologies/two-hosts.ts";
-/** Clocks that are an hour ahead or behind, of a store or of a process. */
-import type { Cell, Condition, Subject } from "./cell.ts";
+import type { Condition, Drill, Subject } from "./drill.ts";
 
 const HOUR_SECONDS = 3_600;
 
@@ -27,7 +27,7 @@ export const CLOCKS: Partial<Record<Condition, typeof WRONG>> = {
 };
 
 const inject =
-  (seconds: number): Cell["inject"] =>
+  (seconds: number): Drill["inject"] =>
   async (system: TwoHosts) => {
     await system.rest();
     system.setClocks(seconds);
@@ -40,7 +40,7 @@ const inject =
     await system.rest();
   };
 
-const cellsOf = (condition: Condition, sign: 1 | -1): Cell[] =>
+const drillsOf = (condition: Condition, sign: 1 | -1): Drill[] =>
   (Object.keys(WRONG) as Subject[]).map((subject) => ({
     subject,
     condition,
@@ -50,7 +50,7 @@ const cellsOf = (condition: Condition, sign: 1 | -1): Cell[] =>
     inject: inject(sign * HOUR_SECONDS * (RIGHT.has(subject) ? -1 : 1)),
   }));
 
-export const CLOCK_CELLS: readonly Cell[] = [
-  ...cellsOf("clock an hour ahead", 1),
-  ...cellsOf("clock an hour behind", -1),
+export const CLOCK_DRILLS: readonly Drill[] = [
+  ...drillsOf("clock an hour ahead", 1),
+  ...drillsOf("clock an hour behind", -1),
 ];

@@ -11,7 +11,7 @@ import {
 import { flipBit } from "../../../harness/flip-bit.ts";
 import { GEOIP_FILE, geoipPath } from "../../topologies/two-hosts.ts";
 import type { TwoHosts } from "../../topologies/two-hosts.ts";
-import type { Cell } from "./cell.ts";
+import type { Drill } from "./drill.ts";
 
 /** Processes that read it. */
 const READERS = ["worker", "redirector"] as const;
@@ -32,7 +32,7 @@ async function restartReaders(system: TwoHosts): Promise<void> {
  * Gives processes that run another file, then those that start, and in the end the right one again.
  */
 const withFile =
-  (change: (path: string) => void): Cell["inject"] =>
+  (change: (path: string) => void): Drill["inject"] =>
   async (system) => {
     const path = geoipPath(system.dir);
     change(path);
@@ -60,7 +60,7 @@ const NAMED = /geoip|GEOIP|GeoIP/;
 /** A restarted redirector is not there for a moment. */
 const RESTARTED = { mayBeUnavailable: true };
 
-export const GEOIP_CELLS: readonly Cell[] = [
+export const GEOIP_DRILLS: readonly Drill[] = [
   {
     subject: "GeoIP file",
     condition: "older copy",

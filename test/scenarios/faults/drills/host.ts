@@ -14,7 +14,7 @@ import { flipBit, flipBitOf } from "../../../harness/flip-bit.ts";
 import { waitUntilEnded } from "../../../harness/services.ts";
 import { copyAside, stopStores } from "../../topologies/stores.ts";
 import type { TwoHosts } from "../../topologies/two-hosts.ts";
-import type { Cell, Effect } from "./cell.ts";
+import type { Drill, Effect } from "./drill.ts";
 import { emptyNats } from "./nats.ts";
 
 const CHECKPOINT_MS = 30_000;
@@ -111,7 +111,7 @@ const JOURNAL_LOST =
 
 const RESTARTED = { mayBeUnavailable: true };
 
-export const HOST_CELLS: readonly Cell[] = [
+export const HOST_DRILLS: readonly Drill[] = [
   {
     subject: "links store",
     condition: "older copy",

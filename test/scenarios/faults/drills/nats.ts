@@ -8,7 +8,7 @@ import { flipBit } from "../../../harness/flip-bit.ts";
 import { copyAside, stopStores, storeDir } from "../../topologies/stores.ts";
 import { withJetStream } from "../../topologies/topology.ts";
 import type { TwoHosts } from "../../topologies/two-hosts.ts";
-import type { Cell } from "./cell.ts";
+import type { Drill } from "./drill.ts";
 import { breakDisk, fillDisk } from "./store-disks.ts";
 
 /** Longer than a redirector retains what JetStream has acknowledged (150 s). */
@@ -22,7 +22,7 @@ const NOTICED_MS = 25_000;
 
 const NAMED = /NATS|nats|links_feed|clicks|outbox|stream|disk/;
 
-export const NATS_CELLS: readonly Cell[] = [
+export const NATS_DRILLS: readonly Drill[] = [
   {
     subject: "NATS",
     condition: "older copy",

@@ -6,7 +6,7 @@ import { readdirSync, readFileSync } from "node:fs";
 
 import { pidOf, type ServiceName } from "../../../harness/services.ts";
 import type { TwoHosts } from "../../topologies/two-hosts.ts";
-import type { Cell, Subject } from "./cell.ts";
+import type { Drill, Subject } from "./drill.ts";
 
 const PAUSED_MS = 60_000;
 
@@ -47,17 +47,17 @@ async function pause(system: TwoHosts, pid: number, ms: number): Promise<void> {
 }
 
 const pauseService =
-  (name: ServiceName): Cell["inject"] =>
+  (name: ServiceName): Drill["inject"] =>
   (system) =>
     pause(system, pidOf(system.stack, name), PAUSED_MS);
 
-const cell = (
+const drill = (
   subject: Subject,
   promise: string,
   named: RegExp,
-  inject: Cell["inject"],
+  inject: Drill["inject"],
   mayBeUnavailable = false,
-): Cell => ({
+): Drill => ({
   subject,
   condition: "paused for a minute",
   promise,
@@ -66,39 +66,39 @@ const cell = (
   mayBeUnavailable,
 });
 
-export const PAUSE_CELLS: readonly Cell[] = [
-  cell(
+export const PAUSE_DRILLS: readonly Drill[] = [
+  drill(
     "PostgreSQL",
     "Redirects and clicks go on; the API responds with 503, and goes on by itself.",
     /postgres|readiness/,
     pauseService("postgres"),
   ),
-  cell(
+  drill(
     "NATS",
     "Redirects go on from each host; clicks wait in journals, changes in the outbox.",
     /nats|NATS|links_feed|clicks/,
     pauseService("nats"),
   ),
-  cell(
+  drill(
     "ClickHouse",
     "Redirects and links go on; clicks wait in `CLICKS`, and are stored once, whatever of an insert arrived.",
     /worker: (clicks|counters|readiness)|ClickHouse|ShorthopClicksLag|CLICKHOUSE/,
     pauseService("clickhouse"),
   ),
-  cell(
+  drill(
     "api",
     "Redirects and clicks go on; systemd's watchdog would end it after 30 s.",
     /api: does not respond/,
     pauseService("api"),
   ),
-  cell(
+  drill(
     "redirector",
     "Visitors of that process wait, those of others do not; systemd's watchdog would end it after 20 s.",
     /redirector: does not respond/,
     (system) => pause(system, system.other.pid, PAUSED_MS),
     true,
   ),
-  cell(
+  drill(
     "worker",
     "Clicks wait in `CLICKS`, and each is stored once; another worker would take over.",
     /worker: does not respond/,

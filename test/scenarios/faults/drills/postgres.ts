@@ -10,7 +10,7 @@ import { flipBit } from "../../../harness/flip-bit.ts";
 import { endServices } from "../../../harness/services.ts";
 import { copyAside, stopStores, storeDir } from "../../topologies/stores.ts";
 import type { TwoHosts } from "../../topologies/two-hosts.ts";
-import type { Cell } from "./cell.ts";
+import type { Drill } from "./drill.ts";
 import { expireStream } from "./processes.ts";
 import { breakDisk, fillDisk } from "./store-disks.ts";
 
@@ -67,7 +67,7 @@ async function useRoom({ followed }: TwoHosts): Promise<void> {
   }
 }
 
-export const POSTGRES_CELLS: readonly Cell[] = [
+export const POSTGRES_DRILLS: readonly Drill[] = [
   {
     subject: "PostgreSQL",
     condition: "older copy",

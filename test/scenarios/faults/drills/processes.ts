@@ -5,7 +5,7 @@ import { eventually } from "../../../harness/eventually.ts";
 import { stopStores } from "../../topologies/stores.ts";
 import { runSql, withJetStream } from "../../topologies/topology.ts";
 import type { TwoHosts } from "../../topologies/two-hosts.ts";
-import type { Cell, Effect } from "./cell.ts";
+import type { Drill, Effect } from "./drill.ts";
 
 /** Longer than entries of the log of batches live in ClickHouse. */
 const BATCHES_DAYS = 31;
@@ -61,7 +61,7 @@ async function expireManifests(system: TwoHosts): Promise<void> {
   );
 }
 
-export const PROCESS_CELLS: readonly Cell[] = [
+export const PROCESS_DRILLS: readonly Drill[] = [
   {
     subject: "api",
     condition: "away longer than every retention",

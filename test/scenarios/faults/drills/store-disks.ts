@@ -1,8 +1,8 @@
+/** Full and read-only disks of the stores of a stack. */
 import { type Disk, moveToDisk } from "../../../harness/disks.ts";
 import { stopStores, type Store, storeDir, withoutSupervisor } from "../../topologies/stores.ts";
 import type { TwoHosts } from "../../topologies/two-hosts.ts";
-/** Full and read-only disks of the stores of a stack. */
-import type { Cell } from "./cell.ts";
+import type { Drill } from "./drill.ts";
 
 /** Moves a store's data to a disk of its own. */
 async function giveDisk(
@@ -35,7 +35,7 @@ export const fillDisk =
   (
     store: Store,
     { use = nothing, end = nothing }: { use?: Step; end?: Step } = {},
-  ): Cell["inject"] =>
+  ): Drill["inject"] =>
   async (system) => {
     const disk = await giveDisk(system, store);
     await system.rest();
@@ -52,7 +52,7 @@ export const fillDisk =
  * A disk that refuses writes, until it is mended and the store is started again, by an operator.
  */
 export const breakDisk =
-  (store: Store, prepare?: (dir: string) => void): Cell["inject"] =>
+  (store: Store, prepare?: (dir: string) => void): Drill["inject"] =>
   async (system) => {
     const disk = await giveDisk(system, store, prepare);
     await system.rest();

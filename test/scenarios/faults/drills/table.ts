@@ -1,20 +1,20 @@
-import type { Cell, Condition, Subject } from "./cell.ts";
-/** The matrix of drills as data: all cells, and why there is none of the others. */
-import { CLICKHOUSE_CELLS } from "./clickhouse.ts";
-import { CLOCK_CELLS } from "./clocks.ts";
-import { GEOIP_CELLS } from "./geoip.ts";
-import { HOST_CELLS } from "./host.ts";
-import { NATS_CELLS } from "./nats.ts";
-import { PAUSE_CELLS } from "./pauses.ts";
-import { POSTGRES_CELLS } from "./postgres.ts";
-import { PROCESS_CELLS } from "./processes.ts";
+/** All drills, and why there is none of the others. */
+import { CLICKHOUSE_DRILLS } from "./clickhouse.ts";
+import { CLOCK_DRILLS } from "./clocks.ts";
+import type { Condition, Drill, Subject } from "./drill.ts";
+import { GEOIP_DRILLS } from "./geoip.ts";
+import { HOST_DRILLS } from "./host.ts";
+import { NATS_DRILLS } from "./nats.ts";
+import { PAUSE_DRILLS } from "./pauses.ts";
+import { POSTGRES_DRILLS } from "./postgres.ts";
+import { PROCESS_DRILLS } from "./processes.ts";
 
-/** By subject and condition: why there is no cell. */
+/** By subject and condition: why there is no drill. */
 export const NOT_APPLICABLE: Partial<Record<Subject, Partial<Record<Condition, string>>>> = {
   journal: {
-    "away longer than every retention": "in the same cell of the redirector",
-    "disk full": "on the disk of the links store, in the same cell",
-    "read-only": "on the disk of the links store, in the same cell",
+    "away longer than every retention": "in the same drill of the redirector",
+    "disk full": "on the disk of the links store, in the same drill",
+    "read-only": "on the disk of the links store, in the same drill",
     "clock an hour ahead": "has no clock but the redirector's",
     "clock an hour behind": "has no clock but the redirector's",
     "paused for a minute": "a file does not pause; see redirector",
@@ -46,13 +46,13 @@ function notOfProcesses(disk: string): Partial<Record<Condition, string>> {
   };
 }
 
-export const CELLS: readonly Cell[] = [
-  ...POSTGRES_CELLS,
-  ...NATS_CELLS,
-  ...CLICKHOUSE_CELLS,
-  ...HOST_CELLS,
-  ...GEOIP_CELLS,
-  ...PROCESS_CELLS,
-  ...CLOCK_CELLS,
-  ...PAUSE_CELLS,
+export const DRILLS_TABLE: readonly Drill[] = [
+  ...POSTGRES_DRILLS,
+  ...NATS_DRILLS,
+  ...CLICKHOUSE_DRILLS,
+  ...HOST_DRILLS,
+  ...GEOIP_DRILLS,
+  ...PROCESS_DRILLS,
+  ...CLOCK_DRILLS,
+  ...PAUSE_DRILLS,
 ];

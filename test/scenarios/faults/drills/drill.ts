@@ -29,13 +29,13 @@ export const CONDITIONS = [
 
 export type Condition = (typeof CONDITIONS)[number];
 
-/** What a cell did, for what is counted afterwards. */
+/** What a drill did, for what is counted afterwards. */
 export type Effect = {
   /** Clicks that were acknowledged, were only in what was lost, and so may be missing. */
   lostClicksMax?: number;
 };
 
-export type Cell = {
+export type Drill = {
   subject: Subject;
   condition: Condition;
   /** What people are promised, in a sentence of the page. */
