@@ -88,8 +88,10 @@ export function createMetrics(deps: MetricsDeps) {
     observeMail: (outcome: MailResult["outcome"]): void => void (mails[outcome] += 1),
     /** Registers the metrics of work other than requests. */
     watchLoad({ passwords, poller, live, waits }: Load): void {
-      gauge("live_streams", "Open live streams of clicks", live.count);
-      gauge("live_links", "Links that live streams follow; each is polled once", poller.links);
+      gauge("live_streams", "Open live streams of clicks", () => live.count());
+      gauge("live_links", "Links that live streams follow; each is polled once", () =>
+        poller.links(),
+      );
       gauge("event_waits", "Requests that wait for events", waits.count);
       gauge("password_hashes_pending", "Passwords that wait to be hashed", () =>
         passwords.waiting(),

@@ -73,6 +73,7 @@ const READ_ONLY_TABLES = [
   "quotas",
   "plan_quotas",
   "event_floors",
+  "click_event_days",
   "backups",
 ];
 

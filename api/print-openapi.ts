@@ -5,9 +5,11 @@
 import { Registry } from "prom-client";
 
 import { createLog } from "../shared/log.ts";
-import { createReceiverRules } from "../shared/webhooks/variables.ts";
-import { createFailureService } from "./analytics/failures/service.ts";
-import { createAnalyticsService } from "./analytics/service.ts";
+import { ReceiverRules } from "../shared/webhooks/variables.ts";
+import { ClickPoller } from "./analytics/click-poller.ts";
+import { FailureService } from "./analytics/failures/service.ts";
+import { LiveClicks } from "./analytics/live.ts";
+import { AnalyticsService } from "./analytics/service.ts";
 import { createApp } from "./app.ts";
 import { createBrandingService } from "./branding/service.ts";
 import { MeasuredClickHouse, openClickHouse } from "./clickhouse.ts";
@@ -16,6 +18,7 @@ import { createTxtReader } from "./domains/dns.ts";
 import { createDomainService } from "./domains/service.ts";
 import { createEventPositions } from "./events/positions.ts";
 import { createKeyService } from "./keys/service.ts";
+import { createStreamLeases } from "./limits/stream-leases.ts";
 import { createLinkService } from "./links/service.ts";
 import { PLACEHOLDERS } from "./openapi/addresses.ts";
 import { PasswordHashing } from "./passwords/hashing.ts";
@@ -51,19 +54,21 @@ const links = createLinkService({
   readUsedClicks: () => Promise.resolve(undefined),
 });
 
-const analytics = createAnalyticsService({
-  clickhouse,
-  links,
-  live: { open: () => Promise.reject(new Error("Nothing is streamed.")) },
-  clicksRetentionDays: 0,
-});
+const log = createLog("api", "fatal");
+
+const leases = createStreamLeases({ sql, log });
+leases.stop();
+
+const live = new LiveClicks(new ClickPoller(() => Promise.resolve([]), log), leases);
+
+const analytics = new AnalyticsService(clickhouse, links, live, 0);
 
 const branding = createBrandingService({ sql });
 
-const failures = createFailureService({ clickhouse, links, domains });
+const failures = new FailureService(clickhouse, links, domains);
 
 const app = createApp({
-  log: createLog("api", "fatal"),
+  log,
   stores: createStores(sql),
   unsubscriber: createUnsubscriber({ sql, tokens: undefined }),
   clientAddress: () => "",
@@ -79,7 +84,7 @@ const app = createApp({
     sql,
     positions: createEventPositions(sql),
     ownSecret: undefined,
-    rules: createReceiverRules({ WEBHOOK_NETWORKS_ALLOWED: [], WEBHOOK_PORTS_ALLOWED: [] }),
+    rules: new ReceiverRules({ WEBHOOK_NETWORKS_ALLOWED: [], WEBHOOK_PORTS_ALLOWED: [] }),
   }),
   events: { list: () => Promise.reject(new Error("Nothing is recorded.")) },
   analytics,

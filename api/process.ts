@@ -191,7 +191,7 @@ function startSites(
   const dashboard = startDashboard(config, { ...deps, sql });
   if (dashboard !== undefined) lifecycle.onStop("dashboard", dashboard.stop);
   // Stops before the servers, which wait for their open connections.
-  lifecycle.onStop("live streams", live.stop);
+  lifecycle.onStop("live streams", () => live.stop());
   lifecycle.onStop("waits for events", waits.stop);
   return { url: app.server?.url.origin, dashboard_url: dashboard?.url };
 }

@@ -3,12 +3,11 @@ import { ownHosts } from "../shared/hosts.ts";
 import type { Lifecycle } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
 import type { Nats } from "../shared/nats.ts";
-import { createReceiverRules } from "../shared/webhooks/variables.ts";
-import { createClickPoller } from "./analytics/click-poller.ts";
-import { createFailureService } from "./analytics/failures/service.ts";
-import { createLiveRowReader } from "./analytics/live-rows.ts";
-import { createLiveClicks } from "./analytics/live.ts";
-import { createAnalyticsService } from "./analytics/service.ts";
+import { ReceiverRules } from "../shared/webhooks/variables.ts";
+import { ClickPoller, readLiveRows } from "./analytics/click-poller.ts";
+import { FailureService } from "./analytics/failures/service.ts";
+import { LiveClicks } from "./analytics/live.ts";
+import { AnalyticsService } from "./analytics/service.ts";
 import { createBrandingService } from "./branding/service.ts";
 import type { MeasuredClickHouse } from "./clickhouse.ts";
 import { createClicksService } from "./clicks/service.ts";
@@ -59,18 +58,14 @@ export function createServices(deps: ServicesDeps) {
   const keys = createKeyService({ sql });
   const leases = createStreamLeases({ sql, log });
   lifecycle.onStop("stream leases", leases.stop);
-  const poller = createClickPoller({ readRows: createLiveRowReader(clickhouse.forService()), log });
-  const live = createLiveClicks({ poller, leases });
-  const analytics = createAnalyticsService({
-    clickhouse,
-    links,
-    live,
-    clicksRetentionDays: config.CLICKS_RETENTION_DAYS,
-  });
+  const reading = clickhouse.forService();
+  const poller = new ClickPoller((...range) => readLiveRows(reading, ...range), log);
+  const live = new LiveClicks(poller, leases);
+  const analytics = new AnalyticsService(clickhouse, links, live, config.CLICKS_RETENTION_DAYS);
   const branding = createBrandingService({ sql });
   const waits = createEventWaits({ sql, log });
   const positions = createEventPositions(sql);
-  const failures = createFailureService({ clickhouse, links, domains });
+  const failures = new FailureService(clickhouse, links, domains);
   const tokens = startMails(deps);
   const reports = startReports({ sql, lifecycle, log, tokens, analytics, failures, links });
   return {
@@ -97,7 +92,7 @@ export function createServices(deps: ServicesDeps) {
         sql,
         positions,
         ownSecret: config.WEBHOOKS_SECRET,
-        rules: createReceiverRules(config),
+        rules: new ReceiverRules(config),
       }),
       events: createEventService({ sql, waits, positions }),
       ...reports,

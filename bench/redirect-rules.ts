@@ -6,21 +6,20 @@
  */
 import { parseArgs } from "node:util";
 
-import { createDomainSettingsCache } from "../redirector/cache/domain-settings.ts";
-import { createLinkCache } from "../redirector/cache/link-cache.ts";
-import { createConnectionCaps } from "../redirector/http/connection-caps.ts";
-import { createResponseWriter } from "../redirector/http/response-writer.ts";
-import { startServer } from "../redirector/http/server.ts";
-import { createErrorPages } from "../redirector/pages/error-pages.ts";
-import { createUnlockCookies } from "../redirector/passwords/unlock-cookie.ts";
-import { createHandler } from "../redirector/redirect/handler.ts";
-import { createLookups } from "../redirector/visitors/lookups.ts";
-import { createClientAddress } from "../shared/client-address.ts";
+import { DomainSettingsCache } from "../redirector/cache/domain-settings.ts";
+import { LinkCache } from "../redirector/cache/link-cache.ts";
+import { Takedowns } from "../redirector/cache/takedowns.ts";
+import { Server } from "../redirector/http/server.ts";
+import { ErrorPages } from "../redirector/pages/error-pages.ts";
+import { PasswordCheck } from "../redirector/passwords/password.ts";
+import { Redirector } from "../redirector/redirect/redirector.ts";
 import type { ActiveLink } from "../shared/contracts/link-record.ts";
 import { decodeLinkRecord, encodeLinkRecord } from "../shared/contracts/link-record.ts";
 import type { Condition } from "../shared/contracts/redirect-settings.ts";
 import { newUuid } from "../shared/ids.ts";
 import { decodeStoredRecord, encodeStoredRecord } from "../shared/links-store/stored-record.ts";
+import { createLog } from "../shared/log.ts";
+import { redirectorConfig } from "../test/harness/redirector-config.ts";
 
 /** The visitor of another network, and how often it follows its link. */
 const VISITOR_ADDRESS = "127.0.0.2";
@@ -62,7 +61,7 @@ const linkOf = (alias: string, version: number, extras?: ActiveLink["extras"]): 
 });
 
 function serve(): void {
-  const cache = createLinkCache(256 * 1024 ** 2);
+  const cache = new LinkCache(256 * 1024 ** 2);
   const put = (link: ActiveLink): void => {
     const message = encodeLinkRecord(link);
     const record = decodeLinkRecord(message);
@@ -78,42 +77,21 @@ function serve(): void {
     }));
     put(linkOf(`rules-${link}`, 2 + link, { rules }));
   }
-  const handle = createHandler({
+  const config = redirectorConfig({ SHORT_URL: "http://localhost" });
+  const redirector = new Redirector(config, {
     cache,
+    takedowns: new Takedowns(),
+    domains: new DomainSettingsCache(),
     links: { find: () => null, fetch: () => Promise.resolve(undefined) },
-    domains: createDomainSettingsCache(),
-    takedowns: { covers: () => false },
-    journal: { append: () => undefined },
-    clientAddress: createClientAddress([]),
-    checkPassword: () => Promise.resolve("wrong"),
-    unlockCookies: createUnlockCookies("a secret of the benchmark", false),
-    lookups: createLookups(),
-    isBehind: () => false,
+    journal: { append: () => undefined, commit: () => undefined },
     limits: { take: () => "taken", look: () => false, isExhausted: () => false },
     failures: { countLink: () => undefined, countUnknownAlias: () => undefined },
-    pages: createErrorPages(),
-    hosts: new Set(["localhost"]),
-    rootRedirectUrl: undefined,
-    scheme: "http:",
-    aboutOffHosts: new Set(),
+    pages: new ErrorPages(),
+    passwords: new PasswordCheck(() => Promise.resolve(false)),
     locate: () => undefined,
-    onResponse: () => undefined,
+    isBehind: () => false,
   });
-  const server = startServer(
-    { host: "127.0.0.1", port: 0, tls: undefined },
-    {
-      handle,
-      writer: createResponseWriter(),
-      commit: () => undefined,
-      bodyBytesMax: 2_048,
-      connectionsMax: 2_000,
-      caps: createConnectionCaps({ perNetworkMax: 1_000, isExempt: () => false }),
-      proxyProtocol: false,
-      normalizeAddress: (peer) => peer,
-      onSent: () => undefined,
-      onError: () => undefined,
-    },
-  );
+  const server = new Server(config, redirector, createLog("redirector", "silent"));
   process.on("message", (question) => {
     if (question === "cpu") process.send?.({ cpu: process.cpuUsage() });
   });

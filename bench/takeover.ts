@@ -20,23 +20,21 @@ import { readFreeBytes } from "../shared/disk.ts";
 import { DAY_SECONDS } from "../shared/durations.ts";
 import { newUuid } from "../shared/ids.ts";
 import { UNKNOWN_LOCATION } from "../shared/visitors/geo.ts";
-import { parseAgent } from "../shared/visitors/user-agent.ts";
 import { encodeSegment } from "../test/harness/encode-segment.ts";
 import { LINKS, RANK_ID_PREFIX } from "../test/harness/generated-clicks.ts";
 import { publish, round } from "../test/harness/report.ts";
 import { removeDataDir, startStack } from "../test/harness/stack.ts";
-import { createBatchLog } from "../worker/batches/clickhouse-log.ts";
-import { findStored, readHistory, readRows } from "../worker/batches/clicks-table.ts";
-import type { BatchSegment, OwnerDeps } from "../worker/batches/deps.ts";
-import { takeOver } from "../worker/batches/owner.ts";
-import { isRejected, openClickHouse } from "../worker/clickhouse.ts";
-import { insertRows } from "../worker/consumer/row-insert.ts";
-import { createEnricher } from "../worker/enrich/rows.ts";
-import { createVisitorHash } from "../worker/enrich/visitor.ts";
+import { BatchesTable } from "../worker/batches/batch-log.ts";
+import { type BatchSegment, ClicksTable } from "../worker/batches/clicks-table.ts";
+import { Owner } from "../worker/batches/owner.ts";
+import type { SegmentIndex } from "../worker/batches/segment-index.ts";
+import { connectClickHouse } from "../worker/clickhouse.ts";
+import { Enricher } from "../worker/enrich/rows.ts";
+import { Metrics } from "../worker/metrics.ts";
 import { fillDay, HOURS } from "./takeover/day.ts";
 
 const [MILLIONS = 150] = process.argv.slice(2).map(Number);
-/** A whole batch (worker/batches/collector.ts). */
+/** A whole batch (worker/consumer/collector.ts). */
 const SEGMENTS = 30;
 const SEGMENT_CLICKS = 2_000;
 const SECONDS_MAX = 10;
@@ -73,7 +71,7 @@ const { clickhouse_url, pids } = stack.info();
 process.kill(Number(pids.worker), "SIGSTOP");
 using stopped = new DisposableStack();
 stopped.defer(() => process.kill(Number(pids.worker), "SIGCONT"));
-const client = openClickHouse(clickhouse_url, 600_000);
+const client = connectClickHouse(clickhouse_url, 600_000);
 const run = (query: string) => client.command({ query });
 
 const views = await queryRows<{ name: string; query: string }>(
@@ -93,14 +91,16 @@ await waitForMerges();
 const half = await measure(async (segments) => {
   // The rollups get nothing of this insert.
   for (const { name } of views) await run(`DROP VIEW ${name} SYNC`);
-  await (await takeOver(depsWith([]))).store(segments);
+  await (await takeOver([])).store(segments);
   for (const { query } of views) await run(query);
 });
 const lost = await measure(async (segments) => {
-  const owner = await takeOver({
-    ...depsWith([]),
-    insert: () => Promise.reject(new Error("It never arrived.")),
-  });
+  class LostInserts extends ClicksTable {
+    override async insert() {
+      throw new Error("It never arrived.");
+    }
+  }
+  const owner = await takeOver([], new LostInserts(client, new Metrics()));
   await owner.store(segments).catch(() => undefined);
 });
 console.log(`taken over in ${round(half)} and ${round(lost)} s`);
@@ -169,8 +169,8 @@ async function measure(leave: (segments: BatchSegment[]) => Promise<void>): Prom
   await leave(await toRows(made, "Old Town"));
   const atHand = await toRows(made, "New Town");
   return await time(async () => {
-    const owner = await takeOver(depsWith(atHand));
-    if (!atHand.every((segment) => owner.has(segment)) || owner.size().open > 0)
+    const owner = await takeOver(atHand);
+    if (!atHand.every((segment) => owner.has(segment)) || owner.size.open > 0)
       throw new Error("The batch is not settled.");
     await owner.release();
   });
@@ -183,18 +183,12 @@ async function time(work: () => Promise<void>): Promise<number> {
   return (performance.now() - begin) / 1_000;
 }
 
-function depsWith(inStream: BatchSegment[]): OwnerDeps {
-  return {
-    log: createBatchLog(client),
-    insert: (token, rows) => insertRows(client, token, rows),
-    isRejected,
-    findStored: (segments, span) => findStored(client, segments, span),
-    readRows: (segments, span) => readRows(client, segments, span),
-    readHistory: () => readHistory(client),
-    findInStream: async (segments) => inStream.filter((segment) => segments.has(segment)),
-    retry: (operation) => operation(),
-    onSettled: () => undefined,
+/** A worker takes over, with a stream that has these segments. */
+function takeOver(inStream: BatchSegment[], store = new ClicksTable(client, new Metrics())) {
+  const stream = {
+    find: async (segments: SegmentIndex) => inStream.filter((segment) => segments.has(segment)),
   };
+  return Owner.takeOver(new BatchesTable(client), store, stream, (operation) => operation());
 }
 
 async function makeSegments(): Promise<Buffer[]> {
@@ -223,16 +217,11 @@ async function makeSegments(): Promise<Buffer[]> {
 
 async function toRows(segments: readonly Buffer[], city: string): Promise<BatchSegment[]> {
   const location = { ...UNKNOWN_LOCATION, city };
-  const enrich = createEnricher({
-    geo: { locate: () => location },
-    parseAgent,
-    visitorHash: createVisitorHash("a secret of this benchmark"),
-    anonymousVisitors: false,
-    ownHosts: new Set(),
-  });
+  const geo = { locate: () => location, databases: () => [] };
+  const enricher = new Enricher(geo, "a secret", new Set());
   const rows: BatchSegment[] = [];
   for (const [i, bytes] of segments.entries()) {
-    const enriched = await enrich(bytes);
+    const enriched = await enricher.enrich(bytes);
     if (enriched === undefined) throw new Error("Not a segment.");
     rows.push({ ...enriched, sequence: i + 1, publishedAt: i + 1 });
   }

@@ -1,18 +1,17 @@
 /** What `shorthop config check` and `shorthop doctor` check of a redirector. */
 import { accessSync, constants, mkdirSync } from "node:fs";
 
-import type * as z from "zod";
-
 import { CLICKS_STREAM, LIMITS_STREAM } from "../shared/contracts/streams.ts";
 import { LINK_LOG_STREAM } from "../shared/links-log/tail.ts";
 import { probeNats } from "../shared/nats.ts";
 import type { Checks } from "../shared/preflight.ts";
 import { checkRunning } from "../shared/running-checks.ts";
 import { checkStreams } from "../shared/stream-checks.ts";
-import { type configSchema, linksDirOf, loadErrorPages, METRICS_PORTS } from "./config.ts";
-import { openRuleGeo } from "./visitors/geo.ts";
+import { type Config, linksDirOf, METRICS_PORTS } from "./config.ts";
+import { ErrorPages } from "./pages/error-pages.ts";
+import { RuleGeo } from "./visitors/request-facts.ts";
 
-export const checks: Checks<z.output<typeof configSchema>> = {
+export const checks: Checks<Config> = {
   required: (config) => [
     {
       name: "NATS_URL",
@@ -39,13 +38,13 @@ export const checks: Checks<z.output<typeof configSchema>> = {
     {
       name: "PAGE_TEMPLATE_FILE",
       mend: "Correct the template, or leave the variable empty.",
-      run: async () => void (await loadErrorPages(config)),
+      run: async () => void (await ErrorPages.load(config)),
     },
     {
       name: "GEOIP_DATABASES",
       mend: "Put an MMDB file there (shorthop geoip update), or leave the variable empty.",
       run: async () =>
-        void (await openRuleGeo(config.GEOIP_DATABASES, (path, cause) => {
+        void (await RuleGeo.open(config.GEOIP_DATABASES, (path, cause) => {
           throw new Error(`${path} cannot be read`, { cause });
         })),
     },

@@ -5,7 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { ConfigError, loadConfig } from "../shared/env.ts";
-import { configSchema, getTlsFiles, loadErrorPages } from "./config.ts";
+import { configSchema, getTlsFiles } from "./config.ts";
+import { ErrorPages } from "./pages/error-pages.ts";
 
 let dir: string;
 beforeAll(() => {
@@ -23,7 +24,7 @@ async function loadPages(template: string | undefined) {
     JOURNAL_DIR: dir,
     PAGE_TEMPLATE_FILE: path,
   });
-  return await loadErrorPages(config);
+  return await ErrorPages.load(config);
 }
 
 const PLACEHOLDERS = "<title>{{title}}</title>{{content}}";

@@ -1,11 +1,11 @@
 /** The redirector's configuration, read from the environment. */
+import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 
 import * as z from "zod";
 
 import { envHosts } from "../shared/env-hosts.ts";
 import {
-  ConfigError,
   envBoolean,
   envInstance,
   envInteger,
@@ -15,15 +15,15 @@ import {
   envPort,
   envUrl,
 } from "../shared/env.ts";
+import { ALIGNMENT } from "../shared/links-store/record.ts";
 import { natsFileVariables } from "../shared/nats-files.ts";
 import { envNatsReplicas, envNatsUrl } from "../shared/nats.ts";
-import { CACHE_BYTES_LIMIT } from "./cache/blocks.ts";
-import { PAGE_BYTES_MAX } from "./http/response.ts";
-import { createErrorPages, type ErrorPages } from "./pages/error-pages.ts";
-import { TemplateError } from "./pages/template.ts";
 
 /** The metrics port of a single redirector, and the base to which instances add their numbers. */
 export const METRICS_PORTS = { single: 9102, instances: 9110 };
+
+/** Maximum bytes that the link cache can address: its offsets have 31 bits. */
+const CACHE_BYTES_LIMIT = 2 ** 31 * ALIGNMENT;
 
 const settings = z.object({
   LOG_LEVEL: envLogLevel,
@@ -109,8 +109,10 @@ export const configSchema = settings
     message: "does not go with TLS_CERT_FILE: let the proxy end TLS",
   });
 
+export type Config = z.output<typeof configSchema>;
+
 /** The folder of the links store: in the journal's directory unless it is configured. */
-export const linksDirOf = ({ LINKS_DIR, JOURNAL_DIR }: z.output<typeof configSchema>): string =>
+export const linksDirOf = ({ LINKS_DIR, JOURNAL_DIR }: Config): string =>
   LINKS_DIR ?? join(JOURNAL_DIR, "links");
 
 /**
@@ -121,33 +123,35 @@ export function getTlsFiles({
   TLS_CERT_FILE: cert,
   TLS_KEY_FILE: key,
   CREDENTIALS_DIRECTORY: dir = "",
-}: z.output<typeof configSchema>): { cert: string; key: string } | undefined {
+}: Config): { cert: string; key: string } | undefined {
   if (cert === undefined || key === undefined) return undefined;
   return { cert: resolve(dir, cert), key: resolve(dir, key) };
 }
 
 /**
- * Creates the error pages, from the operator's template if configured. Throws {@link ConfigError}
- * when it cannot be used.
+ * Maximum files other than visitors' connections: listeners, NATS, the journal's segments and files
+ * of libraries.
  */
-export async function loadErrorPages({
-  PAGE_TEMPLATE_FILE: path,
-}: z.output<typeof configSchema>): Promise<ErrorPages> {
-  if (path === undefined) return createErrorPages();
-  const template = await Bun.file(path)
-    .slice(0, PAGE_BYTES_MAX + 1)
-    .text()
-    .catch((cause: unknown) => {
-      throw new ConfigError(`PAGE_TEMPLATE_FILE: cannot be read: ${path}`, { cause });
-    });
-  for (const placeholder of ["{{title}}", "{{content}}"]) {
-    if (!template.includes(placeholder))
-      throw new ConfigError(`PAGE_TEMPLATE_FILE: ${path} has no ${placeholder}`);
-  }
+const OTHER_FILES_MAX = 256;
+
+const LIMITS_PATH = "/proc/self/limits";
+
+/**
+ * Returns how many connections the process may have open (proc_pid_limits(5)); Infinity when that
+ * is unlimited or unknown. Without a free file descriptor a listener fails to accept, and is woken
+ * again at once, for as long as clients wait.
+ */
+export function readConnectionsLimit(read: () => string = readLimits): number {
+  // The hard limit: Bun raises the soft limit to it at the start.
+  const [, files] = /^Max open files +\w+ +(\d+)/m.exec(read()) ?? [];
+  return files === undefined ? Infinity : Math.max(1, Number(files) - OTHER_FILES_MAX);
+}
+
+/** Returns an empty text on systems without that file. */
+function readLimits(): string {
   try {
-    return createErrorPages(template);
-  } catch (error) {
-    if (!(error instanceof TemplateError)) throw error;
-    throw new ConfigError(`PAGE_TEMPLATE_FILE: ${path} ${error.message}`, { cause: error });
+    return readFileSync(LIMITS_PATH, "latin1");
+  } catch {
+    return "";
   }
 }

@@ -1,39 +1,101 @@
 /** Readiness of the process, and warnings for operators. */
-import { linksDirOf } from "./config.ts";
-import { diskWarning } from "./disk-room.ts";
-import { clicksWarning } from "./journal/clicks-warning.ts";
+import { readFreeBytes } from "../shared/disk.ts";
+import { type Config, linksDirOf } from "./config.ts";
 import { storeWarning } from "./links/store-files.ts";
-import type { Config, Parts } from "./parts.ts";
+import type { Parts } from "./parts.ts";
 
-type HealthDeps = Pick<Parts, "feed" | "replicas" | "geo" | "limits" | "publisher" | "journal"> & {
-  config: Config;
-  isStopping: () => boolean;
-};
+/** The state of each part; the process is ready when all are `ok`. */
+export const readReadiness = ({ feed }: Parts, isStopping: boolean) => ({
+  process: isStopping ? "stopping" : "ok",
+  links_feed: feed.readiness(),
+});
 
-export function createHealth(deps: HealthDeps) {
-  const { config, isStopping, feed, replicas, geo, limits, publisher, journal } = deps;
+/** What operators should know of a process that is ready; undefined for a part without that. */
+export function readWarnings(parts: Parts, config: Config) {
+  const { feed, replicas, geo, limits, continuity, publisher, journal } = parts;
   const linksDir = linksDirOf(config);
   return {
-    readiness: () => ({
-      process: isStopping() ? "stopping" : "ok",
-      links_feed: feed.readiness(),
+    links_feed: feed.warning(),
+    replicas: replicas.warning(),
+    geoip: geo.warning(),
+    // While no link has a limit, none can be exceeded.
+    click_limits: limits.stats().known === 0 ? undefined : continuity.problem,
+    links_store: storeWarning(linksDir),
+    clicks: clicksWarning({
+      segments: publisher.stats().pending,
+      seconds: publisher.stats().waitingSeconds,
+      journalBytes: journal.stats().pendingBytes,
+      journalBytesMax: config.JOURNAL_BYTES_MAX,
     }),
-    warnings: () => ({
-      links_feed: feed.warning(),
-      replicas: replicas.warning(),
-      geoip: geo.warning(),
-      click_limits: limits.warning(),
-      links_store: storeWarning(linksDir),
-      clicks: clicksWarning({
-        segments: publisher.pending(),
-        seconds: publisher.waitingSeconds(),
-        journalBytes: journal.stats().pendingBytes,
-        journalBytesMax: config.JOURNAL_BYTES_MAX,
-      }),
-      disk: diskWarning({
-        JOURNAL_DIR: { dir: config.JOURNAL_DIR, consequence: "clicks are lost" },
-        LINKS_DIR: { dir: linksDir, consequence: "changes of links are not taken over" },
-      }),
+    disk: diskWarning({
+      JOURNAL_DIR: { dir: config.JOURNAL_DIR, consequence: "clicks are lost" },
+      LINKS_DIR: { dir: linksDir, consequence: "changes of links are not taken over" },
     }),
   };
+}
+
+/** Longer than a NATS cluster needs to elect a new leader. */
+const WAITING_WARNING_SECONDS = 30;
+
+/** The same threshold as the alert ShorthopJournalFilling. */
+const FULL_WARNING = 0.5;
+
+/** Clicks that wait in the journal. */
+type ClicksBacklog = {
+  segments: number;
+  seconds: number;
+  journalBytes: number;
+  journalBytesMax: number;
+};
+
+/**
+ * Describes that NATS accepts no clicks, or that the journal is filling; undefined when neither is
+ * the case.
+ */
+export function clicksWarning(waiting: ClicksBacklog): string | undefined {
+  const { segments, seconds, journalBytes, journalBytesMax } = waiting;
+  const share = journalBytes / journalBytesMax;
+  const problems = [
+    ...(seconds < WAITING_WARNING_SECONDS
+      ? []
+      : [`NATS has taken none of ${segments} segments for ${Math.floor(seconds)} s`]),
+    ...(share < FULL_WARNING
+      ? []
+      : [`the journal is ${Math.floor(100 * share)} % full; when it is full, clicks are lost`]),
+  ];
+  return problems.length === 0 ? undefined : problems.join("; ");
+}
+
+/**
+ * Free space below which a disk is nearly full: the open segments of a journal, and the reserve of
+ * a links store.
+ */
+const ROOM_BYTES_MIN = 64 * 1024 * 1024;
+
+/** The folders by the variables that name them, and what happens when their disk is full. */
+type DiskFolders = Readonly<Record<string, { dir: string; consequence: string }>>;
+
+/** Describes the folders on full disks and the consequences; undefined when there are none. */
+function diskWarning(folders: DiskFolders): string | undefined {
+  const problems = Object.entries(folders).flatMap(([variable, { dir, consequence }]) => {
+    const bytes = readRoom(dir);
+    return bytes === undefined || bytes >= ROOM_BYTES_MIN
+      ? []
+      : [
+          `the disk of ${variable} has ${Math.floor(bytes / 1024 ** 2)} MiB left; when it is full, ${consequence}`,
+        ];
+  });
+  return problems.length === 0 ? undefined : problems.join("; ");
+}
+
+/**
+ * The free bytes of a folder's disk for unprivileged processes; undefined while the folder does not
+ * exist.
+ */
+function readRoom(dir: string): number | undefined {
+  try {
+    return readFreeBytes(dir);
+  } catch {
+    return undefined;
+  }
 }

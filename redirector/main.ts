@@ -2,33 +2,26 @@
  * The redirector process: redirects short links from memory and journals each click. `check`
  * reports whether it could start.
  */
-import { createClientAddress, createProxyTrust } from "../shared/client-address.ts";
 import { loadConfig, metricsPort } from "../shared/env.ts";
 import { watchEventLoop } from "../shared/event-loop.ts";
-import { normalizeHost, ownHosts } from "../shared/hosts.ts";
-import { newUuid } from "../shared/ids.ts";
 import { startInternalServer } from "../shared/internal-server.ts";
 import { createLifecycle, runMain } from "../shared/lifecycle.ts";
-import { createLimitedLog } from "../shared/limited-log.ts";
 import { createLog, type Log } from "../shared/log.ts";
+import { createProcessMetrics } from "../shared/metrics.ts";
+import { openNats } from "../shared/nats.ts";
 import { createCheckCommands } from "../shared/preflight.ts";
 import { createReplies } from "../shared/replies.ts";
 import { createNotifier } from "../shared/sd-notify.ts";
 import { answerStatus } from "../shared/status-responder.ts";
 import { checks } from "./checks.ts";
-import { configSchema, getTlsFiles, loadErrorPages, METRICS_PORTS } from "./config.ts";
-import { createHealth } from "./health.ts";
-import { createConnectionCaps } from "./http/connection-caps.ts";
-import type { Handler } from "./http/request.ts";
-import { createResponseWriter } from "./http/response-writer.ts";
-import { startServer } from "./http/server.ts";
-import { createMetrics } from "./metrics.ts";
-import { readConnectionsLimit } from "./open-files.ts";
-import { type Config, openParts, type Parts } from "./parts.ts";
-import { createPasswordCheck, FORM_BYTES_MAX } from "./passwords/password.ts";
-import { createUnlockCookies } from "./passwords/unlock-cookie.ts";
-import { createHandler, type HandlerDeps } from "./redirect/handler.ts";
-import { createLookups } from "./visitors/lookups.ts";
+import { type Config, configSchema, METRICS_PORTS, readConnectionsLimit } from "./config.ts";
+import { readReadiness, readWarnings } from "./health.ts";
+import { Server } from "./http/server.ts";
+import { registerMetrics } from "./metrics.ts";
+import { ErrorPages } from "./pages/error-pages.ts";
+import { Parts } from "./parts.ts";
+import { PasswordCheck } from "./passwords/password.ts";
+import { Redirector } from "./redirect/redirector.ts";
 
 /**
  * Maximum time that a start waits for the links of a new host, because requests may arrive as soon
@@ -39,59 +32,62 @@ const FILL_MS = 60_000;
 /** Maximum wait without further links; without NATS, old links are better than none. */
 const CATCH_UP_MS = 3_000;
 
-type Metrics = ReturnType<typeof createMetrics>;
-
 async function serve(): Promise<void> {
   const config = loadConfig(configSchema, process.env);
   const log = createLog("redirector", config.LOG_LEVEL);
   const notifier = createNotifier(process.env, log);
   const lifecycle = createLifecycle(log, notifier);
-  const parts = await openParts({
-    config,
-    log,
-    lifecycle,
-    workers: {
+  const nats = openNats({ url: config.NATS_URL, files: config, name: "redirector", log });
+  lifecycle.onStop("nats", nats.close);
+  const parts = await Parts.open(
+    { config, log, lifecycle, nats },
+    {
       links: new URL("./links/links.worker.ts", import.meta.url),
       slowReads: new URL("./links/slow-reads.worker.ts", import.meta.url),
       publisher: new URL("./journal/publisher.worker.ts", import.meta.url),
     },
-  });
-  const { feed, journal, publisher } = parts;
-  const lookups = createLookups();
-  const replies = createReplies(log);
-  const metrics = createMetrics({
-    ...parts,
-    publishing: publisher,
-    lookups,
-    replies,
-    rollbacks: parts.limits.rollbacks,
-    journalBytesMax: config.JOURNAL_BYTES_MAX,
-  });
+  );
+  const { feed, links, journal, publisher } = parts;
+  const metrics = createProcessMetrics("redirector");
   const eventLoop = watchEventLoop(metrics.registry);
-  const handle = await createRequestHandler(config, parts, {
-    lookups,
+  const redirector = new Redirector(config, {
+    cache: parts.cache,
+    takedowns: parts.takedowns,
+    domains: parts.domains,
+    links,
+    journal,
+    limits: parts.limits,
+    failures: parts.failures,
+    pages: await ErrorPages.load(config),
+    passwords: new PasswordCheck(),
+    locate: (address) => parts.geo.locate(address),
     isBehind: eventLoop.isBehind,
-    onResponse: metrics.onResponse,
   });
-  void parts.links.waitUntilCurrent().then(() => feed.onCurrent());
+  void links.waitUntilCurrent().then(() => feed.onCurrent());
   await feed.waitUntilReady({ withinMs: FILL_MS, idleMs: CATCH_UP_MS });
-  const server = listen(config, handle, parts, metrics, log);
-  metrics.watchConnections(server.connections);
+
+  const server = new Server(withinOpenFiles(config, log), redirector, log);
   lifecycle.onStop("server", () => server.stop());
-  const health = createHealth({ ...parts, config, isStopping: lifecycle.stopping });
+
+  const replies = createReplies(log);
+  registerMetrics(metrics, config, { parts, redirector, server, replies });
+  const health = {
+    readiness: () => readReadiness(parts, lifecycle.stopping()),
+    warnings: () => readWarnings(parts, config),
+  };
   answerStatus({
-    nats: parts.nats.connection,
+    nats: nats.connection,
     replies,
     process: "redirector",
     instance: config.INSTANCE,
     health,
     figures: () => ({
-      connections: server.connections().open,
+      connections: server.connections.open,
       feed_age_seconds: feed.ageSeconds(),
       feed_lag_messages: feed.lag(),
       ...(feed.links === undefined ? {} : { links: feed.links }),
       journal_bytes: journal.stats().pendingBytes,
-      segments_pending: publisher.pending(),
+      segments_pending: publisher.stats().pending,
     }),
     log,
   });
@@ -107,61 +103,12 @@ async function serve(): Promise<void> {
   notifier.ready();
 }
 
-async function createRequestHandler(
-  config: Config,
-  parts: Parts,
-  deps: Pick<HandlerDeps, "lookups" | "isBehind" | "onResponse">,
-): Promise<Handler> {
-  const isSecure = config.SHORT_URL.startsWith("https:");
-  return createHandler({
-    ...parts,
-    ...deps,
-    clientAddress: createClientAddress(config.TRUSTED_PROXIES),
-    checkPassword: createPasswordCheck(),
-    unlockCookies: createUnlockCookies(config.LINK_UNLOCK_SECRET ?? newUuid(), isSecure),
-    hosts: ownHosts(config.SHORT_URL, config.SHORT_HOSTS),
-    pages: await loadErrorPages(config),
-    rootRedirectUrl: config.ROOT_REDIRECT_URL,
-    scheme: isSecure ? "https:" : "http:",
-    aboutOffHosts: new Set(config.ABOUT_PAGE_OFF_HOSTS.map(normalizeHost)),
-    locate: parts.geo.locate,
-  });
-}
-
-/** Starts the server for short links. */
-function listen(
-  config: Config,
-  handle: Handler,
-  { journal }: Parts,
-  metrics: Metrics,
-  log: Log,
-): ReturnType<typeof startServer> {
+/** The configuration with no more connections than the process may open files. */
+function withinOpenFiles(config: Config, log: Log): Config {
   const connectionsMax = Math.min(config.CONNECTIONS_MAX, readConnectionsLimit());
   if (connectionsMax < config.CONNECTIONS_MAX)
     log.warn({ connections_max: connectionsMax }, "connections_max_lowered_to_open_files");
-  const logFailure = createLimitedLog(log, "connection_failed");
-  const clientAddress = createClientAddress(config.TRUSTED_PROXIES);
-  return startServer(
-    { host: config.REDIRECTOR_HOST, port: config.REDIRECTOR_PORT, tls: getTlsFiles(config) },
-    {
-      handle,
-      writer: createResponseWriter(),
-      commit: journal.commit,
-      bodyBytesMax: FORM_BYTES_MAX,
-      connectionsMax,
-      caps: createConnectionCaps({
-        perNetworkMax: config.CONNECTIONS_PER_ADDRESS_MAX,
-        isExempt: createProxyTrust(config.TRUSTED_PROXIES),
-      }),
-      proxyProtocol: config.PROXY_PROTOCOL,
-      normalizeAddress: (peer) => clientAddress(peer, null),
-      onSent: metrics.onSent,
-      onError(reason, error) {
-        metrics.onConnectionError(reason);
-        logFailure(reason, error);
-      },
-    },
-  );
+  return { ...config, CONNECTIONS_MAX: connectionsMax };
 }
 
 const { check, doctor } = createCheckCommands(configSchema, process.env, checks);

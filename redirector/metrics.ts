@@ -4,94 +4,53 @@
  */
 import { Histogram, type Registry } from "prom-client";
 
-import { createProcessMetrics, type ProcessMetrics } from "../shared/metrics.ts";
+import type { ProcessMetrics } from "../shared/metrics.ts";
 import { registerReplies, type Replies } from "../shared/replies.ts";
-import type { LinkCache } from "./cache/link-cache.ts";
-import type { FailureReporter } from "./failures/reporter.ts";
-import type { RejectionReason } from "./http/connection-caps.ts";
-import { CONNECTION_ERROR_REASONS, type ConnectionErrorReason } from "./http/connection-errors.ts";
-import type { Journal } from "./journal/journal.ts";
-import type { PublisherClient } from "./journal/publisher-client.ts";
-import { createLatencyHistogram, type LatencyHistogram } from "./latency.ts";
-import type { ClickLimits } from "./limits/click-limits.ts";
-import type { LinkReads } from "./links/link-reads.ts";
-import type { LogHealth } from "./links/log-health.ts";
-import type { RuleGeo } from "./visitors/geo.ts";
-import type { Lookups } from "./visitors/lookups.ts";
+import type { Config } from "./config.ts";
+import type { LatencyHistogram } from "./http/latency.ts";
+import type { Server } from "./http/server.ts";
+import type { Parts } from "./parts.ts";
+import type { Redirector } from "./redirect/redirector.ts";
 
-type MetricsDeps = {
-  cache: LinkCache;
-  feed: LogHealth;
-  /** States that were skipped since the start, by reason. */
-  skipped: () => Readonly<Record<string, number>>;
-  journal: Journal;
-  publishing: PublisherClient;
-  links: LinkReads;
-  lookups: Lookups;
-  geo: RuleGeo;
-  limits: Pick<ClickLimits, "stats">;
-  failures: Pick<FailureReporter, "stats">;
-  replies: Replies;
-  rollbacks: () => number;
-  journalBytesMax: number;
-};
+type Sources = { parts: Parts; redirector: Redirector; server: Server; replies: Replies };
 
-export function createMetrics(deps: MetricsDeps) {
-  const metrics = createProcessMetrics("redirector");
-  const { registry, gauge, counter, counterBy } = metrics;
-  const responses: Record<string, number> = { redirect: 0 };
-  counterBy("outcome", "responses_total", "Responses, by outcome", () => responses);
-  const latency = createLatencyHistogram();
+/** Registers the metrics of all parts of the process. */
+export function registerMetrics(metrics: ProcessMetrics, config: Config, sources: Sources): void {
+  const { parts, redirector, server, replies } = sources;
+  registerServer(metrics, server);
+  registerRequests(metrics, redirector);
+  registerLinks(metrics, parts);
+  registerClicks(metrics, parts, config.JOURNAL_BYTES_MAX);
+  registerGeo(metrics, parts);
+  registerLimits(metrics, parts);
+  registerFailures(metrics, parts);
+  registerReplies(metrics, replies);
+}
+
+function registerServer(
+  { registry, gauge, counter, counterBy }: ProcessMetrics,
+  server: Server,
+): void {
   registerLatency(
     registry,
     "shorthop_redirector_http_request_duration_seconds",
     "Time from reading a request to handing its response to the socket",
-    latency,
+    server.latency,
   );
-  const errors = Object.fromEntries(CONNECTION_ERROR_REASONS.map((reason) => [reason, 0]));
   const errorsHelp = "Connections ended by an error, by reason";
-  counterBy("reason", "connection_errors_total", errorsHelp, () => errors);
-  registerLinks(metrics, deps);
-  registerClicks(metrics, deps);
-  registerGeo(metrics, deps);
-  registerLimits(metrics, deps);
-  registerFailures(metrics, deps);
-  registerReplies(metrics, deps.replies);
-  return {
-    registry,
-    onResponse: (outcome: string) => void (responses[outcome] = (responses[outcome] ?? 0) + 1),
-    onSent: latency.observe,
-    onConnectionError: (reason: ConnectionErrorReason) =>
-      void (errors[reason] = (errors[reason] ?? 0) + 1),
-    /** Registers the metrics of the server's connections, once there is a server. */
-    watchConnections(
-      read: () => { open: number; rejected: Record<RejectionReason, number>; evicted: number },
-    ) {
-      gauge("connections_open", "Open connections", () => read().open);
-      const help = "Connections closed as soon as they were opened, by reason";
-      counterBy("reason", "connections_rejected_total", help, () => read().rejected);
-      const evictedHelp = "Idle connections closed to make room for new ones";
-      counter("connections_evicted_total", evictedHelp, () => read().evicted);
-    },
-  };
+  counterBy("reason", "connection_errors_total", errorsHelp, () => server.connections.errors);
+  gauge("connections_open", "Open connections", () => server.connections.open);
+  const help = "Connections closed as soon as they were opened, by reason";
+  counterBy("reason", "connections_rejected_total", help, () => server.connections.rejected);
+  const evictedHelp = "Idle connections closed to make room for new ones";
+  counter("connections_evicted_total", evictedHelp, () => server.connections.evicted);
 }
 
-function registerLinks(
+function registerRequests(
   { gauge, counterBy }: ProcessMetrics,
-  { cache, feed, skipped, links, lookups }: MetricsDeps,
+  { responses, lookups }: Redirector,
 ): void {
-  gauge("cache_entries", "Links in the cache", () => cache.stats().entries);
-  gauge("cache_bytes", "Memory of the cache", () => cache.stats().bytes);
-  const lagHelp = "Messages of the links log that the store does not have; absent when unknown";
-  gauge("feed_lag_messages", lagHelp, () => feed.lag());
-  const ageHelp = "Time since the last entry of the links log was written to the store";
-  gauge("feed_age_seconds", ageHelp, () => feed.ageSeconds());
-  const completeHelp = "0 while the store lacks links, else 1";
-  gauge("feed_complete", completeHelp, () => Number(feed.complete()));
-  const skippedHelp = "States of the links log that were skipped, by reason";
-  counterBy("reason", "feed_records_skipped_total", skippedHelp, skipped);
-  const readsHelp = "Reads of the links store for requests, by whether they waited for the disk";
-  counterBy("kind", "store_reads_total", readsHelp, () => links.counts);
+  counterBy("outcome", "responses_total", "Responses, by outcome", () => responses);
   gauge(
     "lookups_in_flight",
     "Requests for unknown aliases that wait now",
@@ -101,9 +60,26 @@ function registerLinks(
   counterBy("outcome", "lookups_total", help, () => lookups.stats().outcomes);
 }
 
+function registerLinks({ gauge, counterBy }: ProcessMetrics, parts: Parts): void {
+  const { cache, feed, links } = parts;
+  gauge("cache_entries", "Links in the cache", () => cache.stats().entries);
+  gauge("cache_bytes", "Memory of the cache", () => cache.stats().bytes);
+  const lagHelp = "Messages of the links log that the store does not have; absent when unknown";
+  gauge("feed_lag_messages", lagHelp, () => feed.lag());
+  const ageHelp = "Time since the last entry of the links log was written to the store";
+  gauge("feed_age_seconds", ageHelp, () => feed.ageSeconds());
+  const completeHelp = "0 while the store lacks links, else 1";
+  gauge("feed_complete", completeHelp, () => Number(feed.complete()));
+  const skippedHelp = "States of the links log that were skipped, by reason";
+  counterBy("reason", "feed_records_skipped_total", skippedHelp, () => parts.skipped);
+  const readsHelp = "Reads of the links store for requests, by whether they waited for the disk";
+  counterBy("kind", "store_reads_total", readsHelp, () => links.counts);
+}
+
 function registerClicks(
   { gauge, counter, counterBy, info }: ProcessMetrics,
-  { journal, publishing, journalBytesMax }: MetricsDeps,
+  { journal, publisher }: Parts,
+  journalBytesMax: number,
 ): void {
   const infoHelp = "Always 1; the label is the journal id, under which segments are numbered";
   info("journal_info", infoHelp, { journal: journal.id });
@@ -114,19 +90,19 @@ function registerClicks(
   gauge("journal_bytes", "Size of the journal on disk", () => journal.stats().pendingBytes);
   gauge("journal_max_bytes", "Largest size the journal may have", () => journalBytesMax);
   const pendingHelp = "Sealed segments that JetStream has not acknowledged";
-  gauge("segments_pending", pendingHelp, publishing.pending);
+  gauge("segments_pending", pendingHelp, () => publisher.stats().pending);
   const publishedHelp = "Segments that JetStream acknowledged";
-  counter("segments_published_total", publishedHelp, publishing.published);
+  counter("segments_published_total", publishedHelp, () => publisher.stats().published);
   const quarantinedHelp = "Segments moved to the quarantine because their files cannot be read";
   counter(
     "segments_quarantined_total",
     quarantinedHelp,
-    () => journal.stats().quarantined + publishing.quarantined(),
+    () => journal.stats().quarantined + publisher.stats().quarantined,
   );
-  gauge("quarantined_segments", "Segments in the quarantine now", journal.countQuarantine);
+  gauge("quarantined_segments", "Segments in the quarantine now", () => journal.countQuarantine());
 }
 
-function registerGeo({ gauge, counter }: ProcessMetrics, { geo }: MetricsDeps): void {
+function registerGeo({ gauge, counter }: ProcessMetrics, { geo }: Parts): void {
   const help = "GeoIP databases in use for rules by country and continent";
   gauge("geoip_databases", help, () => geo.stats().databases);
   const undeterminedHelp = "Rules by country or continent that had no GeoIP database";
@@ -135,17 +111,17 @@ function registerGeo({ gauge, counter }: ProcessMetrics, { geo }: MetricsDeps): 
 
 function registerLimits(
   { gauge, counter, counterBy }: ProcessMetrics,
-  { limits, rollbacks }: MetricsDeps,
+  { limits, continuity }: Parts,
 ): void {
   const help = "Requests for limited links, by outcome";
   counterBy("outcome", "limit_requests_total", help, () => limits.stats().outcomes);
   const openHelp = "Limits of which the redirector holds, or may hold, leased clicks";
   gauge("limit_leases_open", openHelp, () => limits.stats().open);
   const rollbacksHelp = "Times the ledgers of limits were found rolled back";
-  counter("limit_set_backs_total", rollbacksHelp, rollbacks);
+  counter("limit_set_backs_total", rollbacksHelp, () => continuity.rollbacks);
 }
 
-function registerFailures({ gauge, counter }: ProcessMetrics, { failures }: MetricsDeps): void {
+function registerFailures({ gauge, counter }: ProcessMetrics, { failures }: Parts): void {
   const help = "Reports of failed requests that no worker has stored yet";
   gauge("failure_reports_pending", help, () => failures.stats().pending);
   const entriesHelp = "Links, domains and unknown aliases in sums of failed requests";

@@ -1,149 +1,171 @@
 /**
  * The background parts of the process: the host's links, the journal, limits, and the reporters.
+ * Each stops with the process.
  */
 import { mkdirSync } from "node:fs";
-
-import type * as z from "zod";
+import { join } from "node:path";
 
 import { CLICKS_STREAM, LIMITS_STREAM } from "../shared/contracts/streams.ts";
 import type { Lifecycle } from "../shared/lifecycle.ts";
 import { LINK_LOG_STREAM } from "../shared/links-log/tail.ts";
 import type { Log } from "../shared/log.ts";
 import { natsFilesOf } from "../shared/nats-files.ts";
-import { type Nats, openNats } from "../shared/nats.ts";
-import { watchReplicas } from "../shared/stream-replicas.ts";
-import { createDomainSettingsCache } from "./cache/domain-settings.ts";
-import { createLinkCache } from "./cache/link-cache.ts";
-import { createTakedowns } from "./cache/takedowns.ts";
-import { type configSchema, linksDirOf } from "./config.ts";
-import { startFailureReporter } from "./failures/reporter.ts";
-import { openJournal } from "./journal/journal.ts";
-import { lockJournal } from "./journal/lock.ts";
-import { startPublisherClient } from "./journal/publisher-client.ts";
-import { openLimits } from "./limits/open-limits.ts";
+import type { Nats } from "../shared/nats.ts";
+import { type ReplicaWatch, watchReplicas } from "../shared/stream-replicas.ts";
+import { DomainSettingsCache } from "./cache/domain-settings.ts";
+import { LinkCache } from "./cache/link-cache.ts";
+import { Takedowns } from "./cache/takedowns.ts";
+import { type Config, linksDirOf } from "./config.ts";
+import { FailureReporter } from "./failures/reporter.ts";
+import { Journal, lockJournal } from "./journal/journal.ts";
+import { PublisherThread } from "./journal/publisher-thread.ts";
+import { ClickLimits } from "./limits/click-limits.ts";
+import { Continuity } from "./limits/continuity.ts";
+import { Ledgers } from "./limits/ledgers.ts";
+import { UsesFile } from "./limits/uses-file.ts";
 import { HostLinks } from "./links/host-links.ts";
 import { LinkReads } from "./links/link-reads.ts";
-import { startLinksThread } from "./links/links-thread.ts";
+import { type LinksThread, startLinksThread } from "./links/links-thread.ts";
 import { LogHealth } from "./links/log-health.ts";
 import { createSlowReads } from "./links/slow-reads.ts";
-import { openRuleGeo } from "./visitors/geo.ts";
+import { RuleGeo } from "./visitors/request-facts.ts";
 
 /** How long a stop waits for segments to be published; the rest stays in the journal. */
 const DRAIN_MS = 3_000;
 
-export type Config = z.output<typeof configSchema>;
+/**
+ * How long a stop waits until leases of click limits are returned; the others are returned when the
+ * process starts again.
+ */
+const RETURN_MS = 2_000;
 
-export type PartsDeps = {
-  config: Config;
-  log: Log;
-  lifecycle: Pick<Lifecycle, "onStop">;
-  /**
-   * The modules of worker threads. The main module names them, as an executable resolves them only
-   * from there.
-   */
-  workers: { links: URL; slowReads: URL; publisher: URL };
-};
+/** The file of click limits in the journal's directory. */
+const USES_FILE = "click-limits";
 
-export type Parts = Awaited<ReturnType<typeof openParts>>;
+/** What all parts of the process need; made in `main.ts`. */
+export type Context = { config: Config; log: Log; lifecycle: Lifecycle; nats: Nats };
 
-/** Opens all parts; each stops with the process. Throws when one of them cannot be opened. */
-export async function openParts(deps: PartsDeps) {
-  const { config, log, lifecycle } = deps;
-  const nats = openNats({ url: config.NATS_URL, files: config, name: "redirector", log });
-  lifecycle.onStop("nats", nats.close);
-  mkdirSync(config.JOURNAL_DIR, { recursive: true, mode: 0o700 });
-  lockJournal(config.JOURNAL_DIR);
-  const links = openLinks(deps, nats);
-  const replicas = watchReplicas({
-    nats: nats.connection,
-    streams: [LINK_LOG_STREAM, CLICKS_STREAM, LIMITS_STREAM],
-    expected: config.NATS_REPLICAS,
-    log,
-  });
-  lifecycle.onStop("replica watch", replicas.stop);
-  const { stop: stopClicks, ...clicks } = openClicks(deps);
-  const limits = openLimits({
-    dir: config.JOURNAL_DIR,
-    nats,
-    replicas: config.NATS_REPLICAS,
-    log,
-  });
-  lifecycle.onStop("click limits", limits.stop);
-  const failures = startFailureReporter({
-    nats,
-    log,
-    intervalMs: config.FAILURES_INTERVAL_SECONDS * 1_000,
-  });
-  lifecycle.onStop("failure reports", failures.stop);
-  const geo = await openRuleGeo(config.GEOIP_DATABASES, (path, error) =>
-    log.warn({ path, error }, "geoip_database_missing"),
-  );
-  lifecycle.onStop("journal", stopClicks);
-  return { nats, replicas, limits, failures, geo, ...links, ...clicks };
+/**
+ * The modules of worker threads. The main module names them, as an executable resolves them only
+ * from there.
+ */
+export type WorkerModules = { links: URL; slowReads: URL; publisher: URL };
+
+export class Parts {
+  readonly takedowns = new Takedowns();
+  readonly domains = new DomainSettingsCache();
+  readonly cache: LinkCache;
+  readonly feed = new LogHealth();
+  readonly links: LinkReads;
+  readonly replicas: ReplicaWatch;
+  readonly publisher: PublisherThread;
+  readonly journal: Journal;
+  readonly limits: ClickLimits;
+  readonly continuity: Continuity;
+  readonly failures: FailureReporter;
+  readonly geo: RuleGeo;
+  readonly #host: HostLinks;
+  readonly #linksThread: LinksThread;
+
+  /** Use {@link Parts.open}. Throws when a part cannot be opened. */
+  constructor(context: Context, modules: WorkerModules, geo: RuleGeo) {
+    const { config, log, lifecycle, nats } = context;
+    const dir = config.JOURNAL_DIR;
+    mkdirSync(dir, { recursive: true, mode: 0o700 });
+    lockJournal(dir);
+
+    // The links of the host, in memory and in its store.
+    this.cache = new LinkCache(config.CACHE_BYTES_MAX, this.takedowns);
+    const linksDir = linksDirOf(config);
+    this.#linksThread = startLinksThread({
+      workerUrl: modules.links,
+      dir: linksDir,
+      natsUrl: config.NATS_URL,
+      natsFiles: natsFilesOf(config),
+      logLevel: config.LOG_LEVEL,
+      onChanged: () => this.#host.poll(),
+      onError: failWith("The links thread failed."),
+    });
+    const slowReads = createSlowReads({
+      workerUrl: modules.slowReads,
+      dir: linksDir,
+      onError: failWith("The thread of slow reads failed."),
+    });
+    this.#host = new HostLinks(linksDir, this, this.feed, log);
+    this.links = new LinkReads(this.#host, this.cache, slowReads, nats);
+    lifecycle.onStop("links", async () => {
+      this.links.stop();
+      this.#host.stop();
+      slowReads.stop();
+      await this.#linksThread.stop();
+    });
+
+    this.replicas = watchReplicas({
+      nats: nats.connection,
+      streams: [LINK_LOG_STREAM, CLICKS_STREAM, LIMITS_STREAM],
+      expected: config.NATS_REPLICAS,
+      log,
+    });
+    lifecycle.onStop("replica watch", () => this.replicas.stop());
+
+    const { limits, continuity } = openClickLimits(context);
+    this.limits = limits;
+    this.continuity = continuity;
+
+    const intervalMs = config.FAILURES_INTERVAL_SECONDS * 1_000;
+    this.failures = new FailureReporter(nats, intervalMs, log);
+    lifecycle.onStop("failure reports", () => this.failures.stop());
+
+    // The journal, and the publisher of its segments.
+    this.publisher = new PublisherThread(modules.publisher, config, {
+      released: (segment) => this.journal.recycle(segment),
+      failed: failWith("The publisher's thread failed."),
+    });
+    this.journal = new Journal(dir, config.JOURNAL_BYTES_MAX, {
+      sealed: (segment) => this.publisher.add(segment),
+      failed: (error) => log.error({ error }, "journal_failed"),
+      unknownFile: (name) => log.warn({ name }, "journal_unknown_file"),
+    });
+    lifecycle.onStop("journal", async () => {
+      this.journal.close();
+      await this.publisher.stop(DRAIN_MS);
+    });
+
+    this.geo = geo;
+  }
+
+  /** Opens all parts. Throws when one of them cannot be opened. */
+  static async open(context: Context, modules: WorkerModules): Promise<Parts> {
+    const geo = await RuleGeo.open(context.config.GEOIP_DATABASES, (path, error) =>
+      context.log.warn({ path, error }, "geoip_database_missing"),
+    );
+    return new Parts(context, modules, geo);
+  }
+
+  /** States of the links log that were skipped since the start, by reason. */
+  get skipped(): Readonly<Record<string, number>> {
+    return { malformed: this.#linksThread.skipped(), failed: this.#host.failed };
+  }
 }
 
-/** Opens the links of the host, in memory and in its store. */
-function openLinks({ config, log, lifecycle, workers }: PartsDeps, nats: Nats) {
-  const takedowns = createTakedowns();
-  const domains = createDomainSettingsCache();
-  const cache = createLinkCache(config.CACHE_BYTES_MAX, takedowns.covers);
-  takedowns.onChange(() => void cache.markAgain());
-  const dir = linksDirOf(config);
-  const thread = startLinksThread({
-    workerUrl: workers.links,
-    dir,
-    natsUrl: config.NATS_URL,
-    natsFiles: natsFilesOf(config),
-    logLevel: config.LOG_LEVEL,
-    onChanged: () => host.poll(),
-    onError: failWith("The links thread failed."),
+/** Opens the click limits: their file, their ledgers in NATS, and the watch over both. */
+function openClickLimits({ config, log, lifecycle, nats }: Context) {
+  const uses = new UsesFile(join(config.JOURNAL_DIR, USES_FILE), {
+    unreadable: (kept) => log.error({ kept }, "click_limits_file_unreadable"),
+    unwritable: (error) => log.error({ error }, "click_limits_file_unwritable"),
   });
-  const slowReads = createSlowReads({
-    workerUrl: workers.slowReads,
-    dir,
-    onError: failWith("The thread of slow reads failed."),
+  const ledgers = new Ledgers(nats, config.NATS_REPLICAS);
+  const continuity = new Continuity(ledgers, uses, () => limits.restore(), log);
+  continuity
+    .follow(nats.connection)
+    .catch((error: unknown) => log.warn({ error }, "nats_status_not_followed"));
+  const limits = new ClickLimits(ledgers, uses, continuity, log);
+  lifecycle.onStop("click limits", async () => {
+    await limits.stop(RETURN_MS);
+    continuity.stop();
+    uses.close();
   });
-  const feed = new LogHealth();
-  const host = new HostLinks(dir, { cache, takedowns, domains }, feed, log);
-  const links = new LinkReads(host, cache, slowReads, nats);
-  lifecycle.onStop("links", async () => {
-    links.stop();
-    host.stop();
-    slowReads.stop();
-    await thread.stop();
-  });
-  const skipped = () => ({ malformed: thread.skipped(), failed: host.failed });
-  return { takedowns, domains, cache, feed, links, skipped };
-}
-
-/** Opens the journal, and publishes its segments. */
-function openClicks({ config, log, workers }: PartsDeps) {
-  const publisher = startPublisherClient({
-    workerUrl: workers.publisher,
-    natsUrl: config.NATS_URL,
-    natsFiles: natsFilesOf(config),
-    streamBytesMax: config.CLICKS_BYTES_MAX,
-    journalBytesMax: config.JOURNAL_BYTES_MAX,
-    streamReplicas: config.NATS_REPLICAS,
-    logLevel: config.LOG_LEVEL,
-    onReleased: (segment) => journal.recycle(segment),
-    onError: failWith("The publisher's thread failed."),
-  });
-  const journal = openJournal({
-    dir: config.JOURNAL_DIR,
-    bytesMax: config.JOURNAL_BYTES_MAX,
-    onSealed: (segment) => publisher.add(segment),
-    onError: (error) => log.error({ error }, "journal_failed"),
-    onUnknownFile: (name) => log.warn({ name }, "journal_unknown_file"),
-  });
-  return {
-    publisher,
-    journal,
-    async stop(): Promise<void> {
-      journal.close();
-      await publisher.stop(DRAIN_MS);
-    },
-  };
+  return { limits, continuity };
 }
 
 /** Ends the process with a message, because it must not continue without one of its threads. */

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { createBackoff } from "./backoff.ts";
+import { Backoff } from "./backoff.ts";
 
 test("delays double from the first one up to the longest, and stay there", () => {
   const anyOptions = fc
@@ -10,10 +10,8 @@ test("delays double from the first one up to the longest, and stay there", () =>
     .map(([firstMs, more]) => ({ firstMs, maxMs: firstMs + more }));
   fc.assert(
     fc.property(anyOptions, fc.integer({ min: 1, max: 30 }), (options, retries) => {
-      const delays: number[] = [];
-      const backoff = createBackoff(options, async (ms) => void delays.push(ms));
-      for (let retry = 0; retry < retries; retry++) void backoff.wait();
-      expect(delays).toEqual(
+      const backoff = new Backoff(options.firstMs, options.maxMs);
+      expect(Array.from({ length: retries }, () => backoff.next())).toEqual(
         Array.from({ length: retries }, (_, retry) =>
           Math.min(options.firstMs * 2 ** retry, options.maxMs),
         ),

@@ -4,8 +4,6 @@ export type Migration = {
   id: number;
   name: string;
   text: string;
-  /** Checksums of earlier texts that differ only in their comments. */
-  formerChecksums?: readonly string[];
 };
 
 /** A migration as the database records it. */
@@ -14,10 +12,6 @@ export type AppliedMigration = { id: number; checksum: string };
 /** SHA-256 of a migration's text. */
 export const checksumOf = (migration: Migration): string =>
   new Bun.CryptoHasher("sha256").update(migration.text).digest("hex");
-
-/** Whether a recorded checksum is the migration's current one or an earlier one. */
-export const isChecksumOf = (checksum: string, migration: Migration): boolean =>
-  checksum === checksumOf(migration) || migration.formerChecksums?.includes(checksum) === true;
 
 /**
  * Returns the migrations that are not applied yet, in order. Throws when the text of an applied one
@@ -31,7 +25,7 @@ export function pendingMigrations<Step extends Migration>(
   return migrations.filter((migration) => {
     const known = checksums.get(migration.id);
     if (known === undefined) return true;
-    if (!isChecksumOf(known, migration)) {
+    if (known !== checksumOf(migration)) {
       throw new Error(
         `Migration ${migration.id} (${migration.name}) changed after it was applied.`,
       );

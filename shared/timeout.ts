@@ -1,4 +1,4 @@
-/** Bounds how long a caller waits. The work itself is not cancelled. */
+/** Bounds how long a caller waits. */
 
 /** The work did not finish in time. */
 export class TimeoutError extends Error {
@@ -7,7 +7,7 @@ export class TimeoutError extends Error {
 
 /**
  * Settles as `work` does, or rejects after `ms` milliseconds with the error of `createError`, by
- * default a {@link TimeoutError}. A result that comes later is ignored.
+ * default a {@link TimeoutError}. The work is not cancelled; a result that comes later is ignored.
  */
 export function withTimeout<T>(
   work: PromiseLike<T>,
@@ -19,4 +19,16 @@ export function withTimeout<T>(
     // A running timer would keep its memory, and the process, until it fires.
     work.then(resolve, reject).then(() => clearTimeout(timer), reject);
   });
+}
+
+/** Waits for `ms` milliseconds, or until the signal is aborted. */
+export async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  const end = () => resolve();
+  signal.addEventListener("abort", end);
+  await promise;
+  clearTimeout(timer);
+  signal.removeEventListener("abort", end);
 }

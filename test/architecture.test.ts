@@ -32,7 +32,7 @@ const EXECUTABLE = "deploy/executable.ts";
  * half a second to load.
  */
 const LOCAL_STACK_IMPORTS: Record<string, readonly string[]> = {
-  "deploy/local/main.ts": ["api/demo.ts", "api/migrate.ts", "worker/migrate.ts"],
+  "deploy/local/main.ts": ["api/demo.ts", "api/migrate.ts", "worker/migrations/migrate.ts"],
   "deploy/local/dashboard.ts": ["dashboard/cache.ts"],
 };
 
@@ -51,7 +51,7 @@ const STORE_MODULES: Record<string, string> = { "shared/postgres.ts": "postgres"
 
 /**
  * The folders of the redirector, each with the folders of it that it may import. What stands beside
- * them wires the process, and no folder imports it.
+ * them wires the process, and no folder imports it but the configuration.
  */
 const REDIRECTOR_MAY_IMPORT: Record<string, readonly string[]> = {
   http: [],
@@ -167,11 +167,11 @@ const apiSources = sources.filter(({ folder }) => folder === "api");
  * stay until its room is rebuilt, and none is added. Lower a number when there are fewer.
  */
 const CEILINGS: Readonly<Record<Pattern, number>> = {
-  factories: 296,
-  "parameter types": 209,
-  "Pick<": 327,
-  "ReturnType<": 96,
-  "Parameters<": 20,
+  factories: 240,
+  "parameter types": 161,
+  "Pick<": 266,
+  "ReturnType<": 76,
+  "Parameters<": 19,
 };
 
 const COMMENT_WIDTH = 100;
@@ -424,6 +424,7 @@ describe("the architecture", () => {
     );
     const broken = folders.flatMap(([folder, targets]) =>
       [...targets]
+        .filter((target) => target !== "redirector/config.ts")
         .filter((target) => !REDIRECTOR_MAY_IMPORT[basename(folder)]?.includes(basename(target)))
         .map((target) => `${folder} -> ${target}`),
     );

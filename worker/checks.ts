@@ -13,13 +13,9 @@ import type { Check, Checks } from "../shared/preflight.ts";
 import { checkRunning } from "../shared/running-checks.ts";
 import { checkStreams } from "../shared/stream-checks.ts";
 import { openGeo } from "../shared/visitors/geo.ts";
-import { isUnknownDatabase, openClickHouse } from "./clickhouse.ts";
-import type { configSchema, migrateConfigSchema } from "./config.ts";
-import { migrations } from "./migrations/index.ts";
-import { readApplied } from "./migrations/migrate.ts";
-import { requirePrivileges } from "./privileges.ts";
-
-type Config = z.output<typeof configSchema>;
+import { connectClickHouse, isUnknownDatabase } from "./clickhouse.ts";
+import type { Config, migrateConfigSchema } from "./config.ts";
+import { migrations, readApplied } from "./migrations/migrate.ts";
 
 const GRANTS = ["SELECT", "INSERT"];
 
@@ -97,7 +93,7 @@ const checkSchema = (url: string): Check => ({
   name: "schema of ClickHouse",
   mend: "Mend CLICKHOUSE_URL first.",
   async run() {
-    const client = openClickHouse(url);
+    const client = connectClickHouse(url);
     try {
       const [next] = pendingMigrations(migrations, await readApplied(client));
       if (next === undefined) return undefined;
@@ -139,7 +135,7 @@ async function openDatabases(paths: readonly string[]) {
 
 /** Runs a statement and returns its output as text. */
 async function queryText(url: string, query: string): Promise<string> {
-  const client = openClickHouse(url);
+  const client = connectClickHouse(url);
   try {
     return await new Response((await client.exec({ query })).stream).text();
   } finally {
@@ -160,4 +156,27 @@ async function readTime(sql: postgres.Sql): Promise<number> {
   const [row] = await sql<[{ ms: number }]>`
     select (extract(epoch from clock_timestamp()) * 1000)::float8 as ms`;
   return row.ms;
+}
+
+/** What the worker does with tables: the counters of links, events and webhooks. */
+const PRIVILEGES = {
+  link_counters: ["SELECT", "UPDATE"],
+  events: ["SELECT", "INSERT"],
+  event_readers: ["SELECT"],
+  event_progress: ["SELECT", "UPDATE"],
+  webhooks: ["SELECT"],
+  webhook_deliveries: ["SELECT", "INSERT", "UPDATE"],
+};
+
+/** Throws an error that names each privilege that the worker lacks. */
+export async function requirePrivileges(sql: postgres.Sql): Promise<void> {
+  const wanted = Object.entries(PRIVILEGES).flatMap(([table, rights]) =>
+    rights.map((right) => ({ table, right })),
+  );
+  const rows = await sql<{ exists: boolean; missing: string }[]>`
+    select to_regclass('link_counters') is not null as exists, "right" || ' on ' || "table" as missing
+      from jsonb_to_recordset(${sql.json(wanted)}::jsonb) as wanted ("table" text, "right" text)
+     where has_table_privilege(to_regclass("table"), "right") is not true`;
+  if (rows.some(({ exists }) => !exists)) throw new Error("has no schema");
+  if (rows.length > 0) throw new Error(`lacks ${rows.map(({ missing }) => missing).join(", ")}`);
 }

@@ -17,7 +17,7 @@ export const MIGRATION_TIMEOUT_MS = 6 * HOUR_MS;
 /** A comparison of the consistency check may take long; ClickHouse gives it up before this. */
 export const COMPARISON_TIMEOUT_MS = (COMPARISON_SECONDS_MAX + 10) * 1_000;
 
-export const openClickHouse = (url: string, requestTimeoutMs = REQUEST_TIMEOUT_MS) =>
+export const connectClickHouse = (url: string, requestTimeoutMs = REQUEST_TIMEOUT_MS) =>
   createClient({
     ...serverOptions(url),
     application: "shorthop-worker",

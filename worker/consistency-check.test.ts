@@ -6,13 +6,12 @@ import { describe, expect, test } from "bun:test";
 
 import type { ClickHouse, Difference } from "../shared/clicks/rollups.ts";
 import { newUuid } from "../shared/ids.ts";
-import { createLog } from "../shared/log.ts";
 import { eventually } from "../test/harness/eventually.ts";
-import { LostOwnershipError } from "./batches/deps.ts";
-import { createRepairs, type Repairs } from "./batches/repair.ts";
-import { startConsistencyCheck } from "./consistency-check.ts";
-
-const log = createLog("test", "silent");
+import { asClient, workerContext } from "../test/harness/worker-context.ts";
+import { LostOwnershipError } from "./batches/owner.ts";
+import { ConsistencyCheck } from "./consistency-check.ts";
+import { Counters } from "./counters.ts";
+import { Repairs } from "./repairs.ts";
 
 const HOUR = 3_600;
 
@@ -61,8 +60,13 @@ const sql = {
   begin: async (work: (use: typeof transaction) => unknown) => await work(transaction),
 };
 
-const createRepairsOn = (clickhouse: ClickHouse): Repairs =>
-  createRepairs({ sql, clickhouse, log, onRebuilt: () => undefined } as never);
+const contextOf = (clickhouse: ClickHouse) =>
+  workerContext({ clickhouse: asClient(clickhouse), sql: sql as never });
+
+function createRepairsOn(clickhouse: ClickHouse): Repairs {
+  const context = contextOf(clickhouse);
+  return new Repairs(context, new Counters(context));
+}
 
 const confirm = () => Promise.resolve();
 
@@ -113,35 +117,33 @@ describe("the consistency check", () => {
     const { clickhouse, rebuilt } = createClickHouse(new Map([["clicks_1h", [difference]]]));
     const suspected: Difference[] = [];
     let report: ((found: Difference[]) => void) | undefined;
-    const check = startConsistencyCheck({
-      clickhouse,
-      log,
-      ownerEpoch: () => 1,
-      intervalMs: 10,
-      repairs: {
-        suspect(differences, done) {
-          suspected.push(...differences);
-          report = done;
-        },
-      },
-    });
+    class NotedRepairs extends Repairs {
+      override suspect(differences: Difference[], done: (found: Difference[]) => void) {
+        suspected.push(...differences);
+        report = done;
+      }
+    }
+    const context = contextOf(clickhouse);
+    const repairs = new NotedRepairs(context, new Counters(context));
+    const check = new ConsistencyCheck(context, repairs, { owner: { epoch: 1 } }, 10);
     await eventually(async () => expect(suspected.length).toBeGreaterThan(0), 5_000);
     await check.stop();
-    expect([rebuilt, check.differences()]).toEqual([[], 0]);
+    expect([rebuilt, check.differences]).toEqual([[], 0]);
     report?.(suspected.slice(0, 1));
-    expect(check.differences()).toBe(1);
+    expect(check.differences).toBe(1);
   });
 
   test("is left to the owner", async () => {
     const { clickhouse, queries } = createClickHouse(new Map());
     let asked = 0;
-    const check = startConsistencyCheck({
-      clickhouse,
-      log,
-      intervalMs: 10,
-      repairs: { suspect: () => undefined },
-      ownerEpoch: () => void asked++,
-    });
+    const ownership = {
+      get owner() {
+        asked++;
+        return undefined;
+      },
+    };
+    const repairs = createRepairsOn(clickhouse);
+    const check = new ConsistencyCheck(contextOf(clickhouse), repairs, ownership, 10);
     await eventually(async () => expect(asked).toBeGreaterThan(2), 5_000);
     await check.stop();
     expect(queries()).toBe(0);

@@ -13,12 +13,12 @@ import {
 } from "bun:test";
 
 import { SYSTEM } from "../api/http/principal.ts";
-import type { ClickHouse } from "../shared/clicks/rollups.ts";
+import type { ClickHouseReader } from "../shared/clicks/query.ts";
 import { newUuid, type Uuid } from "../shared/ids.ts";
-import { createLog } from "../shared/log.ts";
 import { eventually } from "../test/harness/eventually.ts";
 import { startPostgres, type TestPostgres } from "../test/harness/postgres.ts";
-import { startCounters } from "./counters.ts";
+import { asClient, workerContext } from "../test/harness/worker-context.ts";
+import { Counters } from "./counters.ts";
 
 // A real server is started and waited for, on a machine that may be busy.
 setDefaultTimeout(60_000);
@@ -59,7 +59,7 @@ beforeEach(() => {
  * Returns rows for the four queries of the counters from `totals`. Numbers are text, as ClickHouse
  * sends 64-bit ones.
  */
-const clickhouse: Pick<ClickHouse, "query"> = {
+const clickhouse: ClickHouseReader = {
   async query({ query, query_params }) {
     if (clickhouseFails) throw new Error("ClickHouse is down.");
     const wanted = new Set([query_params["link_ids"]].flat().map(String));
@@ -86,13 +86,12 @@ const clickhouse: Pick<ClickHouse, "query"> = {
   },
 };
 
-const start = () =>
-  startCounters({
-    sql: postgres.sql,
-    clickhouse,
-    log: createLog("test", "silent"),
-    flushIntervalMs: FLUSH_INTERVAL_MS,
-  });
+function start(): Counters {
+  const context = workerContext({ sql: postgres.sql, clickhouse: asClient(clickhouse) });
+  const counters = new Counters(context);
+  counters.start(FLUSH_INTERVAL_MS);
+  return counters;
+}
 
 const clicked = (...links: readonly Uuid[]) => links.map((linkId) => ({ linkId, lastClick: 0 }));
 
@@ -129,7 +128,7 @@ test("a touched link gets its totals; visitors are exact up to a number of click
   counters.touch(clicked(few, many));
   await eventually(async () => expect(await stored(many)).toEqual([9_998, 950, 3]), WRITTEN_MS);
   expect(await stored(few)).toEqual([9_997, 900, 3]);
-  expect([counters.pending(), counters.state()]).toEqual([0, "ok"]);
+  expect([counters.pending, counters.state]).toEqual([0, "ok"]);
   await counters.stop();
 });
 
@@ -172,7 +171,7 @@ describe("the last click of a link", () => {
     const counters = start();
     const touch = async (...links: { linkId: Uuid; lastClick: number }[]) => {
       counters.touch(links);
-      await eventually(async () => expect(counters.pending()).toBe(0), WRITTEN_MS);
+      await eventually(async () => expect(counters.pending).toBe(0), WRITTEN_MS);
     };
     await touch({ linkId: link, lastClick: NOON }, { linkId: link, lastClick: NOON - 1 });
     await touch({ linkId: link, lastClick: NOON - 5_000 }, { linkId: ofBots, lastClick: 0 });
@@ -200,10 +199,10 @@ describe("the last click of a link", () => {
   test("is kept while PostgreSQL or ClickHouse is down", async () => {
     const link = await addLink();
     const counters = start();
-    await eventually(async () => expect(counters.state()).toBe("ok"), WRITTEN_MS);
+    await eventually(async () => expect(counters.state).toBe("ok"), WRITTEN_MS);
     clickhouseFails = true;
     counters.touch([{ linkId: link, lastClick: NOON }]);
-    await eventually(async () => expect(counters.state()).toContain("wait"), WRITTEN_MS);
+    await eventually(async () => expect(counters.state).toContain("wait"), WRITTEN_MS);
     counters.touch([{ linkId: link, lastClick: NOON - 1 }]);
     clickhouseFails = false;
     await counters.stop();
@@ -215,7 +214,7 @@ describe("the last click of a link", () => {
     totals.set(link, { ...noTotals, last: NOON });
     totals.set(other, { ...noTotals, last: NOON });
     const counters = start();
-    await eventually(async () => expect(counters.state()).toBe("ok"), WRITTEN_MS);
+    await eventually(async () => expect(counters.state).toBe("ok"), WRITTEN_MS);
     recent = [link];
     counters.recount();
     counters.touch([{ linkId: other, lastClick: NOON - 2 }]);
@@ -291,7 +290,7 @@ describe("a repair of rollups", () => {
     clickhouseFails = true;
     totals.set(link, { clicks: 30, bots: 0, approximate: 10, exact: 10 });
     counters.correct([takeAway(link, 5)]);
-    await eventually(async () => expect(counters.state()).toContain("wait"), WRITTEN_MS);
+    await eventually(async () => expect(counters.state).toContain("wait"), WRITTEN_MS);
     clickhouseFails = false;
     await eventually(async () => expect(await stored(link)).toEqual([95, 40, 0]), WRITTEN_MS);
     counters.touch(clicked(link));
@@ -315,11 +314,11 @@ test("a link stays pending while ClickHouse is down, and is written when it is u
   clickhouseFails = true;
   const counters = start();
   counters.touch(clicked(link));
-  await eventually(async () => expect(counters.state()).toContain("wait"), WRITTEN_MS);
-  expect(counters.pending()).toBe(1);
+  await eventually(async () => expect(counters.state).toContain("wait"), WRITTEN_MS);
+  expect(counters.pending).toBe(1);
   clickhouseFails = false;
   await eventually(async () => expect(await stored(link)).toEqual([7, 7, 0]), WRITTEN_MS);
-  expect(counters.state()).toBe("ok");
+  expect(counters.state).toBe("ok");
   await counters.stop();
 });
 
@@ -331,13 +330,13 @@ test("a link that was deleted meanwhile does not block others", async () => {
   await counters.stop();
   expect(await stored(link)).toEqual([1, 1, 0]);
   expect(await stored(gone)).toEqual([]);
-  expect(counters.pending()).toBe(0);
+  expect(counters.pending).toBe(0);
 });
 
 test("stopping writes pending links", async () => {
   const link = await addLink();
   const counters = start();
-  await eventually(async () => expect(counters.state()).toBe("ok"), WRITTEN_MS);
+  await eventually(async () => expect(counters.state).toBe("ok"), WRITTEN_MS);
   totals.set(link, { clicks: 3, bots: 1, approximate: 2, exact: 2 });
   counters.touch(clicked(link));
   await counters.stop();

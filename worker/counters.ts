@@ -6,18 +6,14 @@
  */
 import type postgres from "postgres";
 
-import { queryRows } from "../shared/clicks/query.ts";
-import type { ClickHouse, Difference } from "../shared/clicks/rollups.ts";
+import { type ClickHouseReader, clickTime, queryRows } from "../shared/clicks/query.ts";
+import type { Difference } from "../shared/clicks/rollups.ts";
 import { HOUR_SECONDS } from "../shared/durations.ts";
 import type { Uuid } from "../shared/ids.ts";
 import type { Log } from "../shared/log.ts";
-import { readLastClicks } from "./last-clicks.ts";
-import {
-  type ClickedLink,
-  createPendingLinks,
-  knownByRepair,
-  type PendingLink,
-} from "./pending-links.ts";
+import { repeat, type Repetition } from "../shared/repeat.ts";
+import type { Context } from "./context.ts";
+import type { ClickedLink } from "./enrich/rows.ts";
 
 /** Time between two writes. */
 const FLUSH_INTERVAL_MS = 1_000;
@@ -28,7 +24,7 @@ const BATCH = 1_000;
 /**
  * Up to this many clicks of all classes, a link's `unique_clicks` is the exact number of distinct
  * visitors; beyond, it is estimated from the rollup (0.8 % error). The API's
- * `ANALYTICS_EXACT_CLICKS_MAX` (api/analytics/sources.ts) is higher, as the API counts on request
+ * `ANALYTICS_EXACT_CLICKS_MAX` (api/analytics/plan.ts) is higher, as the API counts on request
  * and this after every click. Between the two limits, `unique_clicks` can differ from the exact
  * analytics by 0.8 %; above both, both are estimates.
  */
@@ -54,120 +50,173 @@ type Totals = { clicks: number; unique_clicks: number; bot_clicks: number };
 /** Of a link without clicks. */
 const NO_TOTALS: Totals = { clicks: 0, unique_clicks: 0, bot_clicks: 0 };
 
-export type Counters = {
-  /** Marks links that this worker has stored clicks of. */
-  touch(links: Iterable<ClickedLink>): void;
-  /** Marks the links whose rollups were rebuilt, and lowers their counters by the surplus. */
-  correct(rebuilt: readonly Difference[]): void;
-  /** Counts links with recent clicks again, in case another worker stored some and wrote none. */
-  recount(): void;
-  /** Links whose counters are not written yet. */
-  pending(): number;
+export class Counters {
+  readonly #sql: postgres.Sql;
+  readonly #clickhouse: ClickHouseReader;
+  readonly #log: Log;
+  readonly #links = new PendingLinks();
+  #flushes: Repetition | undefined;
+  /** Whether links with recent clicks are among the pending ones, or were written. */
+  #hasRecent = false;
+  #state = "not written yet";
+  #writtenAt: number | undefined;
+
+  constructor({ sql, clickhouse, log }: Context) {
+    this.#sql = sql;
+    this.#clickhouse = clickhouse;
+    this.#log = log;
+  }
+
+  /** Begins to write, once every `intervalMs`. */
+  start(intervalMs = FLUSH_INTERVAL_MS): void {
+    this.#flushes = repeat(async () => {
+      await this.#flush();
+      return intervalMs;
+    });
+  }
+
   /** `ok`, or why the last write failed. */
-  state(): string;
+  get state(): string {
+    return this.#state;
+  }
+
+  /** Links whose counters are not written yet. */
+  get pending(): number {
+    return this.#links.count;
+  }
+
   /** When all pending links were last written, in Unix milliseconds; undefined before. */
-  writtenAt(): number | undefined;
+  get writtenAt(): number | undefined {
+    return this.#writtenAt;
+  }
+
+  /** Marks links that this worker has stored clicks of. */
+  touch(clicked: Iterable<ClickedLink>): void {
+    for (const { linkId, lastClick } of clicked) this.#links.add(linkId, { lastClick });
+  }
+
+  /** Marks the links whose rollups were rebuilt, and lowers their counters by the surplus. */
+  correct(rebuilt: readonly Difference[]): void {
+    for (const difference of rebuilt)
+      if (difference.table === SOURCE)
+        this.#links.add(difference.subject, knownByRepair(difference));
+  }
+
+  /** Counts links with recent clicks again, in case another worker stored some and wrote none. */
+  recount(): void {
+    this.#hasRecent = false;
+  }
+
   /** Writes the pending links once, and stops. */
-  stop(): Promise<void>;
-};
-
-/** The part of ClickHouse that counters use: they only read. */
-type CountersClickHouse = Pick<ClickHouse, "query">;
-
-type CountersDeps = {
-  sql: postgres.Sql;
-  clickhouse: CountersClickHouse;
-  log: Log;
-  flushIntervalMs?: number;
-};
-
-export function startCounters({
-  sql,
-  clickhouse,
-  log,
-  flushIntervalMs = FLUSH_INTERVAL_MS,
-}: CountersDeps): Counters {
-  const links = createPendingLinks();
-  const catchUp = createCatchUp(clickhouse);
-  let state = "not written yet";
-  let writtenAt: number | undefined;
-  let stopped = false;
-
-  async function flush(): Promise<void> {
-    const found = await catchUp.readLinks();
-    const unknownSince = Math.floor(Date.now() / 1_000) - RECENT_SECONDS;
-    for (const linkId of found) links.add(linkId, { unknownSince });
-    while (links.count() > 0) {
-      // Before the read: a click that is stored during it adds its link again.
-      const batch = links.take(BATCH);
-      try {
-        await writeBatch(sql, clickhouse, batch);
-      } catch (error) {
-        for (const [linkId, known] of batch) links.add(linkId, known);
-        throw error;
-      }
-    }
-    state = "ok";
-    writtenAt = Date.now();
+  async stop(): Promise<void> {
+    await this.#flushes?.stop();
+    await this.#flush();
   }
 
-  async function flushOnce(): Promise<void> {
+  async #flush(): Promise<void> {
     try {
-      await flush();
+      await this.#addRecent();
+      await this.#writePending();
+      this.#state = "ok";
+      this.#writtenAt = Date.now();
     } catch (error) {
-      state = "counters wait for PostgreSQL or ClickHouse";
-      log.warn({ error, waiting: links.count() }, "counters_not_written");
+      this.#state = "counters wait for PostgreSQL or ClickHouse";
+      this.#log.warn({ error, waiting: this.pending }, "counters_not_written");
     }
   }
 
-  async function run(): Promise<void> {
-    while (!stopped) {
-      await flushOnce();
-      await Bun.sleep(flushIntervalMs);
+  /** Adds the links with recent clicks: once, and again after {@link Counters.recount}. */
+  async #addRecent(): Promise<void> {
+    if (this.#hasRecent) return;
+    // Before the read: a recount during it must cause another one.
+    this.#hasRecent = true;
+    try {
+      const unknownSince = Math.floor(Date.now() / 1_000) - RECENT_SECONDS;
+      for (const linkId of await readRecentLinks(this.#clickhouse))
+        this.#links.add(linkId, { unknownSince });
+    } catch (error) {
+      this.#hasRecent = false;
+      throw error;
     }
   }
 
-  const running = run();
-  return {
-    touch(clicked) {
-      for (const { linkId, lastClick } of clicked) links.add(linkId, { lastClick });
-    },
-    correct(rebuilt) {
-      for (const difference of rebuilt)
-        if (difference.table === SOURCE) links.add(difference.subject, knownByRepair(difference));
-    },
-    recount: catchUp.reset,
-    pending: links.count,
-    state: () => state,
-    writtenAt: () => writtenAt,
-    async stop() {
-      stopped = true;
-      await running;
-      await flushOnce();
-    },
-  };
-}
-
-/** Reads the links with recent clicks: once, and again after a reset. */
-function createCatchUp(clickhouse: CountersClickHouse) {
-  let caughtUp = false;
-  return {
-    reset: (): void => void (caughtUp = false),
-    async readLinks(): Promise<readonly Uuid[]> {
-      if (caughtUp) return [];
-      // Before the read: a reset during it must cause another one.
-      caughtUp = true;
+  async #writePending(): Promise<void> {
+    while (this.pending > 0) {
+      // Before the read: a click that is stored during it adds its link again.
+      const batch = this.#links.take(BATCH);
       try {
-        return await readRecentLinks(clickhouse);
+        await writeCounters(this.#sql, await readCounters(this.#clickhouse, batch));
       } catch (error) {
-        caughtUp = false;
+        for (const [linkId, known] of batch) this.#links.add(linkId, known);
         throw error;
       }
-    },
-  };
+    }
+  }
 }
 
-async function readRecentLinks(clickhouse: CountersClickHouse): Promise<Uuid[]> {
+/** What the worker knows of a link with new clicks beside its totals in ClickHouse. */
+type PendingLink = {
+  /**
+   * The last click by a person that this worker has stored, in Unix milliseconds; 0 if there is
+   * none.
+   */
+  lastClick: number;
+  /**
+   * Since when another worker may have stored clicks of the link, in Unix seconds; infinite if none
+   * has.
+   */
+  unknownSince: number;
+  /**
+   * Clicks of people and of bots that a repair removed from the rollups, and that the link's
+   * counters may still contain.
+   */
+  surplusClicks: number;
+  surplusBots: number;
+};
+
+const NOTHING: PendingLink = {
+  lastClick: 0,
+  unknownSince: Infinity,
+  surplusClicks: 0,
+  surplusBots: 0,
+};
+
+/** What the repair of a bucket says of its link. */
+const knownByRepair = ({ bucket, missing, humans, bots }: Difference) => ({
+  unknownSince: missing > 0 ? bucket : Infinity,
+  surplusClicks: Math.max(0, -humans),
+  surplusBots: Math.max(0, -bots),
+});
+
+/** Links whose counters are to be written; what is known of each adds up. */
+class PendingLinks {
+  readonly #links = new Map<Uuid, PendingLink>();
+
+  get count(): number {
+    return this.#links.size;
+  }
+
+  /** Adds a link, or to what is known of it. */
+  add(linkId: Uuid, known: Partial<PendingLink>): void {
+    const before = this.#links.get(linkId) ?? NOTHING;
+    const added = { ...NOTHING, ...known };
+    this.#links.set(linkId, {
+      lastClick: Math.max(before.lastClick, added.lastClick),
+      unknownSince: Math.min(before.unknownSince, added.unknownSince),
+      surplusClicks: before.surplusClicks + added.surplusClicks,
+      surplusBots: before.surplusBots + added.surplusBots,
+    });
+  }
+
+  /** Returns up to `max` links, those that have waited longest, and forgets them. */
+  take(max: number): Map<Uuid, PendingLink> {
+    const taken = new Map(this.#links.entries().take(max));
+    for (const linkId of taken.keys()) this.#links.delete(linkId);
+    return taken;
+  }
+}
+
+async function readRecentLinks(clickhouse: ClickHouseReader): Promise<Uuid[]> {
   const rows = await queryRows<{ link_id: Uuid }>(
     clickhouse,
     `SELECT DISTINCT link_id FROM ${SOURCE} WHERE bucket > now() - INTERVAL {seconds: UInt32} SECOND`,
@@ -176,37 +225,45 @@ async function readRecentLinks(clickhouse: CountersClickHouse): Promise<Uuid[]> 
   return rows.map((row) => row.link_id);
 }
 
-async function writeBatch(
-  sql: postgres.Sql,
-  clickhouse: CountersClickHouse,
+async function readCounters(
+  clickhouse: ClickHouseReader,
   batch: ReadonlyMap<Uuid, PendingLink>,
-): Promise<void> {
+): Promise<CountersRow[]> {
   const totals = await readTotals(clickhouse, [...batch.keys()]);
   const found = await readUnknownClicks(clickhouse, batch);
-  const rows = [...batch].map(([linkId, { lastClick, surplusClicks, surplusBots }]) => ({
+  return [...batch].map(([linkId, { lastClick, surplusClicks, surplusBots }]) => ({
     link_id: linkId,
     ...(totals.get(linkId) ?? NO_TOTALS),
     last_click: Math.max(lastClick, found.get(linkId) ?? 0),
     clicks_taken: surplusClicks,
     bots_taken: surplusBots,
   }));
-  await write(sql, rows);
 }
 
-/** Reads the last clicks of those links of which another worker may have stored clicks. */
+/**
+ * Reads the last clicks, in Unix milliseconds, of those links of which another worker may have
+ * stored clicks. No rollup has exact times: one more column in each would cost every insert.
+ */
 async function readUnknownClicks(
-  clickhouse: CountersClickHouse,
+  clickhouse: ClickHouseReader,
   batch: ReadonlyMap<Uuid, PendingLink>,
 ): Promise<Map<Uuid, number>> {
   const unknown = [...batch].filter(([, { unknownSince }]) => unknownSince !== Infinity);
   if (unknown.length === 0) return new Map();
   const since = Math.min(...unknown.map(([, { unknownSince }]) => unknownSince));
-  const linkIds = unknown.map(([linkId]) => linkId);
-  return await readLastClicks(clickhouse, linkIds, since);
+  const rows = await queryRows<{ link_id: Uuid; last_click: string }>(
+    clickhouse,
+    `SELECT link_id, toUnixTimestamp64Milli(max(ts)) AS last_click
+       FROM clicks
+      WHERE link_id IN {link_ids: Array(UUID)} AND class = 'human' AND ts >= ${clickTime("since")}
+      GROUP BY link_id`,
+    { link_ids: unknown.map(([linkId]) => linkId), since },
+  );
+  return new Map(rows.map(({ link_id, last_click }) => [link_id, Number(last_click)]));
 }
 
 async function readTotals(
-  clickhouse: CountersClickHouse,
+  clickhouse: ClickHouseReader,
   linkIds: Uuid[],
 ): Promise<Map<Uuid, Totals>> {
   const rows = await queryRows<TotalsRow>(
@@ -249,7 +306,7 @@ type TotalsRow = Record<
 
 /** Counts the visitors of links with at most {@link COUNTERS_EXACT_CLICKS_MAX} raw clicks each. */
 async function countVisitors(
-  clickhouse: CountersClickHouse,
+  clickhouse: ClickHouseReader,
   linkIds: Uuid[],
 ): Promise<Map<Uuid, number>> {
   if (linkIds.length === 0) return new Map();
@@ -278,7 +335,7 @@ type CountersRow = Totals & {
  * below the totals: it alone has clicks whose rollups expired. The last click moves forward, to now
  * at most: a clock that is ahead would hide later clicks.
  */
-async function write(sql: postgres.Sql, rows: readonly CountersRow[]): Promise<void> {
+async function writeCounters(sql: postgres.Sql, rows: readonly CountersRow[]): Promise<void> {
   const column = (name: Exclude<keyof CountersRow, "link_id">) =>
     sql`${rows.map((row) => row[name])}::bigint[]`;
   await sql`

@@ -1,10 +1,10 @@
 /** Goal: an operator hears of ClickHouse's disk before it is full. */
 import { expect, test } from "bun:test";
 
-import type { ClickHouse } from "../shared/clicks/query.ts";
-import { createLog } from "../shared/log.ts";
+import type { ClickHouseReader } from "../shared/clicks/query.ts";
 import { eventually } from "../test/harness/eventually.ts";
-import { describeRoom, watchDiskRoom } from "./disk-room.ts";
+import { asClient, workerContext } from "../test/harness/worker-context.ts";
+import { describeRoom, DiskRoom } from "./disk-room.ts";
 
 const GIB = 1024 ** 3;
 
@@ -19,19 +19,19 @@ test("a disk is nearly full when it has less room than a fifth of the tables", (
 
 test("the warning goes away when there is room, and when nothing is known", async () => {
   let free: number | undefined = 1;
-  const clickhouse: Pick<ClickHouse, "query"> = {
+  const clickhouse: ClickHouseReader = {
     query: async () => {
       if (free === undefined) throw new Error("ClickHouse is down.");
       // The only query selects these columns.
       return { json: async <Row>() => [{ free: String(free), used: "1000" }] as Row[] };
     },
   };
-  const room = watchDiskRoom({ clickhouse, log: createLog("test", "silent"), intervalMs: 10 });
+  const room = new DiskRoom(workerContext({ clickhouse: asClient(clickhouse) }), 10);
   for (const next of [GIB, undefined]) {
     free = 1;
-    await eventually(async () => expect(room.warning()).toContain("nearly full"), 5_000);
+    await eventually(async () => expect(room.warning).toContain("nearly full"), 5_000);
     free = next;
-    await eventually(async () => expect(room.warning()).toBeUndefined(), 5_000);
+    await eventually(async () => expect(room.warning).toBeUndefined(), 5_000);
   }
   room.stop();
 });

@@ -3,10 +3,10 @@
  * for 72 hours; long before, ClickHouse has no room to merge parts, and then rejects inserts for
  * their number.
  */
-import { type ClickHouse, queryRows } from "../shared/clicks/query.ts";
+import { type ClickHouseReader, queryRows } from "../shared/clicks/query.ts";
 import { MINUTE_MS } from "../shared/durations.ts";
-import type { Log } from "../shared/log.ts";
-import { repeat } from "../shared/repeat.ts";
+import { repeat, type Repetition } from "../shared/repeat.ts";
+import type { Context } from "./context.ts";
 
 const INTERVAL_MS = MINUTE_MS;
 
@@ -19,39 +19,39 @@ const SHARE_MIN = 0.2;
 /** Room below which any disk is nearly full. */
 const ROOM_BYTES_MIN = 64 * 1024 ** 2;
 
-export type DiskRoom = {
-  /** A warning to the operator; undefined while there is room, or while that is unknown. */
-  warning(): string | undefined;
-  stop(): void;
-};
-
-type DiskRoomDeps = { clickhouse: Pick<ClickHouse, "query">; log: Log; intervalMs?: number };
-
 /** Watches the disk of the server that the client is connected to. */
-export function watchDiskRoom({
-  clickhouse,
-  log,
-  intervalMs = INTERVAL_MS,
-}: DiskRoomDeps): DiskRoom {
-  let warning: string | undefined;
-  const { stop } = repeat(async () => {
-    try {
-      warning = describeRoom(await readRoom(clickhouse));
-    } catch (error) {
-      // Others say that ClickHouse is away.
-      log.debug({ error }, "disk_room_not_read");
-      warning = undefined;
-    }
-    return intervalMs;
-  });
-  return { warning: () => warning, stop };
+export class DiskRoom {
+  readonly #readings: Repetition;
+  #warning: string | undefined;
+
+  constructor({ clickhouse, log }: Context, intervalMs = INTERVAL_MS) {
+    this.#readings = repeat(async () => {
+      try {
+        this.#warning = describeRoom(await readRoom(clickhouse));
+      } catch (error) {
+        // Others say that ClickHouse is away.
+        log.debug({ error }, "disk_room_not_read");
+        this.#warning = undefined;
+      }
+      return intervalMs;
+    });
+  }
+
+  /** A warning to the operator; undefined while there is room, or while that is unknown. */
+  get warning(): string | undefined {
+    return this.#warning;
+  }
+
+  stop(): void {
+    void this.#readings.stop();
+  }
 }
 
 /** Bytes that are free on the disk, and bytes of all tables. */
 type Room = { free: number; used: number };
 
 /** Reads the room on the disk, and what the tables have. */
-export async function readRoom(clickhouse: Pick<ClickHouse, "query">): Promise<Room> {
+export async function readRoom(clickhouse: ClickHouseReader): Promise<Room> {
   const [row] = await queryRows<{ free: string; used: string }>(
     clickhouse,
     `SELECT filesystemAvailable() AS free, sum(total_bytes) AS used

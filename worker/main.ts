@@ -5,223 +5,142 @@
  */
 import { CLICKS_STREAM, DEAD_LETTERS_STREAM } from "../shared/contracts/streams.ts";
 import { loadConfig } from "../shared/env.ts";
-import type { HealthSource } from "../shared/health.ts";
 import { ownHosts } from "../shared/hosts.ts";
 import { startInternalServer } from "../shared/internal-server.ts";
 import { createLifecycle, type Lifecycle, runMain } from "../shared/lifecycle.ts";
-import { createLog, type Log } from "../shared/log.ts";
-import { type Nats, openNats } from "../shared/nats.ts";
+import { createLog } from "../shared/log.ts";
 import { createCheckCommands } from "../shared/preflight.ts";
-import { createReplies, type Replies } from "../shared/replies.ts";
+import { createReplies } from "../shared/replies.ts";
 import { createNotifier } from "../shared/sd-notify.ts";
 import { answerStatus } from "../shared/status-responder.ts";
 import { watchReplicas } from "../shared/stream-replicas.ts";
-import { type Geo, openGeo } from "../shared/visitors/geo.ts";
-import { parseAgent } from "../shared/visitors/user-agent.ts";
-import { createBatchLog, createManifestReader } from "./batches/clickhouse-log.ts";
-import { findStored, readHistory, readRows } from "./batches/clicks-table.ts";
-import { createRepairs, type Repairs } from "./batches/repair.ts";
+import { openGeo } from "../shared/visitors/geo.ts";
+import { ReceiverRules } from "../shared/webhooks/variables.ts";
+import { BatchesTable } from "./batches/batch-log.ts";
+import { ClicksTable } from "./batches/clicks-table.ts";
 import { checks, migrateChecks } from "./checks.ts";
-import { COMPARISON_TIMEOUT_MS, isRejected, openClickHouse } from "./clickhouse.ts";
-import { type Config, configSchema, geoipConfigSchema, migrateConfigSchema } from "./config.ts";
-import { startConsistencyCheck } from "./consistency-check.ts";
-import { type Consumer, startConsumer } from "./consumer/consumer.ts";
-import { insertRows } from "./consumer/row-insert.ts";
-import { type Counters, startCounters } from "./counters.ts";
-import { watchDiskRoom } from "./disk-room.ts";
-import { createEnricher } from "./enrich/rows.ts";
-import { createVisitorHash } from "./enrich/visitor.ts";
-import { type ClickRecorder, startClickRecorder } from "./events/recorder.ts";
-import { startFailureIntake } from "./failures/intake.ts";
-import { insertReport } from "./failures/store.ts";
+import { configSchema, geoipConfigSchema, migrateConfigSchema } from "./config.ts";
+import { ConsistencyCheck } from "./consistency-check.ts";
+import { Consumer } from "./consumer/consumer.ts";
+import { connect, type Context } from "./context.ts";
+import { Counters } from "./counters.ts";
+import { DiskRoom } from "./disk-room.ts";
+import { Enricher } from "./enrich/rows.ts";
+import { ClickRecorder } from "./events/recorder.ts";
+import { FailureReports } from "./failure-reports.ts";
 import { updateDatabase } from "./geoip-update.ts";
-import { createMetrics } from "./metrics.ts";
-import { migrate } from "./migrate.ts";
 import { clusterSchema } from "./migrations/cluster.ts";
-import { migrations } from "./migrations/index.ts";
-import { statementsOf } from "./migrations/migrate.ts";
-import { openPostgres } from "./postgres.ts";
-import { startWebhooks } from "./webhooks/start.ts";
+import { migrate, migrations, statementsOf } from "./migrations/migrate.ts";
+import { Repairs } from "./repairs.ts";
+import { type Parts, watchParts } from "./watched-parts.ts";
+import { Transport } from "./webhooks/attempt.ts";
+import { Deliverer } from "./webhooks/deliverer.ts";
+import { resolveBy } from "./webhooks/receiver.ts";
 
 async function runWorker(): Promise<void> {
   const config = loadConfig(configSchema, process.env);
   const log = createLog("worker", config.LOG_LEVEL);
   const notifier = createNotifier(process.env, log);
   const lifecycle = createLifecycle(log, notifier);
-  const metrics = createMetrics();
+  const context = connect(config, log, lifecycle);
+  const parts = await startParts(context, lifecycle);
+  watchParts(context.metrics, parts);
+  const internal = startReporting(context, lifecycle, parts);
+  const geoip = parts.geo.databases().map(({ path, built }) => `${path} of ${built.toISOString()}`);
+  log.info({ internal_url: internal.url.origin, geoip }, "listening");
+  notifier.ready();
+}
 
-  const { clickhouse, sql, nats } = openConnections(config, lifecycle, log);
-  const geo = await openConfiguredGeo(config, log);
-  const counters = startCounters({ sql, clickhouse, log });
+/** Starts what works by itself; it stops in reverse order. */
+async function startParts(context: Context, lifecycle: Lifecycle): Promise<Parts> {
+  const { config, log, clickhouse, metrics } = context;
+  const geo = await openGeo(config.GEOIP_DATABASES, (path, error) =>
+    log.warn({ path, error }, "geoip_database_missing"),
+  );
+  const counters = new Counters(context);
+  counters.start();
   lifecycle.onStop("counters", () => counters.stop());
-  const repairs = createRepairs({ sql, clickhouse, log, onRebuilt: counters.correct });
-  const recorder = startRecorder(config, clickhouse, lifecycle, log);
-  const parts = { clickhouse, nats, geo, counters, recorder, repairs, metrics, log };
-  const consumer = startConfiguredConsumer(config, parts);
+
+  const batchLog = new BatchesTable(clickhouse);
+  const clicks = new ClicksTable(clickhouse, metrics);
+  const recorder = new ClickRecorder(context, batchLog, clicks);
+  recorder.start();
+  lifecycle.onStop("click events", () => recorder.stop());
+
+  const hosts = ownHosts(config.SHORT_URL, config.SHORT_HOSTS);
+  const hasAnonymousVisitors = config.PRIVACY_SIGNAL === "anonymous";
+  const enricher = new Enricher(geo, config.VISITOR_HASH_SECRET, hosts, hasAnonymousVisitors);
+  const repairs = new Repairs(context, counters);
+  const clickParts = { enricher, batchLog, clicks, repairs, counters, recorder };
+  const consumer = new Consumer(context, clickParts);
   lifecycle.onStop("consumer", () => consumer.stop());
-  const comparing = openClickHouse(config.CLICKHOUSE_URL, COMPARISON_TIMEOUT_MS);
-  lifecycle.onStop("clickhouse of the consistency check", () => comparing.close());
-  const audit = startConsistencyCheck({
-    clickhouse: comparing,
-    log,
-    repairs,
-    ownerEpoch: () => consumer.owner()?.epoch,
-  });
-  lifecycle.onStop("consistency check", () => audit.stop());
+  const check = new ConsistencyCheck(context, repairs, consumer);
+  lifecycle.onStop("consistency check", () => check.stop());
 
   const replies = createReplies(log);
-  const failureReports = startFailureIntake({
-    nats: nats.connection,
-    replies,
-    store: (report) => insertReport(clickhouse, report),
-    log,
-  });
+  const failureReports = new FailureReports(context, replies);
+  const deliverer = startDeliverer(context, [...hosts]);
+  if (deliverer !== undefined) lifecycle.onStop("webhooks", () => deliverer.stop());
+  return { geo, replies, consumer, counters, recorder, check, failureReports, deliverer };
+}
+
+/** Starts to deliver events to webhooks, if the installation has any. */
+function startDeliverer(context: Context, hosts: readonly string[]): Deliverer | undefined {
+  const { config } = context;
+  if (config.WEBHOOKS_SECRET === undefined) return undefined;
+  const rules = new ReceiverRules(config);
+  const transport = new Transport(config.WEBHOOKS_SECRET, rules, resolveBy(config.DNS_SERVERS));
+  return new Deliverer(context, transport, hosts);
+}
+
+/** Reports health, metrics and status to operators. */
+function startReporting(context: Context, lifecycle: Lifecycle, parts: Parts) {
+  const { config, log, metrics, nats } = context;
+  const { consumer, counters, replies, deliverer } = parts;
   const replicas = watchReplicas({
-    nats: nats.connection,
+    nats,
     streams: [CLICKS_STREAM, DEAD_LETTERS_STREAM],
     expected: config.NATS_REPLICAS,
     log,
   });
   lifecycle.onStop("replica watch", replicas.stop);
+  const room = new DiskRoom(context);
+  lifecycle.onStop("disk watch", () => room.stop());
 
-  const room = watchDiskRoom({ clickhouse, log });
-  lifecycle.onStop("disk watch", room.stop);
-
-  const webhooks = startWebhooks({ config, lifecycle, metrics, log });
-  metrics.watch({ consumer, counters, recorder, audit, geo, failureReports, replies });
   const health = {
     readiness: () => ({
       process: lifecycle.stopping() ? "stopping" : "ok",
-      clicks: consumer.state(),
-      counters: counters.state(),
+      clicks: consumer.state,
+      counters: counters.state,
     }),
     warnings: () => ({
       replicas: replicas.warning(),
-      clickhouse: consumer.warning() ?? room.warning(),
-      webhooks: webhooks.warning(),
+      clickhouse: consumer.warning ?? room.warning,
+      webhooks: deliverer?.warning,
     }),
   };
-  reportStatus({ nats, replies, health, consumer, log });
+  answerStatus({
+    nats,
+    replies,
+    health,
+    log,
+    process: "worker",
+    figures: () => ({
+      owner: consumer.owner !== undefined,
+      owner_epoch: consumer.owner?.epoch,
+      clicks_lag_seconds: consumer.lagSeconds,
+      segments_pending: consumer.state === "ok" ? consumer.pending : undefined,
+    }),
+  });
   const internal = startInternalServer({
     host: config.WORKER_METRICS_HOST,
     port: config.WORKER_METRICS_PORT,
-    registry: metrics.registry,
+    registry: metrics.process.registry,
     health,
   });
   lifecycle.onStop("internal server", () => internal.stop());
-  const geoip = geo.databases().map(({ path, built }) => `${path} of ${built.toISOString()}`);
-  log.info({ internal_url: internal.url.origin, geoip }, "listening");
-  notifier.ready();
+  return internal;
 }
-
-/** Opens the GeoIP databases; logs each that is missing. */
-const openConfiguredGeo = ({ GEOIP_DATABASES }: Config, log: Log): Promise<Geo> =>
-  openGeo(GEOIP_DATABASES, (path, error) => log.warn({ path, error }, "geoip_database_missing"));
-
-function openConnections(config: Config, lifecycle: Lifecycle, log: Log) {
-  const clickhouse = openClickHouse(config.CLICKHOUSE_URL);
-  lifecycle.onStop("clickhouse", () => clickhouse.close());
-  const sql = openPostgres(config.DATABASE_URL, lifecycle, {
-    part: "postgres",
-    name: "shorthop-worker",
-    max: 2,
-  });
-  const nats = openNats({ url: config.NATS_URL, files: config, name: "worker", log });
-  lifecycle.onStop("nats", nats.close);
-  return { clickhouse, sql, nats };
-}
-
-/** Starts recording clicks as events, on a connection of its own. */
-function startRecorder(
-  config: Config,
-  clickhouse: ReturnType<typeof openClickHouse>,
-  lifecycle: Lifecycle,
-  log: Log,
-): ClickRecorder {
-  const sql = openPostgres(config.DATABASE_URL, lifecycle, {
-    part: "postgres of the ledger",
-    name: "shorthop-worker-events",
-    max: 1,
-  });
-  const recorder = startClickRecorder({
-    sql,
-    readManifests: createManifestReader(clickhouse),
-    readRows: (segments, span) => readRows(clickhouse, segments, span),
-    log,
-  });
-  lifecycle.onStop("click events", recorder.stop);
-  return recorder;
-}
-
-type ConsumerParts = {
-  clickhouse: ReturnType<typeof openClickHouse>;
-  nats: Nats;
-  geo: Geo;
-  counters: Counters;
-  recorder: ClickRecorder;
-  repairs: Repairs;
-  metrics: ReturnType<typeof createMetrics>;
-  log: Log;
-};
-
-/** Starts the consumer, which stores clicks while this worker is their owner. */
-const startConfiguredConsumer = (
-  config: Config,
-  { clickhouse, nats, geo, counters, recorder, repairs, metrics, log }: ConsumerParts,
-): Consumer =>
-  startConsumer({
-    nats: nats.connection,
-    streamBytesMax: config.CLICKS_BYTES_MAX,
-    streamReplicas: config.NATS_REPLICAS,
-    log,
-    enrich: createEnricher({
-      geo,
-      parseAgent,
-      visitorHash: createVisitorHash(config.VISITOR_HASH_SECRET),
-      anonymousVisitors: config.PRIVACY_SIGNAL === "anonymous",
-      ownHosts: ownHosts(config.SHORT_URL, config.SHORT_HOSTS),
-    }),
-    batches: {
-      log: createBatchLog(clickhouse),
-      insert: (token, rows) => metrics.timeInsert(() => insertRows(clickhouse, token, rows)),
-      isRejected,
-      findStored: (segments, span) => findStored(clickhouse, segments, span),
-      readRows: (segments, span) => readRows(clickhouse, segments, span),
-      readHistory: () => readHistory(clickhouse),
-      onSettled: counters.recount,
-    },
-    repair: repairs.repair,
-    onStored: counters.touch,
-    onRows: recorder.add,
-    onTakenOver(place) {
-      counters.recount();
-      recorder.takeOver(place);
-    },
-    onBatch: metrics.observeBatch,
-    count: metrics.count,
-  });
-
-type StatusParts = {
-  nats: Nats;
-  replies: Replies;
-  health: HealthSource;
-  consumer: Consumer;
-  log: Log;
-};
-
-/** Responds to the command line's requests for the status of this process. */
-const reportStatus = ({ nats, consumer, ...parts }: StatusParts): void =>
-  answerStatus({
-    ...parts,
-    nats: nats.connection,
-    process: "worker",
-    figures: () => ({
-      owner: consumer.owner() !== undefined,
-      owner_epoch: consumer.owner()?.epoch,
-      clicks_lag_seconds: consumer.lagSeconds(),
-      segments_pending: consumer.state() === "ok" ? consumer.pending() : undefined,
-    }),
-  });
 
 /** Downloads the GeoIP databases; fails when one of them cannot be updated. */
 async function updateGeoip(): Promise<void> {
@@ -233,12 +152,8 @@ async function updateGeoip(): Promise<void> {
 /** Prints the schema for a cluster, for an operator to review and run. */
 async function printClusterSchema(): Promise<void> {
   const statements = migrations.flatMap(({ text }) => statementsOf(text));
-  const cluster = { name: process.argv[3] ?? "shorthop" };
-  console.log(
-    clusterSchema(statements, cluster)
-      .map((statement) => `${statement};`)
-      .join("\n\n"),
-  );
+  const converted = clusterSchema(statements, process.argv[3] ?? "shorthop");
+  console.log(converted.map((statement) => `${statement};`).join("\n\n"));
 }
 
 const { check, doctor } = createCheckCommands(configSchema, process.env, checks);

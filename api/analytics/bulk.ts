@@ -1,125 +1,98 @@
 /** Counts clicks, visitors and top countries of many links with a constant number of queries. */
-import { type ClickHouse, queryRows } from "../../shared/clicks/rollups.ts";
-import type { Uuid } from "../../shared/ids.ts";
-import { fromDimensions } from "./dimensions.ts";
-import { allOf, type Condition, needsRawClicks, type Selection } from "./filters.ts";
+import { decodeId, type Uuid } from "../../shared/ids.ts";
+import type { BulkBody } from "./model.ts";
 import {
+  allOf,
   ANALYTICS_EXACT_CLICKS_MAX,
   BUCKET_RANGE,
-  clampInstant,
   ESTIMATED_VISITORS,
   EXACT_VISITORS,
   hasRawClicks,
+  IN_CLASSES,
   QUARTER_MS,
   RAW_RANGE,
-  timeSource,
-} from "./sources.ts";
-import type { CurrentRange } from "./summary.ts";
+  readRows,
+  tableOf,
+  whereClicks,
+} from "./plan.ts";
+import { type BulkResponse, completeFrom } from "./responses.ts";
+import type { AnalyticsQuery, QueryRange } from "./scope.ts";
+import { selectByDimension } from "./top-values.ts";
 
 /** Countries in the response per link. */
 const TOP_COUNTRIES = 5;
 
-export type LinkCounts = { clicks: number; unique_clicks: number; top_countries: string[] };
+/** A query about several links. */
+type LinksQuery = AnalyticsQuery & { subject: { links: readonly Uuid[] } };
 
-/** What all queries of one request have in common. */
-type LinksQuery = {
-  clickhouse: ClickHouse;
-  linkIds: readonly Uuid[];
-  range: CurrentRange;
-  selection: Selection;
-  /** The condition on clicks and on rollups by link, with the parameters of all queries. */
-  where: string;
-  params: Record<string, unknown>;
-  /** The rollup or single clicks, with the condition on the range. */
-  counted: string;
-  /** Whether these are single clicks: filters need them, or the range is within a quarter hour. */
-  isSingle: boolean;
-};
+type LinkCounts = { clicks: number; unique_clicks: number; top_countries: string[] };
+
+const NO_CLICKS: LinkCounts = { clicks: 0, unique_clicks: 0, top_countries: [] };
+
+/** Returns the requested metrics of the query's links; lists the other links in `errors`. */
+export async function readLinks(
+  query: LinksQuery,
+  { link_ids, metrics }: BulkBody,
+): Promise<BulkResponse> {
+  const counted = await countLinks({ ...query, range: beyondNow(query.range) });
+  const known = new Set(query.subject.links);
+  const needsSingle = query.filters.columns.size > 0;
+  const response: BulkResponse = { data: [], ...completeFrom(query.range, needsSingle) };
+  for (const link_id of link_ids) {
+    const uuid = decodeId("link", link_id);
+    if (uuid === undefined || !known.has(uuid)) {
+      response.errors ??= [];
+      response.errors.push({ link_id, code: "not_found", message: "The link does not exist." });
+      continue;
+    }
+    const counts = counted.get(uuid) ?? NO_CLICKS;
+    const values = Object.fromEntries(metrics.map((metric) => [metric, counts[metric]]));
+    response.data.push({ link_id, ...values });
+  }
+  return response;
+}
+
+/** A range up to now ends with its quarter hour: a rollup has it, and no click is later. */
+const beyondNow = (range: QueryRange): QueryRange =>
+  range.to < range.now ? range : { ...range, to: Math.ceil(range.to / QUARTER_MS) * QUARTER_MS };
 
 /** Counts the links that have clicks in the range. */
-export async function countMany(
-  clickhouse: ClickHouse,
-  linkIds: readonly Uuid[],
-  requested: CurrentRange,
-  selection: Selection,
-): Promise<Map<Uuid, LinkCounts>> {
-  const range = beyondNow(requested);
-  const { table, raw } = timeSource(range);
-  const isSingle = raw || selection.columns !== undefined;
-  const scope = scopeOf(linkIds, selection);
-  const query: LinksQuery = {
-    clickhouse,
-    linkIds,
-    range,
-    selection,
-    where: `${scope.condition} AND class IN {classes: Array(String)}`,
-    params: {
-      ...scope.params,
-      classes: selection.classes,
-      from: clampInstant(range.from),
-      to: clampInstant(range.to),
-    },
-    counted: isSingle ? FROM_SINGLE_CLICKS : `${table} WHERE ${BUCKET_RANGE}`,
-    isSingle,
-  };
-  const [counts, countries] = await Promise.all([countClicks(query), listTopCountries(query)]);
-  const countsByLink = new Map(
+async function countLinks(query: LinksQuery): Promise<Map<Uuid, LinkCounts>> {
+  const table = query.filters.columns.size > 0 ? "clicks" : tableOf(query.range);
+  const [counts, countries] = await Promise.all([
+    countClicksByLink(query, table),
+    listTopCountries(query),
+  ]);
+  const byLink = new Map(
     counts.map(({ link_id, counted }): [Uuid, LinkCounts] => [
       link_id,
       { clicks: Number(counted), unique_clicks: 0, top_countries: [] },
     ]),
   );
-  for (const { link_id, country } of countries)
-    countsByLink.get(link_id)?.top_countries.push(country);
-  for (const { link_id, unique_clicks } of await countVisitors(query, countsByLink)) {
-    const link = countsByLink.get(link_id);
+  for (const { link_id, country } of countries) byLink.get(link_id)?.top_countries.push(country);
+  for (const { link_id, unique_clicks } of await countVisitorsByLink(query, table, byLink)) {
+    const link = byLink.get(link_id);
     if (link !== undefined) link.unique_clicks = Number(unique_clicks);
   }
-  return countsByLink;
+  return byLink;
 }
 
-/** A range up to now ends with its quarter hour: a rollup has it, and no click is later. */
-const beyondNow = (range: CurrentRange): CurrentRange =>
-  range.to < range.now ? range : { ...range, to: Math.ceil(range.to / QUARTER_MS) * QUARTER_MS };
+/** The clicks of the query in raw clicks or in a rollup by link. */
+const from = (query: LinksQuery, table: string): string =>
+  `${table} WHERE ${allOf(whereClicks(query), table === "clicks" ? RAW_RANGE : BUCKET_RANGE, IN_CLASSES)}`;
 
-const FROM_SINGLE_CLICKS = `clicks WHERE ${RAW_RANGE}`;
-
-const scopeOf = (linkIds: readonly Uuid[], { links, columns }: Selection): Condition =>
-  allOf(
-    { condition: "link_id IN {links: Array(UUID)}", params: { links: linkIds } },
-    links,
-    columns,
-  );
-
-const countClicks = ({ clickhouse, where, params, counted, isSingle }: LinksQuery) =>
-  queryRows<{ link_id: Uuid; counted: string }>(
-    clickhouse,
-    `SELECT link_id, ${isSingle ? "count()" : "sum(clicks)"} AS counted
-       FROM ${counted}
-        AND ${where}
+const countClicksByLink = (query: LinksQuery, table: string) =>
+  readRows<{ link_id: Uuid; counted: string }>(
+    query,
+    `SELECT link_id, ${table === "clicks" ? "count()" : "sum(clicks)"} AS counted
+       FROM ${from(query, table)}
       GROUP BY link_id`,
-    params,
   );
 
-function listTopCountries({ clickhouse, linkIds, range, selection }: LinksQuery) {
-  const { condition, params } = scopeOf(linkIds, selection);
-  const byCountry = fromDimensions(
-    {
-      condition,
-      subjects: allOf(
-        { condition: "subject_id IN {links: Array(UUID)}", params: {} },
-        selection.subjects,
-      ).condition,
-      params: { ...params, classes: selection.classes },
-      lowVolume: false,
-      onlyRaw: needsRawClicks(selection),
-    },
-    ["country"],
-    range,
-    true,
-  );
-  return queryRows<{ link_id: Uuid; country: string }>(
-    clickhouse,
+function listTopCountries(query: LinksQuery) {
+  const byCountry = selectByDimension(query, ["country"], true);
+  return readRows<{ link_id: Uuid; country: string }>(
+    query,
     `SELECT link_id, value AS country
        FROM ${byCountry.from}
       GROUP BY link_id, country
@@ -130,33 +103,31 @@ function listTopCountries({ clickhouse, linkIds, range, selection }: LinksQuery)
 }
 
 /** Counts the visitors of links: exactly where a link has few clicks, else estimated. */
-async function countVisitors(query: LinksQuery, countsByLink: ReadonlyMap<Uuid, LinkCounts>) {
-  const { range, selection, counted, isSingle } = query;
-  const isExact = ({ clicks }: LinkCounts) =>
-    clicks <= ANALYTICS_EXACT_CLICKS_MAX &&
-    (hasRawClicks(range) || selection.columns !== undefined);
-  const estimate = isSingle ? ESTIMATED_VISITORS : "uniqCombined64Merge(14)(visitors)";
-  const links = Map.groupBy(countsByLink, ([, link]) => isExact(link));
-  const idsOf = (exact: boolean) => (links.get(exact) ?? []).map(([id]) => id);
+async function countVisitorsByLink(
+  query: LinksQuery,
+  table: string,
+  byLink: ReadonlyMap<Uuid, LinkCounts>,
+) {
+  const { range, filters } = query;
+  const isRetained = hasRawClicks(range) || filters.columns.size > 0;
+  const groups = Map.groupBy(
+    byLink,
+    ([, { clicks }]) => isRetained && clicks <= ANALYTICS_EXACT_CLICKS_MAX,
+  );
+  const read = async (isExact: boolean, visitors: string, source: string) => {
+    const links = groups.get(isExact)?.map(([id]) => id) ?? [];
+    if (links.length === 0) return [];
+    return await readRows<{ link_id: Uuid; unique_clicks: string }>(
+      { ...query, subject: { links } },
+      `SELECT link_id, ${visitors} AS unique_clicks
+         FROM ${from(query, source)}
+        GROUP BY link_id`,
+    );
+  };
+  const estimate = table === "clicks" ? ESTIMATED_VISITORS : "uniqCombined64Merge(14)(visitors)";
   const visitors = await Promise.all([
-    countVisitorsOf(query, idsOf(true), EXACT_VISITORS, FROM_SINGLE_CLICKS),
-    countVisitorsOf(query, idsOf(false), estimate, counted),
+    read(true, EXACT_VISITORS, "clicks"),
+    read(false, estimate, table),
   ]);
   return visitors.flat();
-}
-
-async function countVisitorsOf(
-  { clickhouse, where, params }: LinksQuery,
-  links: readonly Uuid[],
-  expression: string,
-  from: string,
-) {
-  if (links.length === 0) return [];
-  return await queryRows<{ link_id: Uuid; unique_clicks: string }>(
-    clickhouse,
-    `SELECT link_id, ${expression} AS unique_clicks
-       FROM ${from} AND ${where}
-      GROUP BY link_id`,
-    { ...params, links },
-  );
 }

@@ -3,8 +3,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { createLog } from "../../shared/log.ts";
-import { createClickPoller } from "./click-poller.ts";
-import { type LiveRow, type ReadLiveRows, ROWS_MAX } from "./live-rows.ts";
+import { ClickPoller, type LiveRow, type ReadLiveRows, ROWS_MAX } from "./click-poller.ts";
 
 const log = createLog("test", "fatal");
 const LINK = "01900000-0000-7000-8000-000000000001";
@@ -36,12 +35,8 @@ function createFixture() {
       .toSorted((a, b) => Number(a.ms) - Number(b.ms) || a.position.localeCompare(b.position))
       .slice(0, ROWS_MAX);
   };
-  const poller = createClickPoller({
-    readRows,
-    log,
-    now: () => state.now,
-    sleep: () => new Promise((resolve) => void (wake = resolve)),
-  });
+  const sleep = () => new Promise<void>((resolve) => void (wake = resolve));
+  const poller = new ClickPoller(readRows, log, () => state.now, sleep);
   /** Advances the clock and waits for the next poll. */
   async function poll(passMs = 1_000): Promise<void> {
     state.now += passMs;

@@ -3,9 +3,10 @@
  * shared by all subscribers of the link. A click may be stored after later ones, so every poll
  * reads the last seconds again and recognises known clicks by their journal positions.
  */
+import { type ClickHouse, queryRows } from "../../shared/clicks/query.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
-import { type LiveRow, type ReadLiveRows, ROWS_MAX } from "./live-rows.ts";
+import { COLUMN_FILTERS, type ColumnFilter } from "./filters.ts";
 
 /** Time between two polls of a link. */
 export const POLL_MS = 1_000;
@@ -25,6 +26,51 @@ const OVERLAP_MS = 15_000;
  */
 const LAG_MAX_MS = 60_000;
 
+/** Maximum clicks that one query returns. */
+export const ROWS_MAX = 1_000;
+
+export type LiveRow = {
+  /** Unix milliseconds. */
+  ms: string;
+  /** Journal, segment and index of the click, which identify it. */
+  position: string;
+  class: string;
+  country: string;
+  region: string;
+  city: string;
+  browser: string;
+  os: string;
+  device: string;
+  referrer: string;
+  // Columns that only filters read are not part of an event.
+} & Partial<Record<ColumnFilter, string>>;
+
+/** Reads the oldest (`ASC`) or latest (`DESC`) clicks of a link since an instant, in that order. */
+export type ReadLiveRows = (
+  linkId: Uuid,
+  since: number,
+  order: "ASC" | "DESC",
+) => Promise<LiveRow[]>;
+
+/** Reads clicks as {@link ReadLiveRows} says. */
+export const readLiveRows = (
+  clickhouse: ClickHouse,
+  linkId: Uuid,
+  since: number,
+  order: "ASC" | "DESC",
+): Promise<LiveRow[]> =>
+  queryRows<LiveRow>(
+    clickhouse,
+    `SELECT toString(toUnixTimestamp64Milli(ts)) AS ms,
+            concat(toString(journal_id), '.', toString(segment), '.', toString(idx)) AS position,
+            class, ${COLUMN_FILTERS.join(", ")}
+       FROM clicks
+      WHERE link_id = {link_id: UUID} AND ts >= fromUnixTimestamp64Milli({since: Int64})
+      ORDER BY ts ${order}, position ${order}
+      LIMIT {limit: UInt32}`,
+    { link_id: linkId, since, limit: ROWS_MAX },
+  );
+
 type Subscriber = (rows: readonly LiveRow[]) => void;
 
 type LinkState = {
@@ -38,81 +84,76 @@ type LinkState = {
   failing: boolean;
 };
 
-type ClickPollerDeps = {
-  readRows: ReadLiveRows;
-  log: Log;
-  now?: () => number;
-  sleep?: (ms: number) => Promise<void>;
-};
+export class ClickPoller {
+  readonly #readRows: ReadLiveRows;
+  readonly #log: Log;
+  readonly #now: () => number;
+  readonly #sleep: (ms: number) => Promise<void>;
+  readonly #links = new Map<Uuid, LinkState>();
 
-export type ClickPoller = ReturnType<typeof createClickPoller>;
-
-export function createClickPoller({
-  readRows,
-  log,
-  now = Date.now,
-  sleep = Bun.sleep,
-}: ClickPollerDeps) {
-  const links = new Map<Uuid, LinkState>();
-
-  /** Time until the next poll of a link, given the current number of links. */
-  const pollInterval = () => Math.max(POLL_MS, (links.size * 1_000) / POLLS_PER_SECOND_MAX);
-
-  async function poll(linkId: Uuid, state: LinkState): Promise<void> {
-    const rows = await readRows(linkId, state.since, "ASC");
-    const fresh = rows.filter(({ position }) => !state.delivered.has(position));
-    for (const { ms, position } of fresh) state.delivered.set(position, Number(ms));
-    advance(state, rows, now());
-    for (const subscriber of state.subscribers) subscriber(fresh);
+  constructor(readRows: ReadLiveRows, log: Log, now = Date.now, sleep = Bun.sleep) {
+    this.#readRows = readRows;
+    this.#log = log;
+    this.#now = now;
+    this.#sleep = sleep;
   }
 
-  async function run(linkId: Uuid, state: LinkState): Promise<void> {
-    while (state.subscribers.size > 0) {
-      try {
-        await poll(linkId, state);
-        state.failing = false;
-      } catch (error) {
-        // Logged once per outage. The next successful poll reads the clicks stored meanwhile.
-        if (!state.failing) log.warn({ error }, "live_clicks_not_read");
-        state.failing = true;
-      }
-      await sleep(pollInterval());
-    }
-    if (links.get(linkId) === state) links.delete(linkId);
+  /** Calls `subscriber` once with each new click, until the returned function is called. */
+  subscribe(linkId: Uuid, subscriber: Subscriber): () => void {
+    const running = this.#links.get(linkId);
+    const state = running ?? this.#addLink(linkId);
+    state.subscribers.add(subscriber);
+    if (running === undefined) void this.#run(linkId, state);
+    return () => void state.subscribers.delete(subscriber);
   }
 
-  function addLink(linkId: Uuid): LinkState {
+  /**
+   * Reads the latest clicks of a link since an instant (Unix milliseconds), oldest first, at most
+   * {@link ROWS_MAX}.
+   */
+  async readSince(linkId: Uuid, since: number): Promise<LiveRow[]> {
+    return (await this.#readRows(linkId, since, "DESC")).toReversed();
+  }
+
+  /** Number of links that are polled. */
+  links(): number {
+    return this.#links.size;
+  }
+
+  #addLink(linkId: Uuid): LinkState {
     const state = {
       subscribers: new Set<Subscriber>(),
-      since: now() - OVERLAP_MS,
+      since: this.#now() - OVERLAP_MS,
       latest: 0,
       delivered: new Map<string, number>(),
       failing: false,
     };
-    links.set(linkId, state);
+    this.#links.set(linkId, state);
     return state;
   }
 
-  return {
-    /** Calls `subscriber` once with each new click, until the returned function is called. */
-    subscribe(linkId: Uuid, subscriber: Subscriber): () => void {
-      const running = links.get(linkId);
-      const state = running ?? addLink(linkId);
-      state.subscribers.add(subscriber);
-      if (running === undefined) void run(linkId, state);
-      return () => void state.subscribers.delete(subscriber);
-    },
+  async #run(linkId: Uuid, state: LinkState): Promise<void> {
+    while (state.subscribers.size > 0) {
+      try {
+        await this.#poll(linkId, state);
+        state.failing = false;
+      } catch (error) {
+        // Logged once per outage. The next successful poll reads the clicks stored meanwhile.
+        if (!state.failing) this.#log.warn({ error }, "live_clicks_not_read");
+        state.failing = true;
+      }
+      await this.#sleep(Math.max(POLL_MS, (this.#links.size * 1_000) / POLLS_PER_SECOND_MAX));
+    }
+    if (this.#links.get(linkId) === state) this.#links.delete(linkId);
+  }
 
-    /**
-     * Reads the latest clicks of a link since an instant (Unix milliseconds), oldest first, at most
-     * 1,000.
-     */
-    readSince: async (linkId: Uuid, since: number): Promise<LiveRow[]> =>
-      (await readRows(linkId, since, "DESC")).toReversed(),
-
-    /** Number of links that are polled. */
-    links: () => links.size,
-  };
+  async #poll(linkId: Uuid, state: LinkState): Promise<void> {
+    const rows = await this.#readRows(linkId, state.since, "ASC");
+    const fresh = rows.filter(({ position }) => !state.delivered.has(position));
+    for (const { ms, position } of fresh) state.delivered.set(position, Number(ms));
+    advance(state, rows, this.#now());
+    for (const subscriber of state.subscribers) subscriber(fresh);
+  }
 }
 
 /** Moves the start of the next poll forward and drops clicks before it. */

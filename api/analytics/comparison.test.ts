@@ -4,8 +4,14 @@ import fc from "fast-check";
 
 import { DAY_MS, HOUR_MS } from "../../shared/durations.ts";
 import { casesOf } from "../../test/harness/property-runs.ts";
-import { type Comparison, COMPARISONS, resolveComparison } from "./comparison.ts";
-import { type PeriodQuery, type Range, resolveRange } from "./period.ts";
+import {
+  type Comparison,
+  COMPARISONS,
+  type PeriodQuery,
+  type Range,
+  resolveComparison,
+  resolveRange,
+} from "./period.ts";
 
 const at = (text: string): number => Date.parse(text);
 const NOW = at("2026-11-20T14:35:00Z");

@@ -4,8 +4,9 @@ import fc from "fast-check";
 import type * as z from "zod";
 
 import { toUtmValue } from "../../shared/contracts/utm.ts";
-import { columnCondition, matchesFilters, readFilters } from "./filters.ts";
+import { matchesFilters, readFilters } from "./filters.ts";
 import { filtersQuery } from "./model.ts";
+import { columnParams, whereColumns } from "./plan.ts";
 
 type Query = z.input<typeof filtersQuery>;
 
@@ -98,11 +99,11 @@ describe("a value of a filter", () => {
 test("every value is a parameter of the query, none is part of its text", () => {
   fc.assert(
     fc.property(fc.array(fc.string(), { minLength: 1, maxLength: 20 }), (values) => {
-      const { condition = "", params = {} } = columnCondition(read({ os: values })) ?? {};
-      expect(condition).toMatch(
+      const filters = read({ os: values });
+      expect(whereColumns(filters)).toMatch(
         /^(?:lower\(os\) (?:NOT )?IN \{os_(?:any|none): Array\(String\)\}(?: AND )?){1,2}$/,
       );
-      expect(Object.values(params).flat()).toHaveLength(values.length);
+      expect(Object.values(columnParams(filters)).flat()).toHaveLength(values.length);
     }),
   );
 });

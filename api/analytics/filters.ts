@@ -1,25 +1,110 @@
 /**
  * Filters of analytics: which clicks are counted. Several values of one filter are alternatives,
- * and all filters must match.
+ * and all filters must match. Values are parsed into the form that clicks store, ignoring letter
+ * case; one that no click can have is rejected, because it would silently count nothing.
  */
-import type { Uuid } from "../../shared/ids.ts";
+import type * as z from "zod";
+
+import { toAsciiHost, toReferringSite } from "../../shared/contracts/ascii-host.ts";
+import { CONTINENTS, DEVICES } from "../../shared/contracts/link-rules.ts";
+import { toUtmValue } from "../../shared/contracts/utm.ts";
+import { isCountry, replacementOf, UNKNOWN_COUNTRY } from "../../shared/countries.ts";
+import { normalizeHost } from "../../shared/hosts.ts";
 import { ApiError } from "../http/errors.ts";
-import { FILTER_VALUES_MAX, type Values } from "../http/filter-parameter.ts";
-import {
-  CLASSES,
-  COLUMN_FILTERS,
-  type ColumnFilter,
-  FILTERS,
-  type LINK_FILTERS,
-} from "./filter-names.ts";
-import type { FilterQuery } from "./filter-parameters.ts";
-import { CASELESS, lowerAscii } from "./filter-values.ts";
+import { FILTER_VALUES_MAX, filterParameter, type Values } from "../http/filter-parameter.ts";
+
+/** Filters by a column of `clicks`. */
+export const COLUMN_FILTERS = [
+  "country",
+  "region",
+  "city",
+  "continent",
+  "device",
+  "browser",
+  "os",
+  "referrer",
+  "referrer_path",
+  "language",
+  "host",
+  "utm_source",
+  "utm_medium",
+  "utm_campaign",
+  "utm_term",
+  "utm_content",
+] as const;
+
+export type ColumnFilter = (typeof COLUMN_FILTERS)[number];
+
+/** Properties of a click's link, which PostgreSQL stores. */
+export const LINK_PROPERTIES = ["tag", "domain"] as const;
+
+export type LinkProperty = (typeof LINK_PROPERTIES)[number];
+
+const FILTERS = [...COLUMN_FILTERS, ...LINK_PROPERTIES, "class"] as const;
+
+type FilterName = (typeof FILTERS)[number];
+
+/** Classes of clicks; only human clicks are counted unless the filter `class` says otherwise. */
+const CLASSES = ["human", "bot", "prefetch"] as const;
 
 type ClickClass = (typeof CLASSES)[number];
 
+const parameter = (name: FilterName, description: string, example: string) =>
+  filterParameter(description, example, (text) => parseFilterValue(name, text));
+
+/** The query parameters of all filters. */
+export const filterParameters = {
+  country: parameter("country", "ISO 3166-1 code of the country; `ZZ` where it is unknown.", "DE"),
+  region: parameter(
+    "region",
+    "ISO 3166-2 code of the region, its name where it has no code, or `Unknown`.",
+    "DE-BE",
+  ),
+  city: parameter("city", "Name of the city, or `Unknown`.", "Berlin"),
+  continent: parameter(
+    "continent",
+    "`AF`, `AN`, `AS`, `EU`, `NA`, `OC` or `SA`; empty where it is unknown.",
+    "EU",
+  ),
+  device: parameter("device", "`mobile`, `desktop`, `tablet` or `other`.", "mobile"),
+  browser: parameter("browser", "Name of the browser, or `Unknown`; case is ignored.", "Chrome"),
+  os: parameter("os", "Name of the operating system, or `Unknown`; case is ignored.", "iOS"),
+  referrer: parameter(
+    "referrer",
+    "Registrable domain of the referring page, or `direct`.",
+    "example.com",
+  ),
+  referrer_path: parameter("referrer_path", "Path of the referring page.", "/news"),
+  language: parameter(
+    "language",
+    "Preferred language of the browser, without a region; empty where it is unknown.",
+    "de",
+  ),
+  host: parameter("host", "Short domain that was visited.", "short.example.com"),
+  utm_source: parameter("utm_source", "`utm_source` of the click.", "newsletter"),
+  utm_medium: parameter("utm_medium", "`utm_medium` of the click.", "email"),
+  utm_campaign: parameter("utm_campaign", "`utm_campaign` of the click.", "summer"),
+  utm_term: parameter("utm_term", "`utm_term` of the click.", "shoes"),
+  utm_content: parameter("utm_content", "`utm_content` of the click.", "header"),
+  tag: parameter("tag", "A tag that the link has now.", "spring"),
+  domain: parameter(
+    "domain",
+    "Domain of the link: one of the account, or the service's own.",
+    "go.example.com",
+  ),
+  class: parameter(
+    "class",
+    "`human`, `bot` or `prefetch`: which clicks are counted. Only people's by default.",
+    "human",
+  ),
+} satisfies Record<FilterName, z.ZodType>;
+
+/** The filters of a request, with the values in their stored form. */
+export type FilterQuery = Partial<Record<FilterName, Values | undefined>>;
+
 export type Filters = {
   columns: ReadonlyMap<ColumnFilter, Values>;
-  links: Record<(typeof LINK_FILTERS)[number], Values>;
+  links: Record<LinkProperty, Values>;
   /** The classes whose clicks are counted. */
   classes: readonly ClickClass[];
 };
@@ -61,35 +146,11 @@ function toClasses(values: Values | undefined): readonly ClickClass[] {
   );
 }
 
-/** A WHERE clause with its parameters. */
-export type Condition = { condition: string; params: Record<string, unknown> };
-
-/**
- * The condition of the filters by column, which only raw clicks support; undefined without such
- * filters.
- */
-export function columnCondition({ columns }: Pick<Filters, "columns">): Condition | undefined {
-  const parts: string[] = [];
-  const params: Record<string, unknown> = {};
-  for (const [column, { anyOf, noneOf }] of columns) {
-    const compared = CASELESS.has(column) ? `lower(${column})` : column;
-    if (anyOf.length > 0) {
-      params[`${column}_any`] = anyOf;
-      parts.push(`${compared} IN {${column}_any: Array(String)}`);
-    }
-    if (noneOf.length > 0) {
-      params[`${column}_none`] = noneOf;
-      parts.push(`${compared} NOT IN {${column}_none: Array(String)}`);
-    }
-  }
-  return parts.length === 0 ? undefined : { condition: parts.join(" AND "), params };
-}
+/** What a click has in the columns that filters compare. */
+export type ClickValues = Partial<Record<ColumnFilter | "class", string>>;
 
 /** Whether a click with these values passes the filters by column and class. */
-export function matchesFilters(
-  { columns, classes }: Pick<Filters, "columns" | "classes">,
-  click: Partial<Record<ColumnFilter | "class", string>>,
-): boolean {
+export function matchesFilters({ columns, classes }: Filters, click: ClickValues): boolean {
   return (
     (classes as readonly string[]).includes(click.class ?? "") &&
     [...columns].every(([column, { anyOf, noneOf }]) => {
@@ -100,68 +161,120 @@ export function matchesFilters(
   );
 }
 
-/** Only clicks of links in `anyOf` are counted; clicks of links in `noneOf` are not. */
-export type LinkSets = { anyOf: readonly Uuid[] | undefined; noneOf: readonly Uuid[] };
-
-/**
- * Maximum links in one parameter, at most 39 bytes each: ClickHouse rejects a form field of more
- * than 128 KiB (`http_max_field_value_size`).
- */
-const PARAMETER_LINKS_MAX = 3_000;
-
-/**
- * The condition of sets of links, on any table with links or subjects; undefined when all links
- * count.
- */
-export function linkCondition(
-  { anyOf, noneOf }: LinkSets,
-  column: "link_id" | "subject_id",
-): Condition | undefined {
-  const any = anyOf === undefined ? undefined : membership(column, "links_any", anyOf);
-  const none = noneOf.length === 0 ? undefined : membership(column, "links_none", noneOf);
-  if (any === undefined && none === undefined) return undefined;
-  const parts = [
-    ...(any === undefined ? [] : [`(${any.condition})`]),
-    ...(none === undefined ? [] : [`NOT (${none.condition})`]),
-  ];
-  return { condition: parts.join(" AND "), params: { ...any?.params, ...none?.params } };
-}
-
-/**
- * Whether a column contains one of the ids. Splits the ids into as many parameters as they need.
- */
-function membership(column: string, name: string, ids: readonly Uuid[]): Condition {
-  const parts: string[] = [];
-  const params: Record<string, unknown> = {};
-  for (let from = 0; from === 0 || from < ids.length; from += PARAMETER_LINKS_MAX) {
-    const parameter = `${name}_${parts.length}`;
-    params[parameter] = ids.slice(from, from + PARAMETER_LINKS_MAX);
-    parts.push(`${column} IN {${parameter}: Array(UUID)}`);
-  }
-  return { condition: parts.join(" OR "), params };
-}
-
-/** The clicks of a link or an account to count. */
-export type Selection = {
-  /** Conditions on columns that only raw clicks have. */
-  columns: Condition | undefined;
-  links: Condition | undefined;
-  /** As `links`, for rollups whose `subject_id` is a link or an account. */
-  subjects: Condition | undefined;
-  classes: readonly ClickClass[];
-  /** The filters by column, as the client sent them. */
-  filters: Pick<Filters, "columns">;
+type Vocabulary = {
+  /** Returns the value in its stored form; undefined for one that no click can have. */
+  parse: (text: string) => string | undefined;
+  /** Describes valid values, for error messages. */
+  expected: string;
 };
 
-/** Whether rollups of human clicks cannot be used. */
-export const needsRawClicks = ({ columns, classes }: Selection): boolean =>
-  columns !== undefined || classes.length !== 1 || classes[0] !== "human";
+const isUnknown = (text: string): boolean =>
+  text === "" || text.toLowerCase() === UNKNOWN.toLowerCase();
 
-/** Joins conditions and their parameters. */
-export const allOf = (...conditions: readonly (Condition | undefined)[]): Condition => {
-  const given = conditions.filter((each) => each !== undefined);
-  return {
-    condition: given.map(({ condition }) => condition).join(" AND "),
-    params: Object.assign({}, ...given.map(({ params }) => params)),
-  };
+/** Parses text; maps `unknown` to the stored value for absent text. */
+const orUnknown =
+  (unknown: string, parse: Vocabulary["parse"]): Vocabulary["parse"] =>
+  (text) =>
+    isUnknown(text) ? unknown : parse(text);
+
+const oneOf =
+  (values: readonly string[]): Vocabulary["parse"] =>
+  (text) =>
+    values.find((value) => value.toLowerCase() === text.toLowerCase());
+
+/** Accepts any text: the possible values cannot be listed. */
+const free = (parse: (text: string) => string): Vocabulary => ({ parse, expected: "a text" });
+
+/** Lower-cases ASCII letters only, as ClickHouse's `lower` does. */
+const lowerAscii = (text: string): string =>
+  text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
+
+/**
+ * Columns that are compared ignoring case, as rules do: user agents spell their names in several
+ * ways.
+ */
+export const CASELESS: ReadonlySet<string> = new Set(["browser", "os"] satisfies FilterName[]);
+
+const agentName: Vocabulary = free((text) => lowerAscii(text === "" ? UNKNOWN : text));
+
+const host: Vocabulary = {
+  parse(text) {
+    const name = toAsciiHost(text);
+    const url = /^[^\s/\\?#@]+$/.test(name) ? URL.parse(`http://${name}`) : null;
+    return url === null ? undefined : normalizeHost(url.host);
+  },
+  expected: "a host without scheme and path, such as go.example.com",
 };
+
+const utm: Vocabulary = free(toUtmValue);
+
+/** Filters whose values are parsed; the others are compared as given. */
+const VOCABULARIES: Readonly<Partial<Record<FilterName, Vocabulary>>> = {
+  country: {
+    parse: orUnknown(UNKNOWN_COUNTRY, parseCountry),
+    expected: `an ISO 3166-1 code of two letters such as DE, or ${UNKNOWN_COUNTRY} where it is unknown`,
+  },
+  continent: {
+    parse: orUnknown("", oneOf(CONTINENTS)),
+    expected: `one of ${CONTINENTS.join(", ")}, or empty where it is unknown`,
+  },
+  // ISO 3166-2 codes where the GeoIP data have them, else names.
+  region: free((text) => {
+    if (isUnknown(text)) return "";
+    return /^[a-z]{2}-[a-z0-9]{1,3}$/.test(text) ? text.toUpperCase() : text;
+  }),
+  city: free((text) => (isUnknown(text) ? "" : text)),
+  device: { parse: oneOf(DEVICES), expected: `one of ${DEVICES.join(", ")}` },
+  browser: agentName,
+  os: agentName,
+  referrer: free((text) => toReferringSite(text) || "direct"),
+  referrer_path: free((text) => (text === "/" ? "" : text)),
+  language: {
+    parse: orUnknown("", (text) => (/^[a-z]{2,3}$/i.test(text) ? text.toLowerCase() : undefined)),
+    expected: "a language of two or three letters such as de, or empty where it is unknown",
+  },
+  host,
+  domain: host,
+  utm_source: utm,
+  utm_medium: utm,
+  utm_campaign: utm,
+  utm_term: utm,
+  utm_content: utm,
+  class: { parse: oneOf(CLASSES), expected: `one of ${CLASSES.join(", ")}` },
+};
+
+/** Returns the stored form of a value, or a description of valid values. */
+export function parseFilterValue(
+  name: FilterName,
+  text: string,
+): { value: string } | { expected: string } {
+  const vocabulary = VOCABULARIES[name];
+  const value = vocabulary === undefined ? text : vocabulary.parse(text);
+  return value === undefined ? { expected: vocabulary?.expected ?? "" } : { value };
+}
+
+/** Columns whose empty text is shown and filtered as `Unknown`. */
+const SHOWN_AS_UNKNOWN: ReadonlySet<string> = new Set(["region", "city"] satisfies FilterName[]);
+
+/** The text that clients see for a stored value. */
+export const toShownValue = (column: string, value: string): string =>
+  value === "" && SHOWN_AS_UNKNOWN.has(column) ? UNKNOWN : value;
+
+/** The name of an unknown country. */
+export const UNKNOWN = "Unknown";
+
+const names = new Intl.DisplayNames(["en"], { type: "region", fallback: "none" });
+
+/** The English name of a two-letter country code; `Unknown` for ZZ. */
+export const countryName = (code: string): string =>
+  code === UNKNOWN_COUNTRY ? UNKNOWN : (names.of(code) ?? code);
+
+/**
+ * Returns the code of a country in upper case, `ZZ` included; undefined when there is no such
+ * country.
+ */
+function parseCountry(text: string): string | undefined {
+  const code = text.toUpperCase();
+  const country = replacementOf(code) ?? code;
+  return isCountry(country) || country === UNKNOWN_COUNTRY ? country : undefined;
+}

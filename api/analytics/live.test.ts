@@ -1,9 +1,8 @@
 import { describe, expect, test } from "bun:test";
 
 import { ApiError } from "../http/errors.ts";
-import type { LiveRow } from "./live-rows.ts";
-import type { LiveReader } from "./live-stream.ts";
-import { createLiveClicks } from "./live.ts";
+import type { LiveRow } from "./click-poller.ts";
+import { LiveClicks, type LiveReader } from "./live.ts";
 
 const POSITION = "01900000-0000-7000-8000-000000000002.0.0";
 
@@ -12,16 +11,15 @@ function createFixture() {
   const subscribers = new Set<(rows: readonly LiveRow[]) => void>();
   const leases = { held: 0, lose: () => {} };
   const missed: LiveRow[] = [];
-  const live = createLiveClicks({
-    poller: {
+  const live = new LiveClicks(
+    {
       subscribe(_linkId, subscriber) {
         subscribers.add(subscriber);
         return () => void subscribers.delete(subscriber);
       },
       readSince: async () => missed,
-      links: () => subscribers.size,
     },
-    leases: {
+    {
       async acquire(_owner, onLost) {
         leases.held++;
         leases.lose = onLost;
@@ -29,7 +27,7 @@ function createFixture() {
       },
       stop: () => {},
     },
-  });
+  );
   const deliver = (rows: readonly LiveRow[]) => {
     for (const subscriber of subscribers) subscriber(rows);
   };

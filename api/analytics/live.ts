@@ -1,69 +1,252 @@
 /**
- * Live clicks of links: opens a stream per client, as many as an account and a process may have.
+ * Live clicks of links: a stream of server-sent events for each client, as many as an account and a
+ * process may have, fed by the polls that all clients of a link share.
  */
+import { HOUR_MS } from "../../shared/durations.ts";
+import type { Uuid } from "../../shared/ids.ts";
 import { ApiError } from "../http/errors.ts";
+import type { AccountScope, Confirm } from "../http/principal.ts";
 import type { StreamLeases } from "../limits/stream-leases.ts";
-import type { ClickPoller } from "./click-poller.ts";
-import { createStream, type LiveReader } from "./live-stream.ts";
+import { type LiveRow, POLL_MS } from "./click-poller.ts";
 
 /** Maximum streams per process; their buffers take at most 75 MiB. */
 const STREAMS_MAX = 300;
 
-type LiveClicksDeps = { poller: ClickPoller; leases: StreamLeases; now?: () => number };
+/** Where streams get clicks. */
+export interface ClickFeed {
+  /** Calls `subscriber` once with each new click, until the returned function is called. */
+  subscribe(linkId: Uuid, subscriber: (rows: readonly LiveRow[]) => void): () => void;
+  /** Reads the latest clicks of a link since an instant (Unix milliseconds), oldest first. */
+  readSince(linkId: Uuid, since: number): Promise<LiveRow[]>;
+}
 
-export type LiveClicks = ReturnType<typeof createLiveClicks>;
+export type LiveReader = {
+  owner: AccountScope;
+  linkId: Uuid;
+  /** The `Last-Event-ID` header of the client. */
+  lastEventId: string | null;
+  /** Whether a click passes the reader's filters. */
+  matches: (row: LiveRow) => boolean;
+  /** Called every second: the stream ends when it throws. */
+  confirm: Confirm;
+  /** Aborted when the client disconnects. */
+  signal: AbortSignal;
+};
 
-export function createLiveClicks({ poller, leases, now = Date.now }: LiveClicksDeps) {
-  /** The `end` function of each open stream. */
-  const open = new Set<() => void>();
-  let opening = 0;
-  let stopped = false;
+/** The streams of a process. */
+export class LiveClicks {
+  readonly #feed: ClickFeed;
+  readonly #leases: StreamLeases;
+  readonly #open = new Set<LiveStream>();
+  #opening = 0;
+  #stopped = false;
 
-  function requireCapacity(): void {
-    if (!stopped && open.size + opening < STREAMS_MAX) return;
-    throw new ApiError("unavailable", "Too many live streams are open. Try again shortly.", {
-      retryAfterSeconds: 5,
-    });
+  constructor(feed: ClickFeed, leases: StreamLeases) {
+    this.#feed = feed;
+    this.#leases = leases;
   }
 
-  return {
-    /**
-     * Opens a stream; throws `quota_exceeded` beyond the account's maximum of open streams, and
-     * `unavailable` beyond the process's.
-     */
-    async open(reader: LiveReader): Promise<ReadableStream<Uint8Array>> {
-      requireCapacity();
-      opening++;
-      try {
-        let end: (() => void) | undefined;
-        let lost = false;
-        const lease = await leases.acquire(reader.owner, () => {
-          lost = true;
-          end?.();
-        });
-        const release = () => {
-          if (end !== undefined) open.delete(end);
-          // A lease that cannot be released expires by itself.
-          lease().catch(() => undefined);
-        };
-        const stream = createStream({ poller, now }, reader, release, (ends) => {
-          end = ends;
-          open.add(ends);
-        });
-        if (lost || reader.signal.aborted) end?.();
-        return stream;
-      } finally {
-        opening--;
-      }
-    },
+  /**
+   * Opens a stream; throws `quota_exceeded` beyond the account's maximum of open streams, and
+   * `unavailable` beyond the process's.
+   */
+  async open(reader: LiveReader): Promise<ReadableStream<Uint8Array>> {
+    if (this.#stopped || this.#open.size + this.#opening >= STREAMS_MAX) {
+      throw new ApiError("unavailable", "Too many live streams are open. Try again shortly.", {
+        retryAfterSeconds: 5,
+      });
+    }
+    this.#opening++;
+    try {
+      let stream: LiveStream | undefined;
+      let isLost = false;
+      const releaseLease = await this.#leases.acquire(reader.owner, () => {
+        isLost = true;
+        stream?.end();
+      });
+      stream = new LiveStream(this.#feed, reader, (ended) => {
+        this.#open.delete(ended);
+        // A lease that cannot be released expires by itself.
+        releaseLease().catch(() => undefined);
+      });
+      this.#open.add(stream);
+      const events = stream.start();
+      if (isLost || reader.signal.aborted) stream.end();
+      return events;
+    } finally {
+      this.#opening--;
+    }
+  }
 
-    /** Number of open streams. */
-    count: () => open.size,
+  /** Number of open streams. */
+  count(): number {
+    return this.#open.size;
+  }
 
-    /** Ends all streams and rejects new ones. */
-    stop(): void {
-      stopped = true;
-      for (const end of open) end();
-    },
+  /** Ends all streams and rejects new ones. */
+  stop(): void {
+    this.#stopped = true;
+    for (const stream of this.#open) stream.end();
+  }
+}
+
+/**
+ * Buffer of a slow client, beyond which its stream ends: about a thousand events, as many as one
+ * poll returns.
+ */
+const BUFFER_BYTES = 256 * 1024;
+
+/** Maximum new clicks that are held back while a resuming client's missed clicks are read. */
+const PENDING_CLICKS_MAX = 5_000;
+
+/** A client that was disconnected for longer starts from now. */
+const RESUME_MS = HOUR_MS;
+
+/** Lifetime of a stream; the client then reconnects. */
+const DURATION_MS = 600_000;
+
+/** Interval of comments that keep proxies from closing an idle connection. */
+const KEEP_ALIVE_MS = 15_000;
+
+/** The last click that a client received: its time (Unix milliseconds) and position. */
+type ResumePoint = { ms: number; position: string };
+
+const encoder = new TextEncoder();
+
+/**
+ * A stream of events for one client. It ends when the client disconnects, falls behind or loses its
+ * authorisation, or when its lifetime is over.
+ */
+class LiveStream {
+  readonly #feed: ClickFeed;
+  readonly #reader: LiveReader;
+  readonly #onEnd: (stream: LiveStream) => void;
+  readonly #startedAt = Date.now();
+  readonly #resumeFrom: ResumePoint | undefined;
+  /** Positions of the missed clicks that have been sent. */
+  readonly #replayed = new Set<string>();
+  /** New clicks that wait until the missed ones have been sent. */
+  #pending: LiveRow[] | undefined;
+  #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+  #unsubscribe = (): void => undefined;
+  #lastWriteAt = this.#startedAt;
+  #ended = false;
+
+  /** `onEnd` is called once, when the stream ends. */
+  constructor(feed: ClickFeed, reader: LiveReader, onEnd: (stream: LiveStream) => void) {
+    this.#feed = feed;
+    this.#reader = reader;
+    this.#onEnd = onEnd;
+    this.#resumeFrom = parseLastEventId(reader.lastEventId, this.#startedAt);
+    if (this.#resumeFrom !== undefined) this.#pending = [];
+  }
+
+  /** Starts writing events. */
+  start(): ReadableStream<Uint8Array> {
+    const events = new ReadableStream<Uint8Array>(
+      {
+        start: (controller) => void (this.#controller = controller),
+        cancel: () => this.end(),
+      },
+      new ByteLengthQueuingStrategy({ highWaterMark: BUFFER_BYTES }),
+    );
+    const { linkId, signal } = this.#reader;
+    this.#unsubscribe = this.#feed.subscribe(linkId, (rows) => this.#receive(rows));
+    signal.addEventListener("abort", this.end);
+    this.#write(`retry: ${POLL_MS}\n\n`);
+    // If ClickHouse fails, the stream ends and the client reconnects.
+    if (this.#resumeFrom !== undefined) this.#replayMissed(this.#resumeFrom).catch(this.end);
+    this.#supervise().then(this.end, this.end);
+    return events;
+  }
+
+  /** Ends the stream, if it has not ended. */
+  readonly end = (): void => {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#unsubscribe();
+    this.#reader.signal.removeEventListener("abort", this.end);
+    this.#onEnd(this);
+    try {
+      this.#controller?.close();
+    } catch {
+      // The client has disconnected, so the stream is closed already.
+    }
   };
+
+  #receive(rows: readonly LiveRow[]): void {
+    if (this.#pending === undefined) this.#writeRows(rows);
+    else if (this.#pending.length + rows.length > PENDING_CLICKS_MAX) this.end();
+    else this.#pending.push(...rows);
+  }
+
+  async #replayMissed({ ms }: ResumePoint): Promise<void> {
+    const missed = await this.#feed.readSince(this.#reader.linkId, ms);
+    this.#writeRows(missed);
+    for (const { position } of missed) this.#replayed.add(position);
+    const arrived = this.#pending ?? [];
+    this.#pending = undefined;
+    this.#writeRows(arrived);
+  }
+
+  /** Asks each second whether the client may still have the clicks. */
+  async #supervise(): Promise<void> {
+    while (!this.#ended && Date.now() - this.#startedAt < DURATION_MS) {
+      await this.#reader.confirm();
+      if (Date.now() - this.#lastWriteAt >= KEEP_ALIVE_MS) this.#write(": still here\n\n");
+      await Bun.sleep(POLL_MS);
+    }
+  }
+
+  #writeRows(rows: readonly LiveRow[]): void {
+    for (const row of rows) {
+      if (this.#replayed.has(row.position) || !this.#isNew(row)) continue;
+      if (this.#reader.matches(row)) this.#write(toEvent(row));
+    }
+  }
+
+  /** Whether a click is after the resume point or, without one, after the start of the stream. */
+  #isNew(row: LiveRow): boolean {
+    const ms = Number(row.ms);
+    const from = this.#resumeFrom;
+    if (from === undefined) return ms >= this.#startedAt;
+    return ms > from.ms || (ms === from.ms && row.position > from.position);
+  }
+
+  #write(text: string): void {
+    if (this.#ended || this.#controller === undefined) return;
+    if ((this.#controller.desiredSize ?? 0) <= 0) {
+      this.end();
+      return;
+    }
+    this.#lastWriteAt = Date.now();
+    this.#controller.enqueue(encoder.encode(text));
+  }
+}
+
+/**
+ * The point to resume from; undefined when the id is absent, malformed, too old or in the future.
+ */
+function parseLastEventId(lastEventId: string | null, now: number): ResumePoint | undefined {
+  const [, digits, position] =
+    /^(\d{13})\.([0-9a-f-]{36}\.\d{1,10}\.\d{1,5})$/.exec(lastEventId ?? "") ?? [];
+  if (digits === undefined || position === undefined) return undefined;
+  const ms = Number(digits);
+  return ms > now || now - ms > RESUME_MS ? undefined : { ms, position };
+}
+
+function toEvent({ ms, position, ...row }: LiveRow): string {
+  const { class: kind, country, region, city, browser, os, device, referrer } = row;
+  const data = JSON.stringify({
+    time: new Date(Number(ms)).toISOString(),
+    class: kind,
+    country,
+    region,
+    city,
+    browser,
+    os,
+    device,
+    referrer,
+  });
+  return `id: ${ms}.${position}\nevent: click\ndata: ${data}\n\n`;
 }

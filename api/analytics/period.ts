@@ -1,10 +1,56 @@
 /**
- * Resolves the range of an analytics query and the buckets of its time axis. Applies time-zone
- * rules here, so that ClickHouse needs none.
+ * The period of a query, its range with the buckets of its time axis, and the range that it is
+ * compared with. Applies time-zone rules here, so that ClickHouse needs none.
  */
-import { DEFAULT_PERIOD, type Period } from "../../shared/contracts/periods.ts";
+import * as z from "zod";
+
+import { TIME_ZONE } from "../../shared/contracts/examples.ts";
+import { DEFAULT_PERIOD, type Period, PERIODS } from "../../shared/contracts/periods.ts";
 import { HOUR_MS } from "../../shared/durations.ts";
 import { invalidField } from "../http/errors.ts";
+
+/** Maximum characters of a date, and of a time zone's name. */
+const TEXT_LENGTH_MAX = 64;
+
+/** A text that `problemOf` accepts; its problem is the error message. */
+const textWithout = (problemOf: (text: string) => string | undefined) =>
+  z
+    .string()
+    .max(TEXT_LENGTH_MAX)
+    .superRefine((text, context) => {
+      const problem = problemOf(text);
+      if (problem !== undefined) context.addIssue({ code: "custom", message: problem });
+    })
+    .optional();
+
+/** An IANA time zone. */
+export const timezoneField = textWithout(zoneProblem).meta({
+  description: "The IANA time zone whose days and hours group the clicks; `UTC` when left out.",
+  examples: [TIME_ZONE],
+});
+
+export const periodField = z
+  .enum(PERIODS)
+  .optional()
+  .meta({ examples: ["7d"] });
+
+export const periodParameters = {
+  period: periodField.meta({
+    description:
+      "The last 24 hours, 7, 30 or 90 days including today, or all time. `30d` when neither it nor dates are sent; ignored beside dates.",
+  }),
+  start_date: textWithout(boundaryProblem).meta({
+    description:
+      "The first day (`2026-01-31`, in `timezone`) or the instant (`2026-01-31T12:00:00Z`) at which the range begins. 30 days before `end_date` when left out.",
+    examples: ["2026-03-01"],
+  }),
+  end_date: textWithout(boundaryProblem).meta({
+    description:
+      "The last day, whole, or the instant before which the range ends; now when left out. At most five years after `start_date`.",
+    examples: ["2026-03-31"],
+  }),
+  timezone: timezoneField,
+};
 
 export type PeriodQuery = {
   period?: Period | undefined;
@@ -19,12 +65,12 @@ export type PeriodQuery = {
  */
 type Bucket = { label: string; start: number };
 
-export type Range = {
+/** Unix milliseconds; `to` is exclusive. */
+export type Span = { from: number; to: number };
+
+export type Range = Span & {
   /** The name of the range in the response. */
   period: Period | "custom";
-  /** Unix milliseconds; `to` is exclusive. */
-  from: number;
-  to: number;
   /** In order and without gaps. The first may start before `from`. */
   buckets: Bucket[];
   /** Number of local days that the range touches; 24 hours count as one. */
@@ -62,7 +108,7 @@ export function resolveRange(query: PeriodQuery, createdAt: number, now: number)
 }
 
 /** The local hour of an instant and the 23 before it. */
-export function hourRange(zone: string, now: number): Range {
+function hourRange(zone: string, now: number): Range {
   const current = hourAt(now, zone);
   const buckets = [current];
   while (buckets.length < HOURS) {
@@ -73,7 +119,7 @@ export function hourRange(zone: string, now: number): Range {
 }
 
 /** A range with an axis of local days; of one day if it is empty. */
-export const dayRange = (from: number, to: number, zone: string): Range => ({
+const dayRange = (from: number, to: number, zone: string): Range => ({
   period: "custom",
   from,
   to,
@@ -84,10 +130,7 @@ export const dayRange = (from: number, to: number, zone: string): Range => ({
 export type Offset = { from: number; seconds: number };
 
 /** The offsets of a query's time zone within a range, in order. */
-export function resolveOffsets(
-  query: PeriodQuery,
-  { from, to }: Pick<Range, "from" | "to">,
-): Offset[] {
+export function resolveOffsets(query: PeriodQuery, { from, to }: Span): Offset[] {
   const zone = parseZone(query.timezone ?? "UTC");
   const offsets: Offset[] = [];
   let at: Temporal.ZonedDateTime | null =
@@ -166,14 +209,15 @@ function instantProblem(instant: number | undefined): string | undefined {
 }
 
 /** Why a text cannot be the start or end of a range; undefined for one that can. */
-export const boundaryProblem = (text: string): string | undefined =>
-  instantProblem(parseInstant(text, "UTC", "end"));
+export function boundaryProblem(text: string): string | undefined {
+  return instantProblem(parseInstant(text, "UTC", "end"));
+}
 
 /**
  * The first and the last instant of ranges, in Unix milliseconds: those whose dates responses can
  * represent.
  */
-export const EARLIEST = Date.parse("0001-01-02T00:00:00Z");
+const EARLIEST = Date.parse("0001-01-02T00:00:00Z");
 const LATEST = Date.parse("9998-12-31T00:00:00Z");
 
 function parseInstant(text: string, zone: string, side: "start" | "end"): number | undefined {
@@ -189,8 +233,11 @@ function parseInstant(text: string, zone: string, side: "start" | "end"): number
 }
 
 /** Why a text is not an IANA time zone, such as an offset (`+02:00`); undefined for a valid one. */
-export const zoneProblem = (text: string): string | undefined =>
-  findZone(text) === undefined ? "must be an IANA time zone such as Europe/Berlin" : undefined;
+function zoneProblem(text: string): string | undefined {
+  return findZone(text) === undefined
+    ? "must be an IANA time zone such as Europe/Berlin"
+    : undefined;
+}
 
 /** Returns the canonical name of an IANA time zone; throws `invalid_request` for any other text. */
 export function parseZone(text: string): string {
@@ -219,3 +266,87 @@ const earlier = (a: Temporal.PlainDate, b: Temporal.PlainDate) =>
 
 const later = (a: Temporal.PlainDate, b: Temporal.PlainDate) =>
   Temporal.PlainDate.compare(a, b) >= 0 ? a : b;
+
+export const COMPARISONS = ["previous", "year"] as const;
+
+export type Comparison = (typeof COMPARISONS)[number];
+
+type Zoned = Temporal.ZonedDateTime;
+
+/**
+ * Resolves the range that a query's range is compared with: the one of equal length right before
+ * it, or the one a year earlier. Whole local days are compared with whole local days, also across
+ * clock changes, and whole calendar months with whole months. A range that is not over at `now`
+ * (Unix milliseconds) is compared up to the same moment of the earlier one. Throws
+ * `invalid_request` for the period `all`, and before the year 1.
+ */
+export function resolveComparison(
+  query: PeriodQuery,
+  range: Range,
+  comparison: Comparison,
+  now: number,
+): Range {
+  if (range.period === "all") throw invalidField("compare", 'cannot be used with the period "all"');
+  const zone = parseZone(query.timezone ?? "UTC");
+  const resolve = range.period === "24h" ? compareHours : compareDays;
+  const compared = resolve(range, comparison, zone, Math.max(now, range.from));
+  if (compared.from < EARLIEST) throw invalidField("compare", "must not reach before the year 1");
+  return compared;
+}
+
+/**
+ * The 24 hours before, or a year earlier. Its last hour ends after the elapsed part of the current
+ * hour.
+ */
+function compareHours({ from, to, buckets }: Range, by: Comparison, zone: string, now: number) {
+  const last = by === "year" ? yearBefore(to, zone) - 1 : from - 1;
+  const before = hourRange(zone, last);
+  const elapsed = now - (buckets.at(-1)?.start ?? from);
+  return { ...before, to: Math.min(before.to, (before.buckets.at(-1)?.start ?? 0) + elapsed) };
+}
+
+function compareDays({ period, from, to }: Range, by: Comparison, zone: string, now: number) {
+  if (by === "year") {
+    const start = yearBefore(from, zone);
+    return dayRange(start, Math.max(start, yearBefore(Math.min(now, to), zone)), zone);
+  }
+  const [start, end, at] = [zoned(from, zone), zoned(to, zone), zoned(now, zone)];
+  if (!isMidnight(start) || !isMidnight(end)) {
+    const first = from - (to - from);
+    return dayRange(first, Math.min(from, first + now - from), zone);
+  }
+  const months = period === "custom" ? countMonths(start, end) : 0;
+  const days = start.toPlainDate().until(end.toPlainDate()).days;
+  const first = start.subtract(months > 0 ? { months } : { days }).startOfDay();
+  // The time of day is now's; the day is as many days after the first.
+  const moment = first
+    .toPlainDate()
+    .add({ days: start.toPlainDate().until(at.toPlainDate()).days })
+    .toZonedDateTime({ timeZone: zone, plainTime: at.toPlainTime() });
+  const last = now < to ? Math.min(from, moment.epochMilliseconds) : from;
+  return dayRange(first.epochMilliseconds, Math.max(first.epochMilliseconds, last), zone);
+}
+
+/**
+ * The number of calendar months between two local midnights; 0 unless both are the first of a
+ * month.
+ */
+const countMonths = (start: Zoned, end: Zoned): number =>
+  start.day === 1 && end.day === 1
+    ? start.toPlainDate().until(end.toPlainDate(), { largestUnit: "months" }).months
+    : 0;
+
+const isMidnight = (at: Zoned): boolean => at.equals(at.startOfDay());
+
+/**
+ * The same local time a year earlier. The start of a day maps to the start of that day, which need
+ * not be midnight.
+ */
+function yearBefore(instant: number, zone: string): number {
+  const at = zoned(instant, zone);
+  const before = at.subtract({ years: 1 });
+  return (isMidnight(at) ? before.startOfDay() : before).epochMilliseconds;
+}
+
+const zoned = (instant: number, zone: string): Zoned =>
+  Temporal.Instant.fromEpochMilliseconds(instant).toZonedDateTimeISO(zone);

@@ -12,7 +12,7 @@ import {
 } from "../../test/harness/fake-api.ts";
 import { notFound, unavailable } from "../http/errors.ts";
 import { resolveRange } from "./period.ts";
-import type { Subject } from "./subject.ts";
+import type { Subject } from "./scope.ts";
 
 const LINK = newUuid();
 const link_id = encodeId("link", LINK);

@@ -1,172 +1,183 @@
-/** Analytics of links and accounts: resolves owner and range, then queries ClickHouse. */
-import type { ClickChunks, ClickHouse } from "../../shared/clicks/query.ts";
+/**
+ * Answers questions about clicks. A route parses each question (`model.ts`); here it passes the
+ * other stages: its scope is resolved (`scope.ts`), tables are planned (`plan.ts`), queried, and
+ * the rows shaped into the response, in one file for each kind of question.
+ */
 import { decodeId, encodeId, type Uuid } from "../../shared/ids.ts";
-import type { ClicksReader } from "../clickhouse.ts";
+import type { ClicksReader, ClicksReading, ClicksSource } from "../clickhouse.ts";
+import { notFound } from "../http/errors.ts";
 import type { Confirm } from "../http/principal.ts";
-import type {
-  AccountBreakdownResponse,
-  AccountDevicesResponse,
-  AccountGeoResponse,
-  AccountReferrersResponse,
-  AccountTimesResponse,
-} from "./breakdown-model.ts";
-import { breakDownDevices, breakDownGeo, breakDownReferrers } from "./breakdown-responses.ts";
-import type { BulkBody } from "./bulk-model.ts";
-import { countRequested } from "./bulk-response.ts";
-import { exploreNamed, exploreTimes } from "./explore.ts";
-import type { FilterQuery } from "./filter-parameters.ts";
-import { type Condition, EVERY_CLASS } from "./filters.ts";
-import type { Reader } from "./link-names.ts";
+import type { LinkService } from "../links/service.ts";
+import { readBreakdown } from "./breakdown.ts";
+import { readLinks } from "./bulk.ts";
+import { EVERY_CLASS, type FilterQuery } from "./filters.ts";
 import type { LiveClicks } from "./live.ts";
 import type {
-  AccountBreakdownQuery,
-  AccountQuery,
-  AnalyticsQuery,
-  GeoQuery,
-  ReferrersQuery,
-  SummaryQuery,
+  AccountRequest,
+  BreakdownRequest,
+  BulkBody,
+  ClicksRequest,
+  GeoRequest,
+  ReferrersRequest,
+  SummaryRequest,
 } from "./model.ts";
-import { accountClicks } from "./scopes.ts";
-import { resolveMatcher } from "./selection.ts";
-import type { QueryRange } from "./sources.ts";
-import { resolveClicks, resolveLinkClicks, type Subject, type SubjectDeps } from "./subject.ts";
-import { breakdownCompleteFrom, incomplete } from "./summary.ts";
-import { countTargets, type TargetsResponse } from "./targets.ts";
-import { countAccount, countOverTime, readOverview } from "./totals.ts";
+import { readOverTime } from "./over-time.ts";
+import { needsRawClicks, paramsOf, type RetainedSpan, whereOwn } from "./plan.ts";
+import {
+  type AccountBreakdownResponse,
+  type AccountDevicesResponse,
+  type AccountGeoResponse,
+  type AccountReferrersResponse,
+  type AccountSummary,
+  type AccountTimesResponse,
+  type BulkResponse,
+  completeFrom,
+  type Summary,
+  type TargetsResponse,
+} from "./responses.ts";
+import { Scope, type Subject } from "./scope.ts";
+import { readTargets } from "./targets.ts";
+import { readTimes } from "./times.ts";
+import { type Reader, readTopLinks } from "./top-links.ts";
+import {
+  type OverviewRequest,
+  readDevices,
+  readGeo,
+  readOverviewValues,
+  readReferrers,
+} from "./top-values.ts";
 
 /** The client of a stream. */
-type StreamClient = { request: Pick<Request, "headers" | "signal">; confirm: Confirm };
+type StreamClient = { request: Request; confirm: Confirm };
 
-type AnalyticsServiceDeps = SubjectDeps & {
-  live: Pick<LiveClicks, "open">;
-};
+/** A WHERE clause with its parameters. */
+export type Condition = { condition: string; params: Record<string, unknown> };
 
-export type AnalyticsService = ReturnType<typeof createAnalyticsService>;
-
-/**
- * Creates the queries. Each throws `not_found` for a link that the owner does not have,
- * `invalid_request`, and `rate_limited` for an account that has used up its time.
- */
-export const createAnalyticsService = (deps: AnalyticsServiceDeps) => ({
-  ...createCounts(deps),
-  ...createBreakdowns(deps),
-  ...createClickReads(deps),
-});
-
-/** Totals, over time or by link. */
-const createCounts = (deps: SubjectDeps) => ({
-  /** Returns totals and time series. */
-  summary: async (owner: ClicksReader, subject: Subject, query: SummaryQuery) =>
-    await countOverTime(query, await resolveClicks(deps, owner, subject, query)),
-
-  /** As `summary` for all links of an account, with the links with the most clicks. */
-  account: (reader: Reader, query: AccountQuery) => countAccount(deps, reader, query),
-
-  /** As `summary`, with the top values of each dimension. */
-  overview: (
-    owner: ClicksReader,
-    subject: Subject,
-    query: SummaryQuery,
-    options: Parameters<typeof readOverview>[4],
-  ) => readOverview(deps, owner, subject, query, options),
-
-  /** Returns when people clicked. */
-  async times(
-    owner: ClicksReader,
-    subject: Subject,
-    query: AnalyticsQuery,
-  ): Promise<AccountTimesResponse> {
-    const clicks = await resolveClicks(deps, owner, subject, query);
-    return { ...(await exploreTimes(clicks.clickhouse, clicks, query)), ...clicks.complete };
-  },
-
-  /** Returns counts of many links; lists links that the owner does not have in `errors`. */
-  bulk: (owner: ClicksReader, body: BulkBody) => countRequested(deps, owner, body),
-});
-
-/** Clicks by what is known of them. */
-const createBreakdowns = (deps: SubjectDeps) => ({
-  /** Breaks clicks down by location. */
-  async geo(owner: ClicksReader, subject: Subject, query: GeoQuery): Promise<AccountGeoResponse> {
-    const { clickhouse, scope, range, selection } = await resolveClicks(
-      deps,
-      owner,
-      subject,
-      query,
-    );
-    return {
-      ...(await breakDownGeo(clickhouse, scope, range, query)),
-      ...breakdownCompleteFrom(range, selection),
-    };
-  },
-
-  /** Breaks clicks down by device, browser and system. */
-  async devices(
-    owner: ClicksReader,
-    subject: Subject,
-    query: AnalyticsQuery,
-  ): Promise<AccountDevicesResponse> {
-    const { clickhouse, scope, range, selection } = await resolveClicks(
-      deps,
-      owner,
-      subject,
-      query,
-    );
-    return {
-      ...(await breakDownDevices(clickhouse, scope, range)),
-      ...breakdownCompleteFrom(range, selection),
-    };
-  },
-
-  /** Breaks clicks down by referrer. */
-  async referrers(
-    owner: ClicksReader,
-    subject: Subject,
-    query: ReferrersQuery,
-  ): Promise<AccountReferrersResponse> {
-    const { clickhouse, scope, range, selection } = await resolveClicks(
-      deps,
-      owner,
-      subject,
-      query,
-    );
-    const referrers = await breakDownReferrers(clickhouse, scope, range, query.limit);
-    return { ...referrers, ...breakdownCompleteFrom(range, selection) };
-  },
-
-  /** Breaks clicks down by one or two dimensions. */
-  async breakdown(
-    reader: Reader,
-    subject: Subject,
-    query: AccountBreakdownQuery,
-  ): Promise<AccountBreakdownResponse> {
-    const clicks = await resolveClicks(deps, reader, subject, query);
-    const page = await exploreNamed(clicks.clickhouse, deps.links, reader, clicks, query);
-    return { ...page, ...incomplete(clicks.range) };
-  },
-
-  /** Counts a link's clicks by rule and arm. */
-  async targets(
-    owner: ClicksReader,
-    id: Uuid | undefined,
-    query: AnalyticsQuery,
-  ): Promise<TargetsResponse> {
-    const { clickhouse, row, scope, range } = await resolveLinkClicks(deps, owner, id, query);
-    const data = await countTargets(clickhouse, row, scope, range);
-    return { link_id: encodeId("link", row.id), data, ...incomplete(range) };
-  },
-});
-
-/** The single clicks that a query covers, of one link or of all, and where they are read. */
-type ClicksToRead = {
-  clickhouse: ClickHouse & ClickChunks;
+/** The single clicks that a question is about, of one link or of all, and where they are read. */
+export type SelectedClicks = {
+  clickhouse: ClicksReading;
   scope: Condition;
-  range: QueryRange;
+  range: RetainedSpan;
   link: Uuid | undefined;
 };
 
-/** Single clicks. */
-const createClickReads = (deps: AnalyticsServiceDeps) => ({
+/**
+ * The questions. Each throws `not_found` for a link that the reader does not have,
+ * `invalid_request`, and `rate_limited` for an account that has used up its time.
+ */
+export class AnalyticsService {
+  readonly #scope: Scope;
+  readonly #links: LinkService;
+  readonly #live: LiveClicks;
+
+  /** Raw clicks are retained for `clicksRetentionDays`; 0 keeps them for ever. */
+  constructor(
+    clickhouse: ClicksSource,
+    links: LinkService,
+    live: LiveClicks,
+    clicksRetentionDays: number,
+  ) {
+    this.#scope = new Scope(clickhouse, links, clicksRetentionDays);
+    this.#links = links;
+    this.#live = live;
+  }
+
+  /** Returns totals and a time series. */
+  async summary(reader: ClicksReader, subject: Subject, request: SummaryRequest): Promise<Summary> {
+    const query = await this.#scope.resolve(reader, subject, request);
+    return await readOverTime(query, request);
+  }
+
+  /** As `summary` for all links of an account, with the links with the most clicks. */
+  async account(reader: Reader, request: AccountRequest): Promise<AccountSummary> {
+    const query = await this.#scope.resolve(reader, "account", request);
+    const [summary, top_links] = await Promise.all([
+      readOverTime(query, request),
+      readTopLinks(this.#links, reader, query, request.limit),
+    ]);
+    return { ...summary, top_links, ...completeFrom(query.range, needsRawClicks(query)) };
+  }
+
+  /** As `summary` without a comparison, with the top values of dimensions. */
+  async overview(
+    reader: ClicksReader,
+    subject: Subject,
+    request: ClicksRequest,
+    values: OverviewRequest,
+  ) {
+    const query = await this.#scope.resolve(reader, subject, request);
+    const [{ period, summary, clicks_over_time }, breakdowns] = await Promise.all([
+      readOverTime(query, request),
+      readOverviewValues(query, values),
+    ]);
+    return { period, summary, clicks_over_time, ...breakdowns };
+  }
+
+  /** Returns clicks by location. */
+  async geo(
+    reader: ClicksReader,
+    subject: Subject,
+    request: GeoRequest,
+  ): Promise<AccountGeoResponse> {
+    return await readGeo(await this.#scope.resolve(reader, subject, request), request);
+  }
+
+  /** Returns clicks by device, browser and system. */
+  async devices(
+    reader: ClicksReader,
+    subject: Subject,
+    request: ClicksRequest,
+  ): Promise<AccountDevicesResponse> {
+    return await readDevices(await this.#scope.resolve(reader, subject, request));
+  }
+
+  /** Returns clicks by referrer. */
+  async referrers(
+    reader: ClicksReader,
+    subject: Subject,
+    request: ReferrersRequest,
+  ): Promise<AccountReferrersResponse> {
+    return await readReferrers(await this.#scope.resolve(reader, subject, request), request);
+  }
+
+  /** Returns clicks by one or two dimensions. */
+  async breakdown(
+    reader: Reader,
+    subject: Subject,
+    request: BreakdownRequest,
+  ): Promise<AccountBreakdownResponse> {
+    const query = await this.#scope.resolve(reader, subject, request);
+    return await readBreakdown(this.#links, reader, query, request);
+  }
+
+  /** Returns when people clicked. */
+  async times(
+    reader: ClicksReader,
+    subject: Subject,
+    request: ClicksRequest,
+  ): Promise<AccountTimesResponse> {
+    return await readTimes(await this.#scope.resolve(reader, subject, request), request);
+  }
+
+  /** Returns a link's clicks by rule and arm. */
+  async targets(
+    reader: ClicksReader,
+    link: Uuid | undefined,
+    request: ClicksRequest,
+  ): Promise<TargetsResponse> {
+    const query = await this.#scope.resolve(reader, { link }, request);
+    if (query.subject === "account" || !("link" in query.subject)) throw notFound("link");
+    const { subject } = query;
+    const targets = await readTargets(query, subject.link);
+    return { link_id: encodeId("link", subject.link.id), ...targets };
+  }
+
+  /** Returns counts of many links; lists links that the reader does not have in `errors`. */
+  async bulk(reader: ClicksReader, body: BulkBody): Promise<BulkResponse> {
+    const ids = body.link_ids.flatMap((id) => decodeId("link", id) ?? []);
+    return await readLinks(await this.#scope.resolveLinks(reader, ids, body), body);
+  }
+
   /**
    * Streams new clicks of a link, of all classes unless a filter names some, as server-sent events.
    * Throws also `quota_exceeded` and `unavailable`.
@@ -175,11 +186,11 @@ const createClickReads = (deps: AnalyticsServiceDeps) => ({
     owner: ClicksReader,
     id: Uuid | undefined,
     { request, confirm }: StreamClient,
-    query: FilterQuery,
+    filters: FilterQuery,
   ): Promise<ReadableStream<Uint8Array>> {
-    const link = await deps.links.get(owner, id);
-    const matches = await resolveMatcher(deps.links, owner, link.id, ofEveryClass(query));
-    return await deps.live.open({
+    const link = await this.#links.find(owner, id);
+    const matches = await this.#scope.resolveMatcher(owner, link.id, ofEveryClass(filters));
+    return await this.#live.open({
       matches,
       owner,
       linkId: link.id,
@@ -187,27 +198,27 @@ const createClickReads = (deps: AnalyticsServiceDeps) => ({
       confirm,
       signal: request.signal,
     });
-  },
+  }
 
   /**
-   * Resolves the single clicks that a query covers: of one `link` or of all, and of all classes
+   * Resolves the single clicks that a question is about: of one link or of all, and of all classes
    * unless a filter names some.
    */
   async selectClicks(
-    owner: ClicksReader,
+    reader: ClicksReader,
     linkId: string | undefined,
-    query: AnalyticsQuery,
-  ): Promise<ClicksToRead> {
+    request: ClicksRequest,
+  ): Promise<SelectedClicks> {
     const link = linkId === undefined ? undefined : decodeId("link", linkId);
     const subject = linkId === undefined ? "account" : { link };
-    const clicks = await resolveClicks(deps, owner, subject, ofEveryClass(query));
-    const { clickhouse, range, selection } = clicks;
-    const scope = subject === "account" ? accountClicks(owner, selection) : clicks.scope;
-    return { clickhouse, scope, range, link };
-  },
-});
-/** Selects clicks of all classes, unless the query names some. */
-const ofEveryClass = <Query extends FilterQuery>(query: Query) => ({
-  ...query,
-  class: query.class ?? EVERY_CLASS,
+    const query = await this.#scope.resolve(reader, subject, ofEveryClass(request));
+    const scope = { condition: whereOwn(query), params: paramsOf(query) };
+    return { clickhouse: query.clickhouse, scope, range: query.range, link };
+  }
+}
+
+/** Selects clicks of all classes, unless the filters name some. */
+const ofEveryClass = <Request extends FilterQuery>(request: Request): Request => ({
+  ...request,
+  class: request.class ?? EVERY_CLASS,
 });

@@ -1,66 +1,310 @@
 /**
- * The values with the most clicks of several dimensions: from rollups where they have the
- * dimension, else from single clicks.
+ * The values of dimensions with the most clicks: countries, devices, referrers and the like.
+ * Rollups provide the whole UTC days of a range; raw clicks its edges, each shorter than a day.
  */
-import type { ClickHouse } from "../../shared/clicks/rollups.ts";
-import { breakDown, type BreakdownRow } from "./breakdowns.ts";
-import { type Dimension, DIMENSIONS } from "./dimensions.ts";
-import { exploreColumns, type SelectedClicks } from "./explore.ts";
-import type { ColumnFilter } from "./filter-names.ts";
-import { toShownValue } from "./filter-values.ts";
+import { clickTime } from "../../shared/clicks/query.ts";
+import { readColumnValues } from "./breakdown.ts";
+import { type ColumnFilter, countryName, toShownValue, UNKNOWN } from "./filters.ts";
+import type { GeoRequest, ReferrersRequest } from "./model.ts";
+import {
+  allOf,
+  type Dimension,
+  DIMENSION_ROLLUPS,
+  DIMENSIONS,
+  hasRawClicks,
+  IN_CLASSES,
+  isLowVolume,
+  needsRawClicks,
+  RAW_RANGE,
+  readRows,
+  splitDays,
+  toSeconds,
+  whereClicks,
+  whereSubjects,
+} from "./plan.ts";
+import {
+  type AccountDevicesResponse,
+  type AccountGeoResponse,
+  type AccountReferrersResponse,
+  completeFrom,
+  percentageOf,
+} from "./responses.ts";
+import type { AnalyticsQuery } from "./scope.ts";
 
-export type TopValues = {
+/**
+ * Far more than the number of devices, browsers and operating systems, so the response contains all
+ * of them.
+ */
+const ALL_VALUES = 1_000;
+
+/** Returns clicks by location. */
+export async function readGeo(
+  query: AnalyticsQuery,
+  { group_by, limit }: GeoRequest,
+): Promise<AccountGeoResponse> {
+  const { [group_by]: rows } = await readTopValues(query, [group_by], limit);
+  const complete = completeOfValues(query);
+  if (group_by === "country") return { group_by, data: rows.map(toCountryClicks), ...complete };
+  return group_by === "city"
+    ? { group_by, data: rows.map(toCityClicks), ...complete }
+    : { group_by, data: rows.map(toRegionClicks), ...complete };
+}
+
+const toCountryClicks = ({ value, clicks, percentage }: ValueClicks) => ({
+  country: value,
+  country_name: countryName(value),
+  clicks,
+  percentage,
+});
+
+const toRegionClicks = ({ value, region_name, country, clicks, percentage }: ValueClicks) => ({
+  region: orUnknown(value),
+  region_name: orUnknown(region_name),
+  country,
+  clicks,
+  percentage,
+});
+
+const toCityClicks = ({ value, region, country, clicks, percentage }: ValueClicks) => ({
+  city: orUnknown(value),
+  region: orUnknown(region),
+  country,
+  clicks,
+  percentage,
+});
+
+/** Returns clicks by device, browser and system. */
+export async function readDevices(query: AnalyticsQuery): Promise<AccountDevicesResponse> {
+  const values = await readTopValues(query, ["device", "browser", "os"], ALL_VALUES);
+  return {
+    devices: values.device.map(({ value, clicks, percentage }) => ({
+      type: value,
+      clicks,
+      percentage,
+    })),
+    browsers: values.browser.map(toNamedClicks),
+    os: values.os.map(toNamedClicks),
+    ...completeOfValues(query),
+  };
+}
+
+const toNamedClicks = ({ value, clicks, percentage }: ValueClicks) => ({
+  name: value,
+  clicks,
+  percentage,
+});
+
+/** Returns clicks by referrer. */
+export async function readReferrers(
+  query: AnalyticsQuery,
+  { limit }: ReferrersRequest,
+): Promise<AccountReferrersResponse> {
+  const { referrer } = await readTopValues(query, ["referrer"], limit);
+  return {
+    referrers: referrer.map(({ value, clicks, percentage }) => ({
+      source: value,
+      clicks,
+      percentage,
+    })),
+    ...completeOfValues(query),
+  };
+}
+
+/** The dimensions that an overview shows, and the maximum values of each. */
+export type OverviewRequest = { dimensions: readonly ColumnFilter[]; limit: number };
+
+type OverviewValues = {
   by: ColumnFilter;
   /** `values` also contains the country and region that a region or city is in. */
   data: { values: Record<string, string>; clicks: number; percentage: number }[];
 };
 
-const isInRollups = (name: ColumnFilter): name is Dimension =>
-  (DIMENSIONS as readonly string[]).includes(name);
-
-/** Whether a breakdown needs single clicks, which retention may have deleted. */
-export const needsSingleClicks = (dimensions: readonly ColumnFilter[]): boolean =>
-  !dimensions.every(isInRollups);
-
-/** Breaks clicks down by each dimension separately, in the given order. */
-export async function readTopValues(
-  clickhouse: ClickHouse,
-  selected: SelectedClicks,
-  dimensions: readonly ColumnFilter[],
-  limit: number,
-): Promise<TopValues[]> {
+/**
+ * Returns the top values of each dimension, in the given order: from rollups where they have the
+ * dimension, else from single clicks.
+ */
+export async function readOverviewValues(
+  query: AnalyticsQuery,
+  { dimensions, limit }: OverviewRequest,
+): Promise<{ breakdowns: OverviewValues[]; complete_from?: string }> {
   const inRollups = dimensions.filter(isInRollups);
-  const rolledUp =
-    inRollups.length === 0
-      ? undefined
-      : breakDown(clickhouse, selected.scope, selected.range, inRollups, limit);
-  return await Promise.all(
-    dimensions.map(async (by) => {
+  const rolledUp = inRollups.length === 0 ? undefined : readTopValues(query, inRollups, limit);
+  const breakdowns = await Promise.all(
+    dimensions.map(async (by): Promise<OverviewValues> => {
       if (isInRollups(by)) {
         const rows = (await rolledUp)?.[by] ?? [];
-        return { by, data: rows.map((row) => toValues(by, row)) };
+        const data = rows.map((row) => ({
+          values: toShownValues(by, row),
+          clicks: row.clicks,
+          percentage: row.percentage,
+        }));
+        return { by, data };
       }
-      const { data } = await exploreColumns(clickhouse, selected, {
-        by: [by],
-        limit,
-        starting_after: undefined,
-      });
+      const { data } = await readColumnValues(query, [by], limit);
       return {
         by,
         data: data.map(({ values, clicks, percentage }) => ({ values, clicks, percentage })),
       };
     }),
   );
+  const complete =
+    inRollups.length === dimensions.length ? completeOfValues(query) : completeFrom(query.range);
+  return { breakdowns, ...complete };
 }
 
-function toValues(by: Dimension, { value, country, region, clicks, percentage }: BreakdownRow) {
+const isInRollups = (name: ColumnFilter): name is Dimension =>
+  DIMENSIONS.some((dimension) => dimension === name);
+
+/** A region has its country too, and a city its country and region. */
+function toShownValues(by: Dimension, { value, country, region }: ValueClicks) {
   const shown = { [by]: toShownValue(by, value) };
-  if (by === "region") return { values: { country, ...shown }, clicks, percentage };
-  return by === "city"
-    ? {
-        values: { country, region: toShownValue("region", region), ...shown },
-        clicks,
-        percentage,
-      }
-    : { values: shown, clicks, percentage };
+  if (by === "region") return { country, ...shown };
+  return by === "city" ? { country, region: toShownValue("region", region), ...shown } : shown;
+}
+
+/** Replaces the empty text of unknown locations by `Unknown`. */
+const orUnknown = (text: string): string => (text === "" ? UNKNOWN : text);
+
+/** Rollups by dimension count the clicks of people only. */
+const completeOfValues = (query: AnalyticsQuery) =>
+  completeFrom(query.range, needsRawClicks(query));
+
+/** A value with its clicks. */
+type ValueClicks = {
+  value: string;
+  /** The enclosing country and region where the dimension needs them to be unique, else empty. */
+  country: string;
+  region: string;
+  region_name: string;
+  clicks: number;
+  /** Share of all clicks of the dimension, including values beyond the limit; one decimal. */
+  percentage: number;
+};
+
+type Row<Name> = Record<
+  "value" | "country" | "region" | "region_name" | "count" | "total",
+  string
+> & { dimension: Name };
+
+/** Reads the values of each dimension with the most clicks; ties sort by displayed name. */
+async function readTopValues<Name extends Dimension>(
+  query: AnalyticsQuery,
+  dimensions: readonly Name[],
+  limit: number,
+): Promise<Record<Name, ValueClicks[]>> {
+  const source = selectByDimension(query, dimensions);
+  const rows = await readRows<Row<Name>>(
+    query,
+    `SELECT dimension, value, country, region, region_name, count, total
+       FROM (
+         SELECT name AS dimension, value,
+                if(name IN ('region', 'city'), rows.country, '') AS country,
+                if(name = 'city', rows.region, '') AS region,
+                if(name = 'region', rows.region_name, '') AS region_name,
+                sum(clicks) AS count, sum(sum(clicks)) OVER (PARTITION BY dimension) AS total
+           FROM ${source.from} AS rows
+          GROUP BY dimension, value, country, region, region_name
+       )
+      ORDER BY dimension, count DESC, ${["value", "region_name", "region"].map(displayName).join(", ")}, country
+      LIMIT {limit: UInt32} BY dimension`,
+    { ...source.params, limit },
+  );
+  const values = Object.fromEntries(dimensions.map((name) => [name, new Array<ValueClicks>()]));
+  for (const { dimension, total, count, ...row } of rows) {
+    const clicks = Number(count);
+    values[dimension]?.push({ ...row, clicks, percentage: percentageOf(clicks, Number(total)) });
+  }
+  // fromEntries created one list per dimension.
+  return values as Record<Name, ValueClicks[]>;
+}
+
+/** The name under which clients see a value. */
+const displayName = (column: string): string => `if(${column} = '', '${UNKNOWN}', ${column})`;
+
+/**
+ * A subquery with the columns `name, value, country, region, region_name, clicks`, and its
+ * parameters. It has the column `link_id` only with `byLink`.
+ */
+export function selectByDimension(
+  query: AnalyticsQuery,
+  dimensions: readonly Dimension[],
+  byLink = false,
+): { from: string; params: Record<string, unknown> } {
+  const { range } = query;
+  // For few clicks, one table is cheaper than two.
+  const onlyRaw = needsRawClicks(query) || (isLowVolume(query) && hasRawClicks(range));
+  const { dayFrom, dayTo } = onlyRaw ? { dayFrom: range.to, dayTo: range.to } : splitDays(range);
+  const hasDays = dayFrom < dayTo;
+  const hasEdges = range.from < dayFrom || dayTo < range.to;
+  const parts = [
+    ...(hasDays ? selectFromRollups(query, dimensions, byLink) : []),
+    ...(hasEdges ? [selectFromRawClicks(query, dimensions, byLink)] : []),
+  ];
+  return {
+    from: `(${parts.join("\nUNION ALL\n")})`,
+    params: { day_from: toSeconds(dayFrom), day_to: toSeconds(dayTo) },
+  };
+}
+
+const selectFromRollups = (
+  query: AnalyticsQuery,
+  requested: readonly Dimension[],
+  byLink: boolean,
+): string[] =>
+  DIMENSION_ROLLUPS.flatMap(({ table, dimensions, where = "" }) => {
+    const found = dimensions.filter((name) => requested.includes(name));
+    if (found.length === 0) return [];
+    const condition = allOf(
+      whereSubjects(query),
+      "bucket >= toDateTime({day_from: UInt32}, 'UTC')",
+      "bucket < toDateTime({day_to: UInt32}, 'UTC')",
+    );
+    const source = { table, link: byLink ? "subject_id" : undefined, count: "sum(clicks)" };
+    return [`${selectCombinations(source, condition, found)} ${where}`];
+  });
+
+const selectFromRawClicks = (
+  query: AnalyticsQuery,
+  dimensions: readonly Dimension[],
+  byLink: boolean,
+): string =>
+  selectCombinations(
+    { table: "clicks", link: byLink ? "link_id" : undefined, count: "count()" },
+    `${whereClicks(query)} AND ${IN_CLASSES} AND ${RAW_RANGE}
+     AND (ts < ${clickTime("day_from")} OR ts >= ${clickTime("day_to")})`,
+    dimensions,
+  );
+
+/** Columns that qualify a region or a city. */
+const LOCATION = ["country", "region", "region_name"] as const;
+
+const isPlace = (name: Dimension): boolean =>
+  name === "country" || name === "region" || name === "city";
+
+/**
+ * Sums up by all dimensions together before each row becomes one row per dimension: there are far
+ * fewer combinations than clicks, or than days of links. Dimension names are constants, so they
+ * need no escaping.
+ */
+function selectCombinations(
+  { table, link, count }: { table: string; link: string | undefined; count: string },
+  where: string,
+  dimensions: readonly Dimension[],
+): string {
+  const hasPlaces = dimensions.some(isPlace);
+  const columns = [...new Set([...dimensions, ...(hasPlaces ? LOCATION : [])])].join(", ");
+  const location = LOCATION.map((name) => (hasPlaces ? name : `'' AS ${name}`)).join(", ");
+  const byLink = link === undefined ? "" : "link_id, ";
+  const names = dimensions.map((name) => `('${name}', toString(${name}))`).join(", ");
+  return `
+  SELECT ${byLink}row.1 AS name, row.2 AS value, country, region, region_name, clicks
+    FROM (
+      SELECT ${byLink}${location}, clicks, arrayJoin([${names}]) AS row
+        FROM (
+          SELECT ${link === undefined ? "" : `${link} AS link_id, `}${columns}, ${count} AS clicks
+            FROM ${table}
+           WHERE ${where}
+           GROUP BY ${byLink}${columns}
+        )
+    )`;
 }

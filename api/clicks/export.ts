@@ -10,13 +10,15 @@ import {
   readChunks,
 } from "../../shared/clicks/query.ts";
 import { decodeId, encodeId, type Uuid } from "../../shared/ids.ts";
-import type { Condition } from "../analytics/filters.ts";
+import type { Span } from "../analytics/period.ts";
 import {
   clampInstant,
-  type QueryRange,
+  clickedParams,
+  IN_CLASSES,
   RAW_RANGE,
-  selectAccountLinks,
-} from "../analytics/sources.ts";
+  selectClicked,
+} from "../analytics/plan.ts";
+import type { Condition } from "../analytics/service.ts";
 import { type ClicksScope, selectFields, SETTINGS, type SingleClick } from "./single-clicks.ts";
 
 /**
@@ -35,8 +37,6 @@ const GROUP_LINKS = 1_000;
 
 /** Links of an account that one lookup reads. */
 const LOOKUP_LINKS = 20_000;
-
-type Span = Pick<QueryRange, "from" | "to">;
 
 type ExportClickHouse = Pick<ClickHouse, "query"> & ClickChunks;
 
@@ -80,17 +80,16 @@ async function* groupLinks(
   scope: Condition,
   range: Span,
 ): AsyncGenerator<readonly Uuid[]> {
-  const { select, params } = selectAccountLinks(range, true);
   let after: Uuid | undefined;
   for (;;) {
     const rows = await queryRows<{ link_id: Uuid }>(
       clickhouse,
-      `SELECT DISTINCT link_id FROM (${select})
+      `SELECT DISTINCT link_id FROM (${selectClicked(true)})
         ${after === undefined ? "" : "WHERE link_id > {after: UUID}"}
         ORDER BY link_id LIMIT {limit: UInt32}`,
       {
         ...scope.params,
-        ...params,
+        ...clickedParams(range),
         limit: LOOKUP_LINKS,
         ...(after === undefined ? {} : { after }),
       },
@@ -174,7 +173,7 @@ async function readPart(
     `${selectFields(PUBLIC_ID)}
               FROM clicks
              WHERE ${condition} AND clicks.link_id IN {links: Array(UUID)}
-               AND ${RAW_RANGE} AND class IN {classes: Array(String)}
+               AND ${RAW_RANGE} AND ${IN_CLASSES}
                ${after === undefined ? "" : AFTER}
              ORDER BY clicks.link_id, ts, journal_id, segment, idx
              LIMIT {rows: UInt32} ${SETTINGS}`,

@@ -8,12 +8,12 @@ import { analyticsQuery } from "../analytics/model.ts";
 import {
   city,
   clickFields,
-  completeFrom,
+  completeFromField,
   country,
   linkId,
   region,
   regionName,
-} from "../analytics/response-fields.ts";
+} from "../analytics/responses.ts";
 import { idParameter } from "../http/common-schemas.ts";
 import { cursorParameter } from "../http/cursor.ts";
 import { entriesOf, nextCursor } from "../http/pagination.ts";
@@ -97,7 +97,7 @@ export const clicksResponse = z
   .object({
     data: entriesOf(listedClick),
     next_cursor: nextCursor,
-    complete_from: completeFrom.complete_from.meta({
+    complete_from: completeFromField.complete_from.meta({
       description:
         "Present when clicks of the period have been deleted: earlier clicks are missing.",
     }),

@@ -3,9 +3,8 @@
  */
 import { Elysia } from "elysia";
 
-import { READ_ACCESS } from "../analytics/access.ts";
-import { csvPlugin } from "../analytics/csv-plugin.ts";
-import { type Table, toTable } from "../analytics/csv.ts";
+import { csvPlugin, toTable } from "../analytics/csv-plugin.ts";
+import { READ_ACCESS } from "../analytics/model.ts";
 import type { AuthPlugin } from "../auth/plugin.ts";
 import { confirmOf, principalOf } from "../http/request-context.ts";
 import { clicksQuery, clicksResponse, exportQuery } from "./model.ts";
@@ -14,16 +13,13 @@ import { CLICK_FIELDS } from "./single-clicks.ts";
 
 type ClicksRoutesDeps = { auth: AuthPlugin; clicks: ClicksService };
 
-const clicksTable = (body: unknown): Table =>
-  toTable(CLICK_FIELDS, clicksResponse.parse(body).data);
-
 export const clicksRoutes = ({ auth, clicks }: ClicksRoutesDeps) =>
   new Elysia({ name: "clicks", prefix: "/v1/clicks", tags: ["Analytics"] })
     .use(auth)
     .use(csvPlugin)
     .get("", ({ call, query }) => clicks.list(principalOf(call), query), {
       access: READ_ACCESS,
-      csv: clicksTable,
+      csv: (body: unknown) => toTable(CLICK_FIELDS, clicksResponse.parse(body).data),
       query: clicksQuery,
       response: { 200: clicksResponse },
       detail: {

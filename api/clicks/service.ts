@@ -1,6 +1,6 @@
 /** Lists and exports single clicks, for clients with their own data warehouse. */
+import { completeFrom } from "../analytics/responses.ts";
 import type { AnalyticsService } from "../analytics/service.ts";
-import { incomplete } from "../analytics/summary.ts";
 import type { ClicksReader } from "../clickhouse.ts";
 import { streamChunks } from "../http/chunk-stream.ts";
 import { readCursor, writeCursor } from "../http/cursor.ts";
@@ -52,7 +52,7 @@ export function createClicksService({
         rows.length > query.limit && last !== undefined
           ? writeCursor({ ms: Date.parse(last.time), id: last.id })
           : null;
-      return { data, next_cursor, ...incomplete(range) };
+      return { data, next_cursor, ...completeFrom(range) };
     },
 
     /**

@@ -7,9 +7,17 @@ import * as z from "zod";
 import { type ClickHouse, queryRows } from "../../shared/clicks/rollups.ts";
 import { DAY_MS, HOUR_MS } from "../../shared/durations.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
-import { COLUMN_FILTERS } from "../analytics/filter-names.ts";
-import { allOf, type Condition } from "../analytics/filters.ts";
-import { accountLinks, clampInstant, type QueryRange, RAW_RANGE } from "../analytics/sources.ts";
+import { COLUMN_FILTERS } from "../analytics/filters.ts";
+import type { Span } from "../analytics/period.ts";
+import {
+  allOf,
+  clampInstant,
+  clickedParams,
+  IN_CLASSES,
+  RAW_RANGE,
+  whereClicked,
+} from "../analytics/plan.ts";
+import type { Condition } from "../analytics/service.ts";
 
 /**
  * The clicks to read: a condition with its parameters, including `classes`; and their link, unless
@@ -62,26 +70,25 @@ const WINDOWS_MS = [HOUR_MS, DAY_MS, 8 * DAY_MS, Infinity];
 export async function readNewestClicks(
   clickhouse: Pick<ClickHouse, "query">,
   { scope, link }: ClicksScope,
-  { from, to }: Pick<QueryRange, "from" | "to">,
+  { from, to }: Span,
   limit: number,
   cursor: ClickCursor | undefined,
 ): Promise<SingleClick[]> {
   const end = Math.min(to, cursor === undefined ? Date.now() + 1_000 : cursor.ms + 1);
   for (const window of WINDOWS_MS) {
     const start = Math.max(from, end - window);
-    const links =
-      link === undefined ? accountLinks({ from: start, to: end + SECOND_MS }, true) : undefined;
-    const { condition, params } = allOf(scope, links);
+    const ofLinks = link === undefined ? whereClicked("link_id", true) : "";
     const rows = await queryRows<SingleClick>(
       clickhouse,
       `${selectFields()}
          FROM clicks AS click
-        WHERE ${condition} AND ${RAW_RANGE} AND class IN {classes: Array(String)}
+        WHERE ${allOf(scope.condition, ofLinks, RAW_RANGE, IN_CLASSES)}
           ${cursor === undefined ? "" : `AND (toUnixTimestamp64Milli(ts), ${ID}) < ({cursor_ms: Int64}, {cursor_id: String})`}
         ORDER BY ts DESC, id DESC
         LIMIT {limit: UInt32} ${SETTINGS}`,
       {
-        ...params,
+        ...scope.params,
+        ...clickedParams({ from: start, to: end + SECOND_MS }),
         from: clampInstant(start),
         to: clampInstant(end),
         limit,

@@ -10,7 +10,7 @@ import {
   WINDOWS,
 } from "../../shared/budgets.ts";
 import { DAY_SECONDS, HOUR_SECONDS } from "../../shared/durations.ts";
-import { JOBS, QUEUES } from "../../shared/waiting-work.ts";
+import { CALLS, JOBS, QUEUES } from "../../shared/waiting-work.ts";
 
 /** Budgets that come back by the day, rather than by the second. */
 const isDaily = (perSecond: number): boolean => perSecond === 0;
@@ -61,6 +61,14 @@ export const printBudgets = (): string =>
         const bounds = PLANS.map((plan) => inWords(boundsOf(name, plan)));
         return [`\`${name}\``, unit, ...bounds, takenBy, beyond, `${seenBy}s`];
       }),
+    ),
+    "## Calls",
+    "What a call of the API takes from. The others read or write a bounded number of rows, and are limited by their number alone.",
+    table(
+      ["Call", "Budgets"],
+      Object.entries(CALLS)
+        .filter(([, names]) => names.length > 0)
+        .map(([call, names]) => [`\`${call}\``, names.map((name) => `\`${name}\``).join(", ")]),
     ),
     "## What the machine needs",
     LOAD,

@@ -1,7 +1,7 @@
 /**
  * Quotas of an account: how many resources it may create within a window and how many it may have
  * at once, through the API and the dashboard together. PostgreSQL counts and enforces them
- * (`migrations/0007_quotas.sql`) in the statement or transaction that creates the resource. So they
+ * (`migrations/0002_quotas.sql`) in the statement or transaction that creates the resource. So they
  * are exact across processes, and a failed creation consumes nothing.
  */
 import { ApiError } from "../http/errors.ts";

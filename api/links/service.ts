@@ -73,14 +73,22 @@ function createCompletion(sql: Sql, readUsedClicks: ReadUsedClicks) {
 function createReads(deps: ServiceDeps, { complete }: Completion) {
   const { sql, destinationRules } = deps;
 
-  /** Finds one of the owner's links; throws `not_found`. */
-  async function get(owner: AccountScope, id: Uuid | undefined): Promise<LinkRow> {
+  /**
+   * Finds one of the owner's links by itself, without what `get` adds from other stores; throws
+   * `not_found`.
+   */
+  async function find(owner: AccountScope, id: Uuid | undefined): Promise<LinkRow> {
     const row = id === undefined ? undefined : await findLink(sql, owner, id);
     if (row === undefined) throw await missing(sql, owner, "links", id);
-    return await complete(row);
+    return row;
   }
 
+  /** Finds one of the owner's links; throws `not_found`. */
+  const get = async (owner: AccountScope, id: Uuid | undefined): Promise<LinkRow> =>
+    await complete(await find(owner, id));
+
   return {
+    find,
     get,
 
     /** Finds one of the owner's links by the owner's own id; throws `not_found`. */

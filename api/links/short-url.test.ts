@@ -27,6 +27,9 @@ const SHORT_URLS: [text: string, found: ShortUrl][] = [
   ["sho.rt/hello.", HELLO],
   ["sho.rt/hello).", HELLO],
   [" https://sho.rt/hello\u200b\n", HELLO],
+  ["<https://sho.rt/hello>", HELLO],
+  ["(sho.rt/hello)", HELLO],
+  ["“https://sho.rt/hello”", HELLO],
   // A link with `forward_path` redirects them: who pastes one means that link.
   ["sho.rt/hello/more/path", HELLO],
   ["sho.rt/a/b", { domain: "sho.rt", alias: "a" }],

@@ -10,8 +10,8 @@ export type ShortUrl = { alias: string; domain: string };
 /** Most characters of a short URL that is looked up. */
 export const SHORT_URL_LENGTH_MAX = 2_048;
 
-/** A scheme, a host with or without a port, and a path. */
-const URL_PARTS = /^(?:https?:)?(?:\/\/)?(?<host>[^/?#\s]+)(?<path>\/[^?#]*)/i;
+/** A scheme, a host with or without a port, and a path; before them what opens a quotation. */
+const URL_PARTS = /^[\p{Ps}\p{Pi}"'`<]?(?:https?:)?(?:\/\/)?(?<host>[^/?#\s]+)(?<path>\/[^?#]*)/iu;
 
 /**
  * The host and the alias of a short URL; undefined for a text that is none. What follows the alias

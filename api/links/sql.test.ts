@@ -23,8 +23,11 @@ const newOwner = async (): Promise<Writer> => ({
   actor: SYSTEM,
 });
 
-const create = (owner: Writer, alias: string, more: { title?: string; tags?: string[] } = {}) =>
-  postgres.links.create(owner, newUuid(), { url: "https://example.com/", alias, ...more });
+const create = (
+  owner: Writer,
+  alias: string,
+  more: { url?: string; title?: string; tags?: string[] } = {},
+) => postgres.links.create(owner, newUuid(), { url: "https://example.com/", alias, ...more });
 
 const list = (owner: Writer, more: { search?: string; tag?: string } = {}) =>
   postgres.links.list(
@@ -179,6 +182,14 @@ describe("a list", () => {
     expect(await titles("a_b")).toEqual(["a_b"]);
     expect(await titles("\\")).toEqual([String.raw`back\slash`]);
     expect(await titles("'; drop table links; --")).toEqual([]);
+  });
+
+  test("finds destinations on a host in either spelling, Unicode or Punycode", async () => {
+    const owner = await newOwner();
+    for (const host of ["bücher.example", "xn--bcher-kva.example", "buecher.example"])
+      await create(owner, `h-${newUuid().slice(-12)}`, { url: `https://${host}/a` });
+    for (const search of ["bücher.example", "https://XN--bcher-kva.example/A", "bücher.example/a"])
+      expect((await list(owner, { search })).rows).toHaveLength(2);
   });
 
   test("finds links by their exact tag", async () => {

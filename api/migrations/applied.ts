@@ -1,5 +1,5 @@
 /** Whether the database has the schema that this version of the API needs. */
-import { isChecksumOf } from "../../shared/migrations.ts";
+import { checksumOf } from "../../shared/migrations.ts";
 import type { Sql } from "../postgres.ts";
 import { migrations } from "./index.ts";
 
@@ -16,7 +16,7 @@ export async function schemaState(sql: Sql): Promise<string> {
     const checksum = applied.get(migration.id);
     if (checksum === undefined)
       return `migration ${migration.name} is not applied: run shorthop migrate`;
-    if (!isChecksumOf(checksum, migration)) return `migration ${migration.name} is another one`;
+    if (checksum !== checksumOf(migration)) return `migration ${migration.name} is another one`;
   }
   return "ok";
 }

@@ -26,8 +26,13 @@ const LOCK_NOT_AVAILABLE = "55P03";
 /**
  * Applies the missing migrations, each in its own transaction except those that cannot run in one.
  * Only one process at a time applies them. Throws when an applied migration has changed.
+ * Tests bring migrations of their own.
  */
-export async function migratePostgres(sql: Sql, log: Log): Promise<void> {
+export async function migratePostgres(
+  sql: Sql,
+  log: Log,
+  all: readonly PostgresMigration[] = migrations,
+): Promise<void> {
   const connection = await sql.reserve();
   try {
     // Building an index has no time limit.
@@ -43,7 +48,7 @@ export async function migratePostgres(sql: Sql, log: Log): Promise<void> {
       )`;
     const applied = await connection<AppliedMigration[]>`
       select id, checksum from schema_migrations`;
-    for (const migration of pendingMigrations(migrations, applied)) {
+    for (const migration of pendingMigrations(all, applied)) {
       const apply = migration.concurrent === true ? applyOneByOne : applyWhole;
       await retryOnLock(migration, log, () => apply(connection, migration));
       log.info({ migration: migration.name }, "migration_applied");

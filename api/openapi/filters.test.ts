@@ -7,7 +7,7 @@ import { expect, test } from "bun:test";
 import * as z from "zod";
 
 import { createFakeApi } from "../../test/harness/fake-api.ts";
-import { filterParameters } from "../analytics/filter-parameters.ts";
+import { filterParameters } from "../analytics/filters.ts";
 
 const parameters = z
   .array(

@@ -2,7 +2,7 @@
 import * as z from "zod";
 import type { ZodOpenApiResponseObject } from "zod-openapi";
 
-import { clickFields, country } from "../analytics/response-fields.ts";
+import { clickFields, country } from "../analytics/responses.ts";
 
 const binary = (contentMediaType: string) => ({
   schema: { type: "string" as const, contentMediaType },

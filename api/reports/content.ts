@@ -2,9 +2,10 @@
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import type { ReportContent } from "../../shared/reports/content.ts";
 import type { FailureService } from "../analytics/failures/service.ts";
-import { readLinkNames } from "../analytics/link-names.ts";
-import type { Summary, SummaryQuery } from "../analytics/model.ts";
+import type { SummaryRequest } from "../analytics/model.ts";
+import type { Summary } from "../analytics/responses.ts";
 import type { AnalyticsService } from "../analytics/service.ts";
+import { type Reader, readLinkNames } from "../analytics/top-links.ts";
 import type { ClicksReader } from "../clickhouse.ts";
 import type { LinkService } from "../links/service.ts";
 import type { ReportRow } from "./model.ts";
@@ -70,7 +71,7 @@ const countLink = async (
   { analytics }: ContentDeps,
   owner: ClicksReader,
   link: Uuid,
-  query: SummaryQuery,
+  query: SummaryRequest,
 ) => ({ ...(await analytics.summary(owner, { link }, query)), top_links: [] });
 
 const toCountry = ({ country, clicks }: { country: string; clicks: number }) => ({
@@ -107,7 +108,7 @@ async function countFailures(
 
 async function findLink(
   { links }: ContentDeps,
-  reader: Parameters<typeof readLinkNames>[1],
+  reader: Reader,
   uuid: ReportRow["link_id"],
 ): Promise<ReportContent["link"]> {
   if (uuid === null) return null;

@@ -23,7 +23,7 @@ import { email } from "../../shared/contracts/users.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import type { ReportContent } from "../../shared/reports/content.ts";
 import { describeReport } from "../../shared/reports/message.ts";
-import { timezoneField } from "../analytics/period-parameters.ts";
+import { timezoneField } from "../analytics/period.ts";
 import { createdAt, idParameter, updatedAt } from "../http/common-schemas.ts";
 import { listOf } from "../http/pagination.ts";
 import { shortUrlText } from "../links/model.ts";

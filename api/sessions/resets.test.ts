@@ -16,13 +16,15 @@ import {
 import { WINDOWS } from "../../shared/budgets.ts";
 import { RESET_MINUTES, type Role } from "../../shared/contracts/users.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
+import { eventually } from "../../test/harness/eventually.ts";
 import { mailQueueDeps } from "../../test/harness/mail-queue.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { openSessionServices, type SessionServices } from "../../test/harness/session-services.ts";
 import { headerOf, partOf, startSmtp } from "../../test/harness/smtp.ts";
 import { type Actor, OPERATOR } from "../http/principal.ts";
 import { sendWaiting } from "../mail/queue.ts";
-import { deleteExpiredResets } from "./resets-sql.ts";
+import { hashToken } from "../url-tokens.ts";
+import { applyReset, deleteExpiredResets } from "./resets-sql.ts";
 import { makeReset, resetPath } from "./resets.ts";
 
 // Starts a real server, on a machine that may be busy.
@@ -86,6 +88,22 @@ describe("a link to set a new password", () => {
     expect([await isSignedIn(session), await use(token)]).toEqual(["done", "done"]);
     expect(await isSignedIn(session)).toBe("unauthorized");
     expect(await signIn(person, FORGOTTEN)).toBe("unauthorized");
+    expect(await isSignedIn(await signIn(person, NEXT))).toBe("done");
+  });
+
+  test("leaves no session of a sign-in that compared the earlier password", async () => {
+    const tokenHash = hashToken(await tokenFor(person));
+    const hash = await Bun.password.hash(NEXT, { algorithm: "bcrypt", cost: 4 });
+    const listSessions = () => postgres.sql`select from sessions where user_id = ${person.id}`;
+    const begun = await postgres.sql.begin(async (sql) => {
+      expect(await applyReset(sql, tokenHash, hash)).toBe(true);
+      const signingIn = signIn(person, FORGOTTEN);
+      await eventually(async () => expect(await listSessions()).toHaveLength(1), 20_000);
+      // Not awaited here: it waits for this transaction.
+      return { signingIn };
+    });
+    expect(await begun.signingIn).toBe("unauthorized");
+    expect(await listSessions()).toHaveLength(0);
     expect(await isSignedIn(await signIn(person, NEXT))).toBe("done");
   });
 

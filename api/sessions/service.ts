@@ -15,7 +15,13 @@ import type { AuthLibrary } from "./better-auth.ts";
 import type { DeviceCookies } from "./device-cookie.ts";
 import type { RequireStrongPassword } from "./password-strength.ts";
 import { deleteResets } from "./resets-sql.ts";
-import { type Credentials, findUserByEmail, isSessionValid, listSessions } from "./sql.ts";
+import {
+  type Credentials,
+  endIfPasswordChanged,
+  findUserByEmail,
+  isSessionValid,
+  listSessions,
+} from "./sql.ts";
 
 type SessionServiceDeps = {
   sql: Sql;
@@ -109,7 +115,7 @@ function createPasswordChecks(deps: SessionServiceDeps) {
     async signIn({ email, password }: SignIn, client: ClientInfo): Promise<string[]> {
       const { user, attempt } = await begin(email, client);
       // For an unknown address, the library hashes the password, as it does to compare it.
-      const { headers } = await translateErrors(
+      const { headers, response } = await translateErrors(
         library.api.signInEmail({
           body: { email, password },
           headers: client.headers,
@@ -119,6 +125,8 @@ function createPasswordChecks(deps: SessionServiceDeps) {
       );
       // Created at this moment: without the attempt of a known user it is not signed in.
       if (user === undefined) throw wrongCredentials();
+      // Whoever sets a new password meanwhile has ended the sessions that there were.
+      if (await endIfPasswordChanged(sql, response.token, user)) throw wrongCredentials();
       return [...headers.getSetCookie(), await succeed(attempt, user, client.headers)];
     },
 

@@ -20,6 +20,25 @@ export async function endSurplusSessions(sql: Sql, userId: Uuid): Promise<void> 
        order by updated_at desc, created_at desc, id desc offset ${SESSIONS_MAX})`;
 }
 
+/**
+ * Ends a session that has just begun if its user's password is not the one any more with which it
+ * did; waits for a change of it that is under way. Returns whether it ended the session.
+ */
+export async function endIfPasswordChanged(
+  sql: Sql,
+  token: string,
+  { id, password_hash }: Credentials,
+): Promise<boolean> {
+  const { count } = await sql`
+    with unchanged as materialized (
+      select from credentials
+       where user_id = ${id} and provider_id = 'credential' and password = ${password_hash}
+         for share
+    )
+    delete from sessions where token = ${token} and not exists (select from unchanged)`;
+  return count > 0;
+}
+
 export async function isSessionValid(sql: Sql, id: Uuid): Promise<boolean> {
   const rows = await sql`select 1 from sessions where id = ${id} and expires_at > now()`;
   return rows.length > 0;

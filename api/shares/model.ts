@@ -19,11 +19,9 @@ import {
 } from "../../shared/contracts/share-schemas.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import type { CountryClicks } from "../../shared/statistics/world-map.tsx";
-import { COLUMN_FILTERS } from "../analytics/filter-names.ts";
-import { rangeCounts } from "../analytics/model.ts";
-import { periodField, timezoneField } from "../analytics/period-parameters.ts";
-import { boundaryProblem } from "../analytics/period.ts";
-import { clicks, completeFrom, percentage } from "../analytics/response-fields.ts";
+import { COLUMN_FILTERS } from "../analytics/filters.ts";
+import { boundaryProblem, periodField, timezoneField } from "../analytics/period.ts";
+import { clicks, completeFromField, percentage, rangeCounts } from "../analytics/responses.ts";
 import type { Brand } from "../branding/model.ts";
 import { createdAt, hasPassword, idParameter, updatedAt } from "../http/common-schemas.ts";
 import { listOf } from "../http/pagination.ts";
@@ -268,7 +266,7 @@ export const sharedResponse = z
     timezone: z.string().meta(META.timezone),
     ...rangeCounts,
     breakdowns: z.array(sharedBreakdown).meta({ description: "The dimensions that are shared." }),
-    ...completeFrom,
+    ...completeFromField,
   })
   .meta({ id: "SharedStatistics", description: "What a share shows." });
 

@@ -4,7 +4,7 @@ import { LRUCache } from "lru-cache";
 import { boundsOf } from "../../shared/budgets.ts";
 import { DEFAULT_PERIOD } from "../../shared/contracts/periods.ts";
 import type { Uuid } from "../../shared/ids.ts";
-import { COLUMN_FILTERS } from "../analytics/filter-names.ts";
+import { COLUMN_FILTERS } from "../analytics/filters.ts";
 import { parseZone } from "../analytics/period.ts";
 import type { AnalyticsService } from "../analytics/service.ts";
 import type { BrandingService } from "../branding/service.ts";
@@ -21,7 +21,7 @@ import { grantAccess, hasAccess, parseToken } from "./token.ts";
 type SharedServiceDeps = {
   sql: Sql;
   analytics: Pick<AnalyticsService, "overview">;
-  links: Pick<LinkService, "get">;
+  links: Pick<LinkService, "find">;
   passwords: {
     verifyForAccount(accountId: Uuid, password: string, hashed: string): Promise<boolean>;
   };
@@ -144,7 +144,7 @@ async function readView(
   const dimensions = COLUMN_FILTERS.filter((name) => share.breakdowns.includes(name));
   const limit = dimensions.includes("country") ? COUNTRIES_MAX : ROWS_MAX;
   const [link, overview, brand] = await Promise.all([
-    link_id === null ? null : links.get(owner, link_id),
+    link_id === null ? null : links.find(owner, link_id),
     analytics.overview(owner, subject, when, { dimensions, limit }),
     share.brand_version === null ? undefined : branding.find(owner),
   ]);

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
-import { createReceiverRules } from "../../shared/webhooks/variables.ts";
+import { ReceiverRules } from "../../shared/webhooks/variables.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { createEventPositions } from "../events/positions.ts";
 import { ApiError } from "../http/errors.ts";
@@ -11,7 +11,7 @@ import { deleteOldDeliveries } from "./deliveries-sql.ts";
 import type { CreateWebhookBody } from "./model.ts";
 import { createWebhookService } from "./service.ts";
 
-const RULES = createReceiverRules({
+const RULES = new ReceiverRules({
   WEBHOOK_NETWORKS_ALLOWED: [],
   WEBHOOK_PORTS_ALLOWED: ["443", "80"],
 });
@@ -69,7 +69,7 @@ describe("receivers", () => {
   });
 
   test("a private network and a port can be allowed", async () => {
-    const rules = createReceiverRules({
+    const rules = new ReceiverRules({
       WEBHOOK_NETWORKS_ALLOWED: ["10.0.0.0/8"],
       WEBHOOK_PORTS_ALLOWED: ["8080"],
     });

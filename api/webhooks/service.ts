@@ -235,16 +235,16 @@ function readLinkId(id: string): Uuid {
  * Checks what can be known of a receiver without resolving its name; workers check the addresses
  * whenever they connect.
  */
-function readUrl(text: string, { isAddressAllowed, isPortAllowed, allowsPrivate }: ReceiverRules) {
+function readUrl(text: string, rules: ReceiverRules) {
   const parsed = parseWebUrl(text);
   if ("problem" in parsed) throw invalidUrl(parsed.problem);
   const { url } = parsed;
-  if (!isPortAllowed(portOf(url))) throw invalidUrl(`Port ${portOf(url)} may not be used.`);
+  if (!rules.isPortAllowed(portOf(url))) throw invalidUrl(`Port ${portOf(url)} may not be used.`);
   const address = url.hostname.replace(/^\[|\]$/g, "");
   const isAllowed =
     isIP(address) === 0
-      ? allowsPrivate || classifyHost(url.hostname.replace(/\.$/, "")) === "public"
-      : isAddressAllowed(address);
+      ? rules.allowsPrivate || classifyHost(url.hostname.replace(/\.$/, "")) === "public"
+      : rules.isAddressAllowed(address);
   if (!isAllowed) throw invalidUrl("The URL must lead to the public internet.");
   url.hash = "";
   return url.href;

@@ -2,7 +2,7 @@
 import { ROLLUP_TABLES } from "../../shared/clicks/rollup-tables.ts";
 import { HOUR_SECONDS } from "../../shared/durations.ts";
 import { insertClicks } from "../../test/harness/generated-clicks.ts";
-import type { openClickHouse } from "../../worker/clickhouse.ts";
+import type { connectClickHouse } from "../../worker/clickhouse.ts";
 
 export const HOURS = 24;
 
@@ -22,7 +22,7 @@ export type Day = {
  * those of links: to aggregate the clicks for each takes several times as long.
  */
 export async function fillDay(
-  client: ReturnType<typeof openClickHouse>,
+  client: ReturnType<typeof connectClickHouse>,
   { accountId, midnight, hourClicks }: Day,
 ): Promise<void> {
   const run = (query: string) => client.command({ query });

@@ -16,10 +16,9 @@ import { createLog } from "../../shared/log.ts";
 import { type Check, type Finding, runChecks } from "../../shared/preflight.ts";
 import { longTest } from "../../test/harness/property-runs.ts";
 import { checks as workerChecks, migrateChecks } from "../../worker/checks.ts";
-import { openClickHouse } from "../../worker/clickhouse.ts";
+import { connectClickHouse } from "../../worker/clickhouse.ts";
 import { configSchema as workerSchema } from "../../worker/config.ts";
-import { createDatabaseIfMissing } from "../../worker/migrations/create-database.ts";
-import { migrateClickHouse } from "../../worker/migrations/migrate.ts";
+import { ensureDatabase, migrateClickHouse } from "../../worker/migrations/migrate.ts";
 import { setRetention } from "../../worker/migrations/retention.ts";
 import { confine } from "../local/clickhouse/confinement.ts";
 import { openEngine } from "../local/clickhouse/engine.ts";
@@ -59,8 +58,8 @@ async function withGrants<T>(
 }
 
 async function migrate(url: string): Promise<void> {
-  await createDatabaseIfMissing(url);
-  const client = openClickHouse(url);
+  await ensureDatabase(url);
+  const client = connectClickHouse(url);
   await migrateClickHouse(client, createLog("test", "silent"));
   await rememberRetention(client);
   await setRetention(client, { clicksDays: 30, rollupsDays: 0 });
@@ -103,7 +102,7 @@ longTest(
       const config = workerConfig(url);
       await expectOk(workerChecks.required(config));
       await expectOk(workerChecks.thorough?.(config) ?? []);
-      const client = openClickHouse(url);
+      const client = connectClickHouse(url);
       await requestRepair(client, { from: 0, to: 1 });
       expect(await readRequests(client)).toHaveLength(2);
       await client.close();
@@ -114,7 +113,7 @@ longTest(
     await withGrants(grantsOf("api"), async (url) => {
       const [api] = await examine(apiChecks.required(apiConfig(url)));
       expect(api).toEqual({ check: "CLICKHOUSE_URL", status: "ok" });
-      const client = openClickHouse(url);
+      const client = connectClickHouse(url);
       expect(await readWholeFrom(client)).toBeLessThan(Infinity);
       await client.close();
       const [worker] = await examine(workerChecks.required(workerConfig(url)));

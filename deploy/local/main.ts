@@ -8,18 +8,19 @@ import { migrate as migratePostgres } from "../../api/migrate.ts";
 import { loadConfig } from "../../shared/env.ts";
 import { runMain } from "../../shared/lifecycle.ts";
 import { tryLock } from "../../shared/process-lock.ts";
-import { migrate as migrateClickHouse } from "../../worker/migrate.ts";
+import { migrate as migrateClickHouse } from "../../worker/migrations/migrate.ts";
 import { configSchema } from "./config.ts";
 import { buildDashboard, packClient } from "./dashboard.ts";
 import { banner, canSignIn, DEMO_EMAIL, keyWorks } from "./demo.ts";
 import { createLogger } from "./logger.ts";
 import { removeInstallation } from "./postgres-installation.ts";
+import { makeRoles } from "./postgres.ts";
 import { makePrivate, PRIVATE_UMASK } from "./private-files.ts";
 import type { ProcessEntry } from "./process-entry.ts";
 import { endOrphan, openProcessRegistry, readOrphans } from "./process-registry.ts";
 import { watchCode, withReload } from "./reload.ts";
 import { loadSecrets, saveSecrets, writePrivate } from "./secrets.ts";
-import { choosePortsFor, startServices } from "./services.ts";
+import { choosePortsFor, type Starting, startServices } from "./services.ts";
 import { appServices, metricsUrl, type StackFile, STOP_ORDER } from "./stack.ts";
 import { createSupervisor, seconds } from "./supervisor.ts";
 import { startWatchdog } from "./watchdog.ts";
@@ -218,7 +219,8 @@ async function startStack({
     supervisor,
     logger,
   });
-  const schemas = migrateStores(urls, stores, logger);
+  const makesRoles = config.DATABASE_URL === undefined;
+  const schemas = migrateStores(urls, stores, makesRoles ? secrets : undefined, logger);
   const metrics = {
     api: ports.API_METRICS_PORT.port,
     redirector: ports.REDIRECTOR_METRICS_PORT.port,
@@ -235,7 +237,7 @@ async function startStack({
   });
   const needs: Record<string, Promise<unknown>> = {
     api: Promise.all([schemas.postgres, stores.nats, dashboard.built]),
-    worker: Promise.all([schemas.clickhouse, stores.nats]),
+    worker: Promise.all([schemas.postgres, schemas.clickhouse, stores.nats]),
     redirector: stores.nats,
   };
   let demo: Awaited<ReturnType<typeof ensureDemo>> | undefined;
@@ -267,16 +269,27 @@ async function startStack({
 
 type Services = ReturnType<typeof startServices>;
 
-/** Migrates each store once it runs; ClickHouse after PostgreSQL, which its migrations need. */
+/**
+ * Migrates each store once it runs; ClickHouse after PostgreSQL, which its migrations need. With
+ * secrets, makes the roles of the processes in PostgreSQL.
+ */
 function migrateStores(
   urls: Services["urls"],
-  { postgres, clickhouse }: Pick<Services, "postgres" | "clickhouse">,
+  { postgres, clickhouse }: Omit<Starting, "urls">,
+  secrets: Secrets | undefined,
   logger: Stack["logger"],
 ) {
   const env = { ...process.env, DATABASE_URL: urls.database, CLICKHOUSE_URL: urls.clickhouse };
   const output = { write: (line: string) => logger.logProcess("migrate", line.trimEnd()) };
-  const postgresSchema = postgres.then(() => migratePostgres(env, output));
-  const clickhouseSchema = Promise.all([postgresSchema, clickhouse]).then(() =>
+  const schema = postgres.then(() => migratePostgres(env, output));
+  const postgresSchema = schema.then(async () => {
+    if (secrets === undefined) return;
+    await makeRoles(urls.database, {
+      shorthop_api: secrets.apiPostgresPassword,
+      shorthop_worker: secrets.workerPostgresPassword,
+    });
+  });
+  const clickhouseSchema = Promise.all([schema, clickhouse]).then(() =>
     migrateClickHouse(env, output),
   );
   return { postgres: postgresSchema, clickhouse: clickhouseSchema };

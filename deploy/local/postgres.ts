@@ -1,6 +1,6 @@
 /** PostgreSQL, from the server programs in an npm package. */
 import { execFile } from "node:child_process";
-import { chownSync, existsSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { chownSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 
@@ -31,6 +31,44 @@ export async function findPrograms(): Promise<string> {
 
 export const databaseUrl = (port: number, password: string, database = DATABASE): string =>
   `postgres://${USER}:${password}@127.0.0.1:${port}/${database}`;
+
+/** The roles of the processes, as in an installation (`deploy/postgres`). */
+export type ProcessRole = "shorthop_api" | "shorthop_worker";
+
+/** The same database as a role with fewer rights. */
+export function urlOfRole(url: string, role: ProcessRole, password: string): string {
+  const ofRole = new URL(url);
+  ofRole.username = role;
+  ofRole.password = password;
+  return ofRole.href;
+}
+
+/**
+ * Makes the roles of the processes, with the rights that they have in an installation: what they
+ * may not do there must not work here either. The database at `url` is migrated.
+ */
+export async function makeRoles(
+  url: string,
+  passwords: Readonly<Record<ProcessRole, string>>,
+): Promise<void> {
+  const sql = postgres(url, { max: 1, onnotice: () => undefined });
+  try {
+    for (const [role, password] of Object.entries(passwords)) {
+      const [found] = await sql`select 1 from pg_roles where rolname = ${role}`;
+      if (found === undefined) await sql.unsafe(`create role ${role} login`);
+      // Statements that define roles take no parameters.
+      const quoted = `'${password.replaceAll("'", "''")}'`;
+      await sql.unsafe(`alter role ${role} password ${quoted}`);
+    }
+    for (const file of ["privileges.sql", "grants.sql"]) {
+      const text = readFileSync(join(import.meta.dir, "../postgres", file), "utf8");
+      // Lines with a backslash are commands of psql.
+      await sql.unsafe(text.replaceAll(/^\\.*$/gm, "")).simple();
+    }
+  } finally {
+    await sql.end({ timeout: 1 });
+  }
+}
 
 /**
  * Creates the database cluster unless it exists. Starts over if an earlier attempt was interrupted.

@@ -8,6 +8,9 @@ const randomSecret = (): string => randomBytes(24).toString("base64url");
 
 const secretsSchema = z.object({
   postgresPassword: z.string(),
+  /** Of the roles of the API and the worker in the local PostgreSQL. */
+  apiPostgresPassword: z.string().default(randomSecret),
+  workerPostgresPassword: z.string().default(randomSecret),
   /** Passwords of the local NATS and ClickHouse. */
   natsPassword: z.string().default(randomSecret),
   clickhousePassword: z.string().default(randomSecret),

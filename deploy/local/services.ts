@@ -9,7 +9,14 @@ import type { Logger } from "./logger.ts";
 import { acceptsClients, findNatsServer, natsService, natsUrl } from "./nats.ts";
 import { choosePorts, type ChosenPort } from "./ports.ts";
 import { prepareInstallation } from "./postgres-installation.ts";
-import { databaseUrl, findPrograms, initialise, postgresService } from "./postgres.ts";
+import {
+  databaseUrl,
+  findPrograms,
+  initialise,
+  postgresService,
+  type ProcessRole,
+  urlOfRole,
+} from "./postgres.ts";
 import type { Secrets } from "./secrets.ts";
 import { clickhouseService, clickhouseUrl, type StackUrls } from "./stack.ts";
 import { respondsOk, type Supervisor } from "./supervisor.ts";
@@ -96,12 +103,18 @@ export function startServices({
   }
 
   const { DATABASE_URL, NATS_URL, CLICKHOUSE_URL } = config;
+  const database = DATABASE_URL ?? databaseUrl(ports.POSTGRES_PORT.port, postgresPassword);
+  /** What runs elsewhere has the roles that its operator made. */
+  const as = (role: ProcessRole, password: string): string =>
+    DATABASE_URL ?? urlOfRole(database, role, password);
   return {
     urls: {
       api: `http://localhost:${ports.API_PORT.port}`,
       dashboard: `http://localhost:${ports.DASHBOARD_PORT.port}`,
       short: `http://localhost:${ports.REDIRECTOR_PORT.port}`,
-      database: DATABASE_URL ?? databaseUrl(ports.POSTGRES_PORT.port, postgresPassword),
+      database,
+      apiDatabase: as("shorthop_api", secrets.apiPostgresPassword),
+      workerDatabase: as("shorthop_worker", secrets.workerPostgresPassword),
       nats: NATS_URL ?? natsUrl(ports.NATS_PORT.port, natsPassword),
       clickhouse: CLICKHOUSE_URL ?? clickhouseUrl(ports.CLICKHOUSE_PORT.port, clickhousePassword),
     },

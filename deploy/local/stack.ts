@@ -10,7 +10,10 @@ export type StackUrls = {
   api: string;
   dashboard: string;
   short: string;
+  /** As the owner of the schema, and as the processes have it. */
   database: string;
+  apiDatabase: string;
+  workerDatabase: string;
   nats: string;
   clickhouse: string;
 };
@@ -116,7 +119,6 @@ export function appServices({
   const common = {
     NODE_ENV: "production",
     LOG_LEVEL: logLevel,
-    DATABASE_URL: urls.database,
     NATS_URL: urls.nats,
     CLICKHOUSE_URL: urls.clickhouse,
     SHORT_URL: urls.short,
@@ -138,6 +140,7 @@ export function appServices({
   });
   return [
     service("api", {
+      DATABASE_URL: urls.apiDatabase,
       API_HOST: "127.0.0.1",
       API_PORT: new URL(urls.api).port,
       API_URL: urls.api,
@@ -151,6 +154,7 @@ export function appServices({
       ...webhooks,
     }),
     service("worker", {
+      DATABASE_URL: urls.workerDatabase,
       WORKER_METRICS_PORT: String(metrics.worker),
       GEOIP_DATABASES: databases.join(","),
       VISITOR_HASH_SECRET: secrets.visitorHashSecret,

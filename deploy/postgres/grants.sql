@@ -26,6 +26,9 @@ revoke insert on event_floors from shorthop_api;
 grant select, insert on events to shorthop_worker;
 grant select on event_readers to shorthop_worker;
 grant select, update on event_progress to shorthop_worker;
+-- Events of clicks are written within the budget of a day, which only that function writes.
+revoke insert, update, delete on click_event_days from shorthop_api;
+grant execute on function record_click_events(jsonb, jsonb) to shorthop_worker;
 grant execute on function number_events(uuid, text) to shorthop_api, shorthop_worker;
 grant execute on function delete_old_events(integer, integer) to shorthop_api;
 -- Versions of links are drawn by a function, which only the API may call.

@@ -15,7 +15,7 @@ import {
 } from "../../api/postgres.ts";
 import { createLog } from "../../shared/log.ts";
 import { startOwnPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
-import { requirePrivileges as requireWorkerPrivileges } from "../../worker/privileges.ts";
+import { requirePrivileges as requireWorkerPrivileges } from "../../worker/checks.ts";
 
 const psql = Bun.which("psql");
 if (psql === null) console.warn("\n!!! psql is not installed: roles and grants are NOT TESTED\n");

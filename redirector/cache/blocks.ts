@@ -14,63 +14,76 @@ export const toOffset = (number: number, at: number): number =>
   (number << OFFSET_BITS) | (at / ALIGNMENT);
 export const offsetInBlock = (offset: number): number => (offset & OFFSET_MASK) * ALIGNMENT;
 
-/** Maximum bytes that offsets can address. */
-export const CACHE_BYTES_LIMIT = 2 ** 31 * ALIGNMENT;
-
 /** A block of memory, written up to `end`. */
 export type Block = { number: number; bytes: Buffer; end: number };
 
-export type Blocks = ReturnType<typeof createBlocks>;
-
-export function createBlocks() {
+export class Blocks {
   /** The memory of all blocks by number, in use or free. */
-  const memory: Buffer[] = [];
-  const free: number[] = [];
+  readonly #memory: Buffer[] = [];
+  readonly #free: number[] = [];
   /** Blocks in use, the oldest first; the newest is being written. */
-  const used = new Set<Block>();
-  let newest = add();
+  readonly #used = new Set<Block>();
+  #newest = this.#add();
 
-  function add(): Block {
-    const number = free.pop() ?? memory.length;
-    const bytes = (memory[number] ??= Buffer.allocUnsafeSlow(BLOCK_BYTES));
-    const block = { number, bytes, end: 0 };
-    used.add(block);
-    return block;
+  get used(): ReadonlySet<Block> {
+    return this.#used;
   }
 
-  return {
-    used: used as ReadonlySet<Block>,
-    /** The memory that an offset points into. */
-    bytesAt: (offset: number): Buffer => memory[offset >>> OFFSET_BITS] ?? newest.bytes,
-    /** Whether the newest block has space for a record. */
-    hasRoom: (size: number): boolean => newest.end + size <= BLOCK_BYTES,
-    /** Reserves space for a record, in another block if needed; returns its offset. */
-    reserve(size: number): number {
-      if (newest.end + size > BLOCK_BYTES) newest = add();
-      const { number, end } = newest;
-      newest.end += size;
-      return toOffset(number, end);
-    },
-    /** Releases the space that was reserved last. */
-    giveBack: (size: number): void => void (newest.end -= size),
-    /** Removes the oldest block from use; its memory stays until it is freed. */
-    takeOldest(): Block {
-      const [oldest = newest] = used;
-      used.delete(oldest);
-      return oldest;
-    },
-    free: ({ number }: Block): void => void free.push(number),
-    /**
-     * Removes all blocks. Their memory is not used again: settings are remembered by their place in
-     * it, and another history can have other settings there under the same version.
-     */
-    clear(): void {
-      memory.length = 0;
-      free.length = 0;
-      used.clear();
-      newest = add();
-    },
-    /** Bytes of memory, in use or free. */
-    bytes: (): number => memory.length * BLOCK_BYTES,
-  };
+  /** Bytes of memory, in use or free. */
+  get bytes(): number {
+    return this.#memory.length * BLOCK_BYTES;
+  }
+
+  /** The memory that an offset points into. */
+  bytesAt(offset: number): Buffer {
+    return this.#memory[offset >>> OFFSET_BITS] ?? this.#newest.bytes;
+  }
+
+  /** Whether the newest block has space for a record. */
+  hasRoom(size: number): boolean {
+    return this.#newest.end + size <= BLOCK_BYTES;
+  }
+
+  /** Reserves space for a record, in another block if needed; returns its offset. */
+  reserve(size: number): number {
+    if (!this.hasRoom(size)) this.#newest = this.#add();
+    const { number, end } = this.#newest;
+    this.#newest.end += size;
+    return toOffset(number, end);
+  }
+
+  /** Releases the space that was reserved last. */
+  giveBack(size: number): void {
+    this.#newest.end -= size;
+  }
+
+  /** Removes the oldest block from use; its memory stays until it is freed. */
+  takeOldest(): Block {
+    const [oldest = this.#newest] = this.#used;
+    this.#used.delete(oldest);
+    return oldest;
+  }
+
+  free({ number }: Block): void {
+    this.#free.push(number);
+  }
+
+  /**
+   * Removes all blocks. Their memory is not used again: settings are remembered by their place in
+   * it, and another history can have other settings there under the same version.
+   */
+  clear(): void {
+    this.#memory.length = 0;
+    this.#free.length = 0;
+    this.#used.clear();
+    this.#newest = this.#add();
+  }
+
+  #add(): Block {
+    const number = this.#free.pop() ?? this.#memory.length;
+    const bytes = (this.#memory[number] ??= Buffer.allocUnsafeSlow(BLOCK_BYTES));
+    const block = { number, bytes, end: 0 };
+    this.#used.add(block);
+    return block;
+  }
 }

@@ -42,29 +42,35 @@ export type DomainResponses = {
 
 type Entry = { notice: DomainNotice | undefined; responses: DomainResponses | null };
 
-export type DomainSettingsCache = ReturnType<typeof createDomainSettingsCache>;
+export class DomainSettingsCache {
+  readonly #entries: LRUCache<string, Entry>;
 
-/** Caches the settings of at most `domainsMax` domains. */
-export function createDomainSettingsCache(domainsMax = DOMAINS_MAX) {
-  const entries = new LRUCache<string, Entry>({
-    max: domainsMax,
-    maxSize: SETTINGS_BYTES_MAX,
-    sizeCalculation: ({ notice }) =>
-      ENTRY_BYTES + (notice === undefined ? 0 : JSON.stringify(notice.settings).length),
-  });
-  return {
-    /** A domain's responses; null when it has no settings, undefined when that is unknown. */
-    get: (domain: string): DomainResponses | null | undefined => entries.get(domain)?.responses,
-    /** Applies a domain's record; undefined for a domain without one. */
-    apply(domain: string, record: LinkRecord | undefined): void {
-      const notice = record !== undefined && isDomainNotice(record) ? record : undefined;
-      const isEmpty = notice === undefined || Object.keys(notice.settings).length === 0;
-      const responses = isEmpty ? null : toResponses(notice);
-      entries.set(domain, { notice, responses });
-    },
-    /** Removes all domains. */
-    clear: (): void => entries.clear(),
-  };
+  constructor(domainsMax = DOMAINS_MAX) {
+    this.#entries = new LRUCache<string, Entry>({
+      max: domainsMax,
+      maxSize: SETTINGS_BYTES_MAX,
+      sizeCalculation: ({ notice }) =>
+        ENTRY_BYTES + (notice === undefined ? 0 : JSON.stringify(notice.settings).length),
+    });
+  }
+
+  /** A domain's responses; null when it has no settings, undefined when that is unknown. */
+  get(domain: string): DomainResponses | null | undefined {
+    return this.#entries.get(domain)?.responses;
+  }
+
+  /** Applies a domain's record; undefined for a domain without one. */
+  apply(domain: string, record: LinkRecord | undefined): void {
+    const notice = record !== undefined && isDomainNotice(record) ? record : undefined;
+    const isEmpty = notice === undefined || Object.keys(notice.settings).length === 0;
+    const responses = isEmpty ? null : toResponses(notice);
+    this.#entries.set(domain, { notice, responses });
+  }
+
+  /** Removes all domains. */
+  clear(): void {
+    this.#entries.clear();
+  }
 }
 
 function toResponses({ settings, account_id = "" }: DomainNotice): DomainResponses {

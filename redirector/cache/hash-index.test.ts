@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { casesOf } from "../../test/harness/property-runs.ts";
-import { createHashIndex, entriesThatFit } from "./hash-index.ts";
+import { entriesThatFit, HashIndex } from "./hash-index.ts";
 
 test("the index has the entries that were inserted and not removed, however hashes collide", () => {
   const anyOperation = fc.record({
@@ -14,7 +14,7 @@ test("the index has the entries that were inserted and not removed, however hash
   });
   fc.assert(
     fc.property(fc.array(anyOperation, { maxLength: 1_500, size: "max" }), (operations) => {
-      const index = createHashIndex();
+      const index = new HashIndex();
       const model = new Map<number, number>();
       let next = 0;
       const findSlot = (offset: number) => {
@@ -46,7 +46,7 @@ test("the index has the entries that were inserted and not removed, however hash
         const expected = [...model].flatMap(([offset, known]) => (known === hash ? [offset] : []));
         expect(found(hash)).toEqual(expected.toSorted((a, b) => a - b));
       }
-      expect(index.size()).toBe(model.size);
+      expect(index.size).toBe(model.size);
     }),
     { numRuns: casesOf(200) },
   );
@@ -54,8 +54,8 @@ test("the index has the entries that were inserted and not removed, however hash
 
 test("an index of as many entries as fit into a bound stays within the bound", () => {
   for (const bytes of [10_000, 100_000, 1_000_000]) {
-    const index = createHashIndex();
+    const index = new HashIndex();
     for (let i = 0; i < entriesThatFit(bytes); i++) index.insert(i * 0x9e3779b1, i);
-    expect(index.bytes()).toBeLessThanOrEqual(Math.max(bytes, 8_192));
+    expect(index.bytes).toBeLessThanOrEqual(Math.max(bytes, 8_192));
   }
 });

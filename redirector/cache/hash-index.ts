@@ -2,8 +2,13 @@
  * Maps the hash of a key to the offset of its record: a hash table with open addressing and linear
  * probing (Knuth, The Art of Computer Programming 3, §6.4, algorithms L and R). A slot holds a hash
  * and an offset, so a lookup touches one cache line and growing reads no record. The index does not
- * store keys: it returns the slots of a hash one by one, and the caller compares the keys.
+ * store keys: it returns the slots of a hash one by one, and {@link KeyIndex} compares the keys.
  */
+
+import { randomInt } from "node:crypto";
+
+import { KEY, keyEnd } from "../../shared/links-store/record.ts";
+import { type Block, type Blocks, offsetInBlock, toOffset } from "./blocks.ts";
 
 const SLOTS_MIN = 1_024;
 
@@ -13,92 +18,182 @@ const SLOTS_MIN = 1_024;
 const SLOT_NUMBERS = 2;
 const SLOT_BYTES = SLOT_NUMBERS * Int32Array.BYTES_PER_ELEMENT;
 
-export type HashIndex = {
-  /** The first slot of a hash, or -1. */
-  find(hash: number): number;
-  /** The next slot with the same hash, or -1. */
-  findNext(slot: number): number;
-  offsetAt(slot: number): number;
-  insert(hash: number, offset: number): void;
-  /** Changes the offset in a slot. */
-  move(slot: number, offset: number): void;
-  /** Removes an entry. Invalidates all slots returned before. */
-  remove(slot: number): void;
-  /** Removes all entries. */
-  clear(): void;
-  size(): number;
-  bytes(): number;
-};
-
 /** Maximum entries of an index of at most `bytes`: it doubles when it is half full. */
 export const entriesThatFit = (bytes: number): number =>
   Math.max(SLOTS_MIN, 2 ** Math.floor(Math.log2(bytes / SLOT_BYTES))) / 2;
 
-/** Creates an index of offsets from 0 to 2³¹ - 2. */
-export function createHashIndex(): HashIndex {
-  let slots = new Int32Array(SLOTS_MIN * SLOT_NUMBERS);
-  let mask = SLOTS_MIN - 1;
-  let size = 0;
+/** An index of offsets from 0 to 2³¹ - 2. */
+export class HashIndex {
+  #slots = new Int32Array(SLOTS_MIN * SLOT_NUMBERS);
+  #mask = SLOTS_MIN - 1;
+  #size = 0;
 
-  const hashAt = (slot: number): number => slots[slot * SLOT_NUMBERS] ?? 0;
-  const tagAt = (slot: number): number => slots[slot * SLOT_NUMBERS + 1] ?? 0;
-
-  function set(slot: number, hash: number, tag: number): void {
-    slots[slot * SLOT_NUMBERS] = hash;
-    slots[slot * SLOT_NUMBERS + 1] = tag;
+  /** The first slot of a hash, or -1. */
+  find(hash: number): number {
+    return this.#findFrom(hash & this.#mask, hash);
   }
 
-  function findFrom(start: number, hash: number): number {
-    for (let slot = start; tagAt(slot) !== 0; slot = (slot + 1) & mask) {
-      if (hashAt(slot) === hash) return slot;
+  /** The next slot with the same hash, or -1. */
+  findNext(slot: number): number {
+    return this.#findFrom((slot + 1) & this.#mask, this.#hashAt(slot));
+  }
+
+  offsetAt(slot: number): number {
+    return this.#tagAt(slot) - 1;
+  }
+
+  insert(hash: number, offset: number): void {
+    if (++this.#size > (this.#mask + 1) / 2) this.#grow();
+    this.#insertTag(hash, offset + 1);
+  }
+
+  /** Changes the offset in a slot. */
+  move(slot: number, offset: number): void {
+    this.#slots[slot * SLOT_NUMBERS + 1] = offset + 1;
+  }
+
+  /** Removes an entry. Invalidates all slots returned before. */
+  remove(slot: number): void {
+    this.#size--;
+    // Moves later entries of the run into the gap, unless that would put one before its home slot.
+    let gap = slot;
+    const mask = this.#mask;
+    for (let next = (gap + 1) & mask; this.#tagAt(next) !== 0; next = (next + 1) & mask) {
+      const distanceFromHome = (next - this.#hashAt(next)) & mask;
+      if (distanceFromHome < ((next - gap) & mask)) continue;
+      this.#set(gap, this.#hashAt(next), this.#tagAt(next));
+      gap = next;
+    }
+    this.#set(gap, 0, 0);
+  }
+
+  /** Removes all entries. */
+  clear(): void {
+    this.#slots = new Int32Array(SLOTS_MIN * SLOT_NUMBERS);
+    this.#mask = SLOTS_MIN - 1;
+    this.#size = 0;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  get bytes(): number {
+    return this.#slots.byteLength;
+  }
+
+  #findFrom(start: number, hash: number): number {
+    const slots = this.#slots;
+    const mask = this.#mask;
+    for (let slot = start; slots[slot * SLOT_NUMBERS + 1] !== 0; slot = (slot + 1) & mask) {
+      if (slots[slot * SLOT_NUMBERS] === hash) return slot;
     }
     return -1;
   }
 
-  function insertTag(hash: number, tag: number): void {
-    let slot = hash & mask;
-    while (tagAt(slot) !== 0) slot = (slot + 1) & mask;
-    set(slot, hash, tag);
+  #insertTag(hash: number, tag: number): void {
+    let slot = hash & this.#mask;
+    while (this.#tagAt(slot) !== 0) slot = (slot + 1) & this.#mask;
+    this.#set(slot, hash, tag);
   }
 
-  function grow(): void {
-    const oldSlots = slots;
-    slots = new Int32Array(oldSlots.length * 2);
-    mask = slots.length / SLOT_NUMBERS - 1;
+  #grow(): void {
+    const oldSlots = this.#slots;
+    this.#slots = new Int32Array(oldSlots.length * 2);
+    this.#mask = this.#slots.length / SLOT_NUMBERS - 1;
     for (let i = 0; i < oldSlots.length; i += SLOT_NUMBERS) {
       const tag = oldSlots[i + 1] ?? 0;
-      if (tag !== 0) insertTag(oldSlots[i] ?? 0, tag);
+      if (tag !== 0) this.#insertTag(oldSlots[i] ?? 0, tag);
     }
   }
 
-  return {
-    find: (hash) => findFrom(hash & mask, hash),
-    findNext: (slot) => findFrom((slot + 1) & mask, hashAt(slot)),
-    offsetAt: (slot) => tagAt(slot) - 1,
-    insert(hash, offset) {
-      if (++size > (mask + 1) / 2) grow();
-      insertTag(hash, offset + 1);
-    },
-    move: (slot, offset) => void (slots[slot * SLOT_NUMBERS + 1] = offset + 1),
-    remove(slot) {
-      size--;
-      // Moves later entries of the run into the gap, unless that would put one before its home
-      // slot.
-      let gap = slot;
-      for (let next = (gap + 1) & mask; tagAt(next) !== 0; next = (next + 1) & mask) {
-        const distanceFromHome = (next - hashAt(next)) & mask;
-        if (distanceFromHome < ((next - gap) & mask)) continue;
-        set(gap, hashAt(next), tagAt(next));
-        gap = next;
-      }
-      set(gap, 0, 0);
-    },
-    clear() {
-      slots = new Int32Array(SLOTS_MIN * SLOT_NUMBERS);
-      mask = SLOTS_MIN - 1;
-      size = 0;
-    },
-    size: () => size,
-    bytes: () => slots.byteLength,
-  };
+  #hashAt(slot: number): number {
+    return this.#slots[slot * SLOT_NUMBERS] ?? 0;
+  }
+
+  #tagAt(slot: number): number {
+    return this.#slots[slot * SLOT_NUMBERS + 1] ?? 0;
+  }
+
+  #set(slot: number, hash: number, tag: number): void {
+    this.#slots[slot * SLOT_NUMBERS] = hash;
+    this.#slots[slot * SLOT_NUMBERS + 1] = tag;
+  }
 }
+
+/** A domain name has at most 253 characters (RFC 1035), an alias 64. */
+export const KEY_BYTES_MAX = 512;
+
+/** Finds records in blocks by their keys: a domain, and the bytes of a path. */
+export class KeyIndex extends HashIndex {
+  /** Memory for a key as text. */
+  readonly key = Buffer.alloc(KEY_BYTES_MAX);
+  readonly #blocks: Blocks;
+
+  constructor(blocks: Blocks) {
+    super();
+    this.#blocks = blocks;
+  }
+
+  /**
+   * Finds the slot of a key, which is `domain` followed by the bytes from `start` to `end`; -1 for
+   * none.
+   */
+  findKey(domain: string, bytes: Buffer, start: number, end: number): number {
+    let slot = this.find(hashOf(domain, bytes, start, end));
+    while (slot >= 0 && !this.#hasKey(this.offsetAt(slot), domain, bytes, start, end)) {
+      slot = this.findNext(slot);
+    }
+    return slot;
+  }
+
+  /** As `findKey`, by the key as text. */
+  findText(text: string): number {
+    return this.findKey("", this.key, 0, this.key.write(text));
+  }
+
+  /** The slot that points to the record at `at` of a block; -1 when the record is not live. */
+  findRecord({ number, bytes }: Block, at: number): number {
+    const offset = toOffset(number, at);
+    let slot = this.find(hashAt(bytes, at));
+    while (slot >= 0 && this.offsetAt(slot) !== offset) slot = this.findNext(slot);
+    return slot;
+  }
+
+  /** Adds the record at an offset. */
+  add(offset: number): void {
+    this.insert(hashAt(this.#blocks.bytesAt(offset), offsetInBlock(offset)), offset);
+  }
+
+  #hasKey(offset: number, domain: string, bytes: Buffer, start: number, end: number): boolean {
+    const block = this.#blocks.bytesAt(offset);
+    let at = offsetInBlock(offset);
+    const storedEnd = keyEnd(block, at);
+    at += KEY;
+    if (storedEnd - at !== domain.length + end - start) return false;
+    for (let i = 0; i < domain.length; i++) if (block[at++] !== domain.charCodeAt(i)) return false;
+    for (let i = start; i < end; i++) if (block[at++] !== bytes[i]) return false;
+    return true;
+  }
+}
+
+/** Random, so that an attacker cannot choose aliases that all collide. */
+const SEED = randomInt(2 ** 32 - 1) | 0;
+
+/**
+ * FNV-1a (Fowler, Noll, Vo), then MurmurHash3's last step (Appleby) to mix the high bits into the
+ * low ones.
+ */
+function hashOf(domain: string, bytes: Buffer, start: number, end: number): number {
+  let hash = SEED;
+  for (let i = 0; i < domain.length; i++) {
+    hash = Math.imul(hash ^ domain.charCodeAt(i), 0x01000193);
+  }
+  for (let i = start; i < end; i++) hash = Math.imul(hash ^ (bytes[i] ?? 0), 0x01000193);
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  return hash ^ (hash >>> 13);
+}
+
+/** Hashes the key of the record at `at`. */
+const hashAt = (bytes: Buffer, at: number): number =>
+  hashOf("", bytes, at + KEY, keyEnd(bytes, at));

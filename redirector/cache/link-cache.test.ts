@@ -1,11 +1,13 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 
 import fc from "fast-check";
 
 import { sliceToString } from "../../shared/bytes.ts";
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
+import type { LinkFacts } from "../../shared/takedowns/covers.ts";
 import { casesOf } from "../../test/harness/property-runs.ts";
-import { createLinkCache, type LinkCache } from "./link-cache.ts";
+import { LinkCache } from "./link-cache.ts";
+import { Takedowns } from "./takedowns.ts";
 
 const MIB = 1024 ** 2;
 
@@ -23,6 +25,13 @@ const active = (alias: string, version: number, destination = "https://example.c
     password_hash: null,
     forward_query: false,
   }) satisfies LinkRecord;
+
+/** Takedowns that cover what a function says. */
+function takedownsOf(covers: (link: LinkFacts) => boolean): Takedowns {
+  const takedowns = new Takedowns();
+  spyOn(takedowns, "covers").mockImplementation(covers);
+  return takedowns;
+}
 
 const deleted = (alias: string, version: number): LinkRecord => ({
   state: "deleted",
@@ -57,7 +66,7 @@ describe("the link cache", () => {
     );
     fc.assert(
       fc.property(anyStates, (states) => {
-        const cache = createLinkCache(MIB);
+        const cache = new LinkCache(MIB);
         const records = states.map(({ version, isDeleted }) =>
           isDeleted ? deleted("a", version) : active("a", version),
         );
@@ -70,7 +79,7 @@ describe("the link cache", () => {
   });
 
   test("domains do not share aliases", () => {
-    const cache = createLinkCache(MIB);
+    const cache = new LinkCache(MIB);
     cache.put(active("a", 1));
     cache.put({ ...active("a", 2), domain: "go.example.com" });
     expect(destinationOf(cache, "a")).toBe("https://example.com/1");
@@ -90,7 +99,7 @@ describe("the link cache", () => {
     });
     fc.assert(
       fc.property(fc.array(anyOperation, { minLength: 1_500, maxLength: 2_000 }), (operations) => {
-        const cache = createLinkCache(MIB);
+        const cache = new LinkCache(MIB);
         const last = new Map<string, LinkRecord>();
         for (const { alias, length, kind, version } of operations) {
           const name = `alias-${alias}`;
@@ -121,7 +130,7 @@ describe("the link cache", () => {
   });
 
   test("when full, it keeps requested links and evicts others", () => {
-    const cache = createLinkCache(MIB);
+    const cache = new LinkCache(MIB);
     cache.put(active("requested", 1));
     cache.put(active("unrequested", 1));
     for (let i = 0; i < 50_000; i++) {
@@ -132,7 +141,7 @@ describe("the link cache", () => {
   });
 
   test("however often some links change, the others stay cached, and memory does not grow", () => {
-    const cache = createLinkCache(MIB);
+    const cache = new LinkCache(MIB);
     for (let i = 0; i < 2_000; i++) cache.put(active(`a${i}`, 1));
     const { bytes } = cache.stats();
     for (let version = 2; version < 50_000; version++)
@@ -143,7 +152,7 @@ describe("the link cache", () => {
   });
 
   test("says whether it has a version, and keeps an older one that is stored later", () => {
-    const cache = createLinkCache(MIB);
+    const cache = new LinkCache(MIB);
     cache.put(active("a", 2));
     expect([1, 2, 3].map((version) => cache.hasVersion(active("a", version)))).toEqual([
       false,
@@ -156,7 +165,7 @@ describe("the link cache", () => {
   });
 
   test("once cleared it has nothing, and as much room as before", () => {
-    const cache = createLinkCache(MIB);
+    const cache = new LinkCache(MIB);
     for (let round = 0; round < 3; round++) {
       for (let i = 0; i < 3_000; i++) cache.put(active(`a${i}`, 1));
       for (let i = 0; i < 3_000; i++) expect(find(cache, `a${i}`)?.version).toBe(1);
@@ -168,7 +177,10 @@ describe("the link cache", () => {
   });
 
   test("a link is taken down by what covers it when it is stored", () => {
-    const cache = createLinkCache(MIB, ({ destination }) => destination.includes("evil"));
+    const cache = new LinkCache(
+      MIB,
+      takedownsOf(({ destination }) => destination.includes("evil")),
+    );
     const evil = { ...active("evil", 1), destination: "https://evil.example/" };
     cache.put(evil);
     cache.put(active("good", 1));
@@ -182,7 +194,10 @@ describe("the link cache", () => {
 
   test("marking again reaches every link, while links are stored, moved and evicted", async () => {
     let evil = new Set<string>();
-    const cache = createLinkCache(MIB, ({ destination }) => evil.has(destination));
+    const cache = new LinkCache(
+      MIB,
+      takedownsOf(({ destination }) => evil.has(destination)),
+    );
     const putAll = (version: number) => {
       for (let i = 0; i < 3_000; i++)
         cache.put({ ...active(`a${i}`, version), destination: `https://example.com/${i % 10}` });
@@ -202,7 +217,7 @@ describe("the link cache", () => {
   });
 
   test("an oversized record is not cached, and does no harm", () => {
-    const cache = createLinkCache(MIB);
+    const cache = new LinkCache(MIB);
     cache.put(active("a", 1));
     cache.put(active("long", 1, "x".repeat(70_000)));
     cache.put(active("x".repeat(600), 1));

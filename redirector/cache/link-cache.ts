@@ -3,9 +3,10 @@
  * are appended to blocks of memory, and a hash index holds the offset of each: a log-structured
  * memory (Rumble et al., FAST 2014). The garbage collector does not see the records, and a redirect
  * reads memory in two locations.
- * Blocks are compacted, the oldest first. Eviction is CLOCK (Corbató, 1968), which approximates
- * LRU: a hit only sets the record's REFERENCED bit, and eviction keeps only records whose bit is
- * set.
+ *
+ * Compaction copies the live records of the oldest block to the newest, which frees the oldest.
+ * When the cache is full, it also evicts, by CLOCK (Corbató, 1968), which approximates LRU: a hit
+ * only sets the record's REFERENCED bit, and eviction keeps only records whose bit is set.
  */
 import type { ByteRange } from "../../shared/bytes.ts";
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
@@ -13,40 +14,20 @@ import { keyOf } from "../../shared/contracts/short-link.ts";
 import {
   type CachedState,
   emptyLink,
+  isReferenced,
+  readFacts,
   readLink,
   setReferenced,
+  setTakenDown,
+  sizeAt,
   sizeOf,
+  versionAt,
+  writeRecord,
 } from "../../shared/links-store/record.ts";
-import type { LinkFacts } from "../../shared/takedowns/covers.ts";
-import { BLOCK_BYTES, createBlocks, offsetInBlock } from "./blocks.ts";
-import { createCompaction } from "./compaction.ts";
-import { entriesThatFit } from "./hash-index.ts";
-import { createKeyIndex, KEY_BYTES_MAX } from "./key-index.ts";
-import { createLiveRecords } from "./live-records.ts";
-import { createTakedownMarks } from "./takedown-marks.ts";
-
-export type LinkCache = {
-  /**
-   * The link at a path such as `/abc`; null for a deleted link, `taken_down` for one that takedowns
-   * cover, undefined for one that is not cached. The result is valid until the cache is next used;
-   * `copyLink` makes a copy that stays valid.
-   */
-  get(domain: string, bytes: Buffer, path: ByteRange): CachedState | undefined;
-  /** As `get`, by alias. */
-  find(domain: string, alias: string): CachedState | undefined;
-  /** Stores a record, whatever the cache has of its link. */
-  put(record: LinkRecord): void;
-  /** Whether a link, or its deletion, is cached. */
-  has(domain: string, alias: string): boolean;
-  /** Whether a record of the same version is cached. */
-  hasVersion(record: LinkRecord): boolean;
-  /** Removes all links. */
-  clear(): void;
-  /** Evaluates takedowns again for each link, in small parts between requests. */
-  markAgain(): Promise<void>;
-  /** Number of records, and the bytes of blocks and index. */
-  stats(): { entries: number; bytes: number };
-};
+import { beginTurn } from "../../shared/turns.ts";
+import { BLOCK_BYTES, Blocks, offsetInBlock } from "./blocks.ts";
+import { entriesThatFit, KEY_BYTES_MAX, KeyIndex } from "./hash-index.ts";
+import { Takedowns } from "./takedowns.ts";
 
 /** Blocks that stay free when the cache is full, for compaction to write to. */
 const RESERVED_BLOCKS = 1;
@@ -56,50 +37,204 @@ const RESERVED_BLOCKS = 1;
  */
 const INDEX_SHARE = 1 / 8;
 
-/** Creates a cache of at most `bytesMax` bytes. `covers` decides whether a link is taken down. */
-export function createLinkCache(
-  bytesMax: number,
-  covers: (link: LinkFacts) => boolean = () => false,
-): LinkCache {
-  const blocksMax =
-    Math.max(4, Math.floor((bytesMax * (1 - INDEX_SHARE)) / BLOCK_BYTES)) - RESERVED_BLOCKS;
-  const entriesMax = entriesThatFit(bytesMax * INDEX_SHARE);
-  const blocks = createBlocks();
-  const index = createKeyIndex(blocks);
-  const { bytesAt } = blocks;
-  const { find: findSlot, offsetAt, key } = index;
-  const records = createLiveRecords(blocks, index, covers);
-  const { onCopied, markAgain } = createTakedownMarks(blocks, covers);
-  const reclaim = createCompaction({ blocks, index, records, blocksMax, entriesMax, onCopied });
-  const link = emptyLink();
+/** Blocks compacted for each new one: on average compacting a block frees half of it. */
+const COMPACTIONS_PER_BLOCK = 2;
 
-  function get(domain: string, bytes: Buffer, { start, end }: ByteRange): CachedState | undefined {
-    if (domain.length + end - start > KEY_BYTES_MAX) return undefined;
-    const slot = findSlot(domain, bytes, start, end);
-    if (slot < 0) return undefined;
-    const offset = offsetAt(slot);
-    const block = bytesAt(offset);
-    const at = offsetInBlock(offset);
-    setReferenced(block, at, true);
-    return readLink(block, at, link);
+/**
+ * Maximum share of the memory for live records. Beyond it, a full cache evicts, and does not store
+ * links that nobody has requested. Compaction can free the rest: the smaller it is, the more often
+ * compaction runs.
+ */
+const LIVE_RATIO_MAX = 3 / 4;
+
+/** Blocks compacted in one run before live records are evicted anyway. */
+const COMPACTIONS_MAX = 8;
+
+export class LinkCache {
+  readonly #takedowns: Takedowns;
+  readonly #blocksMax: number;
+  readonly #entriesMax: number;
+  readonly #blocks = new Blocks();
+  readonly #index = new KeyIndex(this.#blocks);
+  readonly #link = emptyLink();
+  /** Bytes of the records that the index points to. */
+  #liveBytes = 0;
+  /** Number of runs of marking that began, which identifies the current one. */
+  #markings = 0;
+  #isMarking = false;
+
+  /** A cache of at most `bytesMax` bytes, in which the links that takedowns cover are marked. */
+  constructor(bytesMax: number, takedowns = new Takedowns()) {
+    const blockBytes = bytesMax * (1 - INDEX_SHARE);
+    this.#blocksMax = Math.max(4, Math.floor(blockBytes / BLOCK_BYTES)) - RESERVED_BLOCKS;
+    this.#entriesMax = entriesThatFit(bytesMax * INDEX_SHARE);
+    this.#takedowns = takedowns;
+    takedowns.onChange(() => void this.markAgain());
   }
 
-  return {
-    get,
-    find: (domain, alias) => get("", key, { start: 0, end: key.write(keyOf({ domain, alias })) }),
-    put(record) {
-      const size = sizeOf(record);
-      if (size > BLOCK_BYTES || keyOf(record).length > KEY_BYTES_MAX) return;
-      if (!blocks.hasRoom(size) || index.size() >= entriesMax) reclaim();
-      records.write(index.findText(keyOf(record)), record, size);
-    },
-    has: (domain, alias) => index.findText(keyOf({ domain, alias })) >= 0,
-    hasVersion: (record) => records.hasVersion(index.findText(keyOf(record)), record),
-    clear() {
-      records.clear();
-      blocks.clear();
-    },
-    markAgain,
-    stats: () => ({ entries: index.size(), bytes: blocks.bytes() + index.bytes() }),
-  };
+  /**
+   * The link at a path such as `/abc`; null for a deleted link, `taken_down` for one that takedowns
+   * cover, undefined for one that is not cached. The result is valid until the cache is next used;
+   * `copyLink` makes a copy that stays valid.
+   */
+  get(domain: string, bytes: Buffer, { start, end }: ByteRange): CachedState | undefined {
+    if (domain.length + end - start > KEY_BYTES_MAX) return undefined;
+    const slot = this.#index.findKey(domain, bytes, start, end);
+    if (slot < 0) return undefined;
+    const offset = this.#index.offsetAt(slot);
+    const block = this.#blocks.bytesAt(offset);
+    const at = offsetInBlock(offset);
+    setReferenced(block, at, true);
+    return readLink(block, at, this.#link);
+  }
+
+  /** As `get`, by alias. */
+  find(domain: string, alias: string): CachedState | undefined {
+    const { key } = this.#index;
+    return this.get("", key, { start: 0, end: key.write(keyOf({ domain, alias })) });
+  }
+
+  /** Whether a link, or its deletion, is cached. */
+  has(domain: string, alias: string): boolean {
+    return this.#index.findText(keyOf({ domain, alias })) >= 0;
+  }
+
+  /** Whether a record of the same version is cached. */
+  hasVersion(record: LinkRecord): boolean {
+    const slot = this.#index.findText(keyOf(record));
+    if (slot < 0) return false;
+    const offset = this.#index.offsetAt(slot);
+    return versionAt(this.#blocks.bytesAt(offset), offsetInBlock(offset)) === record.version;
+  }
+
+  /** Stores a record, whatever the cache has of its link. */
+  put(record: LinkRecord): void {
+    const key = keyOf(record);
+    const size = sizeOf(record);
+    if (size > BLOCK_BYTES || key.length > KEY_BYTES_MAX) return;
+    if (!this.#blocks.hasRoom(size) || this.#index.size >= this.#entriesMax) this.#reclaim();
+    const slot = this.#index.findText(key);
+    const offset = this.#append(record, size);
+    if (slot < 0) this.#index.add(offset);
+    else this.#replace(slot, offset);
+  }
+
+  /** Removes all links. */
+  clear(): void {
+    this.#index.clear();
+    this.#liveBytes = 0;
+    this.#blocks.clear();
+  }
+
+  /**
+   * Evaluates takedowns again for each link, after their list has changed; in later turns of the
+   * event loop as well, as a block of links with many rules takes milliseconds.
+   */
+  async markAgain(): Promise<void> {
+    const marking = ++this.#markings;
+    this.#isMarking = true;
+    const turn = beginTurn();
+    for (const { bytes, end } of this.#blocks.used) {
+      for (let at = 0; at < end; at += sizeAt(bytes, at)) this.#mark(bytes, at);
+      if (turn.isOver()) await turn.next();
+      // A newer run has started from the beginning.
+      if (marking !== this.#markings) return;
+    }
+    this.#isMarking = false;
+  }
+
+  /** Number of records, and the bytes of blocks and index. */
+  stats(): { entries: number; bytes: number } {
+    return { entries: this.#index.size, bytes: this.#blocks.bytes + this.#index.bytes };
+  }
+
+  /** Appends a record to the newest block; returns its offset. */
+  #append(record: LinkRecord, size: number): number {
+    const isCovered = record.state === "active" && this.#takedowns.covers(record);
+    const offset = this.#blocks.reserve(size);
+    try {
+      writeRecord(this.#blocks.bytesAt(offset), offsetInBlock(offset), record, isCovered);
+    } catch (error) {
+      this.#blocks.giveBack(size);
+      throw error;
+    }
+    this.#liveBytes += size;
+    return offset;
+  }
+
+  /** Replaces the record in a slot by the one at an offset, which is referenced as that was. */
+  #replace(slot: number, offset: number): void {
+    const former = this.#index.offsetAt(slot);
+    const [bytes, at] = [this.#blocks.bytesAt(former), offsetInBlock(former)];
+    const referenced = isReferenced(bytes, at);
+    setReferenced(this.#blocks.bytesAt(offset), offsetInBlock(offset), referenced);
+    this.#liveBytes -= sizeAt(bytes, at);
+    this.#index.move(slot, offset);
+  }
+
+  /** Removes the record in a slot. Invalidates all slots returned before. */
+  #remove(slot: number): void {
+    const offset = this.#index.offsetAt(slot);
+    this.#liveBytes -= sizeAt(this.#blocks.bytesAt(offset), offsetInBlock(offset));
+    this.#index.remove(slot);
+  }
+
+  /** Frees space for another block and another entry of the index. */
+  #reclaim(): void {
+    const { used } = this.#blocks;
+    for (let compactions = 0; used.size > 2; compactions++) {
+      const isFull = used.size >= this.#blocksMax || this.#index.size >= this.#entriesMax;
+      const isDense = this.#liveBytes >= (used.size * BLOCK_BYTES) / 2;
+      if (!isFull && (isDense || compactions >= COMPACTIONS_PER_BLOCK)) return;
+      this.#compact(isFull && (!this.#hasRoom() || compactions >= COMPACTIONS_MAX));
+    }
+  }
+
+  #hasRoom(): boolean {
+    return (
+      this.#liveBytes < this.#blocksMax * BLOCK_BYTES * LIVE_RATIO_MAX &&
+      this.#index.size < this.#entriesMax * LIVE_RATIO_MAX
+    );
+  }
+
+  /**
+   * Copies the live records of the oldest block to the newest and frees the oldest. When
+   * `evicting`, keeps only referenced records and clears their bit (second chance), up to half a
+   * block, so that memory is freed.
+   */
+  #compact(evicting: boolean): void {
+    const oldest = this.#blocks.takeOldest();
+    let secondChanceBudget = BLOCK_BYTES / 2;
+    const { bytes, end } = oldest;
+    for (let at = 0, size = 0; at < end; at += size) {
+      size = sizeAt(bytes, at);
+      const slot = this.#index.findRecord(oldest, at);
+      if (slot < 0) continue;
+      if (evicting) {
+        if (!isReferenced(bytes, at) || secondChanceBudget < size) {
+          this.#remove(slot);
+          continue;
+        }
+        secondChanceBudget -= size;
+        setReferenced(bytes, at, false);
+      }
+      this.#copy(slot, bytes, at, size);
+    }
+    this.#blocks.free(oldest);
+  }
+
+  /** Copies the record in a slot to the newest block. */
+  #copy(slot: number, bytes: Buffer, at: number, size: number): void {
+    const offset = this.#blocks.reserve(size);
+    const target = this.#blocks.bytesAt(offset);
+    bytes.copy(target, offsetInBlock(offset), at, at + size);
+    // It may have moved past the position of the current run.
+    if (this.#isMarking) this.#mark(target, offsetInBlock(offset));
+    this.#index.move(slot, offset);
+  }
+
+  #mark(bytes: Buffer, at: number): void {
+    const facts = readFacts(bytes, at);
+    if (facts !== undefined) setTakenDown(bytes, at, this.#takedowns.covers(facts));
+  }
 }

@@ -20,8 +20,8 @@ import {
   writeRecord,
 } from "../../shared/links-store/record.ts";
 import { casesOf, longTest } from "../../test/harness/property-runs.ts";
-import { createLinkCache } from "./link-cache.ts";
-import { createSettingsCache } from "./settings-cache.ts";
+import { LinkCache } from "./link-cache.ts";
+import { SettingsCache } from "./settings-cache.ts";
 
 // Thousands of rules are encoded, on a machine that may be busy.
 setDefaultTimeout(60_000);
@@ -125,7 +125,7 @@ describe("rules", () => {
   longTest.each(HEAVY)(
     "of %s are evaluated without parsing or keeping them",
     async (_, count, of) => {
-      const settingsOf = createSettingsCache();
+      const settings = new SettingsCache();
       const links = Array.from({ length: casesOf(count) }, (__, version) =>
         linkOf(
           version,
@@ -135,7 +135,7 @@ describe("rules", () => {
       const facts = factsOf("203.0.113.1");
       const before = await heapBytes();
       using parse = spyOn(JSON, "parse");
-      const decided = links.map((link) => [settingsOf(link), link.rules?.choose(facts)]);
+      const decided = links.map((link) => [settings.get(link), link.rules?.choose(facts)]);
       expect(parse).not.toHaveBeenCalled();
       expect(decided).toHaveLength(links.length);
       expect((await heapBytes()) - before).toBeLessThan(4 * MIB);
@@ -161,21 +161,21 @@ const longUrl = (i: number): string => `https://example.com/${i}/`.padEnd(5_000,
 
 describe("settings", () => {
   test("of thousands of ordinary links are all kept", () => {
-    const settingsOf = createSettingsCache();
+    const settings = new SettingsCache();
     const links = Array.from({ length: 5_000 }, (_, version) =>
       linkOf(version, { expired_url: `https://example.com/${version}` }),
     );
-    const parsed = links.map((link) => settingsOf(link));
-    expect(links.every((link, i) => settingsOf(link) === parsed[i])).toBe(true);
+    const parsed = links.map((link) => settings.get(link));
+    expect(links.every((link, i) => settings.get(link) === parsed[i])).toBe(true);
   });
 
   test("of a version that returns with others are those, also where they are in the place of the former", () => {
-    const settingsOf = createSettingsCache();
-    const cache = createLinkCache(MIB);
+    const settings = new SettingsCache();
+    const cache = new LinkCache(MIB);
     const find = () => {
       const link = cache.find("", "abc");
       if (link === null || link === undefined || link === "taken_down") throw new Error("No link.");
-      return settingsOf(link)?.settings;
+      return settings.get(link)?.settings;
     };
     cache.put(recordOf(1, settingsTo("a")));
     expect(find()).toEqual(settingsTo("a"));
@@ -188,14 +188,14 @@ describe("settings", () => {
   });
 
   longTest("as long as they may be take a bounded part of memory", async () => {
-    const settingsOf = createSettingsCache();
+    const settings = new SettingsCache();
     const before = await heapBytes();
     for (let version = 0; version < 2_500; version++) {
       const arms = valuesOf(10, (i) => longUrl(10 * version + i));
       const split = { key: 1, arms: arms.map((url) => ({ id: UUID, url, weight: 10 })) };
-      settingsOf(linkOf(version, { split }));
+      settings.get(linkOf(version, { split }));
     }
     expect((await heapBytes()) - before).toBeLessThan(64 * MIB);
-    expect(settingsOf(linkOf(0, { confirm: true }))?.settings).toEqual({ confirm: true });
+    expect(settings.get(linkOf(0, { confirm: true }))?.settings).toEqual({ confirm: true });
   });
 });

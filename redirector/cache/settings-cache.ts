@@ -10,7 +10,7 @@ import { type CachedSettings, parseSettings } from "../../shared/links-store/rec
 import type { CachedLink } from "../../shared/links-store/record.ts";
 
 /** A link's redirect settings, its split, and its destination's UTM parameters as a query. */
-type LinkSettings = {
+export type LinkSettings = {
   settings: CachedSettings;
   chooseArm: ChooseArm | undefined;
   utm: Buffer | undefined;
@@ -28,30 +28,26 @@ const JSON_FACTOR = 4;
 /** The JSON of a link that has nothing but rules. */
 const NONE = 2;
 
-/** Returns the settings of a link; undefined for one without. */
-export type SettingsOf = (
-  link: Pick<CachedLink, "version" | "settings">,
-) => LinkSettings | undefined;
-
 /**
  * Settings, the bytes that they were parsed from, and where in memory those were last seen.
  */
 type Entry = { parsed: LinkSettings; bytes: Buffer; block: Buffer; start: number };
 
-/**
- * Creates the cache. If a record has moved, compares its bytes, so that a version that returns with
- * other settings is parsed again. If it has not moved, reads neither copy of the bytes: in a cache
- * of many links both are rarely in the processor's cache.
- */
-export function createSettingsCache(): SettingsOf {
-  const cache = new LRUCache<number, Entry>({
+export class SettingsCache {
+  readonly #cache = new LRUCache<number, Entry>({
     maxSize: SETTINGS_BYTES_MAX,
     sizeCalculation: ({ bytes }) => LINK_BYTES + JSON_FACTOR * bytes.length,
   });
-  return ({ version, settings }) => {
+
+  /**
+   * The settings of a link; undefined for one without. If a record has moved, compares its bytes,
+   * so that a version that returns with other settings is parsed again. If it has not moved, reads
+   * neither copy of the bytes: in a cache of many links both are rarely in the processor's cache.
+   */
+  get({ version, settings }: CachedLink): LinkSettings | undefined {
     if (settings === null) return undefined;
     if (settings.end - settings.start === NONE) return EMPTY;
-    const known = cache.get(version);
+    const known = this.#cache.get(version);
     if (known !== undefined) {
       if (known.block === settings.bytes && known.start === settings.start) return known.parsed;
       if (known.bytes.compare(settings.bytes, settings.start, settings.end) === 0) {
@@ -61,14 +57,14 @@ export function createSettingsCache(): SettingsOf {
       }
     }
     const parsed = toSettings(settings);
-    cache.set(version, {
+    this.#cache.set(version, {
       parsed,
       bytes: Buffer.from(settings.bytes.subarray(settings.start, settings.end)),
       block: settings.bytes,
       start: settings.start,
     });
     return parsed;
-  };
+  }
 }
 
 const EMPTY: LinkSettings = { settings: {}, chooseArm: undefined, utm: undefined };

@@ -6,25 +6,31 @@ import type { LinkRecord } from "../../shared/contracts/link-record.ts";
 import { isTakedownNotice } from "../../shared/contracts/notices.ts";
 import { compileTakedowns, type Covers, type LinkFacts } from "../../shared/takedowns/covers.ts";
 
-export type Takedowns = ReturnType<typeof createTakedowns>;
+export class Takedowns {
+  #covers: Covers | undefined;
+  #isKnown = false;
+  #onChange: (() => void) | undefined;
 
-export function createTakedowns() {
-  let covers: Covers | undefined;
-  let isKnown = false;
-  let listener: (() => void) | undefined;
-  return {
-    /** Whether a link is taken down with its account or with a host that it redirects to. */
-    covers: (link: LinkFacts): boolean => covers?.(link) ?? false,
-    /** Applies the list of a record; undefined for a store without one, which lifts none. */
-    apply(record: LinkRecord | undefined): void {
-      isKnown = true;
-      if (record === undefined || !isTakedownNotice(record)) return;
-      covers = compileTakedowns(record.takedowns);
-      listener?.();
-    },
-    /** Whether the list has been read since the start. */
-    isKnown: (): boolean => isKnown,
-    /** Sets the function that is called after each change. */
-    onChange: (call: () => void): void => void (listener = call),
-  };
+  /** Whether a link is taken down with its account or with a host that it redirects to. */
+  covers(link: LinkFacts): boolean {
+    return this.#covers?.(link) ?? false;
+  }
+
+  /** Applies the list of a record; undefined for a store without one, which lifts none. */
+  apply(record: LinkRecord | undefined): void {
+    this.#isKnown = true;
+    if (record === undefined || !isTakedownNotice(record)) return;
+    this.#covers = compileTakedowns(record.takedowns);
+    this.#onChange?.();
+  }
+
+  /** Whether the list has been read since the start. */
+  isKnown(): boolean {
+    return this.#isKnown;
+  }
+
+  /** Sets the function that is called after each change. */
+  onChange(call: () => void): void {
+    this.#onChange = call;
+  }
 }

@@ -9,7 +9,7 @@ import {
   REPORTED_LINKS_MAX,
 } from "../../shared/contracts/failures.ts";
 import { newUuid } from "../../shared/ids.ts";
-import { createFailureCounts } from "./counts.ts";
+import { FailureCounts } from "./counts.ts";
 
 const failureOf = (link_id: string) => ({
   account_id: link_id,
@@ -24,11 +24,11 @@ const longest = (i: number): string => `${i}`.padStart(5, "0").padEnd(260, "x");
 
 describe("the sums of failed requests", () => {
   test("of a domain are exact in a flood of made-up aliases, and an alias that is asked for often keeps its name", () => {
-    const counts = createFailureCounts();
+    const counts = new FailureCounts();
     for (let i = 0; i < 100_000; i++) {
       counts.addUnknownAlias("go.example.com", `made-up-${i}`);
       if (i % 50 === 0) counts.addUnknownAlias("go.example.com", "sale");
-      if (counts.entries() > 202) throw new Error("More names are held than there is room for.");
+      if (counts.entries > 202) throw new Error("More names are held than there is room for.");
     }
     counts.addUnknownAlias("quiet.example.com", "once");
     const { domains, aliases } = counts.drain();
@@ -49,7 +49,7 @@ describe("the sums of failed requests", () => {
     const name = fc.integer({ min: 0, max: 400 }).map((n) => `a${n}`);
     fc.assert(
       fc.property(fc.array(name, { minLength: 1_000, maxLength: 2_000 }), (names) => {
-        const counts = createFailureCounts();
+        const counts = new FailureCounts();
         for (const alias of names) counts.addUnknownAlias("d", alias);
         const { domains, aliases } = counts.drain();
         expect(domains[0]?.requests ?? 0).toBe(names.length);
@@ -61,7 +61,7 @@ describe("the sums of failed requests", () => {
   });
 
   test("have room for so many links and domains, and the largest report is less than 1 MiB", () => {
-    const counts = createFailureCounts();
+    const counts = new FailureCounts();
     for (let i = 0; i < REPORTED_LINKS_MAX; i++)
       expect(counts.addLink({ ...failureOf(newUuid()), domain: longest(i) })).toBe(true);
     expect(counts.addLink(failureOf(newUuid()))).toBe(false);
@@ -69,11 +69,11 @@ describe("the sums of failed requests", () => {
       for (let k = 0; k < 2; k++)
         expect(counts.addUnknownAlias(longest(i), `${k}`.padStart(64, "a"))).toBe(true);
     expect(counts.addUnknownAlias("one.more", "a")).toBe(false);
-    expect(counts.total()).toBe(REPORTED_LINKS_MAX + 2 * REPORTED_DOMAINS_MAX);
+    expect(counts.total).toBe(REPORTED_LINKS_MAX + 2 * REPORTED_DOMAINS_MAX);
     const report = failureReport.parse({ id: newUuid(), bucket: 0, ...counts.drain() });
     expect(report.aliases).toHaveLength(REPORTED_ALIASES_MAX);
     expect(JSON.stringify(report).length).toBeLessThan(1024 ** 2);
-    expect(counts.total()).toBe(0);
+    expect(counts.total).toBe(0);
     expect(counts.drain()).toEqual({ links: [], domains: [], aliases: [] });
   });
 });

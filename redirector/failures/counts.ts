@@ -9,8 +9,9 @@ import {
   REPORTED_LINKS_MAX,
 } from "../../shared/contracts/failures.ts";
 
-type LinkSum = FailureReport["links"][number];
-type AliasSum = FailureReport["aliases"][number];
+/** How often requests of a link failed for a reason. */
+export type LinkFailures = FailureReport["links"][number];
+type AliasFailures = FailureReport["aliases"][number];
 
 /**
  * Aliases of a domain that survive pruning; up to twice as many are kept, so that new ones can
@@ -18,69 +19,70 @@ type AliasSum = FailureReport["aliases"][number];
  */
 const ALIASES_PER_DOMAIN = 100;
 
-type DomainSum = { requests: number; aliases: Map<string, number>; isCut: boolean };
+type DomainFailures = { requests: number; aliases: Map<string, number>; isCut: boolean };
 
-export function createFailureCounts() {
-  const links = new Map<string, LinkSum>();
-  const domains = new Map<string, DomainSum>();
-  let total = 0;
+export class FailureCounts {
+  readonly #links = new Map<string, LinkFailures>();
+  readonly #domains = new Map<string, DomainFailures>();
+  #total = 0;
 
-  return {
-    /** Total of the failed requests counted here. */
-    total: (): number => total,
+  /** Total of the failed requests counted here. */
+  get total(): number {
+    return this.#total;
+  }
 
-    /** Number of counters: of links, of domains and of their aliases. */
-    entries: (): number =>
-      [...domains.values()].reduce(
-        (sum, { aliases }) => sum + aliases.size,
-        links.size + domains.size,
-      ),
+  /** Number of counters: of links, of domains and of their aliases. */
+  get entries(): number {
+    return [...this.#domains.values()].reduce(
+      (sum, { aliases }) => sum + aliases.size,
+      this.#links.size + this.#domains.size,
+    );
+  }
 
-    /** Counts a failure of a link; false when another link would exceed the bound. */
-    addLink(failure: Omit<LinkSum, "requests">): boolean {
-      const key = `${failure.link_id} ${failure.reason} ${failure.domain}`;
-      const sum = links.get(key);
-      if (sum === undefined && links.size >= REPORTED_LINKS_MAX) return false;
-      if (sum === undefined) links.set(key, { ...failure, requests: 1 });
-      else sum.requests++;
-      total++;
-      return true;
-    },
+  /** Counts a failure of a link; false when another link would exceed the bound. */
+  addLink(failure: Omit<LinkFailures, "requests">): boolean {
+    const key = `${failure.link_id} ${failure.reason} ${failure.domain}`;
+    const known = this.#links.get(key);
+    if (known === undefined && this.#links.size >= REPORTED_LINKS_MAX) return false;
+    if (known === undefined) this.#links.set(key, { ...failure, requests: 1 });
+    else known.requests++;
+    this.#total++;
+    return true;
+  }
 
-    /** Counts a request for an unknown alias; false when another domain would exceed the bound. */
-    addUnknownAlias(domain: string, alias: string): boolean {
-      let sum = domains.get(domain);
-      if (sum === undefined) {
-        if (domains.size >= REPORTED_DOMAINS_MAX) return false;
-        sum = { requests: 0, aliases: new Map(), isCut: false };
-        domains.set(domain, sum);
-      }
-      sum.requests++;
-      sum.aliases.set(alias, (sum.aliases.get(alias) ?? 0) + 1);
-      if (sum.aliases.size > 2 * ALIASES_PER_DOMAIN) cut(sum);
-      total++;
-      return true;
-    },
+  /** Counts a request for an unknown alias; false when another domain would exceed the bound. */
+  addUnknownAlias(domain: string, alias: string): boolean {
+    let counts = this.#domains.get(domain);
+    if (counts === undefined) {
+      if (this.#domains.size >= REPORTED_DOMAINS_MAX) return false;
+      counts = { requests: 0, aliases: new Map(), isCut: false };
+      this.#domains.set(domain, counts);
+    }
+    counts.requests++;
+    counts.aliases.set(alias, (counts.aliases.get(alias) ?? 0) + 1);
+    if (counts.aliases.size > 2 * ALIASES_PER_DOMAIN) cut(counts);
+    this.#total++;
+    return true;
+  }
 
-    /** Returns the counts and resets them. */
-    drain(): Pick<FailureReport, "links" | "domains" | "aliases"> {
-      const drained = {
-        links: [...links.values()],
-        domains: [...domains].map(([domain, { requests }]) => ({ domain, requests })),
-        aliases: namedAliases(domains),
-      };
-      links.clear();
-      domains.clear();
-      total = 0;
-      return drained;
-    },
-  };
+  /** Returns the counts and resets them. */
+  drain(): Omit<FailureReport, "id" | "bucket"> {
+    const drained = {
+      links: [...this.#links.values()],
+      domains: [...this.#domains].map(([domain, { requests }]) => ({ domain, requests })),
+      aliases: namedAliases(this.#domains),
+    };
+    this.#links.clear();
+    this.#domains.clear();
+    this.#total = 0;
+    return drained;
+  }
 }
 
 /** Removes the aliases with the fewest requests. */
-function cut(sum: DomainSum): void {
-  sum.aliases = new Map([...sum.aliases].toSorted(byRequests).slice(0, ALIASES_PER_DOMAIN));
-  sum.isCut = true;
+function cut(counts: DomainFailures): void {
+  counts.aliases = new Map([...counts.aliases].toSorted(byRequests).slice(0, ALIASES_PER_DOMAIN));
+  counts.isCut = true;
 }
 
 const byRequests = ([, a]: [string, number], [, b]: [string, number]): number => b - a;
@@ -89,7 +91,7 @@ const byRequests = ([, a]: [string, number], [, b]: [string, number]): number =>
  * The aliases to report. If aliases had to be removed, as in a flood, those with a single request
  * are left out as noise.
  */
-const namedAliases = (domains: ReadonlyMap<string, DomainSum>): AliasSum[] =>
+const namedAliases = (domains: ReadonlyMap<string, DomainFailures>): AliasFailures[] =>
   [...domains]
     .flatMap(([domain, { aliases, isCut }]) =>
       [...aliases]

@@ -15,7 +15,7 @@ import { createLog } from "../../shared/log.ts";
 import { openNats } from "../../shared/nats.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { startNats, type TestNats } from "../../test/harness/nats.ts";
-import { startFailureReporter } from "./reporter.ts";
+import { FailureReporter } from "./reporter.ts";
 
 // A server is started, on a machine that may be busy.
 setDefaultTimeout(60_000);
@@ -42,7 +42,7 @@ async function start(isStored: (report: FailureReport) => boolean) {
   });
   await worker.flush();
   let now = 10 * QUARTER_MS;
-  const reporter = startFailureReporter({ nats, log, now: () => now, intervalMs: 20 });
+  const reporter = new FailureReporter(nats, 20, log, () => now);
   return {
     reporter,
     arrived,

@@ -1,7 +1,7 @@
 /** Reads the bodies of requests: posted forms, with a length or chunked (RFC 9112 §6, §7.1). */
 import type { ByteSlice } from "../../shared/bytes.ts";
 import { CR, decodeLatin1, LF } from "./bytes.ts";
-import { type ParseResult, PARTIAL, reject, type RequestHead } from "./request-head.ts";
+import { type ParseResult, PARTIAL, reject, type RequestHead } from "./request.ts";
 
 /**
  * Maximum bytes of a chunked body besides its content: lines with sizes, extensions and trailers.

@@ -31,12 +31,15 @@ export const isInClass = (bytes: Buffer, at: number, characterClass: number): bo
   ((CLASSES_OF_BYTES[bytes[at] ?? 0] ?? 0) & characterClass) !== 0;
 
 /** Bytes to parse, up to `limit`; `words` reads the same bytes four at a time. */
-export type ScanBuffer = { bytes: Buffer; words: DataView; limit: number };
+export class ScanBuffer {
+  readonly bytes: Buffer;
+  readonly words: DataView;
+  limit = 0;
 
-/** Creates a buffer for `size` bytes. */
-export function createScanBuffer(size: number): ScanBuffer {
-  const bytes = Buffer.alloc(size);
-  return { bytes, words: new DataView(bytes.buffer, bytes.byteOffset, size), limit: 0 };
+  constructor(size: number) {
+    this.bytes = Buffer.alloc(size);
+    this.words = new DataView(this.bytes.buffer, this.bytes.byteOffset, size);
+  }
 }
 
 const WORD = 4;

@@ -4,10 +4,10 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { type AddressGroups, addressGroups } from "../../shared/address-group.ts";
-import { createConnectionCaps, SITE_CONNECTIONS_FACTOR } from "./connection-caps.ts";
+import { ConnectionCaps, SITE_CONNECTIONS_FACTOR } from "./open-connections.ts";
 
 const createCaps = (perNetworkMax: number) =>
-  createConnectionCaps({ perNetworkMax, isExempt: (address) => address === "10.0.0.1" });
+  new ConnectionCaps(perNetworkMax, (address) => address === "10.0.0.1");
 
 test("every network and every site has exactly its cap, however connections open and close", () => {
   const anyAddress = fc.oneof(

@@ -1,4 +1,4 @@
-/** The state of one connection, and its limits of time and memory. */
+/** One connection: its state, its time limits, and its output. */
 import type { Socket } from "bun";
 
 import type { AddressGroups } from "../../shared/address-group.ts";
@@ -18,7 +18,7 @@ const IDLE_SECONDS = 60;
 const LINGER_SECONDS = 2;
 
 /** The state of one connection. */
-export type Connection = {
+export class Connection {
   /** The client's address, normalized. */
   peer: string;
   /** Whether the PROXY header has not arrived yet. */
@@ -30,55 +30,38 @@ export type Connection = {
   /** Bytes of responses that the socket has not accepted yet. */
   unsent: Buffer | undefined;
   /** Whether its input is being parsed. */
-  parsing: boolean;
+  parsing = false;
   /** Whether the handler has returned a promise that is pending. */
-  awaitingResponse: boolean;
+  awaitingResponse = false;
   /** Whether the client was asked for the body of the incomplete request. */
-  bodyRequested: boolean;
+  bodyRequested = false;
   /** Whether no more requests will be read. */
-  closing: boolean;
+  closing = false;
   /** Whether the client may still be sending, although its input is no longer read. */
-  lingers: boolean;
+  lingers = false;
   /** Whether the peer has closed its sending side. */
-  peerEnded: boolean;
+  peerEnded = false;
   /**
    * Whether it has had its turn: others come first, until its responses are sent and its next turn
    * comes.
    */
-  hadTurn: boolean;
+  hadTurn = false;
   /** Whether the socket is paused, as enough input is buffered. */
-  paused: boolean;
+  paused = false;
   /** Whether it has had a request since eviction last checked it. */
-  used: boolean;
-  /** When the current state began, in seconds of the sweep's clock. */
+  used = false;
+  /** When the current state began, in seconds of the timeout clock. */
   since: number;
-};
+
+  constructor(peer: string, awaitingProxyHeader: boolean, seconds: number) {
+    this.peer = peer;
+    this.awaitingProxyHeader = awaitingProxyHeader;
+    this.since = seconds;
+  }
+}
 
 /** A socket with the state of its connection. */
 export type Client = Socket<Connection>;
-
-/** Creates the state of a new connection. */
-export const createConnection = (
-  peer: string,
-  awaitingProxyHeader: boolean,
-  seconds: number,
-): Connection => ({
-  peer,
-  awaitingProxyHeader,
-  groups: undefined,
-  input: undefined,
-  unsent: undefined,
-  parsing: false,
-  awaitingResponse: false,
-  bodyRequested: false,
-  closing: false,
-  lingers: false,
-  peerEnded: false,
-  hadTurn: false,
-  paused: false,
-  used: false,
-  since: seconds,
-});
 
 /** Whether the next request may be read. */
 export const canRead = ({ awaitingResponse, closing, unsent }: Connection): boolean =>
@@ -102,3 +85,36 @@ export function isTimedOut(
 /** Whether a response is under way, so that closing the connection would lose it. */
 export const isBusy = ({ unsent, awaitingResponse, hadTurn }: Connection): boolean =>
   unsent !== undefined || awaitingResponse || hadTurn;
+
+/**
+ * Sends a part of `bytes`, whose memory is reused; copies and buffers what the socket does not
+ * accept.
+ */
+export function send(socket: Client, bytes: Buffer, start: number, end: number): void {
+  const connection = socket.data;
+  const length = end - start;
+  if (connection.unsent !== undefined) {
+    connection.unsent = Buffer.concat([connection.unsent, bytes.subarray(start, end)]);
+    return;
+  }
+  const written = socket.write(bytes, start, length);
+  if (written >= 0 && written < length) {
+    connection.unsent = Buffer.from(bytes.subarray(start + written, end));
+  }
+}
+
+/** Sends buffered output, once the socket accepts it. */
+export function sendUnsent(socket: Client, unsent: Buffer): void {
+  const written = Math.max(0, socket.write(unsent));
+  socket.data.unsent = written < unsent.length ? unsent.subarray(written) : undefined;
+}
+
+/**
+ * Ends a connection, or only its sending side while the client may still be sending: see {@link
+ * LINGER_SECONDS}.
+ */
+export function end(socket: Client): void {
+  const { lingers, peerEnded } = socket.data;
+  if (lingers && !peerEnded) socket.shutdown();
+  else socket.end();
+}

@@ -4,7 +4,7 @@ import {
   COLON,
   CR,
   decodeLatin1,
-  type FieldName,
+  equalsText,
   findValueEnd,
   hasFieldName,
   isInClass,
@@ -15,37 +15,27 @@ import {
   toFieldName,
   TOKEN,
 } from "./bytes.ts";
-import { readHost } from "./host.ts";
-import { type ParseResult, PARTIAL, reject, type RequestHead, setRange } from "./request-head.ts";
+import { type ParseResult, PARTIAL, reject, type RequestHead, setRange } from "./request.ts";
 
 /** State that is needed only while a head is parsed: counts of fields, and flags. */
-export type FieldState = {
-  hosts: number;
-  lengths: number;
+export class FieldState {
+  hosts = 0;
+  lengths = 0;
   /** The codings of all fields, in lower case, joined in order; undefined for none. */
   transferEncoding: string | undefined;
   /** The expectations of all fields, likewise. */
   expect: string | undefined;
-  close: boolean;
-  keepAlive: boolean;
-};
+  close = false;
+  keepAlive = false;
 
-export const createFieldState = (): FieldState => ({
-  hosts: 0,
-  lengths: 0,
-  transferEncoding: undefined,
-  expect: undefined,
-  close: false,
-  keepAlive: false,
-});
-
-export function resetFieldState(state: FieldState): void {
-  state.hosts = 0;
-  state.lengths = 0;
-  state.transferEncoding = undefined;
-  state.expect = undefined;
-  state.close = false;
-  state.keepAlive = false;
+  reset(): void {
+    this.hosts = 0;
+    this.lengths = 0;
+    this.transferEncoding = undefined;
+    this.expect = undefined;
+    this.close = false;
+    this.keepAlive = false;
+  }
 }
 
 /**
@@ -178,30 +168,30 @@ function applyMark(
   head: RequestHead,
 ): void {
   const { bytes } = scan;
-  const isField = (expected: FieldName): boolean => hasFieldName(scan, name, length, expected);
   switch (length) {
     case 3:
       if (decodeLatin1(bytes, name, name + length).toLowerCase() === "dnt")
         head.privacy ||= isOne(bytes, start, end);
       return;
     case 5:
-      if (isField(X_MOZ)) applyPurpose(bytes, start, end, head);
+      if (hasFieldName(scan, name, length, X_MOZ)) applyPurpose(bytes, start, end, head);
       return;
     case 7:
-      if (isField(SEC_GPC)) head.privacy ||= isOne(bytes, start, end);
-      else if (isField(PURPOSE)) applyPurpose(bytes, start, end, head);
+      if (hasFieldName(scan, name, length, SEC_GPC)) head.privacy ||= isOne(bytes, start, end);
+      else if (hasFieldName(scan, name, length, PURPOSE)) applyPurpose(bytes, start, end, head);
       return;
     case 9:
-      if (isField(X_PURPOSE)) applyPurpose(bytes, start, end, head);
+      if (hasFieldName(scan, name, length, X_PURPOSE)) applyPurpose(bytes, start, end, head);
       return;
     case 11:
-      if (isField(SEC_PURPOSE)) applyPurpose(bytes, start, end, head);
+      if (hasFieldName(scan, name, length, SEC_PURPOSE)) applyPurpose(bytes, start, end, head);
       return;
     case 13:
-      if (isField(X_SEC_PURPOSE)) applyPurpose(bytes, start, end, head);
+      if (hasFieldName(scan, name, length, X_SEC_PURPOSE)) applyPurpose(bytes, start, end, head);
       return;
     case 14:
-      if (isField(SEC_FETCH_DEST)) head.embedded ||= !isDocument(scan, start, end);
+      if (hasFieldName(scan, name, length, SEC_FETCH_DEST))
+        head.embedded ||= !isDocument(scan, start, end);
       return;
     default:
   }
@@ -261,3 +251,32 @@ function applyPurpose(bytes: Buffer, start: number, end: number, head: RequestHe
 /** Whether a destination is that of each visit, or empty; so that none of them is decoded. */
 const isDocument = (scan: ScanBuffer, start: number, end: number): boolean =>
   start === end || (end - start === 8 && hasFieldName(scan, start, 8, DOCUMENT));
+
+/**
+ * Maximum length of a host: a name of 253 characters (RFC 1035 §2.3.4), a trailing dot and a port.
+ */
+const HOST_LENGTH_MAX = 253 + 1 + 6;
+
+/**
+ * A name without empty labels or an address, and a port (RFC 3986 §3.2.2, without forms that no
+ * short domain has).
+ */
+const HOST_FORM = /^(?:[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*\.?|\[[0-9A-Fa-f:.]+\])(?::\d{0,5})?$/;
+
+/** Whether a text has the form of a host. */
+export const isHost = (text: string): boolean =>
+  text.length <= HOST_LENGTH_MAX && HOST_FORM.test(text);
+
+/** The last host read; nearly always the next request has the same. */
+let lastHost = "";
+
+/** Reads a host; undefined when it is malformed. */
+function readHost(bytes: Buffer, start: number, end: number): string | undefined {
+  if (end - start === lastHost.length && equalsText(bytes, start, lastHost)) return lastHost;
+  // Checked before a string is created, which `lastHost` would retain.
+  if (end - start > HOST_LENGTH_MAX) return undefined;
+  const host = decodeLatin1(bytes, start, end);
+  if (!isHost(host)) return undefined;
+  lastHost = host;
+  return host;
+}

@@ -6,8 +6,8 @@ import { expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { createConnection } from "./connection.ts";
-import { type BufferedSocket, createInputBuffers } from "./input-buffers.ts";
+import { Connection } from "./connection.ts";
+import { type BufferedSocket, InputBuffers } from "./input-buffers.ts";
 
 const KIB = 1024;
 
@@ -18,7 +18,7 @@ const PIPELINED_BYTES = 1024 * KIB;
 
 /** A connection that has had its turn. */
 const socketOf = (): BufferedSocket => ({
-  data: { ...createConnection("203.0.113.1", false, 0), hadTurn: true },
+  data: Object.assign(new Connection("203.0.113.1", false, 0), { hadTurn: true }),
   pause: () => undefined,
   resume: () => undefined,
 });
@@ -26,9 +26,9 @@ const socketOf = (): BufferedSocket => ({
 const lengthOf = ({ data }: BufferedSocket): number => data.input?.length ?? 0;
 
 test("clients that pipeline more than there is room for are disconnected, and the others keep their input", () => {
-  const { buffer } = createInputBuffers(PIPELINED_BYTES);
+  const inputs = new InputBuffers(PIPELINED_BYTES);
   const sockets = Array.from({ length: 6 }, socketOf);
-  for (const socket of sockets) buffer(socket, Buffer.alloc(400 * KIB), 0, 0);
+  for (const socket of sockets) inputs.buffer(socket, Buffer.alloc(400 * KIB), 0, 0);
   expect(sockets.map(lengthOf)).toEqual([400 * KIB, 400 * KIB, 0, 0, 0, 0]);
   expect(sockets.map(({ data }) => data.closing)).toEqual([false, false, true, true, true, true]);
   // What they go on sending is not read.
@@ -36,22 +36,22 @@ test("clients that pipeline more than there is room for are disconnected, and th
 });
 
 test("a client that sends one request at a time is never disconnected for what others pipeline", () => {
-  const { buffer } = createInputBuffers(PIPELINED_BYTES);
-  buffer(socketOf(), Buffer.alloc(PIPELINED_BYTES), 0, 0);
+  const inputs = new InputBuffers(PIPELINED_BYTES);
+  inputs.buffer(socketOf(), Buffer.alloc(PIPELINED_BYTES), 0, 0);
   for (let i = 0; i < 100; i++) {
     const socket = socketOf();
     socket.data.hadTurn = false;
-    buffer(socket, Buffer.alloc(REQUEST_BYTES), 0, 0);
+    inputs.buffer(socket, Buffer.alloc(REQUEST_BYTES), 0, 0);
     expect([lengthOf(socket), socket.data.closing]).toEqual([REQUEST_BYTES, false]);
   }
 });
 
 test("a client that goes on sending behind its last request is not reset for lack of room", () => {
-  const { buffer } = createInputBuffers(PIPELINED_BYTES);
-  buffer(socketOf(), Buffer.alloc(PIPELINED_BYTES), 0, 0);
+  const inputs = new InputBuffers(PIPELINED_BYTES);
+  inputs.buffer(socketOf(), Buffer.alloc(PIPELINED_BYTES), 0, 0);
   const socket = socketOf();
   socket.data.closing = true;
-  buffer(socket, Buffer.alloc(400 * KIB), 0, 0);
+  inputs.buffer(socket, Buffer.alloc(400 * KIB), 0, 0);
   expect([lengthOf(socket), socket.data.paused, socket.data.lingers]).toEqual([0, false, true]);
 });
 
@@ -64,20 +64,20 @@ test("there is as much room as all inputs leave, whatever was buffered, read and
   });
   fc.assert(
     fc.property(fc.array(anyStep, { maxLength: 60 }), (steps) => {
-      const { buffer, drop } = createInputBuffers(PIPELINED_BYTES);
+      const inputs = new InputBuffers(PIPELINED_BYTES);
       const sockets = Array.from({ length: 8 }, socketOf);
       const bytes = Buffer.alloc(512 * KIB);
       for (const { who, length, read, isDropped } of steps) {
         const socket = sockets[who] ?? socketOf();
         socket.data.closing = false;
-        if (isDropped) drop(socket.data);
-        else buffer(socket, bytes.subarray(0, length), Math.min(read, length), 0);
+        if (isDropped) inputs.drop(socket.data);
+        else inputs.buffer(socket, bytes.subarray(0, length), Math.min(read, length), 0);
         const pipelined = sockets.map(lengthOf).filter((size) => size > 32 * KIB);
         expect(pipelined.reduce((sum, size) => sum + size, 0)).toBeLessThanOrEqual(PIPELINED_BYTES);
       }
-      for (const { data } of sockets) drop(data);
+      for (const { data } of sockets) inputs.drop(data);
       const last = socketOf();
-      buffer(last, Buffer.alloc(PIPELINED_BYTES), 0, 0);
+      inputs.buffer(last, Buffer.alloc(PIPELINED_BYTES), 0, 0);
       expect(lengthOf(last)).toBe(PIPELINED_BYTES);
     }),
   );

@@ -2,7 +2,7 @@
  * Input that waits: for the rest of its request, for a response, or for its connection's turn. All
  * of it is bounded.
  */
-import { canRead, type Client, type Connection } from "./connection.ts";
+import { canRead, type Connection } from "./connection.ts";
 
 /**
  * Bytes of input that may be buffered while a request is incomplete or a response is awaited; a
@@ -25,48 +25,69 @@ const REQUEST_BYTES_MAX = 32 * 1024;
 const PIPELINED_BYTES_MAX = 64 * 1024 * 1024;
 
 /** A connection's socket, as far as buffering needs it. */
-export type BufferedSocket = Pick<Client, "data" | "pause" | "resume">;
+export interface BufferedSocket {
+  data: Connection;
+  pause(): void;
+  resume(): void;
+}
 
-export type InputBuffers = {
+export class InputBuffers {
+  readonly #pipelinedBytesMax: number;
+  #pipelinedBytes = 0;
+
+  /** Tests lower the bound. */
+  constructor(pipelinedBytesMax = PIPELINED_BYTES_MAX) {
+    this.#pipelinedBytesMax = pipelinedBytesMax;
+  }
+
   /**
    * Buffers `bytes` from `from` on, until the request is complete or the connection's turn comes;
-   * pauses the socket while there is much of it. `seconds` is the time of the clock of timeouts.
+   * pauses the socket while there is much of it. `seconds` is the time of the timeout clock.
    */
-  buffer(socket: BufferedSocket, bytes: Buffer, from: number, seconds: number): void;
+  buffer(socket: BufferedSocket, bytes: Buffer, from: number, seconds: number): void {
+    const connection = socket.data;
+    // Most requests arrive alone and whole.
+    if (from === bytes.length && connection.input === undefined && !connection.paused) return;
+    if (!connection.closing && !this.#hasRoom(connection, bytes.length - from)) {
+      this.#refuse(socket);
+      return;
+    }
+    this.#bufferBytes(connection, bytes, from, seconds);
+    const shouldPause = connection.hadTurn && (connection.input?.length ?? 0) > INPUT_BYTES_MAX;
+    if (shouldPause === connection.paused) return;
+    connection.paused = shouldPause;
+    if (shouldPause) socket.pause();
+    else socket.resume();
+  }
+
   /** Forgets the input of a connection. */
-  drop(connection: Connection): void;
-};
-
-export function createInputBuffers(pipelinedBytesMax = PIPELINED_BYTES_MAX): InputBuffers {
-  let pipelinedBytes = 0;
-
-  /** Sets a connection's input; nothing else does, so that the sum is right. */
-  function setInput(connection: Connection, input: Buffer | undefined): void {
-    pipelinedBytes += pipelinedIn(input?.length) - pipelinedIn(connection.input?.length);
-    connection.input = input;
+  drop(connection: Connection): void {
+    this.#setInput(connection, undefined);
   }
 
   /** Whether so many bytes of a connection fit beside what others pipeline. */
-  const hasRoom = ({ input }: Connection, length: number): boolean =>
-    pipelinedBytes + pipelinedIn(length) - pipelinedIn(input?.length) <= pipelinedBytesMax;
+  #hasRoom({ input }: Connection, length: number): boolean {
+    const others = this.#pipelinedBytes - pipelinedIn(input?.length);
+    return others + pipelinedIn(length) <= this.#pipelinedBytesMax;
+  }
 
   /**
    * Has a connection end after its responses. What its client goes on sending is not read: that
    * would cost the most.
    */
-  function refuse(socket: BufferedSocket): void {
-    setInput(socket.data, undefined);
+  #refuse(socket: BufferedSocket): void {
+    this.#setInput(socket.data, undefined);
     socket.data.closing = true;
     socket.data.paused = true;
     socket.pause();
   }
 
-  function bufferBytes(connection: Connection, bytes: Buffer, from: number, seconds: number): void {
+  #bufferBytes(connection: Connection, bytes: Buffer, from: number, seconds: number): void {
     const length = bytes.length - from;
     const waitsForTurn = connection.hadTurn && canRead(connection);
     if (length > INPUT_BYTES_MAX && !waitsForTurn) connection.closing = true;
     if (connection.closing || length === 0) {
-      setInput(connection, undefined);
+      this.#setInput(connection, undefined);
       if (length > 0) connection.lingers = true;
       return;
     }
@@ -74,27 +95,14 @@ export function createInputBuffers(pipelinedBytesMax = PIPELINED_BYTES_MAX): Inp
     // A copy frees the memory of requests already read; copying only when they are more than half
     // bounds the work.
     const isSmall = 2 * length < bytes.buffer.byteLength;
-    setInput(connection, isSmall ? Buffer.from(bytes.subarray(from)) : bytes.subarray(from));
+    this.#setInput(connection, isSmall ? Buffer.from(bytes.subarray(from)) : bytes.subarray(from));
   }
 
-  return {
-    buffer(socket, bytes, from, seconds) {
-      const connection = socket.data;
-      // Most requests arrive alone and whole.
-      if (from === bytes.length && connection.input === undefined && !connection.paused) return;
-      if (!connection.closing && !hasRoom(connection, bytes.length - from)) {
-        refuse(socket);
-        return;
-      }
-      bufferBytes(connection, bytes, from, seconds);
-      const shouldPause = connection.hadTurn && (connection.input?.length ?? 0) > INPUT_BYTES_MAX;
-      if (shouldPause === connection.paused) return;
-      connection.paused = shouldPause;
-      if (shouldPause) socket.pause();
-      else socket.resume();
-    },
-    drop: (connection) => setInput(connection, undefined),
-  };
+  /** Sets a connection's input; nothing else does, so that the sum is right. */
+  #setInput(connection: Connection, input: Buffer | undefined): void {
+    this.#pipelinedBytes += pipelinedIn(input?.length) - pipelinedIn(connection.input?.length);
+    connection.input = input;
+  }
 }
 
 /** The bytes of an input that count as pipelined. */

@@ -1,98 +1,151 @@
-/** The open connections, within the bounds on all of them and on those of one client. */
-import { type ConnectionCaps, REJECTION_REASONS, type RejectionReason } from "./connection-caps.ts";
-import { type Client, createConnection, isBusy } from "./connection.ts";
+/**
+ * The open connections, within the bounds on all of them and on those of one client. An error
+ * closes only the connection in which it occurred.
+ */
+import { type AddressGroups, addressGroups } from "../../shared/address-group.ts";
+import {
+  type ClientAddress,
+  createClientAddress,
+  createProxyTrust,
+} from "../../shared/client-address.ts";
+import { createLimitedLog, type LimitedLog } from "../../shared/limited-log.ts";
+import type { Log } from "../../shared/log.ts";
+import type { Config } from "../config.ts";
+import { type Client, Connection, isBusy } from "./connection.ts";
 import type { InputBuffers } from "./input-buffers.ts";
 
 /** Maximum connections that get a second chance before one is closed for a new one. */
 const EVICTION_ATTEMPTS_MAX = 8;
 
-export type OpenConnectionsDeps = {
-  /** Maximum open connections; a new one beyond it replaces an idle one, or is closed at once. */
-  connectionsMax: number;
-  /** The caps on connections of one client. */
-  caps: ConnectionCaps;
-  /** Whether each connection begins with a PROXY header. */
-  proxyProtocol: boolean;
-  /** Normalizes a peer's address. */
-  normalizeAddress: (peer: string) => string;
-  inputs: Pick<InputBuffers, "drop">;
-};
+/** The cap of a site as a multiple of that of one of its networks: see {@link AddressGroups}. */
+export const SITE_CONNECTIONS_FACTOR = 4;
 
-export type OpenConnections = ReturnType<typeof createOpenConnections>;
+/**
+ * Why a connection is rejected: too many in total, of its network, or of its site; an invalid PROXY
+ * header.
+ */
+const REJECTION_REASONS = ["total", "network", "site", "proxy_header"] as const;
 
-export function createOpenConnections(deps: OpenConnectionsDeps) {
-  const { connectionsMax, caps, proxyProtocol, normalizeAddress, inputs } = deps;
-  const open = new Set<Client>();
-  const rejected = emptyCounts(REJECTION_REASONS);
-  let evicted = 0;
+type RejectionReason = (typeof REJECTION_REASONS)[number];
 
-  function reject(socket: Client, reason: RejectionReason): void {
-    rejected[reason]++;
+/**
+ * Where an error occurred: in the socket, in the handler of a request, in a response that does not
+ * fit into the write buffer, in the commit of clicks, or in this code.
+ */
+const ERROR_REASONS = ["socket", "request", "response", "commit", "internal"] as const;
+
+export type ConnectionErrorReason = (typeof ERROR_REASONS)[number];
+
+export class OpenConnections {
+  readonly #config: Config;
+  readonly #inputs: InputBuffers;
+  readonly #logFailure: LimitedLog;
+  readonly #caps: ConnectionCaps;
+  readonly #clientAddress: ClientAddress;
+  readonly #open = new Set<Client>();
+  readonly #rejected = zeroes(REJECTION_REASONS);
+  readonly #errors = zeroes(ERROR_REASONS);
+  #evicted = 0;
+
+  constructor(config: Config, inputs: InputBuffers, log: Log) {
+    this.#config = config;
+    this.#inputs = inputs;
+    this.#logFailure = createLimitedLog(log, "connection_failed");
+    this.#clientAddress = createClientAddress(config.TRUSTED_PROXIES);
+    this.#caps = new ConnectionCaps(
+      config.CONNECTIONS_PER_ADDRESS_MAX,
+      createProxyTrust(config.TRUSTED_PROXIES),
+    );
+  }
+
+  /** Adds a new connection, or closes it at once; `seconds` is the time of the timeout clock. */
+  add(socket: Client, seconds: number): void {
+    const { PROXY_PROTOCOL: hasProxyHeader, CONNECTIONS_MAX: connectionsMax } = this.#config;
+    const peer = this.#clientAddress(socket.remoteAddress, null);
+    socket.data = new Connection(peer, hasProxyHeader, seconds);
+    if (this.#open.size >= connectionsMax && !this.#evictIdle()) this.reject(socket, "total");
+    else if (hasProxyHeader || this.#countUnderCaps(socket)) this.#open.add(socket);
+  }
+
+  /**
+   * Sets the address of the client that a proxy connects for; returns false if that address was
+   * rejected.
+   */
+  setClient(socket: Client, address: string): boolean {
+    socket.data.peer = this.#clientAddress(address, null);
+    return this.#countUnderCaps(socket);
+  }
+
+  /** Closes a connection without a response. */
+  reject(socket: Client, reason: RejectionReason): void {
+    this.#rejected[reason]++;
     socket.terminate();
+  }
+
+  /** Counts and logs an error; the caller closes its connection, except for one in `commit`. */
+  report(reason: ConnectionErrorReason, error: unknown): void {
+    this.#errors[reason]++;
+    this.#logFailure(reason, error);
+  }
+
+  /** Closes a connection at once, after an error that leaves its state unknown. */
+  abort(socket: Client, reason: ConnectionErrorReason, error: unknown): void {
+    this.report(reason, error);
+    this.discard(socket);
+    socket.terminate();
+  }
+
+  /** Discards the state of a closed connection. */
+  discard(socket: Client): void {
+    // A connection that was rejected, or failed before it was open, is not counted.
+    if (!this.#open.delete(socket)) return;
+    const connection = socket.data;
+    connection.closing = true;
+    this.#inputs.drop(connection);
+    connection.unsent = undefined;
+    if (connection.groups !== undefined) this.#caps.release(connection.groups);
+    connection.groups = undefined;
+  }
+
+  get all(): ReadonlySet<Client> {
+    return this.#open;
+  }
+
+  /** Open connections now; since the start those rejected, evicted, and ended by an error. */
+  get stats() {
+    return {
+      open: this.#open.size,
+      rejected: this.#rejected,
+      evicted: this.#evicted,
+      errors: this.#errors,
+    };
   }
 
   /**
    * Counts a connection under its client's caps; rejects it and returns false when a cap is
    * reached.
    */
-  function countUnderCaps(socket: Client): boolean {
-    const acquired = caps.acquire(socket.data.peer);
+  #countUnderCaps(socket: Client): boolean {
+    const acquired = this.#caps.acquire(socket.data.peer);
     if (typeof acquired === "string") {
-      reject(socket, acquired);
+      this.reject(socket, acquired);
       return false;
     }
     socket.data.groups = acquired;
     return true;
   }
 
-  /** Discards the state of a closed connection. */
-  function discard(socket: Client): void {
-    // A connection that was rejected, or failed before it was open, is not counted.
-    if (!open.delete(socket)) return;
-    const connection = socket.data;
-    connection.closing = true;
-    inputs.drop(connection);
-    connection.unsent = undefined;
-    if (connection.groups !== undefined) caps.release(connection.groups);
-    connection.groups = undefined;
-  }
-
   /**
    * Closes an idle connection to free a slot; returns false when none of the examined ones is idle.
    */
-  function evictIdle(): boolean {
-    const victim = findIdle(open);
+  #evictIdle(): boolean {
+    const victim = findIdle(this.#open);
     if (victim === undefined) return false;
-    evicted++;
-    discard(victim);
+    this.#evicted++;
+    this.discard(victim);
     victim.terminate();
     return true;
   }
-
-  return {
-    /** Adds a new connection, or closes it at once; `seconds` is the time of the timeout clock. */
-    add(socket: Client, seconds: number): void {
-      socket.data = createConnection(
-        normalizeAddress(socket.remoteAddress),
-        proxyProtocol,
-        seconds,
-      );
-      if (open.size >= connectionsMax && !evictIdle()) reject(socket, "total");
-      else if (proxyProtocol || countUnderCaps(socket)) open.add(socket);
-    },
-    /**
-     * Sets the address of the client that a proxy connects for; returns false if that address was
-     * rejected.
-     */
-    setClient(socket: Client, address: string): boolean {
-      socket.data.peer = normalizeAddress(address);
-      return countUnderCaps(socket);
-    },
-    reject,
-    discard,
-    all: (): ReadonlySet<Client> => open,
-    stats: () => ({ open: open.size, rejected, evicted }),
-  };
 }
 
 /**
@@ -114,6 +167,50 @@ function findIdle(open: Set<Client>): Client | undefined {
   return victim;
 }
 
-const emptyCounts = <Reason extends string>(reasons: readonly Reason[]): Record<Reason, number> =>
+/** Caps on the connections of one client; uses memory only for clients with open connections. */
+export class ConnectionCaps {
+  readonly #perNetworkMax: number;
+  readonly #isExempt: (address: string) => boolean;
+  readonly #networks = new Map<string, number>();
+  readonly #sites = new Map<string, number>();
+
+  /** `isExempt` returns whether an address has no cap: a proxy, which connects for many clients. */
+  constructor(perNetworkMax: number, isExempt: (address: string) => boolean) {
+    this.#perNetworkMax = perNetworkMax;
+    this.#isExempt = isExempt;
+  }
+
+  /**
+   * Counts a connection of `address`. Returns the groups that count it, to be released when it
+   * closes; undefined for an exempt address; a reason when a cap is reached.
+   */
+  acquire(address: string): AddressGroups | undefined | "network" | "site" {
+    if (this.#isExempt(address)) return undefined;
+    const groups = addressGroups(address);
+    const { network, site } = groups;
+    const networkCount = this.#networks.get(network) ?? 0;
+    if (networkCount >= this.#perNetworkMax) return "network";
+    if (site !== network) {
+      const siteCount = this.#sites.get(site) ?? 0;
+      if (siteCount >= this.#perNetworkMax * SITE_CONNECTIONS_FACTOR) return "site";
+      this.#sites.set(site, siteCount + 1);
+    }
+    this.#networks.set(network, networkCount + 1);
+    return groups;
+  }
+
+  release({ network, site }: AddressGroups): void {
+    decrement(this.#networks, network);
+    if (site !== network) decrement(this.#sites, site);
+  }
+}
+
+function decrement(counts: Map<string, number>, key: string): void {
+  const count = counts.get(key) ?? 0;
+  if (count > 1) counts.set(key, count - 1);
+  else counts.delete(key);
+}
+
+const zeroes = <Reason extends string>(reasons: readonly Reason[]): Record<Reason, number> =>
   // The type of Object.fromEntries loses the names of `reasons`.
   Object.fromEntries(reasons.map((reason) => [reason, 0])) as Record<Reason, number>;

@@ -4,13 +4,14 @@ import fc from "fast-check";
 
 import type { ByteRange } from "../../shared/bytes.ts";
 import { casesOf } from "../../test/harness/property-runs.ts";
-import { createRequestHeadParser, HEAD_BYTES_MAX } from "./request-head-parser.ts";
-import { createHead } from "./request-head.ts";
+import { HEAD_BYTES_MAX, RequestHeadParser } from "./request-head-parser.ts";
+import { emptyHead } from "./request.ts";
 
-const parse = (text: string, { head, parse } = createRequestHeadParser()) => {
+const parse = (text: string, parser = new RequestHeadParser()) => {
   // Other bytes follow in the same memory and must not be read.
   const bytes = Buffer.from(`${text}\r\n\r\nGET`, "latin1").subarray(0, text.length);
-  const result = parse(bytes, 0);
+  const result = parser.parse(bytes, 0);
+  const { head } = parser;
   const textOf = ({ start, end }: ByteRange) => head.bytes.toString("latin1", start, end);
   return { result, head, textOf };
 };
@@ -64,7 +65,7 @@ describe("the head of a request", () => {
   });
 
   test("leaves nothing for the next one", () => {
-    const parser = createRequestHeadParser();
+    const parser = new RequestHeadParser();
     parse(
       `${GET}User-Agent: x\r\nDNT: 1\r\nX-Moz: prefetch\r\nSec-Fetch-Dest: image\r\nX-Forwarded-For: 1.1.1.1\r\nConnection: close\r\n\r\n`,
       parser,
@@ -74,7 +75,7 @@ describe("the head of a request", () => {
     expect(parse(GET, parser).result.kind).toBe("partial");
     const { head } = parse(`${GET}\r\n`, parser);
     expect({ ...head, path: 0, query: 0 }).toEqual({
-      ...createHead(head.bytes),
+      ...emptyHead(head.bytes),
       length: GET.length + 2,
       method: "GET",
       host: "sho.rt",

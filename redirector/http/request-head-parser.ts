@@ -3,67 +3,162 @@
  * never interpreted: request smuggling needs two parsers that disagree. Takes one pass over the
  * bytes, and allocates only the few values that are needed as strings.
  */
-import { CR, createScanBuffer, LF } from "./bytes.ts";
-import { createFieldState, type FieldState, readField, resetFieldState } from "./header-fields.ts";
+import {
+  CR,
+  decodeLatin1,
+  isInClass,
+  LF,
+  NINE,
+  QUESTION_MARK,
+  ScanBuffer,
+  SLASH,
+  SPACE,
+  TARGET,
+  TOKEN,
+  ZERO,
+} from "./bytes.ts";
+import { FieldState, isHost, readField } from "./header-fields.ts";
 import {
   clearHead,
   COMPLETE,
-  createHead,
+  emptyHead,
   type ParseResult,
   PARTIAL,
   reject,
   type RequestHead,
-} from "./request-head.ts";
-import { readRequestLine } from "./request-line.ts";
+  setRange,
+} from "./request.ts";
 
 /** Maximum bytes of a head. */
 export const HEAD_BYTES_MAX = 16 * 1024;
 
 const FIELDS_MAX = 100;
 
-export type RequestHeadParser = {
+/** Has memory for one head, which it reuses. */
+export class RequestHeadParser {
+  readonly #scan = new ScanBuffer(HEAD_BYTES_MAX);
+  readonly #fields = new FieldState();
   /** The head parsed last; valid only after a `complete` result, until the next call. */
-  head: RequestHead;
+  readonly head: RequestHead = emptyHead(this.#scan.bytes);
+
   /** Parses the head that begins at `from`. */
-  parse(bytes: Buffer, from: number): ParseResult;
-};
-
-/** Creates a parser, with memory for one head. */
-export function createRequestHeadParser(): RequestHeadParser {
-  const scan = createScanBuffer(HEAD_BYTES_MAX);
-  const head = createHead(scan.bytes);
-  const fieldState = createFieldState();
-
-  function parse(bytes: Buffer, from: number): ParseResult {
+  parse(bytes: Buffer, from: number): ParseResult {
+    const scan = this.#scan;
     scan.limit = bytes.copy(scan.bytes, 0, from);
-    clearHead(head);
-    resetFieldState(fieldState);
-    const result = parseScan();
+    clearHead(this.head);
+    this.#fields.reset();
+    const result = parseHead(scan, this.head, this.#fields);
     // A head that is incomplete at the limit is too long.
     return result === PARTIAL && scan.limit === HEAD_BYTES_MAX ? reject(431) : result;
   }
+}
 
-  function parseScan(): ParseResult {
-    const { bytes, limit } = scan;
-    // An empty line before a request is ignored (RFC 9112 §2.2).
-    if (bytes[0] === CR && limit === 1) return PARTIAL;
-    const start = bytes[0] === CR && bytes[1] === LF ? 2 : 0;
-    let at = readRequestLine(scan, start, head);
-    for (let fields = 0; typeof at === "number"; fields++) {
-      if (at >= limit) return PARTIAL;
-      if (bytes[at] === CR) {
-        if (at + 1 >= limit) return PARTIAL;
-        if (bytes[at + 1] !== LF) return reject(400);
-        head.length = at + 2;
-        return finishHead(head, fieldState);
-      }
-      if (fields === FIELDS_MAX) return reject(431);
-      at = readField(scan, at, head, fieldState);
+function parseHead(scan: ScanBuffer, head: RequestHead, state: FieldState): ParseResult {
+  const { bytes, limit } = scan;
+  // An empty line before a request is ignored (RFC 9112 §2.2).
+  if (bytes[0] === CR && limit === 1) return PARTIAL;
+  const start = bytes[0] === CR && bytes[1] === LF ? 2 : 0;
+  let at = readRequestLine(scan, start, head);
+  for (let fields = 0; typeof at === "number"; fields++) {
+    if (at >= limit) return PARTIAL;
+    if (bytes[at] === CR) {
+      if (at + 1 >= limit) return PARTIAL;
+      if (bytes[at + 1] !== LF) return reject(400);
+      head.length = at + 2;
+      return finishHead(head, state);
     }
-    return at;
+    if (fields === FIELDS_MAX) return reject(431);
+    at = readField(scan, at, head, state);
+  }
+  return at;
+}
+
+const METHOD_LENGTH_MAX = 16;
+
+/**
+ * Parses the request line at `from` (RFC 9112 §3). Returns the position of its end, or a result
+ * that ends parsing.
+ */
+function readRequestLine(scan: ScanBuffer, from: number, head: RequestHead): number | ParseResult {
+  const { bytes, limit } = scan;
+  let at = from;
+  while (at < limit && isInClass(bytes, at, TOKEN)) at++;
+  if (at - from > METHOD_LENGTH_MAX) return reject(400);
+  if (at >= limit) return PARTIAL;
+  if (at === from || bytes[at] !== SPACE) return reject(400);
+  head.method = readMethod(bytes, from, at);
+
+  const target = ++at;
+  let query = -1;
+  while (at < limit && isInClass(bytes, at, TARGET)) {
+    if (query < 0 && bytes[at] === QUESTION_MARK) query = at;
+    at++;
+  }
+  if (at >= limit) return PARTIAL;
+  if (at === target || bytes[at] !== SPACE) return reject(400);
+  const pathEnd = query < 0 ? at : query;
+  setRange(head.query, query < 0 ? at : query + 1, at);
+  setRange(head.path, target, pathEnd);
+  if (bytes[target] !== SLASH && !readOtherTarget(decodeLatin1(bytes, target, pathEnd), head)) {
+    return reject(400);
   }
 
-  return { head, parse };
+  const version = at + 1;
+  const end = version + VERSION_LINE.length;
+  if (end > limit) {
+    return VERSION_LINE.startsWith(decodeLatin1(bytes, version, Math.min(version + 7, limit)))
+      ? PARTIAL
+      : reject(400);
+  }
+  if (!isVersionLine(scan, version)) {
+    return reject(/^HTTP\/\d\.\d\r\n$/.test(decodeLatin1(bytes, version, end)) ? 505 : 400);
+  }
+  // The default of the version; `finishHead` applies the `Connection` field.
+  head.keepAlive = bytes[end - 3] !== ZERO;
+  return end;
+}
+
+const VERSION_LINE = "HTTP/1.x\r\n";
+const HTTP = Buffer.from("HTTP").readInt32LE(0);
+const MAJOR = Buffer.from("P/1.").readInt32LE(0);
+
+/** Whether `HTTP/1.`, a digit and CRLF are at `at`. */
+function isVersionLine({ bytes, words }: ScanBuffer, at: number): boolean {
+  if (words.getInt32(at, true) !== HTTP || words.getInt32(at + 3, true) !== MAJOR) return false;
+  const minor = bytes[at + 7] ?? 0;
+  return minor >= ZERO && minor <= NINE && bytes[at + 8] === CR && bytes[at + 9] === LF;
+}
+
+/** Avoids decoding for the most frequent method. */
+function readMethod(bytes: Buffer, start: number, end: number): string {
+  if (
+    end - start === 3 &&
+    bytes[start] === 71 &&
+    bytes[start + 1] === 69 &&
+    bytes[start + 2] === 84
+  )
+    return "GET";
+  return decodeLatin1(bytes, start, end);
+}
+
+/**
+ * Parses an absolute target. Accepts the targets of `OPTIONS *` and CONNECT, whose methods are
+ * rejected later (RFC 9112 §3.2).
+ */
+function readOtherTarget(target: string, head: RequestHead): boolean {
+  const [authority, host] = /^https?:\/\/([^/@]+)/i.exec(target) ?? [];
+  if (authority === undefined || host === undefined) {
+    return (target === "*" && head.method === "OPTIONS") || head.method === "CONNECT";
+  }
+  head.host = host;
+  head.path.start += authority.length;
+  // Without a path the path is "/" (RFC 9112 §3.2.2): points it to the last "/" before the
+  // authority.
+  if (authority.length === target.length) {
+    head.path.end -= host.length;
+    head.path.start = head.path.end - 1;
+  } else if (target[authority.length] !== "/") return false;
+  return isHost(host);
 }
 
 /** Checks the rules for the head as a whole (RFC 9112 §3.2, §6). */

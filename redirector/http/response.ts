@@ -1,4 +1,6 @@
 /** Responses: the redirect of a link, or a page. */
+import { STATUS_CODES } from "node:http";
+
 import { type ByteSlice, copySlice } from "../../shared/bytes.ts";
 
 /** Any response but the redirect of a link. Its body is rendered once and reused. */
@@ -20,6 +22,22 @@ export const redirectResponse = (location: string): PageResponse => ({
   headers: { location, "cache-control": "private, no-store" },
   body: EMPTY_BODY,
 });
+
+const rejectionResponses = new Map<number, PageResponse>();
+
+/** The plain-text response that rejects a malformed request. */
+export function rejectionResponse(status: number): PageResponse {
+  let response = rejectionResponses.get(status);
+  if (response === undefined) {
+    response = {
+      status,
+      headers: { "content-type": "text/plain; charset=utf-8" },
+      body: Buffer.from(`${STATUS_CODES[status] ?? ""}\n`),
+    };
+    rejectionResponses.set(status, response);
+  }
+  return response;
+}
 
 /** Copies a response, so that it stays unchanged across an `await`. */
 export function copyResponse(response: RedirectorResponse): RedirectorResponse {

@@ -1,7 +1,16 @@
 /**
  * Goal: for any bytes on a connection, each request gets one response, in order, or is rejected.
  */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  spyOn,
+  test,
+} from "bun:test";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { connect as connectTls } from "node:tls";
@@ -9,13 +18,14 @@ import { connect as connectTls } from "node:tls";
 import fc from "fast-check";
 
 import { sliceToString } from "../../shared/bytes.ts";
+import { createLog } from "../../shared/log.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { casesOf } from "../../test/harness/property-runs.ts";
-import { createConnectionCaps } from "./connection-caps.ts";
-import type { IncomingRequest } from "./request.ts";
-import { createResponseWriter } from "./response-writer.ts";
+import { redirectorConfig } from "../../test/harness/redirector-config.ts";
+import type { Config } from "../config.ts";
+import type { IncomingRequest, RequestHandler } from "./request.ts";
 import type { RedirectorResponse } from "./response.ts";
-import { startServer } from "./server.ts";
+import { Server } from "./server.ts";
 import { WRITE_BUFFER_BYTES } from "./write-buffer.ts";
 
 const SLOW_MS = 5;
@@ -25,14 +35,12 @@ const SLOW_MS = 5;
 const COSTLY_MS = 6;
 const LARGE = Buffer.alloc(60_000, "x");
 
-let server: ReturnType<typeof startServer>;
+let server: Server;
 let port: number;
 let commits = 0;
 /** How many requests had been handled when each turn of the event loop was over. */
 let turns: number[] = [];
 let handled: string[] = [];
-let errors: string[] = [];
-let latencies: { ms: number; responses: number }[] = [];
 
 /** Keeps the event loop busy, as rules that look at a long request do. */
 function spend(ms: number): void {
@@ -58,24 +66,37 @@ function handle({ head, body }: IncomingRequest): RedirectorResponse | Promise<R
   return { location: text };
 }
 
-const deps: Parameters<typeof startServer>[1] = {
+const handler: RequestHandler = {
+  formBytesMax: 1_000,
   handle,
-  writer: createResponseWriter(),
   commit() {
     commits++;
     turns.push(handled.length);
   },
-  bodyBytesMax: 1_000,
-  connectionsMax: 2_000,
-  caps: createConnectionCaps({ perNetworkMax: 2_000, isExempt: () => false }),
-  proxyProtocol: false,
-  normalizeAddress: (peer) => peer,
-  onSent: (ms, responses) => void latencies.push({ ms, responses }),
-  onError: (reason) => void errors.push(reason),
 };
 
+const CONNECTIONS_MAX = 2_000;
+
+/** Starts a server whose configuration and handler a test changes. */
+function start(
+  change: Partial<Config> = {},
+  handling: Partial<RequestHandler> = {},
+  limits: { pipelinedBytesMax?: number; secondMs?: number } = {},
+): Server {
+  const config = redirectorConfig({
+    CONNECTIONS_MAX,
+    CONNECTIONS_PER_ADDRESS_MAX: CONNECTIONS_MAX,
+    ...change,
+  });
+  return new Server(config, { ...handler, ...handling }, createLog("test", "silent"), limits);
+}
+
+/** Errors of a server, by their reason. */
+const errorsOf = ({ connections }: Server): Record<string, number> =>
+  Object.fromEntries(Object.entries(connections.errors).filter(([, count]) => count > 0));
+
 beforeAll(() => {
-  server = startServer({ host: "127.0.0.1", port: 0, tls: undefined }, deps);
+  server = start();
   port = Number(server.url.port);
 });
 afterAll(() => server.stop());
@@ -225,7 +246,7 @@ describe("a connection", () => {
     ["/throw", "request"],
     ["/huge", "response"],
   ])("is closed when its response fails, and others are not: %s", async (path, reason) => {
-    errors = [];
+    const before: Record<string, number> = { ...server.connections.errors };
     expect(await exchange([get(path)])).toBe("");
     // Earlier requests get their responses, and later ones are not read.
     const earlier = [get("/1"), get("/slow2")].join("");
@@ -234,12 +255,20 @@ describe("a connection", () => {
       "302 /slow2",
     ]);
     expect(handled).not.toContain("/after");
-    expect(errors).toEqual([reason, reason]);
+    const { errors } = server.connections;
+    const added = Object.entries(errors).map(([name, count]) => [
+      name,
+      count - (before[name] ?? 0),
+    ]);
+    expect(added.filter(([, count]) => count !== 0)).toEqual([[reason, 2]]);
     expect(parseResponses(await exchange([LAST]))).toEqual(["302 /last"]);
   });
 
   test("has the latency of each response observed once, slow ones with their wait", async () => {
-    latencies = [];
+    const latencies: { ms: number; responses: number }[] = [];
+    const observe = spyOn(server.latency, "observe").mockImplementation(
+      (ms, responses) => void latencies.push({ ms, responses }),
+    );
     await exchange([get("/1").repeat(40) + get("/slow") + LAST]);
     await eventually(async () => {
       const responses = latencies.reduce((sum, one) => sum + one.responses, 0);
@@ -249,22 +278,21 @@ describe("a connection", () => {
     expect(latencies.length).toBeLessThan(10);
     for (const { ms } of latencies) expect(ms).toBeGreaterThanOrEqual(0);
     expect(Math.max(...latencies.map(({ ms }) => ms))).toBeGreaterThan(SLOW_MS / 2);
+    observe.mockRestore();
   });
 
   test("gets its response when its click cannot be written", async () => {
-    errors = [];
-    const failing = startServer(
-      { host: "127.0.0.1", port: 0, tls: undefined },
+    const failing = start(
+      {},
       {
-        ...deps,
-        commit: () => {
+        commit() {
           throw new Error("The disk is broken.");
         },
       },
     );
     const text = await exchange([get("/1") + LAST], { at: Number(failing.url.port) });
     expect(parseResponses(text)).toEqual(["302 /1", "302 /last"]);
-    expect(new Set(errors)).toEqual(new Set(["commit"]));
+    expect(Object.keys(errorsOf(failing))).toEqual(["commit"]);
     await failing.stop();
   });
 
@@ -282,15 +310,14 @@ describe("a connection", () => {
   });
 
   test("that pipelines more than there is room for is closed after the responses of its turn, and others are not", async () => {
-    const options = { ...deps, pipelinedBytesMax: 40_000 };
-    const small = startServer({ host: "127.0.0.1", port: 0, tls: undefined }, options);
+    const small = start({}, {}, { pipelinedBytesMax: 40_000 });
     const at = Number(small.url.port);
     const text = await exchange([get("/p").repeat(20_000)], { at }).catch(() => "");
     expect(text.split("\r\n\r\n").length).toBeLessThan(20_000);
     expect(parseResponses(await exchange([get("/1").repeat(500) + LAST], { at }))).toHaveLength(
       501,
     );
-    await eventually(async () => expect(small.connections().open).toBe(0), 5_000);
+    await eventually(async () => expect(small.connections.open).toBe(0), 5_000);
     await small.stop();
   });
 
@@ -318,42 +345,42 @@ describe("a connection", () => {
       socket.resetAndDestroy();
     }
     expect(parseResponses(await exchange([LAST]))).toEqual(["302 /last"]);
-    await eventually(async () => expect(server.connections().open).toBe(0), 5_000);
+    await eventually(async () => expect(server.connections.open).toBe(0), 5_000);
   });
 
   test("may be one of thousands that are idle", async () => {
     const idle = await openMany(1_500);
     expect(parseResponses(await exchange([LAST]))).toEqual(["302 /last"]);
-    await eventually(async () => expect(server.connections().open).toBe(1_500), 10_000);
+    await eventually(async () => expect(server.connections.open).toBe(1_500), 10_000);
     // Connections beyond the limit are closed at once, or take the place of idle ones.
     const excess = await Promise.all(
       Array.from({ length: 600 }, () => open().catch(() => undefined)),
     );
     await eventually(async () => {
-      const { rejected, evicted } = server.connections();
+      const { rejected, evicted } = server.connections;
       expect(rejected.total + evicted).toBeGreaterThan(50);
     }, 5_000);
-    expect(server.connections().open).toBeLessThanOrEqual(deps.connectionsMax);
+    expect(server.connections.open).toBeLessThanOrEqual(CONNECTIONS_MAX);
     for (const socket of [...idle, ...excess]) socket?.destroy();
-    await eventually(async () => expect(server.connections().open).toBe(0), 5_000);
+    await eventually(async () => expect(server.connections.open).toBe(0), 5_000);
   });
 
   describe("beyond the limit", () => {
-    let small: ReturnType<typeof startServer>;
+    let small: Server;
     let at: number;
     let respond: () => void;
     let sockets: Socket[];
     beforeEach(() => {
       const pending = new Promise<void>((resolve) => (respond = resolve));
-      const options = {
-        ...deps,
-        connectionsMax: 10,
-        handle: (incoming: IncomingRequest) => {
-          const response = handle(incoming);
-          return response instanceof Promise ? pending.then(() => response) : response;
+      small = start(
+        { CONNECTIONS_MAX: 10 },
+        {
+          handle(incoming) {
+            const response = handle(incoming);
+            return response instanceof Promise ? pending.then(() => response) : response;
+          },
         },
-      };
-      small = startServer({ host: "127.0.0.1", port: 0, tls: undefined }, options);
+      );
       at = Number(small.url.port);
       sockets = [];
     });
@@ -380,7 +407,7 @@ describe("a connection", () => {
       return states;
     };
     const expectOpen = (count: number) =>
-      eventually(async () => expect(small.connections().open).toBe(count), 5_000);
+      eventually(async () => expect(small.connections.open).toBe(count), 5_000);
 
     test("takes the place of the oldest that is idle, and of none that awaits its response", async () => {
       const [waiting] = await fill(get("/slow"), 1);
@@ -389,7 +416,7 @@ describe("a connection", () => {
       expect(parseResponses(await exchange([LAST], { at }))).toEqual(["302 /last"]);
       await eventually(async () => expect(idle.map(({ closed }) => closed)).toContain(true), 5_000);
       expect(idle.map(({ closed }) => closed)).toEqual([true, ...Array<boolean>(8).fill(false)]);
-      expect(small.connections()).toMatchObject({ evicted: 1, rejected: { total: 0 } });
+      expect(small.connections).toMatchObject({ evicted: 1, rejected: { total: 0 } });
       respond();
       await eventually(
         async () => expect(parseResponses(waiting?.received ?? "")).toEqual(["302 /slow"]),
@@ -416,8 +443,8 @@ describe("a connection", () => {
       await fill(get("/slow"), 10);
       await expectOpen(10);
       await eventually(async () => expect(await exchange([LAST], { at })).toBe(""), 5_000);
-      expect(small.connections().evicted).toBe(0);
-      expect(small.connections().rejected.total).toBeGreaterThan(0);
+      expect(small.connections.evicted).toBe(0);
+      expect(small.connections.rejected.total).toBeGreaterThan(0);
     });
   });
 
@@ -440,13 +467,10 @@ describe("a connection", () => {
   });
 
   describe("on a server whose seconds are short", () => {
-    let quick: ReturnType<typeof startServer>;
+    let quick: Server;
     let at: number;
     beforeAll(() => {
-      quick = startServer(
-        { host: "127.0.0.1", port: 0, tls: undefined },
-        { ...deps, secondMs: 50 },
-      );
+      quick = start({}, {}, { secondMs: 50 });
       at = Number(quick.url.port);
     });
     afterAll(() => quick.stop());
@@ -460,7 +484,7 @@ describe("a connection", () => {
       socket.resume();
       socket.write("GET / HTTP/1.1\r\n\r\n");
       await eventually(async () => expect(ended).toBe(true), 1_000);
-      await eventually(async () => expect(quick.connections().open).toBe(0), 10_000);
+      await eventually(async () => expect(quick.connections.open).toBe(0), 10_000);
       socket.destroy();
     });
 
@@ -645,13 +669,10 @@ test("any sequence of requests gets the same responses, in whatever pieces it ar
 describe("a server behind a proxy that speaks the PROXY protocol", () => {
   const header = "PROXY TCP4 203.0.113.9 10.0.0.1 5000 80\r\n";
   const last = get("/", "Connection: close\r\n");
-  let proxied: ReturnType<typeof startServer>;
+  let proxied: Server;
   let at: number;
   beforeAll(() => {
-    proxied = startServer(
-      { host: "127.0.0.1", port: 0, tls: undefined },
-      { ...deps, handle: ({ peer }) => ({ location: `/${peer}` }), proxyProtocol: true },
-    );
+    proxied = start({ PROXY_PROTOCOL: true }, { handle: ({ peer }) => ({ location: `/${peer}` }) });
     at = Number(proxied.url.port);
   });
   afterAll(() => proxied.stop());
@@ -679,7 +700,7 @@ describe("a server with a certificate", () => {
   };
 
   test("responds only over TLS", async () => {
-    const secure = startServer({ host: "127.0.0.1", port: 0, tls }, deps);
+    const secure = start({ TLS_CERT_FILE: tls.cert, TLS_KEY_FILE: tls.key });
     const url = `https://localhost:${secure.url.port}/abc`;
     const ca = Bun.file(tls.cert);
     for (let i = 0; i < 3; i++) {
@@ -694,7 +715,7 @@ describe("a server with a certificate", () => {
   });
 
   test("takes no cipher suite of TLS 1.2 without authenticated encryption", async () => {
-    const secure = startServer({ host: "127.0.0.1", port: 0, tls }, deps);
+    const secure = start({ TLS_CERT_FILE: tls.cert, TLS_KEY_FILE: tls.key });
     const accepts = async (ciphers: string): Promise<boolean> => {
       const { promise, resolve } = Promise.withResolvers<boolean>();
       const socket = connectTls({

@@ -1,14 +1,14 @@
 /**
  * A turn of the event loop: collects the responses of all connections, and sends them after all of
- * their clicks are committed together.
+ * their clicks are committed together. Then each connection that had a turn may have another one,
+ * once those have had theirs that have waited for longer.
  */
-import type { Abort, ConnectionErrorReason, ReportError } from "./connection-errors.ts";
-import type { Client } from "./connection.ts";
-import type { ResponseOptions, ResponseWriter } from "./response-writer.ts";
+import { type Client, hasMore, send } from "./connection.ts";
+import type { LatencyHistogram } from "./latency.ts";
+import type { ConnectionErrorReason, OpenConnections } from "./open-connections.ts";
+import type { RequestHandler } from "./request.ts";
 import type { RedirectorResponse } from "./response.ts";
-import { send } from "./socket-io.ts";
-import { createEndTurns } from "./waiting-turns.ts";
-import { createWriteBuffer } from "./write-buffer.ts";
+import { type RequestFacts, WriteBuffer } from "./write-buffer.ts";
 
 /**
  * After this time in a turn of the event loop, no more requests are read: all that arrive wait for
@@ -17,151 +17,215 @@ import { createWriteBuffer } from "./write-buffer.ts";
  */
 const TURN_MS = 5;
 
-export type TurnDeps = {
-  writer: ResponseWriter;
-  /** Writes the clicks of the requests whose responses are sent next. */
-  commit: () => void;
-  /**
-   * Called with the latency of responses that were sent together, in milliseconds, and their
-   * number.
-   */
-  onSent: (latencyMs: number, responses: number) => void;
-  onError: ReportError;
-  abort: Abort;
-  /** Called with each connection that had a turn, when that ends: see {@link createEndTurns}. */
-  onEnd: (socket: Client) => void;
-};
+/**
+ * Maximum requests of a turn between two readings of the clock: reading it for each would make a
+ * redirect several percent dearer. So many of the costliest requests take about as long as a turn.
+ */
+const UNTIMED_MAX = 8;
 
-export type Turn = {
+export class Turn {
+  readonly #handler: RequestHandler;
+  readonly #connections: OpenConnections;
+  readonly #latency: LatencyHistogram;
+  readonly #waiting: WaitingConnections;
+  readonly #buffer = new WriteBuffer<Client>();
+  /** Connections that had a turn. */
+  #scheduled: Client[] = [];
+  #isFlushScheduled = false;
+  #hasBegun = false;
+  #isLong = false;
+  #startedMs = 0;
+  #now = 0;
+  /** Requests that this turn was asked for, and the number at which the clock is read next. */
+  #asked = 0;
+  #timedAt = 0;
+  /** Responses of this turn that have not been sent. */
+  #responses = 0;
+
+  /** `onEnd` is called with each connection whose turn ends: its next requests may be read. */
+  constructor(
+    handler: RequestHandler,
+    connections: OpenConnections,
+    latency: LatencyHistogram,
+    onEnd: (socket: Client) => void,
+  ) {
+    this.#handler = handler;
+    this.#connections = connections;
+    this.#latency = latency;
+    this.#waiting = new WaitingConnections(onEnd);
+  }
+
   /**
    * Begins a turn, unless one has begun; it lasts until what has arrived meanwhile is handled.
    * Returns its time, in Unix milliseconds; reads the clock once per turn.
    */
-  begin(): number;
-  /** When the turn began, by `performance.now()`. */
-  startedMs(): number;
-  /** Whether a turn has begun that has taken so long that it should end. */
-  isLong(): boolean;
-  /** Collects a response; closes the connection after it unless it is kept alive. */
-  respond(socket: Client, response: RedirectorResponse, options: ResponseOptions): void;
-  /** Counts a response to a request of this turn. */
-  count(): void;
-  /** Closes a connection after its earlier responses; no more requests are read. */
-  fail(socket: Client, reason: ConnectionErrorReason, error: unknown): void;
-  /**
-   * Ends a connection's turn without a response, or before it: what it has sent waits for what
-   * others have.
-   */
-  wait(socket: Client): void;
-};
+  begin(): number {
+    if (this.#hasBegun) return this.#now;
+    this.#hasBegun = true;
+    this.#isLong = false;
+    this.#asked = 0;
+    this.#timedAt = 0;
+    // Also for requests that have no response yet: what they cost counts.
+    this.#scheduleFlush();
+    this.#startedMs = performance.now();
+    return (this.#now = Date.now());
+  }
 
-export function createTurn({ writer, commit, onSent, onError, abort, onEnd }: TurnDeps): Turn {
-  const writeBuffer = createWriteBuffer<Client>(writer);
-  const sendTo = guardSend(abort);
-  /** Connections that had a turn. */
-  let scheduled: Client[] = [];
-  const endTurns = createEndTurns(onEnd);
-  const scheduleFlush = oncePerTurn(flush);
+  /** When the turn began, by `performance.now()`. */
+  get startedMs(): number {
+    return this.#startedMs;
+  }
+
   /**
-   * Responses of this turn that have not been sent, and when the first of their requests was read.
+   * Whether a further request may be read in this turn: not once it has taken its time. Reads the
+   * clock after the first request, after twice as many each time, and then at intervals.
    */
-  let responses = 0;
-  let hasBegun = false;
-  let startedMs = 0;
-  let now = 0;
+  hasTime(): boolean {
+    if (!this.#hasBegun) return true;
+    if (this.#isLong) return false;
+    const asked = this.#asked++;
+    if (asked < this.#timedAt) return true;
+    this.#timedAt = asked + Math.min(asked + 1, UNTIMED_MAX);
+    this.#isLong = performance.now() - this.#startedMs >= TURN_MS;
+    return !this.#isLong;
+  }
+
+  /** Collects a response; closes the connection after it unless it is kept alive. */
+  respond(socket: Client, response: RedirectorResponse, request: RequestFacts): void {
+    if (!this.#buffer.add(socket, response, request)) {
+      // The buffer is full: sends its contents first.
+      this.#commitAndSend();
+      if (!this.#buffer.add(socket, response, request)) {
+        this.fail(socket, "response", new Error("A response is longer than the buffer."));
+        return;
+      }
+    }
+    if (!request.keepAlive) socket.data.closing = true;
+    this.wait(socket);
+  }
+
+  /** Counts a response to a request of this turn. */
+  count(): void {
+    this.#responses++;
+  }
+
+  /** Closes a connection after its earlier responses; no more requests are read. */
+  fail(socket: Client, reason: ConnectionErrorReason, error: unknown): void {
+    this.#connections.report(reason, error);
+    socket.data.closing = true;
+    this.wait(socket);
+  }
+
+  /** Ends a connection's turn: what it has sent, or sends now, waits for what others have. */
+  wait(socket: Client): void {
+    if (socket.data.hadTurn) return;
+    socket.data.hadTurn = true;
+    this.#scheduled.push(socket);
+    this.#scheduleFlush();
+  }
+
+  #scheduleFlush(): void {
+    if (this.#isFlushScheduled) return;
+    this.#isFlushScheduled = true;
+    setImmediate(this.#flush);
+  }
+
+  readonly #flush = (): void => {
+    this.#isFlushScheduled = false;
+    this.#commitAndSend();
+    const sockets = this.#scheduled;
+    this.#scheduled = [];
+    // Those that wait begin the next turn: what arrives after them in it waits as long as they did.
+    this.#hasBegun = false;
+    if (this.#waiting.endTurns(sockets)) this.#scheduleFlush();
+  };
 
   /**
    * Commits clicks and sends the write buffer. Reads no further requests: they wait until the turn
    * is over.
    */
-  function commitAndSend(): void {
+  #commitAndSend(): void {
     try {
-      commit();
+      this.#handler.commit();
     } catch (error) {
       // Redirects are sent even if their clicks cannot be written.
-      onError("commit", error);
+      this.#connections.report("commit", error);
     }
-    writeBuffer.send(sendTo);
-    if (responses === 0) return;
-    onSent(performance.now() - startedMs, responses);
-    responses = 0;
+    this.#buffer.send(this.#send);
+    if (this.#responses === 0) return;
+    this.#latency.observe(performance.now() - this.#startedMs, this.#responses);
+    this.#responses = 0;
   }
 
-  function flush(): void {
-    commitAndSend();
-    const sockets = scheduled;
-    scheduled = [];
-    // Those that wait begin the next turn: what arrives after them in it waits as long as they did.
-    hasBegun = false;
-    if (endTurns(sockets)) scheduleFlush();
-  }
-
-  function schedule(socket: Client): void {
-    if (socket.data.hadTurn) return;
-    socket.data.hadTurn = true;
-    scheduled.push(socket);
-    scheduleFlush();
-  }
-
-  function fail(socket: Client, reason: ConnectionErrorReason, error: unknown): void {
-    onError(reason, error);
-    socket.data.closing = true;
-    schedule(socket);
-  }
-
-  return {
-    begin() {
-      if (hasBegun) return now;
-      hasBegun = true;
-      // Also for requests that have no response yet: what they cost counts.
-      scheduleFlush();
-      startedMs = performance.now();
-      return (now = Date.now());
-    },
-    startedMs: () => startedMs,
-    isLong: () => hasBegun && performance.now() - startedMs >= TURN_MS,
-    respond(socket, response, options) {
-      if (!writeBuffer.add(socket, response, options)) {
-        // The buffer is full: sends its contents first.
-        commitAndSend();
-        if (!writeBuffer.add(socket, response, options)) {
-          fail(socket, "response", new Error("A response is longer than the buffer."));
-          return;
-        }
-      }
-      if (!options.keepAlive) socket.data.closing = true;
-      schedule(socket);
-    },
-    count: () => void responses++,
-    fail,
-    wait: schedule,
+  readonly #send = (socket: Client, bytes: Buffer, start: number, end: number): void => {
+    try {
+      send(socket, bytes, start, end);
+    } catch (error) {
+      this.#connections.abort(socket, "internal", error);
+    }
   };
 }
 
 /**
- * Returns a function that has `run` called at the end of the turn, once, however often it is called
- * in it.
+ * How much of a turn of the event loop connections get together whose next requests have arrived
+ * already.
  */
-function oncePerTurn(run: () => void): () => void {
-  let isScheduled = false;
-  function runOnce(): void {
-    isScheduled = false;
-    run();
-  }
-  return () => {
-    if (isScheduled) return;
-    isScheduled = true;
-    setImmediate(runOnce);
-  };
-}
+const WAITING_MS = 5;
 
-/** Wraps a send function, so that an error aborts only the connection whose socket failed. */
-const guardSend =
-  (abort: Abort): typeof send =>
-  (socket, bytes, start, end) => {
-    try {
-      send(socket, bytes, start, end);
-    } catch (error) {
-      abort(socket, error);
+/** A network; a connection that counts for none, which is that of a proxy, stands for itself. */
+type Group = string | Client;
+
+/**
+ * Connections whose next requests have arrived. They wait for each other, so that clients which
+ * pipeline take time from each other, not from those who send one request at a time. Networks take
+ * turns, so that none is delayed by how many connections another has.
+ */
+export class WaitingConnections {
+  readonly #onEnd: (socket: Client) => void;
+  /** The group whose turn is next comes first; of a group, what has waited for longest. */
+  readonly #groups = new Map<Group, Set<Client>>();
+
+  /** `onEnd` is called with each connection whose turn ends. */
+  constructor(onEnd: (socket: Client) => void) {
+    this.#onEnd = onEnd;
+  }
+
+  /**
+   * Ends the turns of connections that had one: at once, unless they have more to be read. Returns
+   * whether some still wait: then it must be called again, after others have had a turn.
+   */
+  endTurns(sockets: readonly Client[]): boolean {
+    for (const socket of sockets) {
+      if (hasMore(socket.data)) this.#add(socket);
+      else this.#onEnd(socket);
     }
-  };
+    // As nearly always: the clock costs more than all of the above.
+    if (this.#groups.size === 0) return false;
+    const endMs = performance.now() + WAITING_MS;
+    for (let socket = this.#next(); socket !== undefined; socket = this.#next()) {
+      this.#onEnd(socket);
+      if (performance.now() >= endMs) break;
+    }
+    return this.#groups.size > 0;
+  }
+
+  #add(socket: Client): void {
+    const group = socket.data.groups?.network ?? socket;
+    const sockets = this.#groups.get(group);
+    if (sockets === undefined) this.#groups.set(group, new Set([socket]));
+    else sockets.add(socket);
+  }
+
+  /** Takes the next connection. */
+  #next(): Client | undefined {
+    const [first] = this.#groups;
+    if (first === undefined) return undefined;
+    const [group, sockets] = first;
+    const [socket] = sockets;
+    this.#groups.delete(group);
+    if (socket === undefined) return undefined;
+    sockets.delete(socket);
+    if (sockets.size > 0) this.#groups.set(group, sockets);
+    return socket;
+  }
+}

@@ -7,9 +7,14 @@ import { applyUtm } from "../../api/links/utm.ts";
 import { toSlice } from "../../shared/bytes.ts";
 import { LINK_RECORD_BYTES_MAX } from "../../shared/contracts/link-record.ts";
 import { URL_LENGTH_MAX } from "../../shared/contracts/web-url.ts";
-import { createResponseWriter, NO_ROOM, RESPONSE_BYTES_MAX } from "./response-writer.ts";
 import { PAGE_BYTES_MAX, type RedirectorResponse } from "./response.ts";
-import { createWriteBuffer, WRITE_BUFFER_BYTES } from "./write-buffer.ts";
+import {
+  NO_ROOM,
+  RESPONSE_BYTES_MAX,
+  ResponseWriter,
+  WRITE_BUFFER_BYTES,
+  WriteBuffer,
+} from "./write-buffer.ts";
 
 const options = { method: "GET", keepAlive: true, now: 1_700_000_000_000 };
 
@@ -41,7 +46,7 @@ const anyOptions = fc.record({
 
 describe("the writer of responses", () => {
   test("writes a response that fits, and not a byte of one that does not", () => {
-    const writer = createResponseWriter();
+    const writer = new ResponseWriter();
     fc.assert(
       fc.property(
         anyResponse(2_000),
@@ -64,7 +69,7 @@ describe("the writer of responses", () => {
 
 describe("the write buffer", () => {
   test("sends everything that was added, in order, and has room for any response when it is empty", () => {
-    const writeBuffer = createWriteBuffer<number>(createResponseWriter());
+    const writeBuffer = new WriteBuffer<number>();
     const anySteps = fc.array(
       fc.record({
         receiver: fc.nat({ max: 3 }),
@@ -81,7 +86,7 @@ describe("the write buffer", () => {
           writeBuffer.send((receiver, bytes, start, end) => {
             received[receiver]?.push(Buffer.from(bytes.subarray(start, end)));
           });
-        const writer = createResponseWriter();
+        const writer = new ResponseWriter();
         const target = Buffer.alloc(WRITE_BUFFER_BYTES);
         for (const { receiver, response, send: sends } of steps) {
           if (!writeBuffer.add(receiver, response, options)) {
@@ -107,7 +112,7 @@ describe("the write buffer", () => {
       Math.max(PAGE_BYTES_MAX, LINK_RECORD_BYTES_MAX) + 16 * 1024,
     );
     expect(WRITE_BUFFER_BYTES).toBeGreaterThan(RESPONSE_BYTES_MAX);
-    const writeBuffer = createWriteBuffer<number>(createResponseWriter());
+    const writeBuffer = new WriteBuffer<number>();
     const count = Math.floor(WRITE_BUFFER_BYTES / RESPONSE_BYTES_MAX);
     for (let i = 0; i < count; i++) {
       expect(writeBuffer.add(1, { location: "x".repeat(LINK_RECORD_BYTES_MAX) }, options)).toBe(
@@ -117,7 +122,7 @@ describe("the write buffer", () => {
   });
 
   test("has room for every destination that a link may have, with all UTM parameters", () => {
-    const writeBuffer = createWriteBuffer<number>(createResponseWriter());
+    const writeBuffer = new WriteBuffer<number>();
     const anyText = fc
       .tuple(fc.constantFrom("🎈", "é", "中", " ", "a", "&", "\u0001"), fc.nat({ max: 255 }))
       .map(([unit, length]) => unit.repeat(255).slice(0, length).toWellFormed());

@@ -3,11 +3,27 @@
  * `.segment` once it is sealed. The name and bytes of a sealed segment, and so its id, never change
  * again; every later stage recognises a repeat by that id.
  */
-import { readdirSync, readFileSync, renameSync, truncateSync, unlinkSync } from "node:fs";
+import {
+  closeSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  truncateSync,
+  unlinkSync,
+} from "node:fs";
+import { open as openFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 
 import { quarantineSegment } from "../../shared/clicks/quarantine.ts";
-import { scanSegment, type SegmentId } from "../../shared/contracts/click-segment.ts";
+import {
+  formatSegmentId,
+  readSegmentId,
+  scanSegment,
+  type SegmentId,
+} from "../../shared/contracts/click-segment.ts";
+import type { Log } from "../../shared/log.ts";
 
 const FILE_NAME = /^(?<journalId>[0-9a-f-]{36})-(?<number>\d{10})\.(?<state>open|segment)$/;
 
@@ -96,5 +112,52 @@ function quarantineUnreadable(path: string, cause: unknown): Error {
     return new Error(`${path} cannot be read; moved to ${quarantineSegment(path)}.`, { cause });
   } catch (error) {
     return new AggregateError([cause, error], `${path} can neither be read nor be moved.`);
+  }
+}
+
+/** A segment's file cannot be read, or holds a different segment. */
+export class UnreadableSegmentError extends Error {
+  override name = "UnreadableSegmentError";
+}
+
+/**
+ * Reads a segment into `buffer`. Blocks on the disk, which is fine in this thread. Does not check
+ * the records: each has a checksum that the worker verifies. Throws {@link UnreadableSegmentError}.
+ */
+export function readSegment(segment: SealedSegment, buffer: Buffer): Buffer {
+  const { path, bytes } = segment;
+  const expectedId = formatSegmentId(segment);
+  let read: number;
+  try {
+    const file = openSync(path, "r");
+    try {
+      read = readSync(file, buffer, 0, bytes, 0);
+    } finally {
+      closeSync(file);
+    }
+  } catch (cause) {
+    throw new UnreadableSegmentError(`${path} cannot be read.`, { cause });
+  }
+  if (read < bytes) throw new UnreadableSegmentError(`${path} has only ${read} bytes of ${bytes}.`);
+  const id = readSegmentId(buffer);
+  if (id === undefined || formatSegmentId(id) !== expectedId)
+    throw new UnreadableSegmentError(`${path} does not hold segment ${expectedId}.`);
+  return buffer.subarray(0, bytes);
+}
+
+/** Syncs files to disk; also their directories, or the files' entries in them may be lost. */
+export async function syncFiles(paths: readonly string[], log: Log): Promise<void> {
+  for (const path of [...paths, ...new Set(paths.map(dirname))]) {
+    try {
+      const file = await openFile(path, "r");
+      try {
+        await file.sync();
+      } finally {
+        await file.close();
+      }
+    } catch (error) {
+      // One bad file must not leave the others unsynced.
+      log.error({ error, path }, "journal_sync_failed");
+    }
   }
 }

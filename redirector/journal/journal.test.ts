@@ -24,7 +24,7 @@ import {
   unmountDisk,
 } from "../../test/harness/small-disk.ts";
 import type { SealedSegment } from "./files.ts";
-import { openJournal } from "./journal.ts";
+import { Journal } from "./journal.ts";
 
 const click = (change: Partial<Click> = {}): Click => ({
   time: 1_800_000_000_000,
@@ -51,12 +51,10 @@ function open(bytesMax = 10_000_000) {
   const sealed: SealedSegment[] = [];
   const unknown: string[] = [];
   const errors: unknown[] = [];
-  const journal = openJournal({
-    dir,
-    bytesMax,
-    onSealed: (segment) => sealed.push(segment),
-    onError: (error) => errors.push(error),
-    onUnknownFile: (name) => unknown.push(name),
+  const journal = new Journal(dir, bytesMax, {
+    sealed: (segment) => void sealed.push(segment),
+    failed: (error) => void errors.push(error),
+    unknownFile: (name) => void unknown.push(name),
   });
   const clicks = () =>
     sealed.flatMap(({ path }) => decodeSegment(readFileSync(path))?.clicks ?? []);

@@ -7,7 +7,16 @@
  * While redirects are served, the journal never throws and never waits: a full disk or a full
  * journal drops clicks, counted by reason, and never fails a redirect.
  */
-import { mkdirSync } from "node:fs";
+import {
+  closeSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+  unlinkSync,
+  writeSync,
+} from "node:fs";
 
 import { countQuarantine, quarantineBytes } from "../../shared/clicks/quarantine.ts";
 import {
@@ -16,14 +25,15 @@ import {
   RECORD_BYTES_MAX,
 } from "../../shared/contracts/click-record.ts";
 import {
+  encodeSegmentHeader,
   SEGMENT_BYTES_MAX,
   SEGMENT_CLICKS_MAX,
   SEGMENT_HEADER_BYTES,
+  type SegmentId,
 } from "../../shared/contracts/click-segment.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
-import { recoverSegments, type SealedSegment } from "./files.ts";
-import { createFreeFiles } from "./free-files.ts";
-import { createSegmentWriter } from "./segment-writer.ts";
+import { tryLock } from "../../shared/process-lock.ts";
+import { recoverSegments, type SealedSegment, segmentPath } from "./files.ts";
 
 /**
  * A segment is sealed at this age, however few clicks it holds. The age bounds how late a click is
@@ -32,141 +42,293 @@ import { createSegmentWriter } from "./segment-writer.ts";
  */
 const SEGMENT_AGE_MAX_MS = 250;
 
-/** Why a click was dropped. */
-type DropReason = "journal_full" | "disk_error";
+/**
+ * Maximum empty files kept for later segments. A file system creates files slowly while many are
+ * being deleted (ext4 scans all that were deleted in the last five seconds), and the redirect that
+ * needs the file would wait.
+ */
+const FREE_FILES_MAX = 64;
 
-type JournalStats = {
-  /** Clicks written, and clicks dropped by reason, since the start. */
-  recorded: number;
-  dropped: Record<DropReason, number>;
-  /** Bytes on disk: of segments that are unacknowledged, retained or in quarantine. */
-  pendingBytes: number;
-  /** Files quarantined at the start because they could not be read. */
-  quarantined: number;
-};
+/** What a journal tells the process. */
+export interface JournalEvents {
+  /** A segment is ready to be published; first those recovered from earlier processes. */
+  sealed(segment: SealedSegment): void;
+  failed(error: unknown): void;
+  /** A file in the directory holds no segment, or a segment with a different name. */
+  unknownFile(name: string): void;
+}
 
-export type Journal = {
-  /** With a segment's number, this makes up the segment's id. */
-  id: Uuid;
-  /** Buffers a click; seals the segment when it is full. */
+/** Where the clicks of requests go. */
+export interface ClickLog {
+  /** Buffers a click. */
   append(click: RawClick): void;
   /** Writes the buffered clicks. */
   commit(): void;
-  /** Reuses or deletes the file of a sealed segment, which the caller has truncated. */
-  recycle(segment: Pick<SealedSegment, "bytes" | "path">): void;
-  stats(): JournalStats;
-  /** Current number of files in the quarantine. */
-  countQuarantine(): Promise<number>;
-  /** Seals the open segment. Neither `append` nor `recycle` may be called afterwards. */
-  close(): void;
-};
-
-type JournalOptions = {
-  dir: string;
-  bytesMax: number;
-  /**
-   * Called with every segment that is ready to be published, first those recovered from earlier
-   * processes.
-   */
-  onSealed: (segment: SealedSegment) => void;
-  onError: (error: unknown) => void;
-  /**
-   * Called with the name of a file in the directory that holds no segment, or a segment with a
-   * different name.
-   */
-  onUnknownFile: (name: string) => void;
-};
-
-/**
- * Opens the journal in `dir`, which only this process may use. Throws when the directory cannot be
- * used.
- */
-export function openJournal(options: JournalOptions): Journal {
-  const { dir, bytesMax, onSealed, onError } = options;
-  // Segments hold people's IP addresses until they are delivered.
-  mkdirSync(dir, { recursive: true, mode: 0o700 });
-  // Random, never a host name or a process id: with a reused id, new clicks would be discarded as
-  // duplicates.
-  const journalId = newUuid();
-  const stats = recover(options);
-  const files = createFreeFiles(onError);
-  const { create: createFile } = files;
-  const writer = createSegmentWriter({ dir, journalId, createFile, onSealed, onError });
-  const batch = Buffer.allocUnsafe(SEGMENT_BYTES_MAX);
-  let batchEnd = 0;
-  let batchClicks = 0;
-
-  function append(click: RawClick): void {
-    if (stats.pendingBytes + batchEnd + RECORD_BYTES_MAX > bytesMax) {
-      stats.dropped.journal_full++;
-      return;
-    }
-    batchEnd = encodeRawClick(batch, batchEnd, click);
-    batchClicks++;
-    const clicks = writer.clicks() + batchClicks;
-    const bytes = writer.bytes() + batchEnd;
-    if (clicks >= SEGMENT_CLICKS_MAX || bytes + RECORD_BYTES_MAX > SEGMENT_BYTES_MAX) {
-      commit();
-      writer.seal();
-    }
-  }
-
-  function commit(): void {
-    if (batchClicks === 0) return;
-    try {
-      if (!writer.isOpen()) {
-        writer.open();
-        stats.pendingBytes += SEGMENT_HEADER_BYTES;
-      }
-      writer.write(batch, batchEnd, batchClicks);
-      stats.recorded += batchClicks;
-      stats.pendingBytes += batchEnd;
-    } catch (error) {
-      onError(error);
-      stats.dropped.disk_error += batchClicks;
-      writer.sealFailed();
-    }
-    batchEnd = 0;
-    batchClicks = 0;
-  }
-
-  const timer = setInterval(() => {
-    if (writer.isOlderThan(SEGMENT_AGE_MAX_MS)) writer.seal();
-  }, SEGMENT_AGE_MAX_MS / 5);
-
-  return {
-    id: journalId,
-    append,
-    commit,
-    recycle({ bytes, path }) {
-      stats.pendingBytes -= bytes;
-      files.recycle(path);
-    },
-    stats: () => stats,
-    countQuarantine: () => countQuarantine(dir),
-    close() {
-      clearInterval(timer);
-      commit();
-      writer.seal();
-      files.removeAll();
-    },
-  };
 }
 
-/** Recovers the segments of earlier processes; returns the initial stats. */
-function recover({ dir, onSealed, onError, onUnknownFile }: JournalOptions): JournalStats {
-  const { segments, unknown, unreadable, unchangeable } = recoverSegments(dir);
-  unknown.forEach(onUnknownFile);
-  [...unreadable, ...unchangeable].forEach(onError);
-  let pendingBytes = quarantineBytes(dir);
-  for (const segment of segments) {
-    pendingBytes += segment.bytes;
-    onSealed(segment);
+export class Journal implements ClickLog {
+  /**
+   * With a segment's number, this makes up the segment's id. Random, never a host name or a process
+   * id: with a reused id, new clicks would be discarded as duplicates.
+   */
+  readonly id: Uuid = newUuid();
+  readonly #dir: string;
+  readonly #bytesMax: number;
+  readonly #events: JournalEvents;
+  readonly #writer: SegmentWriter;
+  readonly #timer: Timer;
+  readonly #batch = Buffer.allocUnsafe(SEGMENT_BYTES_MAX);
+  #batchEnd = 0;
+  #batchClicks = 0;
+  /** Bytes on disk: of segments that are unacknowledged, retained or in quarantine. */
+  #pendingBytes: number;
+  #recorded = 0;
+  readonly #dropped = { journal_full: 0, disk_error: 0 };
+  #quarantined = 0;
+
+  /**
+   * Opens the journal in `dir`, which only this process may use. Throws when the directory cannot
+   * be used.
+   */
+  constructor(dir: string, bytesMax: number, events: JournalEvents) {
+    // Segments hold people's IP addresses until they are delivered.
+    mkdirSync(dir, { recursive: true, mode: 0o700 });
+    this.#dir = dir;
+    this.#bytesMax = bytesMax;
+    this.#events = events;
+    this.#pendingBytes = quarantineBytes(dir);
+    this.#recover();
+    this.#writer = new SegmentWriter(dir, this.id, events);
+    this.#timer = setInterval(() => {
+      if (this.#writer.isOlderThan(SEGMENT_AGE_MAX_MS)) this.#writer.seal();
+    }, SEGMENT_AGE_MAX_MS / 5);
   }
-  return {
-    recorded: 0,
-    dropped: { journal_full: 0, disk_error: 0 },
-    pendingBytes,
-    quarantined: unreadable.length,
-  };
+
+  /** Buffers a click; seals the segment when it is full. */
+  append(click: RawClick): void {
+    if (this.#pendingBytes + this.#batchEnd + RECORD_BYTES_MAX > this.#bytesMax) {
+      this.#dropped.journal_full++;
+      return;
+    }
+    this.#batchEnd = encodeRawClick(this.#batch, this.#batchEnd, click);
+    this.#batchClicks++;
+    const clicks = this.#writer.clicks + this.#batchClicks;
+    const bytes = this.#writer.bytes + this.#batchEnd;
+    if (clicks >= SEGMENT_CLICKS_MAX || bytes + RECORD_BYTES_MAX > SEGMENT_BYTES_MAX) {
+      this.commit();
+      this.#writer.seal();
+    }
+  }
+
+  commit(): void {
+    if (this.#batchClicks === 0) return;
+    try {
+      if (!this.#writer.isOpen) {
+        this.#writer.open();
+        this.#pendingBytes += SEGMENT_HEADER_BYTES;
+      }
+      this.#writer.write(this.#batch, this.#batchEnd, this.#batchClicks);
+      this.#recorded += this.#batchClicks;
+      this.#pendingBytes += this.#batchEnd;
+    } catch (error) {
+      this.#events.failed(error);
+      this.#dropped.disk_error += this.#batchClicks;
+      this.#writer.sealFailed();
+    }
+    this.#batchEnd = 0;
+    this.#batchClicks = 0;
+  }
+
+  /** Reuses or deletes the file of a sealed segment, which the caller has truncated. */
+  recycle({ bytes, path }: SealedSegment): void {
+    this.#pendingBytes -= bytes;
+    this.#writer.recycle(path);
+  }
+
+  /**
+   * Clicks written, and clicks dropped by reason, since the start; bytes on disk; files quarantined
+   * at the start because they could not be read.
+   */
+  stats() {
+    return {
+      recorded: this.#recorded,
+      dropped: this.#dropped,
+      pendingBytes: this.#pendingBytes,
+      quarantined: this.#quarantined,
+    };
+  }
+
+  /** Current number of files in the quarantine. */
+  countQuarantine(): Promise<number> {
+    return countQuarantine(this.#dir);
+  }
+
+  /** Seals the open segment. Neither `append` nor `recycle` may be called afterwards. */
+  close(): void {
+    clearInterval(this.#timer);
+    this.commit();
+    this.#writer.seal();
+    this.#writer.removeFreeFiles();
+  }
+
+  /** Recovers the segments of earlier processes. */
+  #recover(): void {
+    const events = this.#events;
+    const { segments, unknown, unreadable, unchangeable } = recoverSegments(this.#dir);
+    for (const name of unknown) events.unknownFile(name);
+    for (const error of [...unreadable, ...unchangeable]) events.failed(error);
+    this.#quarantined = unreadable.length;
+    for (const segment of segments) {
+      this.#pendingBytes += segment.bytes;
+      events.sealed(segment);
+    }
+  }
+}
+
+type OpenSegment = SegmentId & { fd: number; end: number; clicks: number; openedAt: number };
+
+/** Writes clicks to the file of the open segment, and seals it. */
+class SegmentWriter {
+  readonly #dir: string;
+  readonly #journalId: Uuid;
+  readonly #events: JournalEvents;
+  /** Paths of empty files. */
+  readonly #freeFiles: string[] = [];
+  #open: OpenSegment | undefined;
+  #nextSegment = 0;
+
+  constructor(dir: string, journalId: Uuid, events: JournalEvents) {
+    this.#dir = dir;
+    this.#journalId = journalId;
+    this.#events = events;
+  }
+
+  get isOpen(): boolean {
+    return this.#open !== undefined;
+  }
+
+  /** Clicks of the open segment; 0 when none is open. */
+  get clicks(): number {
+    return this.#open?.clicks ?? 0;
+  }
+
+  /** Bytes of the open segment; those of an empty one when none is open. */
+  get bytes(): number {
+    return this.#open?.end ?? SEGMENT_HEADER_BYTES;
+  }
+
+  /** Whether a segment has been open for `ms` or longer. */
+  isOlderThan(ms: number): boolean {
+    return this.#open !== undefined && performance.now() - this.#open.openedAt >= ms;
+  }
+
+  /** Opens the next segment. Throws when its file cannot be written. */
+  open(): void {
+    const id = { journalId: this.#journalId, segment: this.#nextSegment };
+    const path = segmentPath(this.#dir, id, "open");
+    const fd = this.#createFile(path);
+    try {
+      if (writeSync(fd, encodeSegmentHeader(id)) !== SEGMENT_HEADER_BYTES)
+        throw new Error("Short write.");
+    } catch (error) {
+      closeSync(fd);
+      unlinkSync(path);
+      throw error;
+    }
+    this.#open = {
+      ...id,
+      fd,
+      end: SEGMENT_HEADER_BYTES,
+      clicks: 0,
+      openedAt: performance.now(),
+    };
+    this.#nextSegment++;
+  }
+
+  /** Writes encoded clicks to the open segment. Throws when they were not written completely. */
+  write(bytes: Buffer, end: number, clicks: number): void {
+    const open = this.#open;
+    if (open === undefined) throw new Error("No segment is open.");
+    if (writeSync(open.fd, bytes, 0, end, open.end) !== end) throw new Error("Short write.");
+    open.end += end;
+    open.clicks += clicks;
+  }
+
+  /** Seals the open segment, if there is one. */
+  seal(): void {
+    if (this.#open === undefined) return;
+    const { fd, end, clicks, openedAt: _, ...id } = this.#open;
+    this.#open = undefined;
+    try {
+      closeSync(fd);
+      const path = segmentPath(this.#dir, id, "segment");
+      renameSync(segmentPath(this.#dir, id, "open"), path);
+      this.#events.sealed({ ...id, path, bytes: end, clicks });
+    } catch (error) {
+      // The file stays; the next process recovers it.
+      this.#events.failed(error);
+    }
+  }
+
+  /** Seals the open segment, with its earlier content, after a failed write. */
+  sealFailed(): void {
+    if (this.#open !== undefined) truncateTail(this.#open);
+    this.seal();
+  }
+
+  /** Keeps an empty file for a later segment, or removes it. */
+  recycle(path: string): void {
+    if (this.#freeFiles.length < FREE_FILES_MAX) this.#freeFiles.push(path);
+    else this.#remove(path);
+  }
+
+  /** Removes the files kept for later segments. */
+  removeFreeFiles(): void {
+    for (const path of this.#freeFiles.splice(0)) this.#remove(path);
+  }
+
+  /**
+   * Creates an empty file, from a free one if there is one; returns its descriptor. Throws when the
+   * disk does not allow it.
+   */
+  #createFile(path: string): number {
+    const free = this.#freeFiles.pop();
+    if (free !== undefined) {
+      try {
+        renameSync(free, path);
+        return openSync(path, "r+");
+      } catch (error) {
+        this.#events.failed(error);
+        this.#remove(path);
+      }
+    }
+    return openSync(path, "wx", 0o600);
+  }
+
+  #remove(path: string): void {
+    // A stopping publisher has already deleted it.
+    try {
+      rmSync(path, { force: true });
+    } catch (error) {
+      this.#events.failed(error);
+    }
+  }
+}
+
+/** Truncates a partly written batch. If that fails too, readers stop at the torn record. */
+function truncateTail({ fd, end }: OpenSegment): void {
+  try {
+    ftruncateSync(fd, end);
+  } catch {
+    // The disk is failing. The torn record's checksum does not match, which ends the segment.
+  }
+}
+
+/**
+ * Locks a journal until the process ends: two processes would recover each other's open segments.
+ * Throws when another one holds the lock.
+ */
+export function lockJournal(dir: string): void {
+  if (tryLock("journal", dir) === undefined)
+    throw new Error(`Another redirector has the journal in ${dir}: each needs one of its own.`);
 }

@@ -33,8 +33,9 @@ import { encodeClick } from "../../test/harness/encode-segment.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { startNats, type TestNats } from "../../test/harness/nats.ts";
 import { longTest } from "../../test/harness/property-runs.ts";
+import { redirectorConfig } from "../../test/harness/redirector-config.ts";
 import { type SealedSegment, segmentPath } from "./files.ts";
-import { startPublisher } from "./publisher.ts";
+import { Publisher } from "./publisher.ts";
 
 // Starting a real server can take long on a busy machine.
 setDefaultTimeout(60_000);
@@ -83,19 +84,20 @@ function writeSealed(segment: number): SealedSegment {
 
 function start({ journalBytesMax = 1024 ** 3 } = {}) {
   const counts = { delivered: 0, quarantined: 0, stillPending: 0, released: 0 };
-  const publisher = startPublisher({
-    nats: Promise.resolve(nats),
-    streamBytesMax: STREAM_BYTES_MAX,
-    journalBytesMax,
-    streamReplicas: 1,
-    log: createLog("test", "silent"),
-    onDelivered: () => counts.delivered++,
-    onQuarantined: ({ pending }) => {
+  const config = redirectorConfig({
+    CLICKS_BYTES_MAX: STREAM_BYTES_MAX,
+    JOURNAL_BYTES_MAX: journalBytesMax,
+  });
+  const events = {
+    delivered: () => void counts.delivered++,
+    quarantined(pending: boolean) {
       counts.quarantined++;
       if (pending) counts.stillPending++;
     },
-    onReleased: () => counts.released++,
-  });
+    released: () => void counts.released++,
+  };
+  const log = createLog("test", "silent");
+  const publisher = new Publisher(Promise.resolve(nats), config, events, log);
   return { publisher, counts };
 }
 

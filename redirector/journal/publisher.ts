@@ -6,15 +6,16 @@
  */
 import { rm, truncate } from "node:fs/promises";
 
-import { Events, type NatsConnection } from "nats";
+import { Events, type JetStreamClient, type NatsConnection } from "nats";
 
-import { formatSegmentId } from "../../shared/contracts/click-segment.ts";
+import { Backoff } from "../../shared/backoff.ts";
+import { quarantineSegment } from "../../shared/clicks/quarantine.ts";
+import { formatSegmentId, SEGMENT_BYTES_MAX } from "../../shared/contracts/click-segment.ts";
+import { CLICKS_SUBJECT, ensureClicksStream } from "../../shared/contracts/streams.ts";
 import type { Log } from "../../shared/log.ts";
-import type { SealedSegment } from "./files.ts";
-import { createRetention } from "./retention.ts";
-import { syncFiles, UnreadableSegmentError } from "./segment-files.ts";
-import { createSegmentSender } from "./segment-sender.ts";
-import { createUnreadableSegments } from "./unreadable-segments.ts";
+import type { Config } from "../config.ts";
+import { readSegment, type SealedSegment, syncFiles, UnreadableSegmentError } from "./files.ts";
+import { Retention } from "./retention.ts";
 
 /** Maximum segments being published concurrently. */
 const IN_FLIGHT_MAX = 8;
@@ -26,144 +27,200 @@ const IN_FLIGHT_MAX = 8;
  */
 const SWEEP_MS = 200;
 
-export type Publisher = {
+const PUBLISH_TIMEOUT_MS = 5_000;
+const BACKOFF = { firstMs: 100, maxMs: 5_000 };
+
+/**
+ * Maximum attempts to read a segment's file before it is quarantined, and the time between two
+ * attempts, in which other segments are published. A disk error that passes within four seconds has
+ * no effect.
+ */
+const READ_ATTEMPTS_MAX = 5;
+const READ_RETRY_MS = 1_000;
+
+export interface PublisherEvents {
+  /** A segment was acknowledged for the first time. */
+  delivered(): void;
+  /**
+   * A segment was quarantined because its file cannot be read; `pending` unless it was delivered
+   * before.
+   */
+  quarantined(pending: boolean): void;
+  /** A segment's file has been truncated or deleted. */
+  released(segment: SealedSegment): void;
+}
+
+export class Publisher {
+  readonly #nats: Promise<NatsConnection>;
+  readonly #config: Config;
+  readonly #events: PublisherEvents;
+  readonly #log: Log;
+  readonly #retention: Retention;
+  readonly #timer: Timer;
+  readonly #queue: SealedSegment[] = [];
+  #inFlight = 0;
+  /** Paths of segments to sync. */
+  readonly #unsynced = new Set<string>();
+  /** Failed attempts to read a file, by its path. */
+  readonly #readFailures = new Map<string, number>();
+  /** Reused buffers for the contents of segments. */
+  readonly #buffers: Buffer[] = [];
+  #jetStream: Promise<JetStreamClient> | undefined;
+  #sweeping = Promise.resolve();
+  #isStopped = false;
+
+  constructor(nats: Promise<NatsConnection>, config: Config, events: PublisherEvents, log: Log) {
+    this.#nats = nats;
+    this.#config = config;
+    this.#events = events;
+    this.#log = log;
+    this.#retention = new Retention(config.JOURNAL_BYTES_MAX);
+    this.#republishOnReconnect().catch((error: unknown) =>
+      log.warn({ error }, "connection_not_watched"),
+    );
+    this.#timer = setInterval(() => {
+      this.#sweeping = this.#sweeping
+        .then(() => this.#sweep())
+        .catch((error: unknown) => log.error({ error }, "journal_sync_failed"));
+    }, SWEEP_MS);
+  }
+
   /**
    * Queues a sealed segment. It is retried until it is published, or quarantined when it cannot be
    * read.
    */
-  add(segment: SealedSegment): void;
+  add(segment: SealedSegment): void {
+    this.#retention.addWaiting(segment);
+    this.#unsynced.add(segment.path);
+    this.#enqueue([segment]);
+  }
+
   /**
    * Stops publishing and deletes the files of acknowledged segments; the others stay in the
    * journal.
    */
-  stop(): Promise<void>;
-};
-
-type PublisherDeps = {
-  nats: Promise<NatsConnection>;
-  streamBytesMax: number;
-  /** The maximum size of the journal. */
-  journalBytesMax: number;
-  /** Replicas of the stream, if this process creates it. */
-  streamReplicas: number;
-  log: Log;
-  /** Called on a segment's first acknowledgement. */
-  onDelivered: () => void;
-  /**
-   * Called when a segment is quarantined because its file cannot be read; `pending` unless it was
-   * delivered before.
-   */
-  onQuarantined: (segment: { pending: boolean }) => void;
-  /** Called when a segment's file has been truncated and can be reused or deleted. */
-  onReleased: (segment: SealedSegment) => void;
-};
-
-export function startPublisher(deps: PublisherDeps): Publisher {
-  const { nats, log, onDelivered, onQuarantined } = deps;
-  /** Paths of segments to sync. */
-  const unsynced = new Set<string>();
-  const retention = createRetention(deps);
-  let stopped = false;
-  let sweeping = Promise.resolve();
-
-  const send = createSegmentSender({ ...deps, isStopped: () => stopped });
-  const unreadable = createUnreadableSegments({
-    requeue: (segment) => enqueue([segment]),
-    onQuarantined(segment) {
-      unsynced.delete(segment.path);
-      onQuarantined({ pending: !retention.forget(segment) });
-    },
-    log,
-  });
-
-  async function publish(segment: SealedSegment): Promise<void> {
-    try {
-      if (!(await send(segment))) return;
-    } catch (error) {
-      if (!(error instanceof UnreadableSegmentError)) throw error;
-      unreadable.onFailure(segment, error);
-      return;
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    clearInterval(this.#timer);
+    await this.#sweeping;
+    for (const segment of this.#retention.takeExpired(Infinity)) {
+      // It may have been acknowledged twice, when its file no longer exists.
+      await rm(segment.path, { force: true });
+      this.#events.released(segment);
     }
-    unreadable.forget(segment);
-    unsynced.delete(segment.path);
-    if (retention.retain(segment)) onDelivered();
   }
 
-  const enqueue = createQueue({ publish, isStopped: () => stopped, log });
+  #enqueue(segments: readonly SealedSegment[]): void {
+    this.#queue.push(...segments);
+    this.#pump();
+  }
 
-  onReconnect(nats, () => enqueue(retention.startRepublishing())).catch((error: unknown) =>
-    log.warn({ error }, "connection_not_watched"),
-  );
-  const timer = setInterval(() => {
-    sweeping = sweeping
-      .then(() => retention.sweep(performance.now(), truncate))
-      .then(() => syncFiles(takeAll(unsynced), log))
-      .catch((error: unknown) => log.error({ error }, "journal_sync_failed"));
-  }, SWEEP_MS);
-
-  return {
-    add(segment) {
-      retention.addWaiting(segment);
-      unsynced.add(segment.path);
-      enqueue([segment]);
-    },
-    async stop() {
-      stopped = true;
-      clearInterval(timer);
-      await sweeping;
-      // A segment that was added twice may be acknowledged again meanwhile, when its file no longer
-      // exists.
-      await retention.sweep(Infinity, (path) => rm(path, { force: true }));
-    },
-  };
-}
-
-type QueueDeps = {
-  publish: (segment: SealedSegment) => Promise<void>;
-  isStopped: () => boolean;
-  log: Log;
-};
-
-/** Returns a function that queues segments and publishes several concurrently. */
-function createQueue({ publish, isStopped, log }: QueueDeps) {
-  const queue: SealedSegment[] = [];
-  let inFlight = 0;
-
-  function pump(): void {
-    while (inFlight < IN_FLIGHT_MAX && !isStopped()) {
-      const segment = queue.shift();
+  #pump(): void {
+    while (this.#inFlight < IN_FLIGHT_MAX && !this.#isStopped) {
+      const segment = this.#queue.shift();
       if (segment === undefined) return;
-      inFlight++;
-      publish(segment)
+      this.#inFlight++;
+      this.#publish(segment)
         // The segment is still in the journal; the next process publishes it.
         .catch((error: unknown) =>
-          log.error({ error, segment: formatSegmentId(segment) }, "segment_not_published"),
+          this.#log.error({ error, segment: formatSegmentId(segment) }, "segment_not_published"),
         )
         .finally(() => {
-          inFlight--;
-          pump();
+          this.#inFlight--;
+          this.#pump();
         });
     }
   }
 
-  return (segments: readonly SealedSegment[]): void => {
-    queue.push(...segments);
-    pump();
-  };
-}
-
-/**
- * Calls `republish` after each reconnect: the server may have lost messages that it acknowledged.
- */
-async function onReconnect(nats: Promise<NatsConnection>, republish: () => void): Promise<void> {
-  for await (const { type } of (await nats).status()) {
-    if (type === Events.Reconnect) republish();
+  async #publish(segment: SealedSegment): Promise<void> {
+    try {
+      if (!(await this.#send(segment))) return;
+    } catch (error) {
+      if (!(error instanceof UnreadableSegmentError)) throw error;
+      this.#onUnreadable(segment, error);
+      return;
+    }
+    this.#readFailures.delete(segment.path);
+    this.#unsynced.delete(segment.path);
+    if (this.#retention.retain(segment)) this.#events.delivered();
   }
-}
 
-/** Empties a set and returns its elements. */
-function takeAll(paths: Set<string>): string[] {
-  const all = [...paths];
-  paths.clear();
-  return all;
+  /**
+   * Sends a segment repeatedly until it is acknowledged. Returns false if stopped before. Throws
+   * {@link UnreadableSegmentError}.
+   */
+  async #send(segment: SealedSegment): Promise<boolean> {
+    const backoff = new Backoff(BACKOFF.firstMs, BACKOFF.maxMs);
+    while (!this.#isStopped) {
+      try {
+        this.#jetStream ??= this.#openJetStream();
+        const client = await this.#jetStream;
+        const buffer = this.#buffers.pop() ?? Buffer.allocUnsafeSlow(SEGMENT_BYTES_MAX);
+        await client.publish(CLICKS_SUBJECT, readSegment(segment, buffer), {
+          msgID: formatSegmentId(segment),
+        });
+        // Only after the acknowledgement: until then the client may still have to send the buffer.
+        this.#buffers.push(buffer);
+        return true;
+      } catch (error) {
+        if (error instanceof UnreadableSegmentError) throw error;
+        // The stream is missing or full, or NATS is down: the segment is retried under the same id.
+        this.#jetStream = undefined;
+        this.#log.warn({ error, segment: formatSegmentId(segment) }, "segment_publish_failed");
+        await Bun.sleep(backoff.next());
+      }
+    }
+    return false;
+  }
+
+  async #openJetStream(): Promise<JetStreamClient> {
+    const connection = await this.#nats;
+    const manager = await connection.jetstreamManager();
+    const { CLICKS_BYTES_MAX: bytesMax, NATS_REPLICAS: replicas } = this.#config;
+    await ensureClicksStream(manager, bytesMax, replicas);
+    return connection.jetstream({ timeout: PUBLISH_TIMEOUT_MS });
+  }
+
+  /**
+   * Requeues a segment after a delay, so that others are published first; after the last attempt,
+   * quarantines it.
+   */
+  #onUnreadable(segment: SealedSegment, error: unknown): void {
+    const { path } = segment;
+    const attempts = (this.#readFailures.get(path) ?? 0) + 1;
+    const id = formatSegmentId(segment);
+    if (attempts < READ_ATTEMPTS_MAX) {
+      this.#log.warn({ error, segment: id, attempts }, "segment_unreadable");
+      this.#readFailures.set(path, attempts);
+      setTimeout(() => this.#enqueue([segment]), READ_RETRY_MS).unref();
+      return;
+    }
+    this.#readFailures.delete(path);
+    try {
+      this.#log.error({ error, segment: id, path: quarantineSegment(path) }, "segment_quarantined");
+    } catch (cause) {
+      // The file stays in the journal; the next process tries to read it.
+      this.#log.error({ error, segment: id, cause }, "segment_quarantine_failed");
+    }
+    this.#unsynced.delete(path);
+    this.#events.quarantined(!this.#retention.forget(segment));
+  }
+
+  /** Empties the files of segments that need not be retained, and syncs those not acknowledged. */
+  async #sweep(): Promise<void> {
+    for (const segment of this.#retention.takeExpired(performance.now())) {
+      await truncate(segment.path);
+      this.#events.released(segment);
+    }
+    const unsynced = [...this.#unsynced];
+    this.#unsynced.clear();
+    await syncFiles(unsynced, this.#log);
+  }
+
+  /** After each reconnect: the server may have lost messages that it acknowledged. */
+  async #republishOnReconnect(): Promise<void> {
+    for await (const { type } of (await this.#nats).status()) {
+      if (type === Events.Reconnect) this.#enqueue(this.#retention.startRepublishing());
+    }
+  }
 }

@@ -1,22 +1,13 @@
-/** Runs the publisher in its own thread, so that publishing clicks does not slow down redirects. */
+/** The thread of the publisher: see `publisher-thread.ts`. */
 import { createLog } from "../../shared/log.ts";
-import type { NatsFiles } from "../../shared/nats-files.ts";
 import { openNats } from "../../shared/nats.ts";
+import type { Config } from "../config.ts";
 import type { SealedSegment } from "./files.ts";
-import { startPublisher } from "./publisher.ts";
-
-export type PublisherOptions = {
-  natsUrl: string;
-  natsFiles?: NatsFiles;
-  streamBytesMax: number;
-  journalBytesMax: number;
-  streamReplicas: number;
-  logLevel: string;
-};
+import { Publisher } from "./publisher.ts";
 
 /** Messages to the thread. */
 export type PublisherCommand =
-  | { kind: "start"; options: PublisherOptions }
+  | { kind: "start"; config: Config }
   | { kind: "publish"; segment: SealedSegment }
   | { kind: "stop" };
 
@@ -34,42 +25,36 @@ declare const self: Worker;
 
 const send = (event: PublisherEvent): void => self.postMessage(event);
 
-let running: ReturnType<typeof run> | undefined;
+let publisher: Publisher | undefined;
+/** Never rejects; segments that are not published stay in the journal. */
+let stop = (): Promise<void> => Promise.resolve();
 
-function run({ natsUrl, natsFiles = {}, logLevel, ...options }: PublisherOptions) {
-  const log = createLog("redirector", logLevel);
-  const nats = openNats({ url: natsUrl, files: natsFiles, name: "redirector clicks", log });
-  const publisher = startPublisher({
-    nats: nats.connection,
-    ...options,
-    log,
-    onDelivered: () => send({ kind: "delivered" }),
-    onQuarantined: ({ pending }) => send({ kind: "quarantined", pending }),
-    onReleased: (segment) => send({ kind: "released", segment }),
-  });
-  return {
-    add: publisher.add,
-    /** Never rejects; segments that are not published stay in the journal. */
-    async stop(): Promise<void> {
-      try {
-        await publisher.stop();
-        await nats.close();
-      } catch (error) {
-        log.error({ error }, "publisher_not_stopped");
-      }
+function start(config: Config): void {
+  const log = createLog("redirector", config.LOG_LEVEL);
+  const nats = openNats({ url: config.NATS_URL, files: config, name: "redirector clicks", log });
+  const started = new Publisher(
+    nats.connection,
+    config,
+    {
+      delivered: () => send({ kind: "delivered" }),
+      quarantined: (pending) => send({ kind: "quarantined", pending }),
+      released: (segment) => send({ kind: "released", segment }),
     },
+    log,
+  );
+  publisher = started;
+  stop = async () => {
+    try {
+      await started.stop();
+      await nats.close();
+    } catch (error) {
+      log.error({ error }, "publisher_not_stopped");
+    }
   };
 }
 
 self.addEventListener("message", ({ data }: MessageEvent<PublisherCommand>): void => {
-  switch (data.kind) {
-    case "start":
-      running = run(data.options);
-      return;
-    case "publish":
-      running?.add(data.segment);
-      return;
-    case "stop":
-      void running?.stop().finally(() => send({ kind: "stopped" }));
-  }
+  if (data.kind === "start") start(data.config);
+  else if (data.kind === "publish") publisher?.add(data.segment);
+  else void stop().finally(() => send({ kind: "stopped" }));
 });

@@ -19,64 +19,72 @@ const RETENTION_SHARE = 0.5;
 /** The value of `until` while a retained segment is being published again. */
 const REPUBLISHING = -1;
 
-type RetentionDeps = {
-  /** The maximum size of the journal. */
-  journalBytesMax: number;
-  /** Called when a segment's file is truncated or deleted. */
-  onReleased: (segment: SealedSegment) => void;
-};
-
-export function createRetention({ journalBytesMax, onReleased }: RetentionDeps) {
+export class Retention {
+  readonly #journalBytesMax: number;
   /** Acknowledged segments whose files still exist, by path; the oldest first. */
-  const retained = new Map<string, { segment: SealedSegment; until: number }>();
-  let ackedBytes = 0;
+  readonly #retained = new Map<string, { segment: SealedSegment; until: number }>();
+  #ackedBytes = 0;
   /** Bytes of segments that wait to be published, for the first time or again. */
-  let waitingBytes = 0;
+  #waitingBytes = 0;
 
-  /** Bytes of acknowledged segments that may currently be retained. */
-  const retainableBytes = (): number =>
-    Math.min(ACKED_RETENTION_BYTES_MAX, journalBytesMax * RETENTION_SHARE - waitingBytes);
+  constructor(journalBytesMax: number) {
+    this.#journalBytesMax = journalBytesMax;
+  }
 
-  return {
-    /** Counts a segment that waits to be published. */
-    addWaiting: ({ bytes }: SealedSegment): void => void (waitingBytes += bytes),
-    /** Retains an acknowledged segment; returns whether this was its first acknowledgement. */
-    retain(segment: SealedSegment): boolean {
-      const isFirst = !retained.has(segment.path);
-      retained.set(segment.path, { segment, until: performance.now() + ACKED_RETENTION_MS });
-      ackedBytes += segment.bytes;
-      waitingBytes -= segment.bytes;
-      return isFirst;
-    },
-    /** Removes a segment that will not be published; returns whether it was acknowledged before. */
-    forget({ path, bytes }: SealedSegment): boolean {
-      waitingBytes -= bytes;
-      return retained.delete(path);
-    },
-    /**
-     * Releases retained segments that have expired or exceed the bound of bytes, the oldest first.
-     */
-    async sweep(now: number, removeFile: (path: string) => Promise<void>): Promise<void> {
-      for (const { segment, until } of retained.values()) {
-        if (until > now && (ackedBytes === 0 || ackedBytes <= retainableBytes())) return;
-        if (until === REPUBLISHING) continue;
-        retained.delete(segment.path);
-        ackedBytes -= segment.bytes;
-        await removeFile(segment.path);
-        onReleased(segment);
-      }
-    },
-    /** Returns all retained segments, to be published again. */
-    startRepublishing(): SealedSegment[] {
-      const segments: SealedSegment[] = [];
-      for (const [path, { segment, until }] of retained) {
-        if (until === REPUBLISHING) continue;
-        retained.set(path, { segment, until: REPUBLISHING });
-        ackedBytes -= segment.bytes;
-        waitingBytes += segment.bytes;
-        segments.push(segment);
-      }
-      return segments;
-    },
-  };
+  /** Counts a segment that waits to be published. */
+  addWaiting({ bytes }: SealedSegment): void {
+    this.#waitingBytes += bytes;
+  }
+
+  /** Retains an acknowledged segment; returns whether this was its first acknowledgement. */
+  retain(segment: SealedSegment): boolean {
+    const isFirst = !this.#retained.has(segment.path);
+    const until = performance.now() + ACKED_RETENTION_MS;
+    this.#retained.set(segment.path, { segment, until });
+    this.#ackedBytes += segment.bytes;
+    this.#waitingBytes -= segment.bytes;
+    return isFirst;
+  }
+
+  /** Removes a segment that will not be published; returns whether it was acknowledged before. */
+  forget({ path, bytes }: SealedSegment): boolean {
+    this.#waitingBytes -= bytes;
+    return this.#retained.delete(path);
+  }
+
+  /**
+   * Takes retained segments that have expired or exceed the bound of bytes, the oldest first. The
+   * caller releases each before the next.
+   */
+  *takeExpired(now: number): Generator<SealedSegment> {
+    for (const { segment, until } of this.#retained.values()) {
+      if (until > now && this.#hasRoom()) return;
+      if (until === REPUBLISHING) continue;
+      this.#retained.delete(segment.path);
+      this.#ackedBytes -= segment.bytes;
+      yield segment;
+    }
+  }
+
+  /** Returns all retained segments, to be published again. */
+  startRepublishing(): SealedSegment[] {
+    const segments: SealedSegment[] = [];
+    for (const [path, { segment, until }] of this.#retained) {
+      if (until === REPUBLISHING) continue;
+      this.#retained.set(path, { segment, until: REPUBLISHING });
+      this.#ackedBytes -= segment.bytes;
+      this.#waitingBytes += segment.bytes;
+      segments.push(segment);
+    }
+    return segments;
+  }
+
+  /** Whether the acknowledged segments may all be retained. */
+  #hasRoom(): boolean {
+    const bytesMax = Math.min(
+      ACKED_RETENTION_BYTES_MAX,
+      this.#journalBytesMax * RETENTION_SHARE - this.#waitingBytes,
+    );
+    return this.#ackedBytes === 0 || this.#ackedBytes <= bytesMax;
+  }
 }

@@ -2,7 +2,10 @@
  * The limits of several redirectors on ledgers in memory, which fail, lose answers and are set back
  * as NATS does.
  */
-import { afterEach, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 
 import fc from "fast-check";
 
@@ -12,14 +15,14 @@ import {
   type Ledger,
   usedClicks,
 } from "../../shared/contracts/click-limits.ts";
-import { newUuid, type Uuid } from "../../shared/ids.ts";
+import { newUuid } from "../../shared/ids.ts";
 import { createLog } from "../../shared/log.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { longTest } from "../../test/harness/property-runs.ts";
-import { createClickLimits } from "./click-limits.ts";
+import { ClickLimits } from "./click-limits.ts";
 import type { ClickOutcome } from "./holdings.ts";
-import type { Ledgers } from "./ledgers.ts";
-import type { Uses } from "./uses-file.ts";
+import type { LedgerStore } from "./ledgers.ts";
+import { UsesFile } from "./uses-file.ts";
 
 const LIMIT = newUuid();
 
@@ -31,7 +34,7 @@ const limitOf = (max: number, change: Partial<ClickLimit> = {}): ClickLimit => (
   ...change,
 });
 
-type FakeLedgers = Pick<Ledgers, "read" | "replace"> & {
+type FakeLedgers = LedgerStore & {
   stored: { ledger: Ledger; sequence: number };
   up: boolean;
 };
@@ -59,31 +62,30 @@ function fakeLedgers(fails: () => "before" | "after" | undefined = () => undefin
   return fake;
 }
 
+let dir: string;
+beforeAll(() => void (dir = mkdtempSync(join(tmpdir(), "shorthop-limits-"))));
+afterAll(() => rmSync(dir, { recursive: true }));
+
+const fail = (what: unknown): never => {
+  throw new Error(`The file should be usable: ${String(what)}`);
+};
+
 const running: { stop(withinMs: number): Promise<void> }[] = [];
 afterEach(async () => void (await Promise.all(running.splice(0).map((one) => one.stop(0)))));
 
 /** A redirector: its file outlives its process. */
 function createRedirector(ledgers: FakeLedgers) {
-  const holder = newUuid();
-  const written = new Map<Uuid, Uses>();
+  const path = join(dir, newUuid());
+  const conditions = {
+    isReady: () => ledgers.up,
+    isOpen: () => ledgers.up,
+    known: () => 0,
+    accepts: () => true,
+  };
   const start = () => {
-    const limits = createClickLimits({
-      ledgers,
-      file: {
-        holder,
-        loaded: new Map(written),
-        write: (limit, uses) => void written.set(limit, uses),
-        size: () => 0,
-        compact: () => undefined,
-      },
-      continuity: {
-        isReady: () => ledgers.up,
-        isOpen: () => ledgers.up,
-        known: () => 0,
-        accepts: () => true,
-      },
-      log: createLog("redirector", "silent"),
-    });
+    const file = new UsesFile(path, { unreadable: fail, unwritable: fail });
+    const log = createLog("redirector", "silent");
+    const limits = new ClickLimits(ledgers, file, conditions, log);
     running.push(limits);
     return limits;
   };

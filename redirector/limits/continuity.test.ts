@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 
 import { createLog } from "../../shared/log.ts";
 import { eventually } from "../../test/harness/eventually.ts";
-import { type Continuity, RESTORE_MS, SETTLE_MS, watchContinuity } from "./continuity.ts";
+import { Continuity, RESTORE_MS, SETTLE_MS, type WatchedStream } from "./continuity.ts";
 import type { StreamPosition } from "./uses-file.ts";
 
 const TIMEOUT_MS = 5_000;
@@ -26,19 +26,31 @@ beforeEach(() => {
 afterEach(() => continuity.stop());
 
 const watch = (initial?: StreamPosition) =>
-  (continuity = watchContinuity({
-    connected: () => isUp,
-    readStream: () => {
-      readings++;
-      return Promise.resolve(structuredClone(stream) as never);
+  start(
+    {
+      connected: () => isUp,
+      readStream() {
+        readings++;
+        return Promise.resolve(structuredClone(stream));
+      },
     },
     initial,
-    onPosition: (position) => void positions.push(position),
-    onRollback: () => void restored++,
-    log: createLog("redirector", "silent"),
+  );
+
+const onRollback = () => void restored++;
+
+function start(watched: WatchedStream, initial?: StreamPosition): Continuity {
+  const written = {
+    position: initial,
+    writePosition: (position: StreamPosition) => void positions.push(position),
+  };
+  const log = createLog("redirector", "silent");
+  continuity = new Continuity(watched, written, onRollback, log, {
     clock: () => now,
     intervalMs: 5,
-  }));
+  });
+  return continuity;
+}
 
 /** Waits until the stream was read a few times more. */
 const readAgain = async () => {
@@ -60,7 +72,7 @@ test("clicks may be leased a moment after a connection, and not without one", as
   await readAgain();
   expect(watched.isOpen()).toBe(false);
   now += SETTLE_MS;
-  expect([watched.isOpen(), watched.rollbacks()]).toEqual([true, 0]);
+  expect([watched.isOpen(), watched.rollbacks]).toEqual([true, 0]);
 });
 
 test.each([
@@ -77,28 +89,21 @@ test.each([
     expect(watched.isOpen()).toBe(false);
     now += RESTORE_MS;
     await readAgain();
-    expect([watched.isOpen(), watched.rollbacks()]).toEqual([true, 1]);
+    expect([watched.isOpen(), watched.rollbacks]).toEqual([true, 1]);
     expect(positions.at(-1)?.sequence).toBe(stream.state.last_seq);
   },
 );
 
 test("a new leader that is behind for a moment is believed only for that moment", async () => {
   let behind = 2;
-  const watched = watchContinuity({
+  const watched = start({
     connected: () => true,
-    readStream: () => {
+    readStream() {
       readings++;
       const last_seq = readings > 5 && behind-- > 0 ? 3 : 10;
-      return Promise.resolve({ created: stream.created, state: { last_seq } } as never);
+      return Promise.resolve({ created: stream.created, state: { last_seq } });
     },
-    initial: undefined,
-    onPosition: () => undefined,
-    onRollback: () => void restored++,
-    log: createLog("redirector", "silent"),
-    clock: () => now,
-    intervalMs: 5,
   });
-  continuity = watched;
   await eventually(async () => expect(readings).toBeGreaterThan(12), TIMEOUT_MS);
   now = SETTLE_MS;
   expect([watched.isOpen(), restored]).toEqual([true, 0]);

@@ -3,10 +3,11 @@
  * messages, ledgers allow clicks that were already used. Nothing is leased until every redirector
  * has had time to detect that and to report its used clicks again.
  */
-import { NatsError, type StreamInfo } from "nats";
+import { Events, type NatsConnection, NatsError } from "nats";
 
 import type { Uuid } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
+import { repeat } from "../../shared/repeat.ts";
 import type { StreamPosition } from "./uses-file.ts";
 
 /** Interval at which the stream's position is read. */
@@ -32,163 +33,177 @@ export const RESTORE_MS = 10_000;
 /** A new leader may lag for a moment, so a rollback must show in this many consecutive readings. */
 const SUSPICIONS = 3;
 
-export type Continuity = {
+const UNAVAILABLE = "the stream LIMITS is not available";
+
+type StreamReading = { created: string; state: { last_seq: number } };
+
+/** The stream that is watched. */
+export interface WatchedStream {
+  connected(): boolean;
+  readStream(): Promise<StreamReading>;
+}
+
+/** Where the position is kept while the process does not run. */
+export interface PositionStore {
+  readonly position: StreamPosition | undefined;
+  writePosition(position: StreamPosition): void;
+}
+
+/** What changes of ledgers depend on. */
+export interface LeaseConditions {
   /** Whether ledgers can be read and replaced. */
   isReady(): boolean;
   /** Whether clicks may also be leased. */
   isOpen(): boolean;
-  /** Why clicks may not be leased, in words; undefined when they may. */
-  problem(): string | undefined;
-  /**
-   * The last known sequence, to be passed to {@link Continuity.accepts} with the next published
-   * message.
-   */
+  /** The last known sequence, to be passed to `accepts` with the next published message. */
   known(): number;
   /**
    * Whether a message published at `known` got a later sequence; otherwise the stream was rolled
    * back.
    */
   accepts(sequence: number, known: number): boolean;
-  /** Records that the connection was lost: NATS may have been rolled back when it returns. */
-  interrupt(): void;
+}
+
+export class Continuity implements LeaseConditions {
+  readonly #stream: WatchedStream;
+  readonly #positions: PositionStore;
+  readonly #onRollback: () => void;
+  readonly #log: Log;
+  readonly #clock: () => number;
+  readonly #intervalMs: number;
+  readonly #checks: { stop(): void };
+  #position: StreamPosition | undefined;
+  #problem: string | undefined = "not connected yet";
+  /** When clicks may be leased, by the clock; Infinity while unknown. */
+  #openAt = Infinity;
+  #restoredAt = 0;
+  #rollbacks = 0;
+  #suspicions = 0;
+
+  /**
+   * `onRollback` has the used clicks of all limits reported again. Tests have a clock and an
+   * interval of their own.
+   */
+  constructor(
+    stream: WatchedStream,
+    positions: PositionStore,
+    onRollback: () => void,
+    log: Log,
+    { clock = () => performance.now(), intervalMs = INTERVAL_MS } = {},
+  ) {
+    this.#stream = stream;
+    this.#positions = positions;
+    this.#onRollback = onRollback;
+    this.#log = log;
+    this.#clock = clock;
+    this.#intervalMs = intervalMs;
+    this.#position = positions.position;
+    this.#checks = repeat(() => this.#check());
+  }
+
+  isReady(): boolean {
+    return this.#stream.connected() && this.#problem === undefined;
+  }
+
+  isOpen(): boolean {
+    return this.isReady() && this.#clock() >= this.#openAt;
+  }
+
+  /** Why clicks may not be leased, in words; undefined when they may. */
+  get problem(): string | undefined {
+    return this.#problem;
+  }
+
   /** How often a rollback of the stream was detected. */
-  rollbacks(): number;
-  stop(): void;
-};
+  get rollbacks(): number {
+    return this.#rollbacks;
+  }
 
-type ContinuityDeps = {
-  connected: () => boolean;
-  readStream: () => Promise<Pick<StreamInfo, "created" | "state">>;
-  /** The position when this redirector last ran. */
-  initial: StreamPosition | undefined;
-  onPosition: (position: StreamPosition) => void;
-  onRollback: () => void;
-  log: Log;
-  clock?: () => number;
-  intervalMs?: number;
-};
+  known(): number {
+    return this.#position?.sequence ?? 0;
+  }
 
-export function watchContinuity({
-  connected,
-  readStream,
-  intervalMs = INTERVAL_MS,
-  clock = () => performance.now(),
-  ...deps
-}: ContinuityDeps): Continuity {
-  const position = createPosition({ ...deps, clock });
-  const { log } = deps;
-  let stopped = false;
-  let timer: NodeJS.Timeout | undefined;
+  accepts(sequence: number, known: number): boolean {
+    if (sequence > known) return true;
+    this.#reset(undefined);
+    return false;
+  }
+
+  /** The connection was lost: NATS may have been rolled back when it returns. */
+  interrupt(): void {
+    this.#close("disconnected");
+  }
+
+  /** Notices each loss of a connection: it may return between two readings of the position. */
+  async follow(nats: Promise<NatsConnection>): Promise<void> {
+    for await (const { type } of (await nats).status())
+      if (type === Events.Disconnect) this.interrupt();
+  }
+
+  stop(): void {
+    this.#checks.stop();
+  }
 
   /** Reads the position; returns the delay until the next reading. */
-  async function check(): Promise<number> {
-    if (!connected()) {
-      position.close("disconnected");
-      return intervalMs;
+  async #check(): Promise<number> {
+    if (!this.#stream.connected()) {
+      this.interrupt();
+      return this.#intervalMs;
     }
     try {
-      position.apply(await readStream());
-      return intervalMs;
+      this.#apply(await this.#stream.readStream());
+      return this.#intervalMs;
     } catch (error) {
-      if (!position.problem()?.startsWith(UNAVAILABLE))
-        log.warn({ error }, "click_limits_unavailable");
-      position.close(`${UNAVAILABLE}: ${error instanceof Error ? error.message : String(error)}`);
-      return error instanceof NatsError && error.isPermissionError() ? FORBIDDEN_MS : intervalMs;
+      if (!this.#problem?.startsWith(UNAVAILABLE))
+        this.#log.warn({ error }, "click_limits_unavailable");
+      this.#close(`${UNAVAILABLE}: ${error instanceof Error ? error.message : String(error)}`);
+      const isForbidden = error instanceof NatsError && error.isPermissionError();
+      return isForbidden ? FORBIDDEN_MS : this.#intervalMs;
     }
   }
 
-  async function run(): Promise<void> {
-    while (!stopped) {
-      const delay = await check();
-      await new Promise((resolve) => (timer = setTimeout(resolve, delay)));
+  /** Applies a reading of the stream. */
+  #apply({ created, state }: StreamReading): void {
+    const next = { stream: streamId(created), sequence: state.last_seq };
+    const before = this.#position;
+    const continues =
+      before === undefined || (before.stream === next.stream && before.sequence <= next.sequence);
+    if (!continues && ++this.#suspicions < SUSPICIONS) {
+      this.#close("the stream LIMITS seems to be rolled back");
+      return;
     }
+    if (continues) this.#continue(next);
+    else this.#reset(next);
+    if (before?.stream !== next.stream || before.sequence !== next.sequence)
+      this.#positions.writePosition(next);
   }
 
-  void run();
-  return {
-    isReady: () => connected() && position.problem() === undefined,
-    isOpen: () => connected() && position.problem() === undefined && clock() >= position.openAt(),
-    problem: position.problem,
-    known: position.known,
-    accepts(sequence, known) {
-      if (sequence > known) return true;
-      position.reset(undefined);
-      return false;
-    },
-    interrupt: () => position.close("disconnected"),
-    rollbacks: position.rollbacks,
-    stop() {
-      stopped = true;
-      clearTimeout(timer);
-    },
-  };
-}
-
-type PositionDeps = Pick<ContinuityDeps, "initial" | "onPosition" | "onRollback" | "log"> & {
-  clock: () => number;
-};
-
-/** Tracks the stream's position as last read, and derives when clicks may be leased, or why not. */
-function createPosition({ initial, onPosition, onRollback, log, clock }: PositionDeps) {
-  let position = initial;
-  let problem: string | undefined = "not connected yet";
-  let openAt = Infinity;
-  let restoredAt = 0;
-  let rollbacks = 0;
-  let suspicions = 0;
+  #continue(next: StreamPosition): void {
+    this.#suspicions = 0;
+    this.#problem = undefined;
+    if (this.#openAt === Infinity)
+      this.#openAt = Math.max(this.#clock() + SETTLE_MS, this.#restoredAt);
+    this.#position = next;
+  }
 
   /** The stream was rolled back, to `next` if that is known. */
-  function reset(next: StreamPosition | undefined): void {
-    rollbacks++;
-    suspicions = 0;
-    problem = undefined;
-    position = next;
-    restoredAt = clock() + RESTORE_MS;
-    openAt = restoredAt;
-    log.warn({ set_backs: rollbacks }, "click_limits_set_back");
-    onRollback();
+  #reset(next: StreamPosition | undefined): void {
+    this.#rollbacks++;
+    this.#suspicions = 0;
+    this.#problem = undefined;
+    this.#position = next;
+    this.#restoredAt = this.#clock() + RESTORE_MS;
+    this.#openAt = this.#restoredAt;
+    this.#log.warn({ set_backs: this.#rollbacks }, "click_limits_set_back");
+    this.#onRollback();
   }
 
-  function close(reason: string): void {
-    problem = reason;
-    openAt = Infinity;
+  /** Stops leasing, for a reason. */
+  #close(reason: string): void {
+    this.#problem = reason;
+    this.#openAt = Infinity;
   }
-
-  function follow(next: StreamPosition): void {
-    suspicions = 0;
-    problem = undefined;
-    if (openAt === Infinity) openAt = Math.max(clock() + SETTLE_MS, restoredAt);
-    position = next;
-  }
-
-  return {
-    /** Applies a reading of the stream. */
-    apply(info: Pick<StreamInfo, "created" | "state">): void {
-      const next = { stream: streamId(info.created), sequence: info.state.last_seq };
-      const continuesStream =
-        position === undefined ||
-        (position.stream === next.stream && position.sequence <= next.sequence);
-      const changed = position?.stream !== next.stream || position.sequence !== next.sequence;
-      if (!continuesStream && ++suspicions < SUSPICIONS) {
-        close("the stream LIMITS seems to be rolled back");
-        return;
-      }
-      if (continuesStream) follow(next);
-      else reset(next);
-      if (changed) onPosition(next);
-    },
-    /** Stops leasing, for a reason. */
-    close,
-    reset,
-    problem: (): string | undefined => problem,
-    /** When clicks may be leased, by the clock; Infinity while unknown. */
-    openAt: (): number => openAt,
-    known: (): number => position?.sequence ?? 0,
-    rollbacks: (): number => rollbacks,
-  };
 }
-
-const UNAVAILABLE = "the stream LIMITS is not available";
 
 /** An id derived from the stream's creation time: a recreated stream has another one. */
 const streamId = (created: string): Uuid => {

@@ -48,84 +48,95 @@ export type Holding = Uses & {
   rejection: { outcome: ClickOutcome; max: number; until: number } | undefined;
 };
 
-type HoldingsDeps = {
-  file: Pick<UsesFile, "loaded" | "write" | "size" | "compact">;
-  log: Log;
-  /** Milliseconds; never goes back. */
-  clock: () => number;
-};
-
-export type Holdings = ReturnType<typeof createHoldings>;
-
-export function createHoldings({ file, log, clock }: HoldingsDeps) {
-  const byId = new Map([...file.loaded].map(([id, uses]) => [id, createHolding(id, uses)]));
+export class Holdings {
+  readonly #file: UsesFile;
+  readonly #log: Log;
+  readonly #clock: () => number;
+  readonly #byId: Map<Uuid, Holding>;
   /** Holdings with a lease, or with used clicks that the ledger may lack. */
-  const open = new Set([...byId.values()].filter(({ state }) => state !== "settled"));
-  let writeFailed = false;
+  readonly open: Set<Holding>;
+  #writeFailed = false;
+
+  /** `clock` returns milliseconds, and never goes back. */
+  constructor(file: UsesFile, log: Log, clock: () => number) {
+    this.#file = file;
+    this.#log = log;
+    this.#clock = clock;
+    this.#byId = new Map([...file.loaded].map(([id, uses]) => [id, newHolding(id, uses)]));
+    this.open = new Set([...this.#byId.values()].filter(({ state }) => state !== "settled"));
+  }
+
+  /** Returns the holding of a limit; creates one for an unknown limit. */
+  get(id: Uuid): Holding {
+    const known = this.#byId.get(id);
+    if (known !== undefined) return known;
+    const holding = newHolding(id, { used: 0, state: "settled" });
+    this.#byId.set(id, holding);
+    if (this.#byId.size > REMEMBERED_MAX) this.#forgetOldest();
+    return holding;
+  }
+
+  find(id: Uuid): Holding | undefined {
+    return this.#byId.get(id);
+  }
+
+  /** All holdings, the least recently used first. */
+  all(): Holding[] {
+    return [...this.#byId.values()];
+  }
+
+  get size(): number {
+    return this.#byId.size;
+  }
+
+  /** Writes the used clicks of a limit. Throws when it cannot; then no click may be used. */
+  write(holding: Holding, used: number, state: Uses["state"]): void {
+    const file = this.#file;
+    try {
+      file.write(holding.id, { used, state });
+      this.#writeFailed = false;
+    } catch (error) {
+      if (!this.#writeFailed) this.#log.error({ error }, "click_limits_not_written");
+      this.#writeFailed = true;
+      throw error;
+    }
+    holding.used = used;
+    holding.state = state;
+    if (file.size < FILE_BYTES_MIN || file.size < 4 * RECORD_BYTES * this.#byId.size) return;
+    file.compact(usesOf(this.#byId));
+  }
+
+  /** Uses a click of the current lease. */
+  use(holding: Holding): ClickOutcome {
+    try {
+      this.write(holding, holding.used + 1, "open");
+    } catch {
+      return "busy";
+    }
+    if (holding.used === holding.upTo) holding.reportAt = this.#clock() + USED_UP_MS;
+    return "taken";
+  }
+
+  /** Closes a holding without a lease whose used clicks are all in the ledger. */
+  close(holding: Holding): void {
+    this.open.delete(holding);
+    if (holding.state === "settled") return;
+    this.write(holding, holding.used, "settled");
+    this.#byId.delete(holding.id);
+    this.#byId.set(holding.id, holding);
+  }
 
   /**
    * Removes the least recently used holding, unless it is in use; a later call then removes another
    * one.
    */
-  function forgetOldest(): void {
-    const [oldest] = byId.values();
+  #forgetOldest(): void {
+    const [oldest] = this.#byId.values();
     if (oldest === undefined) return;
-    byId.delete(oldest.id);
-    if (oldest.waiting > 0 || oldest.changing !== undefined || open.has(oldest))
-      byId.set(oldest.id, oldest);
+    this.#byId.delete(oldest.id);
+    if (oldest.waiting > 0 || oldest.changing !== undefined || this.open.has(oldest))
+      this.#byId.set(oldest.id, oldest);
   }
-
-  /** Writes the used clicks of a limit. Throws when it cannot; then no click may be used. */
-  function write(holding: Holding, used: number, state: Uses["state"]): void {
-    try {
-      file.write(holding.id, { used, state });
-      writeFailed = false;
-    } catch (error) {
-      if (!writeFailed) log.error({ error }, "click_limits_not_written");
-      writeFailed = true;
-      throw error;
-    }
-    holding.used = used;
-    holding.state = state;
-    if (file.size() < FILE_BYTES_MIN || file.size() < 4 * RECORD_BYTES * byId.size) return;
-    file.compact(usesOf(byId));
-  }
-
-  return {
-    /** Returns the holding of a limit; creates one for an unknown limit. */
-    get(id: Uuid): Holding {
-      const known = byId.get(id);
-      if (known !== undefined) return known;
-      const holding = createHolding(id, { used: 0, state: "settled" });
-      byId.set(id, holding);
-      if (byId.size > REMEMBERED_MAX) forgetOldest();
-      return holding;
-    },
-    find: (id: Uuid): Holding | undefined => byId.get(id),
-    all: (): Holding[] => [...byId.values()],
-    size: (): number => byId.size,
-    open,
-    write,
-    /** Uses a click of the current lease. */
-    use(holding: Holding): ClickOutcome {
-      try {
-        write(holding, holding.used + 1, "open");
-      } catch {
-        return "busy";
-      }
-      if (holding.used === holding.upTo) holding.reportAt = clock() + USED_UP_MS;
-      return "taken";
-    },
-    /** Closes a holding without a lease whose used clicks are all in the ledger. */
-    close(holding: Holding): void {
-      open.delete(holding);
-      if (holding.state === "settled") return;
-      write(holding, holding.used, "settled");
-      // Ordered by use, the least recently used first.
-      byId.delete(holding.id);
-      byId.set(holding.id, holding);
-    },
-  };
 }
 
 /** Whether a click can be used at once. */
@@ -144,7 +155,7 @@ export function recentRejection(
   return rejection?.max === max && clock() < rejection.until ? rejection.outcome : undefined;
 }
 
-const createHolding = (id: Uuid, uses: Uses): Holding => ({
+const newHolding = (id: Uuid, uses: Uses): Holding => ({
   ...uses,
   id,
   upTo: uses.used,

@@ -2,13 +2,7 @@
  * Reads and replaces ledgers of limits in the stream `LIMITS`. Each replacement is a
  * compare-and-set.
  */
-import type {
-  JetStreamClient,
-  JetStreamManager,
-  NatsConnection,
-  ServerInfo,
-  StreamInfo,
-} from "nats";
+import type { JetStreamClient, JetStreamManager, ServerInfo } from "nats";
 
 import {
   decodeLedger,
@@ -26,6 +20,7 @@ import {
 } from "../../shared/contracts/streams.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import type { Nats } from "../../shared/nats.ts";
+import type { WatchedStream } from "./continuity.ts";
 
 /** As for the links log: during an election a short timeout finds the new leader soon. */
 const REQUEST_TIMEOUT_MS = 500;
@@ -33,72 +28,74 @@ const REQUEST_TIMEOUT_MS = 500;
 /** A ledger and the sequence of its message; 0 for none. */
 type StoredLedger = { ledger: Ledger; sequence: number };
 
-export type Ledgers = {
+/** Where ledgers are. */
+export interface LedgerStore {
   read(limit: Uuid): Promise<StoredLedger>;
   /**
    * Replaces the ledger that was read. Returns the sequence of its message; undefined when another
    * redirector replaced it first. After an error the outcome is unknown.
    */
   replace(limit: Uuid, ledger: Ledger, sequence: number): Promise<number | undefined>;
+}
+
+export class Ledgers implements LedgerStore, WatchedStream {
+  readonly #nats: Nats;
+  readonly #replicas: number;
+  #opened: { client: JetStreamClient; manager: JetStreamManager } | undefined;
+
+  /** `replicas` is the stream's replica count, if this process creates it. */
+  constructor(nats: Nats, replicas: number) {
+    this.#nats = nats;
+    this.#replicas = replicas;
+  }
+
+  async read(limit: Uuid): Promise<StoredLedger> {
+    const { manager } = await this.#open();
+    try {
+      // The leader has every acknowledged message; a replica may lag.
+      const { data, seq } = await manager.streams.getMessage(LIMITS_STREAM, {
+        last_by_subj: limitSubject(limit),
+      });
+      return { ledger: decodeLedger(data), sequence: seq };
+    } catch (error) {
+      if (jetStreamErrorCode(error) !== NO_MESSAGE) throw error;
+      return { ledger: EMPTY_LEDGER, sequence: 0 };
+    }
+  }
+
+  async replace(limit: Uuid, ledger: Ledger, sequence: number): Promise<number | undefined> {
+    const { client } = await this.#open();
+    try {
+      const expect = { lastSubjectSequence: sequence, streamName: LIMITS_STREAM };
+      return (await client.publish(limitSubject(limit), encodeLedger(ledger), { expect })).seq;
+    } catch (error) {
+      if (jetStreamErrorCode(error) === WRONG_LAST_SEQUENCE) return undefined;
+      throw error;
+    }
+  }
+
+  connected(): boolean {
+    return this.#nats.connected();
+  }
+
   /** Creates the stream if it is missing, and reads its state. */
-  readStream(): Promise<StreamInfo>;
-};
+  async readStream() {
+    const { manager } = await this.#open();
+    requireConsistentSequences((await this.#nats.connection).info);
+    await ensureLimitsStream(manager, this.#replicas);
+    return await manager.streams.info(LIMITS_STREAM);
+  }
 
-/** Opens the ledgers; `replicas` is the stream's replica count, if this process creates it. */
-export function openLedgers(
-  nats: Pick<Nats, "connection" | "connected">,
-  replicas: number,
-): Ledgers {
-  let opened: { client: JetStreamClient; manager: JetStreamManager } | undefined;
-
-  async function open() {
-    const connection = await requireConnection(nats);
+  /** Throws without a connection: the client would buffer requests, and without a bound. */
+  async #open() {
+    if (!this.connected()) throw new Error("There is no connection to NATS.");
+    const connection = await this.#nats.connection;
     const options = { timeout: REQUEST_TIMEOUT_MS, checkAPI: false };
-    return (opened ??= {
+    return (this.#opened ??= {
       client: connection.jetstream(options),
       manager: await connection.jetstreamManager(options),
     });
   }
-
-  return {
-    async read(limit) {
-      const { manager } = await open();
-      try {
-        // The leader has every acknowledged message; a replica may lag.
-        const { data, seq } = await manager.streams.getMessage(LIMITS_STREAM, {
-          last_by_subj: limitSubject(limit),
-        });
-        return { ledger: decodeLedger(data), sequence: seq };
-      } catch (error) {
-        if (jetStreamErrorCode(error) !== NO_MESSAGE) throw error;
-        return { ledger: EMPTY_LEDGER, sequence: 0 };
-      }
-    },
-    async replace(limit, ledger, sequence) {
-      const { client } = await open();
-      try {
-        const expect = { lastSubjectSequence: sequence, streamName: LIMITS_STREAM };
-        return (await client.publish(limitSubject(limit), encodeLedger(ledger), { expect })).seq;
-      } catch (error) {
-        if (jetStreamErrorCode(error) === WRONG_LAST_SEQUENCE) return undefined;
-        throw error;
-      }
-    },
-    async readStream() {
-      const { manager } = await open();
-      requireConsistentSequences((await nats.connection).info);
-      await ensureLimitsStream(manager, replicas);
-      return await manager.streams.info(LIMITS_STREAM);
-    },
-  };
-}
-
-/** The client would buffer requests without a connection, and without a bound. */
-async function requireConnection(
-  nats: Pick<Nats, "connection" | "connected">,
-): Promise<NatsConnection> {
-  if (!nats.connected()) throw new Error("There is no connection to NATS.");
-  return await nats.connection;
 }
 
 /**

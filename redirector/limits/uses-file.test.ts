@@ -14,7 +14,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { newUuid } from "../../shared/ids.ts";
-import { openUsesFile } from "./uses-file.ts";
+import { UsesFile } from "./uses-file.ts";
 
 const BOOT = newUuid();
 const LIMIT = newUuid();
@@ -32,7 +32,7 @@ const fail = (what: unknown): never => {
   throw new Error(`The file should be usable: ${String(what)}`);
 };
 
-const open = (boot = BOOT) => openUsesFile(path, { onUnreadable: fail, onUnwritable: fail, boot });
+const open = (boot = BOOT) => new UsesFile(path, { unreadable: fail, unwritable: fail }, boot);
 
 test("what was used, the redirector's id and the stream's position are there after a restart", () => {
   const first = open();
@@ -75,8 +75,8 @@ test("a file that is none is kept, and this redirector becomes another one", () 
   const { holder } = open();
   writeFileSync(path, "something else, ".repeat(10));
   let kept = "";
-  const onUnreadable = (name: string) => void (kept = name);
-  const next = openUsesFile(path, { onUnreadable, onUnwritable: fail, boot: BOOT });
+  const unreadable = (name: string) => void (kept = name);
+  const next = new UsesFile(path, { unreadable, unwritable: fail }, BOOT);
   expect(next.holder).not.toBe(holder);
   expect(readdirSync(dir)).toContain(kept.slice(dir.length + 1));
 });
@@ -84,9 +84,9 @@ test("a file that is none is kept, and this redirector becomes another one", () 
 test("written anew, it has one record of each limit", () => {
   const file = open();
   for (let used = 1; used <= 100; used++) file.write(LIMIT, { used, state: "open" });
-  const before = file.size();
+  const before = file.size;
   file.compact(new Map([[LIMIT, { used: 100, state: "open" }]]));
-  expect(file.size()).toBeLessThan(before / 10);
+  expect(file.size).toBeLessThan(before / 10);
   file.write(LIMIT, { used: 101, state: "open" });
   expect(open().loaded).toEqual(new Map([[LIMIT, { used: 101, state: "open" }]]));
 });
@@ -96,8 +96,8 @@ test("without room on the disk nothing can be used, and as soon as there is some
   // As a full disk does: the new file cannot be written.
   mkdirSync(`${path}.new`);
   const errors: unknown[] = [];
-  const onUnwritable = (error: unknown) => void errors.push(error);
-  const file = openUsesFile(path, { onUnreadable: fail, onUnwritable, boot: BOOT });
+  const unwritable = (error: unknown) => void errors.push(error);
+  const file = new UsesFile(path, { unreadable: fail, unwritable }, BOOT);
   expect(errors).toHaveLength(1);
   expect(file.loaded.get(LIMIT)?.used).toBe(2);
   expect(() => file.write(LIMIT, { used: 3, state: "open" })).toThrow();

@@ -34,22 +34,6 @@ export type Uses = { used: number; state: UseState };
 /** The stream's last known position: its creation, and its last sequence. */
 export type StreamPosition = { stream: Uuid; sequence: number };
 
-export type UsesFile = {
-  /** The id of this redirector in ledgers. */
-  holder: Uuid;
-  /** The contents of the file when it was opened, least recently written first. */
-  loaded: ReadonlyMap<Uuid, Uses>;
-  position: StreamPosition | undefined;
-  /** Writes a limit's used clicks. Throws when it cannot; then no click may be used. */
-  write(limit: Uuid, uses: Uses): void;
-  writePosition(position: StreamPosition): void;
-  /** Bytes of the file. */
-  size(): number;
-  /** Rewrites the file with only the records still needed. */
-  compact(uses: ReadonlyMap<Uuid, Uses>): void;
-  close(): void;
-};
-
 const MAGIC = Buffer.from("SHLIMIT1");
 const HEADER_BYTES = 40;
 export const RECORD_BYTES = 32;
@@ -64,87 +48,109 @@ const BOOT_ID_PATH = "/proc/sys/kernel/random/boot_id";
 const readBootId = (): Uuid =>
   existsSync(BOOT_ID_PATH) ? readFileSync(BOOT_ID_PATH, "utf8").trim() : newUuid();
 
-type UsesFileOptions = {
-  /** Called for a file in an unknown format, which is kept beside the new one. */
-  onUnreadable: (kept: string) => void;
-  /** Called when the disk is full; `write` throws until it has space. */
-  onUnwritable: (error: unknown) => void;
-  boot?: Uuid;
-};
+/** What happens to the file besides reading and writing. */
+export interface UsesFileEvents {
+  /** It has an unknown format, and is kept beside the new one. */
+  unreadable(kept: string): void;
+  /** The disk is full; `write` throws until it has space. */
+  unwritable(error: unknown): void;
+}
 
-/** Opens the file, or creates one. */
-export function openUsesFile(
-  path: string,
-  { onUnreadable, onUnwritable, boot = readBootId() }: UsesFileOptions,
-): UsesFile {
-  const content = read(path, onUnreadable, boot);
-  const { holder, loaded } = content;
-  let { position } = content;
-  let fd = -1;
-  let size = 0;
-  const record = Buffer.alloc(RECORD_BYTES);
+export class UsesFile {
+  /** The id of this redirector in ledgers. */
+  readonly holder: Uuid;
+  /** The contents of the file when it was opened, least recently written first. */
+  readonly loaded: ReadonlyMap<Uuid, Uses>;
+  readonly #path: string;
+  readonly #boot: Uuid;
+  readonly #record = Buffer.alloc(RECORD_BYTES);
+  #position: StreamPosition | undefined;
+  #fd = -1;
+  #size = 0;
 
-  function append(bytes: Buffer): void {
-    // A partial record would make later ones unreadable, so the next one overwrites it.
-    const written = writeSync(fd, bytes, 0, bytes.length, size);
-    if (written !== bytes.length) throw new Error(`${path} cannot be written; is the disk full?`);
-    size += written;
+  /** Opens the file, or creates one. */
+  constructor(path: string, events: UsesFileEvents, boot = readBootId()) {
+    const { holder, loaded, position } = read(path, events, boot);
+    this.holder = holder;
+    this.loaded = loaded;
+    this.#path = path;
+    this.#boot = boot;
+    this.#position = position;
+    try {
+      this.compact(loaded);
+    } catch (error) {
+      // With a full disk no clicks of limits are used, and the rest of the process continues.
+      events.unwritable(error);
+    }
   }
 
-  function rewrite(uses: ReadonlyMap<Uuid, Uses>): void {
-    const records = [...uses].map(([limit, { used, state }]) =>
-      encode(Buffer.alloc(RECORD_BYTES), limit, used, STATES.indexOf(state)),
-    );
-    const bytes = Buffer.concat([encodeHeader(holder, boot), encodePosition(position), ...records]);
-    const temporary = `${path}.new`;
+  /** Bytes of the file. */
+  get size(): number {
+    return this.#size;
+  }
+
+  /** The position of the stream that was written last. */
+  get position(): StreamPosition | undefined {
+    return this.#position;
+  }
+
+  /** Writes a limit's used clicks. Throws when it cannot; then no click may be used. */
+  write(limit: Uuid, { used, state }: Uses): void {
+    // Nothing was written since the start, so the loaded contents are current.
+    if (this.#fd < 0) this.compact(this.loaded);
+    const record = encode(this.#record, limit, used, STATES.indexOf(state));
+    // A partial record would make later ones unreadable, so the next one overwrites it.
+    if (writeSync(this.#fd, record, 0, RECORD_BYTES, this.#size) !== RECORD_BYTES)
+      throw new Error(`${this.#path} cannot be written; is the disk full?`);
+    this.#size += RECORD_BYTES;
+  }
+
+  writePosition(position: StreamPosition): void {
+    this.#position = position;
+    if (this.#fd < 0) return;
+    const record = encodePosition(position);
+    if (writeSync(this.#fd, record, 0, RECORD_BYTES, HEADER_BYTES) !== RECORD_BYTES)
+      throw new Error(`${this.#path} cannot be written.`);
+  }
+
+  /** Rewrites the file with only the records still needed. */
+  compact(uses: ReadonlyMap<Uuid, Uses>): void {
+    const bytes = Buffer.concat([
+      encodeHeader(this.holder, this.#boot),
+      encodePosition(this.#position),
+      ...[...uses].map(([limit, { used, state }]) =>
+        encode(Buffer.alloc(RECORD_BYTES), limit, used, STATES.indexOf(state)),
+      ),
+    ]);
+    const temporary = `${this.#path}.new`;
     writeFileSync(temporary, bytes, { mode: 0o600 });
     const next = openSync(temporary, "r+");
     fdatasyncSync(next);
-    renameSync(temporary, path);
-    if (fd >= 0) closeSync(fd);
-    fd = next;
-    size = bytes.length;
+    renameSync(temporary, this.#path);
+    this.close();
+    this.#fd = next;
+    this.#size = bytes.length;
   }
 
-  try {
-    rewrite(loaded);
-  } catch (error) {
-    // With a full disk no clicks of limits are used, and the rest of the process continues.
-    onUnwritable(error);
+  close(): void {
+    if (this.#fd >= 0) closeSync(this.#fd);
   }
-  return {
-    holder,
-    loaded,
-    position,
-    write(limit, { used, state }) {
-      // Nothing was written since the start, so the loaded contents are current.
-      if (fd < 0) rewrite(loaded);
-      append(encode(record, limit, used, STATES.indexOf(state)));
-    },
-    writePosition(next) {
-      position = next;
-      if (fd < 0) return;
-      const written = writeSync(fd, encodePosition(next), 0, RECORD_BYTES, HEADER_BYTES);
-      if (written !== RECORD_BYTES) throw new Error(`${path} cannot be written.`);
-    },
-    size: () => size,
-    compact: rewrite,
-    close() {
-      if (fd >= 0) closeSync(fd);
-    },
-  };
 }
 
-type Content = Pick<UsesFile, "holder" | "position"> & { loaded: Map<Uuid, Uses> };
+type Content = {
+  holder: Uuid;
+  loaded: Map<Uuid, Uses>;
+  position: StreamPosition | undefined;
+};
 
-function read(path: string, onUnreadable: (kept: string) => void, boot: Uuid): Content {
+function read(path: string, events: UsesFileEvents, boot: Uuid): Content {
   const fresh: Content = { holder: newUuid(), loaded: new Map(), position: undefined };
   if (!existsSync(path)) return fresh;
   const bytes = readFileSync(path);
   if (bytes.length < RECORDS_AT || !bytes.subarray(0, MAGIC.length).equals(MAGIC)) {
     const kept = `${path}.unreadable-${Date.now()}`;
     renameSync(path, kept);
-    onUnreadable(kept);
+    events.unreadable(kept);
     return fresh;
   }
   const sameBoot = readUuid(bytes, 24) === boot;

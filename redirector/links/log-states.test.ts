@@ -24,14 +24,13 @@ import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { decodeStoredRecord, encodeStoredRecord } from "../../shared/links-store/stored-record.ts";
 import { ID_BYTES, readUuid, writeUuid } from "../../shared/uuid-bytes.ts";
 import { casesOf } from "../../test/harness/property-runs.ts";
-import { createDomainSettingsCache } from "../cache/domain-settings.ts";
-import { createLinkCache } from "../cache/link-cache.ts";
-import { createTakedowns } from "../cache/takedowns.ts";
+import { DomainSettingsCache } from "../cache/domain-settings.ts";
+import { LinkCache } from "../cache/link-cache.ts";
+import { Takedowns } from "../cache/takedowns.ts";
 import { creationTimeOf } from "../pages/about-page.ts";
-import { createErrorPages } from "../pages/error-pages.ts";
+import { ErrorPages } from "../pages/error-pages.ts";
 import { previewPage } from "../pages/preview-page.ts";
-import { forwardPath } from "../redirect/forward-path.ts";
-import { forwardQuery } from "../redirect/forward-query.ts";
+import { forwardPath, forwardQuery } from "../redirect/forwarding.ts";
 
 const MUTATIONS = casesOf(10_000);
 
@@ -211,7 +210,7 @@ const FACTS: RequestFacts = {
   parameter: () => ["1"],
 };
 
-const PAGES = createErrorPages().of({ bytes: Buffer.alloc(0), language: { start: 0, end: 0 } });
+const PAGES = new ErrorPages().of({ bytes: Buffer.alloc(0), language: { start: 0, end: 0 } });
 
 /** Does with a link what requests for it do. */
 function use(record: LinkRecord): void {
@@ -240,10 +239,10 @@ function use(record: LinkRecord): void {
 /** What a redirector has of the log. */
 function createState() {
   const rows = new Map<string, LinkRecord>();
-  const cache = createLinkCache(1);
-  const takedowns = createTakedowns();
+  const cache = new LinkCache(1);
+  const takedowns = new Takedowns();
   // As large as that of a redirector, it would take longer to create than all the rest.
-  const domains = createDomainSettingsCache(10);
+  const domains = new DomainSettingsCache(10);
   return {
     apply(record: LinkRecord, message: Uint8Array): void {
       const stored = decodeStoredRecord(encodeStoredRecord(record, message));

@@ -4,7 +4,7 @@ import { DAY_MS } from "../../shared/durations.ts";
 import { newUuid } from "../../shared/ids.ts";
 import { CATALOGUES, FALLBACK } from "../../shared/languages/catalogues.ts";
 import { createTexts } from "../../shared/languages/messages.ts";
-import { type AboutLink, createAboutContent, creationTimeOf } from "./about-page.ts";
+import { AboutContent, type AboutLink, creationTimeOf } from "./about-page.ts";
 
 const NOW = Date.UTC(2030, 5, 15, 12);
 
@@ -13,7 +13,7 @@ function about(change: Partial<AboutLink> = {}, code = FALLBACK): string {
   if (catalogue === undefined) throw new Error(`There is no language ${code}.`);
   const texts = createTexts(code, catalogue.redirector.about);
   const link = { destination: "https://example.com/a?b=1&c", varies: false, path: "/abc" };
-  return createAboutContent(code, texts)({ ...link, ...change }, NOW);
+  return new AboutContent(code, texts).render({ ...link, ...change }, NOW);
 }
 
 test("the page names site and address, and follows nothing by itself", () => {

@@ -11,6 +11,8 @@ import type { Text, Texts } from "../../shared/languages/messages.ts";
  */
 const SHOWN_LENGTH_MAX = 8_192;
 
+type AboutTexts = Texts<Catalogue["redirector"]["about"]>;
+
 /** The displayed data of a link; instants are in Unix milliseconds, and absent when unknown. */
 export type AboutLink = {
   /** The destination for this visitor. */
@@ -26,46 +28,50 @@ export type AboutLink = {
   path: string;
 };
 
-/** Creates the content of about pages in a language, by its code, at an instant `now`. */
-export function createAboutContent(
-  code: string,
-  texts: Texts<Catalogue["redirector"]["about"]>,
-): (link: AboutLink, now: number) => string {
-  const labels = mapTexts(texts);
-  const dates = new Intl.DateTimeFormat(code, { dateStyle: "long", timeZone: "UTC" });
-  const spans = new Intl.RelativeTimeFormat(code);
+/** The content of about pages in one language. */
+export class AboutContent {
+  readonly #labels: Record<keyof AboutTexts, string>;
+  readonly #dates: Intl.DateTimeFormat;
+  readonly #spans: Intl.RelativeTimeFormat;
 
-  /** A date (UTC), and how long ago it was. */
-  function formatDate(instant: number, now: number): string {
-    const days = Math.max(0, Math.floor((now - instant) / DAY_MS));
-    const ago = days === 0 ? labels.today : Bun.escapeHTML(spans.format(-days, "day"));
-    const day = new Date(instant).toISOString().slice(0, 10);
-    return `<time datetime="${day}">${Bun.escapeHTML(dates.format(instant))}</time> (${ago})`;
+  /** `code` is that of the language. */
+  constructor(code: string, texts: AboutTexts) {
+    this.#labels = mapTexts(texts);
+    this.#dates = new Intl.DateTimeFormat(code, { dateStyle: "long", timeZone: "UTC" });
+    this.#spans = new Intl.RelativeTimeFormat(code);
   }
 
-  return ({ destination, varies, title, createdAt, hostChangedAt, path }, now) => {
-    const facts = [
-      [labels.site, `<strong>${Bun.escapeHTML(URL.parse(destination)?.host ?? "")}</strong>`],
-      [labels.address, `<code>${Bun.escapeHTML(shorten(destination))}</code>`],
-      ...(title === undefined ? [] : [[labels.name, Bun.escapeHTML(title)]]),
-      ...(createdAt === undefined ? [] : [[labels.created, formatDate(createdAt, now)]]),
-      ...(hostChangedAt === undefined
-        ? []
-        : [
-            [
-              varies ? labels.sites_changed : labels.same_site_since,
-              formatDate(hostChangedAt, now),
-            ],
-          ]),
+  /** Renders the content about a link, at an instant `now`. */
+  render(link: AboutLink, now: number): string {
+    const { destination, varies, title, createdAt, hostChangedAt, path } = link;
+    const labels = this.#labels;
+    const rows = [
+      row(labels.site, `<strong>${Bun.escapeHTML(URL.parse(destination)?.host ?? "")}</strong>`),
+      row(labels.address, `<code>${Bun.escapeHTML(shorten(destination))}</code>`),
     ];
-    const rows = facts.map(([name = "", value = ""]) => `<dt>${name}</dt>\n<dd>${value}</dd>`);
+    if (title !== undefined) rows.push(row(labels.name, Bun.escapeHTML(title)));
+    if (createdAt !== undefined) rows.push(row(labels.created, this.#formatDate(createdAt, now)));
+    if (hostChangedAt !== undefined) {
+      const label = varies ? labels.sites_changed : labels.same_site_since;
+      rows.push(row(label, this.#formatDate(hostChangedAt, now)));
+    }
     return `<p>${labels.leads_to}</p>
 <dl>
 ${rows.join("\n")}
 </dl>
 ${varies ? `<p>${labels.varies}</p>\n` : ""}<p><a href="${Bun.escapeHTML(path)}" rel="nofollow noreferrer">${labels.follow}</a></p>`;
-  };
+  }
+
+  /** A date (UTC), and how long ago it was. */
+  #formatDate(instant: number, now: number): string {
+    const days = Math.max(0, Math.floor((now - instant) / DAY_MS));
+    const ago = days === 0 ? this.#labels.today : Bun.escapeHTML(this.#spans.format(-days, "day"));
+    const day = new Date(instant).toISOString().slice(0, 10);
+    return `<time datetime="${day}">${Bun.escapeHTML(this.#dates.format(instant))}</time> (${ago})`;
+  }
 }
+
+const row = (label: string, value: string): string => `<dt>${label}</dt>\n<dd>${value}</dd>`;
 
 /** Texts without placeholders as HTML. */
 const mapTexts = <Name extends string>(texts: Readonly<Record<Name, Text>>): Record<Name, string> =>

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { CATALOGUES } from "../../shared/languages/catalogues.ts";
 import { createMarkedCatalogue, listWords } from "../../test/harness/marked-catalogue.ts";
 import { PAGE_BYTES_MAX } from "../http/response.ts";
-import { createErrorPages, type LanguagePages } from "./error-pages.ts";
+import { ErrorPages, type LanguagePages } from "./error-pages.ts";
 import { TEMPLATE, TemplateError } from "./template.ts";
 
 /** The language of a request with this `Accept-Language`. */
@@ -13,7 +13,7 @@ const headOf = (accepted = "") => ({
 });
 
 const pagesOf = (accepted?: string, template?: string): LanguagePages =>
-  createErrorPages(template).of(headOf(accepted));
+  new ErrorPages(template).of(headOf(accepted));
 
 const MESSAGES = Object.keys(CATALOGUES["en"]?.redirector.messages ?? {}) as Parameters<
   LanguagePages["message"]
@@ -85,7 +85,7 @@ describe("error pages", () => {
   });
 
   test("are rendered once, however often they are sent", () => {
-    const pages = createErrorPages();
+    const pages = new ErrorPages();
     const [first, second] = [1, 2].map((wait) =>
       pages.of(headOf("de")).message("not_found", { "retry-after": `${wait}` }),
     );
@@ -109,11 +109,11 @@ describe("error pages", () => {
     const padding = "x".repeat(200 * 1024);
     const { body } = pagesOf("", `{{title}}{{content}}${padding}`).message("expired");
     expect(body.length).toBeGreaterThan(200 * 1024);
-    expect(() => createErrorPages(`{{title}}{{content}}${"x".repeat(PAGE_BYTES_MAX)}`)).toThrow(
+    expect(() => new ErrorPages(`{{title}}{{content}}${"x".repeat(PAGE_BYTES_MAX)}`)).toThrow(
       TemplateError,
     );
-    expect(() => createErrorPages("{{title}}{{content}}".repeat(10_000))).toThrow(TemplateError);
-    expect(() => createErrorPages(`{{title}}{{content}}${"<style></style>".repeat(33)}`)).toThrow(
+    expect(() => new ErrorPages("{{title}}{{content}}".repeat(10_000))).toThrow(TemplateError);
+    expect(() => new ErrorPages(`{{title}}{{content}}${"<style></style>".repeat(33)}`)).toThrow(
       TemplateError,
     );
   });
@@ -150,7 +150,7 @@ describe("the language of pages", () => {
 
   test("has all texts in its catalogue, and every text of the catalogue is on a page", () => {
     const { catalogue, listUnused } = createMarkedCatalogue();
-    const pages = createErrorPages(TEMPLATE, { en: catalogue }).of(headOf());
+    const pages = new ErrorPages(TEMPLATE, { en: catalogue }).of(headOf());
     const { bodies, data } = renderAll(pages);
     for (const body of bodies) {
       expect(listWords(body, data)).toEqual([]);

@@ -2,7 +2,9 @@
  * The error pages, the password form, the confirmation and about pages: small, accessible, without
  * external assets, and in the languages of the catalogues.
  */
+import type { ByteRange } from "../../shared/bytes.ts";
 import { directionOf } from "../../shared/contracts/text-direction.ts";
+import { ConfigError } from "../../shared/env.ts";
 import {
   type Catalogue,
   CATALOGUES,
@@ -13,22 +15,22 @@ import {
 import { createLanguageChoice, HEADER_LENGTH_MAX } from "../../shared/languages/choose-language.ts";
 import { createTexts, type Text, type Texts } from "../../shared/languages/messages.ts";
 import { cached } from "../../shared/visitors/cache.ts";
+import type { Config } from "../config.ts";
 import { decodeLatin1 } from "../http/bytes.ts";
-import type { RequestHead } from "../http/request-head.ts";
-import { PAGE_BYTES_MAX, type PageResponse } from "../http/response.ts";
-import { type AboutLink, createAboutContent } from "./about-page.ts";
+import { EMPTY_BODY, PAGE_BYTES_MAX, type PageResponse } from "../http/response.ts";
+import { AboutContent, type AboutLink } from "./about-page.ts";
 import {
   CHALLENGE,
   confirmationForm,
+  PageForm,
   PASSWORD_STATES,
   passwordForm,
   type PasswordState,
-  prepareForm,
 } from "./link-forms.ts";
 import {
   CONTENT,
-  createHeaders,
   fillTemplate,
+  headersOf,
   isTranslatable,
   TEMPLATE,
   TemplateError,
@@ -54,112 +56,141 @@ const MESSAGES = {
 
 type PageHeaders = Record<string, string>;
 
-/** The pages in one language. */
-export type LanguagePages = {
-  /** Returns the page on which a visitor, with a referrer, confirms the redirect. */
-  confirmation(referrer?: string): PageResponse;
-  /** Returns an error page; `headers` are added to those of every page. */
-  message(name: keyof typeof MESSAGES, headers?: PageHeaders): PageResponse;
-  /** Returns the password form, as `confirmation`; `headers` are added to those of every page. */
-  password(state: PasswordState, headers?: PageHeaders, referrer?: string): PageResponse;
-  /** Renders the about page of a link at an instant `now`, in Unix milliseconds. */
-  about(link: AboutLink, now: number): PageResponse;
-};
+export class ErrorPages {
+  readonly #pagesIn: (code: string) => LanguagePages;
+  readonly #fallback: LanguagePages;
+  readonly #chooseLanguage: (header: string) => string;
 
-export type ErrorPages = {
+  /**
+   * Renders all pages from `template`, by replacing `{{title}}`, `{{content}}`, `{{lang}}` and
+   * `{{dir}}`; `<style>` elements are allowed. A template without `{{lang}}` gets English pages
+   * only. Throws {@link TemplateError} when a page has more than {@link PAGE_BYTES_MAX} bytes, or
+   * too many styles.
+   */
+  constructor(template: string = TEMPLATE, catalogues: Catalogues = CATALOGUES) {
+    const headers = headersOf(template);
+    const translatable = isTranslatable(template);
+    const offered = Object.fromEntries(
+      Object.entries(catalogues).filter(([code]) => translatable || code === FALLBACK),
+    );
+    this.#pagesIn = inEachLanguage((code, { redirector }) => {
+      const language = translatable ? { "content-language": code, vary: "Accept-Language" } : {};
+      const texts = createTexts(code, redirector);
+      return new LanguagePages(template, code, texts, { ...headers, ...language });
+    }, offered);
+    this.#fallback = this.#pagesIn(FALLBACK);
+    this.#chooseLanguage = cached(LANGUAGES_MAX, createLanguageChoice(Object.keys(offered)));
+  }
+
+  /**
+   * The pages from the operator's template in a file, if there is one. Throws {@link ConfigError}
+   * when it cannot be used.
+   */
+  static async load({ PAGE_TEMPLATE_FILE: path }: Config): Promise<ErrorPages> {
+    if (path === undefined) return new ErrorPages();
+    const template = await Bun.file(path)
+      .slice(0, PAGE_BYTES_MAX + 1)
+      .text()
+      .catch((cause: unknown) => {
+        throw new ConfigError(`PAGE_TEMPLATE_FILE: cannot be read: ${path}`, { cause });
+      });
+    for (const placeholder of ["{{title}}", "{{content}}"]) {
+      if (!template.includes(placeholder))
+        throw new ConfigError(`PAGE_TEMPLATE_FILE: ${path} has no ${placeholder}`);
+    }
+    try {
+      return new ErrorPages(template);
+    } catch (error) {
+      if (!(error instanceof TemplateError)) throw error;
+      throw new ConfigError(`PAGE_TEMPLATE_FILE: ${path} ${error.message}`, { cause: error });
+    }
+  }
+
   /**
    * Returns the pages in the language that a visitor accepts. They stay valid when the bytes of the
    * head do not.
    */
-  of(head: Pick<RequestHead, "bytes" | "language">): LanguagePages;
-};
-
-/**
- * Renders all pages from `template`, by replacing `{{title}}`, `{{content}}`, `{{lang}}` and
- * `{{dir}}`; `<style>` elements are allowed. A template without `{{lang}}` gets English pages only.
- * Throws {@link TemplateError} when a page has more than {@link PAGE_BYTES_MAX} bytes or too many
- * styles.
- */
-export function createErrorPages(
-  template: string = TEMPLATE,
-  catalogues: Catalogues = CATALOGUES,
-): ErrorPages {
-  const headers = createHeaders(template);
-  const translatable = isTranslatable(template);
-  const offered = Object.fromEntries(
-    Object.entries(catalogues).filter(([code]) => translatable || code === FALLBACK),
-  );
-  const pagesIn = inEachLanguage((code, { redirector }) => {
-    const language = translatable ? { "content-language": code, vary: "Accept-Language" } : {};
-    const texts = createTexts(code, redirector);
-    return createLanguagePages(template, { code, texts }, { ...headers, ...language });
-  }, offered);
-  const fallback = pagesIn(FALLBACK);
-  const chooseLanguage = cached(LANGUAGES_MAX, createLanguageChoice(Object.keys(offered)));
-  return {
-    of({ bytes, language: { start, end } }) {
-      if (start === end) return fallback;
-      // A longer header must be seen to be longer; the rest of it is not even decoded.
-      const header = decodeLatin1(bytes, start, Math.min(end, start + HEADER_LENGTH_MAX + 1));
-      return pagesIn(chooseLanguage(header));
-    },
-  };
+  of({ bytes, language: { start, end } }: { bytes: Buffer; language: ByteRange }): LanguagePages {
+    if (start === end) return this.#fallback;
+    // A longer header must be seen to be longer; the rest of it is not even decoded.
+    const header = decodeLatin1(bytes, start, Math.min(end, start + HEADER_LENGTH_MAX + 1));
+    return this.#pagesIn(this.#chooseLanguage(header));
+  }
 }
 
-/** Renders the pages of a language, each once; `pageHeaders` are those of all. */
-function createLanguagePages(
-  template: string,
-  { code, texts }: { code: string; texts: Texts<Catalogue["redirector"]> },
-  pageHeaders: PageHeaders,
-): LanguagePages {
-  const language = { lang: code, dir: directionOf(code) };
-  const fill = (title: string, content: string): string =>
-    fillTemplate(template, { ...language, title, content });
+/** The pages in one language, each rendered once but for what depends on the link. */
+export class LanguagePages {
+  readonly #headers: PageHeaders;
+  readonly #messages: Record<keyof typeof MESSAGES, { status: number; body: Buffer }>;
+  readonly #passwordForms: Record<PasswordState, PageForm>;
+  readonly #confirmation: PageForm;
+  readonly #aboutContent: AboutContent;
+  readonly #aroundAbout: readonly string[];
 
-  function render(title: Text, content: string): string {
-    const page = fill(escapeText(title), content);
-    const length = Buffer.byteLength(page);
-    if (length > PAGE_BYTES_MAX)
-      throw new TemplateError(
-        `makes a page of ${length} bytes; at most ${PAGE_BYTES_MAX} are allowed`,
-      );
-    return page;
+  /** `headers` are those of all pages. */
+  constructor(
+    template: string,
+    code: string,
+    texts: Texts<Catalogue["redirector"]>,
+    headers: PageHeaders,
+  ) {
+    const language = { lang: code, dir: directionOf(code) };
+    const fill = (title: Text, content: string): string =>
+      fillTemplate(template, { ...language, title: escapeText(title), content });
+    const { messages, password, confirmation, about } = texts;
+    this.#headers = headers;
+    this.#messages = mapValues(MESSAGES, (status, name) => {
+      const { title, text } = messages[name];
+      return { status, body: Buffer.from(checkSize(fill(title, `<p>${escapeText(text)}</p>`))) };
+    });
+    this.#passwordForms = mapValues(
+      PASSWORD_STATES,
+      (_, state) => new PageForm(checkSize(fill(password.title, passwordForm(password, state)))),
+    );
+    this.#confirmation = new PageForm(
+      checkSize(fill(confirmation.title, confirmationForm(confirmation))),
+    );
+    this.#aroundAbout = fill(about.title, CONTENT).split(CONTENT);
+    this.#aboutContent = new AboutContent(code, about);
   }
 
-  const messages = mapValues(MESSAGES, (status, name) => {
-    const { title, text } = texts.messages[name];
-    return { status, body: Buffer.from(render(title, `<p>${escapeText(text)}</p>`)) };
-  });
-  const { password, confirmation } = texts;
-  const forms = mapValues(PASSWORD_STATES, (status, state) => ({
-    status,
-    headers: status === 401 ? { ...pageHeaders, ...CHALLENGE } : pageHeaders,
-    bodyFor: prepareForm(render(password.title, passwordForm(password, state))),
-  }));
-  const confirmationFor = prepareForm(render(confirmation.title, confirmationForm(confirmation)));
-  const aroundAbout = fill(escapeText(texts.about.title), CONTENT).split(CONTENT);
-  const aboutContent = createAboutContent(code, texts.about);
+  /** Returns an error page; `headers` are added to those of every page. */
+  message(name: keyof typeof MESSAGES, headers: PageHeaders = {}): PageResponse {
+    return { ...this.#messages[name], headers: { ...this.#headers, ...headers } };
+  }
 
-  return {
-    confirmation: (referrer = "") => ({
-      status: 200,
-      headers: pageHeaders,
-      body: confirmationFor(referrer),
-    }),
-    message: (name, headers = {}) => ({
-      ...messages[name],
-      headers: { ...pageHeaders, ...headers },
-    }),
-    password(state, added = {}, referrer = "") {
-      const { status, headers, bodyFor } = forms[state];
-      return { status, headers: { ...headers, ...added }, body: bodyFor(referrer) };
-    },
-    about: (link, now) => ({
-      status: 200,
-      headers: pageHeaders,
-      body: Buffer.from(aroundAbout.join(aboutContent(link, now))),
-    }),
-  };
+  /** Returns the page on which a visitor, with a referrer, confirms the redirect. */
+  confirmation(referrer = ""): PageResponse {
+    return { status: 200, headers: this.#headers, body: this.#confirmation.bodyFor(referrer) };
+  }
+
+  /** Returns the password form, as `confirmation`; `headers` are added to those of every page. */
+  password(state: PasswordState, headers: PageHeaders = {}, referrer = ""): PageResponse {
+    const status = PASSWORD_STATES[state];
+    const challenge = status === 401 ? CHALLENGE : {};
+    return {
+      status,
+      headers: { ...this.#headers, ...challenge, ...headers },
+      body: this.#passwordForms[state].bodyFor(referrer),
+    };
+  }
+
+  /** Renders the about page of a link at an instant `now`, in Unix milliseconds. */
+  about(link: AboutLink, now: number): PageResponse {
+    const content = this.#aboutContent.render(link, now);
+    const body = Buffer.from(this.#aroundAbout.join(content));
+    return { status: 200, headers: this.#headers, body };
+  }
+}
+
+/** Returns a page if it is not too long; throws {@link TemplateError} otherwise. */
+function checkSize(page: string): string {
+  const length = Buffer.byteLength(page);
+  if (length > PAGE_BYTES_MAX)
+    throw new TemplateError(
+      `makes a page of ${length} bytes; at most ${PAGE_BYTES_MAX} are allowed`,
+    );
+  return page;
 }
 
 /** A text as HTML. */
@@ -177,3 +208,24 @@ function mapValues<Name extends string, From, To>(
   ]);
   return Object.fromEntries(entries) as Record<Name, To>;
 }
+
+/** `/robots.txt`: robots may fetch everything, so that they see the `noindex` of each page. */
+export const ROBOTS: PageResponse = {
+  status: 200,
+  headers: { "content-type": "text/plain; charset=utf-8", "x-robots-tag": "noindex" },
+  body: Buffer.from("User-agent: *\nAllow: /\n"),
+};
+
+/** `/healthz`: the process responds. */
+export const HEALTHY: PageResponse = {
+  status: 200,
+  headers: { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" },
+  body: Buffer.from("ok\n"),
+};
+
+/** `/favicon.ico`: there is no icon. */
+export const FAVICON: PageResponse = {
+  status: 204,
+  headers: { "cache-control": "max-age=86400" },
+  body: EMPTY_BODY,
+};

@@ -44,14 +44,21 @@ export const confirmationForm = ({ text, submit }: RedirectorTexts["confirmation
 ${REFERRER_PLACE}<button type="submit" name="confirm" value="yes" autofocus>${escapeText(submit)}</button>
 </form>`;
 
-/**
- * Prepares a page with a form; returns the function that makes its bytes for a visit with a
- * referrer, "" for none.
- */
-export function prepareForm(page: string): (referrer: string) => Buffer {
-  const parts = page.split(REFERRER_PLACE);
-  const plain = Buffer.from(parts.join(""));
-  return (referrer) => (referrer === "" ? plain : Buffer.from(parts.join(field(referrer))));
+/** A page with a form. */
+export class PageForm {
+  /** What stands around the places of the referrer's field. */
+  readonly #parts: readonly string[];
+  readonly #plain: Buffer;
+
+  constructor(page: string) {
+    this.#parts = page.split(REFERRER_PLACE);
+    this.#plain = Buffer.from(this.#parts.join(""));
+  }
+
+  /** The bytes of the page for a visit with a referrer, "" for none. */
+  bodyFor(referrer: string): Buffer {
+    return referrer === "" ? this.#plain : Buffer.from(this.#parts.join(field(referrer)));
+  }
 }
 
 const field = (referrer: string): string =>

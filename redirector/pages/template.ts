@@ -40,12 +40,12 @@ dd{margin:0 0 .75rem;overflow-wrap:anywhere}
 `;
 
 /**
- * Creates the headers of a template's pages. Their policy allows the template's own styles, by
+ * The headers of a template's pages. Their policy allows the template's own styles, by
  * hash, and `data:` images; no scripts, and nothing external. `form-action` allows every
  * destination, because browsers also apply it to the redirect after a correct password. Throws
  * {@link TemplateError} when there are too many styles.
  */
-export function createHeaders(template: string): Record<string, string> {
+export function headersOf(template: string): Record<string, string> {
   const styles = [...template.matchAll(/<style\b[^>]*>(.*?)<\/style>/gis)].map(([, style = ""]) => {
     const hash = new Bun.CryptoHasher("sha256").update(style).digest("base64");
     return `'sha256-${hash}'`;

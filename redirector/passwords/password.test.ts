@@ -3,20 +3,20 @@ import { describe, expect, test } from "bun:test";
 
 import type { ByteSlice } from "../../shared/bytes.ts";
 import { emptyLink } from "../../shared/links-store/record.ts";
-import { createPasswordCheck, type PasswordResult } from "./password.ts";
+import { PasswordCheck, type PasswordResult } from "./password.ts";
 
 const link = { ...emptyLink(), password_hash: "hash" };
 
 /** Creates a check whose verifications end when the test calls `end`. */
 function createManualCheck() {
   const verifying: { password: string; end: () => void }[] = [];
-  const check = createPasswordCheck((password) => {
+  const check = new PasswordCheck((password) => {
     const { promise, resolve } = Promise.withResolvers<boolean>();
     verifying.push({ password, end: () => resolve(password === "right") });
     return promise;
   });
   const attempt = (address: string, password: string) =>
-    check(link, { address, password, knownVisitor: false });
+    check.check(link, { address, password, knownVisitor: false });
   return { attempt, verifying };
 }
 
@@ -37,9 +37,9 @@ async function endAll(
 }
 
 const createCheck = () => {
-  const check = createPasswordCheck(async (password) => password === "right");
+  const check = new PasswordCheck(async (password) => password === "right");
   return (address: string, password: string, knownVisitor = false): Promise<PasswordResult> =>
-    check(link, { address, password, knownVisitor });
+    check.check(link, { address, password, knownVisitor });
 };
 
 /** Makes attempts one after the other. */
@@ -92,12 +92,12 @@ function toIds(n: number): ByteSlice {
 /** Attempts on many links, of which a network has the passwords. */
 function createCountingCheck() {
   let verified = 0;
-  const check = createPasswordCheck((password, hash) => {
+  const check = new PasswordCheck((password, hash) => {
     verified++;
     return Promise.resolve(password === `of ${hash}`);
   });
   const attempt = (address: string, n: number, password = `of ${n}`) =>
-    check(
+    check.check(
       { ...emptyLink(), ids: toIds(n), password_hash: String(n) },
       { address, password, knownVisitor: false },
     );
@@ -161,9 +161,9 @@ describe("the queue", () => {
   });
 
   test("continues after a verification that throws", async () => {
-    const check = createPasswordCheck(() => Promise.reject(new Error("Not a hash.")));
+    const check = new PasswordCheck(() => Promise.reject(new Error("Not a hash.")));
     const attempt = () =>
-      check(link, { address: "203.0.113.1", password: "x", knownVisitor: false });
+      check.check(link, { address: "203.0.113.1", password: "x", knownVisitor: false });
     for (let i = 0; i < 5; i++) expect(attempt()).rejects.toThrow("Not a hash.");
     expect(attempt()).rejects.toThrow("Not a hash.");
   });

@@ -14,12 +14,15 @@
  *   its correct password any number of times. Correct passwords are remembered, so that people who
  *   share an address all get in.
  */
+import { createHmac, randomBytes } from "node:crypto";
+
+import { LRUCache } from "lru-cache";
+
 import { type AddressGroups, addressGroups } from "../../shared/address-group.ts";
 import { sliceToString } from "../../shared/bytes.ts";
 import { createFixedWindow } from "../../shared/fixed-window.ts";
 import type { CachedLink } from "../../shared/links-store/record.ts";
-import { createAddressWindow } from "../visitors/address-window.ts";
-import { createKnownPasswords } from "./known-passwords.ts";
+import { AddressWindow } from "../visitors/address-window.ts";
 
 /** Concurrent verifications: each takes 19 MiB and one core for several tens of milliseconds. */
 const CONCURRENT_MAX = 2;
@@ -63,86 +66,118 @@ type PasswordAttempt = {
  */
 export type PasswordResult = "right" | "wrong" | "limited" | "busy";
 
-export type PasswordCheck = (link: CachedLink, attempt: PasswordAttempt) => Promise<PasswordResult>;
+export class PasswordCheck {
+  readonly #verify: (password: string, hash: string) => Promise<boolean>;
+  readonly #byAddress = new AddressWindow(TRIES);
+  readonly #byLink = createFixedWindow(LINK_TRIES);
+  readonly #verifications = new AddressWindow(VERIFICATIONS);
+  readonly #recent = createFixedWindow(RECENT);
+  readonly #known = new KnownPasswords();
+  readonly #queue = new VerificationQueue();
 
-/** Creates the check. `verify` returns whether a password matches a hash. */
-export function createPasswordCheck(
-  verify: (password: string, hash: string) => Promise<boolean> = Bun.password.verify,
-): PasswordCheck {
-  const byAddress = createAddressWindow(TRIES);
-  const byLink = createFixedWindow(LINK_TRIES);
-  const verifications = createAddressWindow(VERIFICATIONS);
-  const recent = createFixedWindow(RECENT);
-  const known = createKnownPasswords();
-  const queue = createQueue();
+  /** `verify` returns whether a password matches a hash. */
+  constructor(
+    verify: (password: string, hash: string) => Promise<boolean> = (password, hash) =>
+      Bun.password.verify(password, hash),
+  ) {
+    this.#verify = verify;
+  }
 
-  return async (link, { address, password, knownVisitor }) => {
+  /** Checks an attempt to enter the password of a link. */
+  async check(link: CachedLink, attempt: PasswordAttempt): Promise<PasswordResult> {
+    const { address, password } = attempt;
     const ids = sliceToString(link.ids);
     const hash = link.password_hash ?? "";
     const groups = addressGroups(address);
-    const isLimited = (): boolean =>
-      byAddress.exhausted(address, ids) || (!knownVisitor && byLink.exhausted(ids));
-
-    if (isLimited()) return "limited";
-    if (known.has(password, hash)) return "right";
-    if (verifications.exhausted(address)) return "limited";
-    if (!(await queue.enter(groups, recent.state(groups.site).used))) return "busy";
+    if (this.#isLimited(attempt, ids)) return "limited";
+    if (this.#known.has(password, hash)) return "right";
+    if (this.#verifications.exhausted(address)) return "limited";
+    const wrongAttempts = this.#recent.state(groups.site).used;
+    if (!(await this.#queue.enter(groups, wrongAttempts))) return "busy";
     try {
       // The same client may have reached its limit while this attempt waited.
-      if (isLimited() || verifications.exhausted(address)) return "limited";
-      verifications.consume(address);
-      if (await verify(password, hash)) {
-        known.add(password, hash);
+      if (this.#isLimited(attempt, ids) || this.#verifications.exhausted(address)) return "limited";
+      this.#verifications.consume(address);
+      if (await this.#verify(password, hash)) {
+        this.#known.add(password, hash);
         return "right";
       }
     } finally {
-      queue.leave();
+      this.#queue.leave();
     }
-    byAddress.consume(address, ids);
-    byLink.consume(ids);
-    recent.consume(groups.site);
+    this.#byAddress.consume(address, ids);
+    this.#byLink.consume(ids);
+    this.#recent.consume(groups.site);
     return "wrong";
-  };
+  }
+
+  #isLimited({ address, knownVisitor }: PasswordAttempt, ids: string): boolean {
+    return (
+      this.#byAddress.exhausted(address, ids) || (!knownVisitor && this.#byLink.exhausted(ids))
+    );
+  }
+}
+
+/** Maximum passwords that are remembered; those not used lately are verified again. */
+const KNOWN_MAX = 10_000;
+
+/**
+ * Passwords that were right: visitors who enter one again need no other verification, so that
+ * however often they do costs next to nothing. Only a hash of each is kept, with a key of this
+ * process; a link's new password has another one.
+ */
+class KnownPasswords {
+  readonly #key = randomBytes(32);
+  readonly #known = new LRUCache<string, true>({ max: KNOWN_MAX });
+
+  has(password: string, hash: string): boolean {
+    return this.#known.get(this.#digest(password, hash)) === true;
+  }
+
+  add(password: string, hash: string): void {
+    this.#known.set(this.#digest(password, hash), true);
+  }
+
+  #digest(password: string, hash: string): string {
+    return createHmac("sha256", this.#key).update(`${hash}\n${password}`).digest("base64");
+  }
 }
 
 /** An entry of the queue; `resolve` is called with whether it may proceed. */
 type QueueEntry = { groups: AddressGroups; rank: number; resolve: (admitted: boolean) => void };
 
-/**
- * Creates a priority queue that admits {@link CONCURRENT_MAX} at a time: the lowest rank first,
- * then the earliest.
- */
-function createQueue() {
+/** Admits {@link CONCURRENT_MAX} at a time: the lowest rank first, then the earliest. */
+class VerificationQueue {
   /** Ordered by rank, equal ranks by arrival. */
-  const waiting: QueueEntry[] = [];
-  let running = 0;
+  readonly #waiting: QueueEntry[] = [];
+  #running = 0;
 
-  return {
-    /**
-     * Waits for admission. Resolves with true when the caller may proceed, and must call `leave`
-     * afterwards; with false when it is rejected. Each entry of the same site in the queue adds one
-     * to the rank.
-     */
-    async enter(groups: AddressGroups, rank: number): Promise<boolean> {
-      if (running < CONCURRENT_MAX) {
-        running++;
-        return true;
-      }
-      const sameSite = waiting.filter((other) => other.groups.site === groups.site);
-      const sameNetwork = sameSite.filter((other) => other.groups.network === groups.network);
-      if (sameNetwork.length >= WAITING_PER_NETWORK_MAX) return false;
-      const { promise, resolve } = Promise.withResolvers<boolean>();
-      const entry = { groups, rank: rank + sameSite.length, resolve };
-      const index = waiting.findIndex((other) => other.rank > entry.rank);
-      waiting.splice(index < 0 ? waiting.length : index, 0, entry);
-      if (waiting.length > WAITING_MAX) waiting.pop()?.resolve(false);
-      return await promise;
-    },
-    leave(): void {
-      const next = waiting.shift();
-      // The next entry takes over the slot, so `running` stays the same.
-      if (next === undefined) running--;
-      else next.resolve(true);
-    },
-  };
+  /**
+   * Waits for admission. Resolves with true when the caller may proceed, and must call `leave`
+   * afterwards; with false when it is rejected. Each entry of the same site in the queue adds one
+   * to the rank.
+   */
+  async enter(groups: AddressGroups, rank: number): Promise<boolean> {
+    if (this.#running < CONCURRENT_MAX) {
+      this.#running++;
+      return true;
+    }
+    const waiting = this.#waiting;
+    const sameSite = waiting.filter((other) => other.groups.site === groups.site);
+    const sameNetwork = sameSite.filter((other) => other.groups.network === groups.network);
+    if (sameNetwork.length >= WAITING_PER_NETWORK_MAX) return false;
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const entry = { groups, rank: rank + sameSite.length, resolve };
+    const index = waiting.findIndex((other) => other.rank > entry.rank);
+    waiting.splice(index < 0 ? waiting.length : index, 0, entry);
+    if (waiting.length > WAITING_MAX) waiting.pop()?.resolve(false);
+    return await promise;
+  }
+
+  leave(): void {
+    const next = this.#waiting.shift();
+    // The next entry takes over the slot, so the number of those running stays the same.
+    if (next === undefined) this.#running--;
+    else next.resolve(true);
+  }
 }

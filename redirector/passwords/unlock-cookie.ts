@@ -11,39 +11,40 @@ import type { CachedLink } from "../../shared/links-store/record.ts";
 const NAME = "shorthop_unlock";
 const VALID_SECONDS = 15 * 60;
 
-export type UnlockCookies = {
-  /** Returns a `Set-Cookie` value that unlocks `link` at `path`. */
-  issue(link: CachedLink, path: string): string;
-  /** Whether a `Cookie` header holds a valid unlock cookie for `link`. */
-  accept(link: CachedLink, cookies: string): boolean;
-};
+export class UnlockCookies {
+  readonly #secret: string;
+  readonly #attributes: string;
+  readonly #clock: () => number;
 
-/**
- * Processes that share `secret` accept each other's cookies. `secure` sets the cookies' `Secure`
- * attribute.
- */
-export function createUnlockCookies(
-  secret: string,
-  secure: boolean,
-  clock: () => number = Date.now,
-): UnlockCookies {
-  const sign = (link: CachedLink, expires: number): string =>
-    createHmac("sha256", secret)
+  /**
+   * Processes that share `secret` accept each other's cookies. `secure` sets the cookies' `Secure`
+   * attribute.
+   */
+  constructor(secret: string, secure: boolean, clock = Date.now) {
+    this.#secret = secret;
+    this.#attributes = `HttpOnly; SameSite=Lax${secure ? "; Secure" : ""}`;
+    this.#clock = clock;
+  }
+
+  /** Returns a `Set-Cookie` value that unlocks `link` at `path`. */
+  issue(link: CachedLink, path: string): string {
+    const expires = Math.floor(this.#clock() / 1_000) + VALID_SECONDS;
+    const value = `${expires}.${this.#sign(link, expires)}`;
+    return `${NAME}=${value}; Path=${path}; Max-Age=${VALID_SECONDS}; ${this.#attributes}`;
+  }
+
+  /** Whether a `Cookie` header holds a valid unlock cookie for `link`. */
+  accept(link: CachedLink, cookies: string): boolean {
+    const match = /(?:^|;\s*)shorthop_unlock=(\d{1,12})\.([\w-]{43})(?:;|$)/.exec(cookies);
+    const [, expires = "", signature = ""] = match ?? [];
+    if (Number(expires) * 1_000 <= this.#clock()) return false;
+    const expected = Buffer.from(this.#sign(link, Number(expires)));
+    return timingSafeEqual(expected, Buffer.from(signature));
+  }
+
+  #sign(link: CachedLink, expires: number): string {
+    return createHmac("sha256", this.#secret)
       .update(`${sliceToString(link.ids)}\n${link.version}\n${expires}`, "latin1")
       .digest("base64url");
-
-  return {
-    issue(link, path) {
-      const expires = Math.floor(clock() / 1_000) + VALID_SECONDS;
-      const value = `${expires}.${sign(link, expires)}`;
-      return `${NAME}=${value}; Path=${path}; Max-Age=${VALID_SECONDS}; HttpOnly; SameSite=Lax${secure ? "; Secure" : ""}`;
-    },
-    accept(link, cookies) {
-      const match = /(?:^|;\s*)shorthop_unlock=(\d{1,12})\.([\w-]{43})(?:;|$)/.exec(cookies);
-      const [, expires = "", signature = ""] = match ?? [];
-      if (Number(expires) * 1_000 <= clock()) return false;
-      const expected = Buffer.from(sign(link, Number(expires)));
-      return timingSafeEqual(expected, Buffer.from(signature));
-    },
-  };
+  }
 }

@@ -4,9 +4,7 @@
  */
 import { ALIAS_PATTERN, isJunk, trimAlias } from "../../shared/contracts/alias.ts";
 import { decodeText } from "../../shared/contracts/click-text.ts";
-import { normalizePath } from "../http/path.ts";
-import type { RequestHead } from "../http/request-head.ts";
-import { toLatin1 } from "../http/request.ts";
+import { normalizePath, type RequestHead, toLatin1 } from "../http/request.ts";
 
 /** The character after the alias in the path of a link's about page. */
 export const ABOUT = "+";

@@ -10,15 +10,18 @@ import { decide as decideWith, decideMiss, type Miss, type ShortRequest } from "
 
 const link = (change: Partial<CachedLink> = {}): CachedLink => ({ ...emptyLink(), ...change });
 
+const NOW = 1_000;
+
 const get = (change: Partial<ShortRequest> = {}): ShortRequest => ({
   method: "GET",
   path: "/abc",
   domain: "",
   userAgent: "",
+  now: NOW,
+  settingsOf: () => undefined,
+  isExhausted: () => false,
   ...change,
 });
-
-const NOW = 1_000;
 
 /** Decides about links without settings. */
 const decide = (
@@ -29,11 +32,8 @@ const decide = (
   isExhausted = false,
 ) =>
   decideWith(
-    request,
+    { ...request, now, settingsOf: () => ({ settings }), isExhausted: () => isExhausted },
     cached,
-    now,
-    () => ({ settings }),
-    () => isExhausted,
   );
 
 const withSettings = (change: Partial<CachedLink> = {}) =>
@@ -170,14 +170,7 @@ const kindAt = (
   settings: RedirectSettings = {},
   change: Partial<ShortRequest> = {},
 ) =>
-  decideMiss(
-    get({ path, ...change }),
-    miss(path),
-    cached,
-    NOW,
-    () => ({ settings }),
-    () => false,
-  ).kind;
+  decideMiss(get({ path, settingsOf: () => ({ settings }), ...change }), miss(path), cached).kind;
 
 describe("a path beyond an alias", () => {
   test("is looked up by the first segment", () => {

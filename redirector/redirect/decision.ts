@@ -9,7 +9,7 @@ import type { Preview, RedirectSettings } from "../../shared/contracts/redirect-
 import type { CachedLink, CachedState } from "../../shared/links-store/record.ts";
 import { isPreviewAgent } from "../../shared/visitors/preview-agents.ts";
 import { ABOUT, isGlued, readAliasPath } from "./beyond-alias.ts";
-import { isForwardable } from "./forward-path.ts";
+import { isForwardable } from "./forwarding.ts";
 
 /** Why a request fails, for statistics. */
 export type Failure = { reason: "unknown_alias" } | { reason: LinkFailure; link: CachedLink };
@@ -56,15 +56,22 @@ export type Miss = Extract<Decision, { kind: "miss" }>;
 /** A decision that needs no lookup. */
 export type FinalDecision = Exclude<Decision, Miss>;
 
-export type ShortRequest = {
-  method: string;
+/** A request, and what the decision about it may ask for. */
+export interface ShortRequest {
+  readonly method: string;
   /** Normalized path without query, e.g. `/abc`; undefined when malformed. */
-  path: string | undefined;
+  readonly path: string | undefined;
   /** The domain that the Host header resolves to; undefined for a host that is not served here. */
-  domain: string | undefined;
+  readonly domain: string | undefined;
   /** The header `User-Agent`, cut to the length that a click stores. */
-  userAgent: string;
-};
+  readonly userAgent: string;
+  /** The time, in Unix milliseconds, which decides whether the link has expired. */
+  readonly now: number;
+  /** Called only for a link that has settings. */
+  settingsOf(link: CachedLink): { settings: RedirectSettings } | undefined;
+  /** Whether a limit is known to be reached; called only for a link with one. */
+  isExhausted(limit: ClickLimit): boolean;
+}
 
 /** There is no link at the alias. */
 export const UNKNOWN_ALIAS = {
@@ -79,28 +86,19 @@ const READ_METHODS = "GET, HEAD";
 
 /**
  * Decides a request, given the cached link at its path: `null` for a deleted one, `taken_down` for
- * one that takedowns cover, undefined for one that is not cached. `now`, in Unix milliseconds,
- * decides whether the link has expired. `settingsOf` is called only for a link that has settings.
- * `isExhausted` is called only for one with a limit: it returns whether the limit is known to be
- * reached.
+ * one that takedowns cover, undefined for one that is not cached.
  */
-export function decide(
-  request: ShortRequest,
-  link: CachedState | undefined,
-  now: number,
-  settingsOf: (link: CachedLink) => { settings: RedirectSettings } | undefined,
-  isExhausted: (limit: ClickLimit) => boolean,
-): Decision {
-  const { method, domain } = request;
+export function decide(request: ShortRequest, link: CachedState | undefined): Decision {
+  const { method, domain, now } = request;
   const isRead = method === "GET" || method === "HEAD";
   if (!isRead && method !== "POST") return { kind: "method_not_allowed", allow: READ_METHODS };
   if (domain === undefined || link === undefined)
     return decideWithoutLink(request.path, domain, isRead);
   if (link === null) return UNKNOWN_ALIAS;
   if (link === "taken_down") return { kind: "taken_down" };
-  const settings = link.settings === null ? undefined : settingsOf(link)?.settings;
+  const settings = link.settings === null ? undefined : request.settingsOf(link)?.settings;
   if (settings !== undefined) {
-    const decision = decideByState(settings, link, now, isRead, isExhausted);
+    const decision = decideByState(settings, link, request, isRead);
     if (decision !== undefined) return decision;
     const { preview } = settings;
     // Ignores everything that a person could send along with the link, such as a parameter.
@@ -135,19 +133,16 @@ export function decideMiss(
   request: ShortRequest,
   miss: Miss,
   link: CachedState | undefined,
-  now: number,
-  settingsOf: (link: CachedLink) => { settings: RedirectSettings } | undefined,
-  isExhausted: (limit: ClickLimit) => boolean,
 ): Decision {
   if (link === undefined) return miss;
-  if (miss.suffix === "") return decide(request, link, now, settingsOf, isExhausted);
+  if (miss.suffix === "") return decide(request, link);
   if (link === "taken_down") return { kind: "taken_down" };
   const isAbout = miss.suffix === ABOUT;
   if (link === null) return UNKNOWN_ALIAS;
-  const settings = settingsOf(link)?.settings;
+  const settings = request.settingsOf(link)?.settings;
   const forwards = settings?.forward_path;
   if (!isAbout && forwards === undefined && !isGlued(miss.suffix)) return { kind: "not_found" };
-  const decision = decide(request, link, now, settingsOf, isExhausted);
+  const decision = decide(request, link);
   if (isAbout) return toAbout(decision, link, settings);
   return REDIRECTING.has(decision.kind) && forwards === "append" && !isForwardable(miss.suffix)
     ? { kind: "bad_request" }
@@ -177,10 +172,10 @@ function toAbout(
 function decideByState(
   { taken_down, disabled, starts_at, expired_url, limit }: RedirectSettings,
   link: CachedLink,
-  now: number,
+  request: ShortRequest,
   isRead: boolean,
-  isExhausted: (limit: ClickLimit) => boolean,
 ): Decision | undefined {
+  const { now } = request;
   if (taken_down === true) return { kind: "taken_down" };
   // The response equals that of an unknown alias, so it reveals nothing.
   if (disabled === true) return { kind: "not_found", failure: { reason: "disabled", link } };
@@ -188,7 +183,7 @@ function decideByState(
     return { kind: "not_found", failure: { reason: "not_started", link } };
   const kind = isExpired(link, now)
     ? "expired"
-    : limit !== undefined && isExhausted(limit)
+    : limit !== undefined && request.isExhausted(limit)
       ? "limit_reached"
       : undefined;
   if (kind === undefined) return undefined;

@@ -4,9 +4,8 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { casesOf } from "../../test/harness/property-runs.ts";
-import { normalizePath } from "../http/path.ts";
-import { forwardPath, isForwardable } from "./forward-path.ts";
-import { LOCATION_BYTES_MAX } from "./forward-query.ts";
+import { normalizePath } from "../http/request.ts";
+import { forwardPath, isForwardable, LOCATION_BYTES_MAX } from "./forwarding.ts";
 
 describe("forwarding a path", () => {
   test.each([

@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { casesOf } from "../../test/harness/property-runs.ts";
-import { forwardQuery, LOCATION_BYTES_MAX, PARAMETERS_MAX } from "./forward-query.ts";
+import { forwardQuery, LOCATION_BYTES_MAX, PARAMETERS_MAX } from "./forwarding.ts";
 
 const forward = (destination: string, query: string | Buffer): string | undefined => {
   const bytes = Buffer.concat([Buffer.from("before"), Buffer.from(query), Buffer.from("after")]);

@@ -1,77 +1,125 @@
-/** Redirects to a link's destination after the click is recorded. */
+/** Responses to requests: pages and redirects. Each is counted, and a redirect is a click. */
+import { newRawClick } from "../../shared/contracts/click-record.ts";
+import { readUtmQuery } from "../../shared/contracts/utm.ts";
 import type { Target } from "../../shared/decision/targets.ts";
 import type { CachedLink } from "../../shared/links-store/record.ts";
-import type { IncomingRequest } from "../http/request.ts";
-import type { RedirectorResponse } from "../http/response.ts";
+import type { IncomingRequest, RequestHead } from "../http/request.ts";
+import type { PageResponse, RedirectorResponse } from "../http/response.ts";
+import type { ClickLog } from "../journal/journal.ts";
 import type { ErrorPages } from "../pages/error-pages.ts";
-import type { RecordClick } from "./click-recorder.ts";
-import type { Destinations, Location } from "./destination.ts";
+import type { Decision } from "./decision.ts";
+import type { Location, RequestReader } from "./request-reader.ts";
 
 /**
- * The label under which a redirect is counted: of a link without a password, or after a correct
- * one.
+ * The label under which a response is counted: a decision, or the reason why none could be made or
+ * carried out.
  */
+export type ResponseKind =
+  | Exclude<Decision["kind"], "guarded">
+  | "confirm"
+  | "busy"
+  | "domain_url"
+  | "app_file"
+  | "unavailable"
+  | "rate_limited"
+  | "uri_too_long";
+
+/** The label of a redirect: of a link without a password, or after a correct one. */
 type RedirectKind = "redirect" | "password";
 
-type RedirectsDeps = {
-  destinations: Destinations;
-  recordClick: RecordClick;
-  pages: ErrorPages;
-  onResponse: (kind: RedirectKind | "uri_too_long") => void;
-};
+/** The kinds of responses whose page has the same name. */
+type MessageKind =
+  | "bad_request"
+  | "busy"
+  | "expired"
+  | "limit_reached"
+  | "method_not_allowed"
+  | "not_found"
+  | "rate_limited"
+  | "taken_down"
+  | "unavailable"
+  | "uri_too_long";
 
-export type Redirects = {
-  /** Redirects to the destination of this request; 414 when that is too long. */
-  respond(incoming: IncomingRequest, link: CachedLink, kind: RedirectKind): RedirectorResponse;
+export class Redirects {
+  readonly pages: ErrorPages;
+  readonly #journal: ClickLog;
+  readonly #reader: RequestReader;
+  readonly #counts: Record<string, number> = { redirect: 0 };
+  /** Reused by all clicks: the journal encodes it at once. */
+  readonly #click = newRawClick();
+  /** Reused by all redirects, so that they allocate nothing: written or copied before the next. */
+  readonly #redirect: { location: Location } = { location: "" };
+
+  constructor(journal: ClickLog, reader: RequestReader, pages: ErrorPages) {
+    this.#journal = journal;
+    this.#reader = reader;
+    this.pages = pages;
+  }
+
+  /** Responses by their kind since the start. */
+  get counts(): Readonly<Record<string, number>> {
+    return this.#counts;
+  }
+
+  count(kind: ResponseKind): void {
+    this.#counts[kind] = (this.#counts[kind] ?? 0) + 1;
+  }
+
+  /** Responds with an error page; `headers` are added to those of every page. */
+  message(head: RequestHead, kind: MessageKind, headers?: Record<string, string>): PageResponse {
+    this.count(kind);
+    return this.pages.of(head).message(kind, headers);
+  }
+
+  /** Redirects to the destination of a request; 414 when that is too long. */
+  respond(incoming: IncomingRequest, link: CachedLink, kind: RedirectKind): RedirectorResponse {
+    const target = this.#reader.targetOf(incoming, link);
+    const location = this.#reader.locationOf(incoming, link, target);
+    return location === undefined
+      ? this.message(incoming.head, "uri_too_long")
+      : this.redirectTo(location, incoming, link, target, kind);
+  }
+
   /** Redirects to a location, and records the click unless the request is a HEAD. */
   redirectTo(
     location: Location,
     incoming: IncomingRequest,
     link: CachedLink,
     target: Target | undefined,
-    kind: RedirectKind,
-  ): RedirectorResponse;
-  /** Responds that a destination is too long with the forwarded path or query. */
-  tooLong(incoming: IncomingRequest): RedirectorResponse;
-};
-
-export function createRedirects({
-  destinations: { targetOf, locationOf },
-  recordClick,
-  pages,
-  onResponse,
-}: RedirectsDeps): Redirects {
-  // Reused by all redirects, so that they allocate nothing: it is written or copied before the
-  // next.
-  const redirect: { location: Location } = { location: "" };
-
-  function redirectTo(
-    location: Location,
-    incoming: IncomingRequest,
-    link: CachedLink,
-    target: Target | undefined,
-    kind: RedirectKind,
+    kind: RedirectKind = "redirect",
   ): RedirectorResponse {
-    onResponse(kind);
-    if (incoming.head.method !== "HEAD") recordClick(incoming, link, target);
-    redirect.location = location;
-    return redirect;
+    this.count(kind);
+    if (incoming.head.method !== "HEAD") this.#recordClick(incoming, link, target);
+    this.#redirect.location = location;
+    return this.#redirect;
   }
 
-  function tooLong({ head }: IncomingRequest): RedirectorResponse {
-    onResponse("uri_too_long");
-    return pages.of(head).message("uri_too_long");
+  #recordClick(incoming: IncomingRequest, link: CachedLink, target: Target | undefined): void {
+    const { head, now } = incoming;
+    const click = this.#click;
+    click.time = now;
+    click.ids = link.ids;
+    click.mode = link.mode;
+    click.prefetch = head.prefetch;
+    click.embedded = head.embedded;
+    click.privacy = head.privacy;
+    click.address = this.#reader.addressOf(incoming);
+    click.host = this.#reader.hostOf(head);
+    click.bytes = head.bytes;
+    click.userAgent = head.userAgent;
+    click.referrer = head.referrer;
+    click.language = head.language;
+    click.query = head.query;
+    click.target = target;
+    click.destinationUtm = this.#utmOf(link, target);
+    this.#journal.append(click);
   }
 
-  return {
-    respond(incoming, link, kind) {
-      const target = targetOf(incoming, link);
-      const location = locationOf(incoming, link, target);
-      return location === undefined
-        ? tooLong(incoming)
-        : redirectTo(location, incoming, link, target, kind);
-    },
-    redirectTo,
-    tooLong,
-  };
+  /** The UTM parameters of the destination that a request got. */
+  #utmOf(link: CachedLink, target: Target | undefined): Buffer | undefined {
+    if (link.settings === null) return undefined;
+    if (target === undefined) return this.#reader.settingsOf(link)?.utm;
+    const utm = readUtmQuery(target.url);
+    return utm === undefined ? undefined : Buffer.from(utm);
+  }
 }

@@ -1,98 +1,202 @@
 /**
- * Reads values of the current request and its link, each once: settings, the visitor's facts and
- * address. Its objects are reused by all requests, so that a redirect allocates nothing: each is
- * read before the next request is handled.
+ * Reads values of the current request and its link, each once: the host, settings, the visitor's
+ * facts and address, and the destination. Its objects are reused by all requests, so that a
+ * redirect allocates nothing: each is read before the next request is handled.
  */
-import type { ClientAddress } from "../../shared/client-address.ts";
+import { type ByteSlice, sliceToString } from "../../shared/bytes.ts";
+import { type ClientAddress, createClientAddress } from "../../shared/client-address.ts";
+import type { ClickLimit } from "../../shared/contracts/click-limits.ts";
 import { clickTextEnd } from "../../shared/contracts/click-text.ts";
+import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
+import { encodeUriPart } from "../../shared/contracts/web-url.ts";
+import type { Target } from "../../shared/decision/targets.ts";
+import { normalizeHost, ownHosts } from "../../shared/hosts.ts";
 import type { CachedLink } from "../../shared/links-store/record.ts";
-import { createSettingsCache, type SettingsOf } from "../cache/settings-cache.ts";
+import { type LinkSettings, SettingsCache } from "../cache/settings-cache.ts";
+import type { Config } from "../config.ts";
 import { decodeLatin1 } from "../http/bytes.ts";
-import { normalizePath } from "../http/path.ts";
-import { type IncomingRequest, toLatin1 } from "../http/request.ts";
-import { createRequestFacts, type Locate, type VisitorFacts } from "../visitors/request-facts.ts";
+import {
+  type IncomingRequest,
+  normalizePath,
+  type RequestHead,
+  toLatin1,
+} from "../http/request.ts";
+import type { ClickSource } from "../limits/click-limits.ts";
+import { type Locate, type VisitorFacts, VisitorFactsReader } from "../visitors/request-facts.ts";
+import { suffixOf } from "./beyond-alias.ts";
 import type { ShortRequest } from "./decision.ts";
-import type { ResolveHost } from "./hosts.ts";
+import { forwardPath, forwardQuery } from "./forwarding.ts";
 
-type ReaderDeps = {
-  resolveHost: ResolveHost;
-  clientAddress: ClientAddress;
-  locate: Locate;
-  /** Hosts of the default short domain. */
-  ownHosts: ReadonlySet<string>;
-};
+/** A URL: as text, or as the bytes in a link's record. */
+export type Location = string | ByteSlice;
 
-export type RequestReader = {
-  /**
-   * Starts reading a request on a domain; must be called before a link is read from the cache for
-   * it.
-   */
-  begin(incoming: IncomingRequest, domain: string | undefined): ShortRequest;
-  /** The settings of a link but for its rules; undefined for one without. */
-  settingsOf(link: CachedLink): ReturnType<SettingsOf>;
-  /** The visitor's facts that rules can use; valid until it is called for another request. */
-  factsOf(incoming: IncomingRequest): VisitorFacts;
-  /** The client's address. */
-  addressOf(incoming: IncomingRequest): string;
-};
+export const toText = (location: Location): string =>
+  typeof location === "string" ? location : sliceToString(location);
 
-export function createRequestReader(deps: ReaderDeps): RequestReader {
-  const { resolveHost, clientAddress } = deps;
-  const cachedSettingsOf = createSettingsCache();
-  const readFacts = createRequestFacts(deps);
-  let current: IncomingRequest;
+export class RequestReader implements ShortRequest {
+  readonly #hosts: HostResolver;
+  readonly #clientAddress: ClientAddress;
+  readonly #facts: VisitorFactsReader;
+  readonly #limits: ClickSource;
+  readonly #settings = new SettingsCache();
+  #current: IncomingRequest | undefined;
   /**
    * The link whose settings were read last, and those settings: a redirect reads them four times.
    */
-  let readLink: CachedLink | undefined;
-  let readSettings: ReturnType<SettingsOf>;
+  #readLink: CachedLink | undefined;
+  #readSettings: LinkSettings | undefined;
   /**
    * The request that these facts belong to: a confirmation and the link's rules may both read them.
    */
-  let factsRequest: IncomingRequest | undefined;
-  let facts: VisitorFacts;
-  const shortRequest: ShortRequest = {
-    method: "",
-    domain: "",
-    // Decoded only on a miss: the cache is looked up by bytes.
-    get path() {
-      return normalizePath(toLatin1(current.head, current.head.path));
-    },
-    get userAgent() {
-      const { bytes, userAgent } = current.head;
-      return decodeLatin1(bytes, userAgent.start, clickTextEnd("userAgent", bytes, userAgent));
-    },
-  };
+  #factsRequest: IncomingRequest | undefined;
+  #readFacts: VisitorFacts | undefined;
+  method = "";
+  domain: string | undefined;
+  now = 0;
 
-  /** Without `X-Forwarded-For` the peer, whose address was normalized when it connected. */
-  const addressOf = ({ head, peer }: IncomingRequest): string =>
-    head.forwardedFor === "" ? peer : clientAddress(peer, head.forwardedFor);
+  constructor(config: Config, limits: ClickSource, locate: Locate) {
+    const hosts = ownHosts(config.SHORT_URL, config.SHORT_HOSTS);
+    this.#hosts = new HostResolver(hosts);
+    this.#clientAddress = createClientAddress(config.TRUSTED_PROXIES);
+    this.#facts = new VisitorFactsReader(locate, hosts);
+    this.#limits = limits;
+  }
 
-  return {
-    // The cache returns every link in the same object, and all requests share one, so earlier
-    // values are cleared.
-    begin(incoming, domain) {
-      current = incoming;
-      readLink = undefined;
-      factsRequest = undefined;
-      shortRequest.method = incoming.head.method;
-      shortRequest.domain = domain;
-      return shortRequest;
-    },
-    settingsOf(link) {
-      if (link === readLink) return readSettings;
-      readSettings = cachedSettingsOf(link);
-      readLink = link;
-      return readSettings;
-    },
-    factsOf(incoming) {
-      if (incoming === factsRequest) return facts;
-      const { head, now } = incoming;
-      const { host } = resolveHost(head.host);
-      facts = readFacts({ head, now, address: addressOf(incoming), host });
-      factsRequest = incoming;
-      return facts;
-    },
-    addressOf,
-  };
+  /**
+   * Starts reading a request at a time in Unix milliseconds; must be called before a link is read
+   * from the cache for it. The cache returns every link in the same object, and all requests share
+   * one, so earlier values are cleared.
+   */
+  begin(incoming: IncomingRequest, now = incoming.now): this {
+    this.#current = incoming;
+    this.#readLink = undefined;
+    this.#factsRequest = undefined;
+    this.method = incoming.head.method;
+    this.domain = this.#hosts.resolve(incoming.head.host).domain;
+    this.now = now;
+    return this;
+  }
+
+  /** Decoded only on a miss: the cache is looked up by bytes. */
+  get path(): string | undefined {
+    const head = this.#current?.head;
+    return head === undefined ? undefined : normalizePath(toLatin1(head, head.path));
+  }
+
+  get userAgent(): string {
+    if (this.#current === undefined) return "";
+    const { bytes, userAgent } = this.#current.head;
+    return decodeLatin1(bytes, userAgent.start, clickTextEnd("userAgent", bytes, userAgent));
+  }
+
+  /** The settings of a link but for its rules; undefined for one without. */
+  settingsOf(link: CachedLink): LinkSettings | undefined {
+    if (link === this.#readLink) return this.#readSettings;
+    this.#readSettings = this.#settings.get(link);
+    this.#readLink = link;
+    return this.#readSettings;
+  }
+
+  isExhausted(limit: ClickLimit): boolean {
+    return this.#limits.isExhausted(limit);
+  }
+
+  /** The host of a request as clicks record it. */
+  hostOf({ host }: RequestHead): string {
+    return this.#hosts.resolve(host).host;
+  }
+
+  /** The domain that the host of a request resolves to; undefined when nothing is served there. */
+  domainOf({ host }: RequestHead): string | undefined {
+    return this.#hosts.resolve(host).domain;
+  }
+
+  /**
+   * The client's address; without `X-Forwarded-For` that of the peer, which was normalized when it
+   * connected.
+   */
+  addressOf({ head, peer }: IncomingRequest): string {
+    return head.forwardedFor === "" ? peer : this.#clientAddress(peer, head.forwardedFor);
+  }
+
+  /** The visitor's facts that rules can use; valid until it is called for another request. */
+  factsOf(incoming: IncomingRequest): VisitorFacts {
+    if (incoming === this.#factsRequest && this.#readFacts !== undefined) return this.#readFacts;
+    const { head, now } = incoming;
+    const address = this.addressOf(incoming);
+    this.#readFacts = this.#facts.read({ head, now, address, host: this.hostOf(head) });
+    this.#factsRequest = incoming;
+    return this.#readFacts;
+  }
+
+  /** The target that replaces the destination for this request; undefined for nearly all links. */
+  targetOf(incoming: IncomingRequest, link: CachedLink): Target | undefined {
+    if (link.settings === null) return undefined;
+    const target = link.rules?.choose(this.factsOf(incoming));
+    return target ?? this.settingsOf(link)?.chooseArm?.(this.factsOf(incoming));
+  }
+
+  /**
+   * The destination, with the request's path and query if the link forwards them; undefined when
+   * that is too long.
+   */
+  locationOf(
+    { head }: IncomingRequest,
+    link: CachedLink,
+    target: Target | undefined,
+  ): Location | undefined {
+    const destination = this.#withPath(target?.url ?? link.destination, link, head);
+    if (destination === undefined) return undefined;
+    if (!link.forward_query || head.query.start === head.query.end) return destination;
+    return forwardQuery(toText(destination), head.bytes, head.query);
+  }
+
+  /** The destination, with the path after the alias if the link forwards it. */
+  #withPath(destination: Location, link: CachedLink, head: RequestHead): Location | undefined {
+    if (link.settings === null || this.settingsOf(link)?.settings.forward_path !== "append")
+      return destination;
+    const suffix = encodeUriPart(suffixOf(toLatin1(head, head.path)));
+    return suffix === "" ? destination : forwardPath(toText(destination), suffix);
+  }
+}
+
+/**
+ * A host as clicks record it, and the domain it resolves to; undefined when nothing is served
+ * there.
+ */
+type HostResolution = { host: string; domain: string | undefined };
+
+/** Maximum hosts whose resolution is cached. */
+const HOSTS_MAX = 10_000;
+
+const CUSTOM_HOST = /^[a-z0-9-]+(\.[a-z0-9-]+)+$/;
+
+/** Resolves hosts as they were sent. */
+class HostResolver {
+  readonly #ownHosts: ReadonlySet<string>;
+  readonly #resolutions = new Map<string, HostResolution>();
+  // Nearly always the next request has the same host.
+  #lastHost = "";
+  #lastResolution: HostResolution = { host: "", domain: undefined };
+
+  /** `hosts` are those of the default short domain. */
+  constructor(hosts: ReadonlySet<string>) {
+    this.#ownHosts = hosts;
+  }
+
+  resolve(host: string): HostResolution {
+    if (host === this.#lastHost) return this.#lastResolution;
+    this.#lastHost = host;
+    this.#lastResolution = this.#resolutions.get(host) ?? this.#resolveNew(host);
+    return this.#lastResolution;
+  }
+
+  #resolveNew(host: string): HostResolution {
+    const name = normalizeHost(host);
+    const custom = CUSTOM_HOST.test(name) ? name : undefined;
+    const resolution = { host: name, domain: this.#ownHosts.has(name) ? DEFAULT_DOMAIN : custom };
+    if (this.#resolutions.size >= HOSTS_MAX) this.#resolutions.clear();
+    this.#resolutions.set(host, resolution);
+    return resolution;
+  }
 }

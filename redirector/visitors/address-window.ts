@@ -1,37 +1,36 @@
 /** Counts events per client, by the groups of its address: see `addressGroups`. */
 import { addressGroups } from "../../shared/address-group.ts";
-import { createFixedWindow } from "../../shared/fixed-window.ts";
+import { createFixedWindow, type FixedWindow } from "../../shared/fixed-window.ts";
 
 /** The limit of a site (a /48 in IPv6) as a multiple of that of one of its networks (a /64). */
 const SITE_FACTOR = 10;
 
-export type AddressWindow = {
-  /** Whether the address has reached its limit. Scopes are counted separately. */
-  exhausted(address: string, scope?: string): boolean;
-  /** Counts one event. */
-  consume(address: string, scope?: string): void;
-};
+export class AddressWindow {
+  readonly #networks: FixedWindow;
+  readonly #sites: FixedWindow;
 
-/**
- * `limit` is per network and `seconds`; at most `keysMax` networks, and as many sites, are counted.
- */
-export function createAddressWindow(options: {
-  limit: number;
-  seconds: number;
-  keysMax: number;
-}): AddressWindow {
-  const networks = createFixedWindow(options);
-  const sites = createFixedWindow({ ...options, limit: options.limit * SITE_FACTOR });
-  return {
-    exhausted(address, scope = "") {
-      const { network, site } = addressGroups(address);
-      return networks.exhausted(`${scope} ${network}`) || sites.exhausted(`${scope} ${site}`);
-    },
-    consume(address, scope = "") {
-      const { network, site } = addressGroups(address);
-      networks.consume(`${scope} ${network}`);
-      // An IPv4 address is its own network and site, and has the network's limit.
-      if (site !== network) sites.consume(`${scope} ${site}`);
-    },
-  };
+  /**
+   * `limit` is per network and `seconds`; at most `keysMax` networks, and as many sites, are
+   * counted.
+   */
+  constructor(window: { limit: number; seconds: number; keysMax: number }) {
+    this.#networks = createFixedWindow(window);
+    this.#sites = createFixedWindow({ ...window, limit: window.limit * SITE_FACTOR });
+  }
+
+  /** Whether the address has reached its limit. Scopes are counted separately. */
+  exhausted(address: string, scope = ""): boolean {
+    const { network, site } = addressGroups(address);
+    return (
+      this.#networks.exhausted(`${scope} ${network}`) || this.#sites.exhausted(`${scope} ${site}`)
+    );
+  }
+
+  /** Counts one event. */
+  consume(address: string, scope = ""): void {
+    const { network, site } = addressGroups(address);
+    this.#networks.consume(`${scope} ${network}`);
+    // An IPv4 address is its own network and site, and has the network's limit.
+    if (site !== network) this.#sites.consume(`${scope} ${site}`);
+  }
 }

@@ -1,11 +1,11 @@
 import { expect, test } from "bun:test";
 
-import { createLookups } from "./lookups.ts";
+import { Lookups } from "./lookups.ts";
 
 /** More than a network may miss in a minute. */
 const MANY = 200;
 
-function lookUp(lookups: ReturnType<typeof createLookups>, found: boolean | undefined): boolean {
+function lookUp(lookups: Lookups, found: boolean | undefined): boolean {
   const release = lookups.acquire("198.51.100.7");
   if (typeof release === "string") return false;
   release(found);
@@ -13,7 +13,7 @@ function lookUp(lookups: ReturnType<typeof createLookups>, found: boolean | unde
 }
 
 test("look-ups that fail do not use up the allowance of their address, misses do", () => {
-  const lookups = createLookups();
+  const lookups = new Lookups();
   for (let i = 0; i < MANY; i++) expect(lookUp(lookups, undefined)).toBe(true);
   const answered = Array.from({ length: MANY }, () => lookUp(lookups, false));
   expect(answered[0]).toBe(true);

@@ -3,7 +3,7 @@
  * aliases, and the number of lookups in flight, per network and in total.
  */
 import { addressGroups } from "../../shared/address-group.ts";
-import { createAddressWindow } from "./address-window.ts";
+import { AddressWindow } from "./address-window.ts";
 
 /**
  * Requests for aliases without a link, per network; a site may make ten times as many
@@ -23,48 +23,53 @@ const RUNNING_PER_NETWORK_MAX = 64;
 
 type LookupOutcome = "found" | "not_found" | "failed" | "rate_limited" | "overloaded";
 
-export type Lookups = {
+export class Lookups {
+  readonly #misses = new AddressWindow(MISSES);
+  readonly #runningByNetwork = new Map<string, number>();
+  #running = 0;
+  readonly #outcomes: Record<LookupOutcome, number> = {
+    found: 0,
+    not_found: 0,
+    failed: 0,
+    rate_limited: 0,
+    overloaded: 0,
+  };
+
   /**
    * Acquires a lookup for an address. Returns a function that releases it, to be called with
    * whether there was a link, or undefined when the lookup failed. Returns `rate_limited` when the
    * address's network had too many misses, and `overloaded` when too many lookups are in flight, of
    * this network or in total.
    */
-  acquire(address: string): ((found: boolean | undefined) => void) | "rate_limited" | "overloaded";
-  /** Current lookups in flight, and the outcomes of lookups since the start. */
-  stats(): { inFlight: number; outcomes: Readonly<Record<LookupOutcome, number>> };
-};
+  acquire(address: string): ((found: boolean | undefined) => void) | "rate_limited" | "overloaded" {
+    if (this.#misses.exhausted(address)) {
+      this.#outcomes.rate_limited++;
+      return "rate_limited";
+    }
+    const { network } = addressGroups(address);
+    const ofNetwork = this.#runningByNetwork.get(network) ?? 0;
+    if (this.#running >= IN_FLIGHT_MAX || ofNetwork >= RUNNING_PER_NETWORK_MAX) {
+      this.#outcomes.overloaded++;
+      return "overloaded";
+    }
+    this.#running++;
+    this.#runningByNetwork.set(network, ofNetwork + 1);
+    return (found) => this.#release(address, network, found);
+  }
 
-export function createLookups(): Lookups {
-  const misses = createAddressWindow(MISSES);
-  const runningByNetwork = new Map<string, number>();
-  let running = 0;
-  const outcomes = { found: 0, not_found: 0, failed: 0, rate_limited: 0, overloaded: 0 };
-  return {
-    acquire(address) {
-      if (misses.exhausted(address)) {
-        outcomes.rate_limited++;
-        return "rate_limited";
-      }
-      const { network } = addressGroups(address);
-      const networkRunning = runningByNetwork.get(network) ?? 0;
-      if (running >= IN_FLIGHT_MAX || networkRunning >= RUNNING_PER_NETWORK_MAX) {
-        outcomes.overloaded++;
-        return "overloaded";
-      }
-      running++;
-      runningByNetwork.set(network, networkRunning + 1);
-      return (found) => {
-        running--;
-        outcomes[found === undefined ? "failed" : found ? "found" : "not_found"]++;
-        const remaining = (runningByNetwork.get(network) ?? 1) - 1;
-        if (remaining > 0) runningByNetwork.set(network, remaining);
-        else runningByNetwork.delete(network);
-        // A failed lookup does not show whether there is a link, so it does not count against the
-        // address.
-        if (found === false) misses.consume(address);
-      };
-    },
-    stats: () => ({ inFlight: running, outcomes }),
-  };
+  /** Current lookups in flight, and the outcomes of lookups since the start. */
+  stats(): { inFlight: number; outcomes: Readonly<Record<LookupOutcome, number>> } {
+    return { inFlight: this.#running, outcomes: this.#outcomes };
+  }
+
+  #release(address: string, network: string, found: boolean | undefined): void {
+    this.#running--;
+    this.#outcomes[found === undefined ? "failed" : found ? "found" : "not_found"]++;
+    const remaining = (this.#runningByNetwork.get(network) ?? 1) - 1;
+    if (remaining > 0) this.#runningByNetwork.set(network, remaining);
+    else this.#runningByNetwork.delete(network);
+    // A failed lookup does not show whether there is a link, so it does not count against the
+    // address.
+    if (found === false) this.#misses.consume(address);
+  }
 }

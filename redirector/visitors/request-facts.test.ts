@@ -3,22 +3,22 @@ import { expect, test } from "bun:test";
 
 import { compileTargets } from "../../shared/decision/targets.ts";
 import { countParses } from "../../test/harness/count-parses.ts";
-import { createRequestHeadParser } from "../http/request-head-parser.ts";
-import { createRequestFacts, type Locate } from "./request-facts.ts";
+import { RequestHeadParser } from "../http/request-head-parser.ts";
+import { type Locate, VisitorFactsReader } from "./request-facts.ts";
 
 const ANDROID =
   "Mozilla/5.0 (Linux; Android 15; Pixel 9) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/136.0.0.0 Mobile Safari/537.36";
 
 /** Creates a function that returns the facts of a request. */
 function createReader(locate: Locate = () => undefined) {
-  const factsOf = createRequestFacts({ locate, ownHosts: new Set(["sho.rt"]) });
-  const { head, parse } = createRequestHeadParser();
+  const reader = new VisitorFactsReader(locate, new Set(["sho.rt"]));
+  const parser = new RequestHeadParser();
   return (address: string, fields: Record<string, string>, path = "/a") => {
     const lines = Object.entries({ host: "sho.rt", ...fields }).map(([n, v]) => `${n}: ${v}\r\n`);
-    expect(parse(Buffer.from(`GET ${path} HTTP/1.1\r\n${lines.join("")}\r\n`), 0)).toEqual({
+    expect(parser.parse(Buffer.from(`GET ${path} HTTP/1.1\r\n${lines.join("")}\r\n`), 0)).toEqual({
       kind: "complete",
     });
-    return factsOf({ head, now: 1, address, host: "sho.rt" });
+    return reader.read({ head: parser.head, now: 1, address, host: "sho.rt" });
   };
 }
 

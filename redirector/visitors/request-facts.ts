@@ -1,5 +1,6 @@
 /**
- * The facts of the current request, for rules. Each is computed once, when a rule first needs it.
+ * What rules know of the visitor of a request. Each fact is computed once, when a rule first needs
+ * it.
  */
 import { LRUCache } from "lru-cache";
 
@@ -14,12 +15,12 @@ import {
 import { preferredLanguage } from "../../shared/decision/language.ts";
 import { judgeRequest, type Verdict } from "../../shared/visitors/automation.ts";
 import { cached } from "../../shared/visitors/cache.ts";
-import type { GeoLocation } from "../../shared/visitors/geo.ts";
+import { type Geo, type GeoLocation, openGeo } from "../../shared/visitors/geo.ts";
 import { sourceOf } from "../../shared/visitors/referrer.ts";
 import { parseAgent } from "../../shared/visitors/user-agent.ts";
 import { decodeLatin1 } from "../http/bytes.ts";
-import type { RequestHead } from "../http/request-head.ts";
-import { createAddressWindow } from "./address-window.ts";
+import type { RequestHead } from "../http/request.ts";
+import { AddressWindow } from "./address-window.ts";
 
 /**
  * Maximum headers whose parsed form is cached. A text has up to 1 KiB, so all take at most a few
@@ -52,78 +53,131 @@ export type Locate = (address: string) => GeoLocation | undefined;
 /** A request, and values that the handler already has of it. */
 type FactsSource = { head: RequestHead; now: number; address: string; host: string };
 
-type FactsDeps = {
-  locate: Locate;
-  /** Hosts of the default short domain. */
-  ownHosts: ReadonlySet<string>;
-};
+export class VisitorFactsReader {
+  readonly #locate: Locate;
+  readonly #agents = new LRUCache<string, KnownAgent>({ max: AGENTS_MAX });
+  readonly #newAgents = new AddressWindow(NEW_AGENTS);
+  readonly #languageOf = cached(LANGUAGES_MAX, preferredLanguage);
+  readonly #sourceOf: (hostAndReferrer: string) => string;
+  readonly #forget: () => void;
+  /** Reused by all requests. */
+  readonly #facts: VisitorFacts;
+  #current: FactsSource | undefined;
 
-/** Returns a function for the facts of a request; they are valid until it is called again. */
-export function createRequestFacts({
-  locate,
-  ownHosts,
-}: FactsDeps): (source: FactsSource) => VisitorFacts {
-  const agents = new LRUCache<string, KnownAgent>({ max: AGENTS_MAX });
-  const newAgents = createAddressWindow(NEW_AGENTS);
-  const languageOf = cached(LANGUAGES_MAX, preferredLanguage);
-  const sources = cached(SOURCES_MAX, (hostAndReferrer: string) => {
-    const [host = "", ...referrer] = hostAndReferrer.split("\n");
-    return sourceOf(decodeText(referrer.join("\n")), host, ownHosts);
-  });
-  let current: FactsSource;
+  /** `ownHosts` are those of the default short domain. */
+  constructor(locate: Locate, ownHosts: ReadonlySet<string>) {
+    this.#locate = locate;
+    this.#sourceOf = cached(SOURCES_MAX, (hostAndReferrer) => {
+      const [host = "", ...referrer] = hostAndReferrer.split("\n");
+      return sourceOf(decodeText(referrer.join("\n")), host, ownHosts);
+    });
+    const { facts, forget } = rememberFacts<KnownAgent>({
+      now: () => this.#source.now,
+      address: () => this.#source.address,
+      location: () => this.#locate(this.#source.address),
+      userAgent: () => this.#clickText("userAgent", this.#source.head.userAgent),
+      agent: () => this.#readAgent(),
+      language: () => this.#readLanguage(),
+      source: () => this.#readSource(),
+      query: () => this.#readQuery(),
+    });
+    this.#forget = forget;
+    this.#facts = {
+      ...facts,
+      isAutomated: () => {
+        const agent = facts.agent();
+        return (
+          agent === undefined || judgeRequest(agent.verdict, this.#source.head).class !== "human"
+        );
+      },
+    };
+  }
+
+  /** The facts of a request; they are valid until it is called again. */
+  read(source: FactsSource): VisitorFacts {
+    this.#current = source;
+    this.#forget();
+    return this.#facts;
+  }
+
+  get #source(): FactsSource {
+    if (this.#current === undefined) throw new Error("No request has been read.");
+    return this.#current;
+  }
 
   /** Header values as clicks store them, so that rules and analytics agree. */
-  const clickText = (kind: "userAgent" | "referrer", { start, end }: ByteRange): string => {
-    const { bytes } = current.head;
-    return decodeLatin1(bytes, start, clickTextEnd(kind, bytes, { start, end }));
-  };
+  #clickText(kind: "userAgent" | "referrer", range: ByteRange): string {
+    const { bytes } = this.#source.head;
+    return decodeLatin1(bytes, range.start, clickTextEnd(kind, bytes, range));
+  }
 
-  function readLanguage(): string {
-    const { bytes, language: range } = current.head;
+  #readLanguage(): string {
+    const { bytes, language: range } = this.#source.head;
     const header = decodeLatin1(bytes, range.start, range.end);
     return header.length > KEPT_LANGUAGE_LENGTH_MAX
       ? preferredLanguage(header)
-      : languageOf(header);
+      : this.#languageOf(header);
   }
 
   /** Parses the user agent; undefined when the visitor's network has sent too many new ones. */
-  function readAgent(): KnownAgent | undefined {
-    const text = clickText("userAgent", current.head.userAgent);
-    const known = agents.get(text);
-    if (known !== undefined || newAgents.exhausted(current.address)) return known;
-    newAgents.consume(current.address);
+  #readAgent(): KnownAgent | undefined {
+    const { head, address } = this.#source;
+    const text = this.#clickText("userAgent", head.userAgent);
+    const known = this.#agents.get(text);
+    if (known !== undefined || this.#newAgents.exhausted(address)) return known;
+    this.#newAgents.consume(address);
     const parsed = parseAgent(decodeText(text));
     const read = { ...toAgentNames(parsed), verdict: parsed.verdict };
-    agents.set(text, read);
+    this.#agents.set(text, read);
     return read;
   }
 
-  function readQuery(): string {
-    const { bytes, query: range } = current.head;
-    return range.start === range.end ? "" : bytes.toString("utf8", range.start, range.end);
+  #readSource(): string {
+    const { head, host } = this.#source;
+    return this.#sourceOf(`${host}\n${this.#clickText("referrer", head.referrer)}`);
   }
 
-  const { facts, forget } = rememberFacts<KnownAgent>({
-    now: () => current.now,
-    address: () => current.address,
-    location: () => locate(current.address),
-    userAgent: () => clickText("userAgent", current.head.userAgent),
-    agent: readAgent,
-    language: readLanguage,
-    source: () => sources(`${current.host}\n${clickText("referrer", current.head.referrer)}`),
-    query: readQuery,
-  });
-  const visitorFacts: VisitorFacts = {
-    ...facts,
-    isAutomated() {
-      const agent = facts.agent();
-      return agent === undefined || judgeRequest(agent.verdict, current.head).class !== "human";
-    },
-  };
+  #readQuery(): string {
+    const { bytes, query: range } = this.#source.head;
+    return range.start === range.end ? "" : bytes.toString("utf8", range.start, range.end);
+  }
+}
 
-  return (source) => {
-    current = source;
-    forget();
-    return visitorFacts;
-  };
+/** Locates visitors for rules by country and continent. */
+export class RuleGeo {
+  readonly #geo: Geo | undefined;
+  readonly #databases: number;
+  #undetermined = 0;
+
+  /** Use {@link RuleGeo.open}; without databases nothing is located. */
+  constructor(geo: Geo | undefined) {
+    this.#geo = geo;
+    this.#databases = geo?.databases().length ?? 0;
+  }
+
+  /** Opens the databases; `onMissing` is called for each that cannot be read. */
+  static async open(
+    paths: readonly string[],
+    onMissing: (path: string, error: unknown) => void,
+  ): Promise<RuleGeo> {
+    return new RuleGeo(paths.length === 0 ? undefined : await openGeo(paths, onMissing));
+  }
+
+  locate(address: string): GeoLocation | undefined {
+    if (this.#databases > 0) return this.#geo?.locate(address);
+    this.#undetermined++;
+    return undefined;
+  }
+
+  /** Number of databases, and how often a rule needed a location without any. */
+  stats(): { databases: number; undetermined: number } {
+    return { databases: this.#databases, undetermined: this.#undetermined };
+  }
+
+  /** Why rules by country do not match; undefined if no link has needed one. */
+  warning(): string | undefined {
+    return this.#undetermined === 0
+      ? undefined
+      : "no GeoIP database (GEOIP_DATABASES): rules by country or continent do not match";
+  }
 }

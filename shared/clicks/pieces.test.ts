@@ -4,13 +4,7 @@
  */
 import { describe, expect, test } from "bun:test";
 
-import {
-  createDivision,
-  type Piece,
-  pieceOfAccounts,
-  pieceOfSubjects,
-  SUBJECTS_MAX,
-} from "./pieces.ts";
+import { Division, type Piece, pieceOfAccounts, pieceOfSubjects, SUBJECTS_MAX } from "./pieces.ts";
 import type { ClickHouse } from "./query.ts";
 import { ROLLUP_TABLES, type RollupTable } from "./rollup-tables.ts";
 import { type Difference, groupDifferences } from "./rollups.ts";
@@ -41,7 +35,7 @@ const rollupOf = (name: string): RollupTable => {
 
 const divide = (clicks: number, links: readonly string[], table: string): Promise<Piece[]> =>
   Array.fromAsync(
-    createDivision(createClickHouse(clicks, links).clickhouse, 100)(rollupOf(table), RANGE),
+    new Division(createClickHouse(clicks, links).clickhouse, 100).divide(rollupOf(table), RANGE),
   );
 
 const expectedOf = (table: string) => pieceOfSubjects(rollupOf(table), RANGE, ["a"]).expected;
@@ -129,8 +123,8 @@ describe("a day with many clicks", () => {
 
   test("is divided once for all rollups", async () => {
     const { clickhouse, queries } = createClickHouse(400, LINKS);
-    const division = createDivision(clickhouse, 100);
-    for (const rollup of ROLLUP_TABLES) await Array.fromAsync(division(rollup, RANGE));
+    const division = new Division(clickhouse, 100);
+    for (const rollup of ROLLUP_TABLES) await Array.fromAsync(division.divide(rollup, RANGE));
     expect(queries()).toBe(1);
   });
 });

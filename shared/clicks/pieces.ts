@@ -7,7 +7,7 @@
  */
 import { DAY_SECONDS, HOUR_SECONDS } from "../durations.ts";
 import type { Uuid } from "../ids.ts";
-import { type ClickHouse, clickTime, queryRows } from "./query.ts";
+import { type ClickHouseReader, clickTime, queryRows } from "./query.ts";
 import type { RollupTable } from "./rollup-tables.ts";
 
 /** Unix seconds, `to` exclusive. */
@@ -46,28 +46,35 @@ export type Piece = {
   lacksAccounts: boolean;
 };
 
-/** Divides a range that begins and ends at the limits of buckets. */
-type Divide = (rollup: RollupTable, range: BucketRange) => AsyncGenerator<Piece>;
+/** The division of one comparison: it reads how to divide each day once for all rollups. */
+export class Division {
+  readonly #clickhouse: ClickHouseReader;
+  readonly #pieceClicks: number;
+  /** The links at which pieces of a day begin, by its range. */
+  readonly #limits = new Map<string, readonly Uuid[]>();
 
-/** Creates the division of one comparison: it reads how to divide each day once for all rollups. */
-export function createDivision(clickhouse: ClickHouse, pieceClicks: number): Divide {
-  const known = new Map<string, readonly Uuid[]>();
-
-  async function readLimits(range: BucketRange): Promise<readonly Uuid[]> {
-    const key = `${range.from} ${range.to}`;
-    const limits = known.get(key) ?? (await findLimits(clickhouse, range, pieceClicks));
-    known.set(key, limits);
-    return limits;
+  constructor(clickhouse: ClickHouseReader, pieceClicks: number) {
+    this.#clickhouse = clickhouse;
+    this.#pieceClicks = pieceClicks;
   }
 
-  return async function* divide(rollup, range) {
+  /** Divides a range that begins and ends at the limits of buckets. */
+  async *divide(rollup: RollupTable, range: BucketRange): AsyncGenerator<Piece> {
     for (const day of steps(range, DAY_SECONDS)) {
-      const limits = await readLimits(day);
+      const limits = await this.#readLimits(day);
       if (limits.length === 0) yield pieceOfAll(rollup, day);
       else if (rollup.bucketSeconds === DAY_SECONDS) yield* divideByLinks(rollup, day, limits);
       else for (const hour of steps(day, HOUR_SECONDS)) yield pieceOfAll(rollup, hour);
     }
-  };
+  }
+
+  async #readLimits(day: BucketRange): Promise<readonly Uuid[]> {
+    const key = `${day.from} ${day.to}`;
+    const limits =
+      this.#limits.get(key) ?? (await findLimits(this.#clickhouse, day, this.#pieceClicks));
+    this.#limits.set(key, limits);
+    return limits;
+  }
 }
 
 function* steps({ from: first, to: end }: BucketRange, seconds: number): Generator<BucketRange> {
@@ -161,7 +168,7 @@ function pieceOfLinks(
  * of their text. None if the day is one piece.
  */
 async function findLimits(
-  clickhouse: ClickHouse,
+  clickhouse: ClickHouseReader,
   range: BucketRange,
   pieceClicks: number,
 ): Promise<Uuid[]> {

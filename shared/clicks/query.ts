@@ -2,15 +2,19 @@
 
 type Statement = { query: string; query_params: Record<string, unknown> };
 
-/** The part of the ClickHouse client that is used here. */
-export type ClickHouse = {
-  query(
-    query: Statement & {
-      format: "JSONEachRow";
-      clickhouse_settings?: { use_query_condition_cache: 0 };
-    },
-  ): Promise<{ json<Row>(): Promise<Row[]> }>;
+/** The part of the ClickHouse client that queries need. */
+export interface ClickHouseReader {
+  query(query: Query): Promise<{ json<Row>(): Promise<Row[]> }>;
+}
+
+/** With statements that change something. */
+export interface ClickHouse extends ClickHouseReader {
   command(statement: Statement): Promise<unknown>;
+}
+
+type Query = Statement & {
+  format: "JSONEachRow";
+  clickhouse_settings?: { use_query_condition_cache: 0 };
 };
 
 /**
@@ -19,11 +23,17 @@ export type ClickHouse = {
  * others). A repair would then make rollups wrong, and a stored segment would be inserted again.
  */
 export async function queryRows<Row>(
-  clickhouse: Pick<ClickHouse, "query">,
+  clickhouse: ClickHouseReader,
   query: string,
   query_params: Record<string, unknown> = {},
 ): Promise<Row[]> {
-  return await (await clickhouse.query(toStatement(query, query_params))).json<Row>();
+  const result = await clickhouse.query({
+    query,
+    query_params,
+    format: "JSONEachRow",
+    clickhouse_settings: WITHOUT_CONDITION_CACHE,
+  });
+  return await result.json<Row>();
 }
 
 /** A client that can return rows as the bytes that arrive, each row a line of JSON. */
@@ -52,16 +62,6 @@ export async function readChunks(
 
 /** See {@link queryRows}. */
 export const WITHOUT_CONDITION_CACHE = { use_query_condition_cache: 0 } as const;
-
-const toStatement = (
-  query: string,
-  query_params: Record<string, unknown>,
-): Parameters<ClickHouse["query"]>[0] => ({
-  query,
-  query_params,
-  format: "JSONEachRow",
-  clickhouse_settings: WITHOUT_CONDITION_CACHE,
-});
 
 /**
  * Converts a parameter in Unix seconds to a time that `clicks.ts` can be compared with. It must

@@ -53,10 +53,15 @@ export const selectSums = (condition?: string): string => `
     FROM clicks ${where(condition)}
    GROUP BY link_id, account_id, mode, bucket, class`;
 
-type OfSums = Pick<RollupTable, "table" | "bucketSeconds" | "keys" | "measures"> & {
+/** How a rollup aggregates the sums of an insert. */
+type SumsBy = {
+  keys: RollupTable["keys"];
+  measures: RollupTable["measures"];
   /** The aggregation of `click_sums`, or of a subquery with its columns. */
   select(from: string): string;
 };
+
+type OfSums = SumsBy & { table: string; bucketSeconds: number };
 
 /** A rollup that is filled from the sums of each insert. */
 const ofSums = ({ select, ...rollup }: OfSums): RollupTable => ({
@@ -71,10 +76,7 @@ const ofSums = ({ select, ...rollup }: OfSums): RollupTable => ({
  * Sums of clicks and their visitors by class and a coarser bucket; the last of `keys` is the
  * bucket.
  */
-const summedBy = (
-  toBucket: "toStartOfHour" | "toStartOfDay",
-  keys: readonly string[],
-): Pick<OfSums, "keys" | "measures" | "select"> => ({
+const summedBy = (toBucket: "toStartOfHour" | "toStartOfDay", keys: readonly string[]): SumsBy => ({
   keys: [...keys, "class"],
   measures: ["clicks", "visitors"],
   select: (from) => `

@@ -7,7 +7,7 @@ import type { Uuid } from "../ids.ts";
 import {
   type BucketRange,
   COMPARISON_SECONDS_MAX,
-  createDivision,
+  Division,
   type Piece,
   PIECE_CLICKS,
   pieceOfAccounts,
@@ -59,7 +59,7 @@ export async function findDifferences(
   pieceClicks = PIECE_CLICKS,
 ): Promise<Difference[]> {
   const wholeFrom = await readWholeFrom(clickhouse);
-  const divide = createDivision(clickhouse, pieceClicks);
+  const division = new Division(clickhouse, pieceClicks);
   const differences: Difference[] = [];
   for (const rollup of ROLLUP_TABLES) {
     const { bucketSeconds } = rollup;
@@ -68,7 +68,7 @@ export async function findDifferences(
       Math.ceil(wholeFrom / bucketSeconds) * bucketSeconds,
     );
     const to = Math.floor(range.to / bucketSeconds) * bucketSeconds;
-    for await (const piece of divide(rollup, { from, to })) {
+    for await (const piece of division.divide(rollup, { from, to })) {
       const found = await compare(clickhouse, rollup, piece, COMPARISON_SECONDS_MAX);
       differences.push(...found, ...(piece.lacksAccounts ? found.map(ofItsAccount) : []));
     }
@@ -184,8 +184,9 @@ async function compare(
  * Rebuilds the buckets that differ, each with a single insert of the differences, so that readers
  * see a bucket of a subject either as it was or corrected. Surplus clicks are inserted as a
  * negative number: sums of UInt64 wrap around (2^64 - 1 is -1). Visitors can only be added; one
- * that was counted twice is still one visitor. Only one rebuild may run at a time (lock.ts), and
- * nothing may be inserted meanwhile. A bucket of which clicks may be deleted is left as it is.
+ * that was counted twice is still one visitor. Only one rebuild may run at a time, for which the
+ * worker has a lock, and nothing may be inserted meanwhile. A bucket of which clicks may be deleted
+ * is left as it is.
  */
 export async function rebuildBuckets(
   clickhouse: ClickHouse,

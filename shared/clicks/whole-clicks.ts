@@ -8,7 +8,7 @@
  * removed does not bring back the clicks that the earlier one deleted.
  */
 import { DAY_SECONDS, HOUR_SECONDS } from "../durations.ts";
-import { type ClickHouse, queryRows } from "./query.ts";
+import { type ClickHouse, type ClickHouseReader, queryRows } from "./query.ts";
 
 /**
  * By how much a click must be younger than the TTL to count as retained: ClickHouse's clock may
@@ -49,7 +49,7 @@ function deletedBefore(now: number, days: readonly number[]): number {
 }
 
 /** Reads the time since which clicks are whole, see {@link wholeFromOf}. */
-export const readWholeFrom = async (clickhouse: Pick<ClickHouse, "query">): Promise<number> =>
+export const readWholeFrom = async (clickhouse: ClickHouseReader): Promise<number> =>
   wholeFromOf(await readRetention(clickhouse));
 
 /** A remembered TTL in days, and the time since which clicks were whole when it was remembered. */
@@ -105,7 +105,7 @@ async function remember(clickhouse: ClickHouse, entry: RememberedTtl): Promise<v
 /** A TTL in the form that `setRetention` writes. */
 const TTL = /^toDateTime\(ts\) \+ toIntervalDay\((\d+)\)$/;
 
-async function readRetention(clickhouse: Pick<ClickHouse, "query">): Promise<RetentionState> {
+async function readRetention(clickhouse: ClickHouseReader): Promise<RetentionState> {
   // On a cluster, a shard's table has the TTL.
   const tables = await queryRows<{ ttl: string; now: number }>(
     clickhouse,

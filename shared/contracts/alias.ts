@@ -68,10 +68,10 @@ export function aliasProblem(alias: string, domain: string | null): string | und
  * URL in a text or a query. None of these can be part of an alias.
  */
 const GLUED =
-  /^[/\s\p{Cf}\p{Default_Ignorable_Code_Point}\p{Ps}\p{Pi}"'`<]*(?<alias>[A-Za-z0-9_][A-Za-z0-9_-]{0,63})(?![\w-])(?<junk>.*)$/su;
+  /^[/\s\p{Cf}\p{Default_Ignorable_Code_Point}\ufffc\p{Ps}\p{Pi}"'`<]*(?<alias>[A-Za-z0-9_][A-Za-z0-9_-]{0,63})(?![\w-])(?<junk>.*)$/su;
 
 const JUNK =
-  /^[/\s\p{P}\p{Cf}\p{Default_Ignorable_Code_Point}$+<=>^`|~]*?(?:$|[\s&?#"'<>\\\p{Cf}\p{Default_Ignorable_Code_Point}])/su;
+  /^[/\s\p{P}\p{Cf}\p{Default_Ignorable_Code_Point}$+<=>^`|~]*?(?:$|[\s&?#%"'<>\\\p{Pi}\p{Pf}\p{Cf}\p{Default_Ignorable_Code_Point}\ufffc])/su;
 
 /** Whether what follows an alias, decoded, cannot have been meant as a part of the short URL. */
 export const isJunk = (text: string): boolean => JUNK.test(text);

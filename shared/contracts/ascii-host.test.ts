@@ -39,9 +39,17 @@ test("a host that is too long for one is not converted", () => {
   expect(toAsciiHost(`${long}de`)).toBe(`${long}de`);
 });
 
-test("a referring site is the same with and without www", () => {
-  for (const text of ["www.Bücher.de", "xn--bcher-kva.de", "WWW.XN--BCHER-KVA.DE"])
+test("a referring site is the same with and without www, and as the URL of a page", () => {
+  for (const text of [
+    "www.Bücher.de",
+    "xn--bcher-kva.de",
+    "WWW.XN--BCHER-KVA.DE",
+    " https://www.bücher.de/a?b#c",
+    "HTTP://bücher.de",
+    "bücher.de/a",
+  ])
     expect(toReferringSite(text)).toBe("xn--bcher-kva.de");
+  expect(toReferringSite("android-app://com.google.android.gm/")).toBe("com.google.android.gm");
 });
 
 test.each([

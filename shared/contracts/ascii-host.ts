@@ -23,5 +23,10 @@ export function toAsciiHost(text: string): string {
   return (ascii ?? host).replace(/\.(?=:\d+$|$)/, "");
 }
 
-/** The site of a referrer as clicks have it. */
-export const toReferringSite = (text: string): string => toAsciiHost(text).replace(/^www\./, "");
+/** The site of a referrer as clicks have it, also of a page's URL. */
+export function toReferringSite(text: string): string {
+  const [host = ""] = trimInvisible(text)
+    .replace(/^(?:https?|android-app):\/\//i, "")
+    .split(/[/?#]/, 1);
+  return toAsciiHost(host).replace(/^www\./, "");
+}

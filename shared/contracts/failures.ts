@@ -34,7 +34,7 @@ export const REPORTED_DOMAINS_MAX = 500;
 /** Most unknown aliases that a report names. Others are counted only for their domain. */
 export const REPORTED_ALIASES_MAX = 500;
 
-/** Most characters of a request's host (redirector/http/host.ts); the host need not exist. */
+/** Most characters of a request's host (redirector/http/header-fields.ts); it need not exist. */
 export const DOMAIN_LENGTH_MAX = 260;
 
 const domain = z.string().max(DOMAIN_LENGTH_MAX);

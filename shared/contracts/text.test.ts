@@ -29,6 +29,7 @@ const INVISIBLE: Readonly<Record<string, string>> = {
   "a variation of nothing": "\ufe0f",
   "a language tag": "\u{e0001}\u{e0064}\u{e0065}",
   "an empty Braille pattern": "\u2800",
+  "the place of an image": "\ufffc",
 };
 
 test.each(Object.entries(INVISIBLE))("%s is trimmed at both ends", (_what, invisible) => {

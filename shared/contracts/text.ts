@@ -8,10 +8,10 @@ export const hasControlCharacter = (text: string): boolean => INVISIBLE.test(tex
 
 /**
  * Characters that nobody sees at an end of a text: white space, format characters such as the byte
- * order mark and marks of direction, fillers and other characters that Unicode wants ignored, and
- * the empty pattern of Braille.
+ * order mark and marks of direction, fillers and other characters that Unicode wants ignored, the
+ * place of an image (U+FFFC) that was copied as text, and the empty pattern of Braille.
  */
-const UNSEEN = /^[\s\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]$/u;
+const UNSEEN = /^[\s\p{Cf}\p{Default_Ignorable_Code_Point}\ufffc\u2800]$/u;
 
 /** What belongs to the visible character before it: a variation, and the tags of a flag. */
 const VARIATION = /^[\p{Extended_Pictographic}\p{Script=Han}]\p{Variation_Selector}/u;

@@ -4,13 +4,13 @@
 const toNames = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/));
 
 /**
- * HTTP libraries and command lines, the first product of their user agents. They are not crawlers:
- * a script that follows a link counts as its owner.
+ * HTTP libraries, command lines, and browsers that call themselves no Mozilla: the first product of
+ * their user agents. They are not crawlers: a script that follows a link counts as its owner.
  */
 export const OWN_PROGRAMS = toNames(`
   aiohttp alamofire apache-httpasyncclient apache-httpclient apachebench aria2 autocannon axios bun
-  curl dart deno elinks faraday go-http-client go-resty got guzzlehttp hey http-tiny http.rb httpie
-  hyper insomnia java java-http-client k6 libwww-perl links lwp::simple lynx node node-fetch
+  curl dart deno dillo elinks faraday go-http-client go-resty got guzzlehttp hey http-tiny http.rb httpie
+  hyper insomnia java java-http-client k6 libwww-perl links lwp::simple lynx netsurf node node-fetch
   node-superagent oha okhttp php php-curl-class postmanruntime powershell python python-httpx
   python-requests python-urllib python-urllib3 reactornetty reqwest ruby superagent symfony undici
   ureq urllib3 vegeta w3m wget wget2 winhttp wrk

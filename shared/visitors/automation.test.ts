@@ -105,6 +105,8 @@ describe("a browser or a web view, whose parts resemble a bot's,", () => {
 describe("a person's own program", () => {
   test.each([
     "curl/8.5.0",
+    "Dillo/3.0.5",
+    "NetSurf/3.10 (Linux)",
     "Wget/1.21.4",
     "python-requests/2.31.0",
     "Python/3.11 aiohttp/3.9.1",

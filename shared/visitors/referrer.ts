@@ -106,7 +106,7 @@ function readUrl(header: string): URL | null {
  * The site of a host: its registrable domain, or its name on a platform, as `name.github.io` and
  * `name.substack.com` are sites of their own.
  */
-function siteOf(host: string): string {
+export function siteOf(host: string): string {
   const domain = getDomain(host, { allowPrivateDomains: true }) ?? host;
   const site = PLATFORMS.has(domain)
     ? host.slice(host.lastIndexOf(".", host.length - domain.length - 2) + 1)

@@ -212,6 +212,11 @@ describe("a platform that the parser takes for another", () => {
       "other",
     ],
     ["Roku/DVP-12.5 (12.5.0.4178)", "Roku", "other"],
+    [
+      "Opera/9.80 (J2ME/MIDP; Opera Mini/7.1.32052/29.3709; U; en) Presto/2.8.119 Version/11.10",
+      "Unknown",
+      "mobile",
+    ],
     // A phone stays one.
     [
       `Mozilla/5.0 (Linux; Android 13; Pixel 7) ${CHROME} Mobile Safari/537.36`,
@@ -238,6 +243,7 @@ describe("a browser or an app that exists on one system only", () => {
     [`${desktopMac} CriOS/120 Version/11.1.1 Safari/605.1.15`, "iOS", "tablet"],
     [`${desktopMac} FxiOS/120.0 Safari/605.1.15`, "iOS", "tablet"],
     [`${desktopMac} Version/17.0 EdgiOS/120.0 Safari/605.1.15`, "iOS", "tablet"],
+    [`${desktopMac} OPT/4.5.0 Safari/605.1.15`, "iOS", "tablet"],
     [`${desktopMac} GSA/297.0 Mobile/15E148 Safari/604.1`, "iOS", "tablet"],
     [`${desktopMac} Mobile/15E148 Instagram 300.0`, "iOS", "tablet"],
     [`${desktopMac} Mobile/15E148 [FBAN/FBIOS;FBDV/iPad8,9]`, "iOS", "tablet"],
@@ -247,6 +253,23 @@ describe("a browser or an app that exists on one system only", () => {
     [`${desktopLinux} Chrome/120 Safari/537.36 XiaoMi/MiuiBrowser/13.0`, "Android", "desktop"],
     [`${desktopLinux} HuaweiBrowser/13.0 Chrome/99 Safari/537.36`, "Android", "desktop"],
     [`${desktopLinux} Chrome/120 Safari/537.36 HeyTapBrowser/40.7`, "Android", "desktop"],
+    [`${desktopLinux} Chrome/119.0.0.0 DuckDuckGo/5 Safari/537.36`, "Android", "desktop"],
+    [`${desktopLinux} Chrome/110 PHX/13.1 Safari/537.36`, "Android", "desktop"],
+    [`${desktopLinux} Chrome/79 Safari/537.36 Puffin/9.7.2.51367AP`, "Android", "desktop"],
+    [`${desktopLinux} Chrome/79 Safari/537.36 Puffin/5.2.2IP`, "iOS", "desktop"],
+    [`${desktopLinux} OculusBrowser/30.2 Chrome/118 VR Safari/537.36`, "Android", "desktop"],
+    [
+      "Mozilla/5.0 (X11; U; Linux x86_64; en-us) AppleWebKit/533.1 UCBrowser/13.4.0.1306 U3/0.8.0 Mobile Safari/533.1",
+      "Android",
+      "mobile",
+    ],
+    // Its web view, and its first browser, in that version.
+    [`${desktopLinux} Version/4.0 Chrome/114 Safari/537.36 WeChat/arm64`, "Android", "desktop"],
+    [
+      "Mozilla/5.0 (X11; U; Linux x86_64; en-gb; SM-N9005 Build/LRX21V) AppleWebKit/537.16 (KHTML, like Gecko) Version/4.0 Safari/537.16 Chrome/33.0",
+      "Android",
+      "mobile",
+    ],
     [`${desktopLinux} Silk/108.4 like Chrome/108 Safari/537.36`, "Android", "tablet"],
     // Apps that tell only themselves.
     ["Pinterest for iOS/7.11 (iPhone7,2; 12.1.4)", "iOS", "mobile"],

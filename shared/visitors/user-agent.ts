@@ -120,6 +120,8 @@ const PLATFORMS: readonly (readonly [RegExp, Platform])[] = [
   ],
   [/\((?:Mac OS|macOS)[/ ,]\d/i, { os: "macOS", device: "desktop" }],
   [/\bFBDV\/WindowsDevice\b|\(Windows\/\d/, { os: "Windows", device: "desktop" }],
+  // The parser reads `MIDP; Opera` of a phone with Java as iOS.
+  [/\(J2ME\/MIDP;/, { os: UNKNOWN_AGENT, device: "mobile" }],
   // UC Browser shortens the name of Android.
   [/\bUCWEB\/.*\bAdr \d/, { os: "Android", device: "mobile" }],
 ];
@@ -137,16 +139,19 @@ const ONLY_PLATFORMS: readonly (readonly [RegExp, Platform])[] = [
   [/\bFBDV\/iPad|\biPad\d/, { os: "iOS", device: "tablet" }],
   [/(?:^|[^aA])(?:iOS|IOS)\b|\bFBDV\/iP|\biPh(?:one)?\d/, { os: "iOS", device: "mobile" }],
   [/\bSilk\//, { os: "Android", device: "tablet" }],
+  [/\bPuffin\/[\d.]+I[PT]\b/, { os: "iOS", device: undefined }],
   [
-    /Android|_android|\bDalvik\/|\bEdgA\/|\bFB4A\b|\bFBAN\/EMA\b|\b(?:Samsung|Miui|Huawei|Vivo|HeyTap)Browser\//,
+    /Android|_android|\bDalvik\/|\bEdgA\/|\bFB4A\b|\bFBAN\/EMA\b|\b(?:Samsung|Miui|Huawei|Vivo|HeyTap|UC|Oculus)Browser\/|\bDuckDuckGo\/|\bPHX\/|\bPuffin\/[\d.]+A[PT]\b/,
     { os: "Android", device: undefined },
   ],
+  // What Android's browsers and web views keep of it: the build of the device, the view's version.
+  [/ Build\/|\bVersion\/4\.0 Chrome\//, { os: "Android", device: undefined }],
   [/\bMSIE \d|\bTrident\//, { os: "Windows", device: "desktop" }],
   [/\bKonqueror\/|\bEpiphany\//, { os: "Linux", device: "desktop" }],
 ];
 
 /** What only an iPad has that calls itself a Mac. */
-const IPAD = /[^aA](?:iOS|IOS)\b|\bGSA\/|\bMobile\/\w/;
+const IPAD = /[^aA](?:iOS|IOS)\b|\bGSA\/|\bOP[TX]\/|\bMobile\/\w/;
 
 /** Returns the only system of a browser or app, unless the user agent tells another one. */
 function findOnlyPlatform(userAgent: string, toldOs: string): Platform | undefined {

@@ -38,23 +38,26 @@ export const webhookVariables = {
 type Variables = { WEBHOOK_NETWORKS_ALLOWED: string[]; WEBHOOK_PORTS_ALLOWED: string[] };
 
 /** Which receivers an installation delivers to. */
-export type ReceiverRules = {
-  /** Throws for a text that is no address. */
-  isAddressAllowed(address: string): boolean;
-  isPortAllowed(port: number): boolean;
+export class ReceiverRules {
+  readonly #isListed: (address: string) => boolean;
+  readonly #ports: ReadonlySet<string>;
   /** Whether some private addresses are allowed, so that private names may be right. */
-  allowsPrivate: boolean;
-};
+  readonly allowsPrivate: boolean;
 
-export function createReceiverRules(variables: Variables): ReceiverRules {
-  const networks = variables.WEBHOOK_NETWORKS_ALLOWED;
-  const isListed = createAddressList(networks, invalidNetwork);
-  const ports = new Set(variables.WEBHOOK_PORTS_ALLOWED);
-  return {
-    isAddressAllowed: (address) => isPublicAddress(address) || isListed(address),
-    isPortAllowed: (port) => ports.has(ALL_PORTS) || ports.has(String(port)),
-    allowsPrivate: networks.length > 0,
-  };
+  constructor({ WEBHOOK_NETWORKS_ALLOWED: networks, WEBHOOK_PORTS_ALLOWED: ports }: Variables) {
+    this.#isListed = createAddressList(networks, invalidNetwork);
+    this.#ports = new Set(ports);
+    this.allowsPrivate = networks.length > 0;
+  }
+
+  /** Throws for a text that is no address. */
+  isAddressAllowed(address: string): boolean {
+    return isPublicAddress(address) || this.#isListed(address);
+  }
+
+  isPortAllowed(port: number): boolean {
+    return this.#ports.has(ALL_PORTS) || this.#ports.has(String(port));
+  }
 }
 
 /** The port of an http or https URL. */

@@ -2,17 +2,20 @@
  * Goal: only authorized callers get access to what is theirs, on every endpoint; and secrets stay
  * secret.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
 
 import * as z from "zod";
 
 import { generateKey } from "../../api/auth/api-key.ts";
+import { Budgets } from "../../api/limits/budgets.ts";
+import { CALLS } from "../../shared/waiting-work.ts";
 import { createAccount, createKey, type NewAccount, revokeKey } from "../harness/admin.ts";
 import { ApiInProcess, type ApiProcess } from "../harness/api-in-process.ts";
 import { type ApiResponse, call, errorSchema } from "../harness/api.ts";
 import { type Dns, startDns } from "../harness/dns.ts";
 import { eventually } from "../harness/eventually.ts";
 import { expectLimitHeaders } from "../harness/limit-headers.ts";
+import { createPng } from "../harness/png.ts";
 
 const ALL_SCOPES =
   "links:read,links:write,links:delete,analytics:read,domains:read,domains:write,keys:read,keys:write,shares:read,shares:write,events:read,webhooks:read,webhooks:write,reports:read,reports:write";
@@ -62,28 +65,38 @@ async function keyWith(
 const PUBLIC_ENDPOINTS = ["GET /v1/shared/{token}", "POST /v1/shared/{token}/access"];
 
 /**
- * Every endpoint with its required scope; `:link`, `:domain`, `:share` and `:key` stand for ids,
+ * Every endpoint with its required scope, and a body that takes from all budgets that it can; `:link`, `:domain`, `:share` and `:key` stand for ids,
  * `:alias`, `:tag` and `:external` for a link's, `:view` for a name; likewise `:webhook`, `:delivery` and `:report`.
  */
 const ENDPOINTS: [string, string, string | null, unknown?][] = [
-  ["POST", "/v1/links", "links:write", { url: "https://example.com/" }],
-  ["POST", "/v1/links/bulk", "links:write", { links: [{ url: "https://example.com/" }] }],
+  ["POST", "/v1/links", "links:write", { url: "https://example.com/", password: "long enough" }],
+  [
+    "POST",
+    "/v1/links/bulk",
+    "links:write",
+    { links: [{ url: "https://example.com/", password: "long enough" }] },
+  ],
   ["POST", "/v1/links/bulk/check", "links:write", { links: [{ url: "https://example.com/" }] }],
-  ["PATCH", "/v1/links/bulk", "links:write", { links: [{ id: "link_none", title: "changed" }] }],
-  ["POST", "/v1/links/bulk/delete", "links:delete", { ids: ["link_none"] }],
-  ["PUT", "/v1/links/external/order-1", "links:write", { url: "https://example.com/" }],
+  ["PATCH", "/v1/links/bulk", "links:write", { links: [{ id: ":link", password: "long enough" }] }],
+  ["POST", "/v1/links/bulk/delete", "links:delete", { ids: [":link"] }],
+  [
+    "PUT",
+    "/v1/links/external/order-1",
+    "links:write",
+    { url: "https://example.com/", password: "long enough" },
+  ],
   ["GET", "/v1/links/external/:external", "links:read"],
-  ["PATCH", "/v1/links/external/:external", "links:write", { title: "changed" }],
+  ["PATCH", "/v1/links/external/:external", "links:write", { password: "long enough" }],
   ["DELETE", "/v1/links/external/:external", "links:delete"],
-  ["POST", "/v1/tags/merge", "links:write", { tags: ["old"], into: "new" }],
+  ["POST", "/v1/tags/merge", "links:write", { tags: [":tag"], into: "new" }],
   ["GET", "/v1/tags", "links:read"],
-  ["PATCH", "/v1/tags/:tag", "links:write", { color: "red" }],
+  ["PATCH", "/v1/tags/:tag", "links:write", { name: "renamed", merge: true }],
   ["DELETE", "/v1/tags/:tag", "links:write"],
-  ["GET", "/v1/links", "links:read"],
+  ["GET", "/v1/links?page=1", "links:read"],
   ["GET", "/v1/links/lookup?alias=:alias", "links:read"],
-  ["GET", "/v1/links/:link/qr", "links:read"],
+  ["GET", "/v1/links/:link/qr?shape=rounded", "links:read"],
   ["GET", "/v1/links/:link", "links:read"],
-  ["PATCH", "/v1/links/:link", "links:write", { title: "changed" }],
+  ["PATCH", "/v1/links/:link", "links:write", { password: "long enough" }],
   ["DELETE", "/v1/links/:link", "links:delete"],
   ["POST", "/v1/links/:link/explain", "links:read", {}],
   ["GET", "/v1/analytics", "analytics:read"],
@@ -105,21 +118,21 @@ const ENDPOINTS: [string, string, string | null, unknown?][] = [
   ["GET", "/v1/clicks", "analytics:read"],
   ["GET", "/v1/clicks?link_id=:link", "analytics:read"],
   ["GET", "/v1/clicks/export", "analytics:read"],
-  ["POST", "/v1/analytics/bulk", "analytics:read", { link_ids: ["link_none"] }],
+  ["POST", "/v1/analytics/bulk", "analytics:read", { link_ids: [":link"] }],
   ["GET", "/v1/domains", "domains:read"],
   ["POST", "/v1/domains", "domains:write", { domain: "go.example.com" }],
   ["GET", "/v1/domains/:domain", "domains:read"],
-  ["PATCH", "/v1/domains/:domain", "domains:write", { case_sensitive: true }],
+  ["PATCH", "/v1/domains/:proven", "domains:write", { case_sensitive: false }],
   ["POST", "/v1/domains/:domain/verify", "domains:write"],
   ["DELETE", "/v1/domains/:domain", "domains:write"],
   ["GET", "/v1/shares", "shares:read"],
-  ["POST", "/v1/shares", "shares:write", {}],
+  ["POST", "/v1/shares", "shares:write", { password: "long enough" }],
   ["GET", "/v1/shares/:share", "shares:read"],
-  ["PATCH", "/v1/shares/:share", "shares:write", { name: "changed" }],
+  ["PATCH", "/v1/shares/:share", "shares:write", { password: "long enough" }],
   ["POST", "/v1/shares/:share/rotate", "shares:write"],
   ["DELETE", "/v1/shares/:share", "shares:write"],
   ["GET", "/v1/branding", "shares:read"],
-  ["PATCH", "/v1/branding", "shares:write", { name: "changed" }],
+  ["PATCH", "/v1/branding", "shares:write", { logo: createPng(240, 56).toString("base64") }],
   ["GET", "/v1/views", "analytics:read"],
   ["PUT", "/v1/views/phones", "links:write", { query: "period=7d" }],
   ["DELETE", "/v1/views/:view", "links:write"],
@@ -160,6 +173,7 @@ const NO_RESOURCES = {
   alias: "none",
   tag: "none",
   domain: "dom_none",
+  proven: "dom_none",
   share: "shr_none",
   view: "none",
   key: "key_none",
@@ -197,9 +211,11 @@ const CREATE: readonly ((owner: string) => Promise<Partial<Resources>>)[] = [
     secrets.push(key);
     return { key: id };
   },
+  async (owner) => ({ domain: await createDomain(owner) }),
   async (owner) => {
-    const domain = `target-${crypto.randomUUID()}.example.com`;
-    return { domain: created.parse(await create(owner, "/v1/domains", { domain })).id };
+    const proven = await createDomain(owner);
+    await call(api(`/v1/domains/${proven}/verify`), { key: owner, method: "POST" });
+    return { proven };
   },
   async (owner) => {
     const made = await create(owner, "/v1/shares", {});
@@ -226,6 +242,7 @@ const FILLS = [
   ["link", "alias", "tag", "external"],
   ["key"],
   ["domain"],
+  ["proven"],
   ["share"],
   ["view"],
   ["report"],
@@ -237,6 +254,16 @@ async function createResources(owner: string, path: string): Promise<Resources> 
   const parts = CREATE.filter((_, i) => FILLS[i]?.some((name) => path.includes(`:${name}`)));
   const made = await Promise.all(parts.map((part) => part(owner)));
   return Object.assign({}, NO_RESOURCES, ...made);
+}
+
+/** Creates a domain that can be verified. */
+async function createDomain(owner: string): Promise<string> {
+  const domain = `target-${crypto.randomUUID()}.example.com`;
+  const made = await create(owner, "/v1/domains", { domain });
+  const record = z.object({ name: z.string(), value: z.string() });
+  const { id, verification } = created.extend({ verification: record }).parse(made);
+  dns.set(verification.name, [verification.value]);
+  return id;
 }
 
 /** Creates a webhook with a delivery. */
@@ -263,7 +290,7 @@ async function createRefused() {
     byScope,
     stranger,
     test: await keyWith(ALL_SCOPES, { type: "test" }),
-    resources: await createResources(account.key, ENDPOINTS.map(([, path]) => path).join()),
+    resources: await createResources(account.key, ENDPOINTS.join()),
   };
 }
 
@@ -283,6 +310,17 @@ async function createRefusedKeys(scope: string | null) {
   return { revoked: revoked.key, expired: expired.key, without: without.key };
 }
 
+/** An endpoint as the document has it, with `{id}` for each other parameter. */
+function operationOf(method: string, path: string): string {
+  const [route = ""] = path.split("?");
+  return `${method} ${route
+    .replace(":delivery", "{delivery}")
+    .replace(":external", "{external_id}")
+    .replace(/:\w+/, "{id}")
+    .replace("order-1", "{external_id}")
+    .replace(/phones|spring|mails/, "{id}")}`;
+}
+
 test("these tests cover every documented endpoint", async () => {
   const { body } = await call(api("/v1/openapi.json"));
   const { paths } = z
@@ -291,20 +329,12 @@ test("these tests cover every documented endpoint", async () => {
   const documented = Object.entries(paths).flatMap(([path, methods]) =>
     Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
   );
-  const covered = new Set(
-    ENDPOINTS.map(([method, path]) => {
-      const [route = ""] = path.split("?");
-      return `${method} ${route
-        .replace(":delivery", "{delivery}")
-        .replace(":external", "{external_id}")
-        .replace(/:\w+/, "{id}")
-        .replace("order-1", "{external_id}")
-        .replace(/phones|spring|mails/, "{id}")}`;
-    }),
-  );
+  const covered = new Set(ENDPOINTS.map(([method, path]) => operationOf(method, path)));
   expect([...covered, ...PUBLIC_ENDPOINTS].toSorted()).toEqual(
     documented.map((operation) => operation.replace(/\{(?:link_id|name)\}/, "{id}")).toSorted(),
   );
+  // With what each takes, which the tests below compare.
+  expect(Object.keys(CALLS).toSorted()).toEqual([...covered].toSorted());
 });
 
 describe.each(ENDPOINTS)("%s %s", (method, path, scope, body) => {
@@ -313,20 +343,11 @@ describe.each(ENDPOINTS)("%s %s", (method, path, scope, body) => {
     "x-forwarded-for": `198.51.100.${ENDPOINTS.findIndex(([m, p]) => m === method && p === path)}`,
   };
   const send = (key: string | undefined, resources = NO_RESOURCES) => {
-    const target = path
-      .replace(":link", resources.link)
-      .replace(":alias", resources.alias)
-      .replace(":tag", resources.tag)
-      .replace(":external", resources.external)
-      .replace(":domain", resources.domain)
-      .replace(":share", resources.share)
-      .replace(":view", resources.view)
-      .replace(":webhook", resources.webhook)
-      .replace(":delivery", resources.delivery)
-      .replace(":report", resources.report)
-      .replace(":key", resources.key);
-    const sent = path.endsWith("/replay") ? { starting_after: resources.event } : body;
-    return call(api(target), { method, key, body: sent, headers });
+    const fill = (text: string): string =>
+      Object.entries(resources).reduce((all, [name, id]) => all.replace(`:${name}`, id), text);
+    const filled: unknown = body === undefined ? undefined : JSON.parse(fill(JSON.stringify(body)));
+    const sent = path.endsWith("/replay") ? { starting_after: resources.event } : filled;
+    return call(api(fill(path)), { method, key, body: sent, headers });
   };
 
   test("rejects missing, malformed and unknown keys", async () => {
@@ -362,9 +383,14 @@ describe.each(ENDPOINTS)("%s %s", (method, path, scope, body) => {
     expect(codeOf(await send(account.key))).toEqual([404, "not_found"]);
   });
 
-  test("accepts its owner's key", async () => {
-    const response = await send(account.key, await createResources(account.key, path));
+  test("accepts its owner's key, and takes from the budgets that are named", async () => {
+    const resources = await createResources(account.key, path + JSON.stringify(body));
+    using spend = spyOn(Budgets.prototype, "spend");
+    const response = await send(account.key, resources);
     expect([200, 201]).toContain(response.status);
+    const taken = new Set(spend.mock.calls.map(([, name]) => name));
+    const named = CALLS[operationOf(method, path)] ?? [];
+    expect([...taken].toSorted()).toEqual(named.toSorted());
     const created = z.object({ key: z.string() }).safeParse(response.body).data;
     if (created !== undefined) secrets.push(created.key);
     const shared = z.object({ token: z.string() }).safeParse(response.body).data;

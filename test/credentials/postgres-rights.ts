@@ -31,6 +31,7 @@ const TABLE_GROUPS = {
   floors: ["event_floors"],
   readers: ["event_readers"],
   progress: ["event_progress"],
+  clickDays: ["click_event_days"],
 } as const;
 
 type TableGroup = keyof typeof TABLE_GROUPS | "rest";
@@ -186,6 +187,26 @@ export const POSTGRES_RIGHTS: readonly PostgresRight[] = [
     privileges: ["insert", "delete"],
     may: [OWNER, API],
     why: "migrations do; the API may write all tables that are not named here",
+  },
+  {
+    what: "record clicks as events, within the day's budget of each account",
+    statements: select("record_click_events('[]', '{}')"),
+    may: [OWNER, WORKER],
+    why: "workers do",
+  },
+  {
+    what: "read how much of that budget is spent",
+    tables: "clickDays",
+    privileges: ["select"],
+    may: [OWNER, API],
+    why: "the API may read every table",
+  },
+  {
+    what: "change that",
+    tables: "clickDays",
+    privileges: ["insert", "update", "delete"],
+    may: [OWNER],
+    why: "that function does",
   },
   {
     what: "give events their positions",

@@ -10,7 +10,7 @@ import { confine } from "../../deploy/local/clickhouse/confinement.ts";
 import { type Engine, openEngine } from "../../deploy/local/clickhouse/engine.ts";
 import { startGateway } from "../../deploy/local/clickhouse/server.ts";
 import { createLog } from "../../shared/log.ts";
-import { openClickHouse } from "../../worker/clickhouse.ts";
+import { connectClickHouse } from "../../worker/clickhouse.ts";
 import { migrateClickHouse } from "../../worker/migrations/migrate.ts";
 import { type ClickHouseRight, type ClickHouseUser, VICTIMS } from "./clickhouse-rights.ts";
 import type { Attempt } from "./rights.ts";
@@ -101,7 +101,7 @@ export async function prepareClickHouse(dir: string): Promise<void> {
     await run(engine, "CREATE DATABASE IF NOT EXISTS shorthop");
     const gateway = startGateway({ host: "127.0.0.1", port: 0, credentials, engine });
     const url = new URL("/shorthop", gateway.url);
-    const client = openClickHouse(
+    const client = connectClickHouse(
       Object.assign(url, { username: credentials.user, password: credentials.password }).href,
     );
     await migrateClickHouse(client, createLog("test", "silent"));

@@ -39,6 +39,8 @@ const composeSchema = z.object({
 export type Roles = {
   /** Tries what a row says as a role. */
   attempt(user: PostgresUser, right: PostgresRight): Promise<Attempt[]>;
+  /** The functions that not everybody may call, apart from those of triggers. */
+  functions: readonly string[];
   [Symbol.asyncDispose](): Promise<void>;
 };
 
@@ -83,6 +85,7 @@ export async function startRoles(psql: string): Promise<Roles> {
   const columns = await readColumns(admin);
 
   return {
+    functions: await readRestrictedFunctions(admin),
     async attempt(user, right) {
       const on = "on" in right ? right.on : undefined;
       const database = on === "postgres" ? "postgres" : "shorthop";
@@ -141,6 +144,14 @@ async function readColumns(sql: postgres.Sql): Promise<ReadonlyMap<string, strin
     select table_name as table, min(column_name) as column
       from information_schema.columns where table_schema = 'public' group by 1 order by 1`;
   return new Map(rows.map(({ table, column }) => [table, column]));
+}
+
+async function readRestrictedFunctions(sql: postgres.Sql): Promise<string[]> {
+  const rows = await sql<{ name: string }[]>`
+    select proname as name from pg_proc
+     where pronamespace = 'public'::regnamespace and prorettype <> 'trigger'::regtype
+       and not has_function_privilege('public', oid, 'execute') order by 1`;
+  return rows.map(({ name }) => name);
 }
 
 /** The statements of a row. `explain` checks rights as the statement does, and changes nothing. */

@@ -15,9 +15,8 @@ import { ROLLUP_TABLES } from "../../shared/clicks/rollup-tables.ts";
 import { findDifferences, queryRows, rebuildBuckets } from "../../shared/clicks/rollups.ts";
 import { rememberRetention } from "../../shared/clicks/whole-clicks.ts";
 import { createLog } from "../../shared/log.ts";
-import { openClickHouse } from "../../worker/clickhouse.ts";
-import { createDatabaseIfMissing } from "../../worker/migrations/create-database.ts";
-import { migrateClickHouse } from "../../worker/migrations/migrate.ts";
+import { connectClickHouse } from "../../worker/clickhouse.ts";
+import { ensureDatabase, migrateClickHouse } from "../../worker/migrations/migrate.ts";
 import { setRetention } from "../../worker/migrations/retention.ts";
 import { useStack } from "../harness/shared-stack.ts";
 import { wholeDays } from "../harness/whole-days.ts";
@@ -33,8 +32,8 @@ test("the rollups of clicks that retention has deleted are the same after a rest
   await using databases = new AsyncDisposableStack();
   const open = async (name: string) => {
     const url = new URL(`/${name}`, stack.info().clickhouse_url).href;
-    await createDatabaseIfMissing(url);
-    const clickhouse = openClickHouse(url);
+    await ensureDatabase(url);
+    const clickhouse = connectClickHouse(url);
     databases.defer(() => clickhouse.close());
     await migrateClickHouse(clickhouse, createLog("test", "silent"));
     await setRetention(clickhouse, { clicksDays: 0, rollupsDays: 0 });

@@ -7,7 +7,7 @@ import { DateTime } from "luxon";
 import postgres from "postgres";
 
 import { decodeId } from "../../shared/ids.ts";
-import { takeRepairLock } from "../../worker/repair-lock.ts";
+import { RepairLock } from "../../worker/repairs.ts";
 import { eventually } from "./eventually.ts";
 import type { SharedStack } from "./stack.ts";
 
@@ -132,7 +132,7 @@ export async function insert(stack: SharedStack, query: string, body: string): P
   const url = `${clickhouse_url}/?query=${encodeURIComponent(query)}`;
   const sql = postgres(database_url, { max: 1 });
   try {
-    const lock = await eventually(() => takeRepairLock(sql), REPAIRED_MS);
+    const lock = await eventually(() => RepairLock.take(sql), REPAIRED_MS);
     try {
       const response = await fetch(url, { method: "POST", body });
       if (!response.ok) throw new Error(await response.text());

@@ -128,6 +128,8 @@ export class ApiInProcess implements SharedStack {
       dashboard: `http://localhost:${freePort()}`,
       short: "http://sho.rt",
       database: database.url,
+      apiDatabase: database.url,
+      workerDatabase: database.url,
       nats: nats.url,
       clickhouse: store?.url ?? NOWHERE,
     };

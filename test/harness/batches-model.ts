@@ -6,10 +6,16 @@
  */
 import { formatSegmentId, type SegmentId } from "../../shared/contracts/click-segment.ts";
 import type { Uuid } from "../../shared/ids.ts";
-import type { BatchSegment, OwnerDeps } from "../../worker/batches/deps.ts";
-import type { BatchEntry, Checkpoint, Claim } from "../../worker/batches/entries.ts";
-import { inRanges, parseRanges } from "../../worker/batches/ranges.ts";
-import { createSegmentIndex } from "../../worker/batches/segment-index.ts";
+import type {
+  BatchEntry,
+  BatchLog,
+  Checkpoint,
+  Claim,
+  Retry,
+} from "../../worker/batches/batch-log.ts";
+import type { BatchSegment, ClickStore } from "../../worker/batches/clicks-table.ts";
+import { Owner, type SegmentSource } from "../../worker/batches/owner.ts";
+import { inRanges, parseRanges, SegmentIndex } from "../../worker/batches/segment-index.ts";
 import type { Random } from "./random.ts";
 
 class RejectedError extends Error {}
@@ -130,29 +136,33 @@ export function createWorld(random: Random, poison: ReadonlySet<string>) {
     };
   }
 
-  const depsOf = (worker: number): OwnerDeps => ({
-    log: {
-      claim: (claim) => send(worker, () => void claims.push(claim)),
-      readHighestClaim: () => send(worker, highest),
-      readClaimSight: async () => undefined,
-      append(claim, entry) {
-        // Whoever begins a batch of its own has settled those of others.
-        settling.delete(worker);
-        return send(worker, () => void entries.push({ claim, entry }));
-      },
-      appendCheckpoint(claim, checkpoint) {
-        const copy = structuredClone(checkpoint);
-        return send(worker, () => void checkpoints.push({ claim, checkpoint: copy }));
-      },
-      read: () => send(worker, readLog),
+  const logOf = (worker: number): BatchLog => ({
+    claim: (claim) => send(worker, () => void claims.push(claim)),
+    readHighestClaim: () => send(worker, highest),
+    readClaimSight: async () => undefined,
+    append(claim, entry) {
+      // Whoever begins a batch of its own has settled those of others.
+      settling.delete(worker);
+      return send(worker, () => void entries.push({ claim, entry }));
     },
+    appendCheckpoint(claim, checkpoint) {
+      const copy = structuredClone(checkpoint);
+      return send(worker, () => void checkpoints.push({ claim, checkpoint: copy }));
+    },
+    read: () => send(worker, readLog),
+  });
+
+  const storeOf = (worker: number): ClickStore => ({
     insert: (token, rows) => send(worker, () => insert(worker, token, rows.flatMap(parseRows))),
     isRejected: (error) => error instanceof RejectedError,
     findStored: (segments) =>
       send(worker, () => segments.filter((id) => clicks.rows.has(formatSegmentId(id)))),
     readRows: (segments) => send(worker, () => readRows(worker, segments)),
-    readHistory: () => Promise.resolve(createSegmentIndex()),
-    findInStream: (segments, sequences) =>
+    readHistory: () => Promise.resolve(new SegmentIndex()),
+  });
+
+  const streamOf = (worker: number): SegmentSource => ({
+    find: (segments, sequences) =>
       send(worker, () => {
         const ranges = parseRanges(sequences);
         const found = [...stream].filter(
@@ -162,7 +172,11 @@ export function createWorld(random: Random, poison: ReadonlySet<string>) {
         const once = new Map(found.map((message) => [formatSegmentId(message[1]), message]));
         return [...once.values()].map(([sequence, id]) => toBatchSegment(sequence, id, worker));
       }),
-    async retry(operation, isFinal = () => false) {
+  });
+
+  const retryOf =
+    (worker: number): Retry =>
+    async (operation, isFinal = () => false) => {
       for (;;) {
         try {
           return await operation();
@@ -171,14 +185,14 @@ export function createWorld(random: Random, poison: ReadonlySet<string>) {
         }
         await step(worker);
       }
-    },
-    onSettled: () => undefined,
-  });
+    };
 
   return {
     steps,
     step,
-    depsOf,
+    /** A worker tries to become the owner. */
+    takeOver: (worker: number): Promise<Owner> =>
+      Owner.takeOver(logOf(worker), storeOf(worker), streamOf(worker), retryOf(worker)),
     /** The rows of a segment in each table. */
     rowsOf: (id: SegmentId): string[][] =>
       tables.map(({ rows }) => rows.get(formatSegmentId(id)) ?? []),

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { clickhouseService, clickhouseUrl } from "../../deploy/local/stack.ts";
 import { startWatchdog, type Watchdog } from "../../deploy/local/watchdog.ts";
 import { hashFiles } from "../../shared/file-hash.ts";
-import { migrate } from "../../worker/migrate.ts";
+import { migrate } from "../../worker/migrations/migrate.ts";
 import { eventually } from "./eventually.ts";
 import { freePort } from "./ports.ts";
 import { copyFiles, createTemporaryDir, makeTemplate } from "./templates.ts";
@@ -22,7 +22,7 @@ const PASSWORD = "password of this test";
 /** What the tables are made from, and by. */
 const SOURCES = [
   "package-lock.json",
-  "worker/{migrate.ts,migrations/*}",
+  "worker/migrations/*",
   "shared/clicks/*.ts",
   "deploy/local/clickhouse/*.ts",
   "test/harness/clickhouse.ts",

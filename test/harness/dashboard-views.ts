@@ -110,6 +110,62 @@ export const listViews = ({ account, link, ruled, down, webhook }: SeededAccount
       },
     },
     {
+      name: "links-saved-filters",
+      path: at("/links?utm_source=newsletter"),
+      ready: ".empty",
+      async open(page) {
+        await page.getByRole("button", { name: "Saved filters" }).click();
+        await page.getByRole("dialog").getByLabel("Name").waitFor();
+      },
+    },
+    {
+      name: "links-replace",
+      path: at("/links"),
+      ready: "table",
+      async open(page) {
+        await openChange(page, "Replace in destinations");
+        await page.getByLabel("Find").fill("example.com");
+      },
+    },
+    {
+      name: "links-utm",
+      path: at("/links"),
+      ready: "table",
+      open: (page) => openChange(page, "UTM parameters"),
+    },
+    {
+      name: "links-move",
+      path: at("/links"),
+      ready: "table",
+      open: (page) => openChange(page, "Move to a domain"),
+    },
+    {
+      name: "links-password",
+      path: at("/links"),
+      ready: "table",
+      open: (page) => openChange(page, "Password"),
+    },
+    {
+      name: "links-export",
+      path: at("/links"),
+      ready: "table",
+      async open(page) {
+        await page.getByRole("button", { name: "Export" }).click();
+        await page.getByRole("dialog", { name: "Export links" }).waitFor();
+      },
+    },
+    {
+      name: "link-utm-templates",
+      path: at("/links"),
+      ready: "table",
+      async open(page) {
+        await page.getByRole("button", { name: "New link" }).click();
+        await page.getByText("UTM parameters").click();
+        await page.getByRole("button", { name: "Templates" }).click();
+        await page.getByRole("dialog", { name: "UTM templates" }).getByLabel("Name").waitFor();
+      },
+    },
+    {
       name: "palette",
       path: at("/links"),
       ready: "table",
@@ -212,6 +268,12 @@ export const listViews = ({ account, link, ruled, down, webhook }: SeededAccount
       name: "analytics-filtered",
       path: at("/analytics?timezone=UTC&country=DE&device=-tablet&compare=previous"),
       ready: ".heat.shade-5",
+    },
+    {
+      name: "analytics-add-filter",
+      path: at("/analytics?timezone=UTC"),
+      ready: ".heat.shade-5",
+      open: (page) => page.getByRole("button", { name: "Add filter" }).click(),
     },
     {
       name: "analytics-all-values",
@@ -318,6 +380,18 @@ export const listViews = ({ account, link, ruled, down, webhook }: SeededAccount
       },
     },
     { name: "members", path: at("/settings/members"), ready: "table" },
+    {
+      name: "member-reset",
+      path: at("/settings/members"),
+      ready: "table",
+      async open(page) {
+        await page.getByRole("button", { name: "Link for a new password of" }).first().click();
+        await page.getByRole("button", { name: "Create link" }).click();
+        await page.getByRole("button", { name: "Copy link" }).waitFor();
+      },
+    },
+    { name: "forgot-password", path: "/forgot-password", ready: "main p" },
+    { name: "reset-password", path: "/reset-password/none", ready: ".alert" },
     { name: "branding", path: at("/settings/branding"), ready: ".brand-preview" },
     { name: "profile", path: at("/settings/profile"), ready: ".rows li" },
     { name: "nowhere", path: at("/nowhere"), ready: ".empty" },
@@ -333,6 +407,14 @@ export const listViews = ({ account, link, ruled, down, webhook }: SeededAccount
     },
   ];
 };
+
+/** Opens the dialog of a further change of all links on the page. */
+async function openChange(page: Page, name: string): Promise<void> {
+  await page.getByLabel("Select all links on this page").check();
+  await page.getByRole("button", { name: "More changes" }).click();
+  await page.getByRole("menuitem", { name }).click();
+  await page.getByRole("dialog").waitFor();
+}
 
 /** Opens the form of the only link in the list. */
 async function openEditor(page: Page): Promise<void> {

@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { createDomainSettingsCache } from "../../redirector/cache/domain-settings.ts";
-import { createLinkCache } from "../../redirector/cache/link-cache.ts";
-import { createTakedowns } from "../../redirector/cache/takedowns.ts";
+import { DomainSettingsCache } from "../../redirector/cache/domain-settings.ts";
+import { LinkCache } from "../../redirector/cache/link-cache.ts";
+import { Takedowns } from "../../redirector/cache/takedowns.ts";
 import { HostLinks } from "../../redirector/links/host-links.ts";
 import { HostLog } from "../../redirector/links/host-log.ts";
 import { LinkReads } from "../../redirector/links/link-reads.ts";
@@ -31,10 +31,9 @@ const CACHE_BYTES = 16 * 1024 ** 2;
 
 /** A process of a host, whose links are read from the store in a folder. Tests vary its turns. */
 export function startLinksProcess(dir: string, nats: Nats, log: Log, turnMs?: number) {
-  const takedowns = createTakedowns();
-  const cache = createLinkCache(CACHE_BYTES, takedowns.covers);
-  takedowns.onChange(() => void cache.markAgain());
-  const domains = createDomainSettingsCache();
+  const takedowns = new Takedowns();
+  const cache = new LinkCache(CACHE_BYTES, takedowns);
+  const domains = new DomainSettingsCache();
   const health = new LogHealth();
   const host = new HostLinks(dir, { cache, takedowns, domains }, health, log, turnMs);
   const links = new LinkReads(host, cache, NO_SLOW_READS, nats);

@@ -3,6 +3,7 @@
  */
 import { createKeyService } from "../../api/keys/service.ts";
 import { createLinkService, type LinkService } from "../../api/links/service.ts";
+import type { ReadUsedClicks } from "../../api/links/used-clicks.ts";
 import { PasswordHashing } from "../../api/passwords/hashing.ts";
 import { openPostgres, type Sql } from "../../api/postgres.ts";
 import { createTagService, type TagService } from "../../api/tags/service.ts";
@@ -35,8 +36,13 @@ export type OwnPostgres = TestPostgres & {
   resume(): void;
 };
 
+const unlimited: ReadUsedClicks = () => Promise.resolve(undefined);
+
 /** The link service on a database; publishes no links. */
-export const createLinksOn = (sql: Sql, { passwords = new PasswordHashing() } = {}): LinkService =>
+export const createLinksOn = (
+  sql: Sql,
+  { passwords = new PasswordHashing(), readUsedClicks = unlimited } = {},
+): LinkService =>
   createLinkService({
     sql,
     publisher: { publish: () => Promise.resolve(false) },
@@ -51,7 +57,7 @@ export const createLinksOn = (sql: Sql, { passwords = new PasswordHashing() } = 
       ownHosts: new Set(["sho.rt"]),
     },
     passwords,
-    readUsedClicks: () => Promise.resolve(undefined),
+    readUsedClicks,
   });
 
 /**

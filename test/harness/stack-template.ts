@@ -16,6 +16,7 @@ const ROOT = join(import.meta.dir, "../..");
 const SOURCES = [
   "{api,worker,redirector,shared}/**/*.{ts,sql}",
   "deploy/local/**/*.ts",
+  "deploy/postgres/*.sql",
   "package-lock.json",
 ];
 

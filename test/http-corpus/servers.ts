@@ -3,18 +3,18 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { createLinkCache } from "../../redirector/cache/link-cache.ts";
-import { createConnectionCaps } from "../../redirector/http/connection-caps.ts";
-import { createResponseWriter } from "../../redirector/http/response-writer.ts";
-import { startServer } from "../../redirector/http/server.ts";
-import { createErrorPages } from "../../redirector/pages/error-pages.ts";
-import { FORM_BYTES_MAX } from "../../redirector/passwords/password.ts";
-import { createUnlockCookies } from "../../redirector/passwords/unlock-cookie.ts";
-import { createHandler } from "../../redirector/redirect/handler.ts";
-import { createLookups } from "../../redirector/visitors/lookups.ts";
+import { DomainSettingsCache } from "../../redirector/cache/domain-settings.ts";
+import { LinkCache } from "../../redirector/cache/link-cache.ts";
+import { Takedowns } from "../../redirector/cache/takedowns.ts";
+import { Server } from "../../redirector/http/server.ts";
+import { ErrorPages } from "../../redirector/pages/error-pages.ts";
+import { FORM_BYTES_MAX, PasswordCheck } from "../../redirector/passwords/password.ts";
+import { Redirector } from "../../redirector/redirect/redirector.ts";
 import type { ActiveLink } from "../../shared/contracts/link-record.ts";
+import { createLog } from "../../shared/log.ts";
 import { eventually } from "../harness/eventually.ts";
 import { freePort } from "../harness/ports.ts";
+import { redirectorConfig } from "../harness/redirector-config.ts";
 
 export type CorpusServer = { port: number; stop(): Promise<void> };
 
@@ -39,47 +39,36 @@ const link = (alias: string, password_hash: string | null): ActiveLink => ({
  * nobody knows.
  */
 export function startOurServer(): CorpusServer {
-  const cache = createLinkCache(1024 ** 2);
+  const cache = new LinkCache(1024 ** 2);
   cache.put(link("abc", null));
   cache.put(link("secret", "x"));
-  const server = startServer(
-    { host: "127.0.0.1", port: 0, tls: undefined },
-    {
-      handle: createHandler({
-        cache,
-        links: { find: () => null, fetch: () => Promise.resolve(undefined) },
-        takedowns: { covers: () => false },
-        domains: { get: () => null, apply: () => undefined },
-        journal: { append: () => undefined },
-        clientAddress: (peer) => peer,
-        checkPassword: () => Promise.resolve("wrong"),
-        unlockCookies: createUnlockCookies("a secret of the test", true),
-        lookups: createLookups(),
-        isBehind: () => false,
-        limits: { take: () => "busy", look: () => false, isExhausted: () => false },
-        failures: { countLink: () => undefined, countUnknownAlias: () => undefined },
-        pages: createErrorPages(),
-        hosts: new Set(["sho.rt"]),
-        rootRedirectUrl: undefined,
-        scheme: "http:",
-        aboutOffHosts: new Set(),
-        locate: () => undefined,
-        onResponse: () => undefined,
-      }),
-      writer: createResponseWriter(),
-      commit: () => undefined,
-      bodyBytesMax: FORM_BYTES_MAX,
-      connectionsMax: 2_000,
-      caps: createConnectionCaps({ perNetworkMax: 2_000, isExempt: () => true }),
-      proxyProtocol: false,
-      normalizeAddress: (peer) => peer,
-      onSent: () => undefined,
-      onError: (_reason, error) => {
-        throw new Error("The server failed.", { cause: error });
-      },
+  const config = redirectorConfig({
+    SHORT_URL: "http://sho.rt",
+    CONNECTIONS_MAX: 2_000,
+    CONNECTIONS_PER_ADDRESS_MAX: 2_000,
+  });
+  const redirector = new Redirector(config, {
+    cache,
+    takedowns: new Takedowns(),
+    domains: new DomainSettingsCache(),
+    links: { find: () => null, fetch: () => Promise.resolve(undefined) },
+    journal: { append: () => undefined, commit: () => undefined },
+    limits: { take: () => "busy", look: () => false, isExhausted: () => false },
+    failures: { countLink: () => undefined, countUnknownAlias: () => undefined },
+    pages: new ErrorPages(),
+    passwords: new PasswordCheck(() => Promise.resolve(false)),
+    locate: () => undefined,
+    isBehind: () => false,
+  });
+  const server = new Server(config, redirector, createLog("test", "silent"));
+  return {
+    port: Number(server.url.port),
+    async stop() {
+      await server.stop();
+      const { socket: _, ...failures } = server.connections.errors;
+      if (Object.values(failures).some((count) => count > 0)) throw new Error("The server failed.");
     },
-  );
-  return { port: Number(server.url.port), stop: () => server.stop() };
+  };
 }
 
 /** Starts nginx with the same links; undefined where that version is not installed. */

@@ -75,9 +75,9 @@ test("the short form ends each process and each store, and adds what a change ca
   expect(always.map(({ name }) => name).join(", ")).toMatch(
     /redirector.*api.*worker.*clickhouse.*postgres.*nats/,
   );
-  expect(touchedBy("worker/batches/trim.ts")).toContain("fill stream");
-  expect(touchedBy("worker/batches/settle.ts")).toContain("pause owner before check");
-  expect(touchedBy("worker/batches/settle.ts")).not.toContain("fill stream");
+  expect(touchedBy("worker/consumer/clicks-stream.ts")).toContain("fill stream");
+  expect(touchedBy("worker/batches/owner.ts")).toContain("pause owner before check");
+  expect(touchedBy("worker/batches/owner.ts")).not.toContain("fill stream");
   expect(touchedBy("redirector/journal/journal.ts")).toContain("kill second redirector");
   expect(touchedBy("redirector/links/follower.ts")).toEqual(["kill nats", "pause nats"]);
   expect(touchedBy("dashboard/src/app.tsx", "worker/metrics.test.ts")).toEqual([]);

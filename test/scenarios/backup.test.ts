@@ -13,7 +13,7 @@ import { usePostgres } from "../../api/postgres.ts";
 import { createClient } from "../../clients/typescript/src/index.ts";
 import { findDifferences, queryRows } from "../../shared/clicks/rollups.ts";
 import { withDatabase } from "../../shared/postgres.ts";
-import { openClickHouse } from "../../worker/clickhouse.ts";
+import { connectClickHouse } from "../../worker/clickhouse.ts";
 import { createAccount, runAdmin } from "../harness/admin.ts";
 import { call, callOnce } from "../harness/api.ts";
 import {
@@ -102,7 +102,7 @@ describe.skipIf(programs === undefined)("backups", () => {
     usePostgres(postgres.url, (sql) => sql`create database ${sql(name)}`.then(() => undefined));
 
   const readRows = async (database?: string): Promise<unknown> => {
-    const clickhouse = openClickHouse(clickhouseUrl(database));
+    const clickhouse = connectClickHouse(clickhouseUrl(database));
     try {
       return await queryRows(
         clickhouse,
@@ -132,7 +132,7 @@ describe.skipIf(programs === undefined)("backups", () => {
     expect(await succeed(["restore", "--from", to], name)).toMatchObject(compared);
     expect(await countLinks(withDatabase(postgres.url, name))).toBe(links);
     expect(await readRows(name)).toEqual(await readRows());
-    const clickhouse = openClickHouse(clickhouseUrl(name));
+    const clickhouse = connectClickHouse(clickhouseUrl(name));
     const now = Math.floor(Date.now() / 1_000);
     const range = wholeDays({ from: now - 172_800, to: now + 86_400 });
     expect(await findDifferences(clickhouse, range)).toEqual([]);

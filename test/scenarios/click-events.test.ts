@@ -12,7 +12,7 @@ import { openPostgres, type Sql } from "../../api/postgres.ts";
 import { queryRows } from "../../shared/clicks/query.ts";
 import { decodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { natsLogin } from "../../shared/nats.ts";
-import { openClickHouse } from "../../worker/clickhouse.ts";
+import { connectClickHouse } from "../../worker/clickhouse.ts";
 import { createAccount, type NewAccount } from "../harness/admin.ts";
 import { call, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
@@ -35,7 +35,7 @@ let sql: Sql;
 beforeAll(async () => {
   stack = await startStack();
   nats = await connect(natsLogin(stack.info().nats_url));
-  clickhouse = openClickHouse(stack.info().clickhouse_url);
+  clickhouse = connectClickHouse(stack.info().clickhouse_url);
   sql = openPostgres(stack.info().database_url, 2);
 });
 afterAll(async () => {
@@ -115,12 +115,12 @@ test("clicks by people are recorded with the fields of the list, for those who r
   const unread = await createAccount(stack, "enterprise");
   await becomeReader();
   await call((await createLink(unread)).short_url);
-  const { next_cursor: after } = await read("after=latest&type=clicks.recorded");
+  const { next_cursor: after } = await read("starting_after=latest&type=clicks.recorded");
   await call(`${link.short_url}?utm_source=a%09b`, {
     headers: { "accept-language": "de", referer: "https://news.example/page" },
   });
   await call(link.short_url, { headers: { "user-agent": "Googlebot/2.1" } });
-  const { data } = await read(`after=${after}&type=clicks.recorded&wait=20`);
+  const { data } = await read(`starting_after=${after}&type=clicks.recorded&wait=20`);
   const listed = await call(`${stack.info().api_url}/v1/clicks?class=human&limit=1`, {
     key: account.key,
   });

@@ -20,12 +20,11 @@ import { formatSegmentId } from "../../shared/contracts/click-segment.ts";
 import { readFreeBytes } from "../../shared/disk.ts";
 import { newUuid } from "../../shared/ids.ts";
 import { UNKNOWN_LOCATION } from "../../shared/visitors/geo.ts";
-import { parseAgent } from "../../shared/visitors/user-agent.ts";
-import { openClickHouse } from "../../worker/clickhouse.ts";
-import { insertRows } from "../../worker/consumer/row-insert.ts";
+import { ClicksTable } from "../../worker/batches/clicks-table.ts";
+import { connectClickHouse } from "../../worker/clickhouse.ts";
 import { readRoom } from "../../worker/disk-room.ts";
-import { createEnricher, type SegmentRows } from "../../worker/enrich/rows.ts";
-import { createVisitorHash } from "../../worker/enrich/visitor.ts";
+import { Enricher, type SegmentRows } from "../../worker/enrich/rows.ts";
+import { Metrics } from "../../worker/metrics.ts";
 import { encodeSegment } from "../harness/encode-segment.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
@@ -42,7 +41,7 @@ let stack: Stack;
 let client: ClickHouseClient;
 beforeAll(async () => {
   stack = await startStack();
-  client = openClickHouse(stack.info().clickhouse_url);
+  client = connectClickHouse(stack.info().clickhouse_url);
 });
 afterAll(async () => {
   await client.close();
@@ -53,13 +52,11 @@ beforeEach(async () => {
     await client.command({ query: `TRUNCATE TABLE ${table}` });
 });
 
-const enrich = createEnricher({
-  geo: { locate: (address) => ({ ...UNKNOWN_LOCATION, city: address }) },
-  parseAgent,
-  visitorHash: createVisitorHash("a secret of this installation"),
-  anonymousVisitors: false,
-  ownHosts: new Set(),
-});
+const geo = {
+  locate: (address: string) => ({ ...UNKNOWN_LOCATION, city: address }),
+  databases: () => [],
+};
+const enricher = new Enricher(geo, "a secret of this installation", new Set());
 
 const LINKS = [newUuid(), newUuid(), newUuid()];
 const ACCOUNT = newUuid();
@@ -85,12 +82,13 @@ async function makeSegment(change: (i: number) => Partial<Click> = () => ({})) {
     query: "",
     ...change(i),
   }));
-  const rows = await enrich(encodeSegment({ journalId: newUuid(), segment: 7 }, clicks));
+  const rows = await enricher.enrich(encodeSegment({ journalId: newUuid(), segment: 7 }, clicks));
   if (rows === undefined) throw new Error("The segment has no rows.");
   return rows;
 }
 
-const insert = (rows: SegmentRows) => insertRows(client, formatSegmentId(rows), [rows.rows]);
+const insert = (rows: SegmentRows) =>
+  new ClicksTable(client, new Metrics()).insert(formatSegmentId(rows), [rows.rows]);
 
 /**
  * Everything that is stored: the number of raw clicks, and all rows of each rollup, with the number
@@ -148,7 +146,7 @@ test("an insert that is repeated after ClickHouse was killed changes nothing, ev
   for (let restarts = 0; restarts < 2; restarts++) {
     await killService(stack, "clickhouse");
     await client.close();
-    client = openClickHouse(stack.info().clickhouse_url);
+    client = connectClickHouse(stack.info().clickhouse_url);
     await eventually(() => insert(rows), 30_000);
     expect(await readStored()).toEqual(stored);
   }

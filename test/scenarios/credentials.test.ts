@@ -104,6 +104,16 @@ describe.skipIf(psql === null)("in PostgreSQL", () => {
     const attempt = (right: (typeof POSTGRES_RIGHTS)[number]) => roles.attempt(user, right);
     expect(await findDeviations(user, POSTGRES_RIGHTS, attempt)).toEqual([]);
   });
+
+  test("the page says of every function that not everybody may call who may", () => {
+    const tried = POSTGRES_RIGHTS.flatMap((right) =>
+      "statements" in right ? right.statements : [],
+    );
+    expect(roles.functions.length).toBeGreaterThan(0);
+    expect(
+      roles.functions.filter((name) => !tried.some((text) => text.includes(`${name}(`))),
+    ).toEqual([]);
+  });
 });
 
 describe("in ClickHouse", () => {

@@ -13,7 +13,6 @@ import { FLOODS, LIMIT_SHORT } from "./faults/floods.ts";
 import { LINKS_LOG_FAULTS } from "./faults/links-log.ts";
 import { LOCAL_FAULTS } from "./faults/local.ts";
 import { REGION_FAULTS } from "./faults/regions.ts";
-import { UPGRADES } from "./faults/upgrade.ts";
 import { FloodVisitors } from "./loads/flood-visitors.ts";
 import { HostTraffic } from "./loads/host-traffic.ts";
 import { Traffic } from "./loads/traffic.ts";
@@ -23,10 +22,8 @@ import { type AnyScenario, FaultScenario } from "./scenario.ts";
 import { Fleet } from "./topologies/fleet.ts";
 import { FloodedRedirector } from "./topologies/flooded-redirector.ts";
 import { LocalStack } from "./topologies/local-stack.ts";
-import { hasProgramBefore } from "./topologies/old-program.ts";
 import { TwoHosts } from "./topologies/two-hosts.ts";
 import { TwoRegions } from "./topologies/two-regions.ts";
-import { BATCHES, UpgradedStack } from "./topologies/upgraded-stack.ts";
 
 /** Every scenario of faults has these paths, too: what it is made of. */
 const RUNNER = ["test/scenarios/{parts,scenario,run}.ts"];
@@ -140,36 +137,6 @@ export const FAULT_SCENARIOS: readonly AnyScenario[] = [
     },
     faults: REGION_FAULTS,
     checks: [...OF_TRAFFIC, ...REGION_CHECKS],
-  }),
-  new FaultScenario({
-    name: "upgrade",
-    seconds: 100,
-    paths: [
-      ...RUNNER,
-      "worker/batches/clicks-table.ts",
-      "{api,worker}/migrations/**",
-      "test/scenarios/faults/upgrade.ts",
-      "test/scenarios/topologies/{old-program,upgraded-stack}.ts",
-    ],
-    proves: "clicks in flight survive an upgrade from the program before batches",
-    lacks: ({ repository }) =>
-      hasProgramBefore(repository, BATCHES)
-        ? undefined
-        : `the version before ${BATCHES} is not in the history of this checkout`,
-    topology: ({ repository }) => UpgradedStack.start(repository),
-    load: (topology, settings) =>
-      Traffic.start(
-        topology,
-        {
-          links: LINKS_BEFORE,
-          pace: { untilSlower: settings.long ? 100_000 : 40_000 },
-          quietMs: 0,
-          log: settings.log,
-        },
-        false,
-      ),
-    faults: UPGRADES,
-    checks: OF_TRAFFIC,
   }),
   new FaultScenario({
     name: "flood",

@@ -21,7 +21,7 @@ import { openPostgres, type Sql } from "../../api/postgres.ts";
 import { queryRows } from "../../shared/clicks/query.ts";
 import { decodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { natsLogin } from "../../shared/nats.ts";
-import { openClickHouse } from "../../worker/clickhouse.ts";
+import { connectClickHouse } from "../../worker/clickhouse.ts";
 import { createAccount } from "../harness/admin.ts";
 import { call, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
@@ -47,7 +47,7 @@ let sql: Sql;
 beforeAll(async () => {
   stack = await startStack();
   nats = await connect(natsLogin(stack.info().nats_url));
-  clickhouse = openClickHouse(stack.info().clickhouse_url);
+  clickhouse = connectClickHouse(stack.info().clickhouse_url);
   sql = openPostgres(stack.info().database_url, 2);
 });
 afterAll(async () => {

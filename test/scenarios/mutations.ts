@@ -5,7 +5,6 @@
 import { existsSync, readFileSync } from "node:fs";
 
 import { withMutation } from "../harness/mutations.ts";
-import { PROJECT_DIR } from "../harness/stack.ts";
 import type { Result } from "./parts.ts";
 import { PROTECTIONS } from "./protections.ts";
 import { resultPath } from "./results.ts";
@@ -31,11 +30,9 @@ async function isNeeded(name: string, args: readonly string[]): Promise<boolean>
     throw new Error(`There is no protection "${name}": ${Object.keys(PROTECTIONS).join(", ")}.`);
   const { scenario, faults, problem } = protection;
   const result = await withMutation(protection, async (copy) => {
-    // The copy has no history.
-    const given = [scenario, ...args, "--repository", PROJECT_DIR];
     const chosen = faults?.flatMap((fault) => ["--fault", fault]) ?? [];
     const rounds = faults === undefined ? [] : ["--rounds", String(ROUNDS)];
-    const program = ["test/scenarios/run.ts", ...given, ...chosen, ...rounds];
+    const program = ["test/scenarios/run.ts", scenario, ...args, ...chosen, ...rounds];
     const child = Bun.spawn([process.execPath, ...program], {
       cwd: copy,
       stdio: ["ignore", "inherit", "inherit"],

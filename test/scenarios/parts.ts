@@ -17,8 +17,6 @@ export type RunSettings = {
   faults?: readonly string[] | undefined;
   /** The nats-server of the next Debian. */
   later: boolean;
-  /** Where the history of the project is, if it runs in a copy. */
-  repository: string;
   /** Paths that have changed; faults that exercise them are injected as well. */
   changed: readonly string[];
   log: (line: string) => void;
@@ -76,7 +74,7 @@ export type Parts<T extends Topology, L extends Load> = {
   paths: readonly string[];
   proves: string;
   /** Why it cannot run on this machine; undefined if it can. */
-  lacks?: (settings: RunSettings) => string | undefined;
+  lacks?: () => string | undefined;
   topology(settings: RunSettings): Promise<T>;
   load(topology: T, settings: RunSettings): Promise<L>;
   faults: readonly Fault<T, L>[];

@@ -10,7 +10,7 @@ export const LINKS_LOG = [
 
 /** How clicks get from a redirector's disk into ClickHouse. */
 export const CLICKS_WAY = [
-  "redirector/redirect/click-recorder.ts",
+  "redirector/redirect/redirects.ts",
   "redirector/journal/**",
   "worker/consumer/**",
   "worker/batches/**",

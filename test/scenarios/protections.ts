@@ -21,13 +21,13 @@ const CLICK_PROTECTIONS: Readonly<Record<string, Protection>> = {
   "dedup-id": {
     ...UNDER_CHAOS,
     faults: ["kill nats"],
-    file: "redirector/journal/segment-sender.ts",
+    file: "redirector/journal/publisher.ts",
     replace: [["msgID: formatSegmentId(segment),", ""]],
   },
   token: {
     ...UNDER_CHAOS,
     faults: ["kill owner after insert"],
-    file: "worker/consumer/row-insert.ts",
+    file: "worker/batches/clicks-table.ts",
     replace: [
       ["insert_deduplicate: 1,", "insert_deduplicate: 0,"],
       ["insert_deduplication_token: token,", ""],
@@ -39,15 +39,20 @@ const CLICK_PROTECTIONS: Readonly<Record<string, Protection>> = {
     faults: ["kill worker"],
     file: "worker/batches/owner.ts",
     replace: [
-      ["has: (id) => index.has(id),", "has: () => false,"],
-      ["return await insertBatch(work, unknown);", "return await insertBatch(work, segments);"],
+      ["return this.#index.has(id);", "return id === undefined;"],
+      ["return await this.#insertBatch(unknown);", "return await this.#insertBatch(segments);"],
     ],
   },
   check: {
     ...UNDER_CHAOS,
     faults: ["pause owner before check"],
     file: "worker/batches/owner.ts",
-    replace: [["        await confirm();\n        await insert(", "        await insert("]],
+    replace: [
+      [
+        "          await this.confirm();\n          await this.#clicks.insert(",
+        "          await this.#clicks.insert(",
+      ],
+    ],
   },
   "in-doubt": {
     ...UNDER_CHAOS,
@@ -58,31 +63,20 @@ const CLICK_PROTECTIONS: Readonly<Record<string, Protection>> = {
   settle: {
     ...UNDER_CHAOS,
     faults: ["kill owner before insert, which arrives late"],
-    file: "worker/batches/settle.ts",
-    replace: [["await complete(deps, manifest, rows);", "void rows;"]],
-  },
-  history: {
-    scenario: "upgrade",
-    problem: CLICKS,
-    file: "worker/batches/clicks-table.ts",
-    replace: [
-      [
-        "for (const { journal_id, first, last } of rows) index.addRange(journal_id, first, last);",
-        "",
-      ],
-    ],
+    file: "worker/batches/owner.ts",
+    replace: [["await this.#complete(manifest, rows);", "void rows;"]],
   },
   open: {
     ...UNDER_CHAOS,
     faults: ["recreate stream during an insert"],
-    file: "worker/batches/settle.ts",
-    replace: [["  if (atHand.length === 0 && stored.length === 0) return manifest;\n", ""]],
+    file: "worker/batches/owner.ts",
+    replace: [["    if (atHand.length === 0 && stored.length === 0) return manifest;\n", ""]],
   },
   repair: {
     ...UNDER_CHAOS,
     faults: ["kill owner of half an insert"],
-    file: "worker/batches/settle.ts",
-    replace: [["await complete(deps, manifest, [inClicks])", "inClicks.length >= 0"]],
+    file: "worker/batches/owner.ts",
+    replace: [["await this.#complete(manifest, [inClicks])", "inClicks.length >= 0"]],
   },
   split: {
     ...UNDER_CHAOS,
@@ -102,8 +96,8 @@ const CLICK_PROTECTIONS: Readonly<Record<string, Protection>> = {
     file: "redirector/journal/journal.ts",
     replace: [
       [
-        "const { segments, unknown, unreadable, unchangeable } = recoverSegments(dir);",
-        "const { unknown, unreadable, unchangeable } = recoverSegments(dir);",
+        "const { segments, unknown, unreadable, unchangeable }",
+        "const { unknown, unreadable, unchangeable }",
       ],
       ["for (const segment of segments) {", "for (const segment of new Array<SealedSegment>()) {"],
     ],
@@ -111,15 +105,17 @@ const CLICK_PROTECTIONS: Readonly<Record<string, Protection>> = {
   position: {
     ...UNDER_CHAOS,
     faults: ["roll back nats, not its consumers"],
-    file: "worker/batches/position.ts",
-    replace: [["position === undefined || (await isInStream(connection, position))", "true"]],
+    file: "worker/consumer/clicks-stream.ts",
+    replace: [["position === undefined || (await this.#has(position))", "position !== null"]],
   },
   grace: {
     // Otherwise a worker has read what is lost, and stores it.
     ...UNDER_CHAOS,
     faults: ["roll back nats during an insert"],
     file: "redirector/journal/publisher.ts",
-    replace: [["if (type === Events.Reconnect) republish();", ""]],
+    replace: [
+      ["if (type === Events.Reconnect) this.#enqueue(this.#retention.startRepublishing());", ""],
+    ],
   },
 };
 
@@ -156,7 +152,7 @@ export const DRILL_PROTECTIONS: Readonly<Record<string, DrillProtection>> = {
     does: "Positions of the links log never go back, as the clock does.",
     scenario: "PostgreSQL: clock an hour behind",
     problem: LINKS,
-    file: "api/migrations/0077_link_log.sql",
+    file: "api/migrations/0004_links_log.sql",
     replace: [
       [
         "greatest(head.position + 1, floor(extract(epoch from clock_timestamp()) * 1000000)::bigint)",
@@ -176,7 +172,9 @@ export const DRILL_PROTECTIONS: Readonly<Record<string, DrillProtection>> = {
     scenario: "NATS: one bit flipped",
     problem: CLICKS_OF_DRILL,
     file: "redirector/journal/publisher.ts",
-    replace: [["if (type === Events.Reconnect) republish();", ""]],
+    replace: [
+      ["if (type === Events.Reconnect) this.#enqueue(this.#retention.startRepublishing());", ""],
+    ],
   },
   readability: {
     does: "API processes read back what NATS accepts.",
@@ -208,7 +206,7 @@ export const DRILL_PROTECTIONS: Readonly<Record<string, DrillProtection>> = {
     does: "The worker says that ClickHouse has no room.",
     scenario: "ClickHouse: disk full",
     problem: UNNAMED,
-    file: "worker/consumer/context.ts",
+    file: "worker/consumer/consumer.ts",
     replace: [["if (isDiskFull(error))", "if (isDiskFull(undefined))"]],
   },
   damage: {
@@ -230,8 +228,8 @@ export const DRILL_PROTECTIONS: Readonly<Record<string, DrillProtection>> = {
     file: "redirector/limits/uses-file.ts",
     replace: [
       [
-        "    // With a full disk no clicks of limits are used, and the rest of the process continues.\n    onUnwritable(error);\n",
-        "    throw error;\n",
+        "      // With a full disk no clicks of limits are used, and the rest of the process continues.\n      events.unwritable(error);\n",
+        "      throw error;\n",
       ],
     ],
   },
@@ -249,8 +247,8 @@ export const DRILL_PROTECTIONS: Readonly<Record<string, DrillProtection>> = {
     file: "redirector/journal/journal.ts",
     replace: [
       [
-        "const { segments, unknown, unreadable, unchangeable } = recoverSegments(dir);",
-        "const { unknown, unreadable, unchangeable } = recoverSegments(dir);",
+        "const { segments, unknown, unreadable, unchangeable }",
+        "const { unknown, unreadable, unchangeable }",
       ],
       ["for (const segment of segments) {", "for (const segment of new Array<SealedSegment>()) {"],
     ],

@@ -13,7 +13,7 @@ import { ROLLUP_TABLES } from "../../shared/clicks/rollup-tables.ts";
 import { findDifferences, queryRows, rebuildBuckets } from "../../shared/clicks/rollups.ts";
 import { readWholeFrom, rememberRetention } from "../../shared/clicks/whole-clicks.ts";
 import { decodeId } from "../../shared/ids.ts";
-import { openClickHouse } from "../../worker/clickhouse.ts";
+import { connectClickHouse } from "../../worker/clickhouse.ts";
 import { setRetention } from "../../worker/migrations/retention.ts";
 import { runAdmin } from "../harness/admin.ts";
 import { call, linkSchema } from "../harness/api.ts";
@@ -169,7 +169,7 @@ async function empty(client: ClickHouseClient): Promise<void> {
 
 test("no comparison and no rebuild changes a bucket of which retention may have deleted clicks", async () => {
   await using stack = await startStack();
-  const client = openClickHouse(stack.info().clickhouse_url, 120_000);
+  const client = connectClickHouse(stack.info().clickhouse_url, 120_000);
   const retentions = fc.array(fc.constantFrom(0, 1, 2, 4), { minLength: 1, maxLength: 3 });
   const scenario = fc.record({
     retentions: fc
@@ -255,7 +255,7 @@ test("no comparison and no rebuild changes a bucket of which retention may have 
 
 test("a retention from before anything was remembered shows in the rollups", async () => {
   await using stack = await startStack();
-  const client = openClickHouse(stack.info().clickhouse_url);
+  const client = connectClickHouse(stack.info().clickhouse_url);
   await empty(client);
   await insertClicks(client, [6 * DAY_SECONDS, 3 * DAY_SECONDS, 2 * DAY_SECONDS, HOUR_SECONDS]);
   // As the version before raised it.

@@ -5,7 +5,6 @@
  */
 import { parseArgs } from "node:util";
 
-import { PROJECT_DIR } from "../harness/stack.ts";
 import { isDrill, writePage } from "./drills-page.ts";
 import { FAULT_SCENARIOS } from "./fault-scenarios.ts";
 import type { RunSettings } from "./parts.ts";
@@ -23,7 +22,6 @@ const { values, positionals } = parseArgs({
     rounds: { type: "string" },
     fault: { type: "string", multiple: true },
     later: { type: "boolean", default: false },
-    repository: { type: "string", default: PROJECT_DIR },
   },
 });
 
@@ -35,11 +33,10 @@ const settings: RunSettings = {
   rounds: values.rounds === undefined ? undefined : Number(values.rounds),
   faults: values.fault,
   later: values.later,
-  repository: values.repository,
   changed: (process.env["SHORTHOP_TEST_CHANGED"] ?? "").split("\n"),
   log: console.log,
 };
-const lacks = scenario.lacks(settings);
+const lacks = scenario.lacks();
 if (lacks === undefined) process.exit((await runOne(scenario)) ? 0 : 1);
 console.log(`!!! ${scenario.name} is NOT TESTED: ${lacks}`);
 process.exit(0);

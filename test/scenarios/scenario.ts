@@ -22,7 +22,7 @@ export interface AnyScenario {
   readonly paths: readonly string[];
   readonly proves: string;
   readonly faultNames: readonly string[];
-  lacks(settings: RunSettings): string | undefined;
+  lacks(): string | undefined;
   run(settings: RunSettings): Promise<Result>;
 }
 
@@ -57,8 +57,8 @@ export class FaultScenario<T extends Topology, L extends Load> implements AnySce
     return this.#parts.faults.map(({ name }) => name);
   }
 
-  lacks(settings: RunSettings): string | undefined {
-    return this.#parts.lacks?.(settings);
+  lacks(): string | undefined {
+    return this.#parts.lacks?.();
   }
 
   /** Runs it; every check, also when another one or a fault has failed. */

@@ -52,7 +52,7 @@ export const SCENARIOS: readonly Scenario[] = [
     name: "click-storage",
     files: ["test/scenarios/click-storage.test.ts"],
     seconds: 40,
-    paths: [...CLICKS_STORE, "worker/enrich/**", "worker/consumer/row-insert.ts"],
+    paths: [...CLICKS_STORE, "worker/enrich/**", "worker/batches/clicks-table.ts"],
     proves: "an insert is in the clicks and each rollup once, also repeated after ClickHouse died",
   },
   {
@@ -72,7 +72,7 @@ export const SCENARIOS: readonly Scenario[] = [
     name: "last-clicks",
     files: ["test/scenarios/last-clicks.test.ts"],
     seconds: 60,
-    paths: ["worker/{counters,last-clicks}.ts", "worker/batches/**"],
+    paths: ["worker/counters.ts", "worker/batches/**"],
     proves: "the last click of a link is exact when a worker ends before it wrote it",
   },
   {
@@ -99,13 +99,6 @@ export const SCENARIOS: readonly Scenario[] = [
     seconds: 30,
     paths: ["shared/{nats,nats-files,postgres,postgres-parameters}.ts", "worker/clickhouse.ts"],
     proves: "all processes run on stores that demand TLS of a private authority and credentials",
-  },
-  {
-    name: "migrations",
-    files: ["test/scenarios/migrations.test.ts"],
-    seconds: 30,
-    paths: ["api/migrations/**", "worker/migrations/**"],
-    proves: "migrations of stores with data lose, double and change nothing",
   },
   {
     name: "nats-cluster",
@@ -175,7 +168,7 @@ export const SCENARIOS: readonly Scenario[] = [
     name: "retention",
     files: ["test/scenarios/retention.test.ts"],
     seconds: 70,
-    paths: [...CLICKS_STORE, "worker/consistency-check.ts"],
+    paths: [...CLICKS_STORE, "worker/{consistency-check,repairs}.ts"],
     proves: "retention deletes clicks, and no comparison or rebuild changes what is left of them",
   },
   {
@@ -218,13 +211,6 @@ export const SCENARIOS: readonly Scenario[] = [
     seconds: 10,
     paths: [...BACKUPS, "api/migrations/**"],
     proves: "a backup of PostgreSQL has every table, and is restored into an empty one",
-  },
-  {
-    name: "count-tags",
-    files: ["test/scenarios/count-tags.test.ts"],
-    seconds: 8,
-    paths: ["api/migrations/**", "api/tags/**"],
-    proves: "tags are counted while links change",
   },
   {
     name: "geoip-update",
@@ -413,7 +399,7 @@ export const SCENARIOS: readonly Scenario[] = [
     files: ["test/e2e/failures.test.ts"],
     env: LONG,
     seconds: 50,
-    paths: ["redirector/failures/**", "worker/failures/**", "shared/contracts/failures*.ts"],
+    paths: ["redirector/failures/**", "worker/failure-reports.ts", "shared/contracts/failures*.ts"],
     proves: "failed requests are counted once when workers die, and stay few in a flood",
   },
   {

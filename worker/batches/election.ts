@@ -6,10 +6,10 @@
 import type { ConsumerInfo } from "nats";
 
 import type { Log } from "../../shared/log.ts";
-import type { ClaimSight } from "./entries.ts";
-import { RENEWED_MS } from "./renewal.ts";
+import { type ClaimSight, RENEWED_MS } from "./batch-log.ts";
 
-const POLL_MS = 500;
+/** Time between two looks of a worker that stands by. */
+export const STAND_BY_MS = 500;
 
 /**
  * Time without a fetch after which a worker may take over. An owner nearly always has a fetch
@@ -30,62 +30,53 @@ const FIRST_QUIET_MS = 500;
  */
 const QUIET_MAX_MS = 60_000;
 
-type ElectionDeps = {
-  /** Reads the state of the durable consumer. */
-  readConsumer: () => Promise<Pick<ConsumerInfo, "num_waiting" | "delivered">>;
-  /** Reads what the log shows of the winning claim; undefined if there is none. */
-  readClaim: () => Promise<ClaimSight | undefined>;
-  /** Waits; resolves early when the worker stops. */
-  sleep: (ms: number) => Promise<void>;
-  isStopped: () => boolean;
-  /** How often in a row this worker lost the log to another one before it became the owner. */
-  lost: number;
-  log: Pick<Log, "warn">;
-  /** Milliseconds of a monotonic clock. */
-  now?: () => number;
-};
+/** What a worker has seen of the others since it stands by. */
+export class Election {
+  readonly #log: Log;
+  readonly #now: () => number;
+  #lastDelivered: number | undefined;
+  #quietMs: number;
+  #quietSince: number;
+  #claim: { key: string; since: number } | undefined;
+  #isReported = false;
 
-/** Resolves when no worker has fetched segments for a while, or when this one stops. */
-export async function waitUntilQuiet(deps: ElectionDeps): Promise<void> {
-  const { readConsumer, readClaim, sleep, isStopped, lost, now = () => performance.now() } = deps;
-  const isQuiet = createClaimWatch(deps.log, now);
-  let lastDelivered: number | undefined;
-  let quietMs = lost === 0 ? FIRST_QUIET_MS : Math.min(QUIET_MS * 2 ** lost, QUIET_MAX_MS);
-  let quietSince = now();
-  while (!isStopped()) {
-    const { num_waiting, delivered } = await readConsumer();
-    const isActive =
-      num_waiting > 0 || (lastDelivered !== undefined && delivered.consumer_seq > lastDelivered);
-    lastDelivered = delivered.consumer_seq;
-    if (isActive) [quietSince, quietMs] = [now(), QUIET_MS];
-    else if (now() - quietSince >= quietMs && isQuiet(await readClaim())) return;
-    await sleep(POLL_MS);
+  /**
+   * `lost` is how often in a row this worker lost the log to another one before it became the
+   * owner; `now` returns milliseconds of a monotonic clock.
+   */
+  constructor(lost: number, log: Log, now = () => performance.now()) {
+    this.#log = log;
+    this.#now = now;
+    this.#quietMs = lost === 0 ? FIRST_QUIET_MS : Math.min(QUIET_MS * 2 ** lost, QUIET_MAX_MS);
+    this.#quietSince = now();
   }
-}
 
-/**
- * Creates the function that returns for each sight of the claim whether its owner has been quiet
- * for {@link RENEWED_MS}. This worker's own clock measures that, from the last change it saw:
- * ClickHouse's clock may have been ahead when the claim was written, or may have been turned back
- * since. ClickHouse's clock counts only when the claim is old by it; then a worker that has just
- * started need not wait.
- */
-function createClaimWatch(
-  log: Pick<Log, "warn">,
-  now: () => number,
-): (sight: ClaimSight | undefined) => boolean {
-  let seen: { key: string; since: number } | undefined;
-  let isReported = false;
-  return (sight) => {
+  /** Notes the state of the durable consumer; returns whether nobody has fetched for a while. */
+  isQuiet({ num_waiting, delivered }: ConsumerInfo): boolean {
+    const isActive =
+      num_waiting > 0 ||
+      (this.#lastDelivered !== undefined && delivered.consumer_seq > this.#lastDelivered);
+    this.#lastDelivered = delivered.consumer_seq;
+    if (isActive) [this.#quietSince, this.#quietMs] = [this.#now(), QUIET_MS];
+    return !isActive && this.#now() - this.#quietSince >= this.#quietMs;
+  }
+
+  /**
+   * Notes a sight of the claim; returns whether its owner has been quiet for {@link RENEWED_MS}.
+   * This worker's own clock measures that, from the last change it saw: ClickHouse's clock may have
+   * been ahead when the claim was written, or may have been turned back since. ClickHouse's clock
+   * counts only when the claim is old by it; then a worker that has just started need not wait.
+   */
+  isAbandoned(sight: ClaimSight | undefined): boolean {
     if (sight === undefined) return true;
     const { key, ageMs, aheadMs } = sight;
-    if (seen?.key !== key) seen = { key, since: now() };
-    if (aheadMs > 0 && !isReported) {
-      isReported = true;
-      log.warn({ ahead_seconds: Math.ceil(aheadMs / 1_000) }, "claim_from_the_future");
+    if (this.#claim?.key !== key) this.#claim = { key, since: this.#now() };
+    if (aheadMs > 0 && !this.#isReported) {
+      this.#isReported = true;
+      this.#log.warn({ ahead_seconds: Math.ceil(aheadMs / 1_000) }, "claim_from_the_future");
     }
     // All entries are in the future: no owner has renewed the claim by the current clock.
     if (ageMs === undefined) return true;
-    return ageMs > RENEWED_MS || now() - seen.since > RENEWED_MS;
-  };
+    return ageMs > RENEWED_MS || this.#now() - this.#claim.since > RENEWED_MS;
+  }
 }

@@ -8,8 +8,7 @@ import { formatSegmentId, type SegmentId } from "../../shared/contracts/click-se
 import { createWorld, modelSegment, type World } from "../../test/harness/batches-model.ts";
 import { casesOf } from "../../test/harness/property-runs.ts";
 import { createRandom, type Random } from "../../test/harness/random.ts";
-import { LostOwnershipError } from "./deps.ts";
-import { takeOver } from "./owner.ts";
+import { LostOwnershipError } from "./owner.ts";
 
 const JOURNALS = ["01900000-0000-7000-8000-00000000000a", "01900000-0000-7000-8000-00000000000b"];
 const SEGMENTS = 10;
@@ -25,10 +24,9 @@ type Workers = { started: number; dead: Set<number>; deadLetters: Set<string> };
 
 /** A worker that takes over when it has waited for a while, and then stores what waits. */
 async function work(world: World, worker: number, random: Random, workers: Workers): Promise<void> {
-  const deps = world.depsOf(worker);
   for (;;) {
     for (let i = random.between(0, 60); i > 0; i--) await world.step(worker);
-    const owner = await takeOver(deps).catch(() => undefined);
+    const owner = await world.takeOver(worker).catch(() => undefined);
     if (owner === undefined) continue;
     try {
       for (;;) {

@@ -25,7 +25,7 @@
  * - It died before step 1: nothing is in the log. JetStream delivers the segments to the new owner,
  *   which stores them.
  * - It died after step 1: a manifest is in doubt, and its rows may be in all tables, in some, or in
- *   none. The new owner settles it (`settle.ts`). It reads the batch's rows back from `clicks` and
+ *   none. The new owner settles it. It reads the batch's rows back from `clicks` and
  *   inserts them once more under the manifest's token: `clicks` ignores them, because it has seen
  *   the token; a rollup that has not seen it takes them. Then it inserts the batch's segments from
  *   the stream under the same token, which stores them if nothing was stored. Finally it looks up
@@ -46,25 +46,21 @@
 import type { SegmentId } from "../../shared/contracts/click-segment.ts";
 import { DAY_MS } from "../../shared/durations.ts";
 import { newUuid } from "../../shared/ids.ts";
-import { type BatchSegment, isLost, LostOwnershipError, type OwnerDeps, spanOf } from "./deps.ts";
 import {
+  type Batch,
   type BatchLog,
   type Claim,
   isSameClaim,
+  type LogState,
+  LogWriter,
   type Manifest,
   type Position,
+  renewWhile,
   replayLog,
-} from "./entries.ts";
-import { type Batch, createLogWriter, type LogWriter } from "./log-writer.ts";
-import { renewWhile } from "./renewal.ts";
-import {
-  addSegments,
-  formatSegmentIds,
-  formatSegments,
-  parseSegments,
-  type SegmentIndex,
-} from "./segment-index.ts";
-import { complete, indexStored, settle } from "./settle.ts";
+  type Retry,
+} from "./batch-log.ts";
+import { type BatchSegment, type ClickStore, spanOf } from "./clicks-table.ts";
+import { SegmentIndex } from "./segment-index.ts";
 
 /**
  * Maximum number of open manifests, which bounds the size of a checkpoint. Beyond it, the oldest is
@@ -83,195 +79,299 @@ const OLD_MS = 3 * DAY_MS;
 /** A segment that ClickHouse will never accept. */
 export type RejectedSegment<Segment> = { segment: Segment; reason: string };
 
-export type Owner = {
-  epoch: number;
+/** Where the segments of a batch in doubt are found again; a model of it is in `test/harness`. */
+export interface SegmentSource {
+  /**
+   * Finds which of these segments the stream still has, each once. The sequences are a hint:
+   * messages with them can be of other segments.
+   */
+  find(segments: SegmentIndex, sequences: string): Promise<BatchSegment[]>;
+}
+
+/** Another worker has claimed the log. */
+export class LostOwnershipError extends Error {
+  override name = "LostOwnershipError";
+}
+
+export const isLost = (error: unknown): boolean => error instanceof LostOwnershipError;
+
+export class Owner {
+  readonly #log: BatchLog;
+  readonly #clicks: ClickStore;
+  readonly #stream: SegmentSource;
+  readonly #retry: Retry;
+  readonly #claim: Claim;
+  readonly #index: SegmentIndex;
+  readonly #open: Manifest[];
+  readonly #writer: LogWriter;
+  #position: Position | undefined;
+  #settled = 0;
+
+  private constructor(
+    log: BatchLog,
+    clicks: ClickStore,
+    stream: SegmentSource,
+    retry: Retry,
+    claim: Claim,
+    { index, inDoubt, position }: LogState,
+  ) {
+    this.#log = log;
+    this.#clicks = clicks;
+    this.#stream = stream;
+    this.#retry = retry;
+    this.#claim = claim;
+    this.#index = index;
+    this.#open = inDoubt.slice(-OPEN_MAX);
+    this.#position = position;
+    this.#writer = new LogWriter(log, claim, retry);
+  }
+
+  /**
+   * Claims the log, and settles the batches that earlier owners left in doubt. Throws {@link
+   * LostOwnershipError} when another worker's claim is higher.
+   */
+  static async takeOver(
+    log: BatchLog,
+    clicks: ClickStore,
+    stream: SegmentSource,
+    retry: Retry,
+  ): Promise<Owner> {
+    const before = await log.readHighestClaim();
+    const claim: Claim = { epoch: (before?.epoch ?? 0) + 1, owner: newUuid() };
+    await log.claim(claim);
+    // Only after the claim: this read sees all that was written before it, and later writers see
+    // the claim.
+    const found = await log.read();
+    const state =
+      found === undefined
+        ? {
+            index: await renewWhile(log, claim, () => clicks.readHistory()),
+            inDoubt: [],
+            position: undefined,
+          }
+        : replayLog(found.checkpoint, found.entries);
+    const owner = new Owner(log, clicks, stream, retry, claim, state);
+    // Before any insert: entries that other workers write from now on have no effect, and the next
+    // owner knows which manifests are open.
+    await owner.#writeCheckpoint();
+    await retry(() => owner.confirm(), isLost);
+    await owner.renewWhile(() => owner.#settleFromStream());
+    return owner;
+  }
+
+  get epoch(): number {
+    return this.#claim.epoch;
+  }
+
+  /** The number of the last batch in the log. */
+  get batch(): number {
+    return this.#writer.number;
+  }
+
+  /** The position of the last batch in the stream; undefined before the first batch. */
+  get position(): Position | undefined {
+    return this.#position;
+  }
+
+  /** Batches in doubt that were settled: no worker may have counted their clicks yet. */
+  get settled(): number {
+    return this.#settled;
+  }
+
+  /** The numbers of ranges in the index, of journals that it forgot, and of open manifests. */
+  get size(): OwnerSize {
+    const { size: ranges, forgotten } = this.#index;
+    return { ranges, forgotten, open: this.#open.length };
+  }
+
   /** Whether the segment is stored. */
-  has(id: SegmentId): boolean;
+  has(id: SegmentId): boolean {
+    return this.#index.has(id);
+  }
+
   /**
    * Stores segments, and returns those that ClickHouse rejects. Throws {@link LostOwnershipError},
    * or when the worker stops: then the segments may be stored or not, and the next owner settles
    * that.
    */
-  store<Segment extends BatchSegment>(
+  async store<Segment extends BatchSegment>(
     segments: readonly Segment[],
-  ): Promise<RejectedSegment<Segment>[]>;
+  ): Promise<RejectedSegment<Segment>[]> {
+    if (this.#writer.isCheckpointDue()) await this.#writeCheckpoint();
+    await this.#settleDelivered(segments);
+    await this.#lookUpOld(segments);
+    const unknown = segments.filter((segment) => !this.#index.has(segment));
+    return await this.#insertBatch(unknown);
+  }
+
   /**
    * Throws {@link LostOwnershipError} when another worker has taken over, or an error of the log.
    */
-  confirm(): Promise<void>;
+  async confirm(): Promise<void> {
+    if (!isSameClaim(await this.#log.readHighestClaim(), this.#claim))
+      throw new LostOwnershipError("Another worker has taken over.");
+  }
+
   /**
    * Does work that may take long, and renews the claim meanwhile, so that no other worker takes
    * over.
    */
-  renewWhile<T>(work: () => Promise<T>): Promise<T>;
+  renewWhile<T>(work: () => Promise<T>): Promise<T> {
+    return renewWhile(this.#log, this.#claim, work);
+  }
+
   /** Writes in the log that the last batch is stored, so that the next owner need not settle it. */
-  release(): Promise<void>;
-  /** The number of the last batch in the log. */
-  batch(): number;
-  /** The position of the last batch in the stream; undefined before the first batch. */
-  position(): Position | undefined;
-  /** The numbers of ranges in the index, of journals that it forgot, and of open manifests. */
-  size(): { ranges: number; forgotten: number; open: number };
-};
-
-type Work = OwnerDeps & {
-  confirm: () => Promise<void>;
-  index: SegmentIndex;
-  open: Manifest[];
-  writer: LogWriter;
-  position: { last: Position | undefined };
-};
-
-/**
- * Claims the log, and settles the batches that earlier owners left in doubt. Throws {@link
- * LostOwnershipError} when another worker's claim is higher.
- */
-export async function takeOver(deps: OwnerDeps): Promise<Owner> {
-  const { log, retry } = deps;
-  const before = await log.readHighestClaim();
-  const claim: Claim = { epoch: (before?.epoch ?? 0) + 1, owner: newUuid() };
-  await log.claim(claim);
-  const confirm = () => confirmClaim(log, claim);
-  // Only after the claim: this read sees all that was written before it, and later writers see the
-  // claim.
-  const found = await log.read();
-  const { index, inDoubt, ...reached } =
-    found === undefined
-      ? { index: await renewWhile(log, claim, deps.readHistory), inDoubt: [], position: undefined }
-      : replayLog(found.checkpoint, found.entries);
-  const open = inDoubt.slice(-OPEN_MAX);
-  const position = { last: reached.position };
-  const writer = createLogWriter(deps, claim, () => ({
-    segments: formatSegments(index),
-    open,
-    position: position.last,
-  }));
-  const work: Work = { ...deps, confirm, index, open, writer, position };
-  // Before any insert: entries that other workers write from now on have no effect, and the next
-  // owner knows which manifests are open.
-  await writer.writeCheckpoint();
-  await retry(confirm, isLost);
-  await renewWhile(log, claim, () => settleFromStream(work));
-  return {
-    epoch: claim.epoch,
-    has: (id) => index.has(id),
-    async store(segments) {
-      await writer.writeCheckpointIfDue();
-      await settleDelivered(work, segments);
-      await lookUpOld(work, segments);
-      const unknown = segments.filter((segment) => !index.has(segment));
-      return await insertBatch(work, unknown);
-    },
-    confirm,
-    renewWhile: (long) => renewWhile(log, claim, long),
-    release: writer.release,
-    batch: writer.number,
-    position: () => position.last,
-    size: () => ({ ranges: index.size(), forgotten: index.forgotten(), open: open.length }),
-  };
-}
-
-/** Throws {@link LostOwnershipError} unless the claim is the highest. */
-async function confirmClaim(log: BatchLog, claim: Claim): Promise<void> {
-  if (!isSameClaim(await log.readHighestClaim(), claim))
-    throw new LostOwnershipError("Another worker has taken over.");
-}
-
-/**
- * Settles the manifests that earlier owners left open, with the segments that are still in the
- * stream.
- */
-async function settleFromStream(work: Work): Promise<void> {
-  const { open, retry, findInStream, writer } = work;
-  if (open.length === 0) return;
-  for (const manifest of open.slice()) {
-    const segments = parseSegments(manifest.segments);
-    const atHand = await retry(() => findInStream(segments, manifest.sequences));
-    await settleOpen(work, manifest, atHand);
+  async release(): Promise<void> {
+    await this.#writer.release();
   }
-  await writer.writeCheckpoint();
-}
 
-/** Settles each open manifest that names a delivered segment. */
-async function settleDelivered(work: Work, segments: readonly BatchSegment[]): Promise<void> {
-  for (const manifest of work.open.slice()) {
-    const named = parseSegments(manifest.segments);
-    const atHand = segments.filter((segment) => named.has(segment));
-    if (atHand.length === 0) continue;
-    await work.retry(work.confirm, isLost);
-    await settleOpen(work, manifest, atHand);
-    await work.writer.writeCheckpoint();
+  async #writeCheckpoint(): Promise<void> {
+    await this.#writer.writeCheckpoint({
+      segments: this.#index.format(),
+      open: this.#open,
+      position: this.#position,
+    });
   }
-}
 
-/** Adds to the index those old segments ({@link OLD_MS}) that are already stored. */
-async function lookUpOld(
-  { index, findStored, retry }: Work,
-  segments: readonly BatchSegment[],
-): Promise<void> {
-  const before = Date.now() - OLD_MS;
-  const old = segments.filter((segment) => segment.lastClick < before && !index.has(segment));
-  if (old.length === 0) return;
-  for (const id of await retry(() => findStored(old, spanOf(old)))) index.add(id);
-}
+  /**
+   * Settles the manifests that earlier owners left open, with the segments that are still in the
+   * stream.
+   */
+  async #settleFromStream(): Promise<void> {
+    if (this.#open.length === 0) return;
+    for (const manifest of this.#open.slice()) {
+      const segments = SegmentIndex.parse(manifest.segments);
+      const atHand = await this.#retry(() => this.#stream.find(segments, manifest.sequences));
+      await this.#settleOpen(manifest, atHand);
+    }
+    await this.#writeCheckpoint();
+  }
 
-/** Settles an open manifest, and keeps the part that is still open. */
-async function settleOpen(
-  work: Work,
-  manifest: Manifest,
-  atHand: readonly BatchSegment[],
-): Promise<void> {
-  const rest = await settle(work, work.index, manifest, atHand);
-  work.open.splice(work.open.indexOf(manifest), 1, ...(rest === undefined ? [] : [rest]));
-}
+  /** Settles each open manifest that names a delivered segment. */
+  async #settleDelivered(segments: readonly BatchSegment[]): Promise<void> {
+    for (const manifest of this.#open.slice()) {
+      const named = SegmentIndex.parse(manifest.segments);
+      const atHand = segments.filter((segment) => named.has(segment));
+      if (atHand.length === 0) continue;
+      await this.#retry(() => this.confirm(), isLost);
+      await this.#settleOpen(manifest, atHand);
+      await this.#writeCheckpoint();
+    }
+  }
 
-async function insertBatch<Segment extends BatchSegment>(
-  work: Work,
-  segments: readonly Segment[],
-): Promise<RejectedSegment<Segment>[]> {
-  const { writer, confirm, insert, isRejected, retry, index, position } = work;
-  if (segments.length === 0) return [];
-  const batch = await writer.begin(segments);
-  position.last = batch.manifest.position;
-  const { token } = batch.manifest;
-  const rows = segments.map((segment) => segment.rows);
-  try {
-    await retry(
-      async () => {
-        await confirm();
-        await insert(token, rows);
-      },
-      (error) => isRejected(error) || isLost(error),
+  /** Adds to the index those old segments ({@link OLD_MS}) that are already stored. */
+  async #lookUpOld(segments: readonly BatchSegment[]): Promise<void> {
+    const before = Date.now() - OLD_MS;
+    const old = segments.filter(
+      (segment) => segment.lastClick < before && !this.#index.has(segment),
     );
-  } catch (error) {
-    if (!isRejected(error)) throw error;
-    return await split(work, batch, segments, String(error));
+    if (old.length === 0) return;
+    const stored = await this.#retry(() => this.#clicks.findStored(old, spanOf(old)));
+    for (const id of stored) this.#index.add(id);
   }
-  addSegments(index, batch.manifest.segments);
-  writer.finish(batch);
-  return [];
+
+  /** Settles an open manifest, and keeps it if it is still open. */
+  async #settleOpen(manifest: Manifest, atHand: readonly BatchSegment[]): Promise<void> {
+    const rest = await this.#settle(manifest, atHand);
+    this.#open.splice(this.#open.indexOf(manifest), 1, ...(rest === undefined ? [] : [rest]));
+  }
+
+  /**
+   * Settles a batch in doubt. The rows of it that are in `clicks` are inserted again under its
+   * token: a rollup that lacks them gets exactly these rows, and not those that another version or
+   * other GeoIP data would make of the segments. Then the segments at hand are inserted under its
+   * token, which stores them if nothing was stored. After that, a late insert under this token, by
+   * a worker that was paused, has no effect. Returns the manifest if it stays open, because no
+   * segment of it is at hand or stored.
+   */
+  async #settle(
+    manifest: Manifest,
+    atHand: readonly BatchSegment[],
+  ): Promise<Manifest | undefined> {
+    const ids = SegmentIndex.parse(manifest.segments).list();
+    const inClicks = await this.#retry(() => this.#clicks.readRows(ids, manifest));
+    const rows = rowsOf(atHand);
+    if (await this.#complete(manifest, [inClicks])) await this.#complete(manifest, rows);
+    const stored = await this.#indexStored(manifest);
+    this.#settled++;
+    if (atHand.length === 0 && stored.length === 0) return manifest;
+    return undefined;
+  }
+
+  /**
+   * Inserts rows under the token of a batch of which a part may be stored: each table drops them if
+   * it has the token. Returns false if ClickHouse rejects them. Rows that are in no table are
+   * rejected again when they are delivered; those that are in `clicks` are left to the consistency
+   * check, which adds them to the rollups.
+   */
+  async #complete({ token }: Manifest, rows: readonly Buffer[]): Promise<boolean> {
+    if (rows.every(({ length }) => length === 0)) return true;
+    const isRejected = (error: unknown) => this.#clicks.isRejected(error);
+    try {
+      await this.#retry(() => this.#clicks.insert(token, rows), isRejected);
+      return true;
+    } catch (error) {
+      if (!isRejected(error)) throw error;
+      return false;
+    }
+  }
+
+  /** Adds the stored segments of a batch to the index, and returns them. */
+  async #indexStored(manifest: Manifest): Promise<SegmentId[]> {
+    const ids = SegmentIndex.parse(manifest.segments).list();
+    const stored = await this.#retry(() => this.#clicks.findStored(ids, manifest));
+    for (const id of stored) this.#index.add(id);
+    return stored;
+  }
+
+  /** The four steps of a batch, and its parts if ClickHouse rejects it. */
+  async #insertBatch<Segment extends BatchSegment>(
+    segments: readonly Segment[],
+  ): Promise<RejectedSegment<Segment>[]> {
+    if (segments.length === 0) return [];
+    const batch = await this.#writer.begin(segments);
+    this.#position = batch.manifest.position;
+    const rows = rowsOf(segments);
+    const isRejected = (error: unknown) => this.#clicks.isRejected(error);
+    try {
+      await this.#retry(
+        async () => {
+          await this.confirm();
+          await this.#clicks.insert(batch.manifest.token, rows);
+        },
+        (error) => isRejected(error) || isLost(error),
+      );
+    } catch (error) {
+      if (!isRejected(error)) throw error;
+      return await this.#split(batch, segments, String(error));
+    }
+    this.#index.addText(batch.manifest.segments);
+    this.#writer.finish(batch);
+    return [];
+  }
+
+  /** Inserts the halves of a rejected batch, so that in the end each rejected segment is alone. */
+  async #split<Segment extends BatchSegment>(
+    batch: Batch,
+    segments: readonly Segment[],
+    reason: string,
+  ): Promise<RejectedSegment<Segment>[]> {
+    // Rows can be stored although the insert was rejected: a view may have rejected it.
+    const stored = await this.#indexStored(batch.manifest);
+    if (stored.length > 0) {
+      await this.#retry(() => this.confirm(), isLost);
+      await this.#complete(batch.manifest, rowsOf(segments));
+    }
+    await this.#writer.settle(batch, SegmentIndex.of(stored).format());
+    const rest = segments.filter((segment) => !this.#index.has(segment));
+    const [only] = rest;
+    if (segments.length === 1 && only !== undefined) return [{ segment: only, reason }];
+    const half = rest.length < segments.length ? rest.length : Math.ceil(rest.length / 2);
+    const first = await this.#insertBatch(rest.slice(0, half));
+    return [...first, ...(await this.#insertBatch(rest.slice(half)))];
+  }
 }
 
-/** Inserts the halves of a rejected batch, so that in the end each rejected segment is alone. */
-async function split<Segment extends BatchSegment>(
-  work: Work,
-  batch: Batch,
-  segments: readonly Segment[],
-  reason: string,
-): Promise<RejectedSegment<Segment>[]> {
-  const { writer, index } = work;
-  // Rows can be stored although the insert was rejected: a view may have rejected it.
-  const stored = await indexStored(work, index, batch.manifest);
-  if (stored.length > 0) {
-    await work.retry(work.confirm, isLost);
-    const rows = segments.map((segment) => segment.rows);
-    await complete(work, batch.manifest, rows);
-  }
-  await writer.settle(batch, formatSegmentIds(stored));
-  const rest = segments.filter((segment) => !index.has(segment));
-  const [only] = rest;
-  if (segments.length === 1 && only !== undefined) return [{ segment: only, reason }];
-  const half = rest.length < segments.length ? rest.length : Math.ceil(rest.length / 2);
-  const first = await insertBatch(work, rest.slice(0, half));
-  return [...first, ...(await insertBatch(work, rest.slice(half)))];
-}
+export type OwnerSize = { ranges: number; forgotten: number; open: number };
+
+const rowsOf = (segments: readonly BatchSegment[]): Buffer[] => segments.map(({ rows }) => rows);

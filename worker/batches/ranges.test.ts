@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { addToRanges, formatRanges, inRanges, parseRanges, type Ranges } from "./ranges.ts";
+import { addToRanges, formatRanges, inRanges, parseRanges, type Ranges } from "./segment-index.ts";
 
 const MAX = 60;
 

@@ -8,88 +8,83 @@ import { formatSegmentId, type SegmentId } from "../../shared/contracts/click-se
 import { REASON_HEADER } from "../../shared/contracts/dead-letters.ts";
 import { DEAD_LETTERS_SUBJECT } from "../../shared/contracts/streams.ts";
 import type { Log } from "../../shared/log.ts";
-import type { OwnerDeps } from "../batches/deps.ts";
+import type { Retry } from "../batches/batch-log.ts";
+import type { Metrics } from "../metrics.ts";
 
 /** Most characters of the reason stored with a dead letter. */
 const REASON_LENGTH_MAX = 500;
 
-/** Counts segments and clicks by outcome. A torn segment is also counted as stored. */
-export type CountOutcome = (
-  outcome: "stored" | "dead_lettered" | "torn" | "duplicate",
-  segments: number,
-  clicks: number,
-) => void;
-
-type Messages = readonly Pick<JsMsg, "seq" | "data" | "ack" | "nak" | "term" | "working">[];
-
-export type Acknowledger = {
-  /** Acknowledges the messages of a stored segment; `whole` is false if it was torn. */
-  acknowledge(messages: Messages, whole: boolean, clicks: number): void;
-  /** Acknowledges a message whose segment was stored before. */
-  acknowledgeDuplicate(message: JsMsg): void;
-  /** Moves a segment that can never be stored to the dead-letter queue, unchanged. */
-  deadLetter(messages: Messages, segment: DeadSegment): Promise<void>;
-  /** Returns messages to JetStream, which delivers them to another worker. */
-  returnToStream(messages: Messages): void;
-  /**
-   * Informs JetStream that the messages are still being processed, which postpones their
-   * redelivery.
-   */
-  reportProgress(messages: Messages): void;
-};
+/** The messages of one segment. */
+type Messages = readonly JsMsg[];
 
 /** `id` is undefined if the message is not a segment. */
 type DeadSegment = { id: SegmentId | undefined; clicks: number; reason: string };
 
-type AcknowledgerDeps = {
-  connection: NatsConnection;
-  log: Log;
-  count: CountOutcome;
-  retry: OwnerDeps["retry"];
-};
+export class Acknowledger {
+  readonly #connection: NatsConnection;
+  readonly #retry: Retry;
+  readonly #metrics: Metrics;
+  readonly #log: Log;
 
-export function createAcknowledger({
-  connection,
-  log,
-  count,
-  retry,
-}: AcknowledgerDeps): Acknowledger {
+  constructor(connection: NatsConnection, retry: Retry, metrics: Metrics, log: Log) {
+    this.#connection = connection;
+    this.#retry = retry;
+    this.#metrics = metrics;
+    this.#log = log;
+  }
+
+  /** Acknowledges the messages of a stored segment; `whole` is false if it was torn. */
+  acknowledge(messages: Messages, whole: boolean, clicks: number): void {
+    if (!whole) {
+      this.#metrics.count("torn", 1, 0);
+      const sequences = messages.map(({ seq }) => seq);
+      this.#log.warn({ sequences, clicks }, "segment_not_whole");
+    }
+    this.#metrics.count("stored", 1, clicks);
+    this.#respond(messages, "ack");
+  }
+
+  /** Acknowledges a message whose segment was stored before. */
+  acknowledgeDuplicate(message: JsMsg): void {
+    this.#metrics.count("duplicate", 1, 0);
+    this.#respond([message], "ack");
+  }
+
+  /** Moves a segment that can never be stored to the dead-letter queue, unchanged. */
+  async deadLetter(messages: Messages, { id, clicks, reason }: DeadSegment): Promise<void> {
+    for (const { seq, data } of messages) {
+      const msgID = id === undefined ? `sequence:${seq}` : formatSegmentId(id);
+      const header = headers();
+      header.set(REASON_HEADER, reason.replaceAll(/[\r\n]+/g, " ").slice(0, REASON_LENGTH_MAX));
+      const letter = { msgID, headers: header };
+      await this.#retry(() =>
+        this.#connection.jetstream().publish(DEAD_LETTERS_SUBJECT, data, letter),
+      );
+      this.#log.error({ segment: msgID, reason }, "segment_dead_lettered");
+    }
+    this.#metrics.count("dead_lettered", 1, clicks);
+    this.#respond(messages, "term");
+  }
+
+  /** Returns messages to JetStream, which delivers them to another worker. */
+  returnToStream(messages: Messages): void {
+    this.#respond(messages, "nak");
+  }
+
+  /**
+   * Informs JetStream that the messages are still being processed, which postpones their
+   * redelivery.
+   */
+  reportProgress(messages: Messages): void {
+    this.#respond(messages, "working");
+  }
+
   /** If the connection is closed, JetStream redelivers the messages by itself. */
-  function respond(messages: Messages, response: "ack" | "nak" | "term" | "working"): void {
+  #respond(messages: Messages, response: "ack" | "nak" | "term" | "working"): void {
     try {
       for (const message of messages) message[response]();
     } catch (error) {
-      log.warn({ error }, "segment_response_failed");
+      this.#log.warn({ error }, "segment_response_failed");
     }
   }
-
-  return {
-    acknowledge(messages, whole, clicks) {
-      if (!whole) {
-        count("torn", 1, 0);
-        log.warn({ sequences: messages.map(({ seq }) => seq), clicks }, "segment_not_whole");
-      }
-      count("stored", 1, clicks);
-      respond(messages, "ack");
-    },
-    acknowledgeDuplicate(message) {
-      count("duplicate", 1, 0);
-      respond([message], "ack");
-    },
-    async deadLetter(messages, { id, clicks, reason }) {
-      for (const { seq, data } of messages) {
-        const msgID = id === undefined ? `sequence:${seq}` : formatSegmentId(id);
-        const header = headers();
-        header.set(REASON_HEADER, reason.replaceAll(/[\r\n]+/g, " ").slice(0, REASON_LENGTH_MAX));
-        await retry(() =>
-          connection.jetstream().publish(DEAD_LETTERS_SUBJECT, data, { msgID, headers: header }),
-        );
-        log.error({ segment: msgID, reason }, "segment_dead_lettered");
-      }
-      count("dead_lettered", 1, clicks);
-      respond(messages, "term");
-    },
-    returnToStream: (messages) => respond(messages, "nak"),
-    reportProgress: (messages) => respond(messages, "working"),
-  };
 }

@@ -29,19 +29,23 @@ import {
   ensureClicksStream,
 } from "../../shared/contracts/streams.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
-import { createLog } from "../../shared/log.ts";
 import { UNKNOWN_LOCATION } from "../../shared/visitors/geo.ts";
-import { parseAgent } from "../../shared/visitors/user-agent.ts";
 import { encodeSegment } from "../../test/harness/encode-segment.ts";
 import { eventually } from "../../test/harness/eventually.ts";
-import { createMemoryLog } from "../../test/harness/memory-log.ts";
+import { MemoryLog } from "../../test/harness/memory-log.ts";
 import { startNats, type TestNats } from "../../test/harness/nats.ts";
 import { longTest } from "../../test/harness/property-runs.ts";
-import { createSegmentIndex } from "../batches/segment-index.ts";
+import { workerContext } from "../../test/harness/worker-context.ts";
+import { BatchesTable } from "../batches/batch-log.ts";
+import { ClicksTable, type ClickStore } from "../batches/clicks-table.ts";
+import { SegmentIndex } from "../batches/segment-index.ts";
 import { isRejected } from "../clickhouse.ts";
-import { createEnricher } from "../enrich/rows.ts";
-import { type Consumer, startConsumer } from "./consumer.ts";
-import type { ConsumerDeps } from "./context.ts";
+import { Counters } from "../counters.ts";
+import { type ClickedLink, Enricher } from "../enrich/rows.ts";
+import { ClickRecorder } from "../events/recorder.ts";
+import { Metrics } from "../metrics.ts";
+import { Repairs } from "../repairs.ts";
+import { Consumer } from "./consumer.ts";
 
 // Each test starts a real server and waits for it, all of them at once, on a machine that may be
 // busy.
@@ -67,13 +71,16 @@ const TRIM_MS = 3_000;
 /** ClickHouse's code for data it cannot parse. */
 const CANNOT_PARSE = "27";
 
-const enrich = createEnricher({
-  geo: { locate: () => UNKNOWN_LOCATION },
-  parseAgent,
-  visitorHash: () => "1",
-  anonymousVisitors: false,
-  ownHosts: new Set(),
-});
+/** The row of a segment is its id. */
+class EnricherToIds extends Enricher {
+  override async enrich(bytes: Buffer) {
+    const enriched = await super.enrich(bytes);
+    return enriched && { ...enriched, rows: Buffer.from(formatSegmentId(enriched)) };
+  }
+}
+
+const geo = { locate: () => UNKNOWN_LOCATION, databases: () => [] };
+const enricher = new EnricherToIds(geo, "a secret of this installation", new Set());
 
 const noRepair = async (): Promise<void> => undefined;
 
@@ -91,41 +98,56 @@ async function openWorld() {
   /** What the next inserts that contain a segment do, by its id; later ones succeed. */
   const faults = new Map<string, (() => Promise<void>)[]>();
   const running: Consumer[] = [];
-  const log = createMemoryLog();
+  const log = new MemoryLog();
   const stored = () => inserted.flat();
 
-  function start(change: Partial<ConsumerDeps["batches"]> = {}, repair = noRepair): Consumer {
-    const consumer = startConsumer({
-      nats: Promise.resolve(nats),
-      streamBytesMax: STREAM_BYTES_MAX,
-      streamReplicas: 1,
-      trimIntervalMs: TRIM_INTERVAL_MS,
-      log: createLog("test", "silent"),
-      async enrich(bytes) {
-        const enriched = await enrich(bytes);
-        return enriched && { ...enriched, rows: Buffer.from(formatSegmentId(enriched)) };
+  class CountedMetrics extends Metrics {
+    override count(outcome: string, segments: number, clicks: number) {
+      counts.push([outcome, segments, clicks]);
+    }
+  }
+
+  class CountedCounters extends Counters {
+    override touch(links: Iterable<ClickedLink>) {
+      touched.push(...[...links].map(({ linkId }) => linkId));
+    }
+  }
+
+  class CountedRecorder extends ClickRecorder {
+    override takeOver() {
+      takeovers.count++;
+    }
+  }
+
+  class TestRepairs extends Repairs {
+    override repair = noRepair;
+  }
+
+  function start(change: Partial<ClickStore> = {}, repair = noRepair): Consumer {
+    const context = workerContext(
+      { nats: Promise.resolve(nats), metrics: new CountedMetrics() },
+      { CLICKS_BYTES_MAX: String(STREAM_BYTES_MAX) },
+    );
+    const { clickhouse, metrics } = context;
+    const counters = new CountedCounters(context);
+    const repairs = new TestRepairs(context, counters);
+    repairs.repair = repair;
+    const table = new ClicksTable(clickhouse, metrics);
+    const recorder = new CountedRecorder(context, new BatchesTable(clickhouse), table);
+    const clicks: ClickStore = {
+      async insert(_, rows) {
+        const ids = rows.map(String);
+        for (const id of ids) await faults.get(id)?.shift()?.();
+        inserted.push(ids);
       },
-      batches: {
-        log,
-        async insert(_, rows) {
-          const ids = rows.map(String);
-          for (const id of ids) await faults.get(id)?.shift()?.();
-          inserted.push(ids);
-        },
-        isRejected,
-        findStored: async (ids) => ids.filter((id) => stored().includes(formatSegmentId(id))),
-        readRows: async () => Buffer.alloc(0),
-        readHistory: async () => createSegmentIndex(),
-        onSettled: () => undefined,
-        ...change,
-      },
-      repair,
-      onStored: (links) => touched.push(...[...links].map(({ linkId }) => linkId)),
-      onRows: () => undefined,
-      onTakenOver: () => takeovers.count++,
-      onBatch: () => undefined,
-      count: (...counted) => counts.push(counted),
-    });
+      isRejected,
+      findStored: async (ids) => ids.filter((id) => stored().includes(formatSegmentId(id))),
+      readRows: async () => Buffer.alloc(0),
+      readHistory: async () => new SegmentIndex(),
+      ...change,
+    };
+    const parts = { enricher, batchLog: log, clicks, repairs, counters, recorder };
+    const consumer = new Consumer(context, parts, TRIM_INTERVAL_MS);
     running.push(consumer);
     return consumer;
   }
@@ -212,7 +234,7 @@ test.concurrent(
     await waitUntilAcknowledged();
     expect(counts).toEqual([["stored", 1, 3]]);
     expect(touched).toEqual([first, second]);
-    expect(consumer.state()).toBe("ok");
+    expect(consumer.state).toBe("ok");
   },
 );
 
@@ -242,13 +264,13 @@ test.concurrent("a full disk of ClickHouse is said until there is room again", a
   await publish(bytes);
   const consumer = start();
   await eventually(
-    async () => expect(consumer.warning()).toContain("disk of ClickHouse is full"),
+    async () => expect(consumer.warning).toContain("disk of ClickHouse is full"),
     SOON_MS,
   );
-  expect(consumer.state()).toBe("ok");
+  expect(consumer.state).toBe("ok");
   makeRoom();
   await waitUntilAcknowledged();
-  expect(consumer.warning()).toBeUndefined();
+  expect(consumer.warning).toBeUndefined();
 });
 
 test.concurrent("bytes that are not a segment are dead-lettered unchanged", async () => {
@@ -382,9 +404,9 @@ test.concurrent(
     const { stored, start, publish, waitUntilAcknowledged } = world;
     const workers = [start(), start(), start()];
     const first = await eventually(async () => {
-      const owners = workers.filter((worker) => worker.owner() !== undefined);
+      const owners = workers.filter((worker) => worker.owner !== undefined);
       expect(owners).toHaveLength(1);
-      expect(workers.map((worker) => worker.state())).toEqual(["ok", "ok", "ok"]);
+      expect(workers.map((worker) => worker.state)).toEqual(["ok", "ok", "ok"]);
       return owners[0];
     }, SOON_MS);
     await first?.stop();
@@ -573,7 +595,7 @@ test.concurrent("a consumer whose streams are deleted recreates them and continu
   await using world = await openWorld();
   const { manager, stored, start, publish } = world;
   const consumer = start();
-  await eventually(async () => expect(consumer.state()).toBe("ok"), SOON_MS);
+  await eventually(async () => expect(consumer.state).toBe("ok"), SOON_MS);
   await manager.streams.delete(CLICKS_STREAM);
   await eventually(async () => await manager.streams.info(CLICKS_STREAM), 15_000);
   const { id, bytes } = createSegment([newUuid()]);
@@ -589,8 +611,8 @@ longTest(
     let repairs = 0;
     const consumer = start({}, async () => void repairs++);
     await eventually(async () => expect(repairs).toBeGreaterThan(0), SOON_MS);
-    const epoch = consumer.owner()?.epoch ?? 0;
+    const epoch = consumer.owner?.epoch ?? 0;
     await log.claim({ epoch: epoch + 1, owner: newUuid() });
-    await eventually(async () => expect(consumer.owner()?.epoch).not.toBe(epoch), SOON_MS);
+    await eventually(async () => expect(consumer.owner?.epoch).not.toBe(epoch), SOON_MS);
   },
 );

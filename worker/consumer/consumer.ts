@@ -3,122 +3,406 @@
  * them with the reason. A segment is acknowledged only after its rows are in ClickHouse; until then
  * JetStream redelivers it. Only one worker at a time consumes, the owner (docs/batches.md); the
  * others stand by.
+ *
+ * The way of a click is in `#receive`, which makes rows of a delivered segment and adds it to the
+ * next batch, and in `#store`, which stores that batch.
  */
-import type { NatsConnection } from "nats";
+import { Events, type JsMsg, type NatsConnection } from "nats";
 
-import { isLost, type OwnerDeps } from "../batches/deps.ts";
-import { waitUntilQuiet } from "../batches/election.ts";
-import { type Owner, takeOver } from "../batches/owner.ts";
-import { findInStream } from "../batches/stream-lookup.ts";
-import { readConsumer } from "../batches/stream.ts";
-import {
-  type ConsumerContext,
-  type ConsumerDeps,
-  createContext,
-  RESTART_DELAY_MS,
-} from "./context.ts";
-import { ensureStreams, runOwner } from "./owner-loop.ts";
+import { Backoff } from "../../shared/backoff.ts";
+import { readSegmentId } from "../../shared/contracts/click-segment.ts";
+import { PULL_SEGMENTS } from "../../shared/contracts/streams.ts";
+import { repeat } from "../../shared/repeat.ts";
+import { pause } from "../../shared/timeout.ts";
+import type { BatchLog, LogPlace, Retry } from "../batches/batch-log.ts";
+import type { ClickStore } from "../batches/clicks-table.ts";
+import { Election, STAND_BY_MS } from "../batches/election.ts";
+import { isLost, Owner, type OwnerSize } from "../batches/owner.ts";
+import { isDiskFull } from "../clickhouse.ts";
+import type { Context } from "../context.ts";
+import type { Counters } from "../counters.ts";
+import type { Enricher } from "../enrich/rows.ts";
+import type { ClickRecorder } from "../events/recorder.ts";
+import type { Repairs } from "../repairs.ts";
+import { Acknowledger } from "./acknowledger.ts";
+import { ClicksStream } from "./clicks-stream.ts";
+import { Collector, type HeldSegment } from "./collector.ts";
 
-export type Consumer = {
+/** Pause after an interruption, such as a deleted stream. */
+const RESTART_DELAY_MS = 500;
+
+/** Delays before an operation on a store is tried again. */
+const RETRY_MS_MIN = 200;
+const RETRY_MS_MAX = 10_000;
+
+/** Most characters of an error in a warning. */
+const MESSAGE_LENGTH_MAX = 200;
+
+/**
+ * Time between two progress reports to JetStream; a third of the time after which it redelivers a
+ * segment.
+ */
+const PROGRESS_INTERVAL_MS = 3_000;
+
+/**
+ * Time between two checks of the stream's size: by far less than a quarter of it arrives meanwhile.
+ */
+const TRIM_INTERVAL_MS = 5_000;
+
+const FETCH_EXPIRES_MS = 1_000;
+
+/** The parts of a worker that clicks pass through, in this order. */
+export type ClickParts = {
+  enricher: Enricher;
+  batchLog: BatchLog;
+  clicks: ClickStore;
+  repairs: Repairs;
+  counters: Counters;
+  recorder: ClickRecorder;
+};
+
+/** What this worker has while it is the owner. */
+type Tenure = {
+  owner: Owner;
+  stream: ClicksStream;
+  collector: Collector;
+  acknowledger: Acknowledger;
+  /** How often the client had reconnected when the consumer's position was checked. */
+  checkedReconnects: number;
+  /** When the size of the stream is checked again, by `performance.now()`. */
+  trimAt: number;
+};
+
+export class Consumer {
+  readonly #context: Context;
+  readonly #parts: ClickParts;
+  readonly #trimIntervalMs: number;
+  readonly #stopping = new AbortController();
+  readonly #running: Promise<void>;
+  #state = "not connected yet";
+  #pending = 0;
+  #storageProblem: string | undefined;
+  #settledBefore = 0;
+  /** How often the client has reconnected: NATS may have forgotten what it had acknowledged. */
+  #reconnects = 0;
+  #tenure: Tenure | undefined;
+
+  /** Begins to consume. */
+  constructor(context: Context, parts: ClickParts, trimIntervalMs = TRIM_INTERVAL_MS) {
+    this.#context = context;
+    this.#parts = parts;
+    this.#trimIntervalMs = trimIntervalMs;
+    this.#running = this.#run();
+  }
+
   /** `ok` while segments are being fetched, here or by the owner, else the reason why not. */
-  state(): string;
+  get state(): string {
+    return this.#state;
+  }
+
   /** What keeps ClickHouse from storing clicks; undefined when nothing does. */
-  warning(): string | undefined;
+  get warning(): string | undefined {
+    return this.#storageProblem;
+  }
+
   /** Segments waiting in JetStream, as far as known. */
-  pending(): number;
+  get pending(): number {
+    return this.#pending;
+  }
+
   /** The owner's epoch and sizes; undefined while this worker is not the owner. */
-  owner(): ({ epoch: number } & ReturnType<Owner["size"]>) | undefined;
+  get owner(): ({ epoch: number } & OwnerSize) | undefined {
+    const owner = this.#tenure?.owner;
+    return owner && { epoch: owner.epoch, ...owner.size };
+  }
+
   /** Batches of other owners that this worker settled. */
-  settled(): number;
+  get settled(): number {
+    return this.#settledBefore + (this.#tenure?.owner.settled ?? 0);
+  }
+
   /**
    * Age in seconds of the first click that this worker holds, 0 if none; undefined while it is not
    * the owner.
    */
-  lagSeconds(): number | undefined;
+  get lagSeconds(): number | undefined {
+    if (this.#tenure === undefined) return undefined;
+    const first = this.#tenure.collector.firstClick;
+    return first === undefined ? 0 : Math.max(0, (Date.now() - first) / 1_000);
+  }
+
   /**
    * Fetches no more segments, and resolves when those in flight are stored or returned to
    * JetStream.
    */
-  stop(): Promise<void>;
-};
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    this.#tenure?.collector.close();
+    await this.#running;
+  }
 
-export function startConsumer(deps: ConsumerDeps): Consumer {
-  const context = createContext(deps);
-  const { status } = context;
-  const running = run(context);
-  return {
-    state: () => status.state,
-    warning: () => status.storageProblem,
-    pending: () => status.pending,
-    owner() {
-      const owner = status.current?.owner;
-      return owner === undefined ? undefined : { epoch: owner.epoch, ...owner.size() };
-    },
-    settled: () => status.settled,
-    lagSeconds() {
-      if (status.current === undefined) return undefined;
-      const first = status.current.collector.firstClick();
-      return first === undefined ? 0 : Math.max(0, (Date.now() - first) / 1_000);
-    },
-    async stop() {
-      context.stop();
-      await running;
-    },
-  };
-}
-
-/**
- * Stands by until no worker stores clicks, takes over, and stands by again when another worker has
- * taken over.
- */
-async function run(context: ConsumerContext): Promise<void> {
-  const connection = await context.connection();
-  /** How often in a row this worker lost the log. */
-  let lost = 0;
-  while (connection !== undefined && !context.isStopped()) {
-    try {
-      await ensureStreams(context, connection);
-      await standBy(context, connection, lost);
-      if (context.isStopped()) return;
-      const owner = await takeOver(ownerDeps(context, connection));
-      lost = 0;
-      context.onTakenOver({ epoch: owner.epoch, batch: owner.batch() });
-      await runOwner(context, connection, owner);
-    } catch (error) {
-      if (isLost(error)) lost++;
-      context.interrupt(error);
-      await context.sleep(RESTART_DELAY_MS);
+  /**
+   * Stands by until no worker stores clicks, takes over, and stands by again when another worker
+   * has taken over.
+   */
+  async #run(): Promise<void> {
+    const connection = await this.#connect();
+    if (connection === undefined) return;
+    const stream = new ClicksStream(connection, this.#parts.enricher);
+    /** How often in a row this worker lost the log. */
+    let lost = 0;
+    while (!this.#isStopped()) {
+      try {
+        await this.#ensure(stream);
+        await this.#standBy(stream, lost);
+        if (this.#isStopped()) return;
+        const owner = await this.#takeOver(stream);
+        lost = 0;
+        await this.#own(stream, owner);
+      } catch (error) {
+        if (isLost(error)) lost++;
+        this.#interrupt(error);
+        await this.#pause(RESTART_DELAY_MS);
+      }
     }
+  }
+
+  /** The connection to NATS; undefined when the worker stops before it is connected. */
+  async #connect(): Promise<NatsConnection | undefined> {
+    const stopped = Promise.withResolvers<undefined>();
+    this.#stopping.signal.addEventListener("abort", () => stopped.resolve(undefined));
+    const connection = await Promise.race([this.#context.nats, stopped.promise]);
+    if (connection === undefined) return undefined;
+    const countReconnects = async () => {
+      for await (const { type } of connection.status())
+        if (type === Events.Reconnect) this.#reconnects++;
+    };
+    countReconnects().catch((error: unknown) =>
+      this.#context.log.warn({ error }, "connection_not_watched"),
+    );
+    return connection;
+  }
+
+  async #ensure(stream: ClicksStream): Promise<void> {
+    const { config, log } = this.#context;
+    await stream.ensure(config.CLICKS_BYTES_MAX, config.NATS_REPLICAS, log);
+  }
+
+  /** Resolves when no worker has fetched segments for a while, or when this one stops. */
+  async #standBy(stream: ClicksStream, lost: number): Promise<void> {
+    const election = new Election(lost, this.#context.log);
+    while (!this.#isStopped()) {
+      const info = await stream.readConsumer();
+      [this.#state, this.#pending] = ["ok", info.num_pending];
+      if (election.isQuiet(info)) {
+        const claim = await this.#parts.batchLog.readClaimSight();
+        if (election.isAbandoned(claim)) return;
+      }
+      await this.#pause(STAND_BY_MS);
+    }
+  }
+
+  async #takeOver(stream: ClicksStream): Promise<Owner> {
+    const { batchLog, clicks, counters, recorder } = this.#parts;
+    const owner = await Owner.takeOver(batchLog, clicks, stream, this.#retry);
+    // Another worker may have stored clicks that it did not count.
+    counters.recount();
+    recorder.takeOver(placeOf(owner));
+    this.#context.log.info({ epoch: owner.epoch }, "clicks_taken_over");
+    return owner;
+  }
+
+  /** Fetches and stores segments until another worker takes over, or this one stops. */
+  async #own(stream: ClicksStream, owner: Owner): Promise<void> {
+    const { log, metrics } = this.#context;
+    const collector = new Collector();
+    const acknowledger = new Acknowledger(stream.connection, this.#retry, metrics, log);
+    const tenure = { owner, stream, collector, acknowledger, checkedReconnects: -1, trimAt: 0 };
+    this.#tenure = tenure;
+    if (this.#isStopped()) collector.close();
+    const progress = repeat(() => {
+      for (const { messages } of collector.held)
+        acknowledger.reportProgress([...messages.values()]);
+      return PROGRESS_INTERVAL_MS;
+    }, PROGRESS_INTERVAL_MS);
+    const storing = this.#storeBatches(tenure)
+      .catch((error: unknown) => this.#interrupt(error))
+      .finally(() => collector.close());
+    while (!collector.isClosed) {
+      try {
+        await this.#fetchSegments(tenure);
+      } catch (error) {
+        this.#interrupt(error);
+        await this.#pause(RESTART_DELAY_MS);
+        await this.#ensure(stream).catch((failure: unknown) => this.#interrupt(failure));
+      }
+    }
+    await storing;
+    this.#tenure = undefined;
+    this.#settledBefore += owner.settled;
+    await progress.stop();
+    for (const { messages } of collector.held) acknowledger.returnToStream([...messages.values()]);
+  }
+
+  /** Fetches segments while the next batch has room, until the collector is closed. */
+  async #fetchSegments(tenure: Tenure): Promise<void> {
+    const { stream, collector } = tenure;
+    tenure.checkedReconnects = -1;
+    await this.#checkPosition(tenure);
+    const consumer = await stream.consumer();
+    for (;;) {
+      await collector.waitForRoom();
+      if (collector.isClosed) return;
+      await this.#checkPosition(tenure);
+      await this.#trim(tenure);
+      const fetch = { max_messages: PULL_SEGMENTS, expires: FETCH_EXPIRES_MS };
+      const messages = await consumer.fetch(fetch);
+      this.#state = "ok";
+      for await (const message of messages) {
+        this.#pending = message.info.pending;
+        await collector.waitForRoom();
+        await this.#checkPosition(tenure);
+        await this.#receive(tenure, message);
+      }
+    }
+  }
+
+  /**
+   * Checks the consumer's position after each reconnect. It must run before any segment is
+   * collected: the position in the next manifest would hide that the consumer's is wrong.
+   */
+  async #checkPosition(tenure: Tenure): Promise<void> {
+    const reconnects = this.#reconnects;
+    if (tenure.checkedReconnects === reconnects) return;
+    const { position } = tenure.owner;
+    if (await tenure.stream.resetConsumerIfMoved(position))
+      this.#context.log.warn({ position: position?.sequence }, "clicks_stream_set_back");
+    tenure.checkedReconnects = reconnects;
+  }
+
+  /** Keeps room in the stream, from time to time. Segments are stored also when that fails. */
+  async #trim(tenure: Tenure): Promise<void> {
+    if (performance.now() < tenure.trimAt) return;
+    const { log } = this.#context;
+    try {
+      const segments = await tenure.stream.trim();
+      if (segments > 0) log.warn({ segments }, "stored_segments_deleted_early");
+    } catch (error) {
+      log.warn({ error }, "stream_not_trimmed");
+    }
+    tenure.trimAt = performance.now() + this.#trimIntervalMs;
+  }
+
+  /** Adds a delivered segment to the next batch, or ends its delivery. */
+  async #receive({ owner, collector, acknowledger }: Tenure, message: JsMsg): Promise<void> {
+    if (collector.isClosed) return acknowledger.returnToStream([message]);
+    const data = Buffer.from(message.data);
+    const id = readSegmentId(data);
+    if (id !== undefined && owner.has(id)) return acknowledger.acknowledgeDuplicate(message);
+    const held = id === undefined ? undefined : collector.find(id);
+    if (held !== undefined) {
+      held.messages.set(message.seq, message);
+      return;
+    }
+    const enriched = await this.#parts.enricher.enrich(data);
+    if (enriched === undefined) {
+      const reason = id === undefined ? "not a segment of clicks" : "a record is no valid click";
+      return await acknowledger.deadLetter([message], { id, clicks: 0, reason });
+    }
+    if (enriched.clicks === 0) return acknowledger.acknowledge([message], enriched.whole, 0);
+    collector.add({
+      ...enriched,
+      sequence: message.seq,
+      publishedAt: message.info.timestampNanos,
+      bytes: data.length,
+      messages: new Map([[message.seq, message]]),
+    });
+  }
+
+  /**
+   * Stores one batch after the other until the collector is closed. Throws when another worker has
+   * taken over, or this one stops.
+   */
+  async #storeBatches(tenure: Tenure): Promise<void> {
+    const { owner, collector } = tenure;
+    for (;;) {
+      const batch = await collector.take();
+      if (collector.isClosed) break;
+      // Without traffic nothing else would show that another worker has taken over.
+      if (batch.length === 0) await this.#retry(() => owner.confirm(), isLost);
+      await this.#store(tenure, batch);
+      collector.drop(batch);
+    }
+    await owner.release();
+  }
+
+  /** Stores a batch, ends the delivery of its segments, and passes its clicks on. */
+  async #store({ owner, acknowledger }: Tenure, batch: readonly HeldSegment[]): Promise<void> {
+    const { repairs, counters, recorder } = this.#parts;
+    const settled = owner.settled;
+    const rejected = await owner.renewWhile(async () => {
+      // Between two inserts, when clicks and rollups are equal.
+      await repairs.repair(() => owner.confirm());
+      return await owner.store(batch);
+    });
+    if (owner.settled > settled) counters.recount();
+    const reasons = new Map(rejected.map(({ segment, reason }) => [segment, reason]));
+    const stored = batch.filter((segment) => !reasons.has(segment));
+    for (const { links, messages, whole, clicks } of stored) {
+      counters.touch(links);
+      acknowledger.acknowledge([...messages.values()], whole, clicks);
+    }
+    for (const [segment, reason] of reasons) {
+      const { clicks, messages } = segment;
+      await acknowledger.deadLetter([...messages.values()], { id: segment, clicks, reason });
+    }
+    if (stored.length === 0) return;
+    recorder.add({ rows: stored.map(({ rows }) => rows), place: placeOf(owner) });
+    const firstClick = Math.min(...stored.map((segment) => segment.firstClick));
+    this.#context.metrics.observeBatch((Date.now() - firstClick) / 1_000);
+  }
+
+  readonly #retry: Retry = async (operation, isFinal = () => false) => {
+    const backoff = new Backoff(RETRY_MS_MIN, RETRY_MS_MAX);
+    for (;;) {
+      try {
+        const result = await operation();
+        this.#storageProblem = undefined;
+        return result;
+      } catch (error) {
+        if (isFinal(error)) throw error;
+        this.#context.log.warn({ error }, "batch_failed");
+        this.#storageProblem = describeProblem(error);
+        await this.#pause(backoff.next());
+        if (this.#isStopped()) throw error;
+      }
+    }
+  };
+
+  /** Notes why segments are not being stored. */
+  #interrupt(error: unknown): void {
+    const { log } = this.#context;
+    if (isLost(error)) return log.info("clicks_taken_over_by_other_worker");
+    this.#state = `interrupted: ${error instanceof Error ? error.message : "unknown reason"}`;
+    if (!this.#isStopped()) log.warn({ error }, "consumer_interrupted");
+  }
+
+  #isStopped(): boolean {
+    return this.#stopping.signal.aborted;
+  }
+
+  /** Waits; resolves early when the worker stops. */
+  #pause(ms: number): Promise<void> {
+    return pause(ms, this.#stopping.signal);
   }
 }
 
-const standBy = (
-  { status, batches, sleep, isStopped, log }: ConsumerContext,
-  connection: NatsConnection,
-  lost: number,
-): Promise<void> =>
-  waitUntilQuiet({
-    async readConsumer() {
-      const info = await readConsumer(connection);
-      [status.state, status.pending] = ["ok", info.num_pending];
-      return info;
-    },
-    readClaim: () => batches.log.readClaimSight(),
-    sleep,
-    isStopped,
-    lost,
-    log,
-  });
+const placeOf = ({ epoch, batch }: Owner): LogPlace => ({ epoch, batch });
 
-const ownerDeps = (
-  { batches, enrich, retry, status }: ConsumerContext,
-  connection: NatsConnection,
-): OwnerDeps => ({
-  ...batches,
-  retry,
-  findInStream: (segments, sequences) => findInStream(connection, enrich, segments, sequences),
-  onSettled() {
-    status.settled++;
-    batches.onSettled();
-  },
-});
+/** What an operator reads; nothing has to be restarted. */
+function describeProblem(error: unknown): string {
+  if (isDiskFull(error))
+    return "the disk of ClickHouse is full: clicks wait in CLICKS, for 72 hours, and are stored when there is room";
+  const message = error instanceof Error ? error.message : "unknown reason";
+  return `ClickHouse does not store clicks, which wait in CLICKS: ${message.slice(0, MESSAGE_LENGTH_MAX)}`;
+}

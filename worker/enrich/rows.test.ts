@@ -23,8 +23,7 @@ import { truncateText } from "../../shared/visitors/truncate-text.ts";
 import { parseAgent } from "../../shared/visitors/user-agent.ts";
 import { encodeClick, encodeSegment, toRawClick } from "../../test/harness/encode-segment.ts";
 import { casesOf } from "../../test/harness/property-runs.ts";
-import { createEnricher, parseLanguage, ROW_COLUMNS } from "./rows.ts";
-import { createVisitorHash } from "./visitor.ts";
+import { Enricher, parseLanguage, ROW_COLUMNS, VisitorHash } from "./rows.ts";
 
 // A database is loaded and many rows are computed, on a machine that may be busy.
 setDefaultTimeout(60_000);
@@ -39,9 +38,9 @@ const geo = await openGeo([DATABASE], (path, error) => {
 });
 
 const ownHosts = new Set(["sho.rt"]);
-const visitorHash = createVisitorHash("a secret of this installation");
-const deps = { geo, parseAgent, visitorHash, anonymousVisitors: true, ownHosts };
-const enrichSegment = createEnricher(deps);
+const SECRET = "a secret of this installation";
+const visitorHash = new VisitorHash(SECRET);
+const enricher = new Enricher(geo, SECRET, ownHosts, true);
 
 const ID: SegmentId = { journalId: "0190a5a2-0000-7000-8000-000000000003", segment: 7 };
 
@@ -83,8 +82,8 @@ function parseRows(text: Buffer): Row[] {
   });
 }
 
-async function toRows(clicks: readonly Click[], encode = enrichSegment): Promise<Row[]> {
-  const rows = await encode(encodeSegment(ID, clicks));
+async function toRows(clicks: readonly Click[], by = enricher): Promise<Row[]> {
+  const rows = await by.enrich(encodeSegment(ID, clicks));
   return parseRows(rows?.rows ?? Buffer.alloc(0));
 }
 
@@ -110,8 +109,8 @@ function enrich(click: Click, idx: number): Row {
     class: verdict.class,
     class_reason: verdict.reason,
     visitor: click.privacy
-      ? visitorHash(click.linkId, formatSegmentId(ID), String(idx))
-      : visitorHash(click.linkId, addressGroups(click.address).network, click.userAgent),
+      ? visitorHash.of(click.linkId, formatSegmentId(ID), String(idx))
+      : visitorHash.of(click.linkId, addressGroups(click.address).network, click.userAgent),
     ...location,
     city: click.privacy ? "" : location.city,
     browser: agent.browser,
@@ -206,7 +205,7 @@ describe("the rows of a segment", () => {
       fc.asyncProperty(fc.array(anyClick, { maxLength: 10 }), async (clicks) => {
         const segment = encodeSegment(ID, clicks);
         const decoded = decodeSegment(segment)?.clicks ?? [];
-        const rows = await enrichSegment(segment);
+        const rows = await enricher.enrich(segment);
         expect(parseRows(rows?.rows ?? Buffer.alloc(0))).toEqual(decoded.map(enrich));
         expect(rows).toMatchObject({ ...ID, clicks: clicks.length, whole: true });
         const links = [...new Set(decoded.map(({ linkId }) => linkId))];
@@ -241,7 +240,7 @@ describe("the rows of a segment", () => {
         };
         const segment = Buffer.concat([encodeSegmentHeader(ID), encodeClick(click)]);
         const decoded = decodeSegment(segment)?.clicks ?? [];
-        const rows = await enrichSegment(segment);
+        const rows = await enricher.enrich(segment);
         expect(parseRows(rows?.rows ?? Buffer.alloc(0))).toEqual(decoded.map(enrich));
       }),
       { numRuns: casesOf(300) },
@@ -262,22 +261,22 @@ describe("the rows of a segment", () => {
   });
 
   test("are none for bytes that are not a segment, and for a record that is not a click", async () => {
-    expect(await enrichSegment(Buffer.from("no segment"))).toBeUndefined();
+    expect(await enricher.enrich(Buffer.from("no segment"))).toBeUndefined();
     expect(
-      await enrichSegment(encodeSegment(ID, [{ ...CLICK, time: Number.NaN }])),
+      await enricher.enrich(encodeSegment(ID, [{ ...CLICK, time: Number.NaN }])),
     ).toBeUndefined();
-    expect(await enrichSegment(encodeSegment(ID, [{ ...CLICK, time: 1e15 }]))).toBeUndefined();
+    expect(await enricher.enrich(encodeSegment(ID, [{ ...CLICK, time: 1e15 }]))).toBeUndefined();
     const payload = Buffer.from("too short");
     const header = Buffer.alloc(8);
     header.writeUInt32LE(payload.length, 0);
     header.writeUInt32LE(Bun.hash.crc32(payload), 4);
     const short = Buffer.concat([encodeSegmentHeader(ID), header, payload]);
-    expect(await enrichSegment(short)).toBeUndefined();
+    expect(await enricher.enrich(short)).toBeUndefined();
   });
 
   test("end before a torn record", async () => {
     const segment = encodeSegment(ID, [CLICK, CLICK]);
-    const rows = await enrichSegment(segment.subarray(0, -1));
+    const rows = await enricher.enrich(segment.subarray(0, -1));
     expect(rows).toMatchObject({ clicks: 1, whole: false });
     expect(parseRows(rows?.rows ?? Buffer.alloc(0))).toHaveLength(1);
   });
@@ -286,7 +285,7 @@ describe("the rows of a segment", () => {
 /** Counts the visitors of three clicks of one visitor. */
 async function countVisitors(anonymousVisitors: boolean, privacy: boolean): Promise<number> {
   const clicks = [1, 2, 3].map((time) => ({ ...CLICK, time, privacy }));
-  const rows = await toRows(clicks, createEnricher({ ...deps, anonymousVisitors }));
+  const rows = await toRows(clicks, new Enricher(geo, SECRET, ownHosts, anonymousVisitors));
   return new Set(rows.map(({ visitor }) => visitor)).size;
 }
 

@@ -12,17 +12,16 @@ import {
 } from "../../shared/contracts/click-segment.ts";
 import { decodeText } from "../../shared/contracts/click-text.ts";
 import { toUtmValue, UTM_NAMES } from "../../shared/contracts/utm.ts";
+import type { Uuid } from "../../shared/ids.ts";
+import { beginTurn } from "../../shared/turns.ts";
 import { formatUuid, ID_BYTES } from "../../shared/uuid-bytes.ts";
 import { judgeRequest, type Verdict } from "../../shared/visitors/automation.ts";
 import { cached } from "../../shared/visitors/cache.ts";
 import type { Geo, GeoLocation } from "../../shared/visitors/geo.ts";
 import { parseReferrer } from "../../shared/visitors/referrer.ts";
 import { truncateText } from "../../shared/visitors/truncate-text.ts";
-import type { Agent } from "../../shared/visitors/user-agent.ts";
-import type { ClickedLink } from "../pending-links.ts";
-import { escapeField } from "./tab-separated.ts";
-import { createTextWriter, type TextWriter } from "./text-writer.ts";
-import type { VisitorHash } from "./visitor.ts";
+import { parseAgent } from "../../shared/visitors/user-agent.ts";
+import { escapeField, TextWriter } from "./tab-separated.ts";
 
 /** The columns of the rows, in order: those of the table `incoming_clicks`. */
 export const ROW_COLUMNS = [
@@ -56,6 +55,16 @@ export const ROW_COLUMNS = [
   "target",
 ] as const;
 
+/** A link with new clicks. */
+export type ClickedLink = {
+  linkId: Uuid;
+  /**
+   * The time of its last click by a person, in Unix milliseconds; 0 if none of the clicks is by a
+   * person.
+   */
+  lastClick: number;
+};
+
 /** The rows of a segment. */
 export type SegmentRows = SegmentId & {
   /** In the format TabSeparated, with {@link ROW_COLUMNS}; one line for each click, in order. */
@@ -70,33 +79,10 @@ export type SegmentRows = SegmentId & {
 };
 
 /**
- * Makes a segment's rows; undefined when ClickHouse could never accept them, so that no such
- * segment gets into a batch: its bytes are not a segment, or a record is no click.
- */
-export type EnrichSegment = (segment: Buffer) => Promise<SegmentRows | undefined>;
-
-type EnricherDeps = {
-  geo: Pick<Geo, "locate">;
-  parseAgent: (userAgent: string) => Agent;
-  visitorHash: VisitorHash;
-  /** Whether each click with a privacy signal counts as a separate visitor. */
-  anonymousVisitors: boolean;
-  /** Hosts of the default short domain. */
-  ownHosts: ReadonlySet<string>;
-};
-
-/**
  * Cached texts of each kind. A text has up to 1 KiB, so all caches together take some tens of MB at
  * most.
  */
 const CACHE_ENTRIES_MAX = 10_000;
-
-/**
- * After this time, other tasks of the event loop run, such as acknowledgements and health checks. A
- * click whose texts are not cached takes a tenth of a millisecond, and an attacker can fill
- * segments with such clicks.
- */
-const TURN_MS = 5;
 
 /**
  * The latest time of a click, in Unix milliseconds: 2100-01-01, below the end of ClickHouse's
@@ -107,20 +93,75 @@ const TIME_MAX = Date.UTC(2100, 0, 1);
 /** Expected bytes of a row, for the buffer's first size. */
 const ROW_BYTES = 320;
 
-/** Creates the enrichment of segments. */
-export function createEnricher(deps: EnricherDeps): EnrichSegment {
-  const writeClick = createClickWriter(deps);
+/** The fields that a header determines, escaped, each after a tab. */
+type AgentFields = {
+  text: string;
+  fields: Buffer;
+  verdict: Verdict;
+  /** Class and reason that the header determines. */
+  kind: Buffer;
+};
+type ReferrerFields = { host: string; fields: Buffer; fieldsWithoutPath: Buffer };
+type LocationFields = { fields: Buffer; fieldsWithoutCity: Buffer };
 
-  return async (segment) => {
+export class Enricher {
+  readonly #geo: Geo;
+  readonly #visitorHash: VisitorHash;
+  readonly #ownHosts: ReadonlySet<string>;
+  readonly #hasAnonymousVisitors: boolean;
+
+  readonly #agentOf = cached(CACHE_ENTRIES_MAX, (latin1: string): AgentFields => {
+    const text = decodeText(latin1);
+    const { browser, os, device, verdict } = parseAgent(text);
+    return { text, fields: toFields(browser, os, device), verdict, kind: toKind(verdict) };
+  });
+  readonly #referrerOf = cached(CACHE_ENTRIES_MAX, (latin1: string): ReferrerFields => {
+    const { host, source, path } = parseReferrer(decodeText(latin1));
+    return { host, fields: toFields(source, path), fieldsWithoutPath: toFields(source, "") };
+  });
+  readonly #languageOf = cached(CACHE_ENTRIES_MAX, (latin1: string) =>
+    toFields(parseLanguage(decodeText(latin1))),
+  );
+  readonly #utmOf = cached(CACHE_ENTRIES_MAX, (latin1: string) => parseUtm(decodeText(latin1)));
+  readonly #hostOf = cached(CACHE_ENTRIES_MAX, (latin1: string) => {
+    const text = decodeText(latin1);
+    return { text, fields: toFields(text) };
+  });
+  /** By the objects of {@link Geo}. */
+  readonly #locations = new WeakMap<GeoLocation, LocationFields>();
+
+  /**
+   * `ownHosts` are those of the default short domain. With `hasAnonymousVisitors`, each click with
+   * a privacy signal counts as a separate visitor.
+   */
+  constructor(
+    geo: Geo,
+    visitorSecret: string,
+    ownHosts: ReadonlySet<string>,
+    hasAnonymousVisitors = false,
+  ) {
+    this.#geo = geo;
+    this.#visitorHash = new VisitorHash(visitorSecret);
+    this.#ownHosts = ownHosts;
+    this.#hasAnonymousVisitors = hasAnonymousVisitors;
+  }
+
+  /**
+   * Makes a segment's rows; undefined when ClickHouse could never accept them, so that no such
+   * segment gets into a batch: its bytes are not a segment, or a record is no click. A click whose
+   * texts are not cached takes a tenth of a millisecond, and an attacker can fill segments with
+   * such clicks: other tasks of the event loop run in between.
+   */
+  async enrich(segment: Buffer): Promise<SegmentRows | undefined> {
     const scan = scanSegment(segment);
     if (scan === undefined) return undefined;
     const segmentId = formatSegmentId(scan);
     const position = Buffer.from(`\t${scan.journalId}\t${scan.segment}\t`);
-    const writer = createTextWriter(scan.records.length * ROW_BYTES);
+    const writer = new TextWriter(scan.records.length * ROW_BYTES);
     const subjects = new Map<string, Subject>();
     let clicks = 0;
     let [firstClick, lastClick] = [Infinity, -Infinity];
-    let turnEnd = performance.now() + TURN_MS;
+    const turn = beginTurn();
     for (const record of scan.records) {
       const click = readEncodedClick(segment, record);
       if (click === undefined || !isTime(click.time)) return undefined;
@@ -128,16 +169,14 @@ export function createEnricher(deps: EnricherDeps): EnrichSegment {
       if (click.time > lastClick) lastClick = click.time;
       let subject = subjects.get(click.ids);
       if (subject === undefined) subjects.set(click.ids, (subject = toSubject(click.ids)));
-      const isHuman = writeClick(writer, click, subject, segmentId, clicks);
+      const isHuman = this.#writeClick(writer, click, subject, { segmentId, idx: clicks });
       if (isHuman && click.time > subject.lastClick) subject.lastClick = click.time;
       writer.bytes(position);
       writer.integer(clicks++);
       writer.bytes(TAB);
       writer.ascii(click.target);
       writer.bytes(LINE_FEED);
-      if (performance.now() < turnEnd) continue;
-      await new Promise<void>((resolve) => setImmediate(resolve));
-      turnEnd = performance.now() + TURN_MS;
+      if (turn.isOver()) await turn.next();
     }
     return {
       journalId: scan.journalId,
@@ -149,8 +188,60 @@ export function createEnricher(deps: EnricherDeps): EnrichSegment {
       lastClick,
       whole: scan.whole,
     };
-  };
+  }
+
+  /**
+   * Writes the columns of a click before its place in the journal. Returns whether it is the click
+   * of a person.
+   */
+  #writeClick(
+    writer: TextWriter,
+    click: EncodedClick,
+    { linkId, fields }: Subject,
+    place: ClickPlace,
+  ): boolean {
+    const agent = this.#agentOf(click.userAgent);
+    const verdict = judgeRequest(agent.verdict, click);
+    const host = this.#hostOf(click.host);
+    const referrer = this.#referrerOf(click.referrer);
+    const isOwn =
+      referrer.host !== "" && (referrer.host === host.text || this.#ownHosts.has(referrer.host));
+    const foreign = click.privacy ? referrer.fieldsWithoutPath : referrer.fields;
+    // With a privacy signal, the visitor is derived from the click's place in the journal: stable
+    // on retry, not linkable to a person.
+    const visitor =
+      click.privacy && this.#hasAnonymousVisitors
+        ? this.#visitorHash.of(linkId, place.segmentId, String(place.idx))
+        : this.#visitorHash.of(linkId, addressGroups(click.address).network, agent.text);
+
+    writer.integer(click.time);
+    writer.bytes(fields);
+    writer.ascii(click.mode);
+    writer.bytes(verdict === agent.verdict ? agent.kind : toKind(verdict));
+    writer.ascii(visitor);
+    writer.bytes(this.#locationFields(this.#geo.locate(click.address), click.privacy));
+    writer.bytes(agent.fields);
+    writer.bytes(isOwn ? DIRECT_FIELDS : foreign);
+    writer.bytes(this.#languageOf(click.language));
+    writer.bytes(this.#utmOf(click.query));
+    writer.bytes(host.fields);
+    return verdict.class === "human";
+  }
+
+  #locationFields(location: GeoLocation, privacy: boolean): Buffer {
+    let encoded = this.#locations.get(location);
+    if (encoded === undefined) {
+      const { continent, country, region, region_name, city } = location;
+      const area = [continent, country, region, region_name];
+      encoded = { fields: toFields(...area, city), fieldsWithoutCity: toFields(...area, "") };
+      this.#locations.set(location, encoded);
+    }
+    return privacy ? encoded.fieldsWithoutCity : encoded.fields;
+  }
 }
+
+/** The place of a click in a journal. */
+type ClickPlace = { segmentId: string; idx: number };
 
 /** A link, and the row's fields of link and account, which stand between time and mode. */
 type Subject = ClickedLink & { fields: Buffer };
@@ -168,104 +259,9 @@ const LINE_FEED = Buffer.from("\n");
 
 const isTime = (time: number): boolean => Number.isInteger(time) && time >= 0 && time < TIME_MAX;
 
-/**
- * Writes the columns of a click before its position in the journal. Returns whether it is the click
- * of a person.
- */
-type WriteClick = (
-  writer: TextWriter,
-  click: EncodedClick,
-  subject: Subject,
-  segmentId: string,
-  idx: number,
-) => boolean;
-
-/** The fields that a header determines, escaped, each after a tab. */
-type AgentFields = {
-  text: string;
-  fields: Buffer;
-  verdict: Verdict;
-  /** Class and reason that the header determines. */
-  kind: Buffer;
-};
-type ReferrerFields = { host: string; fields: Buffer; fieldsWithoutPath: Buffer };
-
-function createClickWriter({
-  geo,
-  parseAgent,
-  visitorHash,
-  anonymousVisitors,
-  ownHosts,
-}: EnricherDeps): WriteClick {
-  const agentOf = cached(CACHE_ENTRIES_MAX, (latin1: string): AgentFields => {
-    const text = decodeText(latin1);
-    const { browser, os, device, verdict } = parseAgent(text);
-    return { text, fields: toFields(browser, os, device), verdict, kind: toKind(verdict) };
-  });
-  const referrerOf = cached(CACHE_ENTRIES_MAX, (latin1: string): ReferrerFields => {
-    const { host, source, path } = parseReferrer(decodeText(latin1));
-    return { host, fields: toFields(source, path), fieldsWithoutPath: toFields(source, "") };
-  });
-  const languageOf = cached(CACHE_ENTRIES_MAX, (latin1: string) =>
-    toFields(parseLanguage(decodeText(latin1))),
-  );
-  const utmOf = cached(CACHE_ENTRIES_MAX, (latin1: string) => parseUtm(decodeText(latin1)));
-  const hostOf = cached(CACHE_ENTRIES_MAX, (latin1: string) => {
-    const text = decodeText(latin1);
-    return { text, fields: toFields(text) };
-  });
-  const locationFields = createLocationEncoder();
-
-  return (writer, click, { linkId, fields }, segmentId, idx) => {
-    const agent = agentOf(click.userAgent);
-    const verdict = judgeRequest(agent.verdict, click);
-    const host = hostOf(click.host);
-    const referrer = referrerOf(click.referrer);
-    const isOwn =
-      referrer.host !== "" && (referrer.host === host.text || ownHosts.has(referrer.host));
-    const foreign = click.privacy ? referrer.fieldsWithoutPath : referrer.fields;
-    // With a privacy signal, the visitor is derived from the click's journal position: stable on
-    // retry, not linkable to a person.
-    const visitor =
-      click.privacy && anonymousVisitors
-        ? visitorHash(linkId, segmentId, String(idx))
-        : visitorHash(linkId, addressGroups(click.address).network, agent.text);
-
-    writer.integer(click.time);
-    writer.bytes(fields);
-    writer.ascii(click.mode);
-    writer.bytes(verdict === agent.verdict ? agent.kind : toKind(verdict));
-    writer.ascii(visitor);
-    writer.bytes(locationFields(geo.locate(click.address), click.privacy));
-    writer.bytes(agent.fields);
-    writer.bytes(isOwn ? DIRECT_FIELDS : foreign);
-    writer.bytes(languageOf(click.language));
-    writer.bytes(utmOf(click.query));
-    writer.bytes(host.fields);
-    return verdict.class === "human";
-  };
-}
-
 /** A click's class with its reason, and the tabs around them. */
 const toKind = (verdict: Verdict): Buffer =>
   Buffer.concat([toFields(verdict.class, verdict.reason), Buffer.from("\t")]);
-
-/**
- * Returns a function for the fields of a location. They are cached by the objects of {@link Geo}.
- */
-function createLocationEncoder(): (location: GeoLocation, privacy: boolean) => Buffer {
-  const known = new WeakMap<GeoLocation, { fields: Buffer; fieldsWithoutCity: Buffer }>();
-  return (location, privacy) => {
-    let encoded = known.get(location);
-    if (encoded === undefined) {
-      const { continent, country, region, region_name, city } = location;
-      const area = [continent, country, region, region_name];
-      encoded = { fields: toFields(...area, city), fieldsWithoutCity: toFields(...area, "") };
-      known.set(location, encoded);
-    }
-    return privacy ? encoded.fieldsWithoutCity : encoded.fields;
-  };
-}
 
 /** Escapes texts as fields, each after a tab. */
 function toFields(...texts: readonly string[]): Buffer {
@@ -288,4 +284,29 @@ function parseUtm(query: string): Buffer {
   const valueOf = (name: string) =>
     truncateText(toUtmValue(values.get(name) ?? ""), UTM_LENGTH_MAX);
   return toFields(...UTM_NAMES.map(valueOf));
+}
+
+/** 64-bit words of the buffer that Bun requires for any digest. */
+const DIGEST_WORDS = 8;
+
+/** Visitor ids: they distinguish the visitors of a link without identifying them. */
+export class VisitorHash {
+  // To copy a hasher that has the key is cheaper than to create one.
+  readonly #keyed: Bun.CryptoHasher;
+  readonly #digest = new BigUint64Array(DIGEST_WORDS);
+
+  constructor(secret: string) {
+    this.#keyed = new Bun.CryptoHasher("sha256", secret);
+  }
+
+  /**
+   * HMAC-SHA-256 of link, network and user agent, truncated to 64 bits, as a decimal number.
+   * Without the secret, an address cannot be found by trying all; as the link is part of the input,
+   * the hashes of a person on two links are unrelated. Of an address it takes the network: privacy
+   * extensions change the rest of an IPv6 address every day (RFC 8981).
+   */
+  of(linkId: Uuid, network: string, userAgent: string): string {
+    this.#keyed.copy().update(`${linkId}\n${network}\n${userAgent}`).digest(this.#digest);
+    return String(this.#digest[0]);
+  }
 }

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { createTextWriter } from "./text-writer.ts";
+import { TextWriter } from "./tab-separated.ts";
 
 test("a text is what was written, in order, however small the buffer was at first", () => {
   const anyPart = fc.oneof(
@@ -12,7 +12,7 @@ test("a text is what was written, in order, however small the buffer was at firs
   );
   fc.assert(
     fc.property(fc.array(anyPart), fc.nat({ max: 100 }), (parts, capacity) => {
-      const writer = createTextWriter(capacity);
+      const writer = new TextWriter(capacity);
       for (const part of parts) {
         if (typeof part === "number") writer.integer(part);
         else if (typeof part === "string") writer.ascii(part);

@@ -1,13 +1,15 @@
 /**
- * Events of clicks: those that a segment has of an account and mode, at most 500 in one event. The
- * id follows from these and nothing else, so an event that is made again has the same.
+ * Events of clicks, made from the rows of an insert: those that a segment has of an account and
+ * mode, at most 500 in one event. The id follows from these and nothing else, so an event that is
+ * made again has the same.
  */
 import { createHash } from "node:crypto";
 
-import type { Uuid } from "../../shared/ids.ts";
+import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { beginTurn } from "../../shared/turns.ts";
 import { formatUuid } from "../../shared/uuid-bytes.ts";
-import { type Click, type PersonalClick, readPersonalClicks } from "./click-rows.ts";
+import { ROW_COLUMNS } from "../enrich/rows.ts";
+import { unescapeField } from "../enrich/tab-separated.ts";
 
 /** Maximum clicks of an event. */
 const CLICKS_MAX = 500;
@@ -28,9 +30,9 @@ export const readerKey = (accountId: Uuid, mode: string): string => `${accountId
 export async function makeClickEvents(rows: Buffer, readers: Readers): Promise<ClickEvent[]> {
   const groups = new Map<string, PersonalClick[]>();
   const turn = beginTurn();
-  const isWanted = (accountId: Uuid, mode: string) => readers.has(readerKey(accountId, mode));
-  for (const found of readPersonalClicks(rows, isWanted)) {
+  for (const line of linesOf(rows)) {
     if (turn.isOver()) await turn.next();
+    const found = readPersonalClick(line, readers);
     if (found === undefined) continue;
     const { accountId, mode, journalId, segment } = found;
     const key = `${accountId} ${mode} ${journalId} ${segment}`;
@@ -67,3 +69,96 @@ function eventId(time: number, content: string): Uuid {
   const hex = `${time.toString(16).padStart(12, "0")}7${hash.slice(0, 3)}${variant}${hash.slice(4, 19)}`;
   return formatUuid(hex);
 }
+
+/** The fields of a click as `GET /v1/clicks` has them, besides its id, time and link. */
+const FIELDS = [
+  "class",
+  "class_reason",
+  "country",
+  "region",
+  "city",
+  "continent",
+  "device",
+  "browser",
+  "os",
+  "referrer",
+  "referrer_path",
+  "language",
+  "host",
+  "utm_source",
+  "utm_medium",
+  "utm_campaign",
+  "utm_term",
+  "utm_content",
+  "region_name",
+] as const satisfies readonly Column[];
+
+type Column = (typeof ROW_COLUMNS)[number];
+
+type Click = { id: string; time: string; link_id: string } & Record<
+  (typeof FIELDS)[number],
+  string
+>;
+
+/** A click of a person, with its place. */
+type PersonalClick = {
+  accountId: Uuid;
+  mode: string;
+  journalId: Uuid;
+  segment: number;
+  idx: number;
+  /** Unix milliseconds. */
+  time: number;
+  click: Click;
+};
+
+const INDEX = Object.fromEntries(ROW_COLUMNS.map((column, i) => [column, i])) as Record<
+  Column,
+  number
+>;
+
+const LINE_FEED = 10;
+
+/** Yields the lines of rows in the format TabSeparated. */
+function* linesOf(rows: Buffer): Generator<string> {
+  for (let start = 0; start < rows.length;) {
+    const end = rows.indexOf(LINE_FEED, start);
+    yield rows.toString("utf8", start, end < 0 ? rows.length : end);
+    start = end < 0 ? rows.length : end + 1;
+  }
+}
+
+/**
+ * Reads the click of a person; undefined for any other, and without a reader. Times and ids are in
+ * the form of an insert or in that of ClickHouse.
+ */
+function readPersonalClick(line: string, readers: Readers): PersonalClick | undefined {
+  const fields = line.split("\t");
+  const field = (column: Column): string => fields[INDEX[column]] ?? "";
+  if (field("class") !== "human") return undefined;
+  const [accountId, mode] = [toUuid(field("account_id")), field("mode")];
+  if (!readers.has(readerKey(accountId, mode))) return undefined;
+  const [journalId, segment, idx] = [field("journal_id"), field("segment"), field("idx")];
+  const time = toMilliseconds(field("ts"));
+  const values = FIELDS.map((name) => [name, unescapeField(field(name))]);
+  return {
+    accountId,
+    mode,
+    journalId,
+    segment: Number(segment),
+    idx: Number(idx),
+    time,
+    click: {
+      id: `${journalId}.${segment}.${idx}`,
+      time: new Date(time).toISOString(),
+      link_id: encodeId("link", toUuid(field("link_id"))),
+      // The names are those of the type.
+      ...(Object.fromEntries(values) as Record<(typeof FIELDS)[number], string>),
+    },
+  };
+}
+
+const toUuid = (text: string): Uuid => (text.includes("-") ? text : formatUuid(text));
+
+const toMilliseconds = (text: string): number =>
+  text.includes("-") ? Date.parse(`${text.replace(" ", "T")}Z`) : Number(text);

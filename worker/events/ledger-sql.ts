@@ -1,9 +1,9 @@
-/** SQL statements of the worker on the ledger of events (`api/migrations/0029_events.sql`). */
+/** SQL statements of the worker on the ledger of events (`api/migrations/0006_events.sql`). */
 import type postgres from "postgres";
 
 import { boundsOf, PLANS } from "../../shared/budgets.ts";
 import type { Uuid } from "../../shared/ids.ts";
-import type { LogPlace } from "../batches/entries.ts";
+import type { LogPlace } from "../batches/batch-log.ts";
 import type { ClickEvent } from "./click-events.ts";
 
 /** Accounts that read events of clicks, or have a webhook for them; at most `max`. */

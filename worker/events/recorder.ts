@@ -10,9 +10,11 @@
 import type postgres from "postgres";
 
 import type { Log } from "../../shared/log.ts";
-import type { ClickSpan } from "../batches/deps.ts";
-import type { LogPlace, ReadManifests } from "../batches/entries.ts";
-import { listSegments, parseSegments } from "../batches/segment-index.ts";
+import { repeat, type Repetition } from "../../shared/repeat.ts";
+import type { BatchesTable, LogPlace } from "../batches/batch-log.ts";
+import type { ClicksTable } from "../batches/clicks-table.ts";
+import { SegmentIndex } from "../batches/segment-index.ts";
+import type { Context } from "../context.ts";
 import { type ClickEvent, makeClickEvents, readerKey, type Readers } from "./click-events.ts";
 import { clearPlace, findPlace, findReaders, writeEvents } from "./ledger-sql.ts";
 
@@ -29,175 +31,172 @@ const READERS_MS = 2_000;
 const BATCHES_AT_ONCE = 10;
 const EVENTS_AT_ONCE = 20;
 
-/** Pause after a failure. */
+/** Pause after a failure, and longest pause without anything to record. */
 const RETRY_MS = 2_000;
 
-type RecorderDeps = {
-  sql: postgres.Sql;
-  readManifests: ReadManifests;
-  /** Reads the rows of segments that are stored. */
-  readRows: (
-    segments: { journalId: string; segment: number }[],
-    span: ClickSpan,
-  ) => Promise<Buffer>;
-  log: Log;
-};
+/** The rows of a stored batch, and its place in the log. */
+type StoredBatch = { rows: readonly Buffer[]; place: LogPlace };
 
-export type ClickRecorder = ReturnType<typeof startClickRecorder>;
+export class ClickRecorder {
+  readonly #sql: postgres.Sql;
+  readonly #batchLog: BatchesTable;
+  readonly #clicks: ClicksTable;
+  readonly #log: Log;
+  readonly #queue = new Queue();
+  #rounds: Repetition | undefined;
+  #isStopped = false;
+  #readers: Readers = new Set();
+  #readersReadAt = -Infinity;
+  /** Whether it is noted that nobody reads events of clicks. */
+  #isCleared = false;
+  #written = 0;
 
-type WaitingBatch = { rows: readonly Buffer[]; place: LogPlace };
+  constructor({ eventsSql, log }: Context, batchLog: BatchesTable, clicks: ClicksTable) {
+    this.#sql = eventsSql;
+    this.#batchLog = batchLog;
+    this.#clicks = clicks;
+    this.#log = log;
+  }
 
-export function startClickRecorder({ log, ...deps }: RecorderDeps) {
-  const queue = createQueue();
-  const stopping = Promise.withResolvers<void>();
-  let stopped = false;
-  const recording = createRecording(deps, queue, () => stopped);
+  /** Begins to record what waits. */
+  start(): void {
+    this.#rounds = repeat(async () => {
+      if (!this.#queue.isEmpty)
+        await this.#record().catch((error: unknown) =>
+          this.#log.warn({ error }, "clicks_not_recorded"),
+        );
+      return RETRY_MS;
+    });
+  }
 
-  async function loop(): Promise<void> {
-    while (!stopped) {
-      await Promise.race([queue.filled(), stopping.promise]);
-      try {
-        await recording.run();
-      } catch (error) {
-        log.warn({ error }, "clicks_not_recorded");
-        await Promise.race([Bun.sleep(RETRY_MS), stopping.promise]);
-      }
+  /** Events written by this process, some of them again. */
+  get written(): number {
+    return this.#written;
+  }
+
+  /** Batches that wait. */
+  get waiting(): number {
+    return this.#queue.size;
+  }
+
+  /** Takes the rows of a stored batch. */
+  add(batch: StoredBatch): void {
+    this.#queue.add(batch);
+    this.#rounds?.wake();
+  }
+
+  /** What others have stored up to a place may have no events yet. */
+  takeOver(place: LogPlace): void {
+    this.#queue.addGap(place);
+    this.#rounds?.wake();
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await this.#rounds?.stop();
+  }
+
+  /** Records what waits. */
+  async #record(): Promise<void> {
+    const readers = await this.#readReaders();
+    if (readers.size === 0) {
+      if (!this.#isCleared) await clearPlace(this.#sql);
+      this.#isCleared = true;
+      return this.#queue.clear();
+    }
+    this.#isCleared = false;
+    const { gap } = this.#queue;
+    if (gap !== undefined) {
+      await this.#recover(readers, gap);
+      // The rest of the gap is left to the next worker, and so is what comes after it.
+      if (this.#isStopped) return;
+      this.#queue.closeGap(gap);
+    }
+    for (let batch = this.#queue.first; batch !== undefined; batch = this.#queue.first) {
+      if (this.#queue.gap !== undefined) return;
+      await this.#write(await makeClickEvents(Buffer.concat(batch.rows), readers), batch.place);
+      this.#queue.drop(batch);
     }
   }
 
-  const running = loop();
-  return {
-    /** Takes the rows of a stored batch. */
-    add: (rows: readonly Buffer[], place: LogPlace): void => queue.add({ rows, place }),
-    /** What others have stored up to a place may have no events yet. */
-    takeOver: (place: LogPlace): void => queue.addGap(place),
-    /** Events written by this process, some of them again. */
-    written: recording.written,
-    /** Batches that wait. */
-    waiting: queue.size,
-    async stop(): Promise<void> {
-      stopped = true;
-      stopping.resolve();
-      await running;
-    },
-  };
-}
-
-type Queue = ReturnType<typeof createQueue>;
-
-/** What records the batches of a queue. */
-function createRecording(
-  { sql, readManifests, readRows }: Omit<RecorderDeps, "log">,
-  queue: Queue,
-  isStopped: () => boolean,
-) {
-  const readReaders = createReaders(sql);
-  let cleared = false;
-  let written = 0;
-
-  async function write(events: readonly ClickEvent[], place: LogPlace): Promise<void> {
-    await writeEvents(sql, events, place, EVENTS_AT_ONCE);
-    written += events.length;
-  }
-
   /** Reads back what was stored up to a place, and writes its events. */
-  async function recover(readers: Readers, upTo: LogPlace): Promise<void> {
-    for (let place = await findPlace(sql); place !== undefined && !isStopped();) {
-      const manifests = await readManifests(place, upTo, BATCHES_AT_ONCE);
+  async #recover(readers: Readers, upTo: LogPlace): Promise<void> {
+    for (let place = await findPlace(this.#sql); place !== undefined && !this.#isStopped;) {
+      const manifests = await this.#batchLog.readManifests(place, upTo, BATCHES_AT_ONCE);
       const last = manifests.at(-1);
       if (last === undefined) return;
-      for (const { segments, ...manifest } of manifests) {
-        const rows = await readRows([...listSegments(parseSegments(segments))], manifest);
-        await write(await makeClickEvents(rows, readers), manifest);
+      for (const manifest of manifests) {
+        const ids = SegmentIndex.parse(manifest.segments).list();
+        const rows = await this.#clicks.readRows(ids, manifest);
+        await this.#write(await makeClickEvents(rows, readers), manifest);
       }
       place = { epoch: last.epoch, batch: last.batch };
     }
   }
 
-  return {
-    written: () => written,
-    /** Records what waits. */
-    async run(): Promise<void> {
-      const readers = await readReaders();
-      if (readers.size === 0) {
-        if (!cleared) await clearPlace(sql);
-        cleared = true;
-        return queue.clear();
-      }
-      cleared = false;
-      const gap = queue.gap();
-      if (gap !== undefined) {
-        await recover(readers, gap);
-        // The rest of the gap is left to the next worker, and so is what comes after it.
-        if (isStopped()) return;
-        queue.closeGap(gap);
-      }
-      for (let batch = queue.first(); batch !== undefined; batch = queue.first()) {
-        if (queue.gap() !== undefined) return;
-        const { rows, place } = batch;
-        await write(await makeClickEvents(Buffer.concat(rows), readers), place);
-        queue.drop(batch);
-      }
-    },
-  };
+  async #write(events: readonly ClickEvent[], place: LogPlace): Promise<void> {
+    await writeEvents(this.#sql, events, place, EVENTS_AT_ONCE);
+    this.#written += events.length;
+  }
+
+  /** The readers, as of a moment ago. */
+  async #readReaders(): Promise<Readers> {
+    if (performance.now() - this.#readersReadAt < READERS_MS) return this.#readers;
+    const rows = await findReaders(this.#sql, READERS_MAX);
+    this.#readers = new Set(rows.map(({ account_id, mode }) => readerKey(account_id, mode)));
+    this.#readersReadAt = performance.now();
+    return this.#readers;
+  }
 }
 
 /** Batches that wait, after a gap of those whose rows are not in memory. */
-function createQueue() {
-  let batches: WaitingBatch[] = [];
-  let bytes = 0;
-  let gap: LogPlace | undefined;
-  let filled = Promise.withResolvers<void>();
+class Queue {
+  #batches: StoredBatch[] = [];
+  #bytes = 0;
+  #gap: LogPlace | undefined;
 
-  const bytesOf = ({ rows }: WaitingBatch): number =>
-    rows.reduce((sum, { length }) => sum + length, 0);
-
-  function addGap(place: LogPlace): void {
-    [batches, bytes, gap] = [[], 0, place];
-    filled.resolve();
+  get size(): number {
+    return this.#batches.length;
   }
 
-  return {
-    add(batch: WaitingBatch): void {
-      bytes += bytesOf(batch);
-      if (bytes > WAITING_BYTES_MAX) return addGap(batch.place);
-      batches.push(batch);
-      filled.resolve();
-    },
-    addGap,
-    gap: () => gap,
-    /** The gap is closed, unless it has become larger. */
-    closeGap(closed: LogPlace): void {
-      if (gap === closed) gap = undefined;
-    },
-    first: (): WaitingBatch | undefined => batches[0],
-    drop(batch: WaitingBatch): void {
-      if (batches[0] !== batch) return;
-      batches.shift();
-      bytes -= bytesOf(batch);
-    },
-    clear(): void {
-      [batches, bytes, gap] = [[], 0, undefined];
-    },
-    size: (): number => batches.length,
-    /** Resolves when something waits. */
-    async filled(): Promise<void> {
-      if (batches.length > 0 || gap !== undefined) return;
-      filled = Promise.withResolvers();
-      await filled.promise;
-    },
-  };
+  get first(): StoredBatch | undefined {
+    return this.#batches[0];
+  }
+
+  /** The place up to which rows are not in memory; undefined without a gap. */
+  get gap(): LogPlace | undefined {
+    return this.#gap;
+  }
+
+  get isEmpty(): boolean {
+    return this.size === 0 && this.#gap === undefined;
+  }
+
+  add(batch: StoredBatch): void {
+    this.#bytes += bytesOf(batch);
+    if (this.#bytes > WAITING_BYTES_MAX) this.addGap(batch.place);
+    else this.#batches.push(batch);
+  }
+
+  addGap(place: LogPlace): void {
+    [this.#batches, this.#bytes, this.#gap] = [[], 0, place];
+  }
+
+  /** The gap is closed, unless it has become larger. */
+  closeGap(closed: LogPlace): void {
+    if (this.#gap === closed) this.#gap = undefined;
+  }
+
+  drop(batch: StoredBatch): void {
+    if (this.first !== batch) return;
+    this.#batches.shift();
+    this.#bytes -= bytesOf(batch);
+  }
+
+  clear(): void {
+    [this.#batches, this.#bytes, this.#gap] = [[], 0, undefined];
+  }
 }
 
-/** Creates the function that returns the readers, as of a moment ago. */
-function createReaders(sql: postgres.Sql): () => Promise<Readers> {
-  let readers: Readers = new Set();
-  let readAt = -Infinity;
-  return async () => {
-    if (performance.now() - readAt < READERS_MS) return readers;
-    const rows = await findReaders(sql, READERS_MAX);
-    readers = new Set(rows.map(({ account_id, mode }) => readerKey(account_id, mode)));
-    readAt = performance.now();
-    return readers;
-  };
-}
+const bytesOf = ({ rows }: StoredBatch): number =>
+  rows.reduce((sum, { length }) => sum + length, 0);

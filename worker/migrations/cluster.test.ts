@@ -1,11 +1,10 @@
 import { describe, expect, test } from "bun:test";
 
 import { clusterSchema } from "./cluster.ts";
-import { migrations } from "./index.ts";
-import { statementsOf } from "./migrate.ts";
+import { migrations, statementsOf } from "./migrate.ts";
 
 const single = migrations.flatMap(({ text }) => statementsOf(text));
-const clustered = clusterSchema(single, { name: "shorthop" });
+const clustered = clusterSchema(single, "shorthop");
 
 const findNames = (form: RegExp, statements: readonly string[]): string[] =>
   statements.flatMap((statement) => form.exec(statement)?.[1] ?? []);
@@ -26,12 +25,9 @@ describe("the schema for a cluster", () => {
   test("has a table under its own name for each one that stores nothing, and every view", () => {
     expect(
       findNames(/CREATE TABLE IF NOT EXISTS (\w+) ON CLUSTER 'shorthop' \(.*= Null$/s, clustered),
-    ).toEqual(["incoming_clicks", "click_sums"]);
-    for (const form of [
-      /CREATE MATERIALIZED VIEW IF NOT EXISTS (\w+) /,
-      /DROP VIEW IF EXISTS (\w+)/,
-    ])
-      expect(findNames(form, clustered)).toEqual(findNames(form, single));
+    ).toEqual(["click_sums", "incoming_clicks"]);
+    const view = /CREATE MATERIALIZED VIEW IF NOT EXISTS (\w+) /;
+    expect(findNames(view, clustered)).toEqual(findNames(view, single));
   });
 
   test("distributes what is inserted, and reads and fills only local tables in all other views", () => {
@@ -47,21 +43,12 @@ describe("the schema for a cluster", () => {
     }
   });
 
-  test("changes a column in the local table before the distributed one", () => {
-    const column =
-      "ON CLUSTER 'shorthop' ADD COLUMN IF NOT EXISTS segment UInt32 DEFAULT page AFTER page";
-    expect(
-      clustered.filter((statement) => statement.includes("COLUMN IF NOT EXISTS segment")),
-    ).toEqual([`ALTER TABLE clicks_local ${column}`, `ALTER TABLE clicks ${column}`]);
-  });
-
   test("has the log of batches for a month, in the table that stores it", () => {
-    expect(clustered.filter((statement) => statement.includes("MODIFY TTL"))).toEqual([
-      "ALTER TABLE batches_local ON CLUSTER 'shorthop' MODIFY TTL toDateTime(at) + INTERVAL 30 DAY DELETE",
-    ]);
+    const expiring = clustered.filter((statement) => statement.includes("INTERVAL 30 DAY DELETE"));
+    expect(findNames(/CREATE TABLE IF NOT EXISTS (\w+)/, expiring)).toEqual(["batches_local"]);
   });
 
   test("is not generated from a statement that is not supported", () => {
-    expect(() => clusterSchema(["OPTIMIZE TABLE clicks"], { name: "c" })).toThrow("Cannot convert");
+    expect(() => clusterSchema(["OPTIMIZE TABLE clicks"], "c")).toThrow("Cannot convert");
   });
 });

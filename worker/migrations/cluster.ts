@@ -6,26 +6,15 @@
  * convert inserts on that server.
  */
 
-export type Cluster = {
-  /** The name in ClickHouse's `remote_servers`. */
-  name: string;
-};
-
-type Convert = (groups: Record<string, string>, on: string, cluster: string) => string[];
+type Groups = Record<string, string>;
+type Convert = (groups: Groups, on: string, cluster: string) => string[];
 
 /** Replaces distributed tables by the local ones of a shard. */
 const readLocalTables = (text: string): string =>
   text.replaceAll(/\bFROM (clicks\w*)\b/g, (_, table: string) => `FROM ${table}_local`);
 
-const onTableAndLocal = (statement: (table: string) => string, table: string): string[] => [
-  statement(`${table}_local`),
-  statement(table),
-];
-
 /** Each form of statement in the migrations, and its conversion. */
 const FORMS: readonly [form: RegExp, convert: Convert][] = [
-  // The schema is for an empty cluster: nothing to fill, and no previous version that reads a view.
-  [/^(?:TRUNCATE|INSERT|CREATE VIEW) /, () => []],
   [
     /^CREATE TABLE IF NOT EXISTS (?<table>\w+) \((?<columns>.*)\) ENGINE = Null$/s,
     ({ table, columns }, on) => [
@@ -58,33 +47,13 @@ const FORMS: readonly [form: RegExp, convert: Convert][] = [
       `CREATE MATERIALIZED VIEW IF NOT EXISTS ${view} ${on} TO ${target.startsWith("clicks") ? `${target}_local` : target} AS\n${readLocalTables(query)}`,
     ],
   ],
-  [
-    // A table that stores nothing.
-    /^ALTER TABLE (?<table>incoming_clicks) (?<change>ADD COLUMN .*)$/s,
-    ({ table, change }, on) => [`ALTER TABLE ${table} ${on} ${change}`],
-  ],
-  [
-    /^ALTER TABLE (?<table>\w+) (?<change>(?:ADD|DROP) COLUMN .*)$/s,
-    ({ table = "", change }, on) =>
-      onTableAndLocal((name) => `ALTER TABLE ${name} ${on} ${change}`, table),
-  ],
-  [
-    // A distributed table stores nothing.
-    /^ALTER TABLE (?<table>\w+)\s+(?<change>MODIFY (?:COLUMN|TTL) .*)$/s,
-    ({ table, change }, on) => [`ALTER TABLE ${table}_local ${on} ${change}`],
-  ],
-  [/^DROP VIEW IF EXISTS (?<view>\w+)$/, ({ view }, on) => [`DROP VIEW IF EXISTS ${view} ${on}`]],
-  [
-    /^DROP TABLE IF EXISTS (?<table>\w+)(?: SETTINGS .*)?$/,
-    ({ table = "" }, on) => onTableAndLocal((name) => `DROP TABLE IF EXISTS ${name} ${on}`, table),
-  ],
 ];
 
 /**
- * Returns the statements for an empty cluster, in order. Statements that fill new tables from old
- * ones are left out. Throws when a statement has a form that is not supported.
+ * Returns the statements for an empty cluster with this name in ClickHouse's `remote_servers`, in
+ * order. Throws when a statement has a form that is not supported.
  */
-export function clusterSchema(statements: readonly string[], { name }: Cluster): string[] {
+export function clusterSchema(statements: readonly string[], name: string): string[] {
   return statements.flatMap((commented) => {
     const statement = commented.replaceAll(/^--.*\n/gm, "").trim();
     for (const [form, convert] of FORMS) {

@@ -1,9 +1,77 @@
-/** Migrates ClickHouse's schema. */
+/** Brings ClickHouse's schema and its retention up to date. */
 import type { ClickHouseClient } from "@clickhouse/client";
+import type { DestinationStream } from "pino";
 
-import type { Log } from "../../shared/log.ts";
-import { type AppliedMigration, checksumOf, pendingMigrations } from "../../shared/migrations.ts";
-import { migrations } from "./index.ts";
+import { rememberRetention } from "../../shared/clicks/whole-clicks.ts";
+import { loadConfig } from "../../shared/env.ts";
+import { createLog, type Log } from "../../shared/log.ts";
+import {
+  type AppliedMigration,
+  checksumOf,
+  type Migration,
+  pendingMigrations,
+} from "../../shared/migrations.ts";
+import { connectClickHouse, MIGRATION_TIMEOUT_MS } from "../clickhouse.ts";
+import { migrateConfigSchema } from "../config.ts";
+import baseline from "./0001_baseline.sql" with { type: "text" };
+import { setRetention } from "./retention.ts";
+
+/** The migrations. They are only added: an applied one never changes. */
+export const migrations: readonly Migration[] = [{ id: 1, name: "baseline", text: baseline }];
+
+/**
+ * The command `migrate`: creates the database of `CLICKHOUSE_URL` if it is missing, applies pending
+ * migrations and sets the retention. Logs to standard output, or to `output`.
+ */
+export async function migrate(
+  env: Record<string, string | undefined>,
+  output?: DestinationStream,
+): Promise<void> {
+  const config = loadConfig(migrateConfigSchema, env);
+  await ensureDatabase(config.CLICKHOUSE_URL);
+  const client = connectClickHouse(config.CLICKHOUSE_URL, MIGRATION_TIMEOUT_MS);
+  const log = createLog("worker", config.LOG_LEVEL, output);
+  await migrateClickHouse(client, log);
+  // A longer retention does not bring back what the earlier one deleted.
+  await rememberRetention(client);
+  await setRetention(client, {
+    clicksDays: config.CLICKS_RETENTION_DAYS,
+    rollupsDays: config.ROLLUPS_RETENTION_DAYS,
+  });
+  await rememberRetention(client);
+  await client.close();
+}
+
+/** The database that every ClickHouse server has, and that a URL without a path means. */
+const DEFAULT_DATABASE = "default";
+
+/** A name that needs no escape within backquotes. */
+const NAME = /^[\w-]+$/;
+
+/**
+ * Creates the ClickHouse database of a URL; does nothing when it exists, else the user needs the
+ * right to create it.
+ */
+export async function ensureDatabase(url: string): Promise<void> {
+  const server = new URL(url);
+  const database = decodeURIComponent(server.pathname.slice(1));
+  if (database === "" || database === DEFAULT_DATABASE) return;
+  if (!NAME.test(database)) throw new Error(`CLICKHOUSE_URL: ${database} is no database's name.`);
+  server.pathname = `/${DEFAULT_DATABASE}`;
+  const client = connectClickHouse(server.href);
+  try {
+    // A user that may not create databases can still migrate one that exists.
+    const found = await client.query({
+      query: "SELECT name FROM system.databases WHERE name = {database: String}",
+      query_params: { database },
+      format: "JSONEachRow",
+    });
+    if ((await found.json()).length > 0) return;
+    await client.command({ query: `CREATE DATABASE IF NOT EXISTS \`${database}\`` });
+  } finally {
+    await client.close();
+  }
+}
 
 /**
  * Applies pending migrations. ClickHouse has no transactions for schema changes, so every statement

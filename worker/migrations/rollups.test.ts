@@ -6,8 +6,7 @@ import { describe, expect, test } from "bun:test";
 
 import { ROLLUP_TABLES, selectSums } from "../../shared/clicks/rollup-tables.ts";
 import { ROW_COLUMNS } from "../enrich/rows.ts";
-import { migrations } from "./index.ts";
-import { statementsOf } from "./migrate.ts";
+import { migrations, statementsOf } from "./migrate.ts";
 
 const statements = migrations
   .flatMap(({ text }) => statementsOf(text))
@@ -41,24 +40,6 @@ const forms: [form: RegExp, apply: (groups: Record<string, string>) => void][] =
   [
     /^CREATE MATERIALIZED VIEW IF NOT EXISTS (?<name>\w+) TO (?<table>\w+) AS\n(?<query>.*)$/s,
     ({ name = "", table = "", query = "" }) => views.set(name, { table, query: normalize(query) }),
-  ],
-  [
-    /^ALTER TABLE (?<name>\w+) ADD COLUMN IF NOT EXISTS (?<column>\w+) /,
-    ({ name = "", column = "" }) => tables.get(name)?.columns.push(column),
-  ],
-  [
-    /^ALTER TABLE (?<name>\w+) DROP COLUMN IF EXISTS (?<column>\w+)$/,
-    ({ name = "", column = "" }) => {
-      const table = tables.get(name);
-      if (table !== undefined) table.columns = table.columns.filter((other) => other !== column);
-    },
-  ],
-  [/^DROP VIEW IF EXISTS (?<name>\w+)$/, ({ name = "" }) => views.delete(name)],
-  [/^DROP TABLE IF EXISTS (?<name>\w+)(?: SETTINGS .*)?$/, ({ name = "" }) => tables.delete(name)],
-  // Content, compression, lifetimes, and views of the API.
-  [
-    /^(?:TRUNCATE TABLE|INSERT INTO|CREATE VIEW) |^ALTER TABLE \w+\s+MODIFY (?:COLUMN|TTL) /,
-    () => undefined,
   ],
 ];
 

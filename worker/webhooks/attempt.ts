@@ -1,18 +1,16 @@
 /** One attempt to deliver an event, and what follows from its response. */
+import { createHmac } from "node:crypto";
+
+import { HOUR_MS, MINUTE_MS } from "../../shared/durations.ts";
 import { encodeId } from "../../shared/ids.ts";
 import { withTimeout } from "../../shared/timeout.ts";
 import { deriveKey } from "../../shared/webhooks/secret.ts";
 import type { ReceiverRules } from "../../shared/webhooks/variables.ts";
-import { AddressBusy, type Connections } from "./connections.ts";
 import { type StoredEvent, writeBody } from "./events.ts";
-import type { LeasedWebhook } from "./leases.ts";
-import { post } from "./post.ts";
-import type { Pending } from "./queue.ts";
-import { findReceiver, type Resolve } from "./receiver.ts";
-import type { ReceiverResponse } from "./response-reader.ts";
+import type { LeasedWebhook, Pending } from "./leases.ts";
+import { post, type ReceiverResponse } from "./post.ts";
+import { AddressBusy, Connections, findReceiver, type Resolve } from "./receiver.ts";
 import type { Outcome } from "./results.ts";
-import { parseRetryAfter, retryDelayMs } from "./schedule.ts";
-import { signatureHeaders } from "./signature.ts";
 
 /** Longest time of an attempt, from resolving the name to the end of the headers. */
 export const ATTEMPT_TIMEOUT_MS = 10_000;
@@ -23,19 +21,26 @@ const ERROR_LENGTH_MAX = 255;
 /** The receiver no longer exists (RFC 9110 §15.5.11). */
 const GONE = 410;
 
-export type AttemptDeps = {
+/** How receivers are reached: which are allowed, how names resolve, and within which bounds. */
+export class Transport {
   /** What the secrets of webhooks are derived from. */
-  ownSecret: string;
-  rules: ReceiverRules;
-  resolve: Resolve;
-};
+  readonly ownSecret: string;
+  readonly rules: ReceiverRules;
+  readonly resolve: Resolve;
+  readonly connections = new Connections();
+
+  constructor(ownSecret: string, rules: ReceiverRules, resolve: Resolve) {
+    this.ownSecret = ownSecret;
+    this.rules = rules;
+    this.resolve = resolve;
+  }
+}
 
 type Attempt = {
   webhook: LeasedWebhook;
   delivery: Pending;
   /** Undefined when it is no longer kept. */
   event: StoredEvent | undefined;
-  connections: Connections;
   /** Whether the webhook is known to work. */
   isProven: boolean;
   /** Ends the attempt early. */
@@ -52,7 +57,7 @@ const NO_RESPONSE = { latencyMs: 0, responseStatus: null, responseBody: null };
  * address has too many connections.
  */
 export async function attempt(
-  deps: AttemptDeps,
+  transport: Transport,
   work: Attempt,
 ): Promise<AttemptResult | undefined> {
   const { delivery, event } = work;
@@ -62,7 +67,7 @@ export async function attempt(
   }
   const startedAt = performance.now();
   try {
-    const response = await send(deps, { ...work, event });
+    const response = await send(transport, { ...work, event });
     const latencyMs = Math.round(performance.now() - startedAt);
     return { outcome: judge(delivery, response, latencyMs), isGone: response.status === GONE };
   } catch (error) {
@@ -74,8 +79,8 @@ export async function attempt(
 }
 
 async function send(
-  { ownSecret, rules, resolve }: AttemptDeps,
-  { webhook, delivery, event, connections, isProven, signal }: Attempt & { event: StoredEvent },
+  { ownSecret, rules, resolve, connections }: Transport,
+  { webhook, delivery, event, isProven, signal }: Attempt & { event: StoredEvent },
 ): Promise<ReceiverResponse> {
   const controller = new AbortController();
   const timer = setTimeout(() => controller.abort(), ATTEMPT_TIMEOUT_MS);
@@ -119,7 +124,7 @@ function judge(
 function next(
   { attempts }: Pending,
   retryAfter: string | undefined,
-): Pick<Outcome, "status" | "delayMs"> {
+): { status: "failed" | "pending"; delayMs: number | null } {
   const retryAfterMs = parseRetryAfter(retryAfter, Date.now());
   const delayMs = retryDelayMs(attempts + 1, retryAfterMs, Math.random());
   if (delayMs === undefined) return { status: "failed", delayMs: null };
@@ -129,4 +134,78 @@ function next(
 function describe(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   return message.slice(0, ERROR_LENGTH_MAX).toWellFormed().replaceAll("\0", "");
+}
+
+const SECOND_MS = 1_000;
+
+/** The delay after each failed attempt; after the last one the delivery has failed for good. */
+export const RETRY_DELAYS_MS: readonly number[] = [
+  5 * SECOND_MS,
+  MINUTE_MS,
+  5 * MINUTE_MS,
+  30 * MINUTE_MS,
+  2 * HOUR_MS,
+  5 * HOUR_MS,
+  10 * HOUR_MS,
+  12 * HOUR_MS,
+  12 * HOUR_MS,
+  24 * HOUR_MS,
+];
+
+/** The longest delay, which `Retry-After` cannot exceed either. */
+const DELAY_MAX_MS = 24 * HOUR_MS;
+
+/** Delays vary by this part, so that what failed together is not attempted together again. */
+const JITTER = 0.2;
+
+/**
+ * The milliseconds until the next attempt after `attempts` failed ones; undefined when none is
+ * left. A receiver's `Retry-After` can prolong the delay. `random` is from 0 to below 1.
+ */
+export function retryDelayMs(
+  attempts: number,
+  retryAfterMs: number | undefined,
+  random: number,
+): number | undefined {
+  const delayMs = RETRY_DELAYS_MS[attempts - 1];
+  if (delayMs === undefined) return undefined;
+  const jittered = delayMs * (1 + JITTER * random);
+  return Math.round(Math.min(DELAY_MAX_MS, Math.max(jittered, retryAfterMs ?? 0)));
+}
+
+const SECONDS = /^\d{1,9}$/;
+
+/** Parses `Retry-After`, seconds or a date (RFC 9110 §10.2.3); undefined when it is neither. */
+export function parseRetryAfter(value: string | undefined, nowMs: number): number | undefined {
+  if (value === undefined) return undefined;
+  if (SECONDS.test(value)) return Number(value) * SECOND_MS;
+  const date = Date.parse(value);
+  return Number.isNaN(date) ? undefined : Math.max(0, date - nowMs);
+}
+
+type SignedMessage = {
+  /** The event's public id. */
+  id: string;
+  /** When the attempt is made, in Unix seconds. */
+  timestamp: number;
+  body: Buffer;
+};
+
+/**
+ * The headers of a delivery by Standard Webhooks (https://www.standardwebhooks.com): one signature
+ * for each valid key.
+ */
+export function signatureHeaders(
+  { id, timestamp, body }: SignedMessage,
+  keys: readonly Buffer[],
+): Record<string, string> {
+  const signatures = keys.map((key) => {
+    const hmac = createHmac("sha256", key).update(`${id}.${timestamp}.`).update(body);
+    return `v1,${hmac.digest("base64")}`;
+  });
+  return {
+    "webhook-id": id,
+    "webhook-timestamp": String(timestamp),
+    "webhook-signature": signatures.join(" "),
+  };
 }

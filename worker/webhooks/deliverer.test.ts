@@ -9,20 +9,20 @@ import { OPERATOR } from "../../api/http/principal.ts";
 import type { CreateWebhookBody } from "../../api/webhooks/model.ts";
 import { createWebhookService } from "../../api/webhooks/service.ts";
 import { decodeId, encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
-import { createLog } from "../../shared/log.ts";
-import { createReceiverRules } from "../../shared/webhooks/variables.ts";
+import { ReceiverRules } from "../../shared/webhooks/variables.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { longTest } from "../../test/harness/property-runs.ts";
 import { PROJECT_DIR } from "../../test/harness/stack.ts";
-import { startDeliverer } from "./deliverer.ts";
+import { workerContext } from "../../test/harness/worker-context.ts";
+import { Transport } from "./attempt.ts";
+import { Deliverer } from "./deliverer.ts";
 import { refill } from "./fan-out.ts";
-import { lease, numberEvents } from "./leases.ts";
-import { PENDING_MAX } from "./queue.ts";
+import { lease, numberEvents, PENDING_MAX } from "./leases.ts";
 
 const OWN_SECRET = "what secrets are derived from in this test";
 
-const RULES = createReceiverRules({
+const RULES = new ReceiverRules({
   WEBHOOK_NETWORKS_ALLOWED: ["127.0.0.0/8"],
   WEBHOOK_PORTS_ALLOWED: ["*"],
 });
@@ -77,16 +77,10 @@ function startReceiver(respond: (delivered: Delivered) => Response | Promise<Res
 const ok = () => new Response("thanks");
 
 function startWorker() {
-  const deliverer = startDeliverer({
-    sql: postgres.sql,
-    log: createLog("test", "silent"),
-    ownSecret: OWN_SECRET,
-    rules: RULES,
-    resolve: () => Promise.reject(new Error("not used")),
-    ownHosts: ["sho.rt"],
-    onAttempt: () => undefined,
-  });
-  return { ...deliverer, [Symbol.asyncDispose]: deliverer.stop };
+  const transport = new Transport(OWN_SECRET, RULES, () => Promise.reject(new Error("not used")));
+  const deliverer = new Deliverer(workerContext({ sql: postgres.sql }), transport, ["sho.rt"]);
+  const stop = () => deliverer.stop();
+  return { warning: () => deliverer.warning, stop, [Symbol.asyncDispose]: stop };
 }
 
 async function addOwner() {
@@ -414,7 +408,7 @@ test("two workers share webhooks, and deliver each event once", async () => {
   // Another delivery would follow at the next look for work.
   await Bun.sleep(600);
   expect(receiver.got.length).toBe(8 * ids.length);
-  expect([first.state(), second.state()]).toEqual(["ok", "ok"]);
+  expect([first.warning(), second.warning()]).toEqual([undefined, undefined]);
 });
 
 test("what a killed worker had leased is taken over", async () => {
@@ -484,18 +478,15 @@ longTest("a worker that is killed while it delivers loses nothing", async () => 
   });
   await create(owner, receiver.url);
   const program = `
-    import { startDeliverer } from ${JSON.stringify(`${import.meta.dir}/deliverer.ts`)};
-    import { createReceiverRules } from ${JSON.stringify(`${import.meta.dir}/../../shared/webhooks/variables.ts`)};
+    import { ReceiverRules } from ${JSON.stringify(`${import.meta.dir}/../../shared/webhooks/variables.ts`)};
+    import { workerContext } from ${JSON.stringify(`${import.meta.dir}/../../test/harness/worker-context.ts`)};
+    import { Transport } from ${JSON.stringify(`${import.meta.dir}/attempt.ts`)};
+    import { Deliverer } from ${JSON.stringify(`${import.meta.dir}/deliverer.ts`)};
     import postgres from "postgres";
-    startDeliverer({
-      sql: postgres(${JSON.stringify(postgres.url)}, { max: 4, onnotice: () => undefined }),
-      log: { info() {}, warn() {} },
-      ownSecret: ${JSON.stringify(OWN_SECRET)},
-      rules: createReceiverRules({ WEBHOOK_NETWORKS_ALLOWED: ["127.0.0.0/8"], WEBHOOK_PORTS_ALLOWED: ["*"] }),
-      resolve: async () => [],
-      ownHosts: [],
-      onAttempt: () => undefined,
-    });`;
+    const sql = postgres(${JSON.stringify(postgres.url)}, { max: 4, onnotice: () => undefined });
+    const rules = new ReceiverRules({ WEBHOOK_NETWORKS_ALLOWED: ["127.0.0.0/8"], WEBHOOK_PORTS_ALLOWED: ["*"] });
+    const transport = new Transport(${JSON.stringify(OWN_SECRET)}, rules, async () => []);
+    new Deliverer(workerContext({ sql }), transport, []);`;
   const worker = Bun.spawn([process.execPath, "-e", program], {
     cwd: PROJECT_DIR,
     stdio: ["ignore", "inherit", "inherit"],

@@ -3,137 +3,146 @@ import type postgres from "postgres";
 
 import type { Uuid } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
-import { attempt, type AttemptDeps, type AttemptResult } from "./attempt.ts";
-import { Connections } from "./connections.ts";
+import type { Context } from "../context.ts";
+import type { Metrics } from "../metrics.ts";
+import { attempt, type AttemptResult, type Transport } from "./attempt.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { readEvents, type StoredEvent } from "./events.ts";
-import type { Pending } from "./queue.ts";
-import { createResultWriter } from "./result-writer.ts";
+import type { Pending } from "./leases.ts";
 import {
   disable,
   FAILING_SECONDS_MAX,
   makeDue,
-  type Outcome,
+  ResultWriter,
   setFailing,
   setSlow,
 } from "./results.ts";
-import { type Pick, Slots } from "./slots.ts";
+import { Slots, type TakenDelivery } from "./slots.ts";
 
 /** No attempt begins while so many results wait to be written. */
 const RESULTS_MAX = 1_000;
 
-export type DispatcherDeps = AttemptDeps & {
-  sql: postgres.Sql;
-  workerId: Uuid;
-  log: Log;
-  /** Called for each attempt. */
-  onAttempt(outcome: Outcome): void;
-  /** Called for each webhook that was disabled. */
-  onDisabled(): void;
-};
+export class Dispatcher {
+  /** The webhooks that this worker has leased. */
+  readonly endpoints = new Map<Uuid, Endpoint>();
+  readonly #sql: postgres.Sql;
+  readonly #log: Log;
+  readonly #metrics: Metrics;
+  readonly #transport: Transport;
+  readonly #workerId: Uuid;
+  readonly #results: ResultWriter;
+  readonly #slots = new Slots();
+  readonly #stopping = new AbortController();
+  #disabled = 0;
+  #isClosed = false;
+  #isDispatching = false;
+  #isWanted = false;
 
-export type Dispatcher = ReturnType<typeof createDispatcher>;
-
-export function createDispatcher(deps: DispatcherDeps) {
-  const { sql, workerId, log } = deps;
-  const endpoints = new Map<Uuid, Endpoint>();
-  const results = createResultWriter({
-    sql,
-    workerId,
-    log,
-    onWritten: ({ webhookId, id }) => endpoints.get(webhookId)?.written(id),
-  });
-  const stopping = new AbortController();
-  const slots = new Slots();
-  const connections = new Connections();
-  let isClosed = false;
-  let isPumping = false;
-  let isWanted = false;
-  const settle = createSettlement(deps);
-
-  async function deliver(pick: Pick, event: StoredEvent | undefined): Promise<void> {
-    const { endpoint, delivery, isProven } = pick;
-    const webhook = endpoint.webhook();
-    const { signal } = stopping;
-    const work = { webhook, delivery, event, connections, isProven, signal };
-    const result = await attempt(deps, work);
-    if (result === undefined) endpoint.restWhileBusy();
-    // An attempt that was stopped, or was made where the receiver is no longer, says nothing of it.
-    const isObsolete = signal.aborted || endpoint.webhook().url !== webhook.url;
-    if (result === undefined || (isObsolete && result.outcome.status !== "delivered"))
-      return slots.putBack(pick);
-    slots.free(pick);
-    deps.onAttempt(result.outcome);
-    results.add({ ...result.outcome, id: delivery.id, webhookId: webhook.id });
-    await settle(endpoint, delivery, result);
-    await pump();
+  constructor({ webhooksSql, log, metrics }: Context, transport: Transport, workerId: Uuid) {
+    this.#sql = webhooksSql;
+    this.#log = log;
+    this.#metrics = metrics;
+    this.#transport = transport;
+    this.#workerId = workerId;
+    this.#results = new ResultWriter(webhooksSql, workerId, log, ({ webhookId, id }) =>
+      this.endpoints.get(webhookId)?.written(id),
+    );
   }
 
-  /** Begins the deliveries that are due. */
-  async function begin(): Promise<void> {
-    if (isClosed || results.waiting() >= RESULTS_MAX) return;
-    const picks = slots.take(endpoints.values());
-    if (picks.length === 0) return;
-    try {
-      const events = await readEvents(
-        sql,
-        picks.map(({ delivery }) => delivery.eventId),
-      );
-      for (const pick of picks) void deliver(pick, events.get(pick.delivery.eventId));
-    } catch (error) {
-      log.warn({ error }, "webhook_events_not_read");
-      for (const pick of picks) slots.putBack(pick);
-    }
+  get inFlight(): number {
+    return this.#slots.used;
+  }
+
+  /** Webhooks that this worker has disabled. */
+  get disabled(): number {
+    return this.#disabled;
   }
 
   /** Begins what is due; what becomes due while events are read is read together afterwards. */
-  async function pump(): Promise<void> {
-    isWanted = true;
-    if (isPumping) return;
-    isPumping = true;
-    while (isWanted) {
-      isWanted = false;
-      await begin();
+  async dispatch(): Promise<void> {
+    this.#isWanted = true;
+    if (this.#isDispatching) return;
+    this.#isDispatching = true;
+    while (this.#isWanted) {
+      this.#isWanted = false;
+      await this.#begin();
     }
-    isPumping = false;
+    this.#isDispatching = false;
   }
 
-  return {
-    endpoints,
-    pump,
-    flush: results.flush,
-    inFlight: (): number => slots.used,
-    /** Begins no further attempt. */
-    close: (): void => void (isClosed = true),
-    /** Stops the attempts in flight. */
-    abort: (): void => stopping.abort(),
-  };
-}
+  /** Writes all results; returns false when PostgreSQL has not taken them. */
+  flush(): Promise<boolean> {
+    return this.#results.flush();
+  }
 
-/** What follows for a webhook from an attempt. Errors only delay that: later attempts repeat it. */
-function createSettlement({ sql, workerId, log, onDisabled }: DispatcherDeps) {
-  return async (
+  /** Begins no further attempt. */
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  /** Stops the attempts in flight. */
+  abort(): void {
+    this.#stopping.abort();
+  }
+
+  /** Begins the deliveries that are due. */
+  async #begin(): Promise<void> {
+    if (this.#isClosed || this.#results.waiting >= RESULTS_MAX) return;
+    const taken = this.#slots.take(this.endpoints.values());
+    if (taken.length === 0) return;
+    try {
+      const ids = taken.map(({ delivery }) => delivery.eventId);
+      const events = await readEvents(this.#sql, ids);
+      for (const one of taken) void this.#deliver(one, events.get(one.delivery.eventId));
+    } catch (error) {
+      this.#log.warn({ error }, "webhook_events_not_read");
+      for (const one of taken) this.#slots.putBack(one);
+    }
+  }
+
+  /** Makes a delivery, and what follows from it. */
+  async #deliver(taken: TakenDelivery, event: StoredEvent | undefined): Promise<void> {
+    const { endpoint, delivery, isProven } = taken;
+    const { webhook } = endpoint;
+    const { signal } = this.#stopping;
+    const work = { webhook, delivery, event, isProven, signal };
+    const result = await attempt(this.#transport, work);
+    if (result === undefined) endpoint.restWhileBusy();
+    // An attempt that was stopped, or was made where the receiver is no longer, says nothing of it.
+    const isObsolete = signal.aborted || endpoint.webhook.url !== webhook.url;
+    if (result === undefined || (isObsolete && result.outcome.status !== "delivered"))
+      return this.#slots.putBack(taken);
+    this.#slots.free(taken);
+    const { outcome } = result;
+    this.#metrics.observeAttempt(outcome.status, outcome.latencyMs);
+    this.#results.add({ ...outcome, id: delivery.id, webhookId: webhook.id });
+    await this.#noteAttempt(endpoint, delivery, result);
+    await this.dispatch();
+  }
+
+  /** Notes what an attempt says of its webhook. Errors only delay that: later ones repeat it. */
+  async #noteAttempt(
     endpoint: Endpoint,
     delivery: Pending,
     { outcome, isGone }: AttemptResult,
-  ): Promise<void> => {
-    const { id } = endpoint.webhook();
+  ): Promise<void> {
+    const { id } = endpoint.webhook;
     const now = performance.now();
     const dueAt = outcome.delayMs === null ? undefined : now + outcome.delayMs;
     const end = { delivered: outcome.status === "delivered", latencyMs: outcome.latencyMs };
     const { failing, slow, recovered } = endpoint.finish(delivery, end, dueAt);
-    const failedMs = now - (endpoint.failingSince() ?? now);
+    const failedMs = now - (endpoint.failingSince ?? now);
     try {
-      if (failing !== undefined) await setFailing(sql, workerId, { id, failing });
-      if (slow !== undefined) await setSlow(sql, workerId, { id, slow });
-      if (recovered) await makeDue(sql, id);
+      if (failing !== undefined) await setFailing(this.#sql, this.#workerId, { id, failing });
+      if (slow !== undefined) await setSlow(this.#sql, this.#workerId, { id, slow });
+      if (recovered) await makeDue(this.#sql, id);
       if (!isGone && failedMs < FAILING_SECONDS_MAX * 1_000) return;
       const reason = isGone ? "gone" : "failing";
-      if (await disable(sql, workerId, { id, reason })) onDisabled();
-      log.info({ webhook: id, reason }, "webhook_disabled");
+      if (await disable(this.#sql, this.#workerId, { id, reason })) this.#disabled++;
+      this.#log.info({ webhook: id, reason }, "webhook_disabled");
       endpoint.retire();
     } catch (error) {
-      log.warn({ error, webhook: id }, "webhook_state_not_written");
+      this.#log.warn({ error, webhook: id }, "webhook_state_not_written");
     }
-  };
+  }
 }

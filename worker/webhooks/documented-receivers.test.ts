@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { eventually } from "../../test/harness/eventually.ts";
 import { freePort } from "../../test/harness/ports.ts";
 import { PROJECT_DIR } from "../../test/harness/stack.ts";
-import { signatureHeaders } from "./signature.ts";
+import { signatureHeaders } from "./attempt.ts";
 
 const page = await Bun.file(join(PROJECT_DIR, "docs/webhooks.md")).text();
 

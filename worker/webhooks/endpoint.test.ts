@@ -3,9 +3,8 @@ import { expect, test } from "bun:test";
 import { boundsOf } from "../../shared/budgets.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { Endpoint } from "./endpoint.ts";
-import type { LeasedWebhook } from "./leases.ts";
-import { type Pending, PENDING_MAX } from "./queue.ts";
-import { type Pick, Slots } from "./slots.ts";
+import { type LeasedWebhook, type Pending, PENDING_MAX } from "./leases.ts";
+import { Slots, type TakenDelivery } from "./slots.ts";
 
 const SLOW_MS = 3_000;
 const QUICK_MS = 20;
@@ -59,7 +58,7 @@ function countAtOnce(endpoint: Endpoint, latencyMs: number): number {
 }
 
 /** How many of the deliveries are to these webhooks. */
-const countOf = (picks: readonly Pick[], endpoints: readonly Endpoint[]): number =>
+const countOf = (picks: readonly TakenDelivery[], endpoints: readonly Endpoint[]): number =>
   picks.filter(({ endpoint }) => endpoints.includes(endpoint)).length;
 
 const ofOneAccount = (count: number, more: Partial<LeasedWebhook> = {}): Endpoint[] => {

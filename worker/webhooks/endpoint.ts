@@ -1,10 +1,17 @@
-/** A webhook that this worker has leased. Times are those of `performance.now()`. */
+/**
+ * A webhook that this worker has leased: its deliveries that wait, and whether it works. Times are
+ * those of `performance.now()`, which no change of the clock affects.
+ */
 import { MINUTE_MS } from "../../shared/durations.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { ATTEMPT_TIMEOUT_MS } from "./attempt.ts";
-import { type AttemptEnd, createHealth, type Health, type HealthChange } from "./health.ts";
-import { LEASE_SECONDS, type LeasedWebhook } from "./leases.ts";
-import { createQueue, type Pending, PENDING_MAX } from "./queue.ts";
+import {
+  FAILING_SECONDS,
+  LEASE_SECONDS,
+  type LeasedWebhook,
+  type Pending,
+  PENDING_MAX,
+} from "./leases.ts";
 
 /**
  * Most deliveries in flight to one webhook; one while it fails or is slow, and until one was
@@ -23,7 +30,7 @@ const BUSY_REST_MS = 1_000;
 
 export class Endpoint {
   readonly leasedAt: number;
-  readonly queue = createQueue();
+  readonly queue = new Queue();
   #webhook: LeasedWebhook;
   #health: Health;
   #leasedUntil: number;
@@ -37,11 +44,11 @@ export class Endpoint {
   constructor(leased: LeasedWebhook, requestedAt: number) {
     this.leasedAt = requestedAt;
     this.#webhook = leased;
-    this.#health = createHealth(leased);
+    this.#health = new Health(leased);
     this.#leasedUntil = requestedAt + LEASE_SECONDS * 1_000;
   }
 
-  webhook(): LeasedWebhook {
+  get webhook(): LeasedWebhook {
     return this.#webhook;
   }
 
@@ -51,11 +58,11 @@ export class Endpoint {
 
   /** Whether it works, as far as is known: one that has not responded yet may be slow. */
   isProven(now: number): boolean {
-    return this.#health.hasSucceeded() && !this.#health.isThrottled(now);
+    return this.#health.hasSucceeded && !this.#health.isThrottled(now);
   }
 
-  failingSince(): number | undefined {
-    return this.#health.failingSince();
+  get failingSince(): number | undefined {
+    return this.#health.failingSince;
   }
 
   /** Takes over what the owner has changed. At another URL is another receiver. */
@@ -63,7 +70,7 @@ export class Endpoint {
     const isMoved = changed.url !== this.#webhook.url;
     this.#webhook = changed;
     if (!isMoved) return;
-    this.#health = createHealth(changed);
+    this.#health = new Health(changed);
     this.#restsUntil = 0;
     this.queue.makeDue(performance.now());
   }
@@ -75,13 +82,13 @@ export class Endpoint {
   }
 
   /** Whether its deliveries have to be read, at first or again. */
-  needsRead(): boolean {
+  get needsRead(): boolean {
     return this.#needsRead && !this.#isRetired;
   }
 
   /** Whether half of the queue is full, and something in it is due: more can wait. */
   isBusy(now: number): boolean {
-    return this.queue.size() > PENDING_MAX / 2 && (this.nextDueAt() ?? now) <= now;
+    return this.queue.size > PENDING_MAX / 2 && (this.nextDueAt ?? now) <= now;
   }
 
   /** Begins no further attempt: the webhook is given back, or lost already. */
@@ -89,7 +96,7 @@ export class Endpoint {
     this.#isRetired = true;
   }
 
-  isRetired(): boolean {
+  get isRetired(): boolean {
     return this.#isRetired;
   }
 
@@ -98,7 +105,7 @@ export class Endpoint {
     if (this.#isRetired || now < this.#restsUntil) return undefined;
     if (now + ATTEMPT_TIMEOUT_MS > this.#leasedUntil) return undefined;
     const max = this.isProven(now) ? IN_FLIGHT_MAX : UNPROVEN_IN_FLIGHT_MAX;
-    return this.queue.inFlight() < max ? this.queue.take(now) : undefined;
+    return this.queue.inFlight < max ? this.queue.take(now) : undefined;
   }
 
   /**
@@ -120,7 +127,7 @@ export class Endpoint {
     if (dueAt === undefined) this.#ended.set(row.id, Number.POSITIVE_INFINITY);
     if (changed.recovered) this.queue.makeDue(now);
     if (this.#health.isFailing(now)) this.#restsUntil = now + REST_MS;
-    else if (!this.#health.hasSucceeded()) this.#restsUntil = now + UNPROVEN_REST_MS;
+    else if (!this.#health.hasSucceeded) this.#restsUntil = now + UNPROVEN_REST_MS;
     return changed;
   }
 
@@ -140,8 +147,152 @@ export class Endpoint {
   }
 
   /** When the next attempt can be made; undefined without one. */
-  nextDueAt(): number | undefined {
-    const dueAt = this.queue.nextDueAt();
+  get nextDueAt(): number | undefined {
+    const dueAt = this.queue.nextDueAt;
     return dueAt === undefined ? undefined : Math.max(dueAt, this.#restsUntil);
+  }
+}
+
+/** A webhook is slow while its attempts take longer on average, of which the last count most. */
+const SLOW_MS = 2_000;
+const LAST_ATTEMPT_WEIGHT = 0.3;
+
+/** How an attempt ended. */
+type AttemptEnd = { delivered: boolean; latencyMs: number };
+
+/**
+ * What an attempt changes: whether every attempt fails now, and whether the webhook is slow, each
+ * undefined if it stays; `recovered` when it had failed for long.
+ */
+type HealthChange = {
+  failing: boolean | undefined;
+  slow: boolean | undefined;
+  recovered: boolean;
+};
+
+/** Whether a webhook fails or is slow. */
+class Health {
+  #failingSince: number | undefined;
+  /** Undefined before the first attempt. A slow one has to be quick several times. */
+  #meanMs: number | undefined;
+  #hasSucceeded = false;
+
+  /** The health as the last worker left it. */
+  constructor({ failing_seconds, is_slow }: LeasedWebhook) {
+    if (failing_seconds !== null) this.#failingSince = performance.now() - failing_seconds * 1_000;
+    if (is_slow) this.#meanMs = 2 * SLOW_MS;
+  }
+
+  get failingSince(): number | undefined {
+    return this.#failingSince;
+  }
+
+  /** Whether an attempt was successful since the webhook was leased. */
+  get hasSucceeded(): boolean {
+    return this.#hasSucceeded;
+  }
+
+  isFailing(now: number): boolean {
+    return this.#failingSince !== undefined && now - this.#failingSince > FAILING_SECONDS * 1_000;
+  }
+
+  /** Whether its attempts are held apart from those of others. */
+  isThrottled(now: number): boolean {
+    return this.isFailing(now) || this.#isSlow();
+  }
+
+  /** Notes an attempt. */
+  note({ delivered, latencyMs }: AttemptEnd, now: number): HealthChange {
+    const [wasFailing, wasSlow] = [this.#failingSince !== undefined, this.#isSlow()];
+    const recovered = delivered && this.isFailing(now);
+    this.#hasSucceeded ||= delivered;
+    this.#failingSince = delivered ? undefined : (this.#failingSince ?? now);
+    const meanMs = this.#meanMs ?? latencyMs;
+    this.#meanMs = meanMs + LAST_ATTEMPT_WEIGHT * (latencyMs - meanMs);
+    return {
+      failing: delivered === wasFailing ? !delivered : undefined,
+      slow: this.#isSlow() === wasSlow ? undefined : this.#isSlow(),
+      recovered,
+    };
+  }
+
+  #isSlow(): boolean {
+    return (this.#meanMs ?? 0) > SLOW_MS;
+  }
+}
+
+/**
+ * The deliveries of one webhook that wait, and those in flight. Deliveries with the same order key
+ * are made one after another: while the first of them waits for another attempt, the others wait
+ * for it.
+ */
+export class Queue {
+  readonly #rows: Pending[] = [];
+  readonly #inFlight = new Set<Uuid>();
+
+  get size(): number {
+    return this.#rows.length;
+  }
+
+  get inFlight(): number {
+    return this.#inFlight.size;
+  }
+
+  /** When the next delivery that can be made is due; undefined without one. */
+  get nextDueAt(): number | undefined {
+    let first: number | undefined;
+    for (const { dueAt } of this.#heads()) first = Math.min(first ?? dueAt, dueAt);
+    return first;
+  }
+
+  /** Adds deliveries; of one that is there and waits, takes an earlier time. */
+  add(added: readonly Pending[]): void {
+    const known = new Map(this.#rows.map((row) => [row.id, row]));
+    for (const row of added) {
+      const found = known.get(row.id);
+      if (found === undefined) this.#rows.push(row);
+      else if (!this.#inFlight.has(row.id)) found.dueAt = Math.min(found.dueAt, row.dueAt);
+    }
+    this.#rows.sort((a, b) => a.position - b.position);
+  }
+
+  /** Takes the first delivery that is due, and marks it as in flight; undefined without one. */
+  take(now: number): Pending | undefined {
+    for (const row of this.#heads()) {
+      if (row.dueAt > now) continue;
+      this.#inFlight.add(row.id);
+      return row;
+    }
+    return undefined;
+  }
+
+  /** Undoes `take`: no attempt was made. */
+  putBack(row: Pending): void {
+    this.#inFlight.delete(row.id);
+  }
+
+  /** Ends an attempt: removes the delivery, or sets when it is due again. */
+  finish(row: Pending, dueAt: number | undefined): void {
+    this.#inFlight.delete(row.id);
+    row.attempts += 1;
+    if (dueAt === undefined) this.#rows.splice(this.#rows.indexOf(row), 1);
+    else row.dueAt = dueAt;
+  }
+
+  /** Makes everything that waits due. */
+  makeDue(now: number): void {
+    for (const row of this.#rows) row.dueAt = Math.min(row.dueAt, now);
+  }
+
+  /** The deliveries that wait for no earlier one, in order. */
+  *#heads(): Iterable<Pending> {
+    const behind = new Set<Uuid>();
+    for (const row of this.#rows) {
+      if (row.orderKey !== null) {
+        if (behind.has(row.orderKey)) continue;
+        behind.add(row.orderKey);
+      }
+      if (!this.#inFlight.has(row.id)) yield row;
+    }
   }
 }

@@ -7,7 +7,6 @@ import type postgres from "postgres";
 import type { Mode } from "../../shared/contracts/link-record.ts";
 import type { WebhookFormat } from "../../shared/contracts/webhook-schemas.ts";
 import type { Uuid } from "../../shared/ids.ts";
-import type { WebhookFilter } from "./matching.ts";
 
 /** How long a lease is valid without a renewal. */
 export const LEASE_SECONDS = 20;
@@ -18,7 +17,18 @@ const ACCOUNTS_MAX = 100;
 /** A webhook fails when each attempt has failed for so many seconds. */
 export const FAILING_SECONDS = 60;
 
+/** Most deliveries of a webhook that wait; later events have none yet. */
+export const PENDING_MAX = 1_000;
+
 type Statements = postgres.Sql | postgres.TransactionSql;
+
+/** Which events a webhook gets. */
+export type WebhookFilter = {
+  events: readonly string[];
+  link_ids: readonly Uuid[] | null;
+  tags: readonly string[] | null;
+  domains: readonly string[] | null;
+};
 
 export type LeasedWebhook = WebhookFilter & {
   id: Uuid;
@@ -35,6 +45,21 @@ export type LeasedWebhook = WebhookFilter & {
   is_slow: boolean;
   /** The account's. */
   plan: string;
+};
+
+/** A delivery that waits for an attempt. */
+export type Pending = {
+  id: Uuid;
+  eventId: Uuid;
+  /** Deliveries are made in this order. */
+  position: number;
+  /** Null for a delivery that waits for no other. */
+  orderKey: Uuid | null;
+  /** Of clicks of many links: those that the webhook gets; null for all. */
+  linkIds: readonly Uuid[] | null;
+  attempts: number;
+  /** By `performance.now()`. */
+  dueAt: number;
 };
 
 const columns = (sql: Statements) => sql`

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 
-import { type FilteredEvent, match, type WebhookFilter } from "./matching.ts";
+import { type FilteredEvent, match } from "./fan-out.ts";
+import type { WebhookFilter } from "./leases.ts";
 
 const ALL: WebhookFilter = { events: ["*"], link_ids: null, tags: null, domains: null };
 

@@ -5,18 +5,18 @@ import { createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
 import { gzipSync } from "node:zlib";
 
-import { createReceiverRules } from "../../shared/webhooks/variables.ts";
+import { ReceiverRules } from "../../shared/webhooks/variables.ts";
 import { type Certificates, createCertificates } from "../../test/harness/certificates.ts";
 import { createTemporaryDir } from "../../test/harness/templates.ts";
 import { post } from "./post.ts";
 import { findReceiver, type Resolve } from "./receiver.ts";
 
-const LOCAL = createReceiverRules({
+const LOCAL = new ReceiverRules({
   WEBHOOK_NETWORKS_ALLOWED: ["127.0.0.0/8"],
   WEBHOOK_PORTS_ALLOWED: ["*"],
 });
 
-const PUBLIC = createReceiverRules({
+const PUBLIC = new ReceiverRules({
   WEBHOOK_NETWORKS_ALLOWED: [],
   WEBHOOK_PORTS_ALLOWED: ["443", "80"],
 });

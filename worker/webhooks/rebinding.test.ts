@@ -7,16 +7,15 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createServer } from "node:net";
 
 import { newUuid } from "../../shared/ids.ts";
-import { createReceiverRules } from "../../shared/webhooks/variables.ts";
+import { ReceiverRules } from "../../shared/webhooks/variables.ts";
 import { type Dns, startDns } from "../../test/harness/dns.ts";
-import { attempt } from "./attempt.ts";
-import { Connections } from "./connections.ts";
-import { createResolve } from "./receiver.ts";
+import { attempt, Transport } from "./attempt.ts";
+import { resolveBy } from "./receiver.ts";
 
 const PUBLIC = "127.0.0.2";
 const PRIVATE = "127.0.0.1";
 
-const RULES = createReceiverRules({
+const RULES = new ReceiverRules({
   WEBHOOK_NETWORKS_ALLOWED: [`${PUBLIC}/32`],
   WEBHOOK_PORTS_ALLOWED: ["*"],
 });
@@ -72,32 +71,28 @@ async function deliverTo(name: string, port: number) {
     plan: "free",
   } as const;
   const id = newUuid();
-  const result = await attempt(
-    { ownSecret: "of this test", rules: RULES, resolve: createResolve([dns.address]) },
-    {
-      webhook,
-      delivery: {
-        id: newUuid(),
-        eventId: id,
-        position: 1,
-        orderKey: null,
-        linkIds: null,
-        attempts: 0,
-        dueAt: 0,
-      },
-      event: {
-        id,
-        type: "link.created",
-        mode: "live",
-        data: "{}",
-        actor: '{"type":"system"}',
-        occurred_at: new Date(),
-      },
-      connections: new Connections(),
-      isProven: false,
-      signal: new AbortController().signal,
+  const result = await attempt(new Transport("of this test", RULES, resolveBy([dns.address])), {
+    webhook,
+    delivery: {
+      id: newUuid(),
+      eventId: id,
+      position: 1,
+      orderKey: null,
+      linkIds: null,
+      attempts: 0,
+      dueAt: 0,
     },
-  );
+    event: {
+      id,
+      type: "link.created",
+      mode: "live",
+      data: "{}",
+      actor: '{"type":"system"}',
+      occurred_at: new Date(),
+    },
+    isProven: false,
+    signal: new AbortController().signal,
+  });
   if (result === undefined) throw new Error("No attempt was made.");
   return result.outcome;
 }
@@ -121,7 +116,7 @@ test("a name with a public and a private address is not connected to at all", as
 });
 
 test("a name is looked up anew for each delivery, whatever its zone lets resolvers keep", async () => {
-  const resolve = createResolve([dns.address]);
+  const resolve = resolveBy([dns.address]);
   dns.setAddresses("moving.example.com", ["192.0.2.1"], ["192.0.2.2"]);
   expect(await resolve("moving.example.com")).toEqual(["192.0.2.1"]);
   expect(await resolve("moving.example.com")).toEqual(["192.0.2.2"]);

@@ -6,6 +6,7 @@
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 
+import { addressGroups } from "../../shared/address-group.ts";
 import { freshResolver } from "../../shared/dns.ts";
 import { portOf, type ReceiverRules } from "../../shared/webhooks/variables.ts";
 
@@ -23,7 +24,7 @@ export type Receiver = { address: string; port: number; url: URL };
 const TIMEOUT_MS = 2_000;
 
 /** Resolves by `servers` (`address` or `address:port`), or as the system does if empty. */
-export function createResolve(servers: readonly string[]): Resolve {
+export function resolveBy(servers: readonly string[]): Resolve {
   if (servers.length === 0)
     return async (host) => (await lookup(host, { all: true })).map(({ address }) => address);
   return async (host) => {
@@ -49,7 +50,7 @@ export async function findReceiver(
   const addresses = isIP(host) === 0 ? await resolveName(host, resolve) : [host];
   const [address] = addresses;
   if (address === undefined) throw new ReceiverError("The host name does not resolve.");
-  if (!addresses.every(rules.isAddressAllowed))
+  if (!addresses.every((each) => rules.isAddressAllowed(each)))
     throw new ReceiverError("The host leads to an address that is not public.");
   return { address, port, url };
 }
@@ -62,5 +63,38 @@ async function resolveName(host: string, resolve: Resolve): Promise<string[]> {
     return await resolve(host);
   } catch {
     return [];
+  }
+}
+
+/**
+ * Most connections to one address; and to those of webhooks that have not been successful, which
+ * may be anybody's: the address of someone who asked for nothing.
+ */
+const PROVEN_MAX = 50;
+const UNPROVEN_MAX = 25;
+
+/** No attempt was made: too many connections to the receiver's address are open. */
+export class AddressBusy extends Error {
+  override name = "AddressBusy";
+}
+
+/** Connections that a worker has to each receiving address, for all webhooks of all accounts. */
+export class Connections {
+  readonly #open = new Map<string, number>();
+
+  /** Runs work with a connection to an address; throws {@link AddressBusy} if it has too many. */
+  async run<T>(address: string, isProven: boolean, work: () => Promise<T>): Promise<T> {
+    // The others do not take the places of webhooks that are known to work.
+    const key = `${isProven} ${addressGroups(address).network}`;
+    const open = this.#open.get(key) ?? 0;
+    if (open >= (isProven ? PROVEN_MAX : UNPROVEN_MAX)) throw new AddressBusy();
+    this.#open.set(key, open + 1);
+    try {
+      return await work();
+    } finally {
+      const left = (this.#open.get(key) ?? 0) - 1;
+      if (left === 0) this.#open.delete(key);
+      else this.#open.set(key, left);
+    }
   }
 }

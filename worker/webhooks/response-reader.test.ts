@@ -1,20 +1,15 @@
 import { expect, test } from "bun:test";
 
-import {
-  createResponseReader,
-  EXCERPT_BYTES_MAX,
-  HEAD_BYTES_MAX,
-  RESPONSE_BYTES_MAX,
-} from "./response-reader.ts";
+import { EXCERPT_BYTES_MAX, HEAD_BYTES_MAX, RESPONSE_BYTES_MAX, ResponseReader } from "./post.ts";
 
 /** Reads a response in parts of `size` bytes; returns it, and whether it was complete. */
 function read(text: string, size = text.length) {
-  const reader = createResponseReader();
+  const reader = new ResponseReader();
   const bytes = Buffer.from(text);
   let isComplete = false;
   for (let at = 0; at < bytes.length && !isComplete; at += size)
     isComplete = reader.add(bytes.subarray(at, at + size));
-  return { ...reader.response(), isComplete };
+  return { ...reader.response, isComplete };
 }
 
 const OK = "HTTP/1.1 200 OK\r\n";

@@ -5,7 +5,7 @@ import { createEventPositions } from "../../api/events/positions.ts";
 import { OPERATOR } from "../../api/http/principal.ts";
 import { createWebhookService } from "../../api/webhooks/service.ts";
 import { newUuid } from "../../shared/ids.ts";
-import { createReceiverRules } from "../../shared/webhooks/variables.ts";
+import { ReceiverRules } from "../../shared/webhooks/variables.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { longTest } from "../../test/harness/property-runs.ts";
 import { makeDue, type Outcome, writeResults } from "./results.ts";
@@ -31,7 +31,7 @@ beforeAll(async () => {
     sql: postgres.sql,
     positions: createEventPositions(postgres.sql),
     ownSecret: "what secrets are derived from in this test",
-    rules: createReceiverRules({ WEBHOOK_NETWORKS_ALLOWED: [], WEBHOOK_PORTS_ALLOWED: ["*"] }),
+    rules: new ReceiverRules({ WEBHOOK_NETWORKS_ALLOWED: [], WEBHOOK_PORTS_ALLOWED: ["*"] }),
   });
 });
 

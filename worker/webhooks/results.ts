@@ -1,7 +1,8 @@
-/** Writes what came of attempts. */
+/** Writes what came of attempts, many results with one statement. */
 import type postgres from "postgres";
 
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
+import type { Log } from "../../shared/log.ts";
 
 /** Nothing but failure for so long disables a webhook. */
 export const FAILING_SECONDS_MAX = 5 * 86_400;
@@ -18,6 +19,70 @@ export type Outcome = {
 };
 
 export type Result = Outcome & { id: Uuid; webhookId: Uuid };
+
+/** Results written with one statement. */
+const BATCH = 200;
+
+/** How long a result waits for others, and for PostgreSQL after an error. */
+const COLLECT_MS = 50;
+const RETRY_MS = 500;
+
+/** Collects results, and writes them soon. */
+export class ResultWriter {
+  readonly #sql: postgres.Sql;
+  readonly #workerId: Uuid;
+  readonly #log: Log;
+  readonly #onWritten: (result: Result) => void;
+  readonly #waiting: Result[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  #writing: Promise<boolean> | undefined;
+
+  constructor(sql: postgres.Sql, workerId: Uuid, log: Log, onWritten: (result: Result) => void) {
+    this.#sql = sql;
+    this.#workerId = workerId;
+    this.#log = log;
+    this.#onWritten = onWritten;
+  }
+
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  add(result: Result): void {
+    this.#waiting.push(result);
+    this.#schedule(COLLECT_MS);
+  }
+
+  /** Writes everything; returns false when PostgreSQL has not taken it. */
+  flush(): Promise<boolean> {
+    return (this.#writing ??= this.#writeAll().finally(() => (this.#writing = undefined)));
+  }
+
+  #schedule(ms: number): void {
+    if (this.#timer !== undefined) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      void this.flush().then((isWritten) => {
+        if (this.waiting > 0) this.#schedule(isWritten ? 0 : RETRY_MS);
+      });
+    }, ms);
+  }
+
+  async #writeAll(): Promise<boolean> {
+    while (this.waiting > 0) {
+      const batch = this.#waiting.slice(0, BATCH);
+      try {
+        await writeResults(this.#sql, this.#workerId, batch);
+      } catch (error) {
+        this.#log.warn({ error, waiting: this.waiting }, "webhook_results_not_written");
+        return false;
+      }
+      this.#waiting.splice(0, batch.length);
+      batch.forEach(this.#onWritten);
+    }
+    return true;
+  }
+}
 
 /**
  * Writes results of deliveries of webhooks that the worker has leased. Locks them in the order of

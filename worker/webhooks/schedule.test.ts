@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 
 import { HOUR_MS } from "../../shared/durations.ts";
-import { parseRetryAfter, RETRY_DELAYS_MS, retryDelayMs } from "./schedule.ts";
+import { parseRetryAfter, RETRY_DELAYS_MS, retryDelayMs } from "./attempt.ts";
 
 test("delays are those of the table, up to a fifth longer, and end", () => {
   for (const [index, delayMs] of RETRY_DELAYS_MS.entries()) {

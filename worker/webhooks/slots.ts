@@ -2,7 +2,7 @@
 import { boundsOf } from "../../shared/budgets.ts";
 import { Credit } from "../../shared/credit.ts";
 import type { Endpoint } from "./endpoint.ts";
-import type { Pending } from "./queue.ts";
+import type { Pending } from "./leases.ts";
 
 /**
  * Most deliveries in flight; of those to webhooks that have not responded yet, fail or are slow;
@@ -19,7 +19,7 @@ const SHARE_OF_LEFT = 1 / 3;
 const ACCOUNTS_MAX = 50_000;
 
 /** A delivery that is made, and the places that it takes. */
-export type Pick = {
+export type TakenDelivery = {
   endpoint: Endpoint;
   delivery: Pending;
   isProven: boolean;
@@ -75,59 +75,59 @@ export class Slots {
    * Takes deliveries of the accounts in turn, and for each of its webhooks in turn, beginning with
    * the one of which none was taken for the longest time.
    */
-  take(endpoints: Iterable<Endpoint>): Pick[] {
-    const picks: Pick[] = [];
+  take(endpoints: Iterable<Endpoint>): TakenDelivery[] {
+    const taken: TakenDelivery[] = [];
     const now = performance.now();
     let lines = this.#linesByAccount(endpoints);
     while (lines.length > 0) {
       for (const line of lines) {
-        const pick = this.#takeFirst(line, now);
-        if (pick !== undefined) picks.push(pick);
+        const one = this.#takeFirst(line, now);
+        if (one !== undefined) taken.push(one);
       }
       lines = lines.filter((line) => line.length > 0);
     }
-    return picks;
+    return taken;
   }
 
   /** Frees the places of a delivery of which an attempt was made. */
-  free({ endpoint, places }: Pick): void {
-    const { account_id } = endpoint.webhook();
+  free({ endpoint, places }: TakenDelivery): void {
+    const { account_id } = endpoint.webhook;
     for (const each of places) each.count(account_id, -1);
   }
 
   /** Frees the places of a delivery of which no attempt was made, which is as if never taken. */
-  putBack(pick: Pick): void {
-    this.free(pick);
-    this.#spend(pick.endpoint, -1);
-    pick.endpoint.queue.putBack(pick.delivery);
+  putBack(taken: TakenDelivery): void {
+    this.free(taken);
+    this.#spend(taken.endpoint, -1);
+    taken.endpoint.queue.putBack(taken.delivery);
   }
 
   /** The webhooks of each account in the order of their turns, in the order of the accounts'. */
   #linesByAccount(endpoints: Iterable<Endpoint>): Endpoint[][] {
     const turnOf = (endpoint: Endpoint): number => this.#lastTurns.get(endpoint) ?? 0;
     const inOrder = Array.from(endpoints).toSorted((a, b) => turnOf(a) - turnOf(b));
-    const lines = Map.groupBy(inOrder, (endpoint) => endpoint.webhook().account_id);
+    const lines = Map.groupBy(inOrder, (endpoint) => endpoint.webhook.account_id);
     const lastOf = (line: Endpoint[]): number => line.map(turnOf).at(-1) ?? 0;
     return [...lines.values()].toSorted((a, b) => lastOf(a) - lastOf(b));
   }
 
   /** Takes a delivery of the first webhook that has one; those before it leave the line. */
-  #takeFirst(line: Endpoint[], now: number): Pick | undefined {
+  #takeFirst(line: Endpoint[], now: number): TakenDelivery | undefined {
     for (const [index, endpoint] of line.entries()) {
-      const pick = this.#takeOne(endpoint, now);
-      if (pick === undefined) continue;
+      const one = this.#takeOne(endpoint, now);
+      if (one === undefined) continue;
       line.splice(0, index + 1);
       line.push(endpoint);
       this.#lastTurns.set(endpoint, ++this.#turn);
-      return pick;
+      return one;
     }
     line.length = 0;
     return undefined;
   }
 
   /** Takes a delivery of a webhook, if one is due, and a place and some budget are left. */
-  #takeOne(endpoint: Endpoint, now: number): Pick | undefined {
-    const { account_id, plan } = endpoint.webhook();
+  #takeOne(endpoint: Endpoint, now: number): TakenDelivery | undefined {
+    const { account_id, plan } = endpoint.webhook;
     const isProven = endpoint.isProven(now);
     const places = [this.#all];
     if (!isProven) places.push(this.#unproven);
@@ -142,7 +142,7 @@ export class Slots {
   }
 
   #spend(endpoint: Endpoint, units: number): void {
-    const { account_id, plan } = endpoint.webhook();
+    const { account_id, plan } = endpoint.webhook;
     this.#credit.spend(account_id, units, boundsOf("deliveries", plan));
   }
 }

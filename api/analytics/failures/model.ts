@@ -5,24 +5,23 @@ import { CUSTOM_DOMAIN, LINK_ID } from "../../../shared/contracts/examples.ts";
 import type { FAILURE_REASONS, LinkFailure } from "../../../shared/contracts/failure-reasons.ts";
 import { DOMAIN_LENGTH_MAX } from "../../../shared/contracts/failures.ts";
 import { idParameter } from "../../http/common-schemas.ts";
-import { accountQuery, analyticsQuery } from "../model.ts";
-import { date, linkId, overTimeMeta, periodOfQuery } from "../response-fields.ts";
+import { accountQuery } from "../model.ts";
+import { periodParameters } from "../period.ts";
+import { date, linkId, overTimeMeta, periodOfQuery } from "../responses.ts";
 
-export const failuresQuery = analyticsQuery
-  .pick({ period: true, start_date: true, end_date: true, timezone: true })
-  .extend({
-    link_id: idParameter(
-      "link",
-      "Only requests for this link; without unknown aliases.",
-      LINK_ID,
-    ).optional(),
-    domain: z
-      .string()
-      .max(DOMAIN_LENGTH_MAX)
-      .optional()
-      .meta({ description: "Only requests on this domain.", examples: [CUSTOM_DOMAIN] }),
-    limit: accountQuery.shape.limit,
-  });
+export const failuresQuery = z.object(periodParameters).extend({
+  link_id: idParameter(
+    "link",
+    "Only requests for this link; without unknown aliases.",
+    LINK_ID,
+  ).optional(),
+  domain: z
+    .string()
+    .max(DOMAIN_LENGTH_MAX)
+    .optional()
+    .meta({ description: "Only requests on this domain.", examples: [CUSTOM_DOMAIN] }),
+  limit: accountQuery.shape.limit,
+});
 
 export type FailuresQuery = z.output<typeof failuresQuery>;
 

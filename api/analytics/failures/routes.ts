@@ -4,24 +4,20 @@ import { Elysia } from "elysia";
 import { FAILURE_REASONS } from "../../../shared/contracts/failure-reasons.ts";
 import type { AuthPlugin } from "../../auth/plugin.ts";
 import { principalOf } from "../../http/request-context.ts";
-import { READ_ACCESS } from "../access.ts";
-import { csvPlugin } from "../csv-plugin.ts";
-import { type Table, toTable } from "../csv.ts";
+import { csvPlugin, toTable } from "../csv-plugin.ts";
+import { READ_ACCESS } from "../model.ts";
 import { failuresQuery, failuresResponse } from "./model.ts";
 import type { FailureService } from "./service.ts";
 
-type FailureRoutesDeps = { auth: AuthPlugin; failures: FailureService };
+const COLUMNS = ["date", "total", ...FAILURE_REASONS];
 
-const failuresTable = (body: unknown): Table =>
-  toTable(["date", "total", ...FAILURE_REASONS], failuresResponse.parse(body).failures_over_time);
-
-export const failureRoutes = ({ auth, failures }: FailureRoutesDeps) =>
+export const failureRoutes = (auth: AuthPlugin, failures: FailureService) =>
   new Elysia({ name: "failures", prefix: "/v1/analytics", tags: ["Analytics"] })
     .use(auth)
     .use(csvPlugin)
     .get("/failures", ({ call, query }) => failures.count(principalOf(call), query), {
       access: READ_ACCESS,
-      csv: failuresTable,
+      csv: (body: unknown) => toTable(COLUMNS, failuresResponse.parse(body).failures_over_time),
       query: failuresQuery,
       response: { 200: failuresResponse },
       detail: {

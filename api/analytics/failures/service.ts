@@ -1,95 +1,100 @@
 /** Statistics of failed requests: those that were not redirected. */
+import { queryRows } from "../../../shared/clicks/query.ts";
 import { FAILURE_REASONS, LINK_FAILURES } from "../../../shared/contracts/failure-reasons.ts";
+import { NO_OWNER } from "../../../shared/contracts/failures.ts";
 import { DEFAULT_DOMAIN } from "../../../shared/contracts/link-record.ts";
-import { decodeId, encodeId } from "../../../shared/ids.ts";
+import { decodeId, encodeId, type Uuid } from "../../../shared/ids.ts";
 import type { ClicksReader, ClicksSource } from "../../clickhouse.ts";
 import type { DomainService } from "../../domains/service.ts";
 import { invalidField } from "../../http/errors.ts";
+import type { AccountScope } from "../../http/principal.ts";
 import type { LinkService } from "../../links/service.ts";
-import { parseFilterValue } from "../filter-values.ts";
-import { resolveRange } from "../period.ts";
+import { parseFilterValue } from "../filters.ts";
+import { type Range, resolveRange } from "../period.ts";
+import { BUCKET_RANGE, clampInstant, OF_ACCOUNT } from "../plan.ts";
 import type { FailuresQuery, FailuresResponse } from "./model.ts";
-import {
-  countFailures,
-  type FailureRow,
-  type FailureScope,
-  findFailingLinks,
-  findUnknownAliases,
-} from "./queries.ts";
 
-type FailureServiceDeps = {
-  clickhouse: ClicksSource;
-  links: Pick<LinkService, "get" | "getFirstCreationTime" | "isOwnHost" | "requireKnownDomains">;
-  domains: Pick<DomainService, "listVerified">;
+/** Which failures are counted: of the owner's links, and of unknown aliases on its domains. */
+type FailureScope = {
+  owner: AccountScope;
+  linkId: Uuid | undefined;
+  /** Empty for the service's own domain, undefined for all. */
+  domain: string | undefined;
+  /** The owner's domains, and the start of ownership in Unix milliseconds. */
+  hosts: readonly { host: string; since: number }[];
+  /** When the owner's first link or domain was created, in Unix milliseconds. */
+  createdAt: number;
 };
 
-export type FailureService = ReturnType<typeof createFailureService>;
+export class FailureService {
+  readonly #clickhouse: ClicksSource;
+  readonly #links: LinkService;
+  readonly #domains: DomainService;
 
-export function createFailureService({ clickhouse: source, links, domains }: FailureServiceDeps) {
-  /**
-   * Resolves the scope of a query, and when the owner's first link or domain was created. Throws
-   * `not_found` and `invalid_request`.
-   */
-  async function resolveScope(
-    owner: ClicksReader,
-    { link_id, domain: given }: Pick<FailuresQuery, "link_id" | "domain">,
-  ): Promise<{ scope: FailureScope; createdAt: number }> {
-    const host = given === undefined ? undefined : parseDomain(given);
-    if (host !== undefined) await links.requireKnownDomains(owner, [host], "domain");
-    const domain = host !== undefined && links.isOwnHost(host) ? DEFAULT_DOMAIN : host;
-    if (link_id !== undefined) {
-      const { id, created_at } = await links.get(owner, decodeId("link", link_id));
-      return {
-        scope: { owner, linkId: id, domain, hosts: [] },
-        createdAt: created_at.getTime(),
-      };
-    }
-    const [first = Date.now(), verified] = await Promise.all([
-      links.getFirstCreationTime(owner),
-      domains.listVerified(owner),
-    ]);
-    const hosts = verified
-      .map(({ host: name, verifiedAt }) => ({ host: name, since: verifiedAt.getTime() }))
-      .filter(({ host: name }) => domain === undefined || name === domain);
-    const createdAt = Math.min(first, ...hosts.map(({ since }) => since));
-    return { scope: { owner, linkId: undefined, domain, hosts }, createdAt };
+  constructor(clickhouse: ClicksSource, links: LinkService, domains: DomainService) {
+    this.#clickhouse = clickhouse;
+    this.#links = links;
+    this.#domains = domains;
   }
 
   /**
    * Counts failed requests of an account or a link; throws `not_found`, `invalid_request` and
    * `rate_limited`.
    */
-  return {
-    async count(owner: ClicksReader, query: FailuresQuery): Promise<FailuresResponse> {
-      const clickhouse = source.for(owner);
-      const { scope, createdAt } = await resolveScope(owner, query);
-      const range = resolveRange(query, createdAt, Date.now());
-      const [rows, failing, unknown] = await Promise.all([
-        countFailures(clickhouse, scope, range),
-        findFailingLinks(clickhouse, scope, range, query.limit),
-        scope.hosts.length === 0 ? [] : findUnknownAliases(clickhouse, scope, range, query.limit),
-      ]);
-      const byStart = Map.groupBy(rows, ({ start }) => start);
-      return {
-        period: range.period,
-        summary: sumUp(rows),
-        failures_over_time: range.buckets.map(({ label, start }) => ({
-          date: label,
-          ...sumUp(byStart.get(start / 1_000) ?? []),
-        })),
-        top_links: failing.map((row) => ({
-          link_id: encodeId("link", row.link_id),
-          total: Number(row.total),
-          ...toCounts(LINK_FAILURES, (reason) => Number(row[reason])),
-        })),
-        unknown_aliases: unknown.map(({ domain, alias, counted }) => ({
-          domain,
-          alias,
-          requests: Number(counted),
-        })),
-      };
-    },
-  };
+  async count(owner: ClicksReader, request: FailuresQuery): Promise<FailuresResponse> {
+    const clickhouse = this.#clickhouse.for(owner);
+    const scope = await this.#resolveScope(owner, request);
+    const range = resolveRange(request, scope.createdAt, Date.now());
+    const params = paramsOf(scope, range, request.limit);
+    const [rows, links, aliases] = await Promise.all([
+      queryRows<FailureRow>(clickhouse, selectOverTime(scope), params),
+      queryRows<LinkFailureRow>(clickhouse, selectFailingLinks(scope), params),
+      scope.hosts.length === 0
+        ? []
+        : queryRows<AliasRow>(clickhouse, SELECT_UNKNOWN_ALIASES, params),
+    ]);
+    const byStart = Map.groupBy(rows, ({ start }) => start);
+    return {
+      period: range.period,
+      summary: sumUp(rows),
+      failures_over_time: range.buckets.map(({ label, start }) => ({
+        date: label,
+        ...sumUp(byStart.get(start / 1_000) ?? []),
+      })),
+      top_links: links.map((row) => ({
+        link_id: encodeId("link", row.link_id),
+        total: Number(row.total),
+        ...eachReason(LINK_FAILURES, (reason) => Number(row[reason])),
+      })),
+      unknown_aliases: aliases.map(({ domain, alias, counted }) => ({
+        domain,
+        alias,
+        requests: Number(counted),
+      })),
+    };
+  }
+
+  async #resolveScope(
+    owner: ClicksReader,
+    { link_id, domain: given }: FailuresQuery,
+  ): Promise<FailureScope> {
+    const host = given === undefined ? undefined : parseDomain(given);
+    if (host !== undefined) await this.#links.requireKnownDomains(owner, [host], "domain");
+    const domain = host !== undefined && this.#links.isOwnHost(host) ? DEFAULT_DOMAIN : host;
+    if (link_id !== undefined) {
+      const { id, created_at } = await this.#links.find(owner, decodeId("link", link_id));
+      return { owner, linkId: id, domain, hosts: [], createdAt: created_at.getTime() };
+    }
+    const [first = Date.now(), verified] = await Promise.all([
+      this.#links.getFirstCreationTime(owner),
+      this.#domains.listVerified(owner),
+    ]);
+    const hosts = verified
+      .map(({ host: name, verifiedAt }) => ({ host: name, since: verifiedAt.getTime() }))
+      .filter(({ host: name }) => domain === undefined || name === domain);
+    const createdAt = Math.min(first, ...hosts.map(({ since }) => since));
+    return { owner, linkId: undefined, domain, hosts, createdAt };
+  }
 }
 
 /** Returns a domain in lower case; throws `invalid_request`. */
@@ -99,17 +104,80 @@ function parseDomain(text: string): string {
   return parsed.value;
 }
 
+/** The parameters of all statements. */
+const paramsOf = (
+  { owner, linkId, domain, hosts }: FailureScope,
+  { from, to, buckets }: Range,
+  limit: number,
+) => ({
+  account_id: owner.accountId,
+  mode: owner.mode,
+  ...(linkId === undefined ? {} : { link_id: linkId }),
+  ...(domain === undefined ? {} : { domain }),
+  hosts: hosts.map(({ host }) => host),
+  since: hosts.map(({ since }) => Math.ceil(since / 1_000)),
+  from: clampInstant(from),
+  to: clampInstant(to),
+  starts: buckets.map(({ start }) => Math.floor(start / 1_000)),
+  limit,
+});
+
+const ofLinks = ({ linkId, domain }: FailureScope): string =>
+  `${OF_ACCOUNT}
+   ${linkId === undefined ? "" : "AND link_id = {link_id: UUID}"}
+   ${domain === undefined ? "" : "AND domain = {domain: String}"}`;
+
+/**
+ * A domain may have belonged to another account. The quarter hour of the transfer counts for
+ * neither account.
+ */
+const OF_HOSTS = `domain IN {hosts: Array(String)}
+   AND toUnixTimestamp(bucket) >= {since: Array(UInt32)}[indexOf({hosts: Array(String)}, domain)]`;
+
+/** `start` is that of a bucket of the range, in Unix seconds. */
+type FailureRow = { start: number; reason: string; counted: string };
+
+const selectOverTime = (scope: FailureScope): string => `
+  SELECT toUInt32(roundDown(toUnixTimestamp(bucket), {starts: Array(Int64)})) AS start, reason,
+         sum(requests) AS counted
+    FROM failures
+   WHERE (${ofLinks(scope)} OR account_id = toUUID('${NO_OWNER}') AND ${OF_HOSTS})
+     AND ${BUCKET_RANGE}
+   GROUP BY start, reason`;
+
+type LinkFailureRow = { link_id: Uuid } & Record<"total" | (typeof LINK_FAILURES)[number], string>;
+
+/** The links with the most failures, including deleted ones; ties sort by id. */
+const selectFailingLinks = (scope: FailureScope): string => `
+  SELECT link_id, sum(requests) AS total,
+         ${LINK_FAILURES.map((reason) => `sumIf(requests, reason = '${reason}') AS ${reason}`).join(", ")}
+    FROM failures
+   WHERE ${ofLinks(scope)} AND ${BUCKET_RANGE}
+   GROUP BY link_id
+   ORDER BY total DESC, link_id
+   LIMIT {limit: UInt32}`;
+
+type AliasRow = { domain: string; alias: string; counted: string };
+
+/** The unknown aliases with the most requests; ties sort by name. */
+const SELECT_UNKNOWN_ALIASES = `
+  SELECT domain, alias, sum(requests) AS counted
+    FROM unknown_aliases
+   WHERE ${OF_HOSTS} AND ${BUCKET_RANGE}
+   GROUP BY domain, alias
+   ORDER BY counted DESC, domain, alias
+   LIMIT {limit: UInt32}`;
+
 function sumUp(rows: readonly FailureRow[]): FailuresResponse["summary"] {
+  const sumOf = (counted: readonly FailureRow[]) =>
+    counted.reduce((sum, row) => sum + Number(row.counted), 0);
   return {
-    total: countOf(rows),
-    ...toCounts(FAILURE_REASONS, (name) => countOf(rows.filter(({ reason }) => reason === name))),
+    total: sumOf(rows),
+    ...eachReason(FAILURE_REASONS, (name) => sumOf(rows.filter(({ reason }) => reason === name))),
   };
 }
 
-const countOf = (rows: readonly FailureRow[]): number =>
-  rows.reduce((sum, { counted }) => sum + Number(counted), 0);
-
-const toCounts = <Reason extends string>(
+const eachReason = <Reason extends string>(
   reasons: readonly Reason[],
   count: (reason: Reason) => number,
 ) => Object.fromEntries(reasons.map((reason) => [reason, count(reason)])) as Record<Reason, number>; // One per reason.

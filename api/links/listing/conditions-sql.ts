@@ -99,10 +99,13 @@ export const whereMatches = (sql: Sql, filter: LinkFilter) => sql`
   ${hasUtm(sql, filter)}
   ${isCreatedWithin(sql, filter)} ${isExpired(sql, filter)} ${isArchived(sql, filter)} ${containsText(sql, filter)}`;
 
+/** Uses the index of campaigns, which has no links without one. */
 function hasUtm(sql: Sql, { utm }: LinkFilter) {
   const conditions = utm.map(({ name, anyOf, noneOf }) => {
-    const value = sql`coalesce(${sql(`link.${name}`)}, '')`;
-    return sql`${anyOf.length === 0 ? sql`` : sql`and ${value} = any (${anyOf}::text[])`}
+    const column = sql(`link.${name}`);
+    const value = sql`coalesce(${column}, '')`;
+    const named = anyOf.includes("") ? value : column;
+    return sql`${anyOf.length === 0 ? sql`` : sql`and ${named} = any (${anyOf}::text[])`}
       ${noneOf.length === 0 ? sql`` : sql`and ${value} <> all (${noneOf}::text[])`}`;
   });
   // An empty list would be a parameter.
@@ -153,9 +156,11 @@ export const searchedText = (sql: Sql) =>
 
 export const toPattern = (text: string): string => `%${text.replaceAll(/[\\%_]/g, "\\$&")}%`;
 
-function containsText(sql: Sql, { search, rarePart }: LinkFilter) {
+function containsText(sql: Sql, { search, respelled, rarePart }: LinkFilter) {
   if (search === null) return sql``;
   const text = searchedText(sql);
+  if (respelled !== null)
+    return sql`and (${text} ilike ${toPattern(search)} or ${text} ilike ${toPattern(respelled)})`;
   // A search without a trigram would scan the whole index.
   if (!hasTrigram(search) && rarePart === null)
     return sql`and lower(${text}) like lower(${toPattern(search)})`;

@@ -11,6 +11,8 @@ import type { AccountScope } from "../../http/principal.ts";
 export type LinkFilter = AccountScope & {
   /** Text that title, alias, original URL or notes contain, ignoring case. */
   search: string | null;
+  /** `search` with its hosts in the other spelling, Unicode or Punycode; null without another. */
+  respelled: string | null;
   /**
    * A part of `search` that few links contain: an index finds these faster than links with all
    * trigrams of the search.

@@ -192,6 +192,27 @@ describe("a list by page", () => {
 });
 
 describe("a list by cursor", () => {
+  test("has the few links of a campaign at once, however many others there are", async () => {
+    const owner = await newOwner();
+    await insertLinks(owner, MANY_LINKS);
+    const { accountId } = owner;
+    const marked = await postgres.sql<{ id: Uuid }[]>`
+      update links set utm_campaign = 'rare' where id in (
+        select id from links where account_id = ${accountId} order by created_at, id limit 3)
+      returning id`;
+    await analyze();
+    const campaign = { anyOf: ["rare"], noneOf: [] };
+    for (const order of ORDERS) {
+      const query = { ...order, utm_campaign: campaign, limit: 20 };
+      const part = await postgres.links.list(owner, query, { after: null, limit: 20 });
+      expect(idsOf(part.rows).toSorted()).toEqual(idsOf(marked).toSorted());
+      expect(part.next).toBeNull();
+    }
+    const without = { sort: "created_at", order: "asc", limit: 100 } as const;
+    const others = await readAll(owner, { ...without, utm_campaign: { anyOf: [""], noneOf: [] } });
+    expect(others).toHaveLength(MANY_LINKS - 3);
+  });
+
   test("neither skips nor repeats a link while others are created and deleted", async () => {
     const run = async (
       order: (typeof ORDERS)[number],

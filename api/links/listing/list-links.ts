@@ -98,7 +98,8 @@ async function dropVoidConditions(sql: Sql, filter: LinkFilter): Promise<LinkFil
  * links with a rare word.
  */
 async function nameRarePart(sql: Sql, filter: LinkFilter): Promise<LinkFilter> {
-  const parts = filter.search === null ? [] : listSearchParts(filter.search);
+  const { search, respelled } = filter;
+  const parts = search === null || respelled !== null ? [] : listSearchParts(search);
   if (parts.length === 0) return filter;
   const counts = await countNewestWith(sql, filter, parts, SAMPLE);
   const least = Math.min(...counts);
@@ -135,11 +136,13 @@ async function findAfter(
 }
 
 /**
- * Whether an index supports the search or tags; it does not support a search of one or two
- * characters.
+ * Whether an index supports the search, tags or campaigns; it does not support a search of one or
+ * two characters, nor links without a campaign.
  */
-const hasIndex = ({ search, tags }: LinkFilter): boolean =>
-  tags.length > 0 || (search !== null && hasTrigram(search));
+const hasIndex = ({ search, tags, utm }: LinkFilter): boolean =>
+  tags.length > 0 ||
+  (search !== null && hasTrigram(search)) ||
+  utm.some(({ name, anyOf }) => name === "utm_campaign" && anyOf.length > 0 && !anyOf.includes(""));
 
 /** Cuts a part to `limit`; without more matches it continues at `end`. */
 function cut(positions: readonly LinkPosition[], limit: number, end: LinkPosition | null) {

@@ -32,6 +32,20 @@ test.each([
 });
 
 test.each([
+  ["münchen.example", "xn--mnchen-3ya.example"],
+  ["https://BÜCHER.de/Straße?q=1", "https://xn--bcher-kva.de/Straße?q=1"],
+  ["xn--bcher-kva.de/x", "bücher.de/x"],
+  ["Sale in bücher.de", "Sale in xn--bcher-kva.de"],
+  ["example.com", null],
+  ["EXAMPLE.com/Größe", null],
+  ["größe", null],
+  ["50 %. ", null],
+])("the search %j is also one for %p", (search, respelled) => {
+  const rules = { shortUrl: new URL("https://sho.rt"), ownHosts: new Set<string>() };
+  expect(toFilter(owner, { search }, rules)?.respelled).toBe(respelled);
+});
+
+test.each([
   ["https://example.com", "https://example.com/"],
   ["\u200bhttps://EXAMPLE.com/\u200b", "https://example.com/"],
   ["https://bücher.de/ü", "https://xn--bcher-kva.de/%C3%BC"],

@@ -1,5 +1,6 @@
 /** Reads the filter of a list from its query. */
 import { toAsciiHost } from "../../../shared/contracts/ascii-host.ts";
+import { readableHost } from "../../../shared/contracts/readable-host.ts";
 import { UTM_NAMES } from "../../../shared/contracts/utm.ts";
 import { parseWebUrl } from "../../../shared/contracts/web-url.ts";
 import type { AccountScope } from "../../http/principal.ts";
@@ -23,6 +24,16 @@ function toTargetUrl(text: string): string {
   return "uri" in parsed ? parsed.uri : text;
 }
 
+/** The other spelling of a search for a link's destination, which is stored as it was given. */
+function respellHosts(search: string): string | null {
+  const respelled = search.replaceAll(/[^\s/?#]+/g, (part) => {
+    if (!/[^!-~]|xn--/i.test(part) || !part.includes(".")) return part;
+    const ascii = toAsciiHost(part);
+    return ascii === part.toLowerCase() ? readableHost(ascii) : ascii;
+  });
+  return respelled.toLowerCase() === search.toLowerCase() ? null : respelled;
+}
+
 /** A host without the port that short URLs show. */
 export function withoutPort(host: string, { port }: URL): string {
   const shown = `:${port}`;
@@ -41,6 +52,7 @@ export function toFilter(
     accountId: owner.accountId,
     mode: owner.mode,
     search: emptyToNull(query.search),
+    respelled: respellHosts(query.search ?? ""),
     rarePart: null,
     tags: [query.tag ?? []].flat().filter((tag) => tag !== ""),
     alias: emptyToNull(query.alias),

@@ -3,6 +3,7 @@ import { randomInt } from "node:crypto";
 
 import { settingsFields } from "../../../shared/contracts/link-settings.ts";
 import { decodeId, encodeId, newUuid } from "../../../shared/ids.ts";
+import { siteOf } from "../../../shared/visitors/referrer.ts";
 import { invalidField } from "../../http/errors.ts";
 import type { DestinationDeps } from "../validation.ts";
 import type { LinkSettings, SettingsBody } from "./model.ts";
@@ -53,7 +54,23 @@ function prepareSplit({ arms, until }: NonNullable<SettingsBody["split"]>): Link
 
 function prepareRules(rules: NonNullable<SettingsBody["rules"]>): LinkSettings["rules"] {
   const ids = prepareIds("rule", "rules", rules);
+  for (const [i, { conditions }] of rules.entries())
+    for (const [j, condition] of conditions.entries())
+      if (condition.type === "referrer")
+        requireSites(`rules.${i}.conditions.${j}.in`, condition.in);
   return rules.map(({ url, conditions }, i) => ({ id: ids[i] ?? "", url, conditions }));
+}
+
+/** How the name of an app begins, `com.example.news`, and no subdomain but that of a language. */
+const APP = /^(?:com|org|net|io|[a-z]{2})\./;
+
+/** Throws `invalid_request` for a host that no click has as its source, but the site it is on. */
+function requireSites(field: string, values: readonly string[]): void {
+  for (const [i, value] of values.entries()) {
+    const site = siteOf(value);
+    if (site !== value && !APP.test(value))
+      throw invalidField(`${field}.${i}`, `must be a site, as clicks have it: ${site}`);
+  }
 }
 
 const preparePreview = ({

@@ -4,7 +4,10 @@
  */
 import { afterEach, describe, expect, test } from "bun:test";
 
+import { changeDomainBody } from "../../../shared/contracts/domain-settings.ts";
+import { updateLinkBody } from "../../../shared/contracts/link-schemas.ts";
 import { directionOf } from "../../../shared/contracts/text-direction.ts";
+import { updateWebhookBody } from "../../../shared/contracts/webhook-schemas.ts";
 import { formatCount, formatDate, formatPercent, formatWeekday, inSentence } from "../ui/format.ts";
 import { nameOf } from "./catalogues.ts";
 import { fieldName } from "./fields.ts";
@@ -100,6 +103,13 @@ test("a language has its own name, and its direction", () => {
     "rtl",
     "ltr",
   ]);
+});
+
+test("every field that a link, a domain, a webhook or a share changes has a name", () => {
+  const bodies = [updateLinkBody, changeDomainBody, updateWebhookBody];
+  const shared = ["name", "breakdowns", "timezone", "has_password", "embed_origins"];
+  const fields = [...bodies.flatMap((body) => Object.keys(body.shape)), ...shared];
+  expect(fields.filter((field) => fieldName(field) === field)).toEqual([]);
 });
 
 test.each([

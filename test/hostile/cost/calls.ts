@@ -52,7 +52,7 @@ export const SCHEMA_BOUNDS = [
   "api/http/filter-parameter.ts FILTER_VALUES_MAX",
   "api/http/filter-parameter.ts FILTER_VALUE_LENGTH_MAX",
   "api/analytics/model.ts DIMENSIONS_MAX",
-  "api/analytics/bulk-model.ts LINKS_MAX",
+  "api/analytics/model.ts LINKS_MAX",
   "shared/contracts/link-record.ts LINK_RECORD_BYTES_MAX",
 ] as const;
 

@@ -169,14 +169,14 @@ export const MEASURES: Readonly<Record<string, Measure>> = {
   "redirector/http/request-head-parser.ts FIELDS_MAX": ({ headers }) => headers.length,
   "redirector/http/header-fields.ts CONNECTION_BYTES_MAX": lengthOf("connection"),
   "redirector/http/header-fields.ts PURPOSE_BYTES_MAX": lengthOf("sec-purpose"),
-  "redirector/http/host.ts HOST_LENGTH_MAX": lengthOf("host"),
+  "redirector/http/header-fields.ts HOST_LENGTH_MAX": lengthOf("host"),
   "redirector/http/body.ts FRAMING_BYTES_MAX": framing,
   "redirector/passwords/password.ts FORM_BYTES_MAX": formBytes,
-  "redirector/redirect/forward-query.ts LOCATION_BYTES_MAX": (request) =>
+  "redirector/redirect/forwarding.ts LOCATION_BYTES_MAX": (request) =>
     Math.max(search(request).length, request.path.length),
-  "redirector/redirect/forward-query.ts PARAMETERS_MAX": parameters,
+  "redirector/redirect/forwarding.ts PARAMETERS_MAX": parameters,
   "redirector/pages/about-page.ts SHOWN_LENGTH_MAX": longest("url"),
-  "redirector/cache/key-index.ts KEY_BYTES_MAX": ({ path }) => decode(path).length,
+  "redirector/cache/hash-index.ts KEY_BYTES_MAX": ({ path }) => decode(path).length,
   "shared/decision/parameters.ts PARAMETERS_MAX": parameters,
   "shared/decision/language.ts ENTRIES_MAX": entries("accept-language", ","),
   "shared/decision/language.ts PARAMETERS_MAX": (request) =>
@@ -265,7 +265,7 @@ export const MEASURES: Readonly<Record<string, Measure>> = {
         .filter(({ name }) => name === "by")
         .map(({ value }) => String(value).split(",").length),
     ),
-  "api/analytics/bulk-model.ts LINKS_MAX": longestList("link_ids"),
+  "api/analytics/model.ts LINKS_MAX": longestList("link_ids"),
   "api/http/json-body.ts BODY_BYTES_MAX": bodyBytes,
   "api/http/json-shape.ts JSON_DEPTH_MAX": depth,
   "api/http/json-shape.ts JSON_TOKENS_MAX": tokens,

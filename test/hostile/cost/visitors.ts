@@ -32,8 +32,8 @@ const header = (
 const query = (unit: string, most = Number.POSITIVE_INFINITY): Part => ({
   reaches: [
     "redirector/http/request-head-parser.ts HEAD_BYTES_MAX",
-    "redirector/redirect/forward-query.ts LOCATION_BYTES_MAX",
-    "redirector/redirect/forward-query.ts PARAMETERS_MAX",
+    "redirector/redirect/forwarding.ts LOCATION_BYTES_MAX",
+    "redirector/redirect/forwarding.ts PARAMETERS_MAX",
     "shared/decision/parameters.ts PARAMETERS_MAX",
     "shared/contracts/click-text.ts CLICK_TEXT_BYTES_MAX",
   ],
@@ -113,7 +113,7 @@ const OTHER_SCRIPT_LENGTH = 52;
 
 /** A path that continues after the alias. */
 const beyond = (unit: string): Part => ({
-  reaches: ["redirector/redirect/forward-query.ts LOCATION_BYTES_MAX"],
+  reaches: ["redirector/redirect/forwarding.ts LOCATION_BYTES_MAX"],
   fill: (request, { share, room }) => ({
     ...request,
     path: request.path + repeat(unit, room * share),
@@ -203,7 +203,7 @@ export const VISITOR_PARTS = {
 
 const host = header(
   "Host",
-  ["redirector/http/host.ts HOST_LENGTH_MAX"],
+  ["redirector/http/header-fields.ts HOST_LENGTH_MAX"],
   (length, nonce) => `${nonce}.${repeat("a.", length - nonce.length - 5)}com`,
   HOST_LENGTH_MAX,
 );
@@ -215,7 +215,7 @@ const aboutPage: Part = {
 };
 
 const longAlias: Part = {
-  reaches: ["redirector/cache/key-index.ts KEY_BYTES_MAX"],
+  reaches: ["redirector/cache/hash-index.ts KEY_BYTES_MAX"],
   fill: (request, { share, room, nonce }) => ({
     ...request,
     path: `/${nonce}${repeat("%61", room * share)}`,

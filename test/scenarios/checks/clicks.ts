@@ -70,8 +70,7 @@ async function expectClickCount(
 
 /**
  * Waits until all redirects are stored, and until the rollups and the link's click counter are
- * equal. After an upgrade from the version without a log, the owner repairs one rollup after the
- * other. Returns the number of clicks.
+ * equal. Returns the number of clicks.
  */
 async function waitUntilStored(
   topology: Topology,
@@ -116,7 +115,7 @@ async function readCounts(topology: Topology, id: string) {
     SELECT (SELECT count() FROM clicks WHERE ${uuid}) AS clicks,
            (SELECT uniqExact((journal_id, segment, idx)) FROM clicks WHERE ${uuid}) AS positions,
            (SELECT sum(clicks) FROM clicks_15m WHERE ${uuid}) AS rollup,
-           (SELECT sum(clicks) FROM clicks_1d_by WHERE ${uuid} AND dimension = 'device') AS by_device
+           (SELECT sum(clicks) FROM clicks_1d_agents WHERE subject_id = {link: UUID}) AS by_device
     FORMAT JSONEachRow`;
   const parameters = { param_link: decodeId("link", id) ?? "" };
   return countsRow.parse(JSON.parse(await runSql(topology, query, parameters)));

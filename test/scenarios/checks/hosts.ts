@@ -1,6 +1,6 @@
 /** What must be so on two hosts after whatever came back. */
 import { readReconciliation, readRedirectors } from "../../../api/cli/reconciliation.ts";
-import { openClickHouse } from "../../../worker/clickhouse.ts";
+import { connectClickHouse } from "../../../worker/clickhouse.ts";
 import { eventually } from "../../harness/eventually.ts";
 import { findFeedConsumers } from "../../harness/feed-consumers.ts";
 import type { HostTraffic } from "../loads/host-traffic.ts";
@@ -91,7 +91,7 @@ const NOTHING_TWICE: HostCheck = {
   name: "no click is counted twice",
   async verify({ topology }) {
     const nats = await topology.connectNats();
-    const clickhouse = openClickHouse(topology.clickhouseUrl());
+    const clickhouse = connectClickHouse(topology.clickhouseUrl());
     try {
       const metricsUrls = topology.hosts().map(({ metricsUrl }) => metricsUrl);
       const redirectors = await readRedirectors(metricsUrls);

@@ -24,8 +24,8 @@ const TIMEOUT_MS = 30_000;
 const CONSUMED_MS = 300_000;
 
 /**
- * Longer than JetStream waits for an acknowledgement (worker/batches/stream.ts), and a batch is
- * collected.
+ * Longer than JetStream waits for an acknowledgement (worker/consumer/clicks-stream.ts), and a
+ * batch is collected.
  */
 const REDELIVERY_MS = 13_000;
 

@@ -15,15 +15,9 @@ import { disturbClickHouse, fillStream, killService, pauseNats, rollBackNats } f
 
 /** How clicks get into the stream, through it, and into ClickHouse. */
 const PUBLISHING = ["redirector/journal/", "shared/contracts/streams.ts", "shared/nats.ts"];
-const CONSUMING = [
-  "worker/consumer/acknowledger.ts",
-  "worker/consumer/consumer.ts",
-  "worker/consumer/context.ts",
-  "worker/consumer/message-handler.ts",
-  "worker/consumer/owner-loop.ts",
-];
-const BATCHES = ["worker/batches/", "worker/consumer/insert-loop.ts"];
-const STORING = ["worker/consumer/row-insert.ts", "worker/clickhouse.ts", "worker/migrations/"];
+const CONSUMING = ["worker/consumer/"];
+const BATCHES = ["worker/batches/"];
+const STORING = ["worker/batches/clicks-table.ts", "worker/clickhouse.ts", "worker/migrations/"];
 
 /** Longest durations: of a pause of NATS, and of what it forgets during an insert. */
 const pauseMs = ({ long }: RunSettings): number => (long ? 90_000 : 8_000);
@@ -112,7 +106,7 @@ const VARIATIONS: readonly LocalFault[] = [
   },
   {
     name: "fill stream",
-    exercises: [...PUBLISHING, "worker/batches/trim.ts"],
+    exercises: [...PUBLISHING, "worker/consumer/clicks-stream.ts"],
     inject: ({ topology: { stack }, random }) => fillStream(stack, random.between(1_000, 3_000)),
   },
   { name: "clickhouse fails", exercises: [...BATCHES, ...STORING], inject: disturb("error") },

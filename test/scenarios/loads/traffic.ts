@@ -24,14 +24,14 @@ type Settings = {
 
 export class Traffic {
   readonly redirects: Redirects;
-  readonly changes: LinkChanges | undefined;
+  readonly changes: LinkChanges;
   readonly bulk: BulkLinks;
   readonly interruptions: Interruption[] = [];
   readonly #topology: Topology;
   readonly #settings: Settings;
 
-  /** Makes the links, and begins. Programs of the past have no events, and so no `changes`. */
-  static async start(topology: Topology, settings: Settings, hasEvents = true): Promise<Traffic> {
+  /** Makes the links, and begins. */
+  static async start(topology: Topology, settings: Settings): Promise<Traffic> {
     const redirects = await Redirects.prepare(topology);
     const bulk = createBulkLinks({
       apis: () => topology.apis(),
@@ -42,17 +42,15 @@ export class Traffic {
       log: settings.log,
     });
     await bulk.prepare(settings.links);
-    const changes = hasEvents
-      ? await LinkChanges.start(topology, redirects.key, redirects.links)
-      : undefined;
-    redirects.start(settings.pace, changes?.seen);
+    const changes = await LinkChanges.start(topology, redirects.key, redirects.links);
+    redirects.start(settings.pace, changes.seen);
     return new Traffic(topology, settings, { redirects, changes, bulk });
   }
 
   private constructor(
     topology: Topology,
     settings: Settings,
-    parts: { redirects: Redirects; changes: LinkChanges | undefined; bulk: BulkLinks },
+    parts: { redirects: Redirects; changes: LinkChanges; bulk: BulkLinks },
   ) {
     this.#topology = topology;
     this.#settings = settings;
@@ -89,20 +87,16 @@ export class Traffic {
   /** Ends it, and waits for the last responses. */
   async stop(): Promise<void> {
     await this.redirects.stop();
-    await this.changes?.stop();
+    await this.changes.stop();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.redirects.stop();
     this.redirects.remove();
-    await this.changes?.[Symbol.asyncDispose]();
+    await this.changes[Symbol.asyncDispose]();
   }
 
   #takeGaps(): ChangeGaps & { redirectGapMs: number } {
-    const none = { writeGapMs: 0, publishGapMs: 0, stalenessMs: 0 };
-    return {
-      redirectGapMs: this.redirects.takeGapMs(),
-      ...(this.changes?.takeGaps() ?? none),
-    };
+    return { redirectGapMs: this.redirects.takeGapMs(), ...this.changes.takeGaps() };
   }
 }

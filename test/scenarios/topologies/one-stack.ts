@@ -16,19 +16,10 @@ export class OneStack implements Topology {
   readonly isMirrored: boolean = false;
   /** What ends with it, in the reverse order. */
   protected readonly resources = new AsyncDisposableStack();
-  #stack: Stack;
+  readonly stack: Stack;
 
   constructor(stack: Stack) {
-    this.#stack = stack;
-  }
-
-  get stack(): Stack {
-    return this.#stack;
-  }
-
-  /** Goes on with another stack, whose program has taken over the data of this one. */
-  protected replaceStack(stack: Stack): void {
-    this.#stack = stack;
+    this.stack = stack;
   }
 
   apis(): readonly string[] {

@@ -118,7 +118,12 @@ export function UtmDialog({ links, onClose, onReport }: BulkDialogProps) {
 export function MoveDialog({ links, onClose, onReport }: BulkDialogProps) {
   const task = useBulkTask(onReport, { showsError: true });
   const options = useDomainOptions();
-  const [domain, setDomain] = useState("");
+  const [chosen, setChosen] = useState<string>();
+  // At first one to which links would move, if there is any.
+  const elsewhere = options.find(({ value }) =>
+    links.some((link) => (link.domain ?? "") !== value),
+  );
+  const domain = chosen ?? elsewhere?.value ?? "";
   const target = domain === "" ? null : domain;
   const moved = links.filter((link) => link.domain !== target);
   function submit(): void {
@@ -139,10 +144,10 @@ export function MoveDialog({ links, onClose, onReport }: BulkDialogProps) {
       >
         <SelectField
           label={t("links.form.domain")}
-          hint={t("links.many.moveHint")}
+          hint={t(elsewhere === undefined ? "links.many.moveNowhere" : "links.many.moveHint")}
           options={options}
           value={domain}
-          onChange={({ target: { value } }) => setDomain(value)}
+          onChange={({ target: { value } }) => setChosen(value)}
         />
         <BulkProgress task={task} />
       </DialogForm>

@@ -6,7 +6,7 @@ import { dumpClickHouse } from "../../../../api/cli/backup/create.ts";
 import { restoreClickHouse } from "../../../../api/cli/backup/restore.ts";
 import { openStorage } from "../../../../api/cli/backup/storage.ts";
 import { CLICKS_STREAM, CLICKS_WORKER } from "../../../../shared/contracts/streams.ts";
-import { openClickHouse } from "../../../../worker/clickhouse.ts";
+import { connectClickHouse } from "../../../../worker/clickhouse.ts";
 import { eventually } from "../../../harness/eventually.ts";
 import { flipBit } from "../../../harness/flip-bit.ts";
 import { copyAside, stopStores, storeDir } from "../../topologies/stores.ts";
@@ -87,7 +87,7 @@ export const CLICKHOUSE_DRILLS: readonly Drill[] = [
     named: NAMED,
     async inject(system) {
       const dumps = openStorage(join(system.dir, "dumps"), {});
-      const clickhouse = openClickHouse(system.stack.info().clickhouse_url);
+      const clickhouse = connectClickHouse(system.stack.info().clickhouse_url);
       const parts = await dumpClickHouse(clickhouse, dumps, "drill");
       await clickhouse.close();
       const dir = storeDir(system, "clickhouse");
@@ -98,7 +98,7 @@ export const CLICKHOUSE_DRILLS: readonly Drill[] = [
         () => undefined,
         async () => {
           await system.doctor.run(["migrate"]);
-          const empty = openClickHouse(system.stack.info().clickhouse_url);
+          const empty = connectClickHouse(system.stack.info().clickhouse_url);
           await restoreClickHouse(empty, dumps, parts);
           await empty.close();
         },

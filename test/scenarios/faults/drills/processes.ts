@@ -29,7 +29,7 @@ export const expireStream = (system: TwoHosts, what: "all" | "stored"): Promise<
       const { data } = await streams.getMessage(CLICKS_STREAM, { seq });
       unstored += decodeSegment(Buffer.from(data))?.clicks.length ?? 0;
     }
-    // One after the other, as they expire: a purge does more to consumers (worker/batches/trim.ts).
+    // One after the other, as they expire: a purge does more to consumers (clicks-stream.ts).
     for (let { first_seq: seq } = state; seq <= last; seq++)
       await streams.deleteMessage(CLICKS_STREAM, seq);
     return unstored;

@@ -38,7 +38,7 @@ export const NOT_APPLICABLE: Partial<Record<Subject, Partial<Record<Condition, s
 
 function notOfProcesses(disk: string): Partial<Record<Condition, string>> {
   return {
-    "older copy": "has no state of its own; older programs are in the scenario `upgrade`",
+    "older copy": "has no state of its own",
     empty: "has no state of its own",
     "disk full": disk,
     "read-only": disk,

@@ -1,0 +1,218 @@
+/**
+ * Breaks down clicks by one or two dimensions, with visitors, from single clicks: by columns of
+ * clicks, and of an account also by link, or by the tags or domains that its links have now.
+ */
+import * as z from "zod";
+
+import { encodeId, type Uuid } from "../../shared/ids.ts";
+import { readCursor, writeCursor } from "../http/cursor.ts";
+import { ApiError, invalidField } from "../http/errors.ts";
+import type { LinkService } from "../links/service.ts";
+import { type ColumnFilter, LINK_PROPERTIES, type LinkProperty, toShownValue } from "./filters.ts";
+import type { BreakdownRequest } from "./model.ts";
+import { IN_CLASSES, RAW_RANGE, readWithVisitors, whereClicks } from "./plan.ts";
+import { type AccountBreakdownResponse, completeFrom, percentageOf } from "./responses.ts";
+import type { AnalyticsQuery } from "./scope.ts";
+import { type Reader, readLinkNames } from "./top-links.ts";
+
+/** Dimensions that are columns of `clicks`. */
+type BreakdownColumn = ColumnFilter | "link";
+
+/**
+ * Breaks clicks down; links have their names. Throws `invalid_request` for an invalid cursor, and
+ * for dimensions or links that are too many.
+ */
+export async function readBreakdown(
+  links: LinkService,
+  reader: Reader,
+  query: AnalyticsQuery,
+  { by, limit, starting_after }: BreakdownRequest,
+): Promise<AccountBreakdownResponse> {
+  const property = LINK_PROPERTIES.find((name) => by.includes(name));
+  if (property !== undefined) {
+    if (by.length > 1 || starting_after !== undefined)
+      throw invalidField("by", `"${property}" stands alone, on one page`);
+    return await readPropertyValues(links, query, property, limit);
+  }
+  const columns = by.filter((name) => name !== "tag" && name !== "domain");
+  const page = await readColumnValues(query, columns, limit, starting_after);
+  const ids = page.data.flatMap(({ values }) => values["link"] ?? []);
+  const nameOf = await readLinkNames(links, reader, ids);
+  const data = page.data.map((row) => {
+    const id = row.values["link"];
+    return id === undefined ? row : { ...row, link: nameOf(id) };
+  });
+  return { ...page, data };
+}
+
+/** The counts of values, keyed by column, on a page. */
+type ValuesPage = {
+  rows: { values: Record<string, string>; clicks: number; unique_clicks: number }[];
+  /** Clicks of all values, including those on other pages. */
+  total: number;
+  /** Where the next page begins; null on the last one. */
+  next_cursor: string | null;
+};
+
+const toResponse = (
+  { range }: AnalyticsQuery,
+  by: readonly string[],
+  { rows, total, next_cursor }: ValuesPage,
+): AccountBreakdownResponse => ({
+  period: range.period,
+  by: [...by],
+  total_clicks: total,
+  data: rows.map(({ values: { link_id, ...values }, clicks, unique_clicks }) => ({
+    values: link_id === undefined ? values : { ...values, link: encodeId("link", link_id) },
+    clicks,
+    unique_clicks,
+    percentage: percentageOf(clicks, total),
+  })),
+  next_cursor,
+  ...completeFrom(range),
+});
+
+// ---- By columns
+
+/** The columns of a dimension: a region or city is unique only within its country or region. */
+const columnsOf = (dimension: BreakdownColumn): readonly string[] => {
+  if (dimension === "link") return ["link_id"];
+  if (dimension === "region") return ["country", "region"];
+  return dimension === "city" ? ["country", "region", "city"] : [dimension];
+};
+
+/** The clicks and the values of the last row of a page. */
+type Cursor = { clicks: number; values: string[] };
+
+const cursorSchema: z.ZodType<Cursor> = z.object({
+  clicks: z.int().min(0),
+  values: z.array(z.string()).max(6),
+});
+
+/** A row has the columns as `c0`, `c1` … */
+type ValuesRow = Record<`c${number}`, string> & { clicks: string; visitors: string; total: string };
+
+/**
+ * Returns the values of columns with the most clicks; ties sort by value. Returns none for a range
+ * whose clicks have been deleted. Throws `invalid_request` for an invalid cursor.
+ */
+export async function readColumnValues(
+  query: AnalyticsQuery,
+  by: readonly BreakdownColumn[],
+  limit: number,
+  startingAfter?: string,
+): Promise<AccountBreakdownResponse> {
+  const cursor = readCursor(cursorSchema, startingAfter);
+  const columns = [...new Set(by.flatMap(columnsOf))];
+  if (cursor !== undefined && cursor.values.length !== columns.length)
+    throw invalidField("starting_after", "is of other dimensions");
+  const totalOf = ([first]: readonly ValuesRow[]) => Number(first?.total ?? 0);
+  const rows = await readWithVisitors<ValuesRow>(
+    query,
+    (visitors) => selectValues(query, columns, visitors, cursor !== undefined),
+    {
+      limit: limit + 1,
+      after_clicks: cursor?.clicks ?? 0,
+      ...Object.fromEntries((cursor?.values ?? []).map((value, i) => [`after_${i}`, value])),
+    },
+    totalOf,
+  );
+  const page = rows.slice(0, limit);
+  const last = page.at(-1);
+  const valuesOf = (row: ValuesRow) => columns.map((_, i) => row[`c${i}`] ?? "");
+  return toResponse(query, by, {
+    rows: page.map((row) => ({
+      values: Object.fromEntries(
+        valuesOf(row).map((value, i) => [columns[i], toShownValue(columns[i] ?? "", value)]),
+      ),
+      clicks: Number(row.clicks),
+      unique_clicks: Number(row.visitors),
+    })),
+    total: totalOf(rows),
+    next_cursor:
+      rows.length > limit && last !== undefined
+        ? writeCursor({ clicks: Number(last.clicks), values: valuesOf(last) } satisfies Cursor)
+        : null,
+  });
+}
+
+/** Column names are constants, so they need no escaping. */
+function selectValues(
+  query: AnalyticsQuery,
+  columns: readonly string[],
+  visitors: string,
+  continues: boolean,
+): string {
+  const names = columns.map((_, i) => `c${i}`);
+  const after = names.map((_, i) => `{after_${i}: String}`);
+  return `
+    SELECT ${names.join(", ")}, clicks, visitors, total
+      FROM (
+        SELECT ${columns.map((column, i) => `toString(${column}) AS c${i}`).join(", ")},
+               count() AS clicks, ${visitors} AS visitors, sum(count()) OVER () AS total
+          FROM clicks
+         WHERE ${whereClicks(query)} AND ${RAW_RANGE} AND ${IN_CLASSES}
+         GROUP BY ${names.join(", ")}
+      )
+     ${continues ? `WHERE clicks < {after_clicks: UInt64} OR clicks = {after_clicks: UInt64} AND (${names.join(", ")}) > (${after.join(", ")})` : ""}
+     ORDER BY clicks DESC, ${names.join(", ")}
+     LIMIT {limit: UInt32}`;
+}
+
+// ---- By properties of links, which PostgreSQL stores
+
+/** Maximum links of one query: each is a row of ClickHouse's response. */
+const LINKS_MAX = 100_000;
+
+type LinkCounts = { link_id: Uuid; counted: string; visitors: string };
+
+/**
+ * Returns the tags or domains with the most clicks; ties sort by name. A click counts for every tag
+ * of its link. Visitors are distinct per link, so those of several links are added up. Throws
+ * `invalid_request` beyond {@link LINKS_MAX} links with clicks.
+ */
+async function readPropertyValues(
+  links: LinkService,
+  query: AnalyticsQuery,
+  property: LinkProperty,
+  limit: number,
+): Promise<AccountBreakdownResponse> {
+  const totalOf = (rows: readonly LinkCounts[]) =>
+    rows.reduce((sum, { counted }) => sum + Number(counted), 0);
+  const counts = await readWithVisitors<LinkCounts>(
+    query,
+    (visitors) => `
+      SELECT link_id, count() AS counted, ${visitors} AS visitors
+        FROM clicks
+       WHERE ${whereClicks(query)} AND ${RAW_RANGE} AND ${IN_CLASSES}
+       GROUP BY link_id
+       LIMIT {link_limit: UInt32}`,
+    { link_limit: LINKS_MAX + 1 },
+    totalOf,
+  );
+  if (counts.length > LINKS_MAX) {
+    throw new ApiError(
+      "invalid_request",
+      `More than ${LINKS_MAX} links have clicks in this period: choose a shorter one, or filter.`,
+    );
+  }
+  const ids = counts.map(({ link_id }) => link_id);
+  const properties = await links.getProperties(query.reader, ids);
+  const sums = new Map<string, { clicks: number; unique_clicks: number }>();
+  for (const { link_id, counted, visitors } of counts) {
+    const { tags = [], domain = "" } = properties.get(link_id) ?? {};
+    for (const name of property === "tag" ? tags : [domain]) {
+      const sum = sums.get(name) ?? { clicks: 0, unique_clicks: 0 };
+      sum.clicks += Number(counted);
+      sum.unique_clicks += Number(visitors);
+      sums.set(name, sum);
+    }
+  }
+  const rows = [...sums]
+    .toSorted(
+      ([a, { clicks }], [b, other]) => other.clicks - clicks || (a < b ? -1 : Number(a > b)),
+    )
+    .slice(0, limit)
+    .map(([name, sum]) => ({ values: { [property]: name }, ...sum }));
+  return toResponse(query, [property], { rows, total: totalOf(counts), next_cursor: null });
+}

@@ -1,0 +1,106 @@
+import { expect, test } from "bun:test";
+
+import fc from "fast-check";
+import type * as z from "zod";
+
+import { DAY_MS } from "../../shared/durations.ts";
+import { newUuid } from "../../shared/ids.ts";
+import type { ClicksReading } from "../clickhouse.ts";
+import { readFilters } from "./filters.ts";
+import { filtersQuery } from "./model.ts";
+import { resolveRange } from "./period.ts";
+import { areFew, splitDays } from "./plan.ts";
+
+const anySpan = fc
+  .tuple(
+    fc.integer({ min: 0, max: 100 * DAY_MS }),
+    fc.oneof(
+      fc.integer({ min: 1, max: 40 * DAY_MS }),
+      fc.integer({ min: 1, max: 40 }).map((n) => n * DAY_MS),
+    ),
+    fc.boolean(),
+  )
+  .map(([start, length, whole]) => {
+    const from = whole ? start - (start % DAY_MS) : start;
+    return { from, to: from + length };
+  });
+
+const isMidnight = (ms: number): boolean => ms % DAY_MS === 0;
+
+test("a range whose raw clicks are retained is split into whole days within it, and edges of less than a day", () => {
+  fc.assert(
+    fc.property(anySpan, ({ from, to }) => {
+      const { dayFrom, dayTo } = splitDays({ from, to, rawFrom: from });
+      if (dayFrom === dayTo) {
+        expect(dayFrom).toBe(to);
+        expect(to - from).toBeLessThan(2 * DAY_MS);
+        return;
+      }
+      expect([dayFrom, dayTo].every(isMidnight)).toBe(true);
+      expect(dayFrom).toBeWithin(from, from + DAY_MS);
+      expect(to - dayTo).toBeWithin(0, DAY_MS);
+    }),
+  );
+});
+
+test("an edge whose raw clicks were deleted is rounded to its whole day, the other one is exact", () => {
+  fc.assert(
+    fc.property(anySpan, fc.integer({ min: 1, max: 60 * DAY_MS }), ({ from, to }, deletedMs) => {
+      const rawFrom = from + deletedMs;
+      const { dayFrom, dayTo } = splitDays({ from, to, rawFrom });
+      expect(dayFrom).toBe(from - (from % DAY_MS));
+      expect(isMidnight(dayTo)).toBe(true);
+      if (to - (to % DAY_MS) >= rawFrom) expect(dayTo).toBe(to - (to % DAY_MS));
+      else expect(dayTo - to).toBeWithin(0, DAY_MS);
+    }),
+  );
+});
+
+const RANGE = { from: Date.UTC(2026, 0, 1, 12), to: Date.UTC(2026, 0, 8) };
+
+/** Answers with the sum of the table that a statement reads. */
+function clickHouseWith(sums: Record<string, number>) {
+  const statements: string[] = [];
+  const clickhouse: ClicksReading = {
+    async query({ query }) {
+      statements.push(query);
+      const [, table = ""] = /FROM (\w+)/.exec(query) ?? [];
+      const rows: unknown[] = [{ clicks: String(sums[table] ?? 0) }];
+      // The caller names the rows' type.
+      return await Promise.resolve({
+        json: async <Row>() => (await Promise.resolve(rows)) as Row[],
+      });
+    },
+    command: () => Promise.reject(new Error("Only questions are asked.")),
+    chunks: () => Promise.reject(new Error("Only sums are asked for.")),
+  };
+  return { clickhouse, statements };
+}
+
+const isFew = (request: z.input<typeof filtersQuery>, clickhouse: ClicksReading) =>
+  areFew({
+    reader: { accountId: newUuid(), mode: "live", plan: "free" },
+    clickhouse,
+    subject: "account",
+    range: { ...resolveRange({}, 0, Date.now()), ...RANGE, rawFrom: -Infinity, now: Date.now() },
+    filters: readFilters(filtersQuery.parse(request)),
+    selected: { anyOf: undefined, noneOf: [] },
+  });
+
+test("clicks are few when one rollup with a filter's column has few, whatever another one has", async () => {
+  const { clickhouse, statements } = clickHouseWith({
+    clicks_1d_places: 2_000_000,
+    clicks_1d_agents: 1_000_000,
+  });
+  expect(await isFew({ country: "DE", browser: ["Chrome", "Edge"] }, clickhouse)).toBe(true);
+  expect(statements).toHaveLength(2);
+  expect(await isFew({ country: "DE" }, clickhouse)).toBe(false);
+  expect(await isFew({ device: "mobile", utm_source: "x" }, clickhouse)).toBe(true);
+});
+
+test("nothing is known without a filter that a rollup has, nor about clicks that are not people's", async () => {
+  const { clickhouse, statements } = clickHouseWith({});
+  expect(await isFew({ utm_source: "newsletter" }, clickhouse)).toBe(false);
+  expect(await isFew({ country: "DE", class: ["human", "bot"] }, clickhouse)).toBe(false);
+  expect(statements).toEqual([]);
+});

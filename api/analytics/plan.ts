@@ -1,0 +1,339 @@
+/**
+ * Plan: which tables a query reads, under which conditions, and whether visitors are counted
+ * exactly. Rollups hold whole buckets, so a range that is not aligned with them is read from raw
+ * clicks. After retention has deleted those, the range is rounded to whole buckets.
+ */
+import { queryRows } from "../../shared/clicks/query.ts";
+import { DAY_MS, HOUR_MS } from "../../shared/durations.ts";
+import type { Uuid } from "../../shared/ids.ts";
+import { CASELESS, type Filters } from "./filters.ts";
+import type { Range, Span } from "./period.ts";
+import type { AnalyticsQuery, LinkSets, QueryRange } from "./scope.ts";
+
+/** The shortest bucket of a rollup. */
+export const QUARTER_MS = 900_000;
+
+/**
+ * For links with fewer clicks than this, scanning raw clicks is cheaper than querying several
+ * rollups.
+ */
+const LOW_VOLUME_CLICKS = 50_000;
+
+/** Whether the query is about a link with few clicks. */
+export const isLowVolume = ({ subject }: AnalyticsQuery): boolean =>
+  subject !== "account" && "link" in subject && subject.link.clicks < LOW_VOLUME_CLICKS;
+
+/** Whether only clicks of people are counted. */
+const isOfPeople = ({ classes }: Filters): boolean => classes.every((name) => name === "human");
+
+/** Whether rollups of human clicks cannot be used. */
+export const needsRawClicks = ({ filters }: AnalyticsQuery): boolean =>
+  filters.columns.size > 0 || filters.classes.length !== 1 || !isOfPeople(filters);
+
+/** Whether the filters by tag and domain select some of the links. */
+export const selectsLinks = ({ anyOf, noneOf }: LinkSets): boolean =>
+  anyOf !== undefined || noneOf.length > 0;
+
+/** What is needed of a range to know whether its raw clicks are retained. */
+export type RetainedSpan = Span & { rawFrom: number };
+
+/** Whether all raw clicks of a range are still retained. */
+export const hasRawClicks = ({ from, rawFrom }: RetainedSpan): boolean => from >= rawFrom;
+
+// ---- Tables
+
+/** The tables by link that clicks over time are counted from; `clicks` has raw clicks. */
+type TimeTable = "clicks" | "clicks_1d" | "clicks_1h" | "clicks_15m";
+
+/** The coarsest table whose buckets align with every boundary of the range and its time axis. */
+export function tableOf(range: RetainedSpan & { buckets: Range["buckets"] }): TimeTable {
+  const { from, to, buckets } = range;
+  const boundaries = [from, to, ...buckets.slice(1).map(({ start }) => start)];
+  const alignsWith = (ms: number) => boundaries.every((boundary) => boundary % ms === 0);
+  if (alignsWith(DAY_MS)) return "clicks_1d";
+  if (alignsWith(HOUR_MS)) return "clicks_1h";
+  return hasRawClicks(range) && !alignsWith(QUARTER_MS) ? "clicks" : "clicks_15m";
+}
+
+/**
+ * As {@link tableOf}, for the range up to `rolledTo` (Unix milliseconds). If only the end of the
+ * range is within a bucket, as in a range up to now, `isSplit` says that its last hour is read from
+ * raw clicks.
+ */
+export function splitRange(range: QueryRange): {
+  table: TimeTable;
+  rolledTo: number;
+  isSplit: boolean;
+} {
+  const table = tableOf(range);
+  const rolledTo = Math.floor(range.to / HOUR_MS) * HOUR_MS;
+  const buckets = range.buckets.filter(({ start }) => start < rolledTo);
+  const rolled = tableOf({ ...range, to: rolledTo, buckets });
+  return table === "clicks" && rolled !== "clicks" && rolledTo > range.from
+    ? { table: rolled, rolledTo, isSplit: true }
+    : { table, rolledTo: range.to, isSplit: false };
+}
+
+/** The dimensions that rollups by day hold. */
+export const DIMENSIONS = [
+  "country",
+  "region",
+  "city",
+  "browser",
+  "os",
+  "device",
+  "referrer",
+] as const;
+
+export type Dimension = (typeof DIMENSIONS)[number];
+
+/** A table of human clicks by UTC day and some dimensions. Its subjects are links and accounts. */
+type DimensionRollup = {
+  table: string;
+  dimensions: readonly Dimension[];
+  /** Rows that hold only some of the dimensions have an empty text for the others. */
+  where?: string;
+};
+
+export const DIMENSION_ROLLUPS: readonly DimensionRollup[] = [
+  { table: "clicks_1d_places", dimensions: ["country", "region", "city"] },
+  {
+    table: "clicks_1d_agents",
+    dimensions: ["device", "browser", "os"],
+    where: "WHERE value != ''",
+  },
+  { table: "clicks_1d_referrers", dimensions: ["referrer"] },
+];
+
+/** Whole UTC days in Unix milliseconds; without any, both are the end of the range. */
+export type Days = { dayFrom: number; dayTo: number };
+
+/**
+ * Returns the days of a range to read from rollups by day; raw clicks provide its edges. An edge
+ * whose raw clicks have been deleted is rounded to the whole day.
+ */
+export function splitDays(range: RetainedSpan): Days {
+  const { from, to, rawFrom } = range;
+  const [firstDay, lastDay] = [floorToDay(from), floorToDay(to)];
+  const dayFrom = hasRawClicks(range) ? ceilToDay(from) : firstDay;
+  const dayTo = hasRawClicks(range) || lastDay >= rawFrom ? lastDay : ceilToDay(to);
+  return dayFrom < dayTo ? { dayFrom, dayTo } : { dayFrom: to, dayTo: to };
+}
+
+const floorToDay = (ms: number): number => Math.floor(ms / DAY_MS) * DAY_MS;
+const ceilToDay = (ms: number): number => Math.ceil(ms / DAY_MS) * DAY_MS;
+
+// ---- Conditions. Their values are parameters, which `paramsOf` provides all at once.
+
+/** Joins conditions; leaves out empty ones. */
+export const allOf = (...conditions: readonly string[]): string =>
+  conditions.filter((condition) => condition !== "").join(" AND ");
+
+/** WHERE clause for raw clicks of the range. */
+export const RAW_RANGE = `
+  ts >= fromUnixTimestamp64Milli({from: Int64}) AND ts < fromUnixTimestamp64Milli({to: Int64})`;
+
+/** WHERE clause for buckets of the range in a rollup over time. */
+export const BUCKET_RANGE = `
+  bucket >= toDateTime(intDiv({from: Int64}, 1000), 'UTC')
+  AND bucket < toDateTime(intDiv({to: Int64}, 1000), 'UTC')`;
+
+/** WHERE clause for the counted classes. */
+export const IN_CLASSES = "class IN {classes: Array(String)}";
+
+export const OF_ACCOUNT = "account_id = {account_id: UUID} AND mode = {mode: String}";
+
+/** The query's own clicks, in raw clicks and in rollups with links. */
+export const whereOwn = (query: AnalyticsQuery): string =>
+  allOf(
+    query.subject === "account" ? OF_ACCOUNT : whereLinks(query, "link_id"),
+    whereSelected(query.selected, "link_id"),
+    whereColumns(query.filters),
+  );
+
+/**
+ * As {@link whereOwn}. Of an account only the links with clicks in the range, those of `anyClass`
+ * or of people: tables sorted by link then skip the data of all other links.
+ */
+export const whereClicks = (
+  query: AnalyticsQuery,
+  anyClass = !isOfPeople(query.filters),
+): string =>
+  query.subject === "account"
+    ? allOf(whereOwn(query), whereClicked("link_id", anyClass))
+    : whereOwn(query);
+
+/** The query's own clicks in rollups by dimension, which have no column for other filters. */
+export function whereSubjects(query: AnalyticsQuery): string {
+  const selected = whereSelected(query.selected, "subject_id");
+  if (query.subject !== "account") return allOf(whereLinks(query, "subject_id"), selected);
+  return selected === ""
+    ? "subject_id = {account_id: UUID} AND mode = {mode: String}"
+    : allOf("mode = {mode: String}", whereClicked("subject_id", false), selected);
+}
+
+type LinkColumn = "link_id" | "subject_id";
+
+const whereLinks = ({ subject }: AnalyticsQuery, column: LinkColumn): string =>
+  subject !== "account" && "link" in subject
+    ? `${column} = {link_id: UUID}`
+    : `${column} IN {links: Array(UUID)}`;
+
+/**
+ * Statement for the links of an account that have clicks in the range, unordered and with
+ * duplicates: clicks of people, or any.
+ */
+export const selectClicked = (anyClass: boolean): string => `
+  SELECT link_id FROM ${anyClass ? "clicks_15m_of_account" : "clicks_1d_of_account"}
+   WHERE ${OF_ACCOUNT}
+     AND bucket >= toDateTime({links_from: UInt32}, 'UTC') AND bucket < toDateTime({links_to: UInt32}, 'UTC')`;
+
+export const whereClicked = (column: LinkColumn, anyClass: boolean): string =>
+  `${column} IN (${selectClicked(anyClass)})`;
+
+/** Whole days, as {@link selectClicked} may read rows by day. */
+export const clickedParams = ({ from, to }: Span) => ({
+  links_from: toSeconds(floorToDay(from)),
+  links_to: toSeconds(to),
+});
+
+/** The filters by column, which only raw clicks support; empty without such filters. */
+export const whereColumns = ({ columns }: Filters): string =>
+  allOf(
+    ...[...columns].flatMap(([column, { anyOf, noneOf }]) => {
+      const compared = CASELESS.has(column) ? `lower(${column})` : column;
+      return [
+        anyOf.length === 0 ? "" : `${compared} IN {${column}_any: Array(String)}`,
+        noneOf.length === 0 ? "" : `${compared} NOT IN {${column}_none: Array(String)}`,
+      ];
+    }),
+  );
+
+export const columnParams = ({ columns }: Filters): Record<string, readonly string[]> =>
+  Object.fromEntries(
+    [...columns].flatMap(([column, { anyOf, noneOf }]) => [
+      [`${column}_any`, anyOf],
+      [`${column}_none`, noneOf],
+    ]),
+  );
+
+/** What the filters by tag and domain select, on any table with links; empty for all links. */
+const whereSelected = ({ anyOf, noneOf }: LinkSets, column: LinkColumn): string =>
+  allOf(
+    anyOf === undefined ? "" : isAmong(column, "links_any", anyOf),
+    noneOf.length === 0 ? "" : `NOT ${isAmong(column, "links_none", noneOf)}`,
+  );
+
+const isAmong = (column: LinkColumn, name: string, ids: readonly Uuid[]): string =>
+  `(${Object.keys(idParams(name, ids))
+    .map((parameter) => `${column} IN {${parameter}: Array(UUID)}`)
+    .join(" OR ")})`;
+
+/**
+ * Maximum links in one parameter, at most 39 bytes each: ClickHouse rejects a form field of more
+ * than 128 KiB (`http_max_field_value_size`).
+ */
+const PARAMETER_LINKS_MAX = 3_000;
+
+/** Splits ids into as many parameters as they need, at least one. */
+function idParams(name: string, ids: readonly Uuid[]): Record<string, readonly Uuid[]> {
+  const params: Record<string, readonly Uuid[]> = {};
+  for (let from = 0; from === 0 || from < ids.length; from += PARAMETER_LINKS_MAX)
+    params[`${name}_${from / PARAMETER_LINKS_MAX}`] = ids.slice(from, from + PARAMETER_LINKS_MAX);
+  return params;
+}
+
+/** The parameters of all conditions. */
+export function paramsOf(query: AnalyticsQuery): Record<string, unknown> {
+  const { reader, subject, range, filters, selected } = query;
+  return {
+    account_id: reader.accountId,
+    mode: reader.mode,
+    ...(subject !== "account" && "link" in subject ? { link_id: subject.link.id } : {}),
+    ...(subject !== "account" && "links" in subject ? { links: subject.links } : {}),
+    classes: filters.classes,
+    from: clampInstant(range.from),
+    to: clampInstant(range.to),
+    ...clickedParams(range),
+    ...columnParams(filters),
+    ...idParams("links_any", selected.anyOf ?? []),
+    ...idParams("links_none", selected.noneOf),
+  };
+}
+
+/** Range of ClickHouse's `DateTime`, in whole days; all clicks are within it. */
+const EARLIEST = Date.UTC(1970, 0, 1);
+const LATEST = Date.UTC(2100, 0, 1);
+
+/** Clamps an instant (Unix milliseconds) to the range of ClickHouse's `DateTime`. */
+export const clampInstant = (ms: number): number => Math.min(Math.max(ms, EARLIEST), LATEST);
+
+/** As {@link clampInstant}, in Unix seconds. */
+export const toSeconds = (ms: number): number => Math.floor(clampInstant(ms) / 1_000);
+
+// ---- Visitors
+
+/**
+ * Up to this many clicks in a range, distinct visitors are counted exactly; beyond, they are
+ * estimated (1.5 % error). A link's `unique_clicks` is exact only up to the smaller
+ * `COUNTERS_EXACT_CLICKS_MAX` (worker/counters.ts) and estimated beyond (0.8 % error). Above that
+ * limit it may differ from the link's analytics within these errors.
+ */
+export const ANALYTICS_EXACT_CLICKS_MAX = 1_000_000;
+
+/** Aggregates for the distinct visitors of raw clicks: exact, or within 1.5 % in bounded memory. */
+export const EXACT_VISITORS = "uniqExact(visitor)";
+export const ESTIMATED_VISITORS = "uniqCombined64(14)(visitor)";
+
+/** Runs a statement with the parameters of the query, and further ones. */
+export const readRows = <Row>(
+  query: AnalyticsQuery,
+  statement: string,
+  params: Record<string, unknown> = {},
+): Promise<Row[]> => queryRows<Row>(query.clickhouse, statement, { ...paramsOf(query), ...params });
+
+/**
+ * Runs a statement on raw clicks that is built with an aggregate for visitors. Unless the clicks
+ * are known to be few, it runs with estimates first, and again with exact counts if the rows' total
+ * (`totalOf`) is small enough.
+ */
+export async function readWithVisitors<Row>(
+  query: AnalyticsQuery,
+  statement: (visitors: string) => string,
+  params: Record<string, unknown>,
+  totalOf: (rows: readonly Row[]) => number,
+): Promise<Row[]> {
+  if (await areFew(query)) return await readRows<Row>(query, statement(EXACT_VISITORS), params);
+  const estimated = await readRows<Row>(query, statement(ESTIMATED_VISITORS), params);
+  const total = totalOf(estimated);
+  return total > 0 && total <= ANALYTICS_EXACT_CLICKS_MAX
+    ? await readRows<Row>(query, statement(EXACT_VISITORS), params)
+    : estimated;
+}
+
+/**
+ * Whether the query selects so few clicks that visitors are counted exactly: those of a link that
+ * has few, or as many as rollups say that the filters can select. False if that is known only after
+ * counting them.
+ */
+export async function areFew(query: AnalyticsQuery): Promise<boolean> {
+  if (isLowVolume(query)) return true;
+  const { filters } = query;
+  // Rollups by dimension hold only human clicks.
+  const rollups = isOfPeople(filters) ? DIMENSION_ROLLUPS : [];
+  const sums = rollups.map(async ({ table, dimensions }) => {
+    const columns = [...filters.columns].filter(([name]) =>
+      dimensions.some((dimension) => dimension === name),
+    );
+    if (columns.length === 0) return Infinity;
+    const [row] = await readRows<{ clicks: string }>(
+      query,
+      `SELECT sum(clicks) AS clicks FROM ${table}
+        WHERE ${whereSubjects(query)} AND ${whereColumns({ ...filters, columns: new Map(columns) })}
+          AND bucket >= toStartOfDay(fromUnixTimestamp64Milli({from: Int64}, 'UTC'))
+          AND bucket < fromUnixTimestamp64Milli({to: Int64}, 'UTC')`,
+    );
+    return Number(row?.clicks ?? 0);
+  });
+  return Math.min(...(await Promise.all(sums))) <= ANALYTICS_EXACT_CLICKS_MAX;
+}

@@ -1,0 +1,503 @@
+/** The responses of analytics. */
+import * as z from "zod";
+
+import { LAST_CLICK_AT, LINK_ID, SHORT_URL } from "../../shared/contracts/examples.ts";
+import { destination, targetFields } from "../../shared/contracts/link-fields.ts";
+import { entriesOf, nextCursor } from "../http/pagination.ts";
+import { hasRawClicks, type RetainedSpan } from "./plan.ts";
+
+const text = (description: string, example: string) =>
+  z.string().meta({ description, examples: [example] });
+
+const count = (description: string, example: number) =>
+  z.int().meta({ description, examples: [example] });
+
+export const linkId = text("The link's id.", LINK_ID);
+
+export const periodOfQuery = text("The period of the query; `custom` with dates.", "7d");
+
+export const completeFromField = {
+  complete_from: z.iso
+    .datetime()
+    .optional()
+    .meta({
+      description:
+        "Present when filters need single clicks that have been deleted: earlier clicks are not counted.",
+      examples: ["2026-02-01T00:00:00.000Z"],
+    }),
+};
+
+/**
+ * Says from when single clicks are complete, if the response needs them and retention has deleted
+ * some of the range.
+ */
+export const completeFrom = (
+  range: RetainedSpan,
+  needsSingleClicks = true,
+): { complete_from?: string } =>
+  needsSingleClicks && !hasRawClicks(range)
+    ? { complete_from: new Date(range.rawFrom).toISOString() }
+    : {};
+
+export const clicks = count("Clicks by people.", 214);
+
+const totalClicks = count("Clicks by people.", 1284);
+
+const uniqueClicks = count("Distinct visitors.", 973);
+
+export const percentage = z.number().meta({
+  description: "Share of the clicks in the period, in percent, with one decimal.",
+  examples: [16.7],
+});
+
+/** A share in percent, with one decimal. */
+export const percentageOf = (part: number, total: number): number =>
+  Math.round((part / total) * 1_000) / 10;
+
+/** The day or hour of an entry. */
+export const date = text(
+  "The local day (`2026-03-02`) or hour (`2026-03-02T09:00`) in the time zone of the query, without an offset.",
+  "2026-03-02",
+);
+
+/** The description of a list with an entry for each day or hour. */
+export const overTimeMeta = {
+  description: "One entry for each day of the period, or for each hour with `24h`, without gaps.",
+};
+
+export const country = text("The country's code by ISO 3166-1; `ZZ` when it is unknown.", "DE");
+
+export const region = text(
+  "The region's code by ISO 3166-2, its name where it has no code, or `Unknown`.",
+  "DE-BE",
+);
+
+export const regionName = text("The region's name, or `Unknown`.", "Land Berlin");
+
+export const city = text("The city's name, or `Unknown`.", "Berlin");
+
+/** What is known of the visitor of a single click. */
+export const clickFields = {
+  time: text("When the redirect was sent.", "2026-03-02T09:15:07.318Z"),
+  class: text("`human`, `bot` or `prefetch`.", "human"),
+  device: text("`desktop`, `mobile`, `tablet` or `other`.", "mobile"),
+  browser: text("The name of the browser.", "Safari"),
+  os: text("The name of the system.", "iOS"),
+  referrer: text("The site that linked here; `direct` for none.", "google.com"),
+};
+
+/** Both are null for a deleted link, and for callers who may not read links. */
+const linkName = z
+  .object({
+    short_url: z
+      .string()
+      .nullable()
+      .meta({
+        description: "The short URL; null for a deleted link, and without the scope `links:read`.",
+        examples: [SHORT_URL],
+      }),
+    title: z
+      .string()
+      .nullable()
+      .meta({
+        description:
+          "The title; null for none, for a deleted link, and without the scope `links:read`.",
+        examples: ["Spring sale"],
+      }),
+  })
+  .meta({
+    id: "LinkName",
+    description:
+      "The link's current short URL and title. Both are null for a deleted link, and for a key without the scope `links:read`.",
+  });
+
+export type LinkName = z.output<typeof linkName>;
+
+const clickTotals = z
+  .object({
+    total_clicks: totalClicks,
+    unique_clicks: uniqueClicks,
+    avg_daily_clicks: z.int().meta({
+      description:
+        "Clicks by people divided by the days of the period, rounded to a whole number; today counts as a whole day. 5 clicks in 30 days are 0: `clicks_per_day` is more precise.",
+      examples: [183],
+    }),
+    clicks_per_day: z.number().meta({
+      description:
+        "Clicks by people per 24 hours of the period so far, with one decimal. Less than a day counts as one day.",
+      examples: [201.6],
+    }),
+    bot_clicks: z.int().meta({
+      description: "Clicks by crawlers and link previews; no other count includes them.",
+      examples: [57],
+    }),
+    prefetch_clicks: z.int().meta({
+      description:
+        "Requests that a browser or Office made before a person opened the link; no other count includes them.",
+      examples: [12],
+    }),
+  })
+  .meta({ id: "ClickTotals", description: "Sums over a period." });
+
+const clicksAtTime = z
+  .object({
+    date,
+    clicks,
+    unique: z
+      .int()
+      .meta({ description: "Distinct visitors of this day or hour.", examples: [187] }),
+    unfinished: z.literal(true).optional().meta({
+      description: "Present when this day or hour is not over yet: its counts still grow.",
+    }),
+  })
+  .meta({ id: "ClicksAtTime", description: "The clicks of a day or an hour." });
+
+export const rangeCounts = {
+  summary: clickTotals.meta({ description: "The sums over the period." }),
+  clicks_over_time: z.array(clicksAtTime).meta(overTimeMeta),
+};
+
+const change = (example: number) =>
+  z
+    .number()
+    .nullable()
+    .meta({
+      description: "Change in percent since the compared period; null if that had none.",
+      examples: [example],
+    });
+
+const span = {
+  from: z.iso
+    .datetime()
+    .meta({ description: "The start.", examples: ["2026-02-22T00:00:00.000Z"] }),
+  to: z.iso.datetime().meta({ description: "The end.", examples: ["2026-03-01T00:00:00.000Z"] }),
+};
+
+/** The same counts for an earlier period. */
+const comparison = z.object({
+  ...span,
+  current: z.object(span).meta({
+    description: "The part of the queried period that is compared: what has passed of it so far.",
+  }),
+  ...rangeCounts,
+  change: z
+    .object({ total_clicks: change(12.5), unique_clicks: change(-3.2) })
+    .meta({ description: "The change since the compared period." }),
+  ...completeFromField,
+});
+
+const timeSeries = {
+  period: periodOfQuery,
+  ...rangeCounts,
+  ...completeFromField,
+  comparison: comparison.optional().meta({
+    description:
+      "The same counts for an earlier period, from `from` to `to`; only with `compare`. While the queried period is not over, the earlier one ends at the corresponding time.",
+  }),
+};
+
+export const summaryResponse = z
+  .object({ link_id: linkId, ...timeSeries })
+  .meta({ id: "LinkSummary", description: "The clicks of a link over time." });
+
+/** Without the id of the link. */
+export type Summary = Omit<z.output<typeof summaryResponse>, "link_id">;
+
+const topLink = z
+  .object({ link_id: linkId, ...linkName.shape, clicks })
+  .meta({ id: "TopLink", description: "A link with its clicks in the period." });
+
+export const accountResponse = z
+  .object({
+    ...timeSeries,
+    top_links: z.array(topLink).meta({
+      description: "The links with the most clicks in the period, including deleted ones.",
+    }),
+  })
+  .meta({ id: "AccountSummary", description: "The clicks of all links over time." });
+
+export type AccountSummary = z.output<typeof accountResponse>;
+
+const counts = { clicks, percentage };
+
+const countryClicks = z
+  .object({
+    country,
+    country_name: z
+      .string()
+      .meta({ description: "The country's English name, or `Unknown`.", examples: ["Germany"] }),
+    ...counts,
+  })
+  .meta({ id: "CountryClicks", description: "The clicks of a country." });
+
+const regionClicks = z
+  .object({ region, region_name: regionName, country, ...counts })
+  .meta({ id: "RegionClicks", description: "The clicks of a region." });
+
+const cityClicks = z
+  .object({ city, region, country, ...counts })
+  .meta({ id: "CityClicks", description: "The clicks of a city." });
+
+const groupedBy = <Name extends string>(name: Name) =>
+  z.literal(name).meta({
+    description: "The parameter of the query, which determines the form of `data`.",
+  });
+
+const byCountry = z.object({
+  group_by: groupedBy("country"),
+  data: z.array(countryClicks).meta({ description: "Countries, most clicks first." }),
+  ...completeFromField,
+});
+const byRegion = z.object({
+  group_by: groupedBy("region"),
+  data: z.array(regionClicks).meta({ description: "Regions, most clicks first." }),
+  ...completeFromField,
+});
+const byCity = z.object({
+  group_by: groupedBy("city"),
+  data: z.array(cityClicks).meta({ description: "Cities, most clicks first." }),
+  ...completeFromField,
+});
+const ofLink = { link_id: linkId };
+
+export const geoResponse = z
+  .discriminatedUnion("group_by", [
+    z
+      .object({ ...ofLink, ...byCountry.shape })
+      .meta({ id: "LinkGeoByCountry", description: "The clicks of a link by country." }),
+    z
+      .object({ ...ofLink, ...byRegion.shape })
+      .meta({ id: "LinkGeoByRegion", description: "The clicks of a link by region." }),
+    z
+      .object({ ...ofLink, ...byCity.shape })
+      .meta({ id: "LinkGeoByCity", description: "The clicks of a link by city." }),
+  ])
+  .meta({
+    id: "LinkGeo",
+    description: "The clicks of a link by location; `group_by` determines the form of `data`.",
+  });
+
+export const accountGeoResponse = z
+  .discriminatedUnion("group_by", [
+    byCountry.meta({
+      id: "AccountGeoByCountry",
+      description: "The clicks of all links by country.",
+    }),
+    byRegion.meta({ id: "AccountGeoByRegion", description: "The clicks of all links by region." }),
+    byCity.meta({ id: "AccountGeoByCity", description: "The clicks of all links by city." }),
+  ])
+  .meta({
+    id: "AccountGeo",
+    description: "The clicks of all links by location; `group_by` determines the form of `data`.",
+  });
+
+export type AccountGeoResponse = z.output<typeof accountGeoResponse>;
+
+const deviceClicks = z
+  .object({
+    type: z.string().meta({
+      description:
+        "`desktop`, `mobile`, `tablet`, or `other` for televisions, consoles and the unknown.",
+      examples: ["mobile"],
+    }),
+    ...counts,
+  })
+  .meta({ id: "DeviceClicks", description: "The clicks of a kind of device." });
+
+const namedClicks = z
+  .object({
+    name: z
+      .string()
+      .meta({ description: "The name of the browser or system.", examples: ["Safari"] }),
+    ...counts,
+  })
+  .meta({ id: "NamedClicks", description: "The clicks of a browser or a system." });
+
+const devices = {
+  devices: z.array(deviceClicks).meta({ description: "Kinds of device, most clicks first." }),
+  browsers: z.array(namedClicks).meta({ description: "Browsers, most clicks first." }),
+  os: z.array(namedClicks).meta({ description: "Operating systems, most clicks first." }),
+  ...completeFromField,
+};
+
+export const devicesResponse = z.object({ ...ofLink, ...devices }).meta({
+  id: "LinkDevices",
+  description: "The clicks of a link by device, browser and system.",
+});
+
+export const accountDevicesResponse = z.object(devices).meta({
+  id: "AccountDevices",
+  description: "The clicks of all links by device, browser and system.",
+});
+
+export type AccountDevicesResponse = z.output<typeof accountDevicesResponse>;
+
+const referrerClicks = z
+  .object({
+    source: z.string().meta({
+      description:
+        "The site that linked here, such as `google`; its host when it is not well known; `direct` for none.",
+      examples: ["google"],
+    }),
+    ...counts,
+  })
+  .meta({ id: "ReferrerClicks", description: "The clicks of a referrer." });
+
+const referrers = {
+  referrers: z.array(referrerClicks).meta({ description: "Sources, most clicks first." }),
+  ...completeFromField,
+};
+
+export const referrersResponse = z
+  .object({ ...ofLink, ...referrers })
+  .meta({ id: "LinkReferrers", description: "The clicks of a link by referrer." });
+
+export const accountReferrersResponse = z
+  .object(referrers)
+  .meta({ id: "AccountReferrers", description: "The clicks of all links by referrer." });
+
+export type AccountReferrersResponse = z.output<typeof accountReferrersResponse>;
+
+const countedValues = z.object({
+  values: z.record(z.string(), z.string()).meta({
+    description:
+      "The value of each dimension. A region has its country too, and a city its country and region.",
+  }),
+  clicks,
+  unique_clicks: uniqueClicks,
+  percentage,
+});
+
+const breakdown = {
+  period: periodOfQuery,
+  by: z
+    .array(z.string())
+    .meta({ description: "The dimensions of the query.", examples: [["country", "device"]] }),
+  total_clicks: totalClicks.meta({
+    description: "Clicks of all values, also of those on other pages.",
+  }),
+};
+
+export const accountBreakdownResponse = z
+  .object({
+    ...breakdown,
+    data: entriesOf(
+      countedValues.extend({
+        link: linkName
+          .optional()
+          .meta({ description: "The link in `values`; only where it is a dimension." }),
+      }),
+    ),
+    next_cursor: nextCursor,
+    ...completeFromField,
+  })
+  .meta({
+    id: "AccountBreakdown",
+    description: "The clicks of all links by one or two dimensions.",
+  });
+
+export type AccountBreakdownResponse = z.output<typeof accountBreakdownResponse>;
+
+export const breakdownResponse = z
+  .object({
+    ...breakdown,
+    data: entriesOf(countedValues),
+    next_cursor: nextCursor,
+    ...completeFromField,
+    ...ofLink,
+  })
+  .meta({ id: "LinkBreakdown", description: "The clicks of a link by one or two dimensions." });
+
+const times = {
+  period: periodOfQuery,
+  first_click_at: z.iso
+    .datetime()
+    .nullable()
+    .meta({
+      description: "The first click of the period; null when there is none.",
+      examples: ["2026-03-02T09:15:07.318Z"],
+    }),
+  last_click_at: z.iso
+    .datetime()
+    .nullable()
+    .meta({
+      description: "The last click of the period; null when there is none.",
+      examples: [LAST_CLICK_AT],
+    }),
+  heatmap: z.array(z.array(z.int())).meta({
+    description: "Clicks by weekday, from Monday, and by hour of the time zone.",
+    examples: [[[0, 3, 1]]],
+  }),
+  ...completeFromField,
+};
+
+export const accountTimesResponse = z
+  .object(times)
+  .meta({ id: "AccountTimes", description: "When links were clicked." });
+
+export type AccountTimesResponse = z.output<typeof accountTimesResponse>;
+
+export const timesResponse = z
+  .object({ ...times, ...ofLink })
+  .meta({ id: "LinkTimes", description: "When a link was clicked." });
+
+export const targetsResponse = z
+  .object({
+    link_id: linkId,
+    data: entriesOf(
+      z.object({
+        ...targetFields,
+        label: z
+          .string()
+          .nullable()
+          .meta({
+            description: "The label of an arm of the split; null when it has none.",
+            examples: ["New page"],
+          }),
+        url: destination.nullable().meta({
+          description: "The destination; null for a rule or arm that the link no longer has.",
+        }),
+        clicks,
+        unique_clicks: uniqueClicks,
+        percentage,
+      }),
+    ),
+    ...completeFromField,
+  })
+  .meta({ id: "LinkTargets", description: "The clicks of a link by rule and arm." });
+
+export type TargetsResponse = z.output<typeof targetsResponse>;
+
+const linkCounts = z.object({
+  link_id: linkId,
+  clicks: clicks.optional(),
+  unique_clicks: uniqueClicks.optional(),
+  top_countries: z
+    .array(z.string())
+    .optional()
+    .meta({
+      description: "Up to five countries, most clicks first.",
+      examples: [["DE", "US"]],
+    }),
+});
+
+const linkError = z.object({
+  link_id: linkId,
+  code: z.string().meta({ description: "Why the link is not in `data`.", examples: ["not_found"] }),
+  message: z
+    .string()
+    .meta({ description: "A sentence for people.", examples: ["The link does not exist."] }),
+});
+
+export const bulkResponse = z
+  .object({
+    data: z.array(linkCounts).meta({ description: "One entry for each link that exists." }),
+    errors: z
+      .array(linkError)
+      .optional()
+      .meta({ description: "The links that do not exist; absent when all do." }),
+    ...completeFromField,
+  })
+  .meta({ id: "BulkAnalytics", description: "Metrics of several links." });
+
+export type BulkResponse = z.output<typeof bulkResponse>;

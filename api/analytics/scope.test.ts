@@ -1,0 +1,32 @@
+/** Goal: a question about a link asks only the stores that its answer needs. */
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+
+import { newUuid } from "../../shared/ids.ts";
+import { createLinksOn, startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { SYSTEM } from "../http/principal.ts";
+import { Scope } from "./scope.ts";
+
+// Starting a real server takes long on a busy machine.
+setDefaultTimeout(120_000);
+
+let postgres: TestPostgres;
+beforeAll(async () => {
+  postgres = await startPostgres();
+});
+afterAll(async () => await postgres[Symbol.asyncDispose]());
+
+const unasked = () => Promise.reject(new Error("It is not asked."));
+
+test("the used clicks of a link with a click limit are not read to count its clicks", async () => {
+  const links = createLinksOn(postgres.sql, { readUsedClicks: unasked });
+  const reader = { accountId: await postgres.addAccount(), mode: "live", plan: "free" } as const;
+  const id = newUuid();
+  const body = { url: "https://example.com/", max_clicks: 5 };
+  // Its used clicks are part of what creates and gets it.
+  await postgres.links.create({ ...reader, actor: SYSTEM }, id, body);
+  expect(links.get(reader, id)).rejects.toThrow("It is not asked.");
+  const clickhouse = { query: unasked, command: unasked, chunks: unasked };
+  const scope = new Scope({ for: () => clickhouse }, links, 0);
+  const { subject } = await scope.resolve(reader, { link: id }, {});
+  expect(subject).toMatchObject({ link: { id } });
+});

@@ -1,2 +1,0 @@
--- Ids that clients give their links.
-alter table links add column external_id text;

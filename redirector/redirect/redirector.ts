@@ -1,0 +1,313 @@
+/**
+ * The journey of a request, independent of sockets. Each is a list of steps: resolve the host, find
+ * the link, decide, guard (password, confirmation, limit), record the click, respond. It responds
+ * at once for links in memory and in the store; only unknown aliases, passwords and new leases of
+ * limits return a promise.
+ */
+import { DEFAULT_DOMAIN, type LinkRecord } from "../../shared/contracts/link-record.ts";
+import type { Preview } from "../../shared/contracts/redirect-settings.ts";
+import { uriOf } from "../../shared/contracts/web-url.ts";
+import { normalizeHost } from "../../shared/hosts.ts";
+import { newUuid } from "../../shared/ids.ts";
+import type { CachedLink } from "../../shared/links-store/record.ts";
+import type { DomainSettingsCache } from "../cache/domain-settings.ts";
+import type { LinkCache } from "../cache/link-cache.ts";
+import type { Takedowns } from "../cache/takedowns.ts";
+import type { Config } from "../config.ts";
+import type { FailureLog } from "../failures/reporter.ts";
+import { copyRequest, type IncomingRequest, type RequestHandler } from "../http/request.ts";
+import {
+  type PageResponse,
+  type RedirectorResponse,
+  redirectResponse,
+  settle,
+} from "../http/response.ts";
+import type { ClickLog } from "../journal/journal.ts";
+import type { ClickSource } from "../limits/click-limits.ts";
+import { creationTimeOf } from "../pages/about-page.ts";
+import { type ErrorPages, FAVICON, HEALTHY, ROBOTS } from "../pages/error-pages.ts";
+import { previewPage } from "../pages/preview-page.ts";
+import { FORM_BYTES_MAX, type PasswordCheck } from "../passwords/password.ts";
+import { UnlockCookies } from "../passwords/unlock-cookie.ts";
+import { Lookups } from "../visitors/lookups.ts";
+import type { Locate } from "../visitors/request-facts.ts";
+import { ABOUT, aliasPathOf } from "./beyond-alias.ts";
+import {
+  decide,
+  decideMiss,
+  type Decision,
+  type FinalDecision,
+  type Miss,
+  UNKNOWN_ALIAS,
+} from "./decision.ts";
+import { FailureCounter } from "./failure-counter.ts";
+import { Guards, PasswordGuard, toVisit } from "./guards.ts";
+import { DomainFinder, LinkFinder, type LinkSource } from "./link-finder.ts";
+import { type MissingDecision, MissingLinks } from "./missing-links.ts";
+import { Redirects } from "./redirects.ts";
+import { RequestReader, toText } from "./request-reader.ts";
+
+type MaybeLater = RedirectorResponse | Promise<RedirectorResponse>;
+
+/** Decisions whose response is a page, or a redirect to a configured URL. */
+type PageDecision = Exclude<
+  FinalDecision,
+  { kind: "redirect" | "guarded" | "password" | "not_found" | "expired" }
+>;
+
+/** The parts of the process that requests use; tests have the interfaces among them in memory. */
+export type RequestParts = {
+  cache: LinkCache;
+  takedowns: Takedowns;
+  domains: DomainSettingsCache;
+  links: LinkSource;
+  journal: ClickLog;
+  limits: ClickSource;
+  failures: FailureLog;
+  pages: ErrorPages;
+  passwords: PasswordCheck;
+  locate: Locate;
+  /** Whether the process is behind: then links that are not in memory get 503. */
+  isBehind: () => boolean;
+};
+
+export class Redirector implements RequestHandler {
+  readonly formBytesMax = FORM_BYTES_MAX;
+  readonly lookups = new Lookups();
+  readonly #journal: ClickLog;
+  readonly #isBehind: () => boolean;
+  readonly #reader: RequestReader;
+  readonly #finder: LinkFinder;
+  readonly #domains: DomainFinder;
+  readonly #redirects: Redirects;
+  readonly #guards: Guards;
+  readonly #passwordGuard: PasswordGuard;
+  readonly #missing: MissingLinks;
+  readonly #failures: FailureCounter;
+  /** The scheme of short URLs. */
+  readonly #scheme: "http:" | "https:";
+  readonly #root: PageResponse | undefined;
+  /** Hosts whose short links have no about page (`/alias+`). */
+  readonly #aboutOffHosts: ReadonlySet<string>;
+
+  constructor(config: Config, parts: RequestParts) {
+    const { SHORT_URL, ROOT_REDIRECT_URL, LINK_UNLOCK_SECRET = newUuid() } = config;
+    const isSecure = SHORT_URL.startsWith("https:");
+    this.#scheme = isSecure ? "https:" : "http:";
+    this.#root =
+      ROOT_REDIRECT_URL === undefined ? undefined : redirectResponse(uriOf(ROOT_REDIRECT_URL));
+    this.#aboutOffHosts = new Set(config.ABOUT_PAGE_OFF_HOSTS.map(normalizeHost));
+    this.#journal = parts.journal;
+    this.#isBehind = parts.isBehind;
+    this.#reader = new RequestReader(config, parts.limits, parts.locate);
+    this.#domains = new DomainFinder(parts.domains, parts.links);
+    this.#finder = new LinkFinder(parts.cache, parts.links, this.#domains);
+    this.#redirects = new Redirects(parts.journal, this.#reader, parts.pages);
+    this.#failures = new FailureCounter(parts.failures, this.#domains, this.#reader);
+    this.#guards = new Guards(this.#reader, this.#redirects, this.#failures, parts.limits);
+    const cookies = new UnlockCookies(LINK_UNLOCK_SECRET, isSecure);
+    this.#passwordGuard = new PasswordGuard(this.#guards, parts.passwords, cookies);
+    this.#missing = new MissingLinks(
+      this.#redirects,
+      this.#failures,
+      this.#domains,
+      parts.takedowns,
+    );
+  }
+
+  handle(incoming: IncomingRequest): MaybeLater {
+    const request = this.#reader.begin(incoming);
+    const { domain } = request;
+    const link = domain === undefined ? undefined : this.#finder.findByPath(domain, incoming.head);
+    const decision = decide(request, link);
+    return decision.kind === "miss"
+      ? this.#respondToMiss(incoming, decision)
+      : this.#respond(incoming, decision);
+  }
+
+  /** Writes the clicks of the requests that were handled to the journal. */
+  commit(): void {
+    this.#journal.commit();
+  }
+
+  /** Responses by their kind since the start. */
+  get responses(): Readonly<Record<string, number>> {
+    return this.#redirects.counts;
+  }
+
+  /** Responds as decided; `record` is the link's own, if it was read for this request. */
+  #respond(incoming: IncomingRequest, decision: FinalDecision, record?: LinkRecord): MaybeLater {
+    switch (decision.kind) {
+      case "redirect":
+        return this.#redirects.respond(incoming, decision.link, "redirect");
+      case "guarded":
+        return this.#guards.respond(toVisit(incoming), decision.link, decision.settings);
+      case "password":
+        return this.#passwordGuard.respond(toVisit(incoming), decision.link);
+      case "not_found":
+      case "expired":
+        return this.#respondMissing(incoming, decision);
+      default:
+        return this.#respondPage(incoming, decision, record);
+    }
+  }
+
+  #respondPage(
+    incoming: IncomingRequest,
+    decision: PageDecision,
+    record: LinkRecord | undefined,
+  ): RedirectorResponse {
+    const { head } = incoming;
+    this.#redirects.count(decision.kind);
+    if (decision.kind === "expired_url" || decision.kind === "limit_reached")
+      this.#failures.count(head, decision.failure);
+    const pages = this.#redirects.pages;
+    switch (decision.kind) {
+      case "preview":
+        return this.#previewPage(incoming, decision.preview);
+      case "about":
+        return this.#aboutPage(incoming, decision.link, record);
+      case "expired_url":
+        return redirectResponse(decision.url);
+      case "root":
+        return this.#root ?? pages.of(head).message("home");
+      case "robots":
+        return ROBOTS;
+      case "favicon":
+        return FAVICON;
+      case "healthy":
+        return HEALTHY;
+      case "method_not_allowed":
+        return pages.of(head).message("method_not_allowed", { allow: decision.allow });
+      default:
+        return pages.of(head).message(decision.kind);
+    }
+  }
+
+  /** Renders a link's card for link-preview agents, with its short URL. */
+  #previewPage({ head }: IncomingRequest, preview: Preview): PageResponse {
+    return previewPage(preview, `${this.#scheme}//${head.host}${aliasPathOf(head)}`);
+  }
+
+  /** Renders the about page `/alias+`, which shows fields of the record that are not cached. */
+  #aboutPage(
+    incoming: IncomingRequest,
+    link: CachedLink,
+    record: LinkRecord | undefined,
+  ): PageResponse {
+    const active = record?.state === "active" ? record : undefined;
+    const { split, preview } = this.#reader.settingsOf(link)?.settings ?? {};
+    const about = {
+      destination: toText(this.#reader.targetOf(incoming, link)?.url ?? link.destination),
+      varies: link.rules !== null || split !== undefined,
+      // The link's own title is for its account only.
+      title: preview?.title,
+      createdAt: active && creationTimeOf(active.link_id),
+      hostChangedAt: active?.host_changed_at,
+      path: aliasPathOf(incoming.head),
+    };
+    return this.#redirects.pages.of(incoming.head).about(about, incoming.now);
+  }
+
+  /**
+   * Responds to a request without a cached link at the path: it may be at its alias, in the store,
+   * or in the log.
+   */
+  #respondToMiss(incoming: IncomingRequest, miss: Miss): MaybeLater {
+    // A link's about page shows fields that are not cached.
+    if (miss.suffix === ABOUT)
+      return this.#aboutOffHosts.has(this.#reader.hostOf(incoming.head))
+        ? this.#respond(incoming, { kind: "not_found" })
+        : this.#respondFromStore(incoming, miss);
+    const decision = this.#decideMiss(incoming, miss);
+    return decision.kind === "miss"
+      ? this.#respondFromStore(incoming, miss)
+      : this.#respond(incoming, decision);
+  }
+
+  /** Decides with the cached link at the alias of a miss; the same miss when there is none. */
+  #decideMiss(incoming: IncomingRequest, miss: Miss, now = incoming.now): Decision {
+    const request = this.#reader.begin(incoming, now);
+    return decideMiss(request, miss, this.#finder.findCached(miss.domain, miss.alias));
+  }
+
+  /**
+   * Nearly always the store has the link; otherwise the log may have it. A process that is behind
+   * looks into neither: that costs many times as much as the redirects of cached links, which wait
+   * for it.
+   */
+  #respondFromStore(incoming: IncomingRequest, miss: Miss): MaybeLater {
+    if (this.#isBehind()) return this.#refuse(incoming, "unavailable", "2");
+    const record = this.#finder.findStored(miss.domain, miss.alias);
+    const decision = record === undefined ? miss : this.#decideMiss(incoming, miss);
+    return decision.kind === "miss"
+      ? this.#respondOnceFetched(copyRequest(incoming), miss)
+      : this.#respond(incoming, decision, record);
+  }
+
+  async #respondOnceFetched(incoming: IncomingRequest, miss: Miss): Promise<RedirectorResponse> {
+    const release = this.lookups.acquire(this.#reader.addressOf(incoming));
+    if (release === "rate_limited") return this.#refuse(incoming, "rate_limited", "10");
+    if (release === "overloaded") return this.#refuse(incoming, "unavailable", "2");
+    let found: boolean | undefined;
+    let record: LinkRecord | undefined;
+    try {
+      record = await this.#finder.fetch(miss.domain, miss.alias);
+      found = record !== undefined;
+    } catch {
+      return this.#refuse(incoming, "unavailable", "2");
+    } finally {
+      release(found);
+    }
+    const decision = record === undefined ? UNKNOWN_ALIAS : this.#decideFetched(incoming, miss);
+    return await settle(this.#respond(incoming, decision, record));
+  }
+
+  /** Decides for a link that was just fetched. */
+  #decideFetched(incoming: IncomingRequest, miss: Miss): FinalDecision {
+    const decision = this.#decideMiss(incoming, miss, Date.now());
+    if (decision.kind !== "miss") return decision;
+    // If a link has two aliases, one was deleted.
+    if (miss.domain !== DEFAULT_DOMAIN) return UNKNOWN_ALIAS;
+    // The cache is too small for this one link.
+    throw new Error("A fetched link is not in the cache.");
+  }
+
+  /** Responds without a link, as its domain is configured. */
+  #respondMissing(incoming: IncomingRequest, decision: MissingDecision): MaybeLater {
+    const domain = this.#reader.domainOf(incoming.head);
+    return domain === undefined || this.#domains.isKnown(domain)
+      ? this.#missing.respond(incoming, decision, domain)
+      : this.#respondOnceKnown(copyRequest(incoming), domain, decision.kind);
+  }
+
+  /**
+   * Reads the settings of a domain, then handles the request again; without settings if they cannot
+   * be read.
+   */
+  async #respondOnceKnown(
+    incoming: IncomingRequest,
+    domain: string,
+    kind: "not_found" | "expired",
+  ): Promise<RedirectorResponse> {
+    const release = this.lookups.acquire(this.#reader.addressOf(incoming));
+    if (typeof release === "string") return this.#redirects.message(incoming.head, kind);
+    let found: boolean | undefined;
+    try {
+      found = await this.#domains.fetch(domain);
+    } catch {
+      return this.#redirects.message(incoming.head, kind);
+    } finally {
+      release(found);
+    }
+    return await settle(this.handle(incoming));
+  }
+
+  #refuse(
+    { head }: IncomingRequest,
+    kind: "rate_limited" | "unavailable",
+    retryAfter: string,
+  ): RedirectorResponse {
+    return this.#redirects.message(head, kind, { "retry-after": retryAfter });
+  }
+}

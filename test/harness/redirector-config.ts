@@ -1,0 +1,15 @@
+/** The configuration of a redirector in a test. */
+import { type Config, configSchema } from "../../redirector/config.ts";
+import { loadConfig } from "../../shared/env.ts";
+
+/** That of `https://sho.rt` on a free port of this machine, with what a test changes. */
+export const redirectorConfig = (change: Partial<Config> = {}): Config => ({
+  ...loadConfig(configSchema, {
+    NATS_URL: "nats://127.0.0.1:4222",
+    SHORT_URL: "https://sho.rt",
+    JOURNAL_DIR: "/journal",
+  }),
+  REDIRECTOR_HOST: "127.0.0.1",
+  REDIRECTOR_PORT: 0,
+  ...change,
+});

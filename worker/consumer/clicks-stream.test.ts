@@ -1,0 +1,65 @@
+/**
+ * Goal: a stream that gets full loses only segments that are stored, and a worker that ends
+ * meanwhile leaves the others to the next one.
+ */
+import { expect, test } from "bun:test";
+
+import type { JsMsg } from "nats";
+
+import { CLICKS_SUBJECT } from "../../shared/contracts/streams.ts";
+import { createLog } from "../../shared/log.ts";
+import { UNKNOWN_LOCATION } from "../../shared/visitors/geo.ts";
+import { startNats } from "../../test/harness/nats.ts";
+import { longTest } from "../../test/harness/property-runs.ts";
+import { Enricher } from "../enrich/rows.ts";
+import { ClicksStream } from "./clicks-stream.ts";
+
+const BYTES_MAX = 200_000;
+const MESSAGE = new Uint8Array(5_000);
+/** They fill the stream beyond the size at which it is trimmed. */
+const MESSAGES = 36;
+const ACKNOWLEDGED = 20;
+const DELIVERED = 25;
+
+async function openStream() {
+  const server = await startNats();
+  const connection = await server.connect();
+  const geo = { locate: () => UNKNOWN_LOCATION, databases: () => [] };
+  const stream = new ClicksStream(connection, new Enricher(geo, "secret", new Set()));
+  await stream.ensure(BYTES_MAX, 1, createLog("test", "silent"));
+  const client = connection.jetstream();
+  for (let i = 0; i < MESSAGES; i++) await client.publish(CLICKS_SUBJECT, MESSAGE);
+  const consumer = await stream.consumer();
+  const delivered: JsMsg[] = [];
+  for await (const message of await consumer.fetch({ max_messages: DELIVERED, expires: 2_000 }))
+    delivered.push(message);
+  for (const message of delivered.slice(0, ACKNOWLEDGED)) await message.ackAck();
+  return {
+    stream,
+    rest: delivered.slice(ACKNOWLEDGED),
+    async [Symbol.asyncDispose]() {
+      await connection.close();
+      await server[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** The messages that the consumer will deliver, for the first time or again. */
+async function countLeft({ stream }: Awaited<ReturnType<typeof openStream>>): Promise<number> {
+  const { num_ack_pending, num_pending } = await stream.readConsumer();
+  return num_ack_pending + num_pending;
+}
+
+longTest("no trimming makes a consumer forget what was delivered and is not stored", async () => {
+  await using world = await openStream();
+  await world.stream.trim();
+  expect(await countLeft(world)).toBe(MESSAGES - ACKNOWLEDGED);
+});
+
+test.concurrent("a stream is trimmed once everything that was delivered is stored", async () => {
+  await using world = await openStream();
+  const trimming = world.stream.trim();
+  for (const message of world.rest) message.ack();
+  expect(await trimming).toBeGreaterThan(0);
+  expect(await countLeft(world)).toBe(MESSAGES - DELIVERED);
+});

@@ -1,0 +1,116 @@
+/**
+ * Goal: a report is acknowledged exactly when it need not be sent again, and only where reports are
+ * acknowledged.
+ */
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+
+import type { NatsConnection } from "nats";
+
+import {
+  type FailureReport,
+  FAILURES_SUBJECT,
+  failuresAckSubject,
+} from "../shared/contracts/failures.ts";
+import { newUuid } from "../shared/ids.ts";
+import { createReplies, type Replies } from "../shared/replies.ts";
+import { startNats, type TestNats } from "../test/harness/nats.ts";
+import { workerContext } from "../test/harness/worker-context.ts";
+import { FailureReports } from "./failure-reports.ts";
+
+// A server is started, on a machine that may be busy.
+setDefaultTimeout(60_000);
+
+const ACK_MS = 5_000;
+
+/** Long enough for an acknowledgement that must not come. */
+const NO_ACK_MS = 300;
+
+let server: TestNats;
+let redirector: NatsConnection;
+let worker: NatsConnection;
+let stored: FailureReport[];
+let isUp = true;
+let replies: Replies;
+let reports: FailureReports;
+
+beforeAll(async () => {
+  server = await startNats();
+  [redirector, worker] = await Promise.all([server.connect(), server.connect()]);
+  stored = [];
+  class StoredReports extends FailureReports {
+    protected override async store(report: FailureReport) {
+      if (!isUp) throw new Error("ClickHouse is away.");
+      await Promise.resolve(stored.push(report));
+    }
+  }
+  const context = workerContext({ nats: Promise.resolve(worker) });
+  replies = createReplies(context.log);
+  reports = new StoredReports(context, replies);
+  // It subscribes once its connection is there, and a flush covers what was sent before it.
+  await Bun.sleep(0);
+  await worker.flush();
+});
+afterAll(async () => {
+  await Promise.all([redirector.close(), worker.close()]);
+  await server[Symbol.asyncDispose]();
+});
+
+const send = async (data: unknown, timeout = ACK_MS): Promise<string> =>
+  (
+    await redirector.request(FAILURES_SUBJECT, JSON.stringify(data), {
+      timeout,
+      noMux: true,
+      reply: failuresAckSubject(newUuid()),
+    })
+  ).string();
+
+const reportOf = (domain: string) => ({
+  id: newUuid(),
+  bucket: 900,
+  links: [],
+  domains: [{ domain, requests: 2 }],
+  aliases: [],
+});
+
+test("a report that is stored is acknowledged by its id, one that failed is not", async () => {
+  const report = reportOf("go.example.com");
+  isUp = false;
+  expect(await send(report, NO_ACK_MS).catch(String)).toContain("TIMEOUT");
+  isUp = true;
+  expect(await send(report)).toBe(report.id);
+  expect(stored).toContainEqual(report);
+});
+
+test("a report that can never be stored is acknowledged, so that others follow, and what is none is not", async () => {
+  const { rejected } = reports.outcomes;
+  const report = { ...reportOf("x".repeat(261)) };
+  expect(await send(report)).toBe(report.id);
+  expect(await send({ ...reportOf("a"), id: report.id, links: [{ reason: "other" }] })).toBe(
+    report.id,
+  );
+  expect(await send("nonsense", NO_ACK_MS).catch(String)).toContain("TIMEOUT");
+  expect(reports.outcomes.rejected).toBe(rejected + 3);
+});
+
+test.each([
+  "links._.victim",
+  "links._.@takedowns",
+  "$JS.API.STREAM.PURGE.CLICKS",
+  "_INBOX_api.a.b",
+  "failures.report",
+  "failures.ack.a.b",
+])(
+  "a report that wants to be acknowledged at %s is neither stored nor acknowledged",
+  async (reply) => {
+    isUp = true;
+    const [before, seen] = [replies.refused(), Array<string>()];
+    redirector.subscribe(reply, { callback: (_, message) => void seen.push(message.string()) });
+    const report = reportOf("go.example.com");
+    redirector.publish(FAILURES_SUBJECT, JSON.stringify(report), { reply });
+    // Acknowledged after it, so that an acknowledgement of it would have come before.
+    await send(reportOf("go.example.com"));
+    expect(replies.refused()).toBe(before + 1);
+    expect(seen.filter((data) => data === report.id)).toEqual([]);
+    expect(stored.map(({ id }) => id)).not.toContain(report.id);
+  },
+);

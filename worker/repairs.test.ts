@@ -1,0 +1,42 @@
+/**
+ * Goal: two repairs never run at once, and a lost connection to PostgreSQL ends a repair, but not
+ * the worker.
+ */
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+
+import { openPrimary } from "../shared/postgres.ts";
+import { eventually } from "../test/harness/eventually.ts";
+import { startPostgres, type TestPostgres } from "../test/harness/postgres.ts";
+import { AnotherRepairError, RepairLock } from "./repairs.ts";
+
+// A real server is started and waited for, on a machine that may be busy.
+setDefaultTimeout(60_000);
+
+let postgres: TestPostgres;
+beforeAll(async () => void (postgres = await startPostgres()));
+afterAll(async () => await postgres[Symbol.asyncDispose]());
+
+test("the lock is given to one at a time", async () => {
+  const sql = openPrimary(postgres.url, { max: 2 });
+  const lock = await RepairLock.take(sql);
+  lock.confirm();
+  expect(RepairLock.take(sql)).rejects.toBeInstanceOf(AnotherRepairError);
+  lock.release();
+  await eventually(async () => (await RepairLock.take(sql)).release(), 5_000);
+  await sql.end();
+});
+
+test("a repair whose connection was lost is told so, and gives nothing back that is not there", async () => {
+  const sql = openPrimary(postgres.url, { max: 1 });
+  const other = openPrimary(postgres.url, { max: 1 });
+  const lock = await RepairLock.take(sql);
+  await other`
+    select pg_terminate_backend(pid) from pg_locks join pg_stat_activity using (pid)
+     where locktype = 'advisory' and datname = current_database()`;
+  await eventually(async () => expect(() => lock.confirm()).toThrow("given up"), 5_000);
+  lock.release();
+  const next = await RepairLock.take(sql);
+  next.confirm();
+  next.release();
+  await Promise.all([sql.end(), other.end()]);
+});
