@@ -4,6 +4,7 @@ import type * as z from "zod";
 import { checkClock } from "../shared/clock-check.ts";
 import { CLICKS_STREAM } from "../shared/contracts/streams.ts";
 import { requireGrants } from "../shared/grants-check.ts";
+import { type LinksKeys, LogSigner } from "../shared/links-log/signature.ts";
 import { listSnapshots, SNAPSHOTS_STREAM } from "../shared/links-log/snapshot-stream.ts";
 import { LINK_LOG_STREAM } from "../shared/links-log/tail.ts";
 import type { NatsFiles } from "../shared/nats-files.ts";
@@ -104,12 +105,13 @@ const checkLinksLog = (url: string): Check => ({
 });
 
 /** Whether there is a recent snapshot, which a new host takes. */
-const checkSnapshots = (url: string, files: NatsFiles): Check => ({
+const checkSnapshots = (url: string, config: LinksKeys & NatsFiles): Check => ({
   name: "snapshots of links",
   mend: "Mend the connection to NATS first.",
   async run() {
-    const stored = await withConnection(natsLogin(url, files), async (nats) =>
-      listSnapshots(await nats.jetstreamManager({ checkAPI: false })),
+    const signer = new LogSigner(config);
+    const stored = await withConnection(natsLogin(url, config), async (nats) =>
+      listSnapshots(await nats.jetstreamManager({ checkAPI: false }), signer),
     );
     const detail = describeSnapshot(stored.at(-1)?.storedAt);
     if (detail === undefined) return undefined;

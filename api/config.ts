@@ -12,6 +12,7 @@ import {
   envPort,
   envUrl,
 } from "../shared/env.ts";
+import { linksKeyVariables } from "../shared/links-log/signature.ts";
 import { natsFileVariables } from "../shared/nats-files.ts";
 import { envNatsReplicas, envNatsUrl } from "../shared/nats.ts";
 import { envPostgresUrl } from "../shared/postgres.ts";
@@ -43,6 +44,7 @@ const variables = z.object({
   NATS_URL: envNatsUrl,
   ...natsFileVariables,
   NATS_REPLICAS: envNatsReplicas,
+  ...linksKeyVariables,
   CLICKHOUSE_URL: envUrl(["http", "https"]),
   /** Retention of single clicks in days, as configured for the worker's `migrate`; 0 for ever. */
   CLICKS_RETENTION_DAYS: envInteger(0, 0, 36_500),

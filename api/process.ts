@@ -9,6 +9,7 @@ import { watchEventLoop } from "../shared/event-loop.ts";
 import type { HealthSource } from "../shared/health.ts";
 import { startInternalServer } from "../shared/internal-server.ts";
 import type { Lifecycle } from "../shared/lifecycle.ts";
+import { LogSigner } from "../shared/links-log/signature.ts";
 import { SNAPSHOTS_STREAM } from "../shared/links-log/snapshot-stream.ts";
 import { LINK_LOG_STREAM } from "../shared/links-log/tail.ts";
 import type { Log } from "../shared/log.ts";
@@ -131,9 +132,10 @@ type LinksLogDeps = { config: Config; sql: Sql; nats: Nats; lifecycle: Lifecycle
 function startLinksLog({ config, sql, nats, lifecycle, log }: LinksLogDeps) {
   const { connection } = nats;
   const replicas = config.NATS_REPLICAS;
-  const publisher = new LinksLogPublisher(sql, connection, replicas, log);
+  const signer = new LogSigner(config);
+  const publisher = new LinksLogPublisher(sql, connection, signer, replicas, log);
   lifecycle.onStop("links log", () => publisher.stop());
-  const snapshots = new SnapshotMaker(sql, connection, publisher, replicas, log);
+  const snapshots = new SnapshotMaker(sql, connection, publisher, signer, replicas, log);
   lifecycle.onStop("snapshots", () => snapshots.stop());
   const streams = [LINK_LOG_STREAM, SNAPSHOTS_STREAM];
   const replicaWatch = watchReplicas({ nats: connection, streams, expected: replicas, log });
@@ -221,6 +223,7 @@ const createHealth = ({
   }),
   warnings: async () => ({
     links_feed: publisher.isSilent ? OTHER_DATABASE : undefined,
+    links_log: publisher.warning ?? snapshots.warning,
     outbox: await readOutbox(sql).then(describeOutbox, () => undefined),
     postgres: publisher.isDatabaseFull ? DATABASE_FULL : fullDisk.problem(),
     links_snapshots: snapshots.problem,

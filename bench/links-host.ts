@@ -16,15 +16,23 @@ import { storePath } from "../redirector/links/store-files.ts";
 import { encodeLinkRecord } from "../shared/contracts/link-record.ts";
 import { newUuid } from "../shared/ids.ts";
 import {
+  decodeEntry,
+  encodeEntry,
+  ENTRY_BYTES_MAX,
+  hashOf,
+  NO_HASH,
+} from "../shared/links-log/entry.ts";
+import {
   ensureSnapshotsStream,
   listSnapshots,
   SNAPSHOTS_STREAM,
 } from "../shared/links-log/snapshot-stream.ts";
-import { LINK_LOG_STREAM } from "../shared/links-log/tail.ts";
+import { decodeMessage, LINK_LOG_STREAM, signEntry } from "../shared/links-log/tail.ts";
 import { STORE_FORMAT } from "../shared/links-store/schema.ts";
 import { startNats } from "../test/harness/nats.ts";
 import { residentBytes } from "../test/harness/process-usage.ts";
 import { publish, round, type Target } from "../test/harness/report.ts";
+import { SIGNER } from "../test/harness/signing.ts";
 import {
   CACHE_BYTES,
   diskBytes,
@@ -58,6 +66,12 @@ const PROBES = 100;
 const PROBE_PAUSE_MS = 150;
 const PROBE = "probe";
 
+/** What an entry has besides its states, generously. */
+const HEADER_BYTES = 512;
+
+/** Signatures that are made, and verified. */
+const SIGNATURES = 2_000;
+
 const dir = mkdtempSync(join(process.env["BENCH_DIR"] ?? tmpdir(), "shorthop-bench-"));
 const rows: Record<string, string | number>[] = [];
 const targets: Target[] = [];
@@ -67,6 +81,7 @@ await using connection = await openConnection();
 const manager = await connection.jetstreamManager();
 await using log = await BenchLog.open(nats.url);
 try {
+  measureSignatures();
   await fillTail();
   log.keepAlive();
   const first = newJournal();
@@ -83,6 +98,47 @@ publish({ name: "links-host", versions: { bun: Bun.version }, rows, targets });
 async function openConnection() {
   const opened = await nats.connect();
   return Object.assign(opened, { [Symbol.asyncDispose]: () => opened.close() });
+}
+
+/** What a signature costs a publisher and each host, for the largest entry with several states. */
+function measureSignatures(): void {
+  const link = { alias: "link000001", destination: "https://shop.example.com/campaign/1" };
+  const state = encodeLinkRecord(toLinkRecord(link, newUuid()));
+  const header = { database: newUuid(), term: 1, position: 1, previous: NO_HASH };
+  const count = Math.floor((ENTRY_BYTES_MAX - HEADER_BYTES) / (state.length + 1));
+  const states = Array<Uint8Array>(count).fill(state);
+  const bytes = encodeEntry(header, states);
+  if (decodeEntry(bytes) === undefined) throw new Error("The entry is malformed.");
+  const entry = { ...header, hash: hashOf(bytes) };
+  const sign = () => signEntry(SIGNER, entry, entry);
+  // Each with another head, as what was verified last is remembered.
+  const signed = Array.from({ length: SIGNATURES }, (_, i) =>
+    signEntry(SIGNER, entry, { ...entry, position: i + 2 }),
+  );
+  const verifyMs = measureCpu((i) => decodeMessage(SIGNER, bytes, signed[i]));
+  const decodeMs = measureCpu(() => decodeEntry(bytes));
+  const verifyUs = round((verifyMs - decodeMs) * 1_000);
+  rows.push({
+    measured: `entry of ${bytes.length} bytes signed, and verified`,
+    "CPU of signing µs": round(measureCpu(sign) * 1_000),
+    "CPU of verifying µs": verifyUs,
+    "of decoding it µs": round(decodeMs * 1_000),
+  });
+  targets.push({
+    name: "CPU of verifying an entry, µs",
+    value: verifyUs,
+    target: "<= 150",
+    met: verifyUs <= 150,
+  });
+}
+
+/** CPU milliseconds of a call. */
+function measureCpu(call: (i: number) => unknown): number {
+  for (let i = 0; i < SIGNATURES; i++) call(i);
+  const before = process.cpuUsage();
+  for (let i = 0; i < SIGNATURES; i++) call(i);
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1_000 / SIGNATURES;
 }
 
 async function fillTail(): Promise<void> {
@@ -133,7 +189,7 @@ async function measureSnapshot(journal: string): Promise<void> {
   db.close();
   const { database = "", head, sequence, links } = stateOf(journal);
   const contents = { format: STORE_FORMAT, database, start: head, end: head, links };
-  await storeSnapshot(connection.jetstream(), copy, contents);
+  await storeSnapshot(connection.jetstream(), SIGNER, copy, contents);
   rmSync(copy);
   const { state } = await manager.streams.info(SNAPSHOTS_STREAM);
   const bytesPerLink = round(state.bytes / COUNT);
@@ -153,7 +209,7 @@ async function measureSnapshot(journal: string): Promise<void> {
   });
   // A host without links would read them from the tail, which the log has from its start here.
   await manager.streams.purge(LINK_LOG_STREAM, { seq: sequence });
-  if ((await listSnapshots(manager)).length !== 1) throw new Error("There is no snapshot.");
+  if ((await listSnapshots(manager, SIGNER)).length !== 1) throw new Error("There is no snapshot.");
   await measureStart("filled from a snapshot", newJournal(), (4 * COUNT) / MILLION);
 }
 

@@ -22,6 +22,7 @@ import { createAccount } from "../test/harness/admin.ts";
 import { seedLinks } from "../test/harness/links-seed.ts";
 import { readCpu } from "../test/harness/process-usage.ts";
 import { publish, round, type Target } from "../test/harness/report.ts";
+import { signerOf } from "../test/harness/signing.ts";
 import { startStack } from "../test/harness/stack.ts";
 import { secondsSince, stateOf, waitUntil } from "./links-host/host.ts";
 
@@ -84,7 +85,7 @@ async function measureSwap(history: string): Promise<void> {
   const startedAt = performance.now();
   let storedSeconds = 0;
   const { apiMs, redirectorMs } = await probeDuring(async () => {
-    await resyncLinks(sql, manager);
+    await resyncLinks(sql, manager, signerOf(stack.info()));
     storedSeconds = secondsSince(startedAt);
     const [{ term }] = await sql<
       [{ term: number }]

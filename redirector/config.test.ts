@@ -5,6 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { ConfigError, loadConfig } from "../shared/env.ts";
+import { publicKeyOf } from "../shared/links-log/signature.ts";
+import { SIGNING_KEY } from "../test/harness/signing.ts";
 import { configSchema, getTlsFiles } from "./config.ts";
 import { ErrorPages } from "./pages/error-pages.ts";
 
@@ -20,6 +22,7 @@ async function loadPages(template: string | undefined) {
   if (template !== undefined) writeFileSync(path, template);
   const config = loadConfig(configSchema, {
     NATS_URL: "nats://127.0.0.1:4222",
+    LINKS_PUBLIC_KEYS: publicKeyOf(SIGNING_KEY),
     SHORT_URL: "https://sho.rt",
     JOURNAL_DIR: dir,
     PAGE_TEMPLATE_FILE: path,
@@ -52,7 +55,12 @@ describe("a page template", () => {
 });
 
 test("relative names of TLS files are systemd credentials", () => {
-  const env = { NATS_URL: "nats://localhost", SHORT_URL: "https://sho.rt", JOURNAL_DIR: "/x" };
+  const env = {
+    NATS_URL: "nats://localhost",
+    LINKS_PUBLIC_KEYS: publicKeyOf(SIGNING_KEY),
+    SHORT_URL: "https://sho.rt",
+    JOURNAL_DIR: "/x",
+  };
   const files = { TLS_CERT_FILE: "tls_cert.pem", TLS_KEY_FILE: "/keys/key.pem" };
   const credentials = { CREDENTIALS_DIRECTORY: "/run/credentials/x" };
   const config = loadConfig(configSchema, { ...env, ...files, ...credentials });

@@ -15,6 +15,7 @@ import {
   envPort,
   envUrl,
 } from "../shared/env.ts";
+import { envPublicKeys } from "../shared/links-log/signature.ts";
 import { ALIGNMENT } from "../shared/links-store/record.ts";
 import { natsFileVariables } from "../shared/nats-files.ts";
 import { envNatsReplicas, envNatsUrl } from "../shared/nats.ts";
@@ -38,6 +39,8 @@ const settings = z.object({
   NATS_URL: envNatsUrl,
   ...natsFileVariables,
   NATS_REPLICAS: envNatsReplicas,
+  /** The public keys of API processes: what nobody signed with one of them is ignored. */
+  LINKS_PUBLIC_KEYS: envPublicKeys,
   /** Base URL of short links; its host is the default short domain. */
   SHORT_URL: envUrl(["http", "https"]),
   /** Further host names of the default short domain. */

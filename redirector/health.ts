@@ -5,17 +5,18 @@ import { storeWarning } from "./links/store-files.ts";
 import type { Parts } from "./parts.ts";
 
 /** The state of each part; the process is ready when all are `ok`. */
-export const readReadiness = ({ feed }: Parts, isStopping: boolean) => ({
+export const readReadiness = ({ logHealth }: Parts, isStopping: boolean) => ({
   process: isStopping ? "stopping" : "ok",
-  links_feed: feed.readiness(),
+  links_feed: logHealth.readiness(),
 });
 
 /** What operators should know of a process that is ready; undefined for a part without that. */
 export function readWarnings(parts: Parts, config: Config) {
-  const { feed, replicas, geo, limits, continuity, publisher, journal } = parts;
+  const { logHealth, replicas, geo, limits, continuity, publisher, journal } = parts;
   const linksDir = linksDirOf(config);
   return {
-    links_feed: feed.warning(),
+    links_feed: logHealth.warning(),
+    links_log: logHealth.strangersWarning(),
     replicas: replicas.warning(),
     geoip: geo.warning(),
     // While no link has a limit, none can be exceeded.

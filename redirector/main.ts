@@ -47,7 +47,7 @@ async function serve(): Promise<void> {
       publisher: new URL("./journal/publisher.worker.ts", import.meta.url),
     },
   );
-  const { feed, links, journal, publisher } = parts;
+  const { logHealth, links, journal, publisher } = parts;
   const metrics = createProcessMetrics("redirector");
   const eventLoop = watchEventLoop(metrics.registry);
   const redirector = new Redirector(config, {
@@ -63,8 +63,8 @@ async function serve(): Promise<void> {
     locate: (address) => parts.geo.locate(address),
     isBehind: eventLoop.isBehind,
   });
-  void links.waitUntilCurrent().then(() => feed.onCurrent());
-  await feed.waitUntilReady({ withinMs: FILL_MS, idleMs: CATCH_UP_MS });
+  void links.waitUntilCurrent().then(() => logHealth.onCurrent());
+  await logHealth.waitUntilReady({ withinMs: FILL_MS, idleMs: CATCH_UP_MS });
 
   const server = new Server(withinOpenFiles(config, log), redirector, log);
   lifecycle.onStop("server", () => server.stop());
@@ -83,9 +83,9 @@ async function serve(): Promise<void> {
     health,
     figures: () => ({
       connections: server.connections.open,
-      feed_age_seconds: feed.ageSeconds(),
-      feed_lag_messages: feed.lag(),
-      ...(feed.links === undefined ? {} : { links: feed.links }),
+      feed_age_seconds: logHealth.ageSeconds(),
+      feed_lag_messages: logHealth.lag(),
+      ...(logHealth.links === undefined ? {} : { links: logHealth.links }),
       journal_bytes: journal.stats().pendingBytes,
       segments_pending: publisher.stats().pending,
     }),

@@ -61,16 +61,16 @@ function registerRequests(
 }
 
 function registerLinks({ gauge, counterBy }: ProcessMetrics, parts: Parts): void {
-  const { cache, feed, links } = parts;
+  const { cache, logHealth, links } = parts;
   gauge("cache_entries", "Links in the cache", () => cache.stats().entries);
   gauge("cache_bytes", "Memory of the cache", () => cache.stats().bytes);
   const lagHelp = "Messages of the links log that the store does not have; absent when unknown";
-  gauge("feed_lag_messages", lagHelp, () => feed.lag());
+  gauge("feed_lag_messages", lagHelp, () => logHealth.lag());
   const ageHelp = "Time since the last entry of the links log was written to the store";
-  gauge("feed_age_seconds", ageHelp, () => feed.ageSeconds());
+  gauge("feed_age_seconds", ageHelp, () => logHealth.ageSeconds());
   const completeHelp = "0 while the store lacks links, else 1";
-  gauge("feed_complete", completeHelp, () => Number(feed.complete()));
-  const skippedHelp = "States of the links log that were skipped, by reason";
+  gauge("feed_complete", completeHelp, () => Number(logHealth.complete()));
+  const skippedHelp = "States and messages of the links log that were skipped, by reason";
   counterBy("reason", "feed_records_skipped_total", skippedHelp, () => parts.skipped);
   const readsHelp = "Reads of the links store for requests, by whether they waited for the disk";
   counterBy("kind", "store_reads_total", readsHelp, () => links.counts);

@@ -7,6 +7,7 @@ import { join } from "node:path";
 
 import { CLICKS_STREAM, LIMITS_STREAM } from "../shared/contracts/streams.ts";
 import type { Lifecycle } from "../shared/lifecycle.ts";
+import { LogVerifier } from "../shared/links-log/signature.ts";
 import { LINK_LOG_STREAM } from "../shared/links-log/tail.ts";
 import type { Log } from "../shared/log.ts";
 import { natsFilesOf } from "../shared/nats-files.ts";
@@ -25,9 +26,9 @@ import { Ledgers } from "./limits/ledgers.ts";
 import { UsesFile } from "./limits/uses-file.ts";
 import { HostLinks } from "./links/host-links.ts";
 import { LinkReads } from "./links/link-reads.ts";
-import { type LinksThread, startLinksThread } from "./links/links-thread.ts";
+import { LinksThread } from "./links/links-thread.ts";
 import { LogHealth } from "./links/log-health.ts";
-import { createSlowReads } from "./links/slow-reads.ts";
+import { SlowReads } from "./links/slow-reads.ts";
 import { RuleGeo } from "./visitors/request-facts.ts";
 
 /** How long a stop waits for segments to be published; the rest stays in the journal. */
@@ -55,7 +56,7 @@ export class Parts {
   readonly takedowns = new Takedowns();
   readonly domains = new DomainSettingsCache();
   readonly cache: LinkCache;
-  readonly feed = new LogHealth();
+  readonly logHealth = new LogHealth();
   readonly links: LinkReads;
   readonly replicas: ReplicaWatch;
   readonly publisher: PublisherThread;
@@ -65,7 +66,6 @@ export class Parts {
   readonly failures: FailureReporter;
   readonly geo: RuleGeo;
   readonly #host: HostLinks;
-  readonly #linksThread: LinksThread;
 
   /** Use {@link Parts.open}. Throws when a part cannot be opened. */
   constructor(context: Context, modules: WorkerModules, geo: RuleGeo) {
@@ -77,27 +77,31 @@ export class Parts {
     // The links of the host, in memory and in its store.
     this.cache = new LinkCache(config.CACHE_BYTES_MAX, this.takedowns);
     const linksDir = linksDirOf(config);
-    this.#linksThread = startLinksThread({
-      workerUrl: modules.links,
-      dir: linksDir,
-      natsUrl: config.NATS_URL,
-      natsFiles: natsFilesOf(config),
-      logLevel: config.LOG_LEVEL,
-      onChanged: () => this.#host.poll(),
-      onError: failWith("The links thread failed."),
-    });
-    const slowReads = createSlowReads({
-      workerUrl: modules.slowReads,
-      dir: linksDir,
-      onError: failWith("The thread of slow reads failed."),
-    });
-    this.#host = new HostLinks(linksDir, this, this.feed, log);
-    this.links = new LinkReads(this.#host, this.cache, slowReads, nats);
+    const thread = new LinksThread(
+      modules.links,
+      {
+        dir: linksDir,
+        natsUrl: config.NATS_URL,
+        natsFiles: natsFilesOf(config),
+        publicKeys: config.LINKS_PUBLIC_KEYS,
+        logLevel: config.LOG_LEVEL,
+      },
+      {
+        changed: () => this.#host.poll(),
+        skipped: (reason) => this.logHealth.onSkipped(reason),
+      },
+      failWith("The links thread failed."),
+    );
+    const slowReadsFailed = failWith("The thread of slow reads failed.");
+    const slowReads = new SlowReads(modules.slowReads, linksDir, slowReadsFailed);
+    this.#host = new HostLinks(linksDir, this, this.logHealth, log);
+    const verifier = new LogVerifier(config.LINKS_PUBLIC_KEYS);
+    this.links = new LinkReads(this.#host, this.cache, slowReads, nats, verifier);
     lifecycle.onStop("links", async () => {
       this.links.stop();
       this.#host.stop();
       slowReads.stop();
-      await this.#linksThread.stop();
+      await thread.stop();
     });
 
     this.replicas = watchReplicas({
@@ -142,9 +146,9 @@ export class Parts {
     return new Parts(context, modules, geo);
   }
 
-  /** States of the links log that were skipped since the start, by reason. */
+  /** States and messages of the links log that were skipped since the start, by reason. */
   get skipped(): Readonly<Record<string, number>> {
-    return { malformed: this.#linksThread.skipped(), failed: this.#host.failed };
+    return { ...this.logHealth.skipped, failed: this.#host.failed };
   }
 }
 

@@ -44,9 +44,12 @@ describe("the configuration", () => {
   });
 
   test.each([
-    ["api", ["DATABASE_URL", "NATS_URL", "CLICKHOUSE_URL", "DASHBOARD_SECRET"]],
+    [
+      "api",
+      ["DATABASE_URL", "NATS_URL", "LINKS_SIGNING_KEY", "CLICKHOUSE_URL", "DASHBOARD_SECRET"],
+    ],
     ["worker", ["DATABASE_URL", "NATS_URL", "CLICKHOUSE_URL", "VISITOR_HASH_SECRET"]],
-    ["redirector", ["NATS_URL", "LINK_UNLOCK_SECRET"]],
+    ["redirector", ["NATS_URL", "LINKS_PUBLIC_KEYS", "LINK_UNLOCK_SECRET"]],
   ])("of the example for the %s is invalid until its secrets are set", async (name, secrets) => {
     const module: { configSchema: z.ZodObject } = await import(`../${name}/config.ts`);
     const text = readFileSync(join(EXAMPLES, `${name}.env`), "utf8");
@@ -56,7 +59,10 @@ describe("the configuration", () => {
     const load = (more: Record<string, string>) =>
       loadConfig(module.configSchema, { ...env, JOURNAL_DIR: "/var/lib/x", ...more });
     for (const secret of secrets) expect(() => load({})).toThrow(`${secret}: must not be`);
-    const set = secrets.map((secret) => [secret, env[secret]?.replace("change-me", "8d1f0e3b")]);
+    const set = secrets.map((secret) => [
+      secret,
+      secret.startsWith("LINKS_") ? "5".repeat(64) : env[secret]?.replace("change-me", "8d1f0e3b"),
+    ]);
     expect(() => load(Object.fromEntries(set))).not.toThrow();
   });
 });

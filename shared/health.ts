@@ -9,6 +9,7 @@ export type PartName =
   | "readiness"
   | "postgres"
   | "links_feed"
+  | "links_log"
   | "links_snapshots"
   | "outbox"
   | "replicas"

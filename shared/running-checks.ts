@@ -22,6 +22,8 @@ const REMEDIES: Record<PartName, string> = {
     "Start PostgreSQL; run shorthop migrate if it lacks a migration; make room if its disk is full (docs/runbook.md#shorthopnotready).",
   links_feed:
     "Start NATS and the API if they are away: a host that lacks links takes a snapshot by itself (docs/runbook.md#shorthopfeedincomplete).",
+  links_log:
+    "Compare LINKS_PUBLIC_KEYS with the keys of the API; if they are right, change the passwords of NATS (docs/runbook.md#shorthopfeedrecordskipped).",
   links_snapshots:
     "See the API's log for links_snapshot_failed (docs/runbook.md#shorthoplinkssnapshotold).",
   outbox:

@@ -11,7 +11,12 @@ const stackFile = z.record(z.string(), z.unknown());
 type Env = Record<string, string | undefined>;
 
 type Variable =
-  "DATABASE_URL" | "NATS_URL" | "CLICKHOUSE_URL" | "REDIRECTOR_METRICS_URL" | "DASHBOARD_URL";
+  | "DATABASE_URL"
+  | "NATS_URL"
+  | "CLICKHOUSE_URL"
+  | "REDIRECTOR_METRICS_URL"
+  | "DASHBOARD_URL"
+  | "LINKS_SIGNING_KEY";
 
 /** Processes whose environment files contain store URLs, in order of increasing rights. */
 const INSTALLED = ["api", "worker"];

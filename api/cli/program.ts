@@ -52,7 +52,7 @@ The stores are those of the environment (DATABASE_URL, NATS_URL, CLICKHOUSE_URL)
   addUserCommands(program, withDatabase, () => findUrl(env, "DASHBOARD_URL"));
   addDomainCommands(program, withDatabase);
   const withNats = createWithNats(env);
-  addLinkCommands(program, withDatabase, withNats);
+  addLinkCommands(program, env, withDatabase, withNats);
   addStatusCommand(program, withNats);
   addDlqCommands(program, withNats);
   addRegionCommands(program, withNats);

@@ -8,35 +8,32 @@
  * after the last message of the stream. What comes back older, the stream or PostgreSQL, is noticed
  * there as well (`planPublication`).
  */
-import {
-  headers,
-  type JetStreamClient,
-  type JetStreamManager,
-  type MsgHdrs,
-  type NatsConnection,
-} from "nats";
+import type { JetStreamClient, JetStreamManager, NatsConnection } from "nats";
 
+import { Coalesced } from "../../shared/coalesced.ts";
 import {
   jetStreamErrorCode,
   STREAM_NOT_FOUND,
   WRONG_LAST_SEQUENCE,
 } from "../../shared/contracts/streams.ts";
+import { createLimitedLog, type LimitedLog } from "../../shared/limited-log.ts";
 import { isHeartbeatDue, type Plan, planPublication } from "../../shared/links-log/decisions.ts";
 import {
   comparePositions,
-  decodeEntry,
   type Entry,
-  formatHead,
   type Head,
   type Position,
 } from "../../shared/links-log/entry.ts";
+import type { LogSigner } from "../../shared/links-log/signature.ts";
 import {
   ensureLinkLogStream,
-  HEAD_HEADER,
   HEARTBEAT_REQUESTS,
   HEARTBEAT_REQUESTS_QUEUE,
+  type LastEntry,
+  LINK_LOG_STREAM,
   LINK_LOG_SUBJECT,
-  readLastMessage,
+  signEntry,
+  TailReader,
 } from "../../shared/links-log/tail.ts";
 import type { Log } from "../../shared/log.ts";
 import { withTimeout } from "../../shared/timeout.ts";
@@ -61,10 +58,16 @@ const POLL_MS = 500;
 /** Runs that begin again, as others published meanwhile, until a later poll takes over. */
 const RACES_MAX = 20;
 
-/** The last message of the tail. */
-type Last = { entry: Entry | "none" | "no entry"; sequence: number };
+/**
+ * Pause after a term was begun until this process begins another one: a tail that cannot be read,
+ * or in which strangers write much, would have one at each poll, with a snapshot of each.
+ */
+const TERM_PAUSE_MS = 10_000;
 
-type JetStream = { client: JetStreamClient; manager: JetStreamManager };
+/** How long messages of strangers are reported. */
+const STRANGERS_REPORTED_MS = 600_000;
+
+type JetStream = { client: JetStreamClient; manager: JetStreamManager; tail: TailReader };
 
 /** Publishes what was committed; tests of changes alone need none of the rest. */
 export interface LinksPublisher {
@@ -75,16 +78,20 @@ export interface LinksPublisher {
 export class LinksLogPublisher implements LinksPublisher {
   readonly #sql: Sql;
   readonly #nats: Promise<NatsConnection>;
+  readonly #signer: LogSigner;
   readonly #replicas: number;
   readonly #log: Log;
+  readonly #logStrangers: LimitedLog;
   #jetStream: JetStream | undefined;
-  #running: Promise<void> | undefined;
-  #next: Promise<void> | undefined;
+  readonly #runs = new Coalesced(() => this.#run());
   /** The last entry that is known to have been in the tail, and the head at the last run. */
   #acknowledged: Position | undefined;
   #head: LogHead | undefined;
   #isDatabaseFull = false;
   #isSilent = false;
+  /** When this process may begin a term, and when a message of a stranger was seen. */
+  #termAt = -Infinity;
+  #strangersAt = -Infinity;
   /** The last sequence of the tail, and since when it has been the last one. */
   #seen = { sequence: -1, at: 0 };
   /** Whether a host has asked for a heartbeat since the last one. */
@@ -94,11 +101,19 @@ export class LinksLogPublisher implements LinksPublisher {
   readonly #polling: Promise<void>;
 
   /** `replicas` is that of the stream, if this process creates it. */
-  constructor(sql: Sql, nats: Promise<NatsConnection>, replicas: number, log: Log) {
+  constructor(
+    sql: Sql,
+    nats: Promise<NatsConnection>,
+    signer: LogSigner,
+    replicas: number,
+    log: Log,
+  ) {
     this.#sql = sql;
     this.#nats = nats;
+    this.#signer = signer;
     this.#replicas = replicas;
     this.#log = log;
+    this.#logStrangers = createLimitedLog(log, "links_log_unsigned");
     this.#polling = this.#poll();
   }
 
@@ -120,11 +135,17 @@ export class LinksLogPublisher implements LinksPublisher {
     return this.#isDatabaseFull;
   }
 
+  /** Says that others write to the tail; undefined when they do not. */
+  get warning(): string | undefined {
+    if (performance.now() - this.#strangersAt > STRANGERS_REPORTED_MS) return undefined;
+    return `somebody without a key of LINKS_PUBLIC_KEYS writes to ${LINK_LOG_STREAM}, or an API process has another LINKS_SIGNING_KEY`;
+  }
+
   async publish(): Promise<boolean> {
     const deadline = performance.now() + PUBLISH_TIMEOUT_MS;
     for (;;) {
       try {
-        await withTimeout(this.#runNext(), Math.max(1, deadline - performance.now()));
+        await withTimeout(this.#runs.call(), Math.max(1, deadline - performance.now()));
         return true;
       } catch (error) {
         if (performance.now() + RETRY_MS < deadline) {
@@ -151,9 +172,9 @@ export class LinksLogPublisher implements LinksPublisher {
       callback: () => this.#requestHeartbeat(),
     });
     while (!this.#isStopped) {
-      await this.#runNext().catch((error: unknown) =>
-        this.#log.warn({ error }, "links_log_poll_failed"),
-      );
+      await this.#runs
+        .call()
+        .catch((error: unknown) => this.#log.warn({ error }, "links_log_poll_failed"));
       if (!this.#isStopped) await this.#pause.start();
     }
     requests.unsubscribe();
@@ -166,31 +187,19 @@ export class LinksLogPublisher implements LinksPublisher {
     this.#pause.end();
   }
 
-  /** The result of a run that begins after the call: callers share one, and one runs at a time. */
-  #runNext(): Promise<void> {
-    if (this.#running === undefined) return this.#start();
-    this.#next ??= this.#running
-      .catch(() => undefined)
-      .then(() => {
-        this.#next = undefined;
-        return this.#start();
-      });
-    return this.#next;
-  }
-
-  #start(): Promise<void> {
-    const run = this.#run();
-    this.#running = run;
-    const end = (error?: unknown): void => {
-      this.#isDatabaseFull = isDiskFull(error);
-      if (this.#running === run) this.#running = undefined;
-    };
-    run.then(() => end(), end);
-    return run;
-  }
-
+  /** Publishes everything that was committed before the call. */
   async #run(): Promise<void> {
-    const jetStream = (this.#jetStream ??= await this.#open());
+    try {
+      const jetStream = (this.#jetStream ??= await this.#open());
+      await this.#publishAll(jetStream);
+      this.#isDatabaseFull = false;
+    } catch (error) {
+      this.#isDatabaseFull = isDiskFull(error);
+      throw error;
+    }
+  }
+
+  async #publishAll(jetStream: JetStream): Promise<void> {
     for (let race = 0; race < RACES_MAX; race++) if (await this.#publishOnce(jetStream)) return;
     throw new Error(`Lost ${RACES_MAX} races against other publishers.`);
   }
@@ -201,35 +210,50 @@ export class LinksLogPublisher implements LinksPublisher {
     const manager = await connection.jetstreamManager(options);
     await ensureLinkLogStream(manager, this.#replicas);
     this.#acknowledged ??= await readAcknowledged(this.#sql);
-    return { client: connection.jetstream({ timeout: REQUEST_TIMEOUT_MS }), manager };
+    const client = connection.jetstream({ timeout: REQUEST_TIMEOUT_MS });
+    return { client, manager, tail: new TailReader(connection, manager, this.#signer) };
   }
 
   /**
    * Numbers what was committed and publishes what the tail lacks. Returns whether that was all; not
    * when another publisher was faster.
    */
-  async #publishOnce({ client, manager }: JetStream): Promise<boolean> {
+  async #publishOnce(jetStream: JetStream): Promise<boolean> {
     // In this order: see `planPublication`.
     const acknowledged = this.#acknowledged;
-    const last = await this.#readLast(manager);
+    const last = await this.#readLast(jetStream);
     const numbered = await this.#number(last);
     const known = lastOf(last, numbered.database);
-    this.#isSilent = numbered.isEmpty && known === "no entry";
+    this.#isSilent = numbered.isEmpty && (known === "no entry" || last.strangers > 0);
     if (this.#isSilent) return true;
     const plan = planPublication(acknowledged, known, numbered);
     const head = await this.#raise(plan, numbered);
-    const isAll = await this.#send(client, startOf(plan, last, head), last.sequence, head);
+    const start = startOf(plan, last, head);
+    const isAll = await this.#send(jetStream.client, start, last.sequence, head);
     return isAll && !head.hasMore;
   }
 
-  async #readLast(manager: JetStreamManager): Promise<Last> {
-    const last = await readLast(manager, this.#replicas);
-    if (last.sequence !== this.#seen.sequence)
-      this.#seen = { sequence: last.sequence, at: performance.now() };
-    return last;
+  /** Reads the last entry; creates a stream that does not exist. */
+  async #readLast({ manager, tail }: JetStream): Promise<LastEntry> {
+    try {
+      const last = await tail.readLast();
+      if (last.strangers > 0) this.#noteStrangers(last);
+      const sequence = last.sequence - last.strangers;
+      if (sequence !== this.#seen.sequence) this.#seen = { sequence, at: performance.now() };
+      return last;
+    } catch (error) {
+      if (jetStreamErrorCode(error) !== STREAM_NOT_FOUND) throw error;
+      await ensureLinkLogStream(manager, this.#replicas);
+      return { entry: "none", sequence: 0, strangers: 0 };
+    }
   }
 
-  async #number({ entry }: Last): Promise<LogHead> {
+  #noteStrangers({ sequence, strangers }: LastEntry): void {
+    this.#strangersAt = performance.now();
+    this.#logStrangers("strangers", new Error("A message is not signed."), { sequence, strangers });
+  }
+
+  async #number({ entry }: LastEntry): Promise<LogHead> {
     const silentMs = performance.now() - this.#seen.at;
     const isDue =
       this.#head !== undefined &&
@@ -244,6 +268,8 @@ export class LinksLogPublisher implements LinksPublisher {
   /** Begins a term above that of a history that was lost, unless another publisher has. */
   async #raise({ above }: Plan, head: LogHead): Promise<LogHead> {
     if (above === undefined || head.term > above) return head;
+    if (performance.now() < this.#termAt) throw new Error("A term began a moment ago.");
+    this.#termAt = performance.now() + TERM_PAUSE_MS;
     this.#log.warn({ term: above + 1 }, "links_log_term_begins");
     this.#head = await numberLog(this.#sql, above, false);
     return this.#head;
@@ -254,7 +280,7 @@ export class LinksLogPublisher implements LinksPublisher {
     client: JetStreamClient,
     start: number,
     lastSequence: number,
-    head: Head,
+    head: LogHead,
   ): Promise<boolean> {
     let sequence = lastSequence;
     let position = start;
@@ -262,12 +288,37 @@ export class LinksLogPublisher implements LinksPublisher {
       const entries = await selectEntries(this.#sql, position);
       const end = entries.at(-1);
       if (end === undefined) return true;
-      if (!(await sendEntries(client, entries, sequence, head))) return false;
+      if (!(await this.#sendEntries(client, entries, sequence, head))) return false;
       sequence += entries.length;
       ({ position } = end);
       this.#acknowledge(end);
     }
     return true;
+  }
+
+  /**
+   * Publishes entries after a sequence, all at once: if one is not stored, none after it is.
+   * Returns false when the tail does not end there.
+   */
+  async #sendEntries(
+    client: JetStreamClient,
+    entries: readonly LogEntry[],
+    lastSequence: number,
+    head: LogHead,
+  ): Promise<boolean> {
+    const { database } = head;
+    const outcomes = await Promise.allSettled(
+      entries.map(({ bytes, ...entry }, i) =>
+        client.publish(LINK_LOG_SUBJECT, bytes, {
+          headers: signEntry(this.#signer, { ...entry, database }, head),
+          expect: { lastSequence: lastSequence + i },
+        }),
+      ),
+    );
+    const failure = outcomes.find(({ status }) => status === "rejected");
+    if (failure?.status !== "rejected") return true;
+    if (jetStreamErrorCode(failure.reason) === WRONG_LAST_SEQUENCE) return false;
+    throw failure.reason;
   }
 
   /** Records what the tail has. Nobody waits for that: it is known of the tail as well. */
@@ -282,57 +333,12 @@ export class LinksLogPublisher implements LinksPublisher {
 }
 
 /** What {@link planPublication} takes: an entry of another database is none. */
-const lastOf = ({ entry }: Last, database: string): Entry | "none" | "no entry" =>
+const lastOf = ({ entry }: LastEntry, database: string): Entry | "none" | "no entry" =>
   typeof entry === "string" || entry.database === database ? entry : "no entry";
 
 /** The position after which entries are published. */
-function startOf({ from }: Plan, { entry }: Last, { acknowledged }: LogHead): number {
+function startOf({ from }: Plan, { entry }: LastEntry, { acknowledged }: LogHead): number {
   if (from === "first") return 0;
   if (from === "unacknowledged" || typeof entry === "string") return acknowledged?.position ?? 0;
   return entry.position;
-}
-
-/** Reads the last message as the stream's leader has it; creates a stream that does not exist. */
-async function readLast(manager: JetStreamManager, replicas: number): Promise<Last> {
-  try {
-    const { message, sequence } = await readLastMessage(manager);
-    const entry = message === undefined ? "none" : (decodeEntry(message.data) ?? "no entry");
-    return { entry, sequence };
-  } catch (error) {
-    if (jetStreamErrorCode(error) !== STREAM_NOT_FOUND) throw error;
-    await ensureLinkLogStream(manager, replicas);
-    return { entry: "none", sequence: 0 };
-  }
-}
-
-/**
- * Publishes entries after a sequence, all at once: if one is not stored, none after it is. Returns
- * false when the tail does not end there.
- */
-async function sendEntries(
-  client: JetStreamClient,
-  entries: readonly LogEntry[],
-  lastSequence: number,
-  head: Head,
-): Promise<boolean> {
-  const announced = formatHead(head);
-  const outcomes = await Promise.allSettled(
-    entries.map(({ bytes }, i) =>
-      client.publish(LINK_LOG_SUBJECT, bytes, {
-        headers: announce(announced),
-        expect: { lastSequence: lastSequence + i },
-      }),
-    ),
-  );
-  const failure = outcomes.find(({ status }) => status === "rejected");
-  if (failure?.status !== "rejected") return true;
-  if (jetStreamErrorCode(failure.reason) === WRONG_LAST_SEQUENCE) return false;
-  throw failure.reason;
-}
-
-/** The header with the head that the publisher knows; the client adds others to it. */
-function announce(head: string): MsgHdrs {
-  const announced = headers();
-  announced.set(HEAD_HEADER, head);
-  return announced;
 }

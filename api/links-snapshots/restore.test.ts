@@ -18,7 +18,7 @@ import { join } from "node:path";
 
 import { HostLog } from "../../redirector/links/host-log.ts";
 import { currentFolder } from "../../redirector/links/store-files.ts";
-import { openReader } from "../../redirector/links/store-reader.ts";
+import { StoreReader } from "../../redirector/links/store-reader.ts";
 import { newUuid } from "../../shared/ids.ts";
 import {
   encodeSnapshotRequest,
@@ -30,7 +30,8 @@ import type { LogState } from "../../shared/links-store/log-state.ts";
 import { createLog } from "../../shared/log.ts";
 import { openNats } from "../../shared/nats.ts";
 import { eventually } from "../../test/harness/eventually.ts";
-import { type FeedStores, startFeedStores } from "../../test/harness/links-feed.ts";
+import { type LinksStores, startLinksStores } from "../../test/harness/links-stores.ts";
+import { SIGNER } from "../../test/harness/signing.ts";
 import { LinksLogPublisher } from "../links-log/publisher.ts";
 import { changeTakedowns } from "../takedowns/service.ts";
 import { adoptDatabase, resyncLinks } from "./resync.ts";
@@ -46,10 +47,10 @@ const log = createLog("test", "silent");
 /** The tables of the log and its links, which come back older with PostgreSQL. */
 const TABLES = ["link_outbox", "link_log", "link_log_head", "links", "link_counters"];
 
-let stores: FeedStores;
+let stores: LinksStores;
 let dir: string;
 beforeAll(async () => {
-  stores = await startFeedStores();
+  stores = await startLinksStores();
 });
 afterAll(() => stores[Symbol.asyncDispose]());
 
@@ -93,7 +94,13 @@ class Api implements AsyncDisposable {
   #maker: SnapshotMaker | undefined;
 
   constructor() {
-    this.publisher = new LinksLogPublisher(stores.sql, Promise.resolve(stores.connection), 1, log);
+    this.publisher = new LinksLogPublisher(
+      stores.sql,
+      Promise.resolve(stores.connection),
+      SIGNER,
+      1,
+      log,
+    );
   }
 
   startSnapshots(): SnapshotMaker {
@@ -102,6 +109,7 @@ class Api implements AsyncDisposable {
       sql,
       Promise.resolve(connection),
       this.publisher,
+      SIGNER,
       1,
       log,
     ));
@@ -120,15 +128,15 @@ class Api implements AsyncDisposable {
 const ask = (state: LogState, dropped?: string) =>
   stores.connection.publish(SNAPSHOT_REQUESTS, encodeSnapshotRequest({ ...state, dropped }));
 
-const snapshotsOf = () => listSnapshots(stores.manager);
+const snapshotsOf = () => listSnapshots(stores.manager, SIGNER);
 
 test("a host has what PostgreSQL has after both came back, and takedowns before it has all of it", async () => {
   const { sql, manager, nats } = stores;
   const hostNats = openNats({ url: nats.url, name: "redirector", log });
   await using api = new Api();
-  const host = new HostLog(join(dir, "host"), hostNats, NO_EVENTS, log);
+  const host = new HostLog(join(dir, "host"), hostNats, SIGNER, NO_EVENTS, log);
   const find = (alias: string) => {
-    using reader = openReader(currentFolder(join(dir, "host")));
+    using reader = new StoreReader(currentFolder(join(dir, "host")));
     return reader.find("", alias);
   };
   const settles = (check: () => void) =>
@@ -230,13 +238,13 @@ test("an operator's resync makes every host take a snapshot, and another databas
   const hostNats = openNats({ url: nats.url, name: "redirector", log });
   await using api = new Api();
   api.startSnapshots();
-  const host = new HostLog(join(dir, "resynced"), hostNats, NO_EVENTS, log);
+  const host = new HostLog(join(dir, "resynced"), hostNats, SIGNER, NO_EVENTS, log);
   const folder = () => currentFolder(join(dir, "resynced"));
   const settles = () => eventually(async () => expect(host.state.isCurrent).toBe(true), WITHIN_MS);
   try {
     await settles();
     const [before, { links, database }] = [folder(), host.state];
-    expect(await resyncLinks(sql, manager)).toEqual({ links });
+    expect(await resyncLinks(sql, manager, SIGNER)).toEqual({ links });
     await eventually(async () => expect(folder()).not.toBe(before), WITHIN_MS);
     await settles();
     // As another database that was put in its place.
@@ -246,7 +254,7 @@ test("an operator's resync makes every host take a snapshot, and another databas
     expect(host.state.database).toBe(database);
     expect(host.state.links).toBe(links);
     await sql`update link_log_head set term = 60`;
-    expect(await adoptDatabase(sql, manager, database ?? "")).toEqual({ links: links + 1 });
+    expect(await adoptDatabase(sql, manager, SIGNER, database ?? "")).toEqual({ links: links + 1 });
     await eventually(async () => expect(host.state.links).toBe(links + 1), WITHIN_MS);
     await settles();
   } finally {

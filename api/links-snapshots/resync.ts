@@ -2,6 +2,7 @@
 import type { JetStreamManager } from "nats";
 
 import type { Uuid } from "../../shared/ids.ts";
+import type { LogVerifier } from "../../shared/links-log/signature.ts";
 import { listSnapshots } from "../../shared/links-log/snapshot-stream.ts";
 import { cutLog, type LogHead } from "../links-log/numbering.ts";
 import type { Sql } from "../postgres.ts";
@@ -19,8 +20,11 @@ export type Resync = { links: number };
  * API process makes. Until they have it, hosts redirect with the links that they have. Throws when
  * there is none for a long time; one follows as soon as an API process and NATS run.
  */
-export const resyncLinks = async (sql: Sql, manager: JetStreamManager): Promise<Resync> =>
-  await waitForSnapshot(manager, await cutLog(sql));
+export const resyncLinks = async (
+  sql: Sql,
+  manager: JetStreamManager,
+  verifier: LogVerifier,
+): Promise<Resync> => await waitForSnapshot(manager, verifier, await cutLog(sql));
 
 /**
  * As {@link resyncLinks}, for hosts that have links of another database: this one takes its
@@ -29,17 +33,19 @@ export const resyncLinks = async (sql: Sql, manager: JetStreamManager): Promise<
 export const adoptDatabase = async (
   sql: Sql,
   manager: JetStreamManager,
+  verifier: LogVerifier,
   database: Uuid,
-): Promise<Resync> => await waitForSnapshot(manager, await cutLog(sql, database));
+): Promise<Resync> => await waitForSnapshot(manager, verifier, await cutLog(sql, database));
 
 async function waitForSnapshot(
   manager: JetStreamManager,
+  verifier: LogVerifier,
   { database, term, isEmpty }: LogHead,
 ): Promise<Resync> {
   if (isEmpty) throw new Error("PostgreSQL has no account, and so no links.");
   const deadline = performance.now() + SNAPSHOT_MS_MAX;
   for (;;) {
-    const made = (await listSnapshots(manager)).find(
+    const made = (await listSnapshots(manager, verifier)).find(
       ({ manifest }) => manifest.database === database && manifest.start.term >= term,
     );
     if (made !== undefined) return { links: made.manifest.links };

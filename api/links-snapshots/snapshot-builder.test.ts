@@ -17,13 +17,13 @@ import { join } from "node:path";
 
 import { LogStore } from "../../redirector/links/log-store.ts";
 import { storePath } from "../../redirector/links/store-files.ts";
-import { openReader } from "../../redirector/links/store-reader.ts";
+import { StoreReader } from "../../redirector/links/store-reader.ts";
 import { decodeLinkRecord } from "../../shared/contracts/link-record.ts";
 import { newUuid } from "../../shared/ids.ts";
 import { advance, decideStep } from "../../shared/links-log/decisions.ts";
 import { decodeEntry } from "../../shared/links-log/entry.ts";
 import { toChange } from "../../shared/links-store/schema.ts";
-import { type FeedStores, startFeedStores } from "../../test/harness/links-feed.ts";
+import { type LinksStores, startLinksStores } from "../../test/harness/links-stores.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
 import { numberLog } from "../links-log/numbering.ts";
 import { selectEntries } from "../links-log/sql.ts";
@@ -35,9 +35,9 @@ setDefaultTimeout(120_000);
 /** More than a turn of building. */
 const LINKS = 3_000;
 
-let stores: FeedStores;
+let stores: LinksStores;
 beforeAll(async () => {
-  stores = await startFeedStores();
+  stores = await startLinksStores();
   await stores.addLinks(LINKS);
   const { sql, owner } = stores;
   const domain = newUuid();
@@ -108,7 +108,7 @@ test("a snapshot and the entries after its start make what PostgreSQL has, whate
   using store = new LogStore(dir, 0);
   expect(store.state).toMatchObject({ head: contents.start, links: contents.links });
   await follow(store);
-  using reader = openReader(dir);
+  using reader = new StoreReader(dir);
   const rows = await sql<{ alias: string; host: string | null; target_url: string }[]>`
     select lower(alias) as alias, host, target_url from links left join domains on domains.id = domain_id`;
   const read = rows.map(({ alias, host }) => reader.find(host ?? "", alias));

@@ -12,6 +12,7 @@ import type { JetStreamClient, JetStreamManager, NatsConnection } from "nats";
 import { DAY_MS } from "../../shared/durations.ts";
 import { planTerm } from "../../shared/links-log/decisions.ts";
 import type { Head } from "../../shared/links-log/entry.ts";
+import type { LogSigner, LogVerifier } from "../../shared/links-log/signature.ts";
 import {
   decodeSnapshotRequest,
   SNAPSHOT_REQUESTS,
@@ -21,6 +22,9 @@ import {
 import {
   ensureSnapshotsStream,
   listSnapshots,
+  listSubjects,
+  manifestSubject,
+  SNAPSHOTS_STREAM,
   type StoredSnapshot,
 } from "../../shared/links-log/snapshot-stream.ts";
 import { firstKept } from "../../shared/links-log/snapshot.ts";
@@ -66,12 +70,14 @@ export class SnapshotMaker {
   readonly #sql: Sql;
   readonly #nats: Promise<NatsConnection>;
   readonly #publisher: LinksLogPublisher;
+  readonly #signer: LogSigner;
   readonly #replicas: number;
   readonly #log: Log;
   /** The newest snapshot of the last check, and when that was. */
   #newest: StoredSnapshot | undefined;
   #checkedAt = -Infinity;
   #failure: string | undefined;
+  #hasStrangers = false;
   /** Until when requests are dropped; for ever while one is looked at. */
   #busyUntil = -Infinity;
   /** Requests of hosts, by what came of them. */
@@ -86,12 +92,14 @@ export class SnapshotMaker {
     sql: Sql,
     nats: Promise<NatsConnection>,
     publisher: LinksLogPublisher,
+    signer: LogSigner,
     replicas: number,
     log: Log,
   ) {
     this.#sql = sql;
     this.#nats = nats;
     this.#publisher = publisher;
+    this.#signer = signer;
     this.#replicas = replicas;
     this.#log = log;
     this.#running = this.#run();
@@ -106,6 +114,13 @@ export class SnapshotMaker {
   get problem(): string | undefined {
     if (this.#failure !== undefined) return this.#failure;
     return this.#newest === undefined ? undefined : describeSnapshot(this.#newest.storedAt);
+  }
+
+  /** Says that others store snapshots; undefined when they do not. */
+  get warning(): string | undefined {
+    return this.#hasStrangers
+      ? `${SNAPSHOTS_STREAM} has a snapshot that no API process signed`
+      : undefined;
   }
 
   async stop(): Promise<void> {
@@ -153,7 +168,10 @@ export class SnapshotMaker {
   }
 
   async #isDue(manager: JetStreamManager, head: LogHead): Promise<boolean> {
-    const newest = (await listSnapshots(manager)).findLast((stored) => isUsable(stored, head));
+    const stored = await listSnapshots(manager, this.#signer);
+    const subjects = await listSubjects(manager, manifestSubject("*"));
+    this.#hasStrangers = subjects.length > stored.length;
+    const newest = stored.findLast((snapshot) => isUsable(snapshot, head));
     this.#newest = newest;
     this.#checkedAt = performance.now();
     if (newest === undefined) return true;
@@ -207,12 +225,14 @@ export class SnapshotMaker {
     head: LogHead,
     dropped: string | undefined,
   ): Promise<boolean> {
-    const stored = (await listSnapshots(manager)).filter((snapshot) => isUsable(snapshot, head));
+    const stored = (await listSnapshots(manager, this.#signer)).filter((snapshot) =>
+      isUsable(snapshot, head),
+    );
     const newest = stored.at(-1);
     if (newest === undefined || newest.name === dropped) return false;
     const { start, end } = newest.manifest;
-    if ((await findInTail(manager, start)) === undefined) return false;
-    return (await findInTail(manager, end)) !== undefined;
+    if ((await findInTail(manager, this.#signer, start)) === undefined) return false;
+    return (await findInTail(manager, this.#signer, end)) !== undefined;
   }
 
   /**
@@ -225,8 +245,8 @@ export class SnapshotMaker {
     const isMade = await this.#sql.begin(async (lock) => {
       if (!(await lockSnapshot(lock)) || !(await isDue())) return false;
       await this.#store(connection.jetstream({ timeout: REQUEST_TIMEOUT_MS }));
-      await removeOldSnapshots(manager);
-      await truncate(manager);
+      await removeOldSnapshots(manager, this.#signer);
+      await truncate(manager, this.#signer);
       return true;
     });
     this.#failure = undefined;
@@ -242,7 +262,7 @@ export class SnapshotMaker {
       if (contents === undefined) return;
       // A host can use it only once its end is in the tail.
       if (!(await this.#publisher.publish())) throw new Error("The links log is not published.");
-      const name = await storeSnapshot(client, path, contents);
+      const name = await storeSnapshot(client, this.#signer, path, contents);
       this.#log.info({ name, links: contents.links }, "links_snapshot_stored");
     } finally {
       rmSync(folder, { recursive: true });
@@ -260,10 +280,11 @@ const isUsable = ({ manifest }: StoredSnapshot, { database, term }: LogHead): bo
   manifest.start.term === term;
 
 /** Removes entries from the tail that no host needs which takes a snapshot. */
-async function truncate(manager: JetStreamManager): Promise<void> {
-  const manifests = (await listSnapshots(manager)).map(({ manifest }) => manifest);
+async function truncate(manager: JetStreamManager, verifier: LogVerifier): Promise<void> {
+  const manifests = (await listSnapshots(manager, verifier)).map(({ manifest }) => manifest);
   const sequences = new Map<string, number | undefined>();
-  for (const { start } of manifests) sequences.set(start.hash, await findInTail(manager, start));
+  for (const { start } of manifests)
+    sequences.set(start.hash, await findInTail(manager, verifier, start));
   const first = firstKept(manifests, ({ hash }) => sequences.get(hash));
   if (first !== undefined) await manager.streams.purge(LINK_LOG_STREAM, { seq: first });
 }

@@ -7,6 +7,11 @@ import type { JetStreamClient, JetStreamManager } from "nats";
 
 import { PULL_BYTES_MAX } from "../../shared/contracts/streams.ts";
 import {
+  type LogSigner,
+  type LogVerifier,
+  manifestStatement,
+} from "../../shared/links-log/signature.ts";
+import {
   CHUNK_BYTES,
   chunkSubject,
   listSnapshots,
@@ -22,11 +27,12 @@ import type { SnapshotContents } from "./snapshot-builder.ts";
 const WINDOW = PULL_BYTES_MAX / CHUNK_BYTES;
 
 /**
- * Compresses a file and stores it under a new name, with its manifest last; returns the name. What
- * is left of one that could not be stored is removed with the next snapshot.
+ * Compresses a file and stores it under a new name, with its signed manifest last; returns the
+ * name. What is left of one that could not be stored is removed with the next snapshot.
  */
 export async function storeSnapshot(
   client: JetStreamClient,
+  signer: LogSigner,
   path: string,
   contents: SnapshotContents,
 ): Promise<string> {
@@ -45,8 +51,9 @@ export async function storeSnapshot(
     waiting.push(published);
   }
   await Promise.all(waiting);
-  const manifest = { ...contents, bytes, sha256: hash.digest("hex") };
-  await client.publish(manifestSubject(name), encodeManifest(manifest));
+  const manifest = encodeManifest({ ...contents, bytes, sha256: hash.digest("hex") });
+  const headers = signer.sign(manifestStatement(name, manifest));
+  await client.publish(manifestSubject(name), manifest, { headers });
   return name;
 }
 
@@ -69,11 +76,14 @@ async function* splitChunks(parts: AsyncIterable<Uint8Array>): AsyncGenerator<Ui
 }
 
 /**
- * Removes all but the last snapshots. Also those that were begun and never completed, so nobody may
- * store one meanwhile.
+ * Removes all but the last snapshots. Also those that were begun and never completed, and those of
+ * strangers; so nobody may store one meanwhile.
  */
-export async function removeOldSnapshots(manager: JetStreamManager): Promise<void> {
-  const stored = await listSnapshots(manager);
+export async function removeOldSnapshots(
+  manager: JetStreamManager,
+  verifier: LogVerifier,
+): Promise<void> {
+  const stored = await listSnapshots(manager, verifier);
   const kept = new Set(stored.slice(-SNAPSHOTS_KEPT).map(({ name }) => name));
   const subjects = await listSubjects(manager, ">");
   const names = new Set(subjects.map((subject) => subject.split(".")[1]));

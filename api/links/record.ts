@@ -32,18 +32,18 @@ export const shortLinkOf = (
 export const lockNamesOf = (shortLinks: readonly ShortLink[]): string[] =>
   [...new Set(shortLinks.map(keyOf))].toSorted();
 
-/** A feed record without its version, which PostgreSQL assigns. */
+/** A link record without its version, which PostgreSQL assigns. */
 type RecordDraft = Omit<ActiveLink, "version">;
 
-/** The feed record of a link. Throws what {@link toRecordDraft} throws. */
+/** The record of a link. Throws what {@link toRecordDraft} throws. */
 export const toRecord = (link: LinkRow): ActiveLink => ({
   ...toRecordDraft(link),
   version: link.version,
 });
 
 /**
- * The feed record of a link, without its version. Throws `invalid_request` when its settings make
- * it larger than a feed message may be.
+ * The record of a link, without its version. Throws `invalid_request` when its settings make
+ * it larger than a message may be.
  */
 export function toRecordDraft(link: NewLink): RecordDraft {
   const problem = sizeProblem(link);
@@ -51,7 +51,7 @@ export function toRecordDraft(link: NewLink): RecordDraft {
   return draftOf(link);
 }
 
-/** Why the record of a link exceeds the size of a feed message; undefined if it does not. */
+/** Why the record of a link exceeds the size of a message; undefined if it does not. */
 export function sizeProblem(link: NewLink): ApiError | undefined {
   if (link.extras === null) return undefined;
   const { length } = encodeLinkRecord({ ...draftOf(link), version: 0 });

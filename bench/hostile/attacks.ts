@@ -7,6 +7,7 @@ import type { NatsConnection } from "nats";
 
 import { newUuid } from "../../shared/ids.ts";
 import { call, callOnce, linkSchema } from "../../test/harness/api.ts";
+import { SIGNER } from "../../test/harness/signing.ts";
 import type { Stack } from "../../test/harness/stack.ts";
 import { MESSAGES, sendMessage } from "../../test/hostile/cost/messages.ts";
 import { sampleConditions } from "../../test/hostile/cost/sample-conditions.ts";
@@ -194,7 +195,7 @@ const listMessages = ({ nats }: AttackDeps): Attack[] =>
     name: `messages: ${message.name}`,
     process: message.process,
     lanes: 4,
-    send: (i) => sendMessage(nats, message, message.make(1, i, NO_DATABASE)),
+    send: (i) => sendMessage(nats, SIGNER, message, message.make(1, i, NO_DATABASE)),
   }));
 
 /** The generated inputs of the suite, at the listeners of each process. */

@@ -9,7 +9,7 @@ import { open } from "lmdb";
 
 import { CHANGES_KEPT, LogStore } from "../../redirector/links/log-store.ts";
 import { storePath } from "../../redirector/links/store-files.ts";
-import { openReader } from "../../redirector/links/store-reader.ts";
+import { StoreReader } from "../../redirector/links/store-reader.ts";
 import { EMPTY_LOG } from "../../shared/links-store/log-state.ts";
 import type { Change } from "../../shared/links-store/schema.ts";
 import { decodeStoredRecord } from "../../shared/links-store/stored-record.ts";
@@ -37,7 +37,7 @@ const SQLITE: Candidate = {
     };
   },
   openReader(dir) {
-    const store = openReader(dir);
+    const store = new StoreReader(dir);
     return { find: (alias) => store.find("", alias), close: async () => store.close() };
   },
   bytes: (dir) => statSync(storePath(dir)).size,

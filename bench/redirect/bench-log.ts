@@ -3,37 +3,31 @@
  * host without links follows it from its start. Several programs may publish at once: as an API
  * process does, each goes on after what others have published.
  */
-import {
-  connect,
-  headers,
-  type JetStreamClient,
-  type JetStreamManager,
-  type NatsConnection,
-} from "nats";
+import { connect, type JetStreamClient, type JetStreamManager, type NatsConnection } from "nats";
 
 import {
   jetStreamErrorCode,
   NO_MESSAGE,
   WRONG_LAST_SEQUENCE,
 } from "../../shared/contracts/streams.ts";
-import { newUuid } from "../../shared/ids.ts";
+import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { HEARTBEAT_MS } from "../../shared/links-log/decisions.ts";
 import {
   decodeEntry,
   EMPTY_HEAD,
   encodeEntry,
   ENTRY_BYTES_MAX,
-  formatHead,
   hashOf,
   type Head,
 } from "../../shared/links-log/entry.ts";
 import {
   ensureLinkLogStream,
-  HEAD_HEADER,
   LINK_LOG_STREAM,
   LINK_LOG_SUBJECT,
+  signEntry,
 } from "../../shared/links-log/tail.ts";
 import { natsLogin } from "../../shared/nats.ts";
+import { SIGNER } from "../../test/harness/signing.ts";
 
 /** Entries that are published at once, if the states are as many. */
 const ENTRIES_AT_ONCE = 64;
@@ -44,7 +38,7 @@ const HEADER_BYTES = 256;
 const REQUEST_TIMEOUT_MS = 10_000;
 
 /** The end of the tail. */
-type End = { database: string; head: Head; sequence: number };
+type End = { database: Uuid; head: Head; sequence: number };
 
 export class BenchLog implements AsyncDisposable {
   readonly #connection: NatsConnection;
@@ -95,14 +89,14 @@ export class BenchLog implements AsyncDisposable {
   /** Publishes entries; returns how many were stored, fewer when others have published as well. */
   async #send(end: End, bodies: readonly (readonly Uint8Array[])[]): Promise<number> {
     const entries = chain(end, bodies);
-    const announced = formatHead(entries.at(-1)?.head ?? end.head);
+    const announced = entries.at(-1)?.head ?? end.head;
     const outcomes = await Promise.allSettled(
-      entries.map(({ bytes }, i) => {
-        const announcement = headers();
-        announcement.set(HEAD_HEADER, announced);
-        const expect = { lastSequence: end.sequence + i };
-        return this.#client.publish(LINK_LOG_SUBJECT, bytes, { headers: announcement, expect });
-      }),
+      entries.map(({ bytes, head }, i) =>
+        this.#client.publish(LINK_LOG_SUBJECT, bytes, {
+          headers: signEntry(SIGNER, { database: end.database, ...head }, announced),
+          expect: { lastSequence: end.sequence + i },
+        }),
+      ),
     );
     const failed = outcomes.findIndex(({ status }) => status === "rejected");
     const stored = failed < 0 ? entries.length : failed;

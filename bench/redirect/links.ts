@@ -2,6 +2,8 @@
 import { type ActiveLink, encodeLinkRecord } from "../../shared/contracts/link-record.ts";
 import type { RedirectSettings } from "../../shared/contracts/redirect-settings.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
+import { publicKeyOf } from "../../shared/links-log/signature.ts";
+import { SIGNING_KEY } from "../../test/harness/signing.ts";
 import { BenchLog } from "./bench-log.ts";
 
 export type Links = readonly { alias: string; destination: string }[];
@@ -24,6 +26,7 @@ export const redirectorEnv = (natsUrl: string, port: number, journalDir: string)
   REDIRECTOR_HOST: "127.0.0.1",
   REDIRECTOR_PORT: String(port),
   REDIRECTOR_METRICS_PORT: "0",
+  LINKS_PUBLIC_KEYS: publicKeyOf(SIGNING_KEY),
   JOURNAL_DIR: journalDir,
 });
 

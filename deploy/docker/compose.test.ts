@@ -42,13 +42,14 @@ const SECRETS = {
   VISITOR_HASH_SECRET: ["worker"],
   WEBHOOKS_SECRET: ["api", "worker"],
   LINK_UNLOCK_SECRET: ["redirector"],
+  LINKS_SIGNING_KEY: ["api"],
 };
 
 test("every secret reaches only the services that need it", () => {
   const found: Record<string, string[]> = {};
   for (const [service, { environment }] of Object.entries(services))
     for (const [, name = ""] of JSON.stringify(environment).matchAll(
-      /\$\{([A-Z_]+_(?:PASSWORD|SECRET))\W/g,
+      /\$\{([A-Z_]+_(?:PASSWORD|SECRET|KEY))\W/g,
     ))
       found[name] = [...new Set([...(found[name] ?? []), service])].toSorted();
   expect(found).toEqual(SECRETS);

@@ -4,6 +4,7 @@ import { join, resolve } from "node:path";
 import * as z from "zod";
 
 import { envPort, envUrl } from "../../shared/env.ts";
+import { linksKeyVariables } from "../../shared/links-log/signature.ts";
 import { envNatsUrl } from "../../shared/nats.ts";
 import { envPostgresUrl } from "../../shared/postgres.ts";
 
@@ -22,6 +23,8 @@ export const configSchema = z.object({
   DATABASE_URL: envPostgresUrl.optional(),
   NATS_URL: envNatsUrl.optional(),
   CLICKHOUSE_URL: envUrl(["http", "https"]).optional(),
+  /** The key of the API processes of a NATS that runs elsewhere. */
+  LINKS_SIGNING_KEY: linksKeyVariables.LINKS_SIGNING_KEY.optional(),
   /** Preferred ports; another one is chosen if one is in use. 0 chooses any. */
   API_PORT: envPort(3000),
   DASHBOARD_PORT: envPort(3001),

@@ -71,6 +71,7 @@ async function run(): Promise<void> {
   makePrivate(dataDir, DATA_FOLDERS);
 
   const secrets = loadSecrets(paths.secrets);
+  secrets.linksSigningKey = config.LINKS_SIGNING_KEY ?? secrets.linksSigningKey;
   const stack = createStack(dataDir, paths);
   stopOnSignals(stack);
   try {
@@ -264,6 +265,7 @@ async function startStack({
     database_url: urls.database,
     nats_url: urls.nats,
     clickhouse_url: urls.clickhouse,
+    links_signing_key: secrets.linksSigningKey,
   };
 }
 

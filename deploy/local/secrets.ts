@@ -4,6 +4,8 @@ import { readFileSync, renameSync, writeFileSync } from "node:fs";
 
 import * as z from "zod";
 
+import { newSigningKey } from "../../shared/links-log/signature.ts";
+
 const randomSecret = (): string => randomBytes(24).toString("base64url");
 
 const secretsSchema = z.object({
@@ -17,6 +19,8 @@ const secretsSchema = z.object({
   visitorHashSecret: z.string(),
   /** What the secrets of webhooks are derived from. */
   webhooksSecret: z.string().default(randomSecret),
+  /** Signs the links log. */
+  linksSigningKey: z.string().default(newSigningKey),
   /** Signs the dashboard's cookies; below it, the demo user's password. */
   dashboardSecret: z.string().default(randomSecret),
   demoPassword: z.string().default(randomSecret),

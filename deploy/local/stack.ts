@@ -1,6 +1,7 @@
 /** The stack's processes with their environments, and the file that describes the running stack. */
 import { join } from "node:path";
 
+import { publicKeyOf } from "../../shared/links-log/signature.ts";
 import { GATEWAY_ARGUMENTS } from "./clickhouse/command.ts";
 import { PROJECT_DIR } from "./config.ts";
 import type { Secrets } from "./secrets.ts";
@@ -51,6 +52,7 @@ export type StackFile = {
   database_url: string;
   nats_url: string;
   clickhouse_url: string;
+  links_signing_key: string;
   /** Process ids; null for a service that runs elsewhere. */
   pids: Record<(typeof PROCESSES | typeof STORES)[number], number | null>;
 };
@@ -146,6 +148,7 @@ export function appServices({
       API_URL: urls.api,
       API_METRICS_PORT: String(metrics.api),
       ALLOW_PRIVATE_TARGETS: "true",
+      LINKS_SIGNING_KEY: secrets.linksSigningKey,
       DASHBOARD_URL: urls.dashboard,
       DASHBOARD_HOST: "127.0.0.1",
       DASHBOARD_PORT: new URL(urls.dashboard).port,
@@ -164,6 +167,7 @@ export function appServices({
       REDIRECTOR_HOST: "127.0.0.1",
       REDIRECTOR_PORT: new URL(urls.short).port,
       REDIRECTOR_METRICS_PORT: String(metrics.redirector),
+      LINKS_PUBLIC_KEYS: publicKeyOf(secrets.linksSigningKey),
       JOURNAL_DIR: join(dataDir, "journal"),
       LINKS_DIR: join(dataDir, "links"),
       FAILURES_INTERVAL_SECONDS: "5",

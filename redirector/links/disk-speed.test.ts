@@ -1,15 +1,15 @@
 /** Goal: reads that wait for the disk go to a thread, and no others. */
 import { expect, test } from "bun:test";
 
-import { createDiskSpeed } from "./disk-speed.ts";
+import { DiskSpeed } from "./disk-speed.ts";
 
 /** Notes a read that ends at 1,000 ms, and after which the process has read so many blocks. */
 function isSlowAfter(readMs: number, blocksAfter: number): (now: number) => boolean {
   let blocks = 7;
-  const speed = createDiskSpeed(() => blocks);
+  const speed = new DiskSpeed(() => blocks);
   blocks = blocksAfter;
   speed.note(1_000 - readMs, 1_000);
-  return speed.isSlow;
+  return (now) => speed.isSlow(now);
 }
 
 test("after a read that waited for the disk, reads are slow for half a second", () => {

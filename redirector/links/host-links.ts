@@ -21,7 +21,7 @@ import type { LinkCache } from "../cache/link-cache.ts";
 import type { Takedowns } from "../cache/takedowns.ts";
 import type { LogHealth } from "./log-health.ts";
 import { findStore, isDamage, markDamaged } from "./store-files.ts";
-import { openReader, type StoreReader } from "./store-reader.ts";
+import { StoreReader } from "./store-reader.ts";
 
 /**
  * Interval at which the store is checked for changes: the maximum delay of a change written by
@@ -150,7 +150,7 @@ export class HostLinks {
     if (present.inode === this.#inode && this.#reader !== undefined) return;
     this.#close();
     try {
-      this.#reader = openReader(present.dir);
+      this.#reader = new StoreReader(present.dir);
       if (present.inode !== this.#inode) this.#skipChanges(this.#reader);
       this.#inode = present.inode;
     } catch {

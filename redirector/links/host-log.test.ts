@@ -2,21 +2,9 @@
  * Goal: a host that lacks entries gets a store with all links, not before it is at the head, and
  * serves the one it has until then. Method: a real NATS server.
  */
-import {
-  afterAll,
-  afterEach,
-  beforeAll,
-  beforeEach,
-  describe,
-  expect,
-  setDefaultTimeout,
-  test,
-} from "bun:test";
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-
-import type { JetStreamManager, NatsConnection } from "nats";
 
 import { lacksEntries } from "../../shared/links-log/decisions.ts";
 import { EMPTY_HEAD, type Head } from "../../shared/links-log/entry.ts";
@@ -27,26 +15,20 @@ import {
 } from "../../shared/links-log/snapshot-request.ts";
 import {
   chunkSubject,
-  ensureSnapshotsStream,
   listSnapshots,
   SNAPSHOTS_STREAM,
   snapshotSubjects,
 } from "../../shared/links-log/snapshot-stream.ts";
-import { ensureLinkLogStream, findInTail, LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
+import { findInTail, LINK_LOG_STREAM, LINK_LOG_SUBJECT } from "../../shared/links-log/tail.ts";
 import { createLog } from "../../shared/log.ts";
 import { openNats } from "../../shared/nats.ts";
 import { eventually } from "../../test/harness/eventually.ts";
-import { startNats, type TestNats } from "../../test/harness/nats.ts";
-import {
-  publishEntries,
-  storeTestSnapshot,
-  TestLog,
-  type Written,
-} from "../../test/harness/test-log.ts";
+import { SIGNER, signerOf } from "../../test/harness/signing.ts";
+import { storeTestSnapshot, TestLog, TestTail } from "../../test/harness/test-log.ts";
 import { HostLog } from "./host-log.ts";
 import { LogStore } from "./log-store.ts";
 import { currentFolder, markDamaged, storePath } from "./store-files.ts";
-import { openReader } from "./store-reader.ts";
+import { StoreReader } from "./store-reader.ts";
 
 setDefaultTimeout(60_000);
 
@@ -54,46 +36,23 @@ const WITHIN_MS = 10_000;
 
 const log = createLog("test", "silent");
 
-let server: TestNats;
-let connection: NatsConnection;
-let manager: JetStreamManager;
-beforeAll(async () => {
-  server = await startNats();
-  connection = await server.connect();
-  manager = await connection.jetstreamManager({ timeout: 500 });
-});
-afterAll(async () => {
-  await connection.close();
-  await server[Symbol.asyncDispose]();
-});
-
-let dir: string;
-beforeEach(async () => {
-  dir = mkdtempSync(join(tmpdir(), "shorthop-links-"));
-  for (const name of [LINK_LOG_STREAM, SNAPSHOTS_STREAM])
-    await manager.streams.delete(name).catch(() => undefined);
-  await ensureLinkLogStream(manager, 1);
-  await ensureSnapshotsStream(manager, 1);
-});
-afterEach(() => rmSync(dir, { recursive: true }));
-
-const publish = (...entries: readonly Written[]) => publishEntries(connection, entries);
+const tail = new TestTail();
 
 const NO_EVENTS = { changed: () => undefined, skipped: () => undefined };
 
 function startHost() {
   const asked: (SnapshotRequest | undefined)[] = [];
-  const requests = connection.subscribe(SNAPSHOT_REQUESTS, {
+  const requests = tail.connection.subscribe(SNAPSHOT_REQUESTS, {
     callback: (_, { data }) => void asked.push(decodeSnapshotRequest(data)),
   });
-  const nats = openNats({ url: server.url, name: "redirector", log });
-  const host = new HostLog(join(dir, "host"), nats, NO_EVENTS, log);
+  const nats = openNats({ url: tail.server.url, name: "redirector", log });
+  const host = new HostLog(join(tail.dir, "host"), nats, SIGNER, NO_EVENTS, log);
   return {
     host,
     asked,
     /** The links that the host has of these. */
     linksOf(...aliases: string[]): string[] {
-      using reader = openReader(currentFolder(join(dir, "host")));
+      using reader = new StoreReader(currentFolder(join(tail.dir, "host")));
       return aliases.filter((alias) => reader.find("", alias) !== undefined);
     },
     reaches: ({ hash }: Head) =>
@@ -108,17 +67,17 @@ function startHost() {
 
 /** Stores a snapshot with these links. */
 const store = (written: TestLog, start: Head, end: Head, aliases: string[]) =>
-  storeTestSnapshot(connection, written.database, { start, end }, aliases);
+  storeTestSnapshot(tail.connection, written.database, { start, end }, aliases);
 
 /** A host whose store has the first link, and a tail without the second entry. */
 async function startBehind(written: TestLog) {
-  await publish(written.add(["first"]));
+  await tail.publish(written.add(["first"]));
   {
     await using behind = startHost();
     await behind.reaches(written.entries[0] ?? EMPTY_HEAD);
   }
-  await publish(written.add(["missing"]), written.add(["later"]));
-  await manager.streams.purge(LINK_LOG_STREAM, { seq: 3 });
+  await tail.publish(written.add(["missing"]), written.add(["later"]));
+  await tail.manager.streams.purge(LINK_LOG_STREAM, { seq: 3 });
   const started = startHost();
   await started.reaches(written.entries[2] ?? EMPTY_HEAD);
   expect(lacksEntries(started.host.state)).toBe(true);
@@ -134,20 +93,26 @@ describe("a host that lacks entries", () => {
     if (second === undefined || third === undefined) throw new Error("No entries.");
     await store(written, second, third, ["first", "missing"]);
     // It has all entries, but they may be those of an old tail.
-    await eventually(async () => expect(readdirSync(join(dir, "host"))).toHaveLength(2), WITHIN_MS);
-    await publish(written.add(["new"]));
+    await eventually(
+      async () => expect(readdirSync(join(tail.dir, "host"))).toHaveLength(2),
+      WITHIN_MS,
+    );
+    await tail.publish(written.add(["new"]));
     await eventually(async () => {
-      await publish(written.add());
+      await tail.publish(written.add());
       expect(host.host.state).toMatchObject({ isCurrent: true, links: 4, doubtful: undefined });
     }, WITHIN_MS);
     expect(host.linksOf("first", "missing", "later", "new")).toHaveLength(4);
     // The store before is gone, and a restart goes on with the new one.
-    await eventually(async () => expect(readdirSync(join(dir, "host"))).toHaveLength(2), WITHIN_MS);
+    await eventually(
+      async () => expect(readdirSync(join(tail.dir, "host"))).toHaveLength(2),
+      WITHIN_MS,
+    );
     await host.host.stop();
     await using again = startHost();
-    await publish(written.add(["newer"]));
+    await tail.publish(written.add(["newer"]));
     await eventually(async () => {
-      await publish(written.add());
+      await tail.publish(written.add());
       expect(again.host.state).toMatchObject({ isCurrent: true, links: 5 });
     }, WITHIN_MS);
   });
@@ -160,12 +125,12 @@ describe("a host that lacks entries", () => {
     await store(written, second, third, ["first", "missing"]);
     const isWhole = (started: typeof host) =>
       eventually(async () => {
-        await publish(written.add());
+        await tail.publish(written.add());
         expect(started.host.state).toMatchObject({ isCurrent: true, links: 3 });
       }, WITHIN_MS);
     await isWhole(host);
     await host.host.stop();
-    const folder = currentFolder(join(dir, "host"));
+    const folder = currentFolder(join(tail.dir, "host"));
     {
       using file = new LogStore(folder, 0);
       file.write([], { ...file.state, head: third, isCurrent: false });
@@ -173,7 +138,7 @@ describe("a host that lacks entries", () => {
     }
     await using again = startHost();
     await isWhole(again);
-    expect(currentFolder(join(dir, "host"))).not.toBe(folder);
+    expect(currentFolder(join(tail.dir, "host"))).not.toBe(folder);
   });
 
   test("does not take one whose end is of a history that was lost, but another one", async () => {
@@ -184,14 +149,14 @@ describe("a host that lacks entries", () => {
     const lost = written.restoredTo(third).add(["lost"]);
     await store(written, third, lost, ["first", "missing", "later", "lost"]);
     await eventually(async () => {
-      await publish(written.add());
-      expect(readdirSync(join(dir, "host"))).toHaveLength(1);
+      await tail.publish(written.add());
+      expect(readdirSync(join(tail.dir, "host"))).toHaveLength(1);
       expect(host.asked.length).toBeGreaterThan(1);
     }, WITHIN_MS);
     expect(host.linksOf("lost", "missing")).toEqual([]);
     await store(written, second, third, ["first", "missing"]);
     await eventually(async () => {
-      await publish(written.add());
+      await tail.publish(written.add());
       expect(host.host.state.isCurrent).toBe(true);
     }, WITHIN_MS);
     expect(host.linksOf("first", "missing", "later", "lost")).toEqual([
@@ -203,29 +168,29 @@ describe("a host that lacks entries", () => {
 });
 
 /** The folders of stores, and what says which one is the host's. */
-const listFolders = () => readdirSync(join(dir, "host")).filter((name) => name !== "current");
+const listFolders = () => readdirSync(join(tail.dir, "host")).filter((name) => name !== "current");
 
 test("a host at the end of a tail of another history asks with its last entry, and takes the links of a new term", async () => {
   const written = new TestLog();
-  await publish(written.add(["first"]), written.add(["lost"]), written.add(["lost-too"]));
+  await tail.publish(written.add(["first"]), written.add(["lost"]), written.add(["lost-too"]));
   const [first, , last] = written.entries;
   if (first === undefined || last === undefined) throw new Error("No entries.");
   await using host = startHost();
   await host.reaches(last);
   // PostgreSQL and NATS came back older, and a clock is wrong: nothing is later than the store.
   const restored = written.restoredTo({ ...first, position: first.position - 1_000 });
-  await manager.streams.purge(LINK_LOG_STREAM);
-  await publish(restored.add([], 1, first.position - 900));
+  await tail.manager.streams.purge(LINK_LOG_STREAM);
+  await tail.publish(restored.add([], 1, first.position - 900));
   await eventually(async () => {
     expect(host.asked.at(-1)).toMatchObject({ written: { hash: last.hash }, dropped: undefined });
   }, WITHIN_MS);
   expect(host.host.state).toMatchObject({ isCurrent: false, links: 3 });
   expect(host.host.state.obstacle).toContain("waits for a snapshot");
   const begin = restored.add(["new"], 2);
-  await publish(begin);
+  await tail.publish(begin);
   await store(restored, begin, begin, ["first", "new"]);
   await eventually(async () => {
-    await publish(restored.add([], 2));
+    await tail.publish(restored.add([], 2));
     expect(host.host.state).toMatchObject({ isCurrent: true, links: 2, obstacle: null });
   }, WITHIN_MS);
   expect(host.linksOf("first", "lost", "new")).toEqual(["first", "new"]);
@@ -233,17 +198,17 @@ test("a host at the end of a tail of another history asks with its last entry, a
 
 test("a host that another database publishes for says so, and asks for nothing", async () => {
   const written = new TestLog();
-  await publish(written.add(["a"]));
+  await tail.publish(written.add(["a"]));
   await using host = startHost();
   await host.reaches(written.entries[0] ?? EMPTY_HEAD);
   const other = new TestLog();
-  await publish(other.add(["b"]));
+  await tail.publish(other.add(["b"]));
   await eventually(async () => {
     const { obstacle } = host.host.state;
     expect(obstacle).toContain(`${other.database}, and the links are of ${written.database}`);
     expect(obstacle).toContain("shorthop links adopt");
   }, WITHIN_MS);
-  await publish(written.add(["c"]));
+  await tail.publish(written.add(["c"]));
   await eventually(async () => expect(host.host.state.obstacle).toBeNull(), WITHIN_MS);
   expect([host.asked, host.linksOf("b")]).toEqual([[], []]);
 });
@@ -254,33 +219,56 @@ test("a snapshot that is not what was stored is read once, and the host asks for
   const [, second, third] = written.entries;
   if (second === undefined || third === undefined) throw new Error("No entries.");
   await store(written, second, third, ["first", "missing"]);
-  const [stored] = await listSnapshots(manager);
+  const [stored] = await listSnapshots(tail.manager, SIGNER);
   if (stored === undefined) throw new Error("There is no snapshot.");
   // Its one chunk.
   const { subjects = {} } = (
-    await manager.streams.info(SNAPSHOTS_STREAM, { subjects_filter: snapshotSubjects(stored.name) })
+    await tail.manager.streams.info(SNAPSHOTS_STREAM, {
+      subjects_filter: snapshotSubjects(stored.name),
+    })
   ).state;
   expect(Object.keys(subjects)).toHaveLength(2);
-  const { seq } = await manager.streams.getMessage(SNAPSHOTS_STREAM, {
+  const { seq } = await tail.manager.streams.getMessage(SNAPSHOTS_STREAM, {
     last_by_subj: chunkSubject(stored.name, 0),
   });
-  await manager.streams.deleteMessage(SNAPSHOTS_STREAM, seq);
-  await connection.jetstream().publish(chunkSubject(stored.name, 0), "another one");
+  await tail.manager.streams.deleteMessage(SNAPSHOTS_STREAM, seq);
+  await tail.connection.jetstream().publish(chunkSubject(stored.name, 0), "another one");
   await eventually(async () => expect(host.asked.at(-1)?.dropped).toBe(stored.name), WITHIN_MS);
   expect(listFolders()).toHaveLength(1);
+});
+
+test("a snapshot that nobody signed with a known key is not there, and one that was is taken", async () => {
+  const written = new TestLog();
+  await using host = await startBehind(written);
+  const [, second, third] = written.entries;
+  if (second === undefined || third === undefined) throw new Error("No entries.");
+  const stranger = signerOf({ links_signing_key: "6".repeat(64) });
+  const range = { start: second, end: third };
+  await storeTestSnapshot(tail.connection, written.database, range, ["forged"], stranger);
+  const asked = host.asked.length;
+  await eventually(async () => expect(host.asked.length).toBeGreaterThan(asked + 1), WITHIN_MS);
+  expect(await listSnapshots(tail.manager, SIGNER)).toEqual([]);
+  expect(await listSnapshots(tail.manager, stranger)).toHaveLength(1);
+  expect([listFolders().length, host.asked.at(-1)?.dropped]).toEqual([1, undefined]);
+  await store(written, second, third, ["first", "missing"]);
+  await eventually(async () => {
+    await tail.publish(written.add());
+    expect(host.host.state).toMatchObject({ isCurrent: true, links: 3 });
+  }, WITHIN_MS);
+  expect(host.linksOf("forged")).toEqual([]);
 });
 
 test("a host whose store was deleted, or is marked as damaged, writes it no more", async () => {
   const written = new TestLog();
   for (const spoil of [
     (folder: string) => rmSync(storePath(folder)),
-    () => markDamaged(join(dir, "host")),
+    () => markDamaged(join(tail.dir, "host")),
   ]) {
-    rmSync(join(dir, "host"), { recursive: true, force: true });
+    rmSync(join(tail.dir, "host"), { recursive: true, force: true });
     await using host = startHost();
     const ended = host.host.ended.then(() => "stopped", String);
-    spoil(currentFolder(join(dir, "host")));
-    await publish(written.add(["a"]));
+    spoil(currentFolder(join(tail.dir, "host")));
+    await tail.publish(written.add(["a"]));
     expect(await ended).toMatch(/The links store (?:was deleted|is damaged)/);
   }
 });
@@ -288,12 +276,19 @@ test("a host whose store was deleted, or is marked as damaged, writes it no more
 test("a tail goes on after its entries, and after the one before its first", async () => {
   const written = new TestLog();
   const entries = Array.from({ length: 20 }, () => written.add());
-  await publish(...entries);
-  await manager.streams.purge(LINK_LOG_STREAM, { seq: 6 });
-  const found = await Promise.all(entries.map((entry) => findInTail(manager, entry)));
+  await tail.publish(...entries);
+  await tail.manager.streams.purge(LINK_LOG_STREAM, { seq: 6 });
+  const found = await Promise.all(entries.map((entry) => findInTail(tail.manager, SIGNER, entry)));
   // Of an entry and the one after it, either is where the tail goes on.
   expect(found.map((sequence) => sequence !== undefined)).toEqual(entries.map((_, i) => i >= 4));
   expect(found.slice(5).every((sequence, i) => [i + 6, i + 7].includes(sequence ?? 0))).toBe(true);
+  // Messages of strangers between them hide none.
+  await tail.empty();
+  for (const entry of entries) {
+    for (let i = 0; i < 3; i++) await tail.intrude(LINK_LOG_SUBJECT, "no entry");
+    await tail.publish(entry);
+  }
+  for (const entry of entries) expect(await findInTail(tail.manager, SIGNER, entry)).toBeNumber();
   const [other] = [written.restoredTo(entries[9] ?? EMPTY_HEAD).add(["other"])];
-  expect(await findInTail(manager, other)).toBeUndefined();
+  expect(await findInTail(tail.manager, SIGNER, other)).toBeUndefined();
 });

@@ -10,6 +10,7 @@ import type { JetStreamManager } from "nats";
 
 import { newUuid } from "../../shared/ids.ts";
 import { type Candidate, judgeCandidate, lacksEntries } from "../../shared/links-log/decisions.ts";
+import type { LogVerifier } from "../../shared/links-log/signature.ts";
 import {
   encodeSnapshotRequest,
   SNAPSHOT_REQUESTS,
@@ -21,7 +22,7 @@ import type { LogState } from "../../shared/links-store/log-state.ts";
 import { STORE_FORMAT } from "../../shared/links-store/schema.ts";
 import type { Log } from "../../shared/log.ts";
 import type { Nats } from "../../shared/nats.ts";
-import { LogFollower } from "./log-follower.ts";
+import { LogFollower, type SkippedReason } from "./log-follower.ts";
 import { LogStore, RESERVE_BYTES } from "./log-store.ts";
 import { BrokenSnapshotError, NoRoomError, SnapshotReader } from "./snapshot-reader.ts";
 import {
@@ -57,8 +58,8 @@ const DROPPED_MAX = 1_000;
 export type LogEvents = {
   /** Rows of the store have changed. */
   changed(): void;
-  /** A malformed state was skipped. */
-  skipped(): void;
+  /** A state, or a message, was skipped. */
+  skipped(reason: SkippedReason): void;
 };
 
 /** A store and what writes it. */
@@ -67,6 +68,7 @@ type Followed = { dir: string; store: LogStore; follower: LogFollower };
 export class HostLog {
   readonly #dir: string;
   readonly #nats: Nats;
+  readonly #verifier: LogVerifier;
   readonly #events: LogEvents;
   readonly #log: Log;
   #current: Followed;
@@ -82,9 +84,10 @@ export class HostLog {
   readonly #running: Promise<void>;
 
   /** Opens the store, whose lock the caller has; throws as {@link LogStore} does. */
-  constructor(dir: string, nats: Nats, events: LogEvents, log: Log) {
+  constructor(dir: string, nats: Nats, verifier: LogVerifier, events: LogEvents, log: Log) {
     this.#dir = dir;
     this.#nats = nats;
+    this.#verifier = verifier;
     this.#events = events;
     this.#log = log;
     makeFolder(dir);
@@ -199,12 +202,12 @@ export class HostLog {
   }
 
   async #choose(manager: JetStreamManager): Promise<StoredSnapshot | undefined> {
-    const stored = (await listSnapshots(manager)).filter(
+    const stored = (await listSnapshots(manager, this.#verifier)).filter(
       ({ name, manifest }) => manifest.format === STORE_FORMAT && !this.#dropped.has(name),
     );
     const continued = new Set<string>();
     for (const { manifest } of stored)
-      if ((await findInTail(manager, manifest.start)) !== undefined)
+      if ((await findInTail(manager, this.#verifier, manifest.start)) !== undefined)
         continued.add(manifest.start.hash);
     const manifests = stored.map(({ manifest }) => manifest);
     const chosen = chooseSnapshot(manifests, this.state, ({ hash }) => continued.has(hash));
@@ -246,11 +249,11 @@ export class HostLog {
 
   #follow(dir: string, snapshot?: StoredSnapshot): Followed {
     const store = new LogStore(dir, RESERVE_BYTES, this.#events.changed);
-    const onSkipped = (): void => {
-      if (dir === this.#current.dir) this.#events.skipped();
+    const onSkipped = (reason: SkippedReason): void => {
+      if (dir === this.#current.dir) this.#events.skipped(reason);
     };
-    const end = snapshot?.manifest.end;
-    const follower = new LogFollower(this.#nats, store, this.#log, onSkipped, end);
+    const [nats, verifier, end] = [this.#nats, this.#verifier, snapshot?.manifest.end];
+    const follower = new LogFollower(nats, verifier, store, this.#log, onSkipped, end);
     follower.ended.catch((error: unknown) => this.#fail(dir, error));
     return { dir, store, follower };
   }

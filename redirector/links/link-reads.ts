@@ -3,16 +3,17 @@
  * thread when the disk is slow. Requests need neither NATS nor the thread that fills the store,
  * except for an alias that the store lacks: its link may just have been created.
  */
+import { Coalesced } from "../../shared/coalesced.ts";
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
 import { isNotice } from "../../shared/contracts/notices.ts";
-import { comparePositions, decodeEntry, type Entry } from "../../shared/links-log/entry.ts";
-import { readLastMessage } from "../../shared/links-log/tail.ts";
+import { comparePositions, type Entry } from "../../shared/links-log/entry.ts";
+import type { LogVerifier } from "../../shared/links-log/signature.ts";
+import { TailReader } from "../../shared/links-log/tail.ts";
 import { hasAllLinks, type LogState } from "../../shared/links-store/log-state.ts";
 import type { Nats } from "../../shared/nats.ts";
 import { withTimeout } from "../../shared/timeout.ts";
 import type { LinkCache } from "../cache/link-cache.ts";
-import { createCoalesced } from "./coalesced.ts";
-import { createDiskSpeed } from "./disk-speed.ts";
+import { DiskSpeed } from "./disk-speed.ts";
 import type { HostLinks } from "./host-links.ts";
 import type { SlowReads } from "./slow-reads.ts";
 
@@ -32,17 +33,25 @@ export class LinkReads {
   readonly #cache: LinkCache;
   readonly #slowReads: SlowReads;
   readonly #nats: Nats;
-  readonly #disk = createDiskSpeed();
+  readonly #verifier: LogVerifier;
+  readonly #disk = new DiskSpeed();
   readonly #counts = { direct: 0, slow: 0 };
-  readonly #readTailEnd: () => Promise<Entry>;
+  readonly #tailEnds = new Coalesced(() => this.#readTailEnd());
+  #tail: TailReader | undefined;
   #isStopped = false;
 
-  constructor(host: HostLinks, cache: LinkCache, slowReads: SlowReads, nats: Nats) {
+  constructor(
+    host: HostLinks,
+    cache: LinkCache,
+    slowReads: SlowReads,
+    nats: Nats,
+    verifier: LogVerifier,
+  ) {
     this.#host = host;
     this.#cache = cache;
     this.#slowReads = slowReads;
     this.#nats = nats;
-    this.#readTailEnd = createCoalesced(() => readTailEnd(nats));
+    this.#verifier = verifier;
   }
 
   /** Reads of the store since the start: in the event loop turn of a request, or in a thread. */
@@ -127,7 +136,7 @@ export class LinkReads {
    */
   async #waitForTailEnd(isSuch: (state: LogState) => boolean): Promise<void> {
     if (!this.#nats.connected()) throw new Error("There is no connection to NATS.");
-    const end = await this.#readTailEnd();
+    const end = await this.#tailEnds.call();
     const deadline = performance.now() + CATCH_UP_TIMEOUT_MS;
     let state = this.#host.readState();
     while (!isSuch(state) || !hasEntry(state, end)) {
@@ -135,20 +144,24 @@ export class LinkReads {
       ({ state } = this.#host);
     }
   }
+
+  /** The last entry of the tail, as the leader of its stream has it. */
+  async #readTailEnd(): Promise<Entry> {
+    this.#tail ??= await this.#openTail();
+    const { entry } = await this.#tail.readLast();
+    if (typeof entry === "string") throw new Error("The links log does not end with an entry.");
+    return entry;
+  }
+
+  async #openTail(): Promise<TailReader> {
+    const connection = await this.#nats.connection;
+    const options = { timeout: END_TIMEOUT_MS, checkAPI: false };
+    const manager = await connection.jetstreamManager(options);
+    return new TailReader(connection, manager, this.#verifier);
+  }
 }
 
 const behindError = (): Error => new Error("The links store is behind the links log.");
-
-/** The last entry of the tail, as the leader of its stream has it. */
-async function readTailEnd(nats: Nats): Promise<Entry> {
-  const connection = await nats.connection;
-  const options = { timeout: END_TIMEOUT_MS, checkAPI: false };
-  const manager = await connection.jetstreamManager(options);
-  const { message } = await readLastMessage(manager);
-  const entry = message === undefined ? undefined : decodeEntry(message.data);
-  if (entry === undefined) throw new Error("The links log does not end with an entry.");
-  return entry;
-}
 
 /**
  * Whether a store has an entry of its history. The tail is read again and again, so a store that is

@@ -4,28 +4,16 @@
  * test/scenarios/links-disk.test.ts.
  */
 import { Database } from "bun:sqlite";
-import {
-  afterAll,
-  afterEach,
-  beforeAll,
-  beforeEach,
-  expect,
-  setDefaultTimeout,
-  test,
-} from "bun:test";
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-
-import type { NatsConnection } from "nats";
+import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 
 import { encodeLinkRecord } from "../../shared/contracts/link-record.ts";
-import { ensureLinkLogStream, LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
+import { publicKeyOf } from "../../shared/links-log/signature.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { activeLink } from "../../test/harness/link-record.ts";
-import { startNats, type TestNats } from "../../test/harness/nats.ts";
-import { publishEntries, TestLog } from "../../test/harness/test-log.ts";
-import { type LinksThread, startLinksThread } from "./links-thread.ts";
+import { SIGNING_KEY } from "../../test/harness/signing.ts";
+import { TestLog, TestTail } from "../../test/harness/test-log.ts";
+import { LinksThread } from "./links-thread.ts";
 import {
   currentFolder,
   findStore,
@@ -34,63 +22,50 @@ import {
   memoryDir,
   storePath,
 } from "./store-files.ts";
-import { openReader } from "./store-reader.ts";
+import { StoreReader } from "./store-reader.ts";
 
 setDefaultTimeout(180_000);
 
 const WITHIN_MS = 60_000;
 
-let server: TestNats;
-let connection: NatsConnection;
-beforeAll(async () => {
-  server = await startNats();
-  connection = await server.connect();
-});
-afterAll(async () => {
-  await connection.close();
-  await server[Symbol.asyncDispose]();
-});
-
-let dir: string;
+const tail = new TestTail();
 let threads: LinksThread[];
 let written: TestLog;
-beforeEach(async () => {
-  dir = mkdtempSync(join(tmpdir(), "shorthop-links-"));
+beforeEach(() => {
   threads = [];
   written = new TestLog();
-  const manager = await connection.jetstreamManager();
-  await manager.streams.delete(LINK_LOG_STREAM).catch(() => undefined);
-  await ensureLinkLogStream(manager, 1);
 });
 afterEach(async () => {
   await Promise.all(threads.map((thread) => thread.stop()));
-  rmSync(memoryDir(dir), { recursive: true, force: true });
-  rmSync(dir, { recursive: true });
+  rmSync(memoryDir(tail.dir), { recursive: true, force: true });
 });
 
 function start(): LinksThread {
-  const thread = startLinksThread({
-    workerUrl: new URL("./links.worker.ts", import.meta.url),
-    dir,
-    natsUrl: server.url,
-    logLevel: "silent",
-    onChanged: () => undefined,
-    onError: (error) => {
+  const thread = new LinksThread(
+    new URL("./links.worker.ts", import.meta.url),
+    {
+      dir: tail.dir,
+      natsUrl: tail.server.url,
+      publicKeys: [publicKeyOf(SIGNING_KEY)],
+      logLevel: "silent",
+    },
+    { changed: () => undefined, skipped: () => undefined },
+    (error) => {
       throw error;
     },
-  });
+  );
   threads.push(thread);
   return thread;
 }
 
 const publish = (alias: string, version: number) =>
-  publishEntries(connection, [written.add([encodeLinkRecord(activeLink(alias, version))])]);
+  tail.publish(written.add([encodeLinkRecord(activeLink(alias, version))]));
 
 /** The version that the store of the host has of a link. */
 function versionOf(alias: string): number | undefined {
-  const found = findStore(dir);
+  const found = findStore(tail.dir);
   if (found === undefined) return undefined;
-  using reader = openReader(found.dir);
+  using reader = new StoreReader(found.dir);
   return reader.find("", alias)?.version;
 }
 
@@ -114,19 +89,19 @@ test("a store that somebody found damaged is set aside, and filled again", async
   start();
   await expectVersion("damaged", 1);
   {
-    using db = new Database(storePath(currentFolder(dir)));
+    using db = new Database(storePath(currentFolder(tail.dir)));
     db.run("UPDATE links SET record = x'00'");
   }
-  markDamaged(dir);
+  markDamaged(tail.dir);
   await expectVersion("damaged", 1);
-  expect(existsSync(`${storePath(dir)}.damaged`)).toBe(true);
+  expect(existsSync(`${storePath(tail.dir)}.damaged`)).toBe(true);
 });
 
 test("a store that somebody deleted is filled again", async () => {
   await publish("deleted", 1);
   start();
   await expectVersion("deleted", 1);
-  const folder = currentFolder(dir);
+  const folder = currentFolder(tail.dir);
   const before = inodeOf(folder);
   for (const suffix of ["", "-wal", "-shm"]) rmSync(`${storePath(folder)}${suffix}`);
   await eventually(async () => {
@@ -138,7 +113,7 @@ test("a store that somebody deleted is filled again", async () => {
 
 test("a file that is no store is set aside, and another one filled", async () => {
   await publish("no-store", 1);
-  const folder = currentFolder(dir);
+  const folder = currentFolder(tail.dir);
   mkdirSync(folder);
   writeFileSync(storePath(folder), "not a database, but long enough to be looked at ".repeat(100));
   start();

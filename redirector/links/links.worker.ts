@@ -1,13 +1,17 @@
 /** A redirector's thread for the host's links: fills the store from the links log. */
+import { LogVerifier } from "../../shared/links-log/signature.ts";
 import { createLog } from "../../shared/log.ts";
 import type { NatsFiles } from "../../shared/nats-files.ts";
 import { openNats } from "../../shared/nats.ts";
+import type { SkippedReason } from "./log-follower.ts";
 import { StoreFiller } from "./store-filler.ts";
 
 export type LinksOptions = {
   dir: string;
   natsUrl: string;
   natsFiles?: NatsFiles;
+  /** The public keys of API processes. */
+  publicKeys: readonly string[];
   logLevel: string;
 };
 
@@ -15,7 +19,8 @@ export type LinksOptions = {
 export type LinksCommand = { kind: "start"; options: LinksOptions } | { kind: "stop" };
 
 /** Messages from the thread. */
-export type LinksEvent = { kind: "changed" } | { kind: "skipped" } | { kind: "stopped" };
+export type LinksEvent =
+  { kind: "changed" } | { kind: "skipped"; reason: SkippedReason } | { kind: "stopped" };
 
 declare const self: Worker;
 
@@ -23,14 +28,15 @@ const send = (event: LinksEvent): void => self.postMessage(event);
 
 let filler: StoreFiller | undefined;
 
-function start({ dir, natsUrl: url, natsFiles: files = {}, logLevel }: LinksOptions): StoreFiller {
+function start({ dir, publicKeys, logLevel, ...options }: LinksOptions): StoreFiller {
   const log = createLog("redirector", logLevel);
+  const { natsUrl: url, natsFiles: files = {} } = options;
   const connect = () => openNats({ url, files, name: "redirector links", log });
   const events = {
     changed: () => send({ kind: "changed" }),
-    skipped: () => send({ kind: "skipped" }),
+    skipped: (reason: SkippedReason) => send({ kind: "skipped", reason }),
   };
-  return new StoreFiller(dir, connect, events, log);
+  return new StoreFiller(dir, connect, new LogVerifier(publicKeys), events, log);
 }
 
 self.addEventListener("message", ({ data }: MessageEvent<LinksCommand>): void => {

@@ -2,39 +2,20 @@
  * Goal: the store of a host is a prefix of the log, says so when it is not, and has later states
  * nevertheless. Method: a real NATS server.
  */
-import {
-  afterAll,
-  afterEach,
-  beforeAll,
-  beforeEach,
-  describe,
-  expect,
-  setDefaultTimeout,
-  test,
-} from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-
-import { headers, type JetStreamManager, type NatsConnection } from "nats";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 
 import { newUuid } from "../../shared/ids.ts";
 import { lacksEntries } from "../../shared/links-log/decisions.ts";
-import { EMPTY_HEAD, formatHead, type Head } from "../../shared/links-log/entry.ts";
-import {
-  ensureLinkLogStream,
-  HEAD_HEADER,
-  LINK_LOG_STREAM,
-  LINK_LOG_SUBJECT,
-} from "../../shared/links-log/tail.ts";
+import { EMPTY_HEAD, type Head } from "../../shared/links-log/entry.ts";
+import { LINK_LOG_STREAM, LINK_LOG_SUBJECT, signEntry } from "../../shared/links-log/tail.ts";
 import { createLog } from "../../shared/log.ts";
 import { openNats } from "../../shared/nats.ts";
 import { eventually } from "../../test/harness/eventually.ts";
-import { startNats, type TestNats } from "../../test/harness/nats.ts";
-import { publishEntries, TestLog, type Written } from "../../test/harness/test-log.ts";
+import { SIGNER, signerOf } from "../../test/harness/signing.ts";
+import { TestLog, TestTail } from "../../test/harness/test-log.ts";
 import { LogFollower } from "./log-follower.ts";
 import { LogStore } from "./log-store.ts";
-import { openReader } from "./store-reader.ts";
+import { StoreReader } from "./store-reader.ts";
 
 setDefaultTimeout(60_000);
 
@@ -42,44 +23,18 @@ const WITHIN_MS = 10_000;
 
 const log = createLog("test", "silent");
 
-let server: TestNats;
-let connection: NatsConnection;
-let manager: JetStreamManager;
-beforeAll(async () => {
-  server = await startNats();
-  connection = await server.connect();
-  // A request that was sent to a killed server is not repeated for that long.
-  manager = await connection.jetstreamManager({ timeout: 500 });
-});
-afterAll(async () => {
-  await connection.close();
-  await server[Symbol.asyncDispose]();
-});
-
-let dir: string;
-beforeEach(async () => {
-  dir = mkdtempSync(join(tmpdir(), "shorthop-links-"));
-  await emptyTail();
-});
-afterEach(() => rmSync(dir, { recursive: true }));
-
-async function emptyTail(): Promise<void> {
-  await manager.streams.delete(LINK_LOG_STREAM).catch(() => undefined);
-  await ensureLinkLogStream(manager, 1);
-}
-
-const publish = (...entries: readonly Written[]) => publishEntries(connection, entries);
+const tail = new TestTail();
 
 /** A host that follows the log into the store of the test. */
 function startHost() {
-  const nats = openNats({ url: server.url, name: "redirector", log });
-  const store = new LogStore(dir, 0);
-  const reader = openReader(dir);
-  let skipped = 0;
-  const follower = new LogFollower(nats, store, log, () => void skipped++);
+  const nats = openNats({ url: tail.server.url, name: "redirector", log });
+  const store = new LogStore(tail.dir, 0);
+  const reader = new StoreReader(tail.dir);
+  const skipped = { malformed: 0, unsigned: 0 };
+  const follower = new LogFollower(nats, SIGNER, store, log, (reason) => skipped[reason]++);
   return {
     store,
-    skipped: () => skipped,
+    skipped,
     versionOf: (alias: string) => reader.find("", alias)?.version,
     has: (...aliases: string[]) => aliases.every((alias) => reader.find("", alias) !== undefined),
     /** Waits until the store has written an entry. */
@@ -102,14 +57,14 @@ const begins = (host: ReturnType<typeof startHost>, sequence: number) => host.re
 describe("a store", () => {
   test("has each entry on top of the one before, and goes on there after a restart", async () => {
     const written = new TestLog();
-    await publish(written.add(["a", "b"]), written.add(["c"]));
+    await tail.publish(written.add(["a", "b"]), written.add(["c"]));
     {
       await using host = startHost();
       await host.reaches(written.entries[1] ?? EMPTY_HEAD);
       expect(host.has("a", "b", "c")).toBe(true);
       expect(host.store.state).toMatchObject({ links: 3, sequence: 2 });
     }
-    await publish(written.add(["d"]), written.add(["a"]));
+    await tail.publish(written.add(["d"]), written.add(["a"]));
     await using host = startHost();
     await host.reaches(written.entries[3] ?? EMPTY_HEAD);
     expect(host.store.state).toMatchObject({ links: 4, sequence: 4, doubtful: undefined });
@@ -118,31 +73,27 @@ describe("a store", () => {
 
   test("is current once it has what was published since it began to read, and what that announces", async () => {
     const written = new TestLog();
-    await publish(written.add(["a"]));
+    await tail.publish(written.add(["a"]));
     await using host = startHost();
     await begins(host, 1);
     expect(host.store.state.isCurrent).toBe(false);
     const [second, third] = [written.add(["b"]), written.add()];
     // As published by a process that is about to publish more.
-    const announced = headers();
-    announced.set(HEAD_HEADER, formatHead(third));
-    await connection
-      .jetstream({ timeout: 500 })
-      .publish(LINK_LOG_SUBJECT, second.bytes, { headers: announced });
+    await tail.intrude(LINK_LOG_SUBJECT, second.bytes, signEntry(SIGNER, second, third));
     await host.reaches(second);
     expect(host.store.state.isCurrent).toBe(false);
-    await publish(third);
+    await tail.publish(third);
     await eventually(async () => expect(host.store.state.isCurrent).toBe(true), WITHIN_MS);
   });
 
   test("has the entries that come again only once, however the tail comes back", async () => {
     const written = new TestLog();
-    await publish(written.add(["a"]), written.add(["b"]));
+    await tail.publish(written.add(["a"]), written.add(["b"]));
     await using host = startHost();
     await host.reaches(written.entries[1] ?? EMPTY_HEAD);
     const versions = [host.versionOf("a"), host.versionOf("b")];
-    await emptyTail();
-    await publish(...written.entries, written.add(["c"], 2));
+    await tail.empty();
+    await tail.publish(...written.entries, written.add(["c"], 2));
     await host.reaches(written.entries[2] ?? EMPTY_HEAD);
     expect([host.versionOf("a"), host.versionOf("b")]).toEqual(versions);
     expect(host.store.state).toMatchObject({ sequence: 3, links: 3 });
@@ -151,11 +102,11 @@ describe("a store", () => {
 
   test("is not replaced by a tail that ends early", async () => {
     const written = new TestLog();
-    await publish(written.add(["a"]), written.add(["b"]));
+    await tail.publish(written.add(["a"]), written.add(["b"]));
     await using host = startHost();
     await host.reaches(written.entries[1] ?? EMPTY_HEAD);
-    await emptyTail();
-    await publish(...written.entries.slice(0, 1));
+    await tail.empty();
+    await tail.publish(...written.entries.slice(0, 1));
     await host.reads(1);
     expect(host.store.state).toMatchObject({ head: { hash: written.entries[1]?.hash }, links: 2 });
     expect(host.store.state.isCurrent).toBe(false);
@@ -164,13 +115,13 @@ describe("a store", () => {
 
   test("whose entries are missing in the tail has the later states, and says that it lacks entries", async () => {
     const written = new TestLog();
-    await publish(written.add(["a"]));
+    await tail.publish(written.add(["a"]));
     {
       await using host = startHost();
       await host.reaches(written.entries[0] ?? EMPTY_HEAD);
     }
-    await publish(written.add(["missing"]), written.add(["a"]));
-    await manager.streams.purge(LINK_LOG_STREAM, { seq: 3 });
+    await tail.publish(written.add(["missing"]), written.add(["a"]));
+    await tail.manager.streams.purge(LINK_LOG_STREAM, { seq: 3 });
     for (const _ of ["at once", "after a restart"]) {
       await using host = startHost();
       await host.reaches(written.entries[2] ?? EMPTY_HEAD);
@@ -189,12 +140,12 @@ describe("a store", () => {
     const written = new TestLog();
     const first = written.add(["a"]);
     const lost = written.add(["b"]);
-    await publish(first, lost);
+    await tail.publish(first, lost);
     await using host = startHost();
     await host.reaches(lost);
     const restored = written.restoredTo(first);
     const next = restored.add(["a"], 2);
-    await publish(next);
+    await tail.publish(next);
     await host.reaches(next);
     expect(host.versionOf("a")).toBe(next.position);
     expect(lacksEntries(host.store.state)).toBe(true);
@@ -203,17 +154,17 @@ describe("a store", () => {
 
   test("reads the tail from its start before it says that entries are missing", async () => {
     const written = new TestLog();
-    await publish(written.add(["a"]), written.add(["b"]));
+    await tail.publish(written.add(["a"]), written.add(["b"]));
     {
       await using host = startHost();
       await host.reaches(written.entries[1] ?? EMPTY_HEAD);
     }
     {
       // As if a replica numbered its messages differently.
-      using store = new LogStore(dir, 0);
+      using store = new LogStore(tail.dir, 0);
       store.write([], { ...store.state, sequence: 4 });
     }
-    await publish(written.add(["c"]), written.entries[1] ?? written.add(), written.add(["d"]));
+    await tail.publish(written.add(["c"]), written.entries[1] ?? written.add(), written.add(["d"]));
     await using host = startHost();
     await host.reaches(written.entries[3] ?? EMPTY_HEAD);
     expect(host.has("a", "b", "c", "d")).toBe(true);
@@ -222,39 +173,87 @@ describe("a store", () => {
 
   test("refuses another database, and keeps its links", async () => {
     const written = new TestLog();
-    await publish(written.add(["a"]));
+    await tail.publish(written.add(["a"]));
     await using host = startHost();
     await host.reaches(written.entries[0] ?? EMPTY_HEAD);
     const other = new TestLog(newUuid(), written.entries[0]);
-    await publish(other.add(["b"]));
+    await tail.publish(other.add(["b"]));
     await host.reads(2);
     expect(host.has("b")).toBe(false);
     expect(host.store.state).toMatchObject({ links: 1, isCurrent: false });
-    await publish(written.add(["c"]));
+    await tail.publish(written.add(["c"]));
     await host.reaches(written.entries[1] ?? EMPTY_HEAD);
     expect(host.store.state.isCurrent).toBe(true);
   });
 
-  test("skips what is no entry, and a malformed state, and has the others", async () => {
+  test("skips a malformed state, and has the others", async () => {
     const written = new TestLog();
-    await connection.jetstream({ timeout: 500 }).publish(LINK_LOG_SUBJECT, "no entry");
-    await publish(written.add([Buffer.from("{"), "a"]), written.add(["b"]));
+    await tail.publish(written.add([Buffer.from("{"), "a"]), written.add(["b"]));
     await using host = startHost();
     await host.reaches(written.entries[1] ?? EMPTY_HEAD);
     expect(host.has("a", "b")).toBe(true);
-    expect(host.skipped()).toBe(1);
+    expect(host.skipped).toEqual({ malformed: 1, unsigned: 0 });
+  });
+
+  test("is as if what nobody signed were not there", async () => {
+    const written = new TestLog();
+    await tail.intrude(LINK_LOG_SUBJECT, "no entry");
+    await tail.publish(written.add(["a"]));
+    await using host = startHost();
+    await host.reads(2);
+    const head = written.entries[0] ?? EMPTY_HEAD;
+    for (const [forged, key] of [
+      [new TestLog(written.database, head).add(["a", "forged"]), undefined],
+      [new TestLog(written.database, head).add(["a", "forged"], 9), "6".repeat(64)],
+      [new TestLog(written.database, head).add(), "6".repeat(64)],
+      [new TestLog(newUuid(), head).add(["forged"]), undefined],
+    ] as const) {
+      const signer = signerOf({ links_signing_key: key ?? "7".repeat(64) });
+      await tail.intrude(
+        LINK_LOG_SUBJECT,
+        forged.bytes,
+        key === undefined ? undefined : signEntry(signer, forged, forged),
+      );
+    }
+    await host.reads(6);
+    expect(host.versionOf("a")).toBe(head.position);
+    expect(host.has("forged")).toBe(false);
+    expect(host.store.state).toMatchObject({ head: { hash: head.hash }, isCurrent: false });
+    expect(lacksEntries(host.store.state)).toBe(false);
+    await tail.publish(written.add(["b"]));
+    await host.reaches(written.entries[1] ?? EMPTY_HEAD);
+    expect(host.store.state.isCurrent).toBe(true);
+    await tail.intrude(LINK_LOG_SUBJECT, "no entry");
+    await host.reads(8);
+    expect(host.store.state.isCurrent).toBe(true);
+    expect(host.skipped).toEqual({ malformed: 0, unsigned: 6 });
+  });
+
+  test("is not current because somebody repeats what an API process has signed", async () => {
+    const written = new TestLog();
+    await tail.publish(written.add(["a"]));
+    await using host = startHost();
+    await host.reads(1);
+    await tail.publish(...written.entries);
+    await host.reads(2);
+    expect(host.store.state.isCurrent).toBe(false);
+    await tail.publish(written.add());
+    await host.reads(3);
+    await tail.publish(...written.entries.slice(1));
+    await host.reads(4);
+    expect(host.store.state.isCurrent).toBe(true);
   });
 
   test("goes on after NATS was killed", async () => {
     const written = new TestLog();
-    await publish(written.add(["a"]));
+    await tail.publish(written.add(["a"]));
     await using host = startHost();
     await host.reaches(written.entries[0] ?? EMPTY_HEAD);
-    await server.kill();
-    await server.start("retained");
-    await eventually(() => manager.streams.info(LINK_LOG_STREAM), WITHIN_MS);
+    await tail.server.kill();
+    await tail.server.start("retained");
+    await eventually(() => tail.manager.streams.info(LINK_LOG_STREAM), WITHIN_MS);
     await eventually(async () => {
-      await publish(written.add(["b"]));
+      await tail.publish(written.add(["b"]));
       expect(host.store.state.isCurrent).toBe(true);
     }, WITHIN_MS);
     expect(host.has("a", "b")).toBe(true);

@@ -24,13 +24,15 @@ import {
 import { createLimitedLog, type LimitedLog } from "../../shared/limited-log.ts";
 import {
   advance,
+  advanceEnd,
   decideStep,
   isCurrent,
   lacksEntries,
   type TailEnd,
 } from "../../shared/links-log/decisions.ts";
-import { decodeEntry, type Entry, type Head, parseHead } from "../../shared/links-log/entry.ts";
-import { HEAD_HEADER, HEARTBEAT_REQUESTS, LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
+import { type Entry, hashOf, type Head } from "../../shared/links-log/entry.ts";
+import type { LogVerifier } from "../../shared/links-log/signature.ts";
+import { decodeMessage, HEARTBEAT_REQUESTS, LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
 import { type Change, toChange, toMalformed } from "../../shared/links-store/schema.ts";
 import type { Log } from "../../shared/log.ts";
 import type { Nats } from "../../shared/nats.ts";
@@ -71,11 +73,17 @@ type Session = {
   delivered: number;
 };
 
+/** Why something of the tail was skipped: a state is malformed, or nobody signed a message. */
+export type SkippedReason = "malformed" | "unsigned";
+
+type OnSkipped = (reason: SkippedReason) => void;
+
 export class LogFollower {
   readonly #nats: Nats;
+  readonly #verifier: LogVerifier;
   readonly #store: LogStore;
   readonly #log: Log;
-  readonly #onSkipped: () => void;
+  readonly #onSkipped: OnSkipped;
   readonly #logSkipped: LimitedLog;
   /** States that are read and not written yet, and what the store has of the log after them. */
   #changes: Change[] = [];
@@ -94,11 +102,19 @@ export class LogFollower {
   readonly ended: Promise<void>;
 
   /**
-   * Calls `onSkipped` for each malformed state, each time it is read. `awaited` is the end of the
+   * Calls `onSkipped` each time something is read that is skipped. `awaited` is the end of the
    * snapshot that the store was made from.
    */
-  constructor(nats: Nats, store: LogStore, log: Log, onSkipped: () => void, awaited?: Head) {
+  constructor(
+    nats: Nats,
+    verifier: LogVerifier,
+    store: LogStore,
+    log: Log,
+    onSkipped: OnSkipped,
+    awaited?: Head,
+  ) {
     this.#nats = nats;
+    this.#verifier = verifier;
     this.#store = store;
     this.#log = log;
     this.#onSkipped = onSkipped;
@@ -199,7 +215,7 @@ export class LogFollower {
     if (seq === 0) return false;
     try {
       const { data } = await manager.streams.getMessage(LINK_LOG_STREAM, { seq });
-      return decodeEntry(data)?.hash === this.#store.state.written.hash;
+      return hashOf(data) === this.#store.state.written.hash;
     } catch (error) {
       if (jetStreamErrorCode(error) === NO_MESSAGE) return false;
       throw error;
@@ -232,19 +248,19 @@ export class LogFollower {
 
   /** Takes a message; false when the tail has to be read from its start first. */
   #take(message: JsMsg, session: Session): boolean {
-    const entry = decodeEntry(message.data);
-    if (entry !== undefined && !this.#apply(entry, session)) return false;
-    const end: TailEnd = {
-      hash: entry?.hash,
-      announced: parseHead(message.headers?.get(HEAD_HEADER)) ?? UNKNOWN_HEAD,
-      isNew: message.seq > session.since,
-    };
-    this.#end = end;
+    const entry = decodeMessage(this.#verifier, message.data, message.headers);
+    if (entry === undefined)
+      this.#skip("unsigned", "A message is not signed.", { sequence: message.seq });
+    else {
+      const isRepeated = entry.hash === this.#state.head.hash;
+      if (!this.#apply(entry, session)) return false;
+      this.#end = advanceEnd(this.#end, entry, message.seq > session.since, isRepeated);
+    }
     this.#state = {
       ...this.#state,
       sequence: message.seq,
       pending: message.info.pending,
-      isCurrent: isCurrent(this.#state, end),
+      isCurrent: isCurrent(this.#state, this.#end),
     };
     return true;
   }
@@ -263,20 +279,23 @@ export class LogFollower {
       this.#log.error({ head: this.#state.head, entry: entry.position }, "links_log_gap");
     this.#state = { ...this.#state, ...advance(this.#state, entry, step) };
     if (step === "apply" && entry.hash === this.#awaited?.hash) this.#awaited = undefined;
-    for (const state of entry.states) this.#addChange(state);
+    for (const state of entry.states) this.#addChange(state, entry.position);
     return true;
   }
 
-  #addChange(state: Uint8Array): void {
+  #addChange(state: Uint8Array, position: number): void {
     const record = decodeLinkRecord(state);
     if (record !== undefined) return void this.#changes.push(toChange(record, state));
     const link = decodeLinkKey(state);
     // Without its state nobody knows whether the link exists. A notice stays as it was.
     if (link !== undefined && !isNotice(link)) this.#changes.push(toMalformed(link));
-    this.#onSkipped();
-    // Logs nothing of the state, which identifies the link.
-    const { position } = this.#state.written;
-    this.#logSkipped("malformed", new TypeError("A state is malformed."), { position });
+    this.#skip("malformed", "A state is malformed.", { position });
+  }
+
+  /** Counts and logs what is skipped: its place, but nothing of a state, which has a link. */
+  #skip(reason: SkippedReason, text: string, place: Record<string, number>): void {
+    this.#onSkipped(reason);
+    this.#logSkipped(reason, new TypeError(text), place);
   }
 
   /** Writes what was read, if anything is new. */
@@ -293,6 +312,3 @@ export class LogFollower {
     this.#written = this.#end;
   }
 }
-
-/** Of a message that does not say where PostgreSQL ended: no store is current there. */
-const UNKNOWN_HEAD = { term: Number.MAX_SAFE_INTEGER, position: Number.MAX_SAFE_INTEGER };

@@ -3,6 +3,7 @@
  * unknown.
  */
 import { EMPTY_LOG, hasAllLinks, type LogState } from "../../shared/links-store/log-state.ts";
+import type { SkippedReason } from "./log-follower.ts";
 
 /**
  * How long a redirector that has every link waits for the log before it counts as ready without
@@ -25,6 +26,9 @@ const AGE_WARNING_SECONDS = 30;
  */
 const STALLED_SECONDS = 180;
 
+/** How long a message that nobody signed is reported. */
+const UNSIGNED_REPORTED_MS = 600_000;
+
 const POLL_MS = 10;
 
 export class LogHealth {
@@ -38,6 +42,9 @@ export class LogHealth {
   /** Whether the store has been up to date with the log since the start. */
   #wasCurrent = false;
   #wasReady = false;
+  /** What was skipped since the start, by reason, and when a message was that nobody signed. */
+  readonly skipped: Record<SkippedReason, number> = { malformed: 0, unsigned: 0 };
+  #unsignedAt = -Infinity;
 
   constructor(now = () => performance.now()) {
     this.#now = now;
@@ -60,6 +67,18 @@ export class LogHealth {
   /** The store is up to date with the log. */
   onCurrent(): void {
     this.#wasCurrent = true;
+  }
+
+  /** Something in the tail was skipped. */
+  onSkipped(reason: SkippedReason): void {
+    this.skipped[reason]++;
+    if (reason === "unsigned") this.#unsignedAt = this.#now();
+  }
+
+  /** Says that others write to the tail; undefined when they do not. */
+  strangersWarning(): string | undefined {
+    if (this.#now() - this.#unsignedAt > UNSIGNED_REPORTED_MS) return undefined;
+    return "messages of the links log are ignored, as no key of LINKS_PUBLIC_KEYS signed them";
   }
 
   /** Seconds since the last entry was written; since the start when there was none. */

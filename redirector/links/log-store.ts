@@ -15,7 +15,7 @@ import {
 } from "../../shared/links-store/schema.ts";
 import { DamagedRecordError } from "../../shared/links-store/stored-record.ts";
 import { damageMarkPath, inodeOf, makeFolder, storePath } from "./store-files.ts";
-import { openReader, type StoreReader } from "./store-reader.ts";
+import { StoreReader } from "./store-reader.ts";
 import { keepReserve } from "./store-reserve.ts";
 import { StoreScrub } from "./store-scrub.ts";
 
@@ -112,7 +112,7 @@ export class LogStore implements Disposable {
    */
   check(): void {
     if (inodeOf(this.#dir) !== this.#inode) throw new Error("The links store was deleted.");
-    this.#reader ??= openReader(this.#dir);
+    this.#reader ??= new StoreReader(this.#dir);
     this.#scrub ??= new StoreScrub(this.#reader);
     if (this.#scrub.findsDamage() || existsSync(damageMarkPath(this.#dir)))
       throw new DamagedRecordError("The links store is damaged.");

@@ -8,19 +8,15 @@ import { EMPTY_LOG } from "../../shared/links-store/log-state.ts";
 import { toChange } from "../../shared/links-store/schema.ts";
 import { activeLink } from "../../test/harness/link-record.ts";
 import { LogStore } from "./log-store.ts";
-import { createSlowReads, type SlowReads } from "./slow-reads.ts";
+import { SlowReads } from "./slow-reads.ts";
 import { currentFolder } from "./store-files.ts";
 
 let dir: string;
 let slowReads: SlowReads;
 beforeEach(() => {
   dir = mkdtempSync(join(tmpdir(), "shorthop-slow-reads-"));
-  slowReads = createSlowReads({
-    workerUrl: new URL("./slow-reads.worker.ts", import.meta.url),
-    dir,
-    onError: (error) => {
-      throw error;
-    },
+  slowReads = new SlowReads(new URL("./slow-reads.worker.ts", import.meta.url), dir, (error) => {
+    throw error;
   });
 });
 afterEach(() => {

@@ -5,52 +5,50 @@
  */
 import type { SlowRead, SlowReadEnd } from "./slow-reads.worker.ts";
 
-export type SlowReads = {
-  /** Makes the thread read the pages of a link into memory; throws when too many reads wait. */
-  prefetch(domain: string, alias: string): Promise<void>;
-  stop(): void;
-};
-
-type SlowReadsDeps = {
-  /**
-   * The worker thread's module. The main module names it, as an executable resolves it only from
-   * there.
-   */
-  workerUrl: URL;
-  /** The folder of the store. */
-  dir: string;
-  /** Called when the thread fails; the process must not continue without it. */
-  onError: (error: unknown) => void;
-};
-
 /** Maximum reads that wait for the thread; further requests get 503. */
 const READS_MAX = 512;
 
-export function createSlowReads({ workerUrl, dir, onError }: SlowReadsDeps): SlowReads {
-  const reads = new Map<number, () => void>();
-  let lastRead = 0;
-  let worker: Worker | undefined;
+export class SlowReads {
+  readonly #workerUrl: URL;
+  readonly #dir: string;
+  readonly #onError: (error: unknown) => void;
+  readonly #reads = new Map<number, () => void>();
+  #lastRead = 0;
+  #worker: Worker | undefined;
 
-  function start(): Worker {
-    const started = new Worker(workerUrl);
-    started.addEventListener("message", ({ data }: MessageEvent<SlowReadEnd>) => {
-      reads.get(data.id)?.();
-      reads.delete(data.id);
-    });
-    started.addEventListener("error", (event) => onError(event.error ?? event.message));
-    return started;
+  /**
+   * `workerUrl` is the thread's module: the main module names it, as an executable resolves it only
+   * from there. `dir` is the folder of the store. `onError` is called when the thread fails; the
+   * process must not continue without it.
+   */
+  constructor(workerUrl: URL, dir: string, onError: (error: unknown) => void) {
+    this.#workerUrl = workerUrl;
+    this.#dir = dir;
+    this.#onError = onError;
   }
 
-  return {
-    async prefetch(domain, alias) {
-      if (reads.size >= READS_MAX) throw new Error("Too many links are being read.");
-      worker ??= start();
-      const { promise, resolve } = Promise.withResolvers<void>();
-      const read: SlowRead = { id: ++lastRead, dir, domain, alias };
-      reads.set(read.id, resolve);
-      worker.postMessage(read);
-      await promise;
-    },
-    stop: () => worker?.terminate(),
-  };
+  /** Makes the thread read the pages of a link into memory; throws when too many reads wait. */
+  async prefetch(domain: string, alias: string): Promise<void> {
+    if (this.#reads.size >= READS_MAX) throw new Error("Too many links are being read.");
+    this.#worker ??= this.#start();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const read: SlowRead = { id: ++this.#lastRead, dir: this.#dir, domain, alias };
+    this.#reads.set(read.id, resolve);
+    this.#worker.postMessage(read);
+    await promise;
+  }
+
+  stop(): void {
+    this.#worker?.terminate();
+  }
+
+  #start(): Worker {
+    const worker = new Worker(this.#workerUrl);
+    worker.addEventListener("message", ({ data }: MessageEvent<SlowReadEnd>) => {
+      this.#reads.get(data.id)?.();
+      this.#reads.delete(data.id);
+    });
+    worker.addEventListener("error", (event) => this.#onError(event.error ?? event.message));
+    return worker;
+  }
 }

@@ -3,7 +3,7 @@
  * loop.
  */
 import { findStore } from "./store-files.ts";
-import { openReader, type StoreReader } from "./store-reader.ts";
+import { StoreReader } from "./store-reader.ts";
 
 /** A message to the thread: the link to read, and the folder of the store. */
 export type SlowRead = { id: number; dir: string; domain: string; alias: string };
@@ -26,7 +26,7 @@ function read({ dir, domain, alias }: SlowRead): void {
     if (present === undefined) return;
     if (reader === undefined || present.inode !== inode) {
       reader?.close();
-      reader = openReader(present.dir);
+      reader = new StoreReader(present.dir);
       ({ inode } = present);
     }
     reader.find(domain, alias);

@@ -29,6 +29,7 @@ import {
 import { createLog } from "../../shared/log.ts";
 import { type Nats, openNats } from "../../shared/nats.ts";
 import { startNats, type TestNats } from "../../test/harness/nats.ts";
+import { SIGNER } from "../../test/harness/signing.ts";
 import { SnapshotReader } from "./snapshot-reader.ts";
 
 setDefaultTimeout(60_000);
@@ -63,11 +64,11 @@ const contents = { format: "test", database: newUuid(), start, end: start, links
 /** Stores a file of so many bytes, which cannot be compressed; returns its name. */
 async function store(bytes: number): Promise<string> {
   writeFileSync(join(dir, "stored"), randomBytes(bytes));
-  return await storeSnapshot(connection.jetstream(), join(dir, "stored"), contents);
+  return await storeSnapshot(connection.jetstream(), SIGNER, join(dir, "stored"), contents);
 }
 
 async function read(name: string): Promise<Buffer> {
-  const snapshot = (await listSnapshots(manager)).find((listed) => listed.name === name);
+  const snapshot = (await listSnapshots(manager, SIGNER)).find((listed) => listed.name === name);
   if (snapshot === undefined) throw new Error("There is no such snapshot.");
   await new SnapshotReader(nats, snapshot).readTo(join(dir, "read"));
   return readFileSync(join(dir, "read"));
@@ -83,14 +84,14 @@ describe("a snapshot", () => {
   ])("of %s is read as it was stored", async (_, bytes) => {
     const name = await store(bytes);
     expect((await read(name)).equals(storedFile())).toBe(true);
-    expect(await listSnapshots(manager)).toMatchObject([{ name, manifest: contents }]);
+    expect(await listSnapshots(manager, SIGNER)).toMatchObject([{ name, manifest: contents }]);
   });
 
   test("is not listed before it is complete, nor without a stream", async () => {
     await connection.jetstream().publish(chunkSubject("begun", 0), "x");
-    expect(await listSnapshots(manager)).toEqual([]);
+    expect(await listSnapshots(manager, SIGNER)).toEqual([]);
     await manager.streams.delete(SNAPSHOTS_STREAM);
-    expect(await listSnapshots(manager)).toEqual([]);
+    expect(await listSnapshots(manager, SIGNER)).toEqual([]);
   });
 
   test("of which a chunk is missing, or is another one, is not read", async () => {
@@ -98,7 +99,7 @@ describe("a snapshot", () => {
     await manager.streams.deleteMessage(SNAPSHOTS_STREAM, 2);
     expect(await read(name).catch(String)).toContain("is lost");
     const other = await store(CHUNK_BYTES / 2);
-    const [, snapshot] = await listSnapshots(manager);
+    const [, snapshot] = await listSnapshots(manager, SIGNER);
     if (snapshot === undefined) throw new Error("There is no such snapshot.");
     const changed = { ...snapshot, manifest: { ...snapshot.manifest, sha256: NO_HASH } };
     const reading = new SnapshotReader(nats, changed).readTo(join(dir, "changed"));
@@ -111,8 +112,8 @@ describe("a snapshot", () => {
     await store(10);
     await connection.jetstream().publish(chunkSubject("begun", 0), "x");
     const later = [await store(10), await store(10)];
-    await removeOldSnapshots(manager);
-    expect((await listSnapshots(manager)).map(({ name }) => name)).toEqual(later);
+    await removeOldSnapshots(manager, SIGNER);
+    expect((await listSnapshots(manager, SIGNER)).map(({ name }) => name)).toEqual(later);
     const { state } = await manager.streams.info(SNAPSHOTS_STREAM);
     expect(state.messages).toBe(4);
   });

@@ -5,6 +5,7 @@
  */
 import { existsSync, rmSync } from "node:fs";
 
+import type { LogVerifier } from "../../shared/links-log/signature.ts";
 import { STORE_FORMAT } from "../../shared/links-store/schema.ts";
 import type { Log } from "../../shared/log.ts";
 import type { Nats } from "../../shared/nats.ts";
@@ -31,6 +32,7 @@ const RETRY_MS = 1_000;
 export class StoreFiller {
   readonly #dir: string;
   readonly #connect: () => Nats;
+  readonly #verifier: LogVerifier;
   readonly #events: LogEvents;
   readonly #log: Log;
   /** The connection, from when this process fills the store on. */
@@ -39,9 +41,16 @@ export class StoreFiller {
   #isStopped = false;
   readonly #running: Promise<void>;
 
-  constructor(dir: string, connect: () => Nats, events: LogEvents, log: Log) {
+  constructor(
+    dir: string,
+    connect: () => Nats,
+    verifier: LogVerifier,
+    events: LogEvents,
+    log: Log,
+  ) {
     this.#dir = dir;
     this.#connect = connect;
+    this.#verifier = verifier;
     this.#events = events;
     this.#log = log;
     this.#running = this.#run();
@@ -95,16 +104,20 @@ export class StoreFiller {
 
   /** Opens the store for writing; in memory while the disk is full. */
   #open(): HostLog {
-    const nats = (this.#nats ??= this.#connect());
+    this.#nats ??= this.#connect();
     const existed = existsSync(storePath(currentFolder(this.#dir)));
     try {
-      return new HostLog(this.#dir, nats, this.#events, this.#log);
+      return this.#openIn(this.#dir, this.#nats);
     } catch (error) {
       if (existed) throw error;
       this.#log.error({ error }, "links_store_in_memory");
       rmSync(currentFolder(this.#dir), { recursive: true, force: true });
-      return new HostLog(memoryDir(this.#dir), nats, this.#events, this.#log);
+      return this.#openIn(memoryDir(this.#dir), this.#nats);
     }
+  }
+
+  #openIn(dir: string, nats: Nats): HostLog {
+    return new HostLog(dir, nats, this.#verifier, this.#events, this.#log);
   }
 
   /**

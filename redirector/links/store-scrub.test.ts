@@ -17,7 +17,7 @@ import { activeLink } from "../../test/harness/link-record.ts";
 import { casesOf } from "../../test/harness/property-runs.ts";
 import { LogStore } from "./log-store.ts";
 import { isDamage, storePath } from "./store-files.ts";
-import { openReader } from "./store-reader.ts";
+import { StoreReader } from "./store-reader.ts";
 import { StoreScrub } from "./store-scrub.ts";
 
 const LINKS = Array.from({ length: 250 }, (_, i) => activeLink(`alias-${i}`, i + 1));
@@ -40,7 +40,7 @@ afterAll(() => rmSync(dir, { recursive: true }));
 /** Reads the whole store, or until it finds damage. */
 function scrub(): boolean {
   let clock = 0;
-  using reader = openReader(dir);
+  using reader = new StoreReader(dir);
   // Each call is a turn of its own.
   const storeScrub = new StoreScrub(reader, () => (clock += 1_000));
   for (let turn = 0; turn < LINKS.length; turn++) if (storeScrub.findsDamage()) return true;
@@ -49,7 +49,7 @@ function scrub(): boolean {
 
 /** Whether each link is found as it was written, or damage is. */
 function areLinksRight(): boolean {
-  using reader = openReader(dir);
+  using reader = new StoreReader(dir);
   return LINKS.every((link) =>
     findsDamage(() => Bun.deepEquals(reader.find("", link.alias), link)),
   );

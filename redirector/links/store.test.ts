@@ -15,7 +15,7 @@ import { activeLink } from "../../test/harness/link-record.ts";
 import { casesOf, longTest } from "../../test/harness/property-runs.ts";
 import { CHANGES_KEPT, LogStore } from "./log-store.ts";
 import { isDamage, storePath } from "./store-files.ts";
-import { openReader } from "./store-reader.ts";
+import { StoreReader } from "./store-reader.ts";
 
 const change = (record: LinkRecord): Change => toChange(record, encodeLinkRecord(record));
 
@@ -28,7 +28,7 @@ beforeEach(() => {
 afterEach(() => rmSync(dir, { recursive: true }));
 
 function stateOf(folder: string, alias: string): LinkRecord["state"] | undefined {
-  using reader = openReader(folder);
+  using reader = new StoreReader(folder);
   return reader.find("", alias)?.state;
 }
 
@@ -42,7 +42,7 @@ describe("the links store", () => {
       store.write(written.map(change), at(7));
       store.setObstacle("nothing comes");
     }
-    using reader = openReader(dir);
+    using reader = new StoreReader(dir);
     expect(reader.state()).toEqual({ ...at(7), links: 1, obstacle: "nothing comes" });
     expect(reader.find("", "a")).toEqual(link);
     expect(reader.find("", "b")).toMatchObject({ state: "deleted", version: 2 });
@@ -59,7 +59,7 @@ describe("the links store", () => {
       [2, 3, 1].map((version) => change(activeLink("a", version))),
       at(1),
     );
-    using reader = openReader(dir);
+    using reader = new StoreReader(dir);
     expect(reader.find("", "a")).toMatchObject({ version: 1 });
     expect(reader.changesSince(0, 10)).toEqual({ keys: ["/a"], number: 1 });
   });
@@ -71,14 +71,14 @@ describe("the links store", () => {
     const broken = { key: null as unknown as string, row, isMalformed };
     expect(() => store.write([change(activeLink("a", 2)), broken], at(2))).toThrow();
     expect(store.state).toEqual({ ...at(1), links: 1 });
-    using reader = openReader(dir);
+    using reader = new StoreReader(dir);
     expect(reader.state()).toEqual({ ...at(1), links: 1 });
     expect(reader.find("", "a")).toMatchObject({ version: 1 });
   });
 
   longTest("tells readers what changed, part by part, and that they are too far behind", () => {
     using store = new LogStore(dir, 0);
-    using reader = openReader(dir);
+    using reader = new StoreReader(dir);
     const before = reader.dataVersion();
     const links = Array.from({ length: CHANGES_KEPT + 1 }, (_, i) =>
       activeLink(`link-${String(i).padStart(6, "0")}`, 1),
@@ -144,7 +144,7 @@ describe("the links store", () => {
       const damaged = record.slice();
       damaged[i] = (damaged[i] ?? 0) ^ 1;
       db.run("UPDATE links SET record = ?", [damaged]);
-      using reader = openReader(dir);
+      using reader = new StoreReader(dir);
       expect(caught(() => reader.find("", "a"))).toSatisfy(isDamage);
     }
   });
@@ -158,7 +158,7 @@ describe("the links store", () => {
       using db = new Database(storePath(dir));
       db.run("UPDATE links SET record = (SELECT record FROM links WHERE key = '/b')");
     }
-    using reader = openReader(dir);
+    using reader = new StoreReader(dir);
     expect(caught(() => reader.find("", "a"))).toSatisfy(isDamage);
     expect(reader.find("", "b")).toMatchObject({ alias: "b" });
   });
@@ -168,7 +168,7 @@ describe("the links store", () => {
     const [a, b, c] = [activeLink("a", 1), activeLink("b", 1), activeLink("c", 1)];
     store.write([change(a)], at(1));
     store.write([toMalformed(a), toMalformed(b), change(c), toMalformed(c)], at(2));
-    using reader = openReader(dir);
+    using reader = new StoreReader(dir);
     expect(reader.find("", "a")).toEqual(a);
     expect(reader.find("", "c")).toEqual(c);
     expect(() => reader.find("", "b")).toThrow(MalformedRecordError);

@@ -105,6 +105,20 @@ export type TailEnd = {
 };
 
 /**
+ * What the tail ends with, once an entry was read and a step was taken. That the store's last entry
+ * comes again says nothing: a stranger can repeat what an API process has signed.
+ */
+export function advanceEnd(
+  before: TailEnd | undefined,
+  { hash, announced }: { hash: string; announced: Position },
+  isLater: boolean,
+  isRepeated: boolean,
+): TailEnd {
+  const wasNew = before?.hash === hash && before.isNew;
+  return { hash, announced, isNew: isLater && (!isRepeated || wasNew) };
+}
+
+/**
  * Whether a store ends where PostgreSQL does, as far as the tail says. Only then a link that it
  * lacks does not exist.
  */

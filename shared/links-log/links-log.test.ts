@@ -92,6 +92,10 @@ const MUTATIONS: Record<string, Partial<Rules>> = {
     isCurrent: (store, end) => isCurrent(store, end && { ...end, announced: store.head }),
   },
   "a term that hosts cannot ask for": { planTerm: () => undefined },
+  "what nobody signed taken": { verifies: false },
+  "an entry that comes again taken for a new one": {
+    advanceEnd: (end, entry, isLater) => RULES.advanceEnd(end, entry, isLater, false),
+  },
   "a new term without the takedowns": { repeatsTakedowns: false },
   "every state numbered": { coalesces: false },
 };

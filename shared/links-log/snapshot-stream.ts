@@ -1,6 +1,6 @@
 /**
  * The stream of snapshots: each is a compressed file in chunks, and its manifest after them. A
- * snapshot without a manifest is not complete.
+ * snapshot is not complete without a manifest that an API process signed.
  */
 import {
   DiscardPolicy,
@@ -17,6 +17,7 @@ import {
   NO_MESSAGE,
   STREAM_NOT_FOUND,
 } from "../contracts/streams.ts";
+import { type LogVerifier, manifestStatement } from "./signature.ts";
 import { decodeManifest, type Manifest } from "./snapshot.ts";
 
 export const SNAPSHOTS_STREAM = "LINK_SNAPSHOTS";
@@ -59,12 +60,15 @@ export const ensureSnapshotsStream = (manager: JetStreamManager, replicas: numbe
 export type StoredSnapshot = { name: string; manifest: Manifest; storedAt: Date };
 
 /** Lists the snapshots, in the order in which they were stored. */
-export async function listSnapshots(manager: JetStreamManager): Promise<StoredSnapshot[]> {
+export async function listSnapshots(
+  manager: JetStreamManager,
+  verifier: LogVerifier,
+): Promise<StoredSnapshot[]> {
   const subjects = await listSubjects(manager, manifestSubject("*"));
   const found: (StoredSnapshot & { sequence: number })[] = [];
   for (const subject of subjects) {
     const [, name = ""] = subject.split(".");
-    const stored = await readManifest(manager, name);
+    const stored = await readManifest(manager, verifier, name);
     if (stored !== undefined) found.push({ name, ...stored });
   }
   return found
@@ -84,10 +88,12 @@ export async function listSubjects(manager: JetStreamManager, filter: string): P
   }
 }
 
-async function readManifest(manager: JetStreamManager, name: string) {
+async function readManifest(manager: JetStreamManager, verifier: LogVerifier, name: string) {
   try {
     const query = { last_by_subj: manifestSubject(name) };
-    const { data, seq, time } = await manager.streams.getMessage(SNAPSHOTS_STREAM, query);
+    const message = await manager.streams.getMessage(SNAPSHOTS_STREAM, query);
+    const { data, header, seq, time } = message;
+    if (!verifier.verify(manifestStatement(name, data), header)) return undefined;
     const manifest = decodeManifest(data);
     return manifest === undefined ? undefined : { manifest, sequence: seq, storedAt: time };
   } catch (error) {

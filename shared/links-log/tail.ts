@@ -1,8 +1,13 @@
-/** The tail of the links log: the stream with its last entries, all under one subject. */
+/**
+ * The tail of the links log: the stream with its last entries, all under one subject. A message
+ * that no API process signed counts as if it were not there.
+ */
 import {
   DiscardPolicy,
   type JetStreamManager,
+  type MsgHdrs,
   nanos,
+  type NatsConnection,
   RetentionPolicy,
   StorageType,
   type StoredMsg,
@@ -13,9 +18,13 @@ import {
   comparePositions,
   decodeEntry,
   type Entry,
+  type EntryHeader,
+  formatHead,
   type Head,
   MESSAGE_BYTES_MAX,
+  parseHead,
 } from "./entry.ts";
+import { entryStatement, type LogSigner, type LogVerifier } from "./signature.ts";
 
 export const LINK_LOG_STREAM = "LINK_LOG";
 export const LINK_LOG_SUBJECT = "link_log.entry";
@@ -38,7 +47,13 @@ export const LONG_TAIL_BYTES = 1024 ** 3;
 /** Share of its maximum size from which it is, if an operator has set one that is smaller. */
 const LONG_TAIL_SHARE = 0.5;
 
-/** The headers of an entry's message have a head, and what its publisher expected. */
+/**
+ * Messages of strangers that a look for an entry passes over: each is a request. Behind more of
+ * them, none is found.
+ */
+const STRANGERS_MAX = 100;
+
+/** The headers of an entry's message: a head, a signature, and what its publisher expected. */
 const HEADERS_BYTES_MAX = 512;
 
 /**
@@ -67,24 +82,102 @@ export async function isLongTail(manager: JetStreamManager): Promise<boolean> {
   return state.bytes > Math.min(share, LONG_TAIL_BYTES);
 }
 
-/** The last message of the tail, as the leader of its stream has it, and its sequence. */
-export type TailMessage = { message: StoredMsg | undefined; sequence: number };
+/** An entry, and the head that its publisher knew. */
+export type TailEntry = Entry & { announced: Head };
 
-/**
- * Reads the last message of the tail; undefined when it has none. First looks whether it has any:
- * nats-server 2.9 ends when it is asked for a message of a stream that is being created.
- */
-export async function readLastMessage(manager: JetStreamManager): Promise<TailMessage> {
+/** Returns the headers of an entry's message. */
+export function signEntry(
+  signer: LogSigner,
+  entry: Head & Pick<EntryHeader, "database">,
+  announced: Head,
+): MsgHdrs {
+  const headers = signer.sign(entryStatement(entry, announced));
+  headers.set(HEAD_HEADER, formatHead(announced));
+  return headers;
+}
+
+/** Decodes a message of the tail; undefined when it is no entry, or when nobody signed it. */
+export function decodeMessage(
+  verifier: LogVerifier,
+  data: Uint8Array,
+  headers: MsgHdrs | undefined,
+): TailEntry | undefined {
+  const announced = parseHead(headers?.get(HEAD_HEADER));
+  const entry = announced === undefined ? undefined : decodeEntry(data);
+  if (announced === undefined || entry === undefined) return undefined;
+  if (!verifier.verify(entryStatement(entry, announced), headers)) return undefined;
+  return { ...entry, announced };
+}
+
+/** The last entry of the tail, as the leader of its stream has it. */
+export type LastEntry = {
+  /** `no entry` where only strangers' messages were found. */
+  entry: TailEntry | "none" | "no entry";
+  /** The last sequence of the tail. */
+  sequence: number;
+  /** Messages of strangers after the entry. */
+  strangers: number;
+};
+
+/** Reads the last message of the tail; undefined when it has none. */
+export async function readLastMessage(
+  manager: JetStreamManager,
+): Promise<{ message: StoredMsg | undefined; sequence: number }> {
   const { state } = await manager.streams.info(LINK_LOG_STREAM);
-  const none = { message: undefined, sequence: state.last_seq };
-  if (state.messages === 0) return none;
-  try {
-    const query = { last_by_subj: LINK_LOG_SUBJECT };
-    const message = await manager.streams.getMessage(LINK_LOG_STREAM, query);
-    return { message, sequence: message.seq };
-  } catch (error) {
-    if (jetStreamErrorCode(error) === NO_MESSAGE) return none;
-    throw error;
+  const message = state.messages === 0 ? undefined : await readMessage(manager, LAST);
+  return { message, sequence: message?.seq ?? state.last_seq };
+}
+
+/** Reads the end of the tail, again and again. */
+export class TailReader {
+  readonly #connection: NatsConnection;
+  readonly #manager: JetStreamManager;
+  readonly #verifier: LogVerifier;
+  /** The session with NATS in which the tail had a message. */
+  #session: string | undefined;
+
+  constructor(connection: NatsConnection, manager: JetStreamManager, verifier: LogVerifier) {
+    this.#connection = connection;
+    this.#manager = manager;
+    this.#verifier = verifier;
+  }
+
+  /** Reads the last entry. Throws when there is no stream. */
+  async readLast(): Promise<LastEntry> {
+    const { message, sequence } = await this.#readLastMessage();
+    if (message === undefined) return { entry: "none", sequence, strangers: 0 };
+    const entry = decodeMessage(this.#verifier, message.data, message.header);
+    if (entry !== undefined) return { entry, sequence, strangers: 0 };
+    return await this.#lookBack(sequence);
+  }
+
+  /**
+   * nats-server 2.9 ends when it is asked for a message of a stream that is being created. So a
+   * stream that may be new is first asked whether it has any.
+   */
+  async #readLastMessage() {
+    const { info } = this.#connection;
+    const session = `${info?.server_id}.${info?.client_id}`;
+    const isFilled = session === this.#session;
+    this.#session = undefined;
+    const message = isFilled ? await readMessage(this.#manager, LAST) : undefined;
+    const last =
+      message === undefined
+        ? await readLastMessage(this.#manager)
+        : { message, sequence: message.seq };
+    if (last.message !== undefined) this.#session = session;
+    return last;
+  }
+
+  async #lookBack(sequence: number): Promise<LastEntry> {
+    const { state } = await this.#manager.streams.info(LINK_LOG_STREAM);
+    const strangersMax = Math.min(STRANGERS_MAX, sequence - state.first_seq + 1);
+    for (let strangers = 1; strangers < strangersMax; strangers++) {
+      const entry = await readEntry(this.#manager, this.#verifier, sequence - strangers);
+      if (entry !== undefined) return { entry, sequence, strangers };
+    }
+    const entry = strangersMax < STRANGERS_MAX ? "none" : "no entry";
+    return { entry, sequence, strangers: strangersMax };
   }
 }
 
@@ -95,6 +188,7 @@ export async function readLastMessage(manager: JetStreamManager): Promise<TailMe
  */
 export async function findInTail(
   manager: JetStreamManager,
+  verifier: LogVerifier,
   entry: Head,
 ): Promise<number | undefined> {
   const { state } = await manager.streams.info(LINK_LOG_STREAM);
@@ -102,17 +196,35 @@ export async function findInTail(
   let [low, high] = [state.first_seq, state.last_seq];
   while (low <= high) {
     const middle = Math.floor((low + high) / 2);
-    const found = await readEntry(manager, middle);
-    if (found?.hash === entry.hash || found?.previous === entry.hash) return middle;
-    if (found !== undefined && comparePositions(found, entry) > 0) high = middle - 1;
-    else low = middle + 1;
+    const end = Math.min(high, middle + STRANGERS_MAX);
+    let at = middle;
+    let found = await readEntry(manager, verifier, at);
+    while (found === undefined && at < end) found = await readEntry(manager, verifier, ++at);
+    if (found?.hash === entry.hash || found?.previous === entry.hash) return at;
+    if (found === undefined || comparePositions(found, entry) > 0) high = middle - 1;
+    else low = at + 1;
   }
   return undefined;
 }
 
-async function readEntry(manager: JetStreamManager, seq: number): Promise<Entry | undefined> {
+async function readEntry(
+  manager: JetStreamManager,
+  verifier: LogVerifier,
+  seq: number,
+): Promise<TailEntry | undefined> {
+  const message = await readMessage(manager, { seq });
+  return message && decodeMessage(verifier, message.data, message.header);
+}
+
+const LAST = { last_by_subj: LINK_LOG_SUBJECT };
+
+/** Reads a message; undefined when there is none. */
+async function readMessage(
+  manager: JetStreamManager,
+  query: { seq: number } | { last_by_subj: string },
+): Promise<StoredMsg | undefined> {
   try {
-    return decodeEntry((await manager.streams.getMessage(LINK_LOG_STREAM, { seq })).data);
+    return await manager.streams.getMessage(LINK_LOG_STREAM, query);
   } catch (error) {
     if (jetStreamErrorCode(error) === NO_MESSAGE) return undefined;
     throw error;

@@ -414,6 +414,7 @@ const COMMANDS: Readonly<Record<string, Recorded>> = {
   }),
   "links disabled": { none: READS },
   "links adopt": { none: OPERATION },
+  "links keys": { none: "prints a new pair of keys, and changes nothing" },
   "links resync": { none: OPERATION },
   "domains release": records("domain.displaced", async () => {
     const { domain } = await createVerified();

@@ -121,7 +121,11 @@ async function followEverywhere(machines: readonly Machine[], key: string): Prom
 
 async function expectLeast(stores: Machine, redirector: Machine): Promise<void> {
   const names = await redirector.run("grep --only-matching '^[A-Z_]*' /etc/shorthop/secrets.env");
-  assert.deepEqual(names.trim().split("\n"), ["NATS_REDIRECTOR", "UNLOCK_SECRET"]);
+  assert.deepEqual(names.trim().split("\n"), [
+    "NATS_REDIRECTOR",
+    "UNLOCK_SECRET",
+    "LINKS_PUBLIC_KEYS",
+  ]);
   const [token = ""] = (await invite(stores, INVITE_ANOTHER)).tokens;
   await redirector.run(`echo ${token} | ${JOIN}`);
   await redirector.run(`! echo ${token} | ${JOIN} 2> /root/again

@@ -168,6 +168,7 @@ const ROTATED = [
   "NATS_API",
   "NATS_OPERATOR",
   "UNLOCK_SECRET",
+  "LINKS_SIGNING_KEY",
   "API_PASSWORD",
   "WORKER_PASSWORD",
   "OWNER_PASSWORD",
@@ -236,7 +237,7 @@ runuser --user postgres -- psql --quiet --dbname shorthop --command "revoke sele
 
 async function expectNoSecret(machine: Machine): Promise<void> {
   const found = await machine.run(`umask 077; cd /etc/shorthop
-sed --quiet 's/^[A-Z_]*=\\([0-9a-f]\\{48\\}\\)$/\\1/p' secrets.env > /root/values
+sed --quiet 's/^[A-Z_]*=\\([0-9a-f]\\{48,64\\}\\)$/\\1/p' secrets.env > /root/values
 test "$(wc --lines < /root/values)" -ge 12
 { journalctl --no-pager --output=cat; cat /root/.bash_history /var/log/postgresql/* /proc/*/cmdline; } 2> /dev/null |
   grep --text --count --fixed-strings --file=/root/values || true

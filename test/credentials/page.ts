@@ -52,6 +52,11 @@ const formatFiles = (): string =>
 const OTHER_SECRETS = [
   ["`DASHBOARD_SECRET`", "API", "sessions of any user of the dashboard"],
   ["password in `SMTP_URL`", "API", "sends mails as the installation"],
+  [
+    "`LINKS_SIGNING_KEY`",
+    "API",
+    "together with the password of a NATS user, any link: redirectors believe what it signs",
+  ],
   ["`LINK_UNLOCK_SECRET`", "redirectors", "any link that has a password"],
   [
     "`WEBHOOKS_SECRET`",

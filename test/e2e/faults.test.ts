@@ -21,6 +21,7 @@ import { eventually } from "../harness/eventually.ts";
 import { startApi, startRedirector } from "../harness/processes.ts";
 import { LONG } from "../harness/property-runs.ts";
 import { killNats, pidOf, readReadiness, readWarnings } from "../harness/services.ts";
+import { signerOf } from "../harness/signing.ts";
 import { canMountDisks, mountDisk, unmountDisk } from "../harness/small-disk.ts";
 import {
   createDataDir,
@@ -214,7 +215,7 @@ test("without ClickHouse only analytics are away", async () => {
 async function readSnapshots(): Promise<StoredSnapshot[]> {
   const nats = await connect(natsLogin(stack.info().nats_url));
   try {
-    return await listSnapshots(await nats.jetstreamManager());
+    return await listSnapshots(await nats.jetstreamManager(), signerOf(stack.info()));
   } finally {
     await nats.close();
   }

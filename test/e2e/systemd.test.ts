@@ -19,7 +19,9 @@ import { join } from "node:path";
 import * as z from "zod";
 
 import { parseEnvironment } from "../../api/cli/environment-files.ts";
+import { publicKeyOf } from "../../shared/links-log/signature.ts";
 import { readBlocks } from "../boot/document.ts";
+import { SIGNING_KEY } from "../harness/signing.ts";
 import { PROJECT_DIR } from "../harness/stack.ts";
 
 const UNITS = join(PROJECT_DIR, "deploy/systemd");
@@ -71,8 +73,9 @@ test("every variable of the example configurations exists in its process's schem
     const env = Object.fromEntries(
       [...text.matchAll(/^#?([A-Z_]+)=(.*)$/gm)].map(([, key = "", value = ""]) => [key, value]),
     );
+    const keys = { LINKS_SIGNING_KEY: SIGNING_KEY, LINKS_PUBLIC_KEYS: publicKeyOf(SIGNING_KEY) };
     const journal = name === "redirector" ? { JOURNAL_DIR: "/var/lib/x" } : {};
-    expect(configSchema.safeParse({ ...env, ...journal }).error?.issues ?? []).toEqual([]);
+    expect(configSchema.safeParse({ ...env, ...keys, ...journal }).error?.issues ?? []).toEqual([]);
     const known = Object.keys(configSchema.shape ?? configSchema.def.in?.shape ?? {});
     expect(Object.keys(env).filter((key) => !known.includes(key))).toEqual([]);
   }

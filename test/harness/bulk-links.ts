@@ -8,7 +8,7 @@ import * as z from "zod";
 import { BULK_LINKS_MAX } from "../../shared/contracts/link-schemas.ts";
 import { type ApiResponse, call, linkSchema } from "./api.ts";
 import { eventually } from "./eventually.ts";
-import { findFeedConsumers } from "./feed-consumers.ts";
+import { findLogConsumers } from "./log-consumers.ts";
 
 /**
  * Links before the first fault, and by which they grow while faults run. The smaller number, of
@@ -241,7 +241,7 @@ export function createBulkLinks({
     async expectConsumers(): Promise<void> {
       const startedAt = performance.now();
       await eventually(async () => {
-        const { used, unused } = await findFeedConsumers(await connectNats());
+        const { used, unused } = await findLogConsumers(await connectNats());
         const needed = stores();
         if (used.length !== needed || unused.length > 0)
           throw new Error(`${used.length} consumers of ${needed}, and ${unused.length} unused`);

@@ -10,14 +10,14 @@ import { HostLinks } from "../../redirector/links/host-links.ts";
 import { HostLog } from "../../redirector/links/host-log.ts";
 import { LinkReads } from "../../redirector/links/link-reads.ts";
 import { LogHealth } from "../../redirector/links/log-health.ts";
-import type { SlowReads } from "../../redirector/links/slow-reads.ts";
+import { SlowReads } from "../../redirector/links/slow-reads.ts";
 import { currentFolder } from "../../redirector/links/store-files.ts";
-import { openReader } from "../../redirector/links/store-reader.ts";
+import { StoreReader } from "../../redirector/links/store-reader.ts";
 import type { Log } from "../../shared/log.ts";
 import { type Nats, openNats } from "../../shared/nats.ts";
+import { SIGNER } from "./signing.ts";
 
-/** Without a thread of its own: what is read next is read by the request. */
-const NO_SLOW_READS: SlowReads = { prefetch: () => Promise.resolve(), stop: () => undefined };
+const SLOW_READS = new URL("../../redirector/links/slow-reads.worker.ts", import.meta.url);
 
 /** A NATS that is never reached. */
 export const AWAY: Nats = {
@@ -36,7 +36,8 @@ export function startLinksProcess(dir: string, nats: Nats, log: Log, turnMs?: nu
   const domains = new DomainSettingsCache();
   const health = new LogHealth();
   const host = new HostLinks(dir, { cache, takedowns, domains }, health, log, turnMs);
-  const links = new LinkReads(host, cache, NO_SLOW_READS, nats);
+  const slowReads = new SlowReads(SLOW_READS, dir, (error) => log.error({ error }, "slow_reads"));
+  const links = new LinkReads(host, cache, slowReads, nats, SIGNER);
   void links.waitUntilCurrent().then(() => health.onCurrent());
   return {
     host,
@@ -55,6 +56,7 @@ export function startLinksProcess(dir: string, nats: Nats, log: Log, turnMs?: nu
     },
     [Symbol.dispose]() {
       links.stop();
+      slowReads.stop();
       host.stop();
     },
   };
@@ -66,7 +68,7 @@ export function startTestHost(url: string, log: Log) {
   const nats = openNats({ url, name: "redirector", log });
   let skipped = 0;
   const events = { changed: () => process.host.poll(), skipped: () => void skipped++ };
-  const hostLog = new HostLog(dir, nats, events, log);
+  const hostLog = new HostLog(dir, nats, SIGNER, events, log);
   const process = startLinksProcess(dir, nats, log);
   return {
     ...process,
@@ -74,7 +76,7 @@ export function startTestHost(url: string, log: Log) {
     skipped: () => skipped,
     /** The version of a link in the store. */
     versionOf(alias: string): number | undefined {
-      using reader = openReader(currentFolder(dir));
+      using reader = new StoreReader(currentFolder(dir));
       return reader.find("", alias)?.version;
     },
     async [Symbol.asyncDispose]() {

@@ -6,6 +6,7 @@
  */
 import {
   advance,
+  advanceEnd,
   type Candidate,
   decideStep,
   EMPTY_STORE,
@@ -63,12 +64,16 @@ const HOUR = 3_600;
 /** Steps in which a snapshot is certainly made. */
 const BUILD_STEPS = 8;
 
+/** Messages of strangers that a publisher passes over. */
+const STRANGERS_MAX = 3;
+
 /** Rounds within which all hosts must equal PostgreSQL. */
 const ROUNDS_MAX = 12;
 
 /** What the world decides with. Mutations replace some of it. */
 export const RULES = {
   decideStep,
+  advanceEnd,
   isCurrent,
   judgeCandidate,
   planPublication,
@@ -77,6 +82,8 @@ export const RULES = {
   hashOf,
   /** Whether PostgreSQL is read before the last message of the tail. */
   readsPostgresFirst: false,
+  /** Whether messages that nobody signed count as if they were not there. */
+  verifies: true,
   /** Whether heartbeats are messages beside the log. */
   heartbeatsOutside: false,
   /** Whether later states are written to a store of another history. */
@@ -109,7 +116,7 @@ type Postgres = {
   tip: number;
 };
 
-type Message = { sequence: number; bytes: Uint8Array; announced: Position };
+type Message = { sequence: number; bytes: Uint8Array; announced: Position; isSigned: boolean };
 
 type Snapshot = { manifest: Manifest; links: ReadonlyMap<number, number> };
 
@@ -164,7 +171,16 @@ type Host = {
   /** The last sequence that the mirror has; Infinity without a mirror. */
   visible: number;
   candidate:
-    { state: Candidate; links: Map<number, number>; read: number; name: string } | undefined;
+    | {
+        state: Candidate;
+        links: Map<number, number>;
+        read: number;
+        end: TailEnd | undefined;
+        name: string;
+      }
+    | undefined;
+  /** The last message that was read. */
+  end: TailEnd | undefined;
   /** Snapshots that were of no use. */
   dropped: Set<string>;
   /** The latest state of each link that visitors saw, of PostgreSQL's history. */
@@ -220,6 +236,7 @@ export class World {
       read: 0,
       visible: Infinity,
       candidate: undefined,
+      end: undefined,
       dropped: new Set<string>(),
       best: new Map<number, number>(),
     }));
@@ -240,7 +257,8 @@ export class World {
     else if (kind <= 82) this.#passHour();
     else if (kind <= 85) this.#restart(host, random);
     else if (kind <= 90) this.#save(random);
-    else if (kind <= 97) this.#lose(random);
+    else if (kind <= 96) this.#lose(random);
+    else if (kind <= 98) this.#intrude(random);
     else this.#clock = random.pick([0, -HOUR, HOUR]);
   }
 
@@ -356,7 +374,15 @@ export class World {
       : this.#rules.hashOf(Buffer.from(String(position)));
   }
 
-  #decode(bytes: Uint8Array): Entry | undefined {
+  #decode(message: Message): Entry | undefined {
+    return this.#isThere(message) ? this.#decodeBytes(message.bytes) : undefined;
+  }
+
+  #isThere({ isSigned }: Message): boolean {
+    return isSigned || !this.#rules.verifies;
+  }
+
+  #decodeBytes(bytes: Uint8Array): Entry | undefined {
     const known = decoded.get(bytes);
     if (known !== undefined) return known.entry;
     let entry = decodeEntry(bytes);
@@ -405,12 +431,20 @@ export class World {
   #readLast(): { last: Head | "none" | "no entry"; sequence: number } {
     const { messages, lastSequence: sequence } = this.#nats;
     const entries = this.#rules.heartbeatsOutside
-      ? messages.filter(({ bytes }) => this.#decode(bytes) !== undefined)
+      ? messages.filter((message) => this.#decode(message) !== undefined)
       : messages;
-    const message = entries.at(-1);
+    const strangers = this.#countStrangers();
+    if (strangers >= STRANGERS_MAX) return { last: "no entry", sequence };
+    const message = entries.at(-1 - strangers);
     if (message === undefined) return { last: "none", sequence };
-    const entry = this.#decode(message.bytes);
+    const entry = this.#decode(message);
     return { last: entry?.database === DATABASE ? entry : "no entry", sequence };
+  }
+
+  /** The number of messages of strangers at the end of the tail. */
+  #countStrangers(): number {
+    const { messages } = this.#nats;
+    return messages.length - 1 - messages.findLastIndex((message) => this.#isThere(message));
   }
 
   #plan(publisher: Publisher & { at: "plan" | "rows" }): Publisher {
@@ -473,12 +507,12 @@ export class World {
     this.#pg = { ...this.#pg, acknowledged: done };
   }
 
-  #append(bytes: Uint8Array, announced: Position): void {
+  #append(bytes: Uint8Array, announced: Position, isSigned = true): void {
     const { messages, lastSequence } = this.#nats;
     const sequence = lastSequence + 1;
     this.#nats = {
       ...this.#nats,
-      messages: [...messages, { sequence, bytes, announced }],
+      messages: [...messages, { sequence, bytes, announced, isSigned }],
       lastSequence: sequence,
     };
   }
@@ -490,11 +524,13 @@ export class World {
       host.began = this.#nats.lastSequence;
       host.since = Math.min(host.visible, host.began);
       host.read = 0;
-      if (host.candidate !== undefined) host.candidate.read = 0;
+      host.end = undefined;
+      if (host.candidate !== undefined) Object.assign(host.candidate, { read: 0, end: undefined });
     }
     host.visible += Number.isFinite(limit) ? Math.floor(limit / 3) : Infinity;
-    for (const { entry, sequence } of this.#messagesAfter(host, host.read, limit)) {
-      host.read = sequence;
+    for (const { entry, message } of this.#messagesAfter(host, host.read, limit)) {
+      host.read = message.sequence;
+      host.end = this.#nextEnd(host, host.end, host.store, message);
       if (entry !== undefined) this.#step(host, entry);
     }
     if (random !== undefined) this.#followWithCandidate(host, limit);
@@ -508,9 +544,23 @@ export class World {
     const { messages } = this.#nats;
     const start = messages.findLastIndex(({ sequence }) => sequence <= read) + 1;
     const end = Math.min(start + limit, this.#lastVisible(visible) + 1);
-    return messages
-      .slice(start, end)
-      .map(({ sequence, bytes }) => ({ sequence, entry: this.#decode(bytes) }));
+    return messages.slice(start, end).map((message) => ({ message, entry: this.#decode(message) }));
+  }
+
+  #nextEnd(
+    { since }: Host,
+    end: TailEnd | undefined,
+    store: StoreState,
+    message: Message,
+  ): TailEnd | undefined {
+    if (!this.#isThere(message)) return end;
+    const { announced, sequence } = message;
+    const isLater = sequence > since;
+    const hash = this.#decode(message)?.hash;
+    // A heartbeat beside the log.
+    if (hash === undefined) return { hash, announced, isNew: isLater };
+    const isRepeated = hash === store.head.hash;
+    return this.#rules.advanceEnd(end, { hash, announced }, isLater, isRepeated);
   }
 
   /** The index of the last message up to a sequence. */
@@ -537,8 +587,9 @@ export class World {
     host.candidate ??= this.#download(host);
     const { candidate } = host;
     if (candidate === undefined) return;
-    for (const { entry, sequence } of this.#messagesAfter(host, candidate.read, limit)) {
-      candidate.read = sequence;
+    for (const { entry, message } of this.#messagesAfter(host, candidate.read, limit)) {
+      candidate.read = message.sequence;
+      candidate.end = this.#nextEnd(host, candidate.end, candidate.state.store, message);
       if (entry === undefined) continue;
       const step = this.#rules.decideStep(candidate.state.store, entry);
       const store = advance(candidate.state.store, entry, step);
@@ -546,13 +597,14 @@ export class World {
       if (step !== "apply") continue;
       for (const state of entry.states) candidate.links.set(this.#keyOf(state), this.#idOf(state));
     }
-    const end = this.#endFor(host, candidate.read);
+    const end = this.#endFor(host, candidate);
     const verdict = this.#rules.judgeCandidate(candidate.state, host.store, end);
     if (verdict === "follow") return;
     host.candidate = undefined;
     if (verdict === "drop") return void host.dropped.add(candidate.name);
     this.#swap(host, candidate.state.store, candidate.links);
     host.read = candidate.read;
+    host.end = candidate.end;
   }
 
   #download({ store, dropped }: Host): Host["candidate"] {
@@ -566,6 +618,7 @@ export class World {
       state: toCandidate(snapshot.manifest),
       links: new Map(snapshot.links),
       read: 0,
+      end: undefined,
       name: snapshot.manifest.sha256,
     };
   }
@@ -578,8 +631,8 @@ export class World {
   }
 
   #isContinued({ hash }: Head): boolean {
-    return this.#nats.messages.some(({ bytes }) => {
-      const entry = this.#decode(bytes);
+    return this.#nats.messages.some((message) => {
+      const entry = this.#decode(message);
       return entry !== undefined && (entry.hash === hash || entry.previous === hash);
     });
   }
@@ -628,12 +681,16 @@ export class World {
   }
 
   /** The last message, if it was read. */
-  #endFor(host: Host, read = host.read): TailEnd | undefined {
-    const last = this.#nats.messages[this.#lastVisible(host.visible)];
+  #endFor(
+    host: Host,
+    { read, end }: { read: number; end: TailEnd | undefined } = host,
+  ): TailEnd | undefined {
+    const last = this.#nats.messages.findLast(
+      (message) => message.sequence <= host.visible && this.#isThere(message),
+    );
     if (host.session !== this.#natsSession || last === undefined || last.sequence > read)
       return undefined;
-    const hash = this.#decode(last.bytes)?.hash;
-    return { hash, announced: last.announced, isNew: last.sequence > host.since };
+    return end;
   }
 
   #isCurrent(host: Host): boolean {
@@ -642,9 +699,9 @@ export class World {
 
   /** Nobody can know before a publisher does that PostgreSQL has come back older. */
   #isNoticed(): boolean {
-    const last = this.#nats.messages.findLast(({ bytes }) => this.#decode(bytes) !== undefined);
+    const last = this.#nats.messages.findLast((message) => this.#decode(message) !== undefined);
     if (last === undefined) return false;
-    const hash = this.#decode(last.bytes)?.hash;
+    const hash = this.#decode(last)?.hash;
     return this.#pg.rows.some((row) => row.hash === hash);
   }
 
@@ -737,7 +794,7 @@ export class World {
 
   #truncate(): void {
     const sequenceOf = ({ hash }: Head) =>
-      this.#nats.messages.find(({ bytes }) => this.#decode(bytes)?.hash === hash)?.sequence;
+      this.#nats.messages.find((message) => this.#decode(message)?.hash === hash)?.sequence;
     const manifests = this.#snapshots().map(({ manifest }) => manifest);
     const first = this.#rules.firstKept(manifests, sequenceOf);
     if (first === undefined) return;
@@ -804,7 +861,7 @@ export class World {
     }
     const repeated = messages[at];
     if (kind === 11 && repeated !== undefined) {
-      this.#append(repeated.bytes, repeated.announced);
+      this.#append(repeated.bytes, repeated.announced, repeated.isSigned);
       this.#replaceNats(this.#nats, "repeats an entry");
     }
     if (kind === 12) this.#appendForeign(random);
@@ -832,10 +889,32 @@ export class World {
     this.#replaceNats({ ...this.#nats, messages }, "is reordered");
   }
 
-  /** Something that is no entry, or an entry of another database. */
+  /** Somebody without a key publishes: no entry, or one that a host would apply or write. */
+  #intrude(random: Random): void {
+    const announced = { term: 1, position: 1 };
+    const { messages } = this.#nats;
+    const repeated = messages[random.between(0, messages.length - 1)];
+    if (random.between(1, 3) === 1 && repeated !== undefined) {
+      this.#append(repeated.bytes, repeated.announced, repeated.isSigned);
+      this.#isWhole = false;
+      this.trace.push(`a stranger repeats ${repeated.sequence}`);
+    } else if (random.between(1, 4) === 1) this.#append(Buffer.from("{}"), announced, false);
+    else {
+      const { head } = random.pick(this.#hosts as [Host, ...Host[]]).store;
+      const term = head.term + random.between(0, 1);
+      const position = head.position + random.between(1, HOUR);
+      const id = random.between(0, this.#commits.length - 1);
+      const states = id === 0 ? [] : [Buffer.from(String(id))];
+      const header = { database: DATABASE, term, position, previous: head.hash };
+      this.#append(encodeEntry(header, states), announced, false);
+    }
+    if (this.#countStrangers() >= STRANGERS_MAX) this.#isWhole = false;
+    this.trace.push("a stranger publishes");
+  }
+
+  /** An entry of another database, whose API processes have the same key. */
   #appendForeign(random: Random): void {
     const announced = { term: 1, position: 1 };
-    if (random.between(1, 2) === 1) return this.#append(Buffer.from("{}"), announced);
     const { head } = random.pick(this.#hosts as [Host, ...Host[]]).store;
     const header = { database: OTHER_DATABASE, term: head.term + 1, position: head.position + 1 };
     this.#append(encodeEntry({ ...header, previous: head.hash }, []), announced);

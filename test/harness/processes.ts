@@ -3,7 +3,9 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
 import { startWatchdog, type Watchdog } from "../../deploy/local/watchdog.ts";
+import { publicKeyOf } from "../../shared/links-log/signature.ts";
 import { commandOf } from "./executable.ts";
+import { SIGNING_KEY } from "./signing.ts";
 
 /** Ends the processes if the test runner is killed. */
 let watchdog: Watchdog | undefined;
@@ -21,8 +23,17 @@ export type Services = {
   /** The folder of the project that runs, if it is not this one. */
   root?: string;
   dataDir: string;
-  info(): { nats_url: string; short_url: string; database_url: string; clickhouse_url: string };
+  info(): {
+    nats_url: string;
+    short_url: string;
+    database_url: string;
+    clickhouse_url: string;
+    links_signing_key?: string | undefined;
+  };
 };
+
+const signingKeyOf = (services: Services): string =>
+  services.info().links_signing_key ?? SIGNING_KEY;
 
 /** Starts an additional API process on the stack's databases; `env` overrides its settings. */
 export async function startApi(
@@ -34,6 +45,7 @@ export async function startApi(
     API_HOST: "127.0.0.1",
     API_PORT: "0",
     API_METRICS_PORT: "0",
+    LINKS_SIGNING_KEY: signingKeyOf(stack),
     DATABASE_URL: database_url,
     CLICKHOUSE_URL: clickhouse_url,
     ...env,
@@ -55,6 +67,7 @@ export async function startRedirector(
     REDIRECTOR_PORT: "0",
     REDIRECTOR_METRICS_PORT: "0",
     SHORT_HOSTS: "localhost,127.0.0.1",
+    LINKS_PUBLIC_KEYS: publicKeyOf(signingKeyOf(stack)),
     JOURNAL_DIR: journal,
     FAILURES_INTERVAL_SECONDS: "5",
     ...env,

@@ -31,6 +31,8 @@ const stackInfo = z.object({
   database_url: z.string(),
   nats_url: z.string(),
   clickhouse_url: z.string(),
+  /** A stack of an earlier program has none. */
+  links_signing_key: z.string().optional(),
   pids: z.object({
     api: z.int().nullable(),
     worker: z.int().nullable(),

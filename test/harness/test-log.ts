@@ -1,30 +1,33 @@
 /** A links log of a test, its tail and its snapshots. */
 import { Database } from "bun:sqlite";
+import { afterAll, afterEach, beforeAll, beforeEach } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { headers, type NatsConnection } from "nats";
+import { headers, type JetStreamManager, type NatsConnection } from "nats";
 
 import { storeSnapshot } from "../../api/links-snapshots/snapshot-writer.ts";
 import { LogStore } from "../../redirector/links/log-store.ts";
 import { storePath } from "../../redirector/links/store-files.ts";
 import { encodeLinkRecord } from "../../shared/contracts/link-record.ts";
-import { newUuid } from "../../shared/ids.ts";
+import { newUuid, type Uuid } from "../../shared/ids.ts";
+import { EMPTY_HEAD, encodeEntry, hashOf, type Head } from "../../shared/links-log/entry.ts";
+import { ensureSnapshotsStream, SNAPSHOTS_STREAM } from "../../shared/links-log/snapshot-stream.ts";
 import {
-  EMPTY_HEAD,
-  encodeEntry,
-  formatHead,
-  hashOf,
-  type Head,
-} from "../../shared/links-log/entry.ts";
-import { HEAD_HEADER, LINK_LOG_SUBJECT } from "../../shared/links-log/tail.ts";
+  ensureLinkLogStream,
+  LINK_LOG_STREAM,
+  LINK_LOG_SUBJECT,
+  signEntry,
+} from "../../shared/links-log/tail.ts";
 import { EMPTY_LOG } from "../../shared/links-store/log-state.ts";
 import { STORE_FORMAT, toChange } from "../../shared/links-store/schema.ts";
 import { activeLink } from "./link-record.ts";
+import { startNats, type TestNats } from "./nats.ts";
+import { SIGNER } from "./signing.ts";
 
 /** An entry of the log. */
-export type Written = Head & { bytes: Uint8Array };
+export type Written = Head & { database: Uuid; bytes: Uint8Array };
 
 /** A log, as PostgreSQL has it. */
 export class TestLog {
@@ -53,7 +56,7 @@ export class TestLog {
       header,
       links.map((link) => (typeof link === "string" ? stateOf(link, position) : link)),
     );
-    const entry = { term, position, hash: hashOf(bytes), bytes };
+    const entry = { database: this.database, term, position, hash: hashOf(bytes), bytes };
     this.entries.push(entry);
     this.#head = entry;
     return entry;
@@ -62,17 +65,59 @@ export class TestLog {
 
 const stateOf = (alias: string, version: number) => encodeLinkRecord(activeLink(alias, version));
 
+/** A NATS with the streams of the links log, and a folder for the stores of each test. */
+export class TestTail {
+  server!: TestNats;
+  connection!: NatsConnection;
+  manager!: JetStreamManager;
+  dir!: string;
+
+  /** Starts the server for the tests of a file; each test gets empty streams. */
+  constructor() {
+    beforeAll(async () => {
+      this.server = await startNats();
+      this.connection = await this.server.connect();
+      // A request that was sent to a killed server is not repeated for that long.
+      this.manager = await this.connection.jetstreamManager({ timeout: 500 });
+    });
+    afterAll(async () => {
+      await this.connection.close();
+      await this.server[Symbol.asyncDispose]();
+    });
+    beforeEach(async () => {
+      this.dir = mkdtempSync(join(tmpdir(), "shorthop-links-"));
+      await this.empty();
+    });
+    afterEach(() => rmSync(this.dir, { recursive: true }));
+  }
+
+  async empty(): Promise<void> {
+    for (const name of [LINK_LOG_STREAM, SNAPSHOTS_STREAM])
+      await this.manager.streams.delete(name).catch(() => undefined);
+    await ensureLinkLogStream(this.manager, 1);
+    await ensureSnapshotsStream(this.manager, 1);
+  }
+
+  /** Publishes entries as an API process does. */
+  readonly publish = (...entries: readonly Written[]) => publishEntries(this.connection, entries);
+
+  /** Publishes what a stranger wants, unsigned unless there are headers. */
+  async intrude(subject: string, data: Uint8Array | string, signed = headers()): Promise<void> {
+    const client = this.connection.jetstream({ timeout: 500 });
+    await client.publish(subject, data, { headers: signed });
+  }
+}
+
 /** Publishes entries, which announce the last of them. */
 export async function publishEntries(
   connection: NatsConnection,
   entries: readonly Written[],
+  signer = SIGNER,
 ): Promise<void> {
-  for (const { bytes } of entries) {
-    const announced = headers();
-    announced.set(HEAD_HEADER, formatHead(entries.at(-1) ?? EMPTY_HEAD));
-    await connection
-      .jetstream({ timeout: 500 })
-      .publish(LINK_LOG_SUBJECT, bytes, { headers: announced });
+  const client = connection.jetstream({ timeout: 500 });
+  for (const { bytes, ...entry } of entries) {
+    const headers = signEntry(signer, entry, entries.at(-1) ?? EMPTY_HEAD);
+    await client.publish(LINK_LOG_SUBJECT, bytes, { headers });
   }
 }
 
@@ -82,6 +127,7 @@ export async function storeTestSnapshot(
   database: string,
   { start, end }: { start: Head; end: Head },
   aliases: readonly string[],
+  signer = SIGNER,
 ): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), "shorthop-snapshot-"));
   try {
@@ -99,7 +145,7 @@ export async function storeTestSnapshot(
       db.run("PRAGMA wal_checkpoint(TRUNCATE)");
     }
     const contents = { format: STORE_FORMAT, database, start, end, links: aliases.length };
-    return await storeSnapshot(connection.jetstream(), storePath(folder), contents);
+    return await storeSnapshot(connection.jetstream(), signer, storePath(folder), contents);
   } finally {
     rmSync(folder, { recursive: true });
   }

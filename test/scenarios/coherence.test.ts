@@ -14,7 +14,7 @@ import { natsLogin } from "../../shared/nats.ts";
 import { createAccount } from "../harness/admin.ts";
 import { call } from "../harness/api.ts";
 import { eventually, SLOWDOWN_MAX } from "../harness/eventually.ts";
-import { removeUnusedConsumers } from "../harness/feed-consumers.ts";
+import { removeUnusedConsumers } from "../harness/log-consumers.ts";
 import { startRedirector } from "../harness/processes.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
 import { replaceHost, startTcpProxy } from "../harness/tcp-proxy.ts";

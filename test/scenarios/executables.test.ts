@@ -16,10 +16,12 @@ import { join } from "node:path";
 
 import * as z from "zod";
 
+import { publicKeyOf } from "../../shared/links-log/signature.ts";
 import { findingSchema } from "../../shared/preflight.ts";
 import { call, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { freePort } from "../harness/ports.ts";
+import { SIGNING_KEY } from "../harness/signing.ts";
 import { PROJECT_DIR, type Stack, startStack } from "../harness/stack.ts";
 
 const START_MS = 20_000;
@@ -63,7 +65,8 @@ function run(command: string[], cwd = dir, env: Record<string, string> = {}) {
 const cleanEnv = () => ({ PATH: "/usr/bin:/bin", HOME: dir });
 
 const environment = () => {
-  const { database_url, nats_url, clickhouse_url } = stack.info();
+  const { database_url, nats_url, clickhouse_url, ...info } = stack.info();
+  const key = info.links_signing_key ?? SIGNING_KEY;
   return {
     DATABASE_URL: database_url,
     NATS_URL: nats_url,
@@ -71,6 +74,8 @@ const environment = () => {
     SHORT_URL: "http://localhost:1",
     SHORT_HOSTS: "localhost,127.0.0.1",
     VISITOR_HASH_SECRET: "secret of this test",
+    LINKS_SIGNING_KEY: key,
+    LINKS_PUBLIC_KEYS: publicKeyOf(key),
     JOURNAL_DIR: join(dir, "journal"),
     API_METRICS_PORT: "0",
     REDIRECTOR_METRICS_PORT: "0",

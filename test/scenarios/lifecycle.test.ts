@@ -202,13 +202,14 @@ async function expectRejectedBeside(dataDir: string): Promise<void> {
 
 /** Starts a stack elsewhere that uses the services of a running one, and wants its port. */
 async function expectUseOfServices(services: SharedStack): Promise<void> {
-  const { database_url, nats_url, clickhouse_url, short_url } = services.info();
+  const { database_url, nats_url, clickhouse_url, short_url, ...info } = services.info();
   const { port } = new URL(short_url);
   await using stack = await startStack({
     env: {
       DATABASE_URL: database_url,
       NATS_URL: nats_url,
       CLICKHOUSE_URL: clickhouse_url,
+      LINKS_SIGNING_KEY: info.links_signing_key ?? "",
       REDIRECTOR_PORT: port,
     },
   });

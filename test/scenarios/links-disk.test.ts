@@ -17,21 +17,23 @@ import { join } from "node:path";
 
 import type { NatsConnection } from "nats";
 
-import { type LinksThread, startLinksThread } from "../../redirector/links/links-thread.ts";
+import { LinksThread } from "../../redirector/links/links-thread.ts";
 import {
   currentFolder,
   findStore,
   memoryDir,
   storePath,
 } from "../../redirector/links/store-files.ts";
-import { openReader } from "../../redirector/links/store-reader.ts";
+import { StoreReader } from "../../redirector/links/store-reader.ts";
 import { encodeLinkRecord } from "../../shared/contracts/link-record.ts";
+import { publicKeyOf } from "../../shared/links-log/signature.ts";
 import { ensureSnapshotsStream } from "../../shared/links-log/snapshot-stream.ts";
 import { ensureLinkLogStream, LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
 import { canMakeDisks, moveToDisk } from "../harness/disks.ts";
 import { eventually } from "../harness/eventually.ts";
 import { activeLink } from "../harness/link-record.ts";
 import { startNats, type TestNats } from "../harness/nats.ts";
+import { SIGNING_KEY } from "../harness/signing.ts";
 import { canMountDisks, mountDisk, unmountDisk } from "../harness/small-disk.ts";
 import { publishEntries, storeTestSnapshot, TestLog } from "../harness/test-log.ts";
 
@@ -77,16 +79,19 @@ afterEach(async () => {
 });
 
 function start(folder: string): LinksThread {
-  const thread = startLinksThread({
-    workerUrl: new URL("../../redirector/links/links.worker.ts", import.meta.url),
-    dir: folder,
-    natsUrl: server.url,
-    logLevel: "silent",
-    onChanged: () => undefined,
-    onError: (error) => {
+  const thread = new LinksThread(
+    new URL("../../redirector/links/links.worker.ts", import.meta.url),
+    {
+      dir: folder,
+      natsUrl: server.url,
+      publicKeys: [publicKeyOf(SIGNING_KEY)],
+      logLevel: "silent",
+    },
+    { changed: () => undefined, skipped: () => undefined },
+    (error) => {
       throw error;
     },
-  });
+  );
   threads.push(thread);
   return thread;
 }
@@ -100,7 +105,7 @@ const publish = (version: number, ...aliases: string[]) =>
 function versionOf(alias: string, folder: string): number | undefined {
   const found = findStore(folder);
   if (found === undefined) return undefined;
-  const reader = openReader(found.dir);
+  const reader = new StoreReader(found.dir);
   try {
     return reader.find("", alias)?.version;
   } finally {
@@ -179,7 +184,7 @@ test.skipIf(!canMountDisks)(
       await publish(2, "later");
       await expectVersion("later", 2, disk);
       await eventually(async () => {
-        using reader = openReader(findStore(disk)?.dir ?? disk);
+        using reader = new StoreReader(findStore(disk)?.dir ?? disk);
         expect(reader.state().obstacle).toContain("no room in LINKS_DIR");
       }, WITHIN_MS);
       expect(versionOf("kept", disk)).toBe(1);

@@ -16,6 +16,7 @@ import { activeLink } from "../harness/link-record.ts";
 import { startNatsCluster } from "../harness/nats-cluster.ts";
 import { ownNatsServer } from "../harness/nats-versions.ts";
 import { startPostgres } from "../harness/postgres.ts";
+import { SIGNER } from "../harness/signing.ts";
 
 const RECOVERY_MS = 20_000;
 
@@ -35,9 +36,9 @@ async function startPublisher(url: string, replicas: number, log: Log) {
   const { sql } = postgres;
   const nats = openNats({ url, name: "publisher", log });
   cleanup.defer(nats.close);
-  const publisher = new LinksLogPublisher(sql, nats.connection, replicas, log);
+  const publisher = new LinksLogPublisher(sql, nats.connection, SIGNER, replicas, log);
   cleanup.defer(() => publisher.stop());
-  const snapshots = new SnapshotMaker(sql, nats.connection, publisher, replicas, log);
+  const snapshots = new SnapshotMaker(sql, nats.connection, publisher, SIGNER, replicas, log);
   cleanup.defer(() => snapshots.stop());
   const resources = cleanup.move();
   return {

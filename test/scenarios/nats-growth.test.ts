@@ -12,6 +12,7 @@ import { eventually } from "../harness/eventually.ts";
 import { startNatsCluster } from "../harness/nats-cluster.ts";
 import { ownNatsServer } from "../harness/nats-versions.ts";
 import { startRedirector, startWorker } from "../harness/processes.ts";
+import { signerOf } from "../harness/signing.ts";
 import { createDataDir, removeDataDir, type Stack, startStack } from "../harness/stack.ts";
 
 const LINKS = 20;
@@ -62,7 +63,7 @@ test("one NATS server grows to three without a failed redirect, a lost link or a
   const manager = await operator.jetstreamManager();
   // Nobody has to do anything for the links.
   await eventually(async () => {
-    const [snapshot] = await listSnapshots(manager);
+    const [snapshot] = await listSnapshots(manager, signerOf(stack.info()));
     expect(snapshot?.manifest.links).toBeGreaterThanOrEqual(LINKS);
   }, TIMEOUT_MS);
   const { streams } = manager;

@@ -19,6 +19,7 @@ import { startNatsCluster } from "../harness/nats-cluster.ts";
 import { ownNatsServer } from "../harness/nats-versions.ts";
 import { withOwnDatabase } from "../harness/own-database.ts";
 import { startApi, startRedirector, startWorker } from "../harness/processes.ts";
+import { signerOf } from "../harness/signing.ts";
 import { startStack } from "../harness/stack.ts";
 
 const TIMEOUT_MS = 20_000;
@@ -168,7 +169,7 @@ test("links and clicks flow with the users of deploy/nats, and no process publis
     last_by_subj: LINK_LOG_SUBJECT,
   });
   expect(decodeEntry(data)).toBeDefined();
-  expect(await listSnapshots(manager)).not.toEqual([]);
+  expect(await listSnapshots(manager, signerOf(stack.info()))).not.toEqual([]);
   const { state } = await manager.streams.info("CLICKS");
   expect(state.messages).toBeGreaterThan(0);
   await Promise.all([asApi.close(), asRedirector.close()]);

@@ -11,7 +11,7 @@ import { natsLogin } from "../../shared/nats.ts";
 import { createAccount } from "../harness/admin.ts";
 import { call } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
-import { removeUnusedConsumers } from "../harness/feed-consumers.ts";
+import { removeUnusedConsumers } from "../harness/log-consumers.ts";
 import { canCreateNetworkHosts, createNetworkHost } from "../harness/netns.ts";
 import { freePort } from "../harness/ports.ts";
 import { startRedirector } from "../harness/processes.ts";

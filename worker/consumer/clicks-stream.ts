@@ -156,8 +156,8 @@ export class ClicksStream implements SegmentSource {
   }
 
   /**
-   * Whether within {@link ACKNOWLEDGED_MS} everything that was delivered is acknowledged, and no fetch
-   * waits.
+   * Whether within {@link ACKNOWLEDGED_MS} everything that was delivered is acknowledged, and no
+   * fetch waits.
    */
   async #waitUntilAcknowledged(): Promise<boolean> {
     const giveUpAt = performance.now() + ACKNOWLEDGED_MS;

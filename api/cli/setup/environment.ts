@@ -57,6 +57,7 @@ function variablesOf(settings: Settings, secrets: Secrets): Record<string, Varia
       ...shared,
       NATS_URL: nats("redirector"),
       LINK_UNLOCK_SECRET: secrets["UNLOCK_SECRET"],
+      LINKS_PUBLIC_KEYS: secrets["LINKS_PUBLIC_KEYS"],
       ...(TLS === "none" ? {} : withTls),
     },
     api: {
@@ -64,6 +65,8 @@ function variablesOf(settings: Settings, secrets: Secrets): Record<string, Varia
       API_URL: `https://api.${DOMAIN}`,
       DATABASE_URL: database("shorthop_api", secrets["API_PASSWORD"]),
       NATS_URL: nats("api"),
+      LINKS_SIGNING_KEY: secrets["LINKS_SIGNING_KEY"],
+      LINKS_PUBLIC_KEYS: secrets["LINKS_PUBLIC_KEYS"],
       CLICKHOUSE_URL: clickhouse("api"),
       DASHBOARD_URL: `https://app.${DOMAIN}`,
       DASHBOARD_SECRET: secrets["DASHBOARD_SECRET"],

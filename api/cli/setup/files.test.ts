@@ -19,6 +19,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+import { publicKeyOf } from "../../../shared/links-log/signature.ts";
 import { parseEnvironment } from "../environment-files.ts";
 import { clickhouseFiles } from "./clickhouse.ts";
 import { environmentFiles, setVariables } from "./environment.ts";
@@ -122,6 +123,7 @@ describe("the files", () => {
       SHORT_URL: "https://go.shorthop.dev",
       API_URL: "https://api.go.shorthop.dev",
       DATABASE_URL: `postgres://shorthop_api:${secrets["API_PASSWORD"]}@127.0.0.1:5432/shorthop`,
+      LINKS_SIGNING_KEY: secrets["LINKS_SIGNING_KEY"],
       // As in the example: what setup does not know stays.
       API_HOST: "127.0.0.1",
     });
@@ -243,6 +245,7 @@ describe("secrets", () => {
     expect(Object.keys(secretsFor("redirector", secrets))).toEqual([
       "NATS_REDIRECTOR",
       "UNLOCK_SECRET",
+      "LINKS_PUBLIC_KEYS",
     ]);
     expect(secretsFor("processes", secrets)).not.toHaveProperty("OWNER_PASSWORD");
     expect(new Set(Object.values(secrets)).size).toBe(Object.keys(secrets).length);
@@ -258,6 +261,19 @@ describe("secrets", () => {
     const { NATS_API: _, ...others } = secrets;
     expect(rotated).toMatchObject(others);
     expect(rotated["NATS_API"]).not.toBe(secrets["NATS_API"]);
+  });
+
+  test("the key of the links log is replaced, and the one before stays known until the next time", () => {
+    const first = secrets["LINKS_PUBLIC_KEYS"];
+    expect(first).toBe(publicKeyOf(secrets["LINKS_SIGNING_KEY"] ?? ""));
+    const second = rotate("stores", secrets, "LINKS_SIGNING_KEY");
+    const added = publicKeyOf(second["LINKS_SIGNING_KEY"] ?? "");
+    expect(second["LINKS_PUBLIC_KEYS"]).toBe(`${added},${first}`);
+    const third = rotate("stores", second, "LINKS_SIGNING_KEY");
+    expect(third["LINKS_PUBLIC_KEYS"]?.split(",")[1]).toBe(added);
+    expect(() => rotate("stores", secrets, "LINKS_PUBLIC_KEYS")).toThrow("no secret");
+    // A host of redirectors has what it was given, and makes none.
+    expect(completeSecrets("redirector", {})["LINKS_PUBLIC_KEYS"]).toBeUndefined();
   });
 
   test("are hidden, also those that setup did not make", () => {

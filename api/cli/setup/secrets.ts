@@ -4,12 +4,13 @@
  */
 import { randomBytes } from "node:crypto";
 
+import { newSigningKey, publicKeyOf } from "../../../shared/links-log/signature.ts";
 import type { Role, Values } from "./settings.ts";
 
 export const SECRETS_FILE = "/etc/shorthop/secrets.env";
 
 /** Which role needs which secrets. */
-const REDIRECTOR = ["NATS_REDIRECTOR", "UNLOCK_SECRET"];
+const REDIRECTOR = ["NATS_REDIRECTOR", "UNLOCK_SECRET", "LINKS_PUBLIC_KEYS"];
 const PROCESSES = [
   ...REDIRECTOR,
   "NATS_WORKER",
@@ -21,6 +22,7 @@ const PROCESSES = [
   "DASHBOARD_SECRET",
   "VISITOR_SECRET",
   "WEBHOOKS_SECRET",
+  "LINKS_SIGNING_KEY",
 ];
 const BY_ROLE: Record<Role, readonly string[]> = {
   redirector: REDIRECTOR,
@@ -44,12 +46,21 @@ export type Secrets = Values;
 
 const createSecret = (): string => randomBytes(SECRET_BYTES).toString("hex");
 
-/** Completes the secrets that a role needs: those that exist stay as they are. */
+/**
+ * Completes the secrets that a role needs: those that exist stay as they are. A host without an API
+ * gets the public keys from another one.
+ */
 export function completeSecrets(role: Role, existing: Secrets): Secrets {
   const secrets: Secrets = { ...existing };
-  for (const name of BY_ROLE[role]) secrets[name] ??= createSecret();
+  const names = BY_ROLE[role].filter((name) => name !== "LINKS_PUBLIC_KEYS");
+  for (const name of names) secrets[name] ??= createValue(name);
+  const { LINKS_SIGNING_KEY: key } = secrets;
+  if (key !== undefined) secrets["LINKS_PUBLIC_KEYS"] ??= publicKeyOf(key);
   return secrets;
 }
+
+const createValue = (name: string): string =>
+  name === "LINKS_SIGNING_KEY" ? newSigningKey() : createSecret();
 
 /** The secrets that a host of another role needs. */
 export const secretsFor = (role: Role, secrets: Secrets): Secrets =>
@@ -66,7 +77,10 @@ export const secretsFor = (role: Role, secrets: Secrets): Secrets =>
 export function rotate(role: Role, secrets: Secrets, name: string): Secrets {
   const isElsewhere = secrets[CLICKHOUSE_URLS[0] ?? ""] !== undefined;
   const names = BY_ROLE[role].filter(
-    (one) => !(one in NEVER_CHANGED) && !(isElsewhere && one.startsWith("CLICKHOUSE_")),
+    (one) =>
+      !(one in NEVER_CHANGED) &&
+      one !== "LINKS_PUBLIC_KEYS" &&
+      !(isElsewhere && one.startsWith("CLICKHOUSE_")),
   );
   const harm = NEVER_CHANGED[name];
   if (harm !== undefined) throw new Error(`${name} must never change: ${harm}.`);
@@ -74,5 +88,16 @@ export function rotate(role: Role, secrets: Secrets, name: string): Secrets {
     throw new Error(`There is no secret "${name}". These can be rotated: ${names.join(", ")}.`);
   if (secrets[name] === undefined)
     throw new Error(`${SECRETS_FILE} has no ${name} yet: run shorthop setup first.`);
-  return { ...secrets, [name]: createSecret() };
+  const rotated = { ...secrets, [name]: createValue(name) };
+  return name === "LINKS_SIGNING_KEY" ? withBothKeys(secrets, rotated) : rotated;
 }
+
+/** What the key before has signed is read until it is replaced again. */
+const withBothKeys = (
+  { LINKS_SIGNING_KEY: before = "" }: Secrets,
+  { LINKS_SIGNING_KEY: key = "", ...others }: Secrets,
+): Secrets => ({
+  ...others,
+  LINKS_SIGNING_KEY: key,
+  LINKS_PUBLIC_KEYS: `${publicKeyOf(key)},${publicKeyOf(before)}`,
+});

@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 
-import { type FeedStores, startFeedStores } from "../../../test/harness/links-feed.ts";
+import { type LinksStores, startLinksStores } from "../../../test/harness/links-stores.ts";
 import type { LinkRow } from "../model.ts";
 import { findServedLinksOf } from "./sql.ts";
 
@@ -12,9 +12,9 @@ import { findServedLinksOf } from "./sql.ts";
 const LINKS = 20_000;
 const BATCH = 500;
 
-let stores: FeedStores;
+let stores: LinksStores;
 beforeAll(async () => {
-  stores = await startFeedStores();
+  stores = await startLinksStores();
   await stores.addLinks(LINKS);
   await stores.sql`analyze`;
 }, 120_000);

@@ -1,4 +1,4 @@
-/** Converts a link's settings, as the API stores them, to those of its feed record. */
+/** Converts a link's settings, as the API stores them, to those of its record. */
 import type { RedirectSettings } from "../../../shared/contracts/redirect-settings.ts";
 import { uriOf } from "../../../shared/contracts/web-url.ts";
 import { decodeId, type Uuid } from "../../../shared/ids.ts";

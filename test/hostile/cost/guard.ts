@@ -15,6 +15,7 @@ import { connect } from "nats";
 import { natsLogin } from "../../../shared/nats.ts";
 import { call, linkSchema } from "../../harness/api.ts";
 import { createRandom } from "../../harness/random.ts";
+import { signerOf } from "../../harness/signing.ts";
 import type { Stack } from "../../harness/stack.ts";
 import { createFixtures } from "../fixtures.ts";
 import { readPorts } from "../ports.ts";
@@ -128,12 +129,13 @@ export async function guardCosts(stack: Stack, options: GuardOptions): Promise<C
   });
   const nats = await connect(natsLogin(stack.info().nats_url));
   const database = await readDatabase(nats);
+  const signer = signerOf(stack.info());
   // Messages go straight to NATS.
   const messages = MESSAGES.map((message): Input => ({
     target: `NATS ${message.subject}`,
     process: message.process,
     parts: message.name,
-    send: (share) => sendMessage(nats, message, message.make(share, ++sent, database)),
+    send: (share) => sendMessage(nats, signer, message, message.make(share, ++sent, database)),
   }));
   const all = [...requests, ...(options.surfaces === undefined ? messages : [])];
   const chosen = options.some === undefined ? all : choose(all, options.some);

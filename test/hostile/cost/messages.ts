@@ -24,12 +24,14 @@ import {
   MESSAGE_BYTES_MAX,
   NO_HASH,
 } from "../../../shared/links-log/entry.ts";
+import type { LogSigner } from "../../../shared/links-log/signature.ts";
 import { SNAPSHOT_REQUESTS } from "../../../shared/links-log/snapshot-request.ts";
 import { CHUNK_BYTES, manifestSubject } from "../../../shared/links-log/snapshot-stream.ts";
 import {
   HEARTBEAT_REQUESTS,
   LINK_LOG_STREAM,
   LINK_LOG_SUBJECT,
+  signEntry,
 } from "../../../shared/links-log/tail.ts";
 import { encodeSegment } from "../../harness/encode-segment.ts";
 import type { WatchedProcess } from "../watch.ts";
@@ -305,10 +307,17 @@ export async function readDatabase(nats: NatsConnection): Promise<Uuid> {
 /** Publishes a message, and returns when it has been read. */
 export async function sendMessage(
   nats: NatsConnection,
+  signer: LogSigner,
   { subject, reply }: MessageInput,
   bytes: Uint8Array,
 ): Promise<Sent> {
-  nats.publish(subject, bytes, reply === undefined ? {} : { reply });
+  // States of an entry are read only when an API process has signed it.
+  const entry = subject === LINK_LOG_SUBJECT ? decodeEntry(bytes) : undefined;
+  const headers = entry === undefined ? undefined : signEntry(signer, entry, entry);
+  nats.publish(subject, bytes, {
+    ...(reply === undefined ? {} : { reply }),
+    ...(headers === undefined ? {} : { headers }),
+  });
   await nats.flush();
   await Bun.sleep(READ_MS);
   return { bytes: bytes.length, status: 200 };

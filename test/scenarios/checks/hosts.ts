@@ -2,7 +2,7 @@
 import { readReconciliation, readRedirectors } from "../../../api/cli/reconciliation.ts";
 import { connectClickHouse } from "../../../worker/clickhouse.ts";
 import { eventually } from "../../harness/eventually.ts";
-import { findFeedConsumers } from "../../harness/feed-consumers.ts";
+import { findLogConsumers } from "../../harness/log-consumers.ts";
 import type { HostTraffic } from "../loads/host-traffic.ts";
 import type { Check } from "../parts.ts";
 import { readHistory } from "../topologies/history.ts";
@@ -38,7 +38,7 @@ export const ONE_CONSUMER_EACH_HOST: HostCheck = {
   name: "one consumer for each host",
   verify: ({ topology }) =>
     eventually(async () => {
-      const { used, unused } = await findFeedConsumers(await topology.connectNats());
+      const { used, unused } = await findLogConsumers(await topology.connectNats());
       if (used.length !== topology.hosts().length || unused.length > 0)
         throw new Error(`${used.length} consumers are used, ${unused.length} not.`);
     }, CONSUMERS_MS),

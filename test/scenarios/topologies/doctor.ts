@@ -4,8 +4,10 @@ import { join } from "node:path";
 
 import * as z from "zod";
 
+import { publicKeyOf } from "../../../shared/links-log/signature.ts";
 import { findingSchema } from "../../../shared/preflight.ts";
 import { runAdmin } from "../../harness/admin.ts";
+import { SIGNING_KEY } from "../../harness/signing.ts";
 import type { Stack } from "../../harness/stack.ts";
 
 /** Raw clicks are deleted after so many days, so the history of a drill is in rollups only. */
@@ -76,12 +78,14 @@ function writeInstallation(stack: Stack, folders: Folders): string {
   mkdirSync(configDir);
   const { database_url, nats_url, clickhouse_url, ...info } = stack.info();
   const stores = { DATABASE_URL: database_url, CLICKHOUSE_URL: clickhouse_url };
+  const signingKey = info.links_signing_key ?? SIGNING_KEY;
   const common = { NATS_URL: nats_url, SHORT_URL: info.short_url };
   const files: Record<string, Record<string, string>> = {
     migrate: { ...stores, CLICKS_RETENTION_DAYS },
     api: {
       ...stores,
       ...common,
+      LINKS_SIGNING_KEY: signingKey,
       API_METRICS_PORT: portOf(info.api_metrics_url),
     },
     worker: {
@@ -94,6 +98,7 @@ function writeInstallation(stack: Stack, folders: Folders): string {
     redirector: {
       ...common,
       ...folders,
+      LINKS_PUBLIC_KEYS: publicKeyOf(signingKey),
       REDIRECTOR_METRICS_PORT: portOf(info.redirector_metrics_url),
     },
   };

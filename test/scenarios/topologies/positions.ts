@@ -5,7 +5,7 @@
 import * as z from "zod";
 
 import { presentFolder } from "../../../redirector/links/store-files.ts";
-import { openReader } from "../../../redirector/links/store-reader.ts";
+import { StoreReader } from "../../../redirector/links/store-reader.ts";
 import { LINK_LOG_STREAM } from "../../../shared/links-log/tail.ts";
 import type { NatsCluster } from "../../harness/nats-cluster.ts";
 
@@ -37,7 +37,7 @@ export async function describePositions(
     return `${name}: ${messages} up to ${last_seq}`;
   });
   const stores = redirectors.map(async ({ url, linksDir }) => {
-    const store = openReader(presentFolder(linksDir));
+    const store = new StoreReader(presentFolder(linksDir));
     try {
       return `${url}: ${JSON.stringify(store.state())}`;
     } finally {

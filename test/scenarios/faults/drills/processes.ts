@@ -10,7 +10,7 @@ import type { Drill, Effect } from "./drill.ts";
 /** Longer than entries of the log of batches live in ClickHouse. */
 const BATCHES_DAYS = 31;
 
-/** Longer than a heartbeat of the feed may be missing. */
+/** Longer than a heartbeat of the links log may be missing. */
 const AWAY_MS = 45_000;
 
 const TAKEOVER_MS = 20_000;

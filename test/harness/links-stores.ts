@@ -4,10 +4,10 @@ import type { Uuid } from "../../shared/ids.ts";
 import { startNats } from "./nats.ts";
 import { startPostgres } from "./postgres.ts";
 
-export type FeedStores = Awaited<ReturnType<typeof startFeedStores>>;
+export type LinksStores = Awaited<ReturnType<typeof startLinksStores>>;
 
 /** Starts PostgreSQL, with an account, and NATS. */
-export async function startFeedStores() {
+export async function startLinksStores() {
   const [postgres, nats] = await Promise.all([startPostgres(), startNats()]);
   const connection = await nats.connect();
   const owner = {

@@ -17,16 +17,16 @@ const isLost = ({ leader, replicas = [] }: ClusterInfo): boolean =>
  * The names of consumers by whether a redirector waits for changes there, as it does at nearly all
  * times.
  */
-export type FeedConsumers = { used: string[]; unused: string[] };
+export type LogConsumers = { used: string[]; unused: string[] };
 
 /**
  * Finds the consumers of the log, and closes the connection. Throws when one would outlive its
  * redirector for long.
  */
-export async function findFeedConsumers(nats: NatsConnection): Promise<FeedConsumers> {
+export async function findLogConsumers(nats: NatsConnection): Promise<LogConsumers> {
   try {
     const { consumers } = await nats.jetstreamManager();
-    const found: FeedConsumers = { used: [], unused: [] };
+    const found: LogConsumers = { used: [], unused: [] };
     for await (const { name, config, num_waiting, cluster = {} } of consumers.list(
       LINK_LOG_STREAM,
     )) {
@@ -47,10 +47,10 @@ export async function findFeedConsumers(nats: NatsConnection): Promise<FeedConsu
  */
 export async function removeUnusedConsumers(
   connectNats: () => Promise<NatsConnection>,
-): Promise<FeedConsumers> {
-  const { unused } = await findFeedConsumers(await connectNats());
+): Promise<LogConsumers> {
+  const { unused } = await findLogConsumers(await connectNats());
   const nats = await connectNats();
   const { consumers } = await nats.jetstreamManager();
   for (const name of unused) await consumers.delete(LINK_LOG_STREAM, name);
-  return await findFeedConsumers(nats);
+  return await findLogConsumers(nats);
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 
-import { createCoalesced } from "./coalesced.ts";
+import { Coalesced } from "./coalesced.ts";
 
 /** A function whose calls end when the test wants it, each with its number. */
 function createCalls() {
@@ -10,7 +10,8 @@ function createCalls() {
     calls.push(next);
     return next.promise;
   };
-  return { calls, ask: createCoalesced(call) };
+  const coalesced = new Coalesced(call);
+  return { calls, ask: () => coalesced.call() };
 }
 
 const soon = () => Bun.sleep(0);

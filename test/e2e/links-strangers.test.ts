@@ -1,0 +1,206 @@
+/**
+ * Goal: whoever has a password of NATS, but no key, changes no link: entries, heartbeats, manifests
+ * and chunks of theirs are as if they were not there, processes and doctor report them, and changes
+ * go on. Method: real processes on a NATS with the shipped users.
+ */
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { headers, type NatsConnection } from "nats";
+
+import { encodeLinkRecord } from "../../shared/contracts/link-record.ts";
+import { newUuid } from "../../shared/ids.ts";
+import { decodeEntry, encodeEntry, type Entry, hashOf } from "../../shared/links-log/entry.ts";
+import { publicKeyOf } from "../../shared/links-log/signature.ts";
+import { chunkSubject, manifestSubject } from "../../shared/links-log/snapshot-stream.ts";
+import { LINK_LOG_STREAM, LINK_LOG_SUBJECT, signEntry } from "../../shared/links-log/tail.ts";
+import { createAccount, runAdmin } from "../harness/admin.ts";
+import { call, linkSchema } from "../harness/api.ts";
+import { eventually } from "../harness/eventually.ts";
+import { activeLink } from "../harness/link-record.ts";
+import { type NatsCluster, startNatsCluster } from "../harness/nats-cluster.ts";
+import { ownNatsServer } from "../harness/nats-versions.ts";
+import { withOwnDatabase } from "../harness/own-database.ts";
+import { type ExtraProcess, startApi, startRedirector } from "../harness/processes.ts";
+import { useStack } from "../harness/shared-stack.ts";
+import { signerOf, SIGNING_KEY } from "../harness/signing.ts";
+import type { SharedStack } from "../harness/stack.ts";
+import { storeTestSnapshot } from "../harness/test-log.ts";
+
+setDefaultTimeout(120_000);
+
+const WITHIN_MS = 20_000;
+const STRANGER = signerOf({ links_signing_key: "6".repeat(64) });
+const ALIAS = "signed";
+const FORGED = "forged";
+
+const cleanup = new AsyncDisposableStack();
+let stack: SharedStack;
+let nats: NatsCluster;
+let api: ExtraProcess;
+let redirector: ExtraProcess;
+let key: string;
+let id: string;
+/** Where the link leads. */
+let destination = "https://example.com/first";
+beforeAll(async () => {
+  stack = await withOwnDatabase(cleanup.use(await useStack()), "strangers");
+  nats = cleanup.use(await startNatsCluster(await ownNatsServer(), { count: 1 }));
+  const environment = (user: "api" | "redirector") => ({ ...nats.env, NATS_URL: nats.url(user) });
+  api = await startApi(stack, environment("api"));
+  cleanup.defer(() => api.stop());
+  redirector = await startRedirector(stack, environment("redirector"));
+  cleanup.defer(() => redirector.stop());
+  ({ key } = await createAccount(stack, "enterprise"));
+  const body = { url: destination, alias: ALIAS };
+  const created = await call(`${api.url}/v1/links`, { key, body });
+  ({ id } = linkSchema.parse(created.body));
+  await expectRedirect();
+  expect(await readWarnings(redirector)).not.toHaveProperty("links_log");
+  expect(await readWarnings(api)).not.toHaveProperty("links_log");
+});
+afterAll(() => cleanup.disposeAsync());
+
+const follow = async (alias: string) => {
+  const { status, headers: found } = await call(`${redirector.url}/${alias}`);
+  return [status, found.get("location")];
+};
+
+const expectRedirect = () =>
+  eventually(async () => expect(await follow(ALIAS)).toEqual([302, destination]), WITHIN_MS);
+
+/** Changes the link, which its redirector then has. */
+async function change(): Promise<void> {
+  destination = `https://example.com/${newUuid()}`;
+  const body = { url: destination };
+  const { status } = await call(`${api.url}/v1/links/${id}`, { key, method: "PATCH", body });
+  expect(status).toBe(200);
+  await expectRedirect();
+  expect(await follow(FORGED)).toEqual([404, null]);
+}
+
+async function readWarnings({ metricsUrl }: ExtraProcess): Promise<Record<string, string>> {
+  const { body } = await call(`${metricsUrl}/readyz`);
+  const { status, warnings } = body as { status: string; warnings: Record<string, string> };
+  expect(status).toBe("ready");
+  return warnings;
+}
+
+async function readLast(connection: NatsConnection): Promise<Entry> {
+  const { streams } = await connection.jetstreamManager({ checkAPI: false });
+  const { data } = await streams.getMessage(LINK_LOG_STREAM, { last_by_subj: LINK_LOG_SUBJECT });
+  const entry = decodeEntry(data);
+  if (entry === undefined) throw new Error("The tail does not end with an entry.");
+  return entry;
+}
+
+/** Publishes an entry on top of the last one, unsigned or signed by a stranger. */
+async function forgeEntry(
+  connection: NatsConnection,
+  states: readonly Uint8Array[],
+  { terms = 0, isSigned = true } = {},
+): Promise<void> {
+  const { database, term, position, hash } = await readLast(connection);
+  const header = { database, term: term + terms, position: position + 1, previous: hash };
+  const bytes = encodeEntry(header, states);
+  const entry = { ...header, hash: hashOf(bytes) };
+  const signed = isSigned ? signEntry(STRANGER, entry, entry) : headers();
+  await connection.jetstream().publish(LINK_LOG_SUBJECT, bytes, { headers: signed });
+}
+
+const FORGED_STATES = [ALIAS, FORGED].map((alias) =>
+  encodeLinkRecord({ ...activeLink(alias, 2 ** 50), destination: "https://attacker.example/" }),
+);
+
+test("entries and heartbeats that nobody signed are not applied, and reported", async () => {
+  const stranger = await nats.connect("api");
+  await forgeEntry(stranger, FORGED_STATES, { isSigned: false });
+  await change();
+  await forgeEntry(stranger, FORGED_STATES);
+  await change();
+  await forgeEntry(stranger, FORGED_STATES, { terms: 1 });
+  await change();
+  await forgeEntry(stranger, []);
+  await change();
+  await stranger.close();
+  await eventually(async () => {
+    expect((await readWarnings(redirector))["links_log"]).toContain("LINKS_PUBLIC_KEYS");
+    expect((await readWarnings(api))["links_log"]).toContain("LINKS_PUBLIC_KEYS");
+  }, WITHIN_MS);
+  const metrics = await (await fetch(`${redirector.metricsUrl}/metrics`)).text();
+  expect(metrics).toMatch(/feed_records_skipped_total\{reason="unsigned"\} [1-9]/);
+});
+
+test("doctor says so", async () => {
+  const stranger = await nats.connect("api");
+  await forgeEntry(stranger, []);
+  await stranger.close();
+  const dir = join(stack.dataDir, "etc-strangers");
+  mkdirSync(dir, { recursive: true });
+  const variables = {
+    ...nats.env,
+    NATS_URL: nats.url("redirector"),
+    SHORT_URL: stack.info().short_url,
+    LINKS_PUBLIC_KEYS: publicKeyOf(stack.info().links_signing_key ?? SIGNING_KEY),
+    JOURNAL_DIR: join(stack.dataDir, "journal-strangers"),
+    REDIRECTOR_METRICS_PORT: new URL(redirector.metricsUrl).port,
+  };
+  const lines = Object.entries(variables).map(([name, value]) => `${name}=${value}\n`);
+  writeFileSync(join(dir, "redirector.env"), lines.join(""));
+  const env = { SHORTHOP_CONFIG_DIR: dir, ...nats.env };
+  const stdout = await eventually(async () => {
+    const found = await runAdmin(stack, ["doctor", "--json"], env);
+    expect(found.stdout).toContain("links_log: messages of the links log are ignored");
+    return found.stdout;
+  }, WITHIN_MS);
+  expect(stdout).toContain("Compare LINKS_PUBLIC_KEYS");
+});
+
+test("neither are snapshots", async () => {
+  const stranger = await nats.connect("api");
+  const last = await readLast(stranger);
+  const range = { start: last, end: last };
+  const name = await storeTestSnapshot(stranger, last.database, range, [FORGED], STRANGER);
+  await stranger.jetstream().publish(chunkSubject(name, 7), "a chunk more");
+  await stranger.jetstream().publish(manifestSubject("unsigned"), "{}");
+  await stranger.close();
+  // A host that is new takes the one of the API.
+  const environment = { ...nats.env, NATS_URL: nats.url("redirector") };
+  const other = await startRedirector(stack, environment);
+  try {
+    await eventually(async () => {
+      const { status, headers: found } = await call(`${other.url}/${ALIAS}`);
+      expect([status, found.get("location")]).toEqual([302, destination]);
+      expect((await call(`${other.url}/${FORGED}`)).status).toBe(404);
+    }, WITHIN_MS);
+  } finally {
+    await other.stop();
+  }
+});
+
+test("with a redirector's password, JetStream repeats what was signed, and changes nothing by it", async () => {
+  const stranger = await nats.connect("redirector");
+  const manager = await stranger.jetstreamManager({ checkAPI: false });
+  const { name } = await manager.consumers.add(LINK_LOG_STREAM, {
+    ack_policy: "none" as never,
+    deliver_policy: "all" as never,
+    mem_storage: true,
+  });
+  const before = (await manager.streams.info(LINK_LOG_STREAM)).state.last_seq;
+  const ask = (subject: string, body: unknown, reply: string) =>
+    stranger.publish(`$JS.API.${subject}`, JSON.stringify(body), { reply });
+  ask(`CONSUMER.MSG.NEXT.${LINK_LOG_STREAM}.${name}`, { batch: 5 }, LINK_LOG_SUBJECT);
+  const last = { last_by_subj: LINK_LOG_SUBJECT };
+  ask(`STREAM.MSG.GET.${LINK_LOG_STREAM}`, last, LINK_LOG_SUBJECT);
+  ask(`STREAM.MSG.GET.${LINK_LOG_STREAM}`, last, manifestSubject("stolen"));
+  ask(`STREAM.MSG.GET.${LINK_LOG_STREAM}`, last, chunkSubject("stolen", 0));
+  await stranger.flush();
+  await eventually(async () => {
+    const { state } = await manager.streams.info(LINK_LOG_STREAM);
+    expect(state.last_seq).toBeGreaterThan(before + 4);
+  }, WITHIN_MS);
+  await change();
+  await change();
+  await stranger.close();
+});
