@@ -1,4 +1,4 @@
-/** Work that is called for, waits or begins by itself: who takes turns in it, and who pays for it. */
+/** Work that is called for, waits or begins by itself: who takes turns in it, and who pays. */
 import type { AccountBudgetName } from "./budgets.ts";
 
 /**
