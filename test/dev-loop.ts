@@ -1,6 +1,6 @@
 /**
- * `bun run test:dev-loop`: measures the delay until a code change is visible in `bun run dev`,
- * without a manual restart. Works on a copy of the project. Exits with 1 if one of the three
+ * `bun run test:scenarios dev-loop`: measures the delay until a code change is visible in `bun run
+ * dev`, without a manual restart. Works on a copy of the project. Exits with 1 if one of the three
  * changes takes too long.
  */
 import { readFileSync, rmSync, writeFileSync } from "node:fs";

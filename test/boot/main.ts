@@ -1,5 +1,5 @@
 /**
- * `bun run test:boot [--machines 3]`: installs the packages on a Debian machine with the commands
+ * `bun run test:scenarios boot`: installs the packages on a Debian machine with the commands
  * of docs/operations.md, and operates them: reboots, kills, upgrades, removals, a restore; with
  * `--machines 3` the commands of docs/three-machines.md; with `--setup` only `shorthop setup`,
  * which otherwise comes first, and with `--part` (`operate`, `kills`, `join`) only a part of it.

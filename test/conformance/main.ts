@@ -1,7 +1,7 @@
 /**
- * `bun run test:conformance`: tools that we did not write judge the API's document on a real stack,
- * and the packed client. Prints all findings; exits with 1 for one that `explained.ts` does not
- * explain. Needs a package registry.
+ * `bun run test:scenarios conformance`: tools that we did not write judge the API's document on a
+ * real stack, and the packed client. Prints all findings; exits with 1 for one that `explained.ts`
+ * does not explain. Needs a package registry.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

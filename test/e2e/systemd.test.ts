@@ -95,16 +95,19 @@ const THREE_MACHINES = "three-machines.ts";
 test.each([
   ["docs/operations.md", BOOT_SOURCES.filter((name) => name !== THREE_MACHINES)],
   ["docs/three-machines.md", [THREE_MACHINES]],
-])("the commands of %s are valid shell, and all but one are run by test:boot", (path, names) => {
-  const blocks = readBlocks(join(PROJECT_DIR, path));
-  const sources = names.map((name) => readFileSync(join(PROJECT_DIR, "test/boot", name), "utf8"));
-  const untested: string[] = [];
-  for (const [name, script] of blocks) {
-    expect([name, Bun.spawnSync(["bash", "-n", "-c", script]).exitCode]).toEqual([name, 0]);
-    if (!sources.some((text) => text.includes(`"${name}"`))) untested.push(name);
-  }
-  expect(untested).toEqual(["clickhouse-manual"]);
-});
+])(
+  "the commands of %s are valid shell, and all but one are run by the scenarios of boots",
+  (path, names) => {
+    const blocks = readBlocks(join(PROJECT_DIR, path));
+    const sources = names.map((name) => readFileSync(join(PROJECT_DIR, "test/boot", name), "utf8"));
+    const untested: string[] = [];
+    for (const [name, script] of blocks) {
+      expect([name, Bun.spawnSync(["bash", "-n", "-c", script]).exitCode]).toEqual([name, 0]);
+      if (!sources.some((text) => text.includes(`"${name}"`))) untested.push(name);
+    }
+    expect(untested).toEqual(["clickhouse-manual"]);
+  },
+);
 
 test("docs/configuration.md lists exactly the variables that each process reads", async () => {
   const reference = readFileSync(join(PROJECT_DIR, "docs/configuration.md"), "utf8");

@@ -3,13 +3,16 @@
  * something is wrong. Each change leads to a higher number, so that an older state is seen: no link
  * that exists may be 404, and none may lead back.
  */
+import type postgres from "postgres";
 import * as z from "zod";
 
 import { BULK_LINKS_MAX } from "../../shared/contracts/link-schemas.ts";
+import { decodeId } from "../../shared/ids.ts";
 import { admin, createAccount } from "./admin.ts";
 import { call, callOnce, linkSchema } from "./api.ts";
 import { BULK_LIMITS } from "./bulk-links.ts";
 import { eventually } from "./eventually.ts";
+import { seedLinks } from "./links-seed.ts";
 import { readWarnings } from "./services.ts";
 import type { Stack } from "./stack.ts";
 
@@ -30,6 +33,16 @@ const WRONG_MAX = 5;
 /** Links that are never changed are followed as well: this part of all. */
 const CHANGED_PART = 0.5;
 
+/** Links that are deleted at a time. */
+const DELETED = 20;
+
+/** Of the links beside those that are followed, how many each check asks for, others each time. */
+const OTHERS_CHECKED = 500;
+const OTHERS_KNOWN_MAX = 20_000;
+
+/** Characters of a destination that takes room. */
+const LONG_URL = 2_000;
+
 /** A host whose links are taken down, and put back. */
 const TAKEN_HOST = "taken.example";
 const TAKEDOWN_MS = 10_000;
@@ -37,6 +50,9 @@ const TAKEDOWN_MS = 10_000;
 const ABOUT_LINKS = /link/;
 
 type Link = { id: string; alias: string };
+
+/** A link that nobody changes, beside those that are followed. */
+type OtherLink = { alias: string; url: string };
 
 /** A deletion has a number as well: what comes back after it is older. */
 type Seen = { number: number; mayGoBack: boolean };
@@ -50,6 +66,7 @@ export class FollowedLinks {
   readonly #key: string;
   readonly #links: Link[];
   readonly #taken: string;
+  readonly #others: readonly OtherLink[];
   /** The numbers of acknowledged changes and of deletions, by alias. */
   readonly #acknowledged = new Map<string, number>();
   readonly #deleted = new Map<string, number>();
@@ -65,14 +82,38 @@ export class FollowedLinks {
   #problems: string[] = [];
   #api: Pick<Host, "url" | "metricsUrl"> | undefined;
 
-  private constructor(stack: Stack, key: string, links: Link[], taken: string) {
+  /** Answers 503: for links, and for aliases of which a host that lacks changes cannot know. */
+  unavailable = 0;
+  undecided = 0;
+  #othersChecked = 0;
+
+  private constructor(
+    stack: Stack,
+    key: string,
+    links: { followed: Link[]; taken: string; others: readonly OtherLink[] },
+  ) {
     this.#stack = stack;
     this.#key = key;
-    this.#links = links;
-    this.#taken = taken;
+    this.#links = links.followed;
+    this.#taken = links.taken;
+    this.#others = links.others;
   }
 
-  static async create(stack: Stack, count: number): Promise<FollowedLinks> {
+  /**
+   * Creates links that are followed, and so many others, of which redirectors learn by the next
+   * snapshot.
+   */
+  static async create(
+    stack: Stack,
+    sql: postgres.Sql,
+    { count, others }: { count: number; others: number },
+  ): Promise<FollowedLinks> {
+    const { id } = await createAccount(stack, "enterprise");
+    const accountId = decodeId("acct", id) ?? "";
+    await seedLinks(sql, accountId, others);
+    const known = await sql<OtherLink[]>`
+      select alias, target_url as url from links
+       where account_id = ${accountId} order by hashtextextended(alias, 1) limit ${OTHERS_KNOWN_MAX}`;
     const { key } = await createAccount(stack, "enterprise", BULK_LIMITS);
     const links: Link[] = [];
     const url = `${stack.info().api_url}/v1/links/bulk`;
@@ -85,7 +126,8 @@ export class FollowedLinks {
     }
     const body = { url: `https://${TAKEN_HOST}/` };
     const taken = await call(`${stack.info().api_url}/v1/links`, { key, body });
-    return new FollowedLinks(stack, key, links, linkSchema.parse(taken.body).alias);
+    const { alias } = linkSchema.parse(taken.body);
+    return new FollowedLinks(stack, key, { followed: links, taken: alias, others: known });
   }
 
   /** Asks another API process than the stack's, until this is called without one. */
@@ -100,6 +142,8 @@ export class FollowedLinks {
     this.#problems = [];
     this.#seen.clear();
     this.#wentBack = false;
+    this.unavailable = 0;
+    this.undecided = 0;
     this.#names = hosts().map(({ name }) => name);
     const followers = this.#names.map((name) => this.#follow(hosts, name));
     this.#running = [this.#change(), ...followers];
@@ -126,13 +170,43 @@ export class FollowedLinks {
     return done;
   }
 
+  /** Destinations of links that nobody changes, each of one link. */
+  destinations(count: number): string[] {
+    return this.#others.slice(-count).map(({ url }) => url);
+  }
+
+  /**
+   * Gives links long destinations, many at a time, until the API refuses to; returns the status,
+   * undefined when it does not.
+   */
+  async changeUntilRefused(requestsMax: number): Promise<number | undefined> {
+    for (let i = 0; i < requestsMax; i++) {
+      const from = (i * BULK_LINKS_MAX) % this.#links.length;
+      const changed = this.#links
+        .slice(from, from + BULK_LINKS_MAX)
+        .filter(({ alias }) => !this.#deleted.has(alias))
+        .map((link) => ({ ...link, number: ++this.#numbers }));
+      const links = changed.map(({ id, number }) => ({
+        id,
+        url: `https://example.com/${"x".repeat(LONG_URL)}/${number}`,
+      }));
+      const path = `${this.#apiUrl}/v1/links/bulk`;
+      const body = { links };
+      const { status } = await callOnce(path, { method: "PATCH", key: this.#key, body });
+      if (status >= 300) return status;
+      for (const { alias, number } of changed) this.#acknowledged.set(alias, number);
+    }
+    return undefined;
+  }
+
   /** Deletes some links. */
-  delete(count: number): Promise<void> {
+  delete(count = DELETED): Promise<void> {
     return this.without(async () => {
       for (const { id, alias } of this.#links.slice(0, count)) {
         this.#deleted.set(alias, ++this.#numbers);
         const path = `${this.#apiUrl}/v1/links/${id}`;
-        await call(path, { key: this.#key, method: "DELETE" });
+        const { status } = await call(path, { key: this.#key, method: "DELETE" });
+        if (status >= 300) throw new Error(`DELETE ${path}: ${status}`);
       }
       this.#links.push(...this.#links.splice(0, count));
     });
@@ -237,6 +311,10 @@ export class FollowedLinks {
       keepalive: false,
       signal: AbortSignal.timeout(RESPONSE_MS),
     }).catch(() => undefined);
+    if (response?.status === 503) {
+      if (deletion === undefined && !this.#deleted.has(alias)) this.unavailable++;
+      else this.undecided++;
+    }
     if (response === undefined || ![302, 404].includes(response.status)) return;
     const isGone = response.status === 404;
     const gone = deletion ?? this.#deleted.get(alias);
@@ -270,8 +348,8 @@ export class FollowedLinks {
         const { status, body } = await callOnce(path, { key: this.#key });
         if (status !== 200 && status !== 404) throw new Error(`${path}: ${status}`);
         const destination = status === 404 ? undefined : linkSchema.parse(body).original_url;
-        if (destination === undefined && !this.#deleted.has(alias))
-          throw new Error(`${alias} is lost.`);
+        if ((destination === undefined) !== this.#deleted.has(alias))
+          throw new Error(`${alias} is lost, or came back after it was deleted.`);
         if (numberIn(destination ?? null) < (this.#acknowledged.get(alias) ?? 0))
           throw new Error(`A change of ${alias} is lost.`);
         expected.set(alias, destination);
@@ -294,8 +372,24 @@ export class FollowedLinks {
       if (found !== wanted && !(destination === undefined && status === 429))
         wrong.push(`${alias}: ${found} instead of ${wanted}`);
     });
+    wrong.push(...(await this.#findWrongOthers(origin)));
     const { status } = await callOnce(`${origin}/never-was-there`);
     if (status !== 404 && status !== 429) wrong.push(`never-was-there: ${status}`);
+    return wrong;
+  }
+
+  async #findWrongOthers(origin: string): Promise<string[]> {
+    const from = this.#othersChecked % Math.max(1, this.#others.length);
+    this.#othersChecked += OTHERS_CHECKED;
+    const wrong: string[] = [];
+    const checked = this.#others.slice(from, from + OTHERS_CHECKED);
+    for (let i = 0; i < checked.length; i += AT_ONCE)
+      await Promise.all(
+        checked.slice(i, i + AT_ONCE).map(async ({ alias, url }) => {
+          const { status, headers } = await callOnce(`${origin}/${alias}`);
+          if (headers.get("location") !== url) wrong.push(`${alias}: ${status} instead of ${url}`);
+        }),
+      );
     return wrong;
   }
 

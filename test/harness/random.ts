@@ -20,3 +20,16 @@ export function createRandom(seed: number): Random {
     pick: (choices) => choices[Math.floor(next() * choices.length)] ?? choices[0],
   };
 }
+
+/** One of a list that is not empty. */
+export function pickOf<T>(random: Random, list: readonly T[]): T {
+  const item = list[random.between(0, list.length - 1)];
+  if (item === undefined) throw new Error("There is nothing to choose from.");
+  return item;
+}
+
+/** The items of a list in another order. */
+export function shuffle<T>(random: Random, list: readonly T[]): T[] {
+  const remaining = [...list];
+  return list.flatMap(() => remaining.splice(random.between(0, remaining.length - 1), 1));
+}

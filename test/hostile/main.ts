@@ -1,9 +1,9 @@
 /**
- * `bun run test:hostile [--minutes N] [--seed N] [--only INDEX,INDEX] [--surfaces NAME,NAME]`:
- * attacks every route of a new stack, or the routes of some listeners. Before that, the cost guard
- * measures single inputs; `--cost` runs nothing else, and a repeated run leaves it out. Writes
- * `bench/results/hostile-inputs.json` and `hostile-cost.json`; exits with 1 after a violation, or
- * when a signal has ended it early.
+ * `bun run test:scenarios hostile-long -- [--minutes N] [--seed N] [--only INDEX,INDEX] [--surfaces
+ * NAME,NAME]`: attacks every route of a new stack, or the routes of some listeners. Before that,
+ * the cost guard measures single inputs; `--cost` runs nothing else, and a repeated run leaves it
+ * out. Writes `bench/results/hostile-inputs.json` and `hostile-cost.json`; exits with 1 after a
+ * violation, or when a signal has ended it early.
  *
  * `--amplification [--clicks MILLIONS] [--data DIR] [--route TEXT]` measures instead how much CPU
  * time a free key can cause within its limits, by route, and writes

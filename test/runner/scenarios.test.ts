@@ -3,6 +3,11 @@ import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 
+import { applyMutation } from "../harness/mutations.ts";
+import { FAULT_SCENARIOS } from "../scenarios/fault-scenarios.ts";
+import { LOCAL_FAULTS } from "../scenarios/faults/local.ts";
+import { PROTECTIONS } from "../scenarios/protections.ts";
+import { isTouched } from "../scenarios/scenario.ts";
 import { SCENARIOS } from "../scenarios/scenarios.ts";
 import { findFiles } from "./lanes.ts";
 import { matching, type Scenario, selectAffected } from "./scenarios.ts";
@@ -48,4 +53,40 @@ test("a change selects the scenarios that speak of it, or are it, first those th
   expect(of("docs/d.md")).toEqual([]);
   expect(of("test/scenarios/narrow.test.ts")).toEqual(["narrow"]);
   expect(matching(wide, [...tracked, "docs/d.md"])).toEqual(tracked);
+});
+
+test("each protection can be removed, and names faults of its scenario", () => {
+  for (const [name, protection] of Object.entries(PROTECTIONS)) {
+    expect(() => applyMutation(ROOT, protection), name).not.toThrow();
+    const scenario = FAULT_SCENARIOS.find((one) => one.name === protection.scenario);
+    expect(scenario?.faultNames, name).toEqual(
+      expect.arrayContaining([...(protection.faults ?? [])]),
+    );
+  }
+});
+
+const touchedBy = (...changed: string[]): string[] =>
+  LOCAL_FAULTS.filter((fault) => fault.isOnlyForChanges === true && isTouched(fault, changed)).map(
+    ({ name }) => name,
+  );
+
+test("the short form ends each process and each store, and adds what a change can touch", () => {
+  const always = LOCAL_FAULTS.filter((fault) => fault.isOnlyForChanges !== true);
+  expect(always.map(({ name }) => name).join(", ")).toMatch(
+    /redirector.*api.*worker.*clickhouse.*postgres.*nats/,
+  );
+  expect(touchedBy("worker/consumer/clicks-stream.ts")).toContain("fill stream");
+  expect(touchedBy("worker/batches/owner.ts")).toContain("pause owner before check");
+  expect(touchedBy("worker/batches/owner.ts")).not.toContain("fill stream");
+  expect(touchedBy("redirector/journal/journal.ts")).toContain("kill second redirector");
+  expect(touchedBy("redirector/links/follower.ts")).toEqual(["kill nats", "pause nats"]);
+  expect(touchedBy("dashboard/src/app.tsx", "worker/metrics.test.ts")).toEqual([]);
+  expect(touchedBy("test/scenarios/faults/batches.ts")).toHaveLength(
+    LOCAL_FAULTS.length - always.length,
+  );
+});
+
+test("what faults exercise are files and folders that exist", () => {
+  const places = LOCAL_FAULTS.flatMap(({ exercises = [] }) => exercises);
+  expect(places.filter((place) => !existsSync(join(ROOT, place)))).toEqual([]);
 });

@@ -11,14 +11,14 @@ import { findDifferences } from "../../shared/clicks/rollups.ts";
 import { formatSegmentId } from "../../shared/contracts/click-segment.ts";
 import { CLICKS_STREAM, CLICKS_WORKER } from "../../shared/contracts/streams.ts";
 import { newUuid } from "../../shared/ids.ts";
-import { BATCH_TIMEOUT_MS, BatchWorkers, INSERT, MANIFEST } from "../chaos/batch-workers.ts";
-import { rollBackNats } from "../chaos/faults.ts";
-import { breakInserts, mendInserts } from "../chaos/owner-faults.ts";
 import { admin, runAdmin } from "../harness/admin.ts";
+import { BATCH_TIMEOUT_MS, BatchWorkers, INSERT, MANIFEST } from "../harness/batch-workers.ts";
 import { eventually } from "../harness/eventually.ts";
 import { createJournal, REFERRER_HOST, type TestSegment } from "../harness/segments.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
 import { wholeDays } from "../harness/whole-days.ts";
+import { breakInserts, mendInserts } from "./faults/batches.ts";
+import { rollBackNats } from "./faults/services.ts";
 
 let stack: Stack;
 let batches: BatchWorkers;
@@ -34,6 +34,9 @@ afterAll(async () => {
 beforeEach(() => batches.beginTest());
 afterEach(() => batches.endTest());
 
+/** Where statements on clicks are run. */
+const clicks = { clickhouseUrl: () => stack.info().clickhouse_url };
+
 /**
  * Kills the worker after an insert that is in `clicks`, and not in every rollup. Returns its
  * segments.
@@ -41,14 +44,14 @@ afterEach(() => batches.endTest());
 async function killDuringInsert(): Promise<TestSegment[]> {
   const { hold, segments } = await batches.publishAndHold(INSERT, "before");
   const repeated = batches.hold(INSERT, "before");
-  await breakInserts(stack);
+  await breakInserts(clicks);
   try {
     hold.release();
     await repeated.reached;
     process.kill(batches.worker.pid, "SIGKILL");
     repeated.drop();
   } finally {
-    await mendInserts(stack);
+    await mendInserts(clicks);
   }
   const stored = await batches.readStored();
   expect(segments.every((segment) => stored.has(formatSegmentId(segment)))).toBe(true);

@@ -25,10 +25,10 @@ import { connectClickHouse } from "../../worker/clickhouse.ts";
 import { readRoom } from "../../worker/disk-room.ts";
 import { Enricher, type SegmentRows } from "../../worker/enrich/rows.ts";
 import { Metrics } from "../../worker/metrics.ts";
-import { killService } from "../chaos/faults.ts";
 import { encodeSegment } from "../harness/encode-segment.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
+import { killService } from "./faults/services.ts";
 
 const DAY_SECONDS = 86_400;
 

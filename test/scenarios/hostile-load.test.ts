@@ -1,4 +1,4 @@
-/** Goal: no input on any route can stop the product. `bun run test:hostile` runs longer. */
+/** Goal: no input on any route can stop the product. The scenario `hostile-long` runs longer. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 
 import { formatRoute, listRoutes } from "../hostile/routes.ts";

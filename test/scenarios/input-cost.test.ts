@@ -1,7 +1,7 @@
 /**
  * Goal: no input at its bounds costs more than in proportion to its size. The short form of the
- * cost guard: each part of a request once, judged by CPU time and its growth. `bun run test:hostile
- * --cost` combines all pairs, with a third of the budgets.
+ * cost guard: each part of a request once, judged by CPU time and its growth. `bun
+ * test/hostile/main.ts --cost` combines all pairs, with a third of the budgets.
  */
 import { beforeAll, expect, test } from "bun:test";
 

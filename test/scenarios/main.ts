@@ -2,10 +2,20 @@
  * `bun run test:scenarios`: runs the scenarios of `scenarios.ts`.
  *
  * - `NAME …`: those whose names contain a word.
- * - `--all`: all of them, which takes an hour.
+ * - `--all`: all of them, which takes a night.
  * - `--affected [COMMIT]`: those that what differs from the commit (default: the last one) selects.
  * - `--seconds N`: within so many seconds; what does not fit is printed as NOT RUN.
  * - `--list`: prints them, and runs none.
+ *
+ * Options of scenarios of faults:
+ *
+ * - `--seed N`: repeats a run; `--fault NAME …`: only these; `--rounds N`: so many, of all.
+ * - `--long`: with more links, more faults, for longer; `--later`: with the nats-server of the next
+ *   Debian.
+ * - `--without PROTECTION`: removes a protection from a copy of the project, and passes if its
+ *   scenario then fails; `all` takes one after the other.
+ *
+ * What follows `--` are further options of a scenario's own program, such as `test/boot/main.ts`.
  */
 import { parseArgs } from "node:util";
 
@@ -13,20 +23,42 @@ import { findChanged, git } from "../runner/affected.ts";
 import { countCores } from "../runner/cores.ts";
 import { runScenarios, type Scenario, selectAffected } from "../runner/scenarios.ts";
 import { suitShortLives } from "../runner/short-lives.ts";
+import { runWithout } from "./mutations.ts";
 import { SCENARIOS } from "./scenarios.ts";
 
 /** For more cores than this, no more at a time: they would share memory and a disk. */
 const AT_ONCE_MAX = 2;
 
+const args = process.argv.slice(2);
+const end = args.includes("--") ? args.indexOf("--") : args.length;
 const { values, positionals } = parseArgs({
+  args: args.slice(0, end),
   options: {
     all: { type: "boolean", default: false },
     affected: { type: "boolean", default: false },
     list: { type: "boolean", default: false },
     seconds: { type: "string", default: "Infinity" },
+    seed: { type: "string" },
+    fault: { type: "string", multiple: true },
+    rounds: { type: "string" },
+    long: { type: "boolean", default: false },
+    later: { type: "boolean", default: false },
+    without: { type: "string" },
   },
   allowPositionals: true,
 });
+
+/** What scenarios of faults are given. */
+const given = [
+  ...(values.seed === undefined ? [] : ["--seed", values.seed]),
+  ...(values.rounds === undefined ? [] : ["--rounds", values.rounds]),
+  ...(values.fault ?? []).flatMap((name) => ["--fault", name]),
+  ...(values.long ? ["--long"] : []),
+  ...(values.later ? ["--later"] : []),
+  ...args.slice(end + 1),
+];
+
+if (values.without !== undefined) process.exit((await runWithout(values.without, given)) ? 0 : 1);
 
 const selected = select();
 if (values.list) {
@@ -36,7 +68,8 @@ if (values.list) {
 }
 suitShortLives();
 const atOnce = Math.min(AT_ONCE_MAX, Math.ceil(countCores()));
-const { outcomes, notRun } = await runScenarios(selected, atOnce, Number(values.seconds));
+const limit = Number(values.seconds);
+const { outcomes, notRun } = await runScenarios(selected, atOnce, limit, given);
 for (const { name, seconds } of notRun) console.log(`NOT RUN: ${name}, which takes ${seconds} s`);
 const failed = outcomes.filter(({ passed }) => !passed);
 console.log(
@@ -48,11 +81,16 @@ process.exit(failed.length === 0 ? 0 : 1);
 /** Selects scenarios by the command line; exits if it names none. */
 function select(): readonly Scenario[] {
   if (values.affected) return selectChanged(positionals[0] ?? "HEAD");
-  const named = SCENARIOS.filter(({ name }) => positionals.some((word) => name.includes(word)));
+  const isNamed = positionals.length > 0;
+  const exact = SCENARIOS.filter(({ name }) => positionals.includes(name));
+  const found = SCENARIOS.filter(({ name }) => positionals.some((word) => name.includes(word)));
+  // One that is called exactly so is meant alone, though others contain its name.
+  const named = isNamed && exact.length === positionals.length ? exact : found;
   if (named.length > 0) return named;
   if (positionals.length === 0 && (values.all || values.list)) return SCENARIOS;
   console.error("Usage: bun run test:scenarios [NAME …] [--all] [--affected [COMMIT]]");
-  console.error("                              [--seconds N] [--list]");
+  console.error("         [--seconds N] [--list] [--without PROTECTION]");
+  console.error("         [--seed N] [--fault NAME …] [--rounds N] [--long] [--later]");
   return process.exit(2);
 }
 
@@ -61,7 +99,7 @@ function selectChanged(commit: string): Scenario[] {
   const affected = selectAffected(SCENARIOS, changed, git("ls-files"));
   console.log(`${changed.length} files differ from ${commit}; scenarios that can see that:`);
   console.log(affected.map(({ name }) => name).join(" ") || "none");
-  // That of chaos injects the kinds of faults that the change can touch.
+  // Scenarios of faults inject those that the change can touch as well.
   process.env["SHORTHOP_TEST_CHANGED"] = changed.join("\n");
   return affected;
 }

@@ -3,32 +3,8 @@
  * change can break it (`bun run verify` finds a path that matches none, and a test without a row).
  */
 import { findLongForms, type Scenario } from "../runner/scenarios.ts";
-
-/** How links get from PostgreSQL to the redirectors, and stay there. */
-const LINKS_LOG = [
-  "api/{links-log,links-snapshots}/**",
-  "shared/links-log/**",
-  "redirector/links/**",
-  "shared/links-store/**",
-];
-
-/** How clicks get from a redirector's disk into ClickHouse. */
-const CLICKS_WAY = [
-  "redirector/redirect/redirects.ts",
-  "redirector/journal/**",
-  "worker/consumer/**",
-  "worker/batches/**",
-];
-
-/** What streams and subjects of NATS are, and who may use them. */
-const NATS = [
-  "shared/contracts/streams.ts",
-  "shared/links-log/{tail,snapshot-stream}.ts",
-  "shared/nats.ts",
-  "deploy/nats/**",
-];
-
-const CLICKS_STORE = ["worker/migrations/**", "shared/clicks/**"];
+import { FAULT_SCENARIOS } from "./fault-scenarios.ts";
+import { CLICKS_STORE, LINKS_LOG, NATS } from "./paths.ts";
 
 const BACKUPS = ["api/cli/backup/**", "api/cli/setup/restore.ts"];
 
@@ -36,6 +12,15 @@ const BACKUPS = ["api/cli/backup/**", "api/cli/setup/restore.ts"];
 const LONG = { SHORTHOP_TEST_LONG: "1" };
 
 export const SCENARIOS: readonly Scenario[] = [
+  ...FAULT_SCENARIOS.map(({ name, seconds, isLast, paths, proves }) => ({
+    name,
+    isLast,
+    files: [],
+    program: ["test/scenarios/run.ts", name],
+    seconds,
+    paths,
+    proves,
+  })),
   {
     name: "backup",
     files: ["test/scenarios/backup.test.ts"],
@@ -48,15 +33,13 @@ export const SCENARIOS: readonly Scenario[] = [
     name: "batches",
     files: ["test/scenarios/batches.test.ts"],
     seconds: 240,
-    paths: ["worker/consumer/**", "worker/batches/**", "test/chaos/{batch,lossy,owner}-*.ts"],
+    paths: [
+      "worker/consumer/**",
+      "worker/batches/**",
+      "test/harness/{batch-workers,lossy-clickhouse}.ts",
+      "test/scenarios/faults/batches.ts",
+    ],
     proves: "a segment is stored once wherever in a batch a worker, ClickHouse or NATS fails",
-  },
-  {
-    name: "chaos",
-    files: ["test/scenarios/chaos.test.ts"],
-    seconds: 140,
-    paths: [...CLICKS_WAY, ...NATS, "worker/webhooks/**", "api/events/**", "test/chaos/**"],
-    proves: "each redirect is one click, and each change one event, under faults of each process",
   },
   {
     name: "click-limits",
@@ -71,20 +54,6 @@ export const SCENARIOS: readonly Scenario[] = [
     seconds: 40,
     paths: [...CLICKS_STORE, "worker/enrich/**", "worker/batches/clicks-table.ts"],
     proves: "an insert is in the clicks and each rollup once, also repeated after ClickHouse died",
-  },
-  {
-    name: "cluster",
-    files: ["test/scenarios/cluster.test.ts"],
-    seconds: 130,
-    paths: [...NATS, ...LINKS_LOG, "test/cluster/**"],
-    proves: "the death of any server or process of a redundant fleet loses nothing",
-  },
-  {
-    name: "drills",
-    files: ["test/scenarios/drills.test.ts"],
-    seconds: 80,
-    paths: ["api/{links-log,links-snapshots}/**", "redirector/journal/**", "test/drills/**"],
-    proves: "an empty PostgreSQL and a journal with a flipped bit are said, and mended",
   },
   {
     name: "executables",
@@ -123,14 +92,6 @@ export const SCENARIOS: readonly Scenario[] = [
       "shared/nats.ts",
     ],
     proves: "changes reach every redirector soon after the leader of the links log has died",
-  },
-  {
-    name: "links-log",
-    files: ["test/scenarios/links-log.test.ts"],
-    seconds: 420,
-    paths: [...LINKS_LOG, "test/harness/followed-links.ts"],
-    proves:
-      "20,000 links go on when hosts, publishers, NATS, PostgreSQL or both come back older or stop",
   },
   {
     name: "managed-stores",
@@ -197,19 +158,6 @@ export const SCENARIOS: readonly Scenario[] = [
     proves: "an operator finds every click, and errors of rollups are found and repaired",
   },
   {
-    name: "regions",
-    files: ["test/scenarios/regions.test.ts"],
-    seconds: 60,
-    paths: [
-      "deploy/nats/**",
-      "api/cli/regions.ts",
-      "shared/regions.ts",
-      "redirector/links/**",
-      "test/regions/**",
-    ],
-    proves: "a far region redirects from its mirror while it is cut off, and catches up",
-  },
-  {
     name: "restore",
     files: ["test/scenarios/restore.test.ts"],
     seconds: 170,
@@ -263,13 +211,6 @@ export const SCENARIOS: readonly Scenario[] = [
     seconds: 10,
     paths: [...BACKUPS, "api/migrations/**"],
     proves: "a backup of PostgreSQL has every table, and is restored into an empty one",
-  },
-  {
-    name: "flood",
-    files: ["test/scenarios/flood.test.ts"],
-    seconds: 40,
-    paths: ["redirector/http/**", "test/flood/**"],
-    proves: "a flood of connections keeps no visitor from redirects",
   },
   {
     name: "geoip-update",
@@ -512,6 +453,69 @@ export const SCENARIOS: readonly Scenario[] = [
     seconds: 100,
     paths: ["deploy/local/**"],
     proves: "each process of a stack that is killed starts again",
+  },
+  {
+    name: "boot",
+    files: [],
+    program: ["test/boot/main.ts"],
+    isLast: true,
+    seconds: 1_800,
+    paths: ["docs/operations.md", "deploy/{systemd,packages}/**", "test/boot/**"],
+    proves: "the documented commands install and operate packages on a machine that boots",
+  },
+  {
+    name: "boot-setup",
+    files: [],
+    program: ["test/boot/main.ts", "--setup"],
+    isLast: true,
+    seconds: 1_200,
+    paths: ["api/cli/setup/**", "test/boot/setup*.ts"],
+    proves: "`shorthop setup` prepares fresh machines, and repairs what is half done",
+  },
+  {
+    name: "boot-three-machines",
+    files: [],
+    program: ["test/boot/main.ts", "--machines", "3"],
+    isLast: true,
+    seconds: 1_200,
+    paths: ["docs/three-machines.md", "test/boot/three-machines.ts"],
+    proves: "the documented commands make three machines one installation",
+  },
+  {
+    name: "hostile-long",
+    files: [],
+    program: ["test/hostile/main.ts"],
+    isLast: true,
+    seconds: 1_500,
+    paths: ["test/hostile/*.ts"],
+    proves: "hostile input on every route stops no process, for ten minutes",
+  },
+  {
+    name: "amplification",
+    files: [],
+    program: ["test/hostile/main.ts", "--amplification"],
+    isLast: true,
+    seconds: 900,
+    paths: ["test/hostile/amplification/**", "api/limits/**"],
+    proves: "a free key causes no more CPU time than its limits are meant to allow",
+  },
+  {
+    name: "conformance",
+    files: [],
+    program: ["test/conformance/main.ts"],
+    isLast: true,
+    seconds: 300,
+    paths: ["test/conformance/**", "api/openapi/**", "clients/typescript/package.json"],
+    proves: "tools of others find nothing wrong with the API's document and the client",
+  },
+  {
+    name: "dev-loop",
+    files: [],
+    program: ["test/dev-loop.ts"],
+    isLast: true,
+    seconds: 120,
+    paths: ["test/dev-loop.ts", "dashboard/dev.ts", "deploy/local/reload.ts"],
+    proves: "a change is visible in `bun run dev` within seconds, without a restart",
   },
   longForms("api", "clients", "dashboard"),
   longForms("redirector"),

@@ -1,0 +1,156 @@
+/** ClickHouse: what is lost of it is in a backup, or still in the stream. */
+import { readdirSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+
+import { dumpClickHouse } from "../../../../api/cli/backup/create.ts";
+import { restoreClickHouse } from "../../../../api/cli/backup/restore.ts";
+import { openStorage } from "../../../../api/cli/backup/storage.ts";
+import { CLICKS_STREAM, CLICKS_WORKER } from "../../../../shared/contracts/streams.ts";
+import { connectClickHouse } from "../../../../worker/clickhouse.ts";
+import { eventually } from "../../../harness/eventually.ts";
+import { flipBit } from "../../../harness/flip-bit.ts";
+import { copyAside, stopStores, storeDir } from "../../topologies/stores.ts";
+import { runSql, withJetStream } from "../../topologies/topology.ts";
+import type { TwoHosts } from "../../topologies/two-hosts.ts";
+import type { Drill, Effect } from "./drill.ts";
+import { expireStream } from "./processes.ts";
+import { breakDisk, fillDisk } from "./store-disks.ts";
+
+const NAMED = /worker: (clicks|counters)|ClickHouse|CLICKHOUSE|ShorthopClicksLag/;
+
+const STARTED_MS = 30_000;
+
+const waitUntilResponds = (system: TwoHosts): Promise<void> =>
+  eventually(async () => void (await runSql(system, "SELECT 1")), STARTED_MS);
+
+/** Has all clicks of the stream delivered again: those that ClickHouse lacks are stored. */
+const deleteConsumer = (system: TwoHosts): Promise<boolean> =>
+  withJetStream(system.connectNats(), ({ consumers }) =>
+    consumers.delete(CLICKS_STREAM, CLICKS_WORKER),
+  );
+
+/** Carries out a procedure of docs/operations.md on another ClickHouse, while no worker runs. */
+const restore = (
+  system: TwoHosts,
+  replace: () => void,
+  procedure: () => Promise<void>,
+): Promise<void> =>
+  system.stopProcess("worker", async () => {
+    await stopStores(system, ["clickhouse"], replace);
+    await waitUntilResponds(system);
+    await procedure();
+    await deleteConsumer(system);
+  });
+
+/** As of a backup: files of a server that has stopped, with clicks that NATS will deliver again. */
+async function copyClickHouse(system: TwoHosts): Promise<() => void> {
+  let putBack: (() => void) | undefined;
+  await system.rest();
+  await stopStores(system, ["clickhouse"], () => {
+    putBack = copyAside(storeDir(system, "clickhouse"), join(system.dir, "clickhouse-copy"));
+  });
+  await waitUntilResponds(system);
+  return () => putBack?.();
+}
+
+const restoreCopy = (system: TwoHosts, putBack: () => void): Promise<void> =>
+  restore(system, putBack, async () => void (await runSql(system, "TRUNCATE TABLE batches")));
+
+/** The largest file with clicks. */
+function largestPart(dir: string): string {
+  const files = readdirSync(dir, { recursive: true, encoding: "utf8" })
+    .filter((name) => /store\/.*\.bin$/.test(name))
+    .map((name) => join(dir, name));
+  const [largest] = files.toSorted((a, b) => statSync(b).size - statSync(a).size);
+  if (largest === undefined) throw new Error("ClickHouse has no parts.");
+  return largest;
+}
+
+export const CLICKHOUSE_DRILLS: readonly Drill[] = [
+  {
+    subject: "ClickHouse",
+    condition: "older copy",
+    promise:
+      "Restored as in [operations](operations.md#backup-and-restore): clicks since the backup come from `CLICKS`, 72 hours of it.",
+    async inject(system) {
+      const putBack = await copyClickHouse(system);
+      await system.rest();
+      await restoreCopy(system, putBack);
+      await system.rest();
+    },
+  },
+  {
+    subject: "ClickHouse",
+    condition: "empty",
+    promise:
+      "`migrate` and `restore`: clicks and rollups of the backup, also of clicks that retention has deleted, and those of `CLICKS`.",
+    named: NAMED,
+    async inject(system) {
+      const dumps = openStorage(join(system.dir, "dumps"), {});
+      const clickhouse = connectClickHouse(system.stack.info().clickhouse_url);
+      const parts = await dumpClickHouse(clickhouse, dumps, "drill");
+      await clickhouse.close();
+      const dir = storeDir(system, "clickhouse");
+      await stopStores(system, ["clickhouse"], () => rmSync(dir, { recursive: true }));
+      await system.hold();
+      await restore(
+        system,
+        () => undefined,
+        async () => {
+          await system.doctor.run(["migrate"]);
+          const empty = connectClickHouse(system.stack.info().clickhouse_url);
+          await restoreClickHouse(empty, dumps, parts);
+          await empty.close();
+        },
+      );
+      await system.rest();
+    },
+  },
+  {
+    subject: "ClickHouse",
+    condition: "disk full",
+    promise:
+      "Clicks wait in `CLICKS`, and are stored when there is room. Redirects and links are not affected.",
+    named: /disk of ClickHouse is full/,
+    inject: fillDisk("clickhouse"),
+  },
+  {
+    subject: "ClickHouse",
+    condition: "read-only",
+    promise:
+      "Clicks wait in `CLICKS`, and are stored when the disk is mended and ClickHouse started again.",
+    named: NAMED,
+    inject: breakDisk("clickhouse"),
+  },
+  {
+    subject: "ClickHouse",
+    condition: "one bit flipped",
+    promise:
+      "ClickHouse's checksums name the part; counts from it fail with 503, until ClickHouse is restored.",
+    named: NAMED,
+    async inject(system) {
+      const putBack = await copyClickHouse(system);
+      await system.rest();
+      const dir = storeDir(system, "clickhouse");
+      await stopStores(system, ["clickhouse"], () => flipBit(largestPart(dir)));
+      await system.hold();
+      await restoreCopy(system, putBack);
+      await system.rest();
+    },
+  },
+  {
+    subject: "ClickHouse",
+    condition: "away longer than every retention",
+    promise: "Lost: clicks that have waited for 72 hours in `CLICKS`, and no others.",
+    named: NAMED,
+    async inject(system): Promise<Effect> {
+      let lostClicksMax = 0;
+      await stopStores(system, ["clickhouse"], async () => {
+        await system.hold();
+        lostClicksMax = await expireStream(system, "all");
+      });
+      await system.rest();
+      return { lostClicksMax };
+    },
+  },
+];

@@ -1,0 +1,272 @@
+/** A redirector's host: its links store and its click journal. */
+import { Database } from "bun:sqlite";
+import { existsSync, readdirSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+
+import * as z from "zod";
+
+import { readRedirectors } from "../../../../api/cli/reconciliation.ts";
+import { presentFolder, storePath } from "../../../../redirector/links/store-files.ts";
+import { admin } from "../../../harness/admin.ts";
+import { type Disk, moveToDisk } from "../../../harness/disks.ts";
+import { eventually } from "../../../harness/eventually.ts";
+import { flipBit, flipBitOf } from "../../../harness/flip-bit.ts";
+import { waitUntilEnded } from "../../../harness/services.ts";
+import { copyAside, stopStores } from "../../topologies/stores.ts";
+import type { TwoHosts } from "../../topologies/two-hosts.ts";
+import type { Drill, Effect } from "./drill.ts";
+import { emptyNats } from "./nats.ts";
+
+const CHECKPOINT_MS = 30_000;
+
+const DAMAGED_LINKS = 50;
+
+/** Longer than a host takes to read a store of 20,000 links (redirector/links/store-scrub.ts). */
+const SCRUB_MS = 200_000;
+
+/** How long clicks gather in the journal before something happens to it. */
+const GATHER_MS = 3_000;
+
+function empty(dir: string): void {
+  for (const name of readdirSync(dir)) rmSync(join(dir, name), { recursive: true });
+}
+
+/** The sealed segments of the other host that hold clicks, oldest first. */
+const sealedSegments = ({ otherJournal }: TwoHosts): string[] =>
+  readdirSync(otherJournal)
+    .filter((name) => name.endsWith(".segment"))
+    .map((name) => join(otherJournal, name))
+    .filter((path) => statSync(path).size > 0)
+    .toSorted();
+
+const segmentRow = z.object({ id: z.string() });
+
+/** Clicks that are in the files of the other host's journal, and not stored yet. */
+async function countUnstored({ stack, otherJournal }: TwoHosts): Promise<number> {
+  const query =
+    "SELECT concat(journal_id, '-', leftPad(toString(segment), 10, '0')) AS id FROM clicks GROUP BY ALL";
+  const parameters = new URLSearchParams({ query: `${query} FORMAT JSONEachRow` });
+  const response = await fetch(`${stack.info().clickhouse_url}/?${parameters.toString()}`);
+  const lines = (await response.text()).split("\n").filter((line) => line !== "");
+  const stored = new Set(lines.map((line) => segmentRow.parse(JSON.parse(line)).id));
+  const segments = await admin<{ file: string; clicks: number }[]>(stack, [
+    "journal",
+    otherJournal,
+  ]);
+  return segments
+    .filter(({ file }) => !stored.has(file.split(".")[0] ?? ""))
+    .reduce((sum, { clicks }) => sum + clicks, 0);
+}
+
+/**
+ * Has clicks wait in the other host's journal, kills it, does something to the journal, and starts
+ * it again.
+ */
+async function withWaiting(system: TwoHosts, work: () => Promise<void> | void): Promise<void> {
+  await stopStores(system, ["nats"], async () => {
+    await Bun.sleep(GATHER_MS);
+    process.kill(system.other.pid, "SIGKILL");
+    await waitUntilEnded(system.other.pid);
+    await work();
+  });
+  await system.restartOther();
+  await system.hold();
+}
+
+/**
+ * Flips a bit of some links' destinations in the other host's store, and waits until the host has
+ * found that by itself, and leads where it should.
+ */
+async function damageLink({ otherLinks, followed }: TwoHosts): Promise<void> {
+  const path = storePath(presentFolder(otherLinks));
+  await eventually(async () => {
+    using db = new Database(path);
+    // Into the file, so that nothing newer hides it.
+    const [result] = db.query<{ busy: number }, []>("PRAGMA wal_checkpoint(TRUNCATE)").all();
+    if (result?.busy !== 0) throw new Error("The store is in use.");
+  }, CHECKPOINT_MS);
+  // Of many: a page that is written again, for another of its links, is whole again.
+  for (const url of followed.destinations(DAMAGED_LINKS)) flipBitOf(path, url);
+  await eventually(async () => {
+    if (!existsSync(`${storePath(otherLinks)}.damaged`))
+      throw new Error("The damaged store was not set aside.");
+  }, SCRUB_MS);
+}
+
+/** Has the other host use a disk of its own for both of its folders. */
+async function giveDisk(system: TwoHosts): Promise<Disk> {
+  let disk: Disk | undefined;
+  await system.stopOther(() => {
+    disk = moveToDisk(system.otherDir, system.onDispose);
+  });
+  if (disk === undefined) throw new Error("There is no disk.");
+  return disk;
+}
+
+const LOST =
+  "Links that are in memory go on; others get 503 until the host has a snapshot, which it takes by itself.";
+
+const JOURNAL_LOST =
+  "Lost: clicks that JetStream had not acknowledged, and no others; none counts twice.";
+
+const RESTARTED = { mayBeUnavailable: true };
+
+export const HOST_DRILLS: readonly Drill[] = [
+  {
+    subject: "links store",
+    condition: "older copy",
+    promise: "The host goes on from there in the links log, before it uses the old copy.",
+    ...RESTARTED,
+    async inject(system) {
+      let putBack: (() => void) | undefined;
+      await system.stopOther(() => {
+        putBack = copyAside(system.otherLinks, join(system.dir, "links-copy"));
+      });
+      await system.hold();
+      await system.followed.delete();
+      await system.stopOther(() => putBack?.());
+      await system.rest();
+    },
+  },
+  {
+    subject: "links store",
+    condition: "empty",
+    promise: LOST,
+    ...RESTARTED,
+    named: /other redirector: (links_feed|alert ShorthopFeedIncomplete|does not respond)/,
+    async inject(system) {
+      empty(system.otherLinks);
+      await system.hold();
+      await system.stopOther(() => empty(system.otherLinks));
+      await system.hold();
+    },
+  },
+  {
+    subject: "links store",
+    condition: "disk full",
+    promise:
+      "Links go on and are up to date while the reserve lasts; clicks are lost, and counted as dropped.",
+    named: /disk|ShorthopClicksDropped|links_store/,
+    async inject(system): Promise<Effect> {
+      const disk = await giveDisk(system);
+      await system.rest();
+      disk.fill();
+      await system.hold();
+      disk.free();
+      await system.rest();
+      return { lostClicksMax: await countDropped(system) };
+    },
+    ...RESTARTED,
+  },
+  {
+    subject: "links store",
+    condition: "read-only",
+    promise:
+      "Links go on from what the host has, also when the redirector is started on that disk; clicks are lost, and counted as dropped, until the disk is mended.",
+    named: /disk|ShorthopClicksDropped|links_store|ShorthopFeedStale/,
+    async inject(system): Promise<Effect> {
+      const disk = await giveDisk(system);
+      await system.rest();
+      disk.breakWrites();
+      await system.hold();
+      let lostClicksMax = await countDropped(system);
+      // As a supervisor would that finds it gone, or an operator who tries.
+      await system.stopOther();
+      await system.hold();
+      lostClicksMax += await countDropped(system);
+      await system.stopOther(disk.mend);
+      await system.rest();
+      return { lostClicksMax };
+    },
+    ...RESTARTED,
+  },
+  {
+    subject: "links store",
+    condition: "one bit flipped",
+    promise: LOST,
+    ...RESTARTED,
+    async inject(system) {
+      await damageLink(system);
+      await system.hold();
+      await system.stopOther();
+      await system.hold();
+    },
+  },
+  {
+    subject: "links store",
+    condition: "away longer than every retention",
+    promise:
+      "A host that was away while the stream was made again without the entries that it lacks takes a snapshot, and has every change, also of links that are gone.",
+    ...RESTARTED,
+    async inject(system) {
+      await system.stopOther(async () => {
+        await system.hold(CONSUMER_MS);
+        await emptyNats(system);
+        await system.hold();
+        await system.followed.delete();
+        // What an hour does to what was acknowledged.
+        await system.sql`delete from link_log where position < (select acknowledged_position from link_log_head)`;
+        await emptyNats(system);
+        await system.hold();
+      });
+      await system.hold();
+    },
+  },
+  {
+    subject: "journal",
+    condition: "older copy",
+    promise: JOURNAL_LOST,
+    ...RESTARTED,
+    async inject(system): Promise<Effect> {
+      let putBack: (() => void) | undefined;
+      let lostClicksMax = 0;
+      await withWaiting(system, () => {
+        putBack = copyAside(system.otherJournal, join(system.dir, "journal-copy"));
+      });
+      await withWaiting(system, async () => {
+        lostClicksMax = await countUnstored(system);
+        putBack?.();
+      });
+      return { lostClicksMax };
+    },
+  },
+  {
+    subject: "journal",
+    condition: "empty",
+    promise: JOURNAL_LOST,
+    ...RESTARTED,
+    async inject(system): Promise<Effect> {
+      let lostClicksMax = 0;
+      await withWaiting(system, async () => {
+        lostClicksMax = await countUnstored(system);
+        empty(system.otherJournal);
+      });
+      return { lostClicksMax };
+    },
+  },
+  {
+    subject: "journal",
+    condition: "one bit flipped",
+    promise:
+      "The click with that bit is lost, and counted as torn; all others of the segment are stored.",
+    ...RESTARTED,
+    named: /segments_torn/,
+    async inject(system): Promise<Effect> {
+      await withWaiting(system, () => {
+        const last = sealedSegments(system).at(-1);
+        if (last === undefined) throw new Error("No segment waits.");
+        flipBit(last);
+      });
+      return { lostClicksMax: 1 };
+    },
+  },
+];
+
+/** Longer than the stream keeps the consumer of a host that is away. */
+const CONSUMER_MS = 35_000;
+
+/** Clicks that the other host has counted as lost. */
+async function countDropped({ other }: TwoHosts): Promise<number> {
+  const [stats] = await readRedirectors([other.metricsUrl]);
+  return stats?.dropped ?? 0;
+}

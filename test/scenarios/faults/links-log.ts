@@ -1,0 +1,378 @@
+/**
+ * Whatever of the links log's way comes back older than it was, empty or damaged, stops or dies:
+ * NATS, PostgreSQL, both, a host, an API process.
+ */
+import {
+  closeSync,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+
+import { lockSnapshot } from "../../../api/links-snapshots/sql.ts";
+import { presentFolder, storePath } from "../../../redirector/links/store-files.ts";
+import { SNAPSHOTS_STREAM } from "../../../shared/links-log/snapshot-stream.ts";
+import { LINK_LOG_STREAM } from "../../../shared/links-log/tail.ts";
+import { admin } from "../../harness/admin.ts";
+import { eventually } from "../../harness/eventually.ts";
+import { type ExtraProcess, startApi } from "../../harness/processes.ts";
+import { pidOf, readWarnings } from "../../harness/services.ts";
+import { mountDisk, unmountDisk } from "../../harness/small-disk.ts";
+import type { HostTraffic } from "../loads/host-traffic.ts";
+import type { Fault, RunSettings } from "../parts.ts";
+import { copyAside, stopStores, storeDir } from "../topologies/stores.ts";
+import { withJetStream } from "../topologies/topology.ts";
+import type { TwoHosts } from "../topologies/two-hosts.ts";
+
+/** What is lost of a store that comes back older: changes of so long. */
+const lostMs = ({ long }: RunSettings): number => (long ? 60_000 : 8_000);
+
+/** Latest time until processes say what is wrong, or a store responds. */
+const SAID_MS = 30_000;
+
+/** How long a host may take to have a snapshot when there is room for it. */
+const ROOM_MS = 180_000;
+
+/** Longer than a poll of an API process: after it, each of them waits to number. */
+const POLLED_MS = 1_500;
+
+/** Room on a small disk beyond what two links stores take: their logs and reserves. */
+const SMALL_DISK_MIB = 384;
+
+type StoreName = "postgres" | "nats";
+
+/** Copies a store while it is stopped; returns what puts the copy in its place. */
+async function copyStore(hosts: TwoHosts, name: StoreName): Promise<() => void> {
+  let putBack: (() => void) | undefined;
+  await stopStores(hosts, [name], () => {
+    const dir = storeDir(hosts, name);
+    const copy = join(dirname(dir), "scenario-copy");
+    rmSync(copy, { recursive: true, force: true });
+    putBack = copyAside(dir, copy);
+  });
+  return () => putBack?.();
+}
+
+type Return = {
+  /** The stores that come back older, those that are named first by more. */
+  older: readonly StoreName[];
+  /** NATS comes back empty. */
+  empty?: boolean;
+  /** The API process stands still meanwhile, and until it is told to go on. */
+  paused?: (resume: () => void) => Promise<void>;
+};
+
+/** Stores come back. All hosts have seen what is lost. */
+async function comeBack(
+  hosts: TwoHosts,
+  settings: RunSettings,
+  { older, empty = false, paused }: Return,
+): Promise<void> {
+  const { followed, stack } = hosts;
+  const copies: (() => void)[] = [];
+  let goBack: (() => void) | undefined;
+  for (const name of older) {
+    await followed.without(async () => {
+      copies.push(await copyStore(hosts, name));
+      if (name === "postgres") goBack = followed.remember();
+    });
+    await Bun.sleep(lostMs(settings));
+  }
+  await followed.delete();
+  const api = pidOf(stack, "api");
+  await followed.without(async () => {
+    if (paused !== undefined) process.kill(api, "SIGSTOP");
+    await stopStores(hosts, empty ? [...older, "nats"] : older, () => {
+      goBack?.();
+      for (const putBack of copies) putBack();
+      if (empty) rmSync(storeDir(hosts, "nats"), { recursive: true });
+    });
+    await paused?.(() => process.kill(api, "SIGCONT"));
+  });
+  await hosts.rest();
+}
+
+/**
+ * Has the stack's API process stop after it has numbered changes, and before it publishes them:
+ * PostgreSQL makes it wait, and goes on when the process has stopped.
+ */
+async function stopPublisher(
+  { sql, stack }: TwoHosts,
+  meanwhile: () => Promise<void>,
+): Promise<void> {
+  const pid = pidOf(stack, "api");
+  await sql.begin(async (lock) => {
+    await lock`select from link_log_head for update`;
+    await Bun.sleep(POLLED_MS);
+    process.kill(pid, "SIGSTOP");
+  });
+  try {
+    await meanwhile();
+  } finally {
+    process.kill(pid, "SIGCONT");
+  }
+}
+
+/** While `work` runs, no snapshot is made: who needs one has to wait. */
+async function withoutSnapshots({ sql }: TwoHosts, work: () => Promise<void>): Promise<void> {
+  // It may just be starting.
+  await eventually(async () => void (await sql`select 1`), SAID_MS);
+  await sql.begin(async (lock) => {
+    await eventually(async () => {
+      if (!(await lockSnapshot(lock))) throw new Error("A snapshot is being made.");
+    }, SAID_MS);
+    await work();
+  });
+}
+
+const expectIncomplete = (hosts: TwoHosts): Promise<void> =>
+  eventually(async () => {
+    for (const { name, metricsUrl } of hosts.hosts())
+      if (!/link/.test(Object.keys(await readWarnings(metricsUrl)).join()))
+        throw new Error(`${name} does not say that it lacks links.`);
+  }, SAID_MS);
+
+/** Removes the contents of a folder. */
+function emptyFolder(dir: string): void {
+  for (const name of readdirSync(dir)) rmSync(join(dir, name), { recursive: true });
+}
+
+/** The block of a stream with half of the others before it. */
+function middleBlock(hosts: TwoHosts, stream: string): string {
+  const dir = join(storeDir(hosts, "nats"), "jetstream/$G/streams", stream, "msgs");
+  const blocks = readdirSync(dir).filter((name) => name.endsWith(".blk"));
+  const sorted = blocks.toSorted((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10));
+  const middle = sorted[Math.floor(sorted.length / 2)];
+  if (middle === undefined) throw new Error("The stream has no block.");
+  return join(dir, middle);
+}
+
+/** Overwrites parts of a file, all over it. */
+function damage(path: string): void {
+  const file = openSync(path, "r+");
+  const { size } = fstatSync(file);
+  const garbage = Buffer.alloc(4096, 0xa5);
+  for (let part = 1; part < 20; part++)
+    writeSync(file, garbage, 0, garbage.length, Math.floor((size / 20) * part));
+  closeSync(file);
+}
+
+/** Starts a host on a disk with room for its links and a snapshot; `fill` takes what is left. */
+async function onSmallDisk(
+  hosts: TwoHosts,
+  work: (third: ExtraProcess, fill: () => () => void) => Promise<void>,
+): Promise<void> {
+  const disk = join(hosts.dir, "small-disk");
+  mkdirSync(disk);
+  const { size } = statSync(storePath(presentFolder(hosts.otherLinks)));
+  if (!mountDisk(disk, `${Math.ceil((2 * size) / 2 ** 20) + SMALL_DISK_MIB}m`))
+    throw new Error("No small disk can be mounted here.");
+  const filler = join(disk, "other");
+  try {
+    const LINKS_DIR = join(disk, "links");
+    mkdirSync(LINKS_DIR);
+    const third = await hosts.startThird({ LINKS_DIR });
+    await work(third, () => {
+      Bun.spawnSync(["dd", "if=/dev/zero", `of=${filler}`, "bs=64k"]);
+      return () => rmSync(filler);
+    });
+    await third.stop();
+  } finally {
+    unmountDisk(disk);
+    rmSync(disk, { recursive: true });
+  }
+}
+
+const expectRight = (hosts: TwoHosts, third: ExtraProcess): Promise<void> =>
+  hosts.followed.waitUntilRight(() => [{ ...third, name: "third" }], hosts.settings.rightMs);
+
+type HostFault = Fault<TwoHosts, HostTraffic>;
+
+const olderStores =
+  (back: Return): HostFault["inject"] =>
+  ({ topology, settings }) =>
+    comeBack(topology, settings, back);
+
+/** What hosts lack, and what comes back older. */
+const OLDER: readonly HostFault[] = [
+  {
+    name: "NATS comes back a minute older beside changes",
+    inject: olderStores({ older: ["nats"] }),
+  },
+  {
+    name: "NATS comes back empty",
+    inject: ({ topology }) =>
+      stopStores(topology, ["nats"], () => rmSync(storeDir(topology, "nats"), { recursive: true })),
+  },
+  {
+    name: "PostgreSQL comes back older beside the NATS of later",
+    inject: olderStores({ older: ["postgres"] }),
+  },
+  {
+    name: "the tail and the snapshots are deleted",
+    inject: ({ topology }) =>
+      withJetStream(topology.connectNats(), async ({ streams }) => {
+        for (const name of [LINK_LOG_STREAM, SNAPSHOTS_STREAM]) await streams.delete(name);
+      }),
+  },
+  {
+    name: "PostgreSQL comes back older beside an empty NATS",
+    inject: olderStores({ older: ["postgres"], empty: true }),
+  },
+  {
+    name: "both come back older, PostgreSQL by more",
+    inject: olderStores({ older: ["postgres", "nats"] }),
+  },
+  {
+    name: "both come back older, NATS by more",
+    inject: olderStores({ older: ["nats", "postgres"] }),
+  },
+  {
+    name: "a takedown, while every host waits for a snapshot",
+    inject: ({ topology, settings }) =>
+      comeBack(topology, settings, {
+        older: ["postgres"],
+        paused: (resume) =>
+          withoutSnapshots(topology, async () => {
+            // Those that are stored are of no use any more.
+            await withJetStream(topology.connectNats(), ({ streams }) =>
+              streams.purge(SNAPSHOTS_STREAM),
+            );
+            resume();
+            await topology.followed.expectTakedown(topology.hosts, () =>
+              expectIncomplete(topology),
+            );
+          }),
+      }),
+  },
+];
+
+/** Hosts and publishers that stop. */
+const STOPPED: readonly HostFault[] = [
+  {
+    name: "a host is killed while links change",
+    inject: ({ topology }) => topology.stopOther(() => topology.rest()),
+  },
+  {
+    name: "a host is away for longer than the tail",
+    inject: ({ topology }) =>
+      topology.stopOther(async () => {
+        await topology.followed.delete();
+        // As when the others were behind snapshots that are gone as well.
+        await withJetStream(topology.connectNats(), ({ streams }) =>
+          streams.purge(LINK_LOG_STREAM, { keep: 1 }),
+        );
+      }, "SIGTERM"),
+  },
+  {
+    name: "a publisher stops between numbering and publishing, and goes on when others have published",
+    async inject({ topology }) {
+      const { followed, hosts, settings } = topology;
+      const second = await startApi(topology.stack);
+      await stopPublisher(topology, async () => {
+        followed.useApi(second);
+        await followed.waitUntilRight(hosts, settings.rightMs);
+        followed.useApi();
+      });
+      await topology.rest();
+      await second.stop();
+    },
+  },
+  {
+    name: "a host is away while NATS comes back a minute older, and is filled past what it knows",
+    inject: ({ topology, settings }) =>
+      topology.stopOther(async () => {
+        await comeBack(topology, settings, { older: ["nats"] });
+        await Bun.sleep(lostMs(settings));
+      }),
+  },
+  {
+    name: "of two redirectors that share a store one is killed, whichever of them writes it",
+    async inject({ topology }) {
+      const LINKS_DIR = join(topology.dir, "shared-links");
+      mkdirSync(LINKS_DIR);
+      const start = () => topology.startThird({ LINKS_DIR });
+      let [killed, survivor] = [await start(), await start()];
+      for (let round = 0; round < 2; round++) {
+        process.kill(killed.pid, "SIGKILL");
+        await topology.rest();
+        await expectSurvives(topology, survivor);
+        // The other way round: the one that is killed next has written since.
+        [killed, survivor] = [survivor, await start()];
+      }
+      await Promise.all([killed.stop(), survivor.stop()]);
+      rmSync(LINKS_DIR, { recursive: true });
+    },
+  },
+];
+
+/** It leads where it should when nothing is changed for a moment. */
+const expectSurvives = (hosts: TwoHosts, survivor: ExtraProcess): Promise<void> =>
+  hosts.followed.without(() => expectRight(hosts, survivor));
+
+/** What is damaged or has no room; a full disk is in test/scenarios/links-disk.test.ts. */
+const DAMAGED: readonly HostFault[] = [
+  {
+    name: "a block of NATS is damaged",
+    inject: ({ topology }) =>
+      stopStores(topology, ["nats"], () => damage(middleBlock(topology, LINK_LOG_STREAM))),
+  },
+  {
+    name: "a links store is deleted while the snapshots in NATS are damaged",
+    async inject({ topology }) {
+      await stopStores(topology, ["nats"], () => damage(middleBlock(topology, SNAPSHOTS_STREAM)));
+      emptyFolder(topology.otherLinks);
+      await topology.rest();
+    },
+  },
+  {
+    name: "a links store is damaged",
+    async inject({ topology }) {
+      damage(storePath(presentFolder(topology.otherLinks)));
+      await topology.rest();
+    },
+  },
+  {
+    name: "a host without links takes a snapshot while links change",
+    async inject({ topology }) {
+      await topology.followed.delete();
+      const third = await topology.startThird();
+      await topology.followed.without(() => expectRight(topology, third));
+      await third.stop();
+    },
+  },
+  {
+    name: "a host has no room for a snapshot beside its links store",
+    inject: ({ topology }) =>
+      onSmallDisk(topology, async (third, fill) => {
+        const free = fill();
+        await admin(topology.stack, ["links", "resync"]);
+        // Meanwhile changes are written to the store that it has.
+        await expectWarning(third, /room/);
+        free();
+        await expectWarning(third, /^$/);
+        await topology.followed.without(() => expectRight(topology, third));
+      }),
+  },
+];
+
+const expectWarning = (third: ExtraProcess, expected: RegExp): Promise<void> =>
+  eventually(async () => {
+    const { links_feed = "" } = await readWarnings(third.metricsUrl);
+    if (!expected.test(links_feed)) throw new Error(`It says: ${links_feed}`);
+  }, ROOM_MS);
+
+export const LINKS_LOG_FAULTS: readonly HostFault[] = [
+  ...OLDER,
+  ...STOPPED,
+  ...DAMAGED.map((fault) => ({
+    ...fault,
+    isOnlyForChanges: true,
+    exercises: ["redirector/links/", "shared/links-store/", "api/links-snapshots/"],
+  })),
+];

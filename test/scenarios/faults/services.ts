@@ -1,0 +1,109 @@
+/** Faults of single processes and stores; each one ends again. */
+import { cpSync, rmSync } from "node:fs";
+import { basename, join } from "node:path";
+
+import { Glob } from "bun";
+import { connect } from "nats";
+
+import { CLICKS_STREAM } from "../../../shared/contracts/streams.ts";
+import { natsLogin } from "../../../shared/nats.ts";
+import { eventually } from "../../harness/eventually.ts";
+import type { LossyClickHouse } from "../../harness/lossy-clickhouse.ts";
+import { pidOf, type ServiceName, waitUntilEnded } from "../../harness/services.ts";
+import type { Stack } from "../../harness/stack.ts";
+
+const RESTART_TIMEOUT_MS = 30_000;
+
+/** The folders of a stream in which NATS keeps its consumers and messages. */
+const CONSUMERS_DIR = "obs";
+const MESSAGES_DIR = "msgs";
+
+/** Kills a process of the stack, and waits until the supervisor has restarted it. */
+export async function killService(stack: Stack, name: ServiceName): Promise<void> {
+  const pid = pidOf(stack, name);
+  process.kill(pid, "SIGKILL");
+  await eventually(async () => {
+    if (stack.info().pids[name] === pid) throw new Error(`${name} was not restarted.`);
+  }, RESTART_TIMEOUT_MS);
+}
+
+/** Freezes NATS for a while. */
+export async function pauseNats(stack: Stack, ms: number): Promise<void> {
+  const pid = pidOf(stack, "nats");
+  process.kill(pid, "SIGSTOP");
+  await Bun.sleep(ms);
+  process.kill(pid, "SIGCONT");
+}
+
+/** What NATS keeps when it is set back. */
+type Kept = "nothing" | "consumers";
+
+/**
+ * Makes NATS lose the messages that it acknowledges from now on, for so many milliseconds or until
+ * a promise resolves, as after a power failure. Its consumers can be written later than its
+ * streams: with `consumers` they keep what they had reached.
+ */
+export async function rollBackNats(
+  stack: Stack,
+  until: number | Promise<void>,
+  kept: Kept = "nothing",
+): Promise<void> {
+  const store = join(stack.dataDir, "nats", "store");
+  const copy = join(stack.dataDir, "nats-copy");
+  rmSync(copy, { recursive: true, force: true });
+  const pid = pidOf(stack, "nats");
+  process.kill(pid, "SIGSTOP");
+  cpSync(store, copy, { recursive: true });
+  process.kill(pid, "SIGCONT");
+  await (typeof until === "number" ? Bun.sleep(until) : until);
+
+  const { pid: supervisor } = stack.supervisor;
+  process.kill(supervisor, "SIGSTOP");
+  try {
+    process.kill(pid, "SIGKILL");
+    await waitUntilEnded(pid);
+    const isRestored = (path: string) => kept === "nothing" || basename(path) !== CONSUMERS_DIR;
+    if (kept === "nothing") rmSync(store, { recursive: true });
+    else removeMessages(store);
+    cpSync(copy, store, { recursive: true, filter: isRestored });
+  } finally {
+    process.kill(supervisor, "SIGCONT");
+  }
+  await eventually(async () => {
+    if (stack.info().pids.nats === pid) throw new Error("NATS was not restarted.");
+  }, RESTART_TIMEOUT_MS);
+}
+
+function removeMessages(store: string): void {
+  for (const path of new Glob(`**/${MESSAGES_DIR}/*`).scanSync({ cwd: store, dot: true }))
+    rmSync(join(store, path));
+}
+
+/**
+ * Room left in a full stream. When a bound is set below what a stream holds, the server deletes the
+ * oldest messages, consumed or not. So the bound stays above it, by more than arrives between
+ * reading and setting it, and by less than the redirectors publish in half a second.
+ */
+const ROOM_LEFT_BYTES = 128 * 1024;
+
+/** Makes the clicks stream reject messages for a while. */
+export async function fillStream(stack: Stack, ms: number): Promise<void> {
+  const nats = await connect(natsLogin(stack.info().nats_url));
+  const { streams } = await nats.jetstreamManager();
+  const { config, state } = await streams.info(CLICKS_STREAM);
+  await streams.update(CLICKS_STREAM, { max_bytes: state.bytes + ROOM_LEFT_BYTES });
+  await Bun.sleep(ms);
+  await streams.update(CLICKS_STREAM, { max_bytes: config.max_bytes });
+  await nats.close();
+}
+
+/** Makes ClickHouse fail, or lose responses, for one worker and for a while. */
+export async function disturbClickHouse(
+  clickhouse: LossyClickHouse,
+  mode: "error" | "lose_response",
+  ms: number,
+): Promise<void> {
+  clickhouse.setMode(mode);
+  await Bun.sleep(ms);
+  clickhouse.setMode("normal");
+}

@@ -1,0 +1,273 @@
+/**
+ * Protections that scenarios prove to be necessary: what is removed of the product, and which
+ * scenario then fails.
+ */
+import type { Mutation } from "../harness/mutations.ts";
+
+export type Protection = Mutation & {
+  /** The scenario, and the faults of it, if not all, that the protection is for. */
+  scenario: string;
+  faults?: readonly string[];
+  /** Matches one of the problems that the scenario must have. */
+  problem: RegExp;
+};
+
+/** Counts differ; what waits to be stored says nothing about them. */
+const CLICKS = /^each click once: (?!.*segments wait)/;
+
+const UNDER_CHAOS = { scenario: "chaos", problem: CLICKS };
+
+const CLICK_PROTECTIONS: Readonly<Record<string, Protection>> = {
+  "dedup-id": {
+    ...UNDER_CHAOS,
+    faults: ["kill nats"],
+    file: "redirector/journal/publisher.ts",
+    replace: [["msgID: formatSegmentId(segment),", ""]],
+  },
+  token: {
+    ...UNDER_CHAOS,
+    faults: ["kill owner after insert"],
+    file: "worker/batches/clicks-table.ts",
+    replace: [
+      ["insert_deduplicate: 1,", "insert_deduplicate: 0,"],
+      ["insert_deduplication_token: token,", ""],
+      ["deduplicate_blocks_in_dependent_materialized_views: 1,", ""],
+    ],
+  },
+  index: {
+    ...UNDER_CHAOS,
+    faults: ["kill worker"],
+    file: "worker/batches/owner.ts",
+    replace: [
+      ["return this.#index.has(id);", "return id === undefined;"],
+      ["return await this.#insertBatch(unknown);", "return await this.#insertBatch(segments);"],
+    ],
+  },
+  check: {
+    ...UNDER_CHAOS,
+    faults: ["pause owner before check"],
+    file: "worker/batches/owner.ts",
+    replace: [
+      [
+        "          await this.confirm();\n          await this.#clicks.insert(",
+        "          await this.#clicks.insert(",
+      ],
+    ],
+  },
+  "in-doubt": {
+    ...UNDER_CHAOS,
+    faults: ["kill owner before insert, which arrives late"],
+    file: "worker/batches/owner.ts",
+    replace: [["inDoubt.slice(-OPEN_MAX)", "new Array<Manifest>()"]],
+  },
+  settle: {
+    ...UNDER_CHAOS,
+    faults: ["kill owner before insert, which arrives late"],
+    file: "worker/batches/owner.ts",
+    replace: [["await this.#complete(manifest, rows);", "void rows;"]],
+  },
+  open: {
+    ...UNDER_CHAOS,
+    faults: ["recreate stream during an insert"],
+    file: "worker/batches/owner.ts",
+    replace: [["    if (atHand.length === 0 && stored.length === 0) return manifest;\n", ""]],
+  },
+  repair: {
+    ...UNDER_CHAOS,
+    faults: ["kill owner of half an insert"],
+    file: "worker/batches/owner.ts",
+    replace: [["await this.#complete(manifest, [inClicks])", "inClicks.length >= 0"]],
+  },
+  split: {
+    ...UNDER_CHAOS,
+    faults: ["publish poison"],
+    problem: /Dead letters are|^each click once: (?!.*segments wait)/,
+    file: "worker/batches/owner.ts",
+    replace: [
+      [
+        "if (segments.length === 1 && only !== undefined) return [{ segment: only, reason }];",
+        "if (only !== undefined) return rest.map((segment) => ({ segment, reason }));",
+      ],
+    ],
+  },
+  replay: {
+    ...UNDER_CHAOS,
+    faults: ["kill redirector", "kill second redirector"],
+    file: "redirector/journal/journal.ts",
+    replace: [
+      [
+        "const { segments, unknown, unreadable, unchangeable }",
+        "const { unknown, unreadable, unchangeable }",
+      ],
+      ["for (const segment of segments) {", "for (const segment of new Array<SealedSegment>()) {"],
+    ],
+  },
+  position: {
+    ...UNDER_CHAOS,
+    faults: ["roll back nats, not its consumers"],
+    file: "worker/consumer/clicks-stream.ts",
+    replace: [["position === undefined || (await this.#has(position))", "position !== null"]],
+  },
+  grace: {
+    // Otherwise a worker has read what is lost, and stores it.
+    ...UNDER_CHAOS,
+    faults: ["roll back nats during an insert"],
+    file: "redirector/journal/publisher.ts",
+    replace: [
+      ["if (type === Events.Reconnect) this.#enqueue(this.#retention.startRepublishing());", ""],
+    ],
+  },
+};
+
+export type DrillProtection = Protection & {
+  /** What the protection does, in a sentence of docs/drills.md. */
+  does: string;
+};
+
+/** Nothing said what the drill is about. */
+const UNNAMED = /nothing names it/;
+
+/** Links lead elsewhere than they should, on one of the hosts. */
+const LINKS = /instead of|is lost|is at \d+ after|is 404/;
+
+/** Clicks are missing, or stored twice. */
+const CLICKS_OF_DRILL = /^(?:each click once|no click is counted twice)/;
+
+export const DRILL_PROTECTIONS: Readonly<Record<string, DrillProtection>> = {
+  gap: {
+    does: "A host applies an entry of the links log only on top of the entry before it.",
+    scenario: "links store: away longer than every retention",
+    problem: LINKS,
+    file: "shared/links-log/decisions.ts",
+    replace: [["entry.previous === head.hash && ", ""]],
+  },
+  snapshots: {
+    does: "A host that lacks entries takes a snapshot.",
+    scenario: "links store: away longer than every retention",
+    problem: LINKS,
+    file: "redirector/links/host-log.ts",
+    replace: [["if (lacksEntries(this.state) || this.#hasStrayed()) return true;", ""]],
+  },
+  positions: {
+    does: "Positions of the links log never go back, as the clock does.",
+    scenario: "PostgreSQL: clock an hour behind",
+    problem: LINKS,
+    file: "api/migrations/0004_links_log.sql",
+    replace: [
+      [
+        "greatest(head.position + 1, floor(extract(epoch from clock_timestamp()) * 1000000)::bigint)",
+        "floor(extract(epoch from clock_timestamp()) * 1000000)::bigint",
+      ],
+    ],
+  },
+  "full-database": {
+    does: "The API responds with 503 when PostgreSQL has no room.",
+    scenario: "PostgreSQL: disk full",
+    problem: /On a full disk the API answers 500/,
+    file: "api/postgres.ts",
+    replace: [["  DISK_FULL,\n", ""]],
+  },
+  republish: {
+    does: "Redirectors publish the clicks that they retain again.",
+    scenario: "NATS: one bit flipped",
+    problem: CLICKS_OF_DRILL,
+    file: "redirector/journal/publisher.ts",
+    replace: [
+      ["if (type === Events.Reconnect) this.#enqueue(this.#retention.startRepublishing());", ""],
+    ],
+  },
+  readability: {
+    does: "API processes read back what NATS accepts.",
+    scenario: "NATS: one bit flipped",
+    problem: UNNAMED,
+    file: "api/process.ts",
+    replace: [["    streams: readability.warning(),\n", ""]],
+  },
+  "history-after-restore": {
+    does: "The first owner reads from the clicks which segments are stored.",
+    scenario: "ClickHouse: older copy",
+    problem: CLICKS_OF_DRILL,
+    file: "worker/batches/clicks-table.ts",
+    replace: [
+      [
+        "for (const { journal_id, first, last } of rows) index.addRange(journal_id, first, last);",
+        "",
+      ],
+    ],
+  },
+  "restore-order": {
+    does: "A restore deletes the workers' consumer, so that all clicks of the stream are delivered again.",
+    scenario: "ClickHouse: older copy",
+    problem: CLICKS_OF_DRILL,
+    file: "test/scenarios/faults/drills/clickhouse.ts",
+    replace: [["    await deleteConsumer(system);\n", ""]],
+  },
+  "full-clickhouse": {
+    does: "The worker says that ClickHouse has no room.",
+    scenario: "ClickHouse: disk full",
+    problem: UNNAMED,
+    file: "worker/consumer/consumer.ts",
+    replace: [["if (isDiskFull(error))", "if (isDiskFull(undefined))"]],
+  },
+  damage: {
+    does: "A damaged links store is set aside and filled again.",
+    scenario: "links store: one bit flipped",
+    problem: LINKS,
+    file: "redirector/links/store-files.ts",
+    replace: [
+      [
+        "export function isDamage(error: unknown): boolean {\n",
+        "export function isDamage(error: unknown): boolean {\n  if (error !== undefined) return false;\n",
+      ],
+    ],
+  },
+  "read-only-start": {
+    does: "A redirector starts on a disk that it cannot write to.",
+    scenario: "links store: read-only",
+    problem: /^links store: read-only/,
+    file: "redirector/limits/uses-file.ts",
+    replace: [
+      [
+        "      // With a full disk no clicks of limits are used, and the rest of the process continues.\n      events.unwritable(error);\n",
+        "      throw error;\n",
+      ],
+    ],
+  },
+  damaged: {
+    does: "Of a damaged segment only the damaged click is skipped.",
+    scenario: "journal: one bit flipped",
+    problem: CLICKS_OF_DRILL,
+    file: "shared/contracts/click-segment.ts",
+    replace: [["if (record === undefined) break;", "if (record?.isValid !== true) break;"]],
+  },
+  "replay-after-absence": {
+    does: "A redirector publishes what an earlier process left in its journal.",
+    scenario: "redirector: away longer than every retention",
+    problem: CLICKS_OF_DRILL,
+    file: "redirector/journal/journal.ts",
+    replace: [
+      [
+        "const { segments, unknown, unreadable, unchangeable }",
+        "const { unknown, unreadable, unchangeable }",
+      ],
+      ["for (const segment of segments) {", "for (const segment of new Array<SealedSegment>()) {"],
+    ],
+  },
+  clocks: {
+    does: "`doctor` compares the clocks.",
+    scenario: "worker: clock an hour ahead",
+    problem: UNNAMED,
+    file: "shared/clock-check.ts",
+    replace: [
+      [
+        "    if (offset <= WARNING_SECONDS) return undefined;\n",
+        "    if (offset > -1) return undefined;\n",
+      ],
+    ],
+  },
+};
+
+export const PROTECTIONS: Readonly<Record<string, Protection>> = {
+  ...CLICK_PROTECTIONS,
+  ...DRILL_PROTECTIONS,
+};

@@ -1,0 +1,158 @@
+/** Runs a scenario: its faults one after the other, then all of its checks. */
+import { eventually } from "../harness/eventually.ts";
+import { createRandom, shuffle } from "../harness/random.ts";
+import { keepEvidence } from "./checks/evidence.ts";
+import type { Fault, Load, Parts, Result, Run, RunSettings } from "./parts.ts";
+import type { Topology } from "./topologies/topology.ts";
+
+/** Time until everything runs after a fault. */
+const RECOVERY_MS = 60_000;
+
+/** How long processes may take to end after their supervisor. */
+const ENDED_MS = 2_000;
+
+/** Time between two faults. */
+const PAUSE_MS = { min: 200, max: 1_500 };
+
+/** A row of any parts, as the runner knows it. */
+export interface AnyScenario {
+  readonly name: string;
+  readonly seconds: number;
+  readonly isLast: boolean;
+  readonly paths: readonly string[];
+  readonly proves: string;
+  readonly faultNames: readonly string[];
+  lacks(): string | undefined;
+  run(settings: RunSettings): Promise<Result>;
+}
+
+export class FaultScenario<T extends Topology, L extends Load> implements AnyScenario {
+  readonly #parts: Parts<T, L>;
+
+  constructor(parts: Parts<T, L>) {
+    this.#parts = parts;
+  }
+
+  get name(): string {
+    return this.#parts.name;
+  }
+
+  get seconds(): number {
+    return this.#parts.seconds;
+  }
+
+  get isLast(): boolean {
+    return this.#parts.isLast ?? false;
+  }
+
+  get paths(): readonly string[] {
+    return this.#parts.paths;
+  }
+
+  get proves(): string {
+    return this.#parts.proves;
+  }
+
+  get faultNames(): readonly string[] {
+    return this.#parts.faults.map(({ name }) => name);
+  }
+
+  lacks(): string | undefined {
+    return this.#parts.lacks?.();
+  }
+
+  /** Runs it; every check, also when another one or a fault has failed. */
+  async run(settings: RunSettings): Promise<Result> {
+    const result: Result = { name: this.name, seed: settings.seed, problems: [], notes: [] };
+    const attempt = async (name: string, work: () => Promise<string | void>): Promise<void> => {
+      try {
+        const note = await work();
+        if (typeof note !== "string") return;
+        result.notes.push(note);
+        settings.log(`${name}: ${note}`);
+      } catch (error) {
+        result.problems.push(`${name}: ${messagesOf(error).join(": ")}`);
+        settings.log(`FAILED ${result.problems.at(-1)}`);
+      }
+    };
+    const topology = await this.#parts.topology(settings);
+    try {
+      await using load = await this.#parts.load(topology, settings);
+      const run: Run<T, L> = { topology, load, random: createRandom(settings.seed), settings };
+      await this.#injectAll(run, attempt, () => result.problems.length > 0);
+      await attempt("the load", () => load.stop());
+      for (const { name, verify } of this.#parts.checks) await attempt(name, () => verify(run));
+      if (result.problems.length > 0) result.evidence = await keepEvidence(topology, this.name);
+    } finally {
+      await topology[Symbol.asyncDispose]();
+    }
+    await attempt("nothing left running", () => expectNothingLeft(topology));
+    return result;
+  }
+
+  /** Injects each fault once, in random order, then again, until there are enough or one failed. */
+  async #injectAll(
+    run: Run<T, L>,
+    attempt: (name: string, work: () => Promise<void>) => Promise<void>,
+    hasFailed: () => boolean,
+  ): Promise<void> {
+    const { random, settings, topology, load } = run;
+    const { inOrder = false, sentMin = 0, roundsLong = 0 } = this.#parts;
+    const chosen = this.#choose(settings);
+    const rounds = settings.rounds ?? (settings.long ? roundsLong : 0);
+    const isEnough = (done: number): boolean =>
+      done >= Math.max(rounds, chosen.length) && (!settings.long || load.sent >= sentMin);
+    let queue: Fault<T, L>[] = [];
+    for (let done = 0; !isEnough(done) && !hasFailed(); done++) {
+      if (queue.length === 0) queue = inOrder ? [...chosen] : shuffle(random, chosen);
+      const fault = queue.shift();
+      if (fault === undefined) return;
+      settings.log(`${done + 1}. ${fault.name}`);
+      await attempt(fault.name, async () => {
+        // What it needs may still be recovering from the one before.
+        await eventually(() => topology.expectRunning(), RECOVERY_MS);
+        await load.during(fault.name, async () => void (await fault.inject(run)));
+      });
+      await Bun.sleep(random.between(PAUSE_MS.min, PAUSE_MS.max));
+    }
+  }
+
+  /** Those that are named; else all, or in the short form those that a change does not add. */
+  #choose({ faults: names, long, rounds, changed }: RunSettings): readonly Fault<T, L>[] {
+    const { faults } = this.#parts;
+    if (names !== undefined) {
+      const named = faults.filter(({ name }) => names.some((part) => name.includes(part)));
+      if (named.length === 0) throw new Error(`There is no such fault: ${names.join(", ")}.`);
+      return named;
+    }
+    if (long || rounds !== undefined) return faults;
+    return faults.filter((fault) => fault.isOnlyForChanges !== true || isTouched(fault, changed));
+  }
+}
+
+async function expectNothingLeft(topology: Topology): Promise<void> {
+  await eventually(async () => {
+    const left = topology.findLeftovers();
+    if (left.length > 0) throw new Error(left.join("; "));
+  }, ENDED_MS);
+}
+
+const isIn = (path: string, place: string): boolean =>
+  place.endsWith("/") ? path.startsWith(place) : path === place;
+
+/** Whether a change of these files can touch a fault; paths begin at the project's folder. */
+export function isTouched(
+  { exercises = [] }: { exercises?: readonly string[] },
+  changed: readonly string[],
+): boolean {
+  return [...exercises, OF_SCENARIOS].some((place) => changed.some((path) => isIn(path, place)));
+}
+
+/** A change of the faults themselves touches each. */
+const OF_SCENARIOS = "test/scenarios/faults/";
+
+/** An error's message and those of its causes. */
+const messagesOf = (error: unknown): string[] =>
+  error instanceof Error
+    ? [error.message, ...(error.cause === undefined ? [] : messagesOf(error.cause))]
+    : [String(error)];

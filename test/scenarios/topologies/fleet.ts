@@ -1,0 +1,231 @@
+/**
+ * A whole redundant fleet: three NATS servers from the shipped files, PostgreSQL with a standby,
+ * two redirectors, two workers and two API processes. A killed process is started again at the same
+ * address, as systemd does.
+ */
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import type { NatsConnection } from "nats";
+
+import { clickhouseService, clickhouseUrl } from "../../../deploy/local/stack.ts";
+import { startWatchdog } from "../../../deploy/local/watchdog.ts";
+import { CLICKS_STREAM } from "../../../shared/contracts/streams.ts";
+import { LINK_LOG_STREAM } from "../../../shared/links-log/tail.ts";
+import { BULK_LIMITS } from "../../harness/bulk-links.ts";
+import { eventually } from "../../harness/eventually.ts";
+import { type NatsCluster, startNatsCluster } from "../../harness/nats-cluster.ts";
+import type { NatsProgram } from "../../harness/nats-versions.ts";
+import { freePort } from "../../harness/ports.ts";
+import { type PostgresPair, startPostgresPair } from "../../harness/postgres-pair.ts";
+import {
+  type ExtraProcess,
+  type Services,
+  startApi,
+  startRedirector,
+  startWorker,
+} from "../../harness/processes.ts";
+import { runProgram } from "../../harness/run-program.ts";
+import { findProcesses, PROJECT_DIR } from "../../harness/stack.ts";
+import { Member } from "./member.ts";
+import { describePositions } from "./positions.ts";
+import type { Topology } from "./topology.ts";
+
+const START_TIMEOUT_MS = 60_000;
+const REPLICAS = 3;
+
+/** A server that has just come back may not know its streams yet. */
+const STREAM_TIMEOUT_MS = 1_000;
+
+/** Webhooks may have receivers of tests. */
+const WEBHOOK_ENV = {
+  WEBHOOKS_SECRET: "secret of the webhooks of this test",
+  WEBHOOK_NETWORKS_ALLOWED: "127.0.0.0/8",
+  WEBHOOK_PORTS_ALLOWED: "*",
+};
+
+const CLICKHOUSE_PASSWORD = "password-of-this-test";
+
+export class Fleet implements Topology {
+  readonly isMirrored = false;
+  readonly nats: NatsCluster;
+  readonly postgres: PostgresPair;
+  readonly members: Members;
+  readonly #dataDir: string;
+  readonly #env: StoreEnv;
+  readonly #resources: AsyncDisposableStack;
+
+  static async start(program: NatsProgram): Promise<Fleet> {
+    await using cleanup = new AsyncDisposableStack();
+    const dataDir = mkdtempSync(join(tmpdir(), "shorthop-fleet-"));
+    cleanup.defer(() => rmSync(dataDir, { recursive: true, force: true }));
+    const [nats, postgres, clickhouse] = await Promise.all([
+      startNatsCluster(program).then((started) => cleanup.use(started)),
+      startPostgresPair("shorthop").then((started) => cleanup.use(started)),
+      startClickHouse(dataDir).then((started) => cleanup.use(started)),
+    ]);
+    const env = { DATABASE_URL: postgres.url, CLICKHOUSE_URL: clickhouse.url };
+    await runProgram(["api", "migrate"], env);
+    await runProgram(["worker", "migrate"], env);
+    const members = await startMembers(nats, env, dataDir, cleanup);
+    return new Fleet({ nats, postgres, dataDir, env }, members, cleanup.move());
+  }
+
+  private constructor(
+    stores: { nats: NatsCluster; postgres: PostgresPair; dataDir: string; env: StoreEnv },
+    members: Members,
+    resources: AsyncDisposableStack,
+  ) {
+    this.nats = stores.nats;
+    this.postgres = stores.postgres;
+    this.members = members;
+    this.#dataDir = stores.dataDir;
+    this.#env = stores.env;
+    this.#resources = resources;
+  }
+
+  apis(): readonly string[] {
+    return this.members.apis.map(({ url }) => url);
+  }
+
+  redirectors(): readonly string[] {
+    return this.members.redirectors.map(({ member }) => member.url);
+  }
+
+  clickhouseUrl = (): string => this.#env.CLICKHOUSE_URL;
+
+  connectNats(): Promise<NatsConnection> {
+    return this.nats.connect("operator");
+  }
+
+  connectLinksNats(): Promise<NatsConnection> {
+    return this.connectNats();
+  }
+
+  async createKey(): Promise<string> {
+    const account = ["accounts", "create", "--name", "Fleet", "--plan", "enterprise", "--key"];
+    const limits = ["--limits", JSON.stringify(BULK_LIMITS), "--json"];
+    const created: { key: string } = JSON.parse(
+      await runProgram([...account, ...limits], this.#env),
+    );
+    return created.key;
+  }
+
+  /** Every server has all messages again: two dead servers of three would be another scenario. */
+  async expectRunning(): Promise<void> {
+    const operator = await this.connectNats();
+    try {
+      const { streams } = await operator.jetstreamManager({ timeout: STREAM_TIMEOUT_MS });
+      for (const stream of [LINK_LOG_STREAM, CLICKS_STREAM]) {
+        const { cluster } = await streams.info(stream);
+        if (cluster?.replicas?.filter(({ current }) => current).length !== REPLICAS - 1)
+          throw new Error(`${stream} is not replicated again.`);
+      }
+    } finally {
+      await operator.close();
+    }
+  }
+
+  findLeftovers(): readonly string[] {
+    return findProcesses(this.#dataDir).map(({ command }) => command);
+  }
+
+  describe(): Promise<string> {
+    return describePositions(
+      this.nats,
+      this.members.redirectors.map(({ member, linksDir }) => ({ url: member.url, linksDir })),
+    );
+  }
+
+  logs(): Record<string, string> {
+    const { apis, workers, redirectors } = this.members;
+    const all = { api: apis, worker: workers, redirector: redirectors.map(({ member }) => member) };
+    const logs = Object.entries(all).flatMap(([name, members]) =>
+      members.map((member, i): [string, string] => [`${name}-${i + 1}.log`, member.output()]),
+    );
+    return { "nats.log": this.nats.output(), ...Object.fromEntries(logs) };
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#resources.disposeAsync();
+  }
+}
+
+type StoreEnv = { DATABASE_URL: string; CLICKHOUSE_URL: string };
+
+type Members = {
+  apis: readonly Member[];
+  workers: readonly Member[];
+  redirectors: readonly { member: Member; linksDir: string }[];
+};
+
+/** Starts two of each process, which are stopped by `cleanup`. */
+async function startMembers(
+  nats: NatsCluster,
+  env: StoreEnv,
+  dataDir: string,
+  cleanup: AsyncDisposableStack,
+): Promise<Members> {
+  const services: Services = {
+    dataDir,
+    info: () => ({
+      nats_url: nats.url("operator"),
+      short_url: "http://localhost",
+      database_url: env.DATABASE_URL,
+      clickhouse_url: env.CLICKHOUSE_URL,
+    }),
+  };
+  const settingsOf = (user: "api" | "redirector" | "worker") => ({
+    ...nats.env,
+    ...WEBHOOK_ENV,
+    NATS_URL: nats.url(user),
+    NATS_REPLICAS: String(REPLICAS),
+  });
+  const add = async (start: () => Promise<ExtraProcess>): Promise<Member> => {
+    const member = await Member.start(start);
+    cleanup.defer(() => member.stop());
+    return member;
+  };
+  const [apis, workers, redirectors] = await Promise.all([
+    two(() => {
+      const API_PORT = String(freePort());
+      return add(() => startApi(services, { ...settingsOf("api"), API_PORT }));
+    }),
+    two(() => add(() => startWorker(services, settingsOf("worker")))),
+    two(async (i) => {
+      const JOURNAL_DIR = join(dataDir, `journal-${i}`);
+      mkdirSync(JOURNAL_DIR);
+      const own = { JOURNAL_DIR, REDIRECTOR_PORT: String(freePort()) };
+      const member = await add(() =>
+        startRedirector(services, { ...settingsOf("redirector"), ...own }),
+      );
+      return { member, linksDir: join(JOURNAL_DIR, "links") };
+    }),
+  ]);
+  return { apis, workers, redirectors };
+}
+
+const two = <T>(start: (i: number) => Promise<T>): Promise<T[]> =>
+  Promise.all([start(1), start(2)]);
+
+async function startClickHouse(dataDir: string) {
+  const port = freePort();
+  const { command, env, isReady } = clickhouseService(dataDir, port, CLICKHOUSE_PASSWORD);
+  const child = Bun.spawn([...command], {
+    cwd: PROJECT_DIR,
+    env: { ...process.env, ...env },
+    stdio: ["ignore", "ignore", "inherit"],
+  });
+  startWatchdog().watch("clickhouse", child.pid);
+  await eventually(async () => {
+    if (!(await isReady())) throw new Error("ClickHouse is not ready.");
+  }, START_TIMEOUT_MS);
+  return {
+    url: clickhouseUrl(port, CLICKHOUSE_PASSWORD),
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGTERM");
+      await child.exited;
+    },
+  };
+}
