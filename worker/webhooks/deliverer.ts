@@ -45,7 +45,7 @@ const HOLD_MS = 10_000;
 /** A webhook is idle if nothing is due within this time. */
 const IDLE_MS = 2_000;
 
-/** Then the rest of the news is for the next round. Each reads one webhook of every account. */
+/** After this time a round reads no more news than those of one webhook of each account. */
 const READ_MS = 250;
 
 /** Leases are renewed several times while they are valid. */
