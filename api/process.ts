@@ -32,7 +32,7 @@ import { describeOutbox, readOutbox } from "./links-log/outbox.ts";
 import { LinksLogPublisher } from "./links-log/publisher.ts";
 import { SnapshotMaker } from "./links-snapshots/snapshot-maker.ts";
 import { readDelay } from "./mail/queue.ts";
-import { startExpiredRowCleanup } from "./maintenance/expired-rows.ts";
+import { cleanUpExpiredRows } from "./maintenance/expired-rows.ts";
 import { createMetrics } from "./metrics.ts";
 import { schemaState } from "./migrations/applied.ts";
 import { readOrigins } from "./origins.ts";
@@ -54,7 +54,8 @@ export async function startApi(config: Config, lifecycle: Lifecycle, log: Log): 
   const { sql, clickhouse, nats } = openConnections(config, lifecycle, log);
   const linksLog = startLinksLog({ config, sql, nats, lifecycle, log });
   const { publisher, snapshots } = linksLog;
-  lifecycle.onStop("expired row cleanup", startExpiredRowCleanup(sql, log));
+  const cleanup = cleanUpExpiredRows(sql, log);
+  lifecycle.onStop("expired row cleanup", () => void cleanup.stop());
 
   const replies = createReplies(log);
   const backups = () => readBackups(sql);

@@ -14,13 +14,13 @@ import type { MeasuredClickHouse } from "./clickhouse.ts";
 import { createClicksService } from "./clicks/service.ts";
 import type { Config } from "./config.ts";
 import { createTxtReader } from "./domains/dns.ts";
-import { startProofChecks } from "./domains/proof-checks.ts";
+import { checkProofs } from "./domains/proof-checks.ts";
 import { createDomainService } from "./domains/service.ts";
 import { createEventPositions } from "./events/positions.ts";
 import { createEventService } from "./events/service.ts";
 import { createEventWaits } from "./events/waits.ts";
 import { createKeyService } from "./keys/service.ts";
-import { createStreamLeases } from "./limits/stream-leases.ts";
+import { PostgresStreamLeases } from "./limits/stream-leases.ts";
 import type { LinksPublisher } from "./links-log/publisher.ts";
 import { startRepublishing } from "./links/republish/job.ts";
 import { createLinkService } from "./links/service.ts";
@@ -57,8 +57,8 @@ export function createServices(deps: ServicesDeps) {
   const passwords = new PasswordHashing();
   const { links, domains, hosts } = createLinkServices(deps, shortUrl, passwords);
   const keys = createKeyService({ sql });
-  const leases = createStreamLeases({ sql, log });
-  lifecycle.onStop("stream leases", leases.stop);
+  const leases = new PostgresStreamLeases(sql, log);
+  lifecycle.onStop("stream leases", () => leases.stop());
   const poller = createClickPoller({ readRows: createLiveRowReader(clickhouse.forService()), log });
   const live = createLiveClicks({ poller, leases });
   const analytics = createAnalyticsService({
@@ -154,7 +154,8 @@ function createLinkServices(
     log,
   });
   lifecycle.onStop("events", stopMaintenance);
-  lifecycle.onStop("proof checks", startProofChecks(domains, log));
+  const proofChecks = checkProofs(domains, log);
+  lifecycle.onStop("proof checks", () => void proofChecks.stop());
   lifecycle.onStop("republishing", startRepublishing({ sql, publisher, domains, log }));
   return { links, domains, hosts };
 }

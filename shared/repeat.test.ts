@@ -15,8 +15,8 @@ test("work is repeated after its pause, until it is stopped", async () => {
     return 1;
   });
   await eventually(async () => expect(times).toBeGreaterThan(3), 5_000);
-  repetition.stop();
-  await eventually(async () => expect(running).toBe(0), 5_000);
+  await repetition.stop();
+  expect(running).toBe(0);
   const before = times;
   // Long enough for several times more.
   await Bun.sleep(50);
@@ -31,9 +31,26 @@ test("work that ends after the stop is the last", async () => {
     await promise;
     return 0;
   });
-  repetition.stop();
+  const stopped = repetition.stop();
   resolve();
+  await stopped;
   // Long enough for another time, if there were one.
   await Bun.sleep(20);
   expect(times).toBe(1);
+});
+
+test("a round that is wanted early begins at once, or after the one that is running", async () => {
+  const HOUR_MS = 3_600_000;
+  let times = 0;
+  const repetition = repeat(async () => {
+    await Bun.sleep(1);
+    times++;
+    return HOUR_MS;
+  }, HOUR_MS);
+  repetition.wake();
+  repetition.wake();
+  await eventually(async () => expect(times).toBe(2), 5_000);
+  await repetition.stop();
+  repetition.wake();
+  expect(times).toBe(2);
 });

@@ -1,21 +1,51 @@
-/** Repeats work with a pause between two times, until it is stopped. */
-export type Repetition = { stop(): void };
+/** Work in the background: again and again with a pause between two rounds, until it is stopped. */
 
-/** `work` handles its errors, and returns the milliseconds until the next time. */
-export function repeat(work: () => Promise<number>): Repetition {
-  let timer: NodeJS.Timeout | undefined;
-  let stopped = false;
+/**
+ * Begins the first round after `firstMs`. `work` handles its errors, and returns the milliseconds
+ * until the next round.
+ */
+export const repeat = (work: () => number | Promise<number>, firstMs = 0): Repetition =>
+  new Repetition(work, firstMs);
 
-  async function run(): Promise<void> {
-    const pauseMs = await work();
-    if (!stopped) timer = setTimeout(() => void run(), pauseMs);
+export class Repetition {
+  readonly #work: () => number | Promise<number>;
+  #timer: NodeJS.Timeout | undefined;
+  #running: Promise<void> | undefined;
+  #isWoken = false;
+  #isStopped = false;
+
+  constructor(work: () => number | Promise<number>, firstMs: number) {
+    this.#work = work;
+    if (firstMs === 0) this.#begin();
+    else this.#timer = setTimeout(() => this.#begin(), firstMs);
   }
 
-  void run();
-  return {
-    stop() {
-      stopped = true;
-      clearTimeout(timer);
-    },
-  };
+  /** Begins a round now, or at the end of the one that is running. */
+  wake(): void {
+    this.#isWoken = true;
+    if (this.#running !== undefined || this.#isStopped) return;
+    clearTimeout(this.#timer);
+    this.#begin();
+  }
+
+  /** Begins no further round. Resolves at the end of the one that is running. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    clearTimeout(this.#timer);
+    await this.#running;
+  }
+
+  #begin(): void {
+    this.#running = this.#run();
+  }
+
+  async #run(): Promise<void> {
+    let pauseMs: number;
+    do {
+      this.#isWoken = false;
+      pauseMs = await this.#work();
+    } while (this.#isWoken && !this.#isStopped);
+    this.#running = undefined;
+    if (!this.#isStopped) this.#timer = setTimeout(() => this.#begin(), pauseMs);
+  }
 }

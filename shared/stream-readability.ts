@@ -85,7 +85,7 @@ export function watchReadability({
     for (const stream of streams) await read(manager, stream);
   }
 
-  const { stop } = repeat(async () => {
+  const reading = repeat(async () => {
     await readAll().catch((error: unknown) => log.warn({ error }, "streams_not_watched"));
     return intervalMs;
   });
@@ -96,6 +96,6 @@ export function watchReadability({
         ? undefined
         : `${[...damaged].join(", ")}: ${UNREADABLE}. ${unreadableRemedy(first)}`;
     },
-    stop,
+    stop: () => void reading.stop(),
   };
 }

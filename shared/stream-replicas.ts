@@ -71,6 +71,6 @@ export function watchReplicas({
       );
       return named.length === 0 ? undefined : named.join(", ");
     },
-    stop: () => comparisons?.stop(),
+    stop: () => void comparisons?.stop(),
   };
 }

@@ -34,7 +34,7 @@ export function watchDiskRoom({
   intervalMs = INTERVAL_MS,
 }: DiskRoomDeps): DiskRoom {
   let warning: string | undefined;
-  const { stop } = repeat(async () => {
+  const reading = repeat(async () => {
     try {
       warning = describeRoom(await readRoom(clickhouse));
     } catch (error) {
@@ -44,7 +44,7 @@ export function watchDiskRoom({
     }
     return intervalMs;
   });
-  return { warning: () => warning, stop };
+  return { warning: () => warning, stop: () => void reading.stop() };
 }
 
 /** Bytes that are free on the disk, and bytes of all tables. */

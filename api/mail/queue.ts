@@ -51,7 +51,7 @@ export type MailQueueDeps = {
 export function startMailQueue(deps: MailQueueDeps): () => Promise<void> {
   const senderId = newUuid();
   let sending: Promise<number> = Promise.resolve(0);
-  const { stop } = repeat(async () => {
+  const queue = repeat(async () => {
     sending = sendWaiting(deps, senderId).catch((error: unknown) => {
       deps.log.warn({ error }, "mails_not_sent");
       return 0;
@@ -59,7 +59,7 @@ export function startMailQueue(deps: MailQueueDeps): () => Promise<void> {
     return (await sending) === SENDING_MAX ? 0 : LOOK_MS;
   });
   return async () => {
-    stop();
+    void queue.stop();
     await Promise.race([sending, Bun.sleep(STOP_MS)]);
   };
 }

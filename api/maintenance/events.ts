@@ -39,8 +39,8 @@ export function startEventMaintenance({
     return DELETION_MS;
   });
   return () => {
-    notices.stop();
-    deletions.stop();
+    void notices.stop();
+    void deletions.stop();
   };
 }
 

@@ -25,14 +25,14 @@ export type MakingDeps = RunDeps & { log: Log };
 
 /** Makes reports in the background; the returned function stops it. */
 export function startMakingReports(deps: MakingDeps): () => void {
-  const { stop } = repeat(async () => {
+  const making = repeat(async () => {
     const made = await makeDue(deps).catch((error: unknown) => {
       deps.log.warn({ error }, "reports_not_made");
       return 0;
     });
     return made === DUE_MAX ? 0 : LOOK_MS;
   });
-  return stop;
+  return () => void making.stop();
 }
 
 /** Makes what is due, unless another process does so. Returns how many reports were due. */

@@ -63,7 +63,7 @@ export function startDeliverer(deps: DelivererDeps): Deliverer {
     inFlight: dispatcher.inFlight,
     disabled: () => disabled,
     async stop() {
-      repetition.stop();
+      void repetition.stop();
       await looking;
       await drain(dispatcher);
       await dispatcher.flush();
