@@ -167,11 +167,11 @@ const apiSources = sources.filter(({ folder }) => folder === "api");
  * stay until its room is rebuilt, and none is added. Lower a number when there are fewer.
  */
 const CEILINGS: Readonly<Record<Pattern, number>> = {
-  factories: 296,
-  "parameter types": 209,
-  "Pick<": 327,
-  "ReturnType<": 96,
-  "Parameters<": 20,
+  factories: 240,
+  "parameter types": 163,
+  "Pick<": 281,
+  "ReturnType<": 76,
+  "Parameters<": 19,
 };
 
 const COMMENT_WIDTH = 100;
@@ -456,7 +456,7 @@ describe("the architecture", () => {
     const broken = apiSources
       .filter(({ imports }) => imports.includes("elysia"))
       .map(({ path }) => path)
-      .filter((path) => !/[/-]routes\.ts$|plugin\.ts$|\/app\.ts$|request-context\.ts$/.test(path));
+      .filter((path) => !/[/-]routes\.ts$|plugin\.ts$|\/(?:app|site)\.ts$/.test(path));
     expect(broken).toEqual([]);
   });
 

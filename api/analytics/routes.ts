@@ -1,7 +1,7 @@
 /** Routes of analytics. Those of both scopes are in `scoped-routes.ts`. */
 import { decodeId } from "../../shared/ids.ts";
-import type { AuthPlugin } from "../auth/plugin.ts";
 import { confirmOf, principalOf } from "../http/request-context.ts";
+import type { AccessPlugin } from "../site.ts";
 import { READ_ACCESS } from "./access.ts";
 import { bulkBody, bulkResponse } from "./bulk-model.ts";
 import { accountTable, bulkTable, summaryTable, targetsTable } from "./csv-tables.ts";
@@ -26,7 +26,7 @@ import {
 import type { AnalyticsService } from "./service.ts";
 import { targetsResponse } from "./targets.ts";
 
-type AnalyticsRoutesDeps = { auth: AuthPlugin; analytics: AnalyticsService };
+type AnalyticsRoutesDeps = { auth: AccessPlugin; analytics: AnalyticsService };
 
 /** The order of the routes is that of the OpenAPI document. */
 export function analyticsRoutes({ auth, analytics }: AnalyticsRoutesDeps) {

@@ -7,10 +7,10 @@ import * as z from "zod";
 
 import { LINK_ID } from "../../shared/contracts/examples.ts";
 import { decodeId, encodeId } from "../../shared/ids.ts";
-import type { AuthPlugin } from "../auth/plugin.ts";
 import { idParameter } from "../http/common-schemas.ts";
 import { notFound } from "../http/errors.ts";
 import { principalOf } from "../http/request-context.ts";
+import type { AccessPlugin } from "../site.ts";
 import { READ_ACCESS } from "./access.ts";
 import {
   type AccountBreakdownResponse,
@@ -48,7 +48,7 @@ import {
 import type { AnalyticsService } from "./service.ts";
 import type { Subject } from "./subject.ts";
 
-export const createAnalyticsApp = (auth: AuthPlugin) =>
+export const createAnalyticsApp = (auth: AccessPlugin) =>
   new Elysia({ name: "analytics", prefix: "/v1/analytics", tags: ["Analytics"] })
     .use(auth)
     .use(csvPlugin);

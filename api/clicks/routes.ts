@@ -6,13 +6,13 @@ import { Elysia } from "elysia";
 import { READ_ACCESS } from "../analytics/access.ts";
 import { csvPlugin } from "../analytics/csv-plugin.ts";
 import { type Table, toTable } from "../analytics/csv.ts";
-import type { AuthPlugin } from "../auth/plugin.ts";
 import { confirmOf, principalOf } from "../http/request-context.ts";
+import type { AccessPlugin } from "../site.ts";
 import { clicksQuery, clicksResponse, exportQuery } from "./model.ts";
 import type { ClicksService } from "./service.ts";
 import { CLICK_FIELDS } from "./single-clicks.ts";
 
-type ClicksRoutesDeps = { auth: AuthPlugin; clicks: ClicksService };
+type ClicksRoutesDeps = { auth: AccessPlugin; clicks: ClicksService };
 
 const clicksTable = (body: unknown): Table =>
   toTable(CLICK_FIELDS, clicksResponse.parse(body).data);

@@ -9,8 +9,11 @@ import { deleteExpiredRequests } from "../idempotency/sql.ts";
 import { deleteExpiredLimits } from "../limits/sql.ts";
 import type { Sql } from "../postgres.ts";
 import { deleteOldRuns } from "../reports/runs-sql.ts";
-import { deleteExpiredResets } from "../sessions/resets-sql.ts";
-import { deleteExpiredAttempts, deleteExpiredSessions } from "../sessions/sql.ts";
+import {
+  deleteExpiredAttempts,
+  deleteExpiredResets,
+  deleteExpiredSessions,
+} from "../sessions/sql.ts";
 import { deleteOldDeliveries } from "../webhooks/deliveries-sql.ts";
 import { deleteOldMails } from "../webhooks/mails-sql.ts";
 

@@ -22,8 +22,8 @@ import { openSessionServices, type SessionServices } from "../../test/harness/se
 import { headerOf, partOf, startSmtp } from "../../test/harness/smtp.ts";
 import { type Actor, OPERATOR } from "../http/principal.ts";
 import { sendWaiting } from "../mail/queue.ts";
-import { deleteExpiredResets } from "./resets-sql.ts";
 import { makeReset, resetPath } from "./resets.ts";
+import { deleteExpiredResets } from "./sql.ts";
 
 // Starts a real server, on a machine that may be busy.
 setDefaultTimeout(120_000);

@@ -16,7 +16,7 @@
  */
 import { type AddressGroups, addressGroups } from "../../shared/address-group.ts";
 import { sliceToString } from "../../shared/bytes.ts";
-import { createFixedWindow } from "../../shared/fixed-window.ts";
+import { FixedWindow } from "../../shared/fixed-window.ts";
 import type { CachedLink } from "../../shared/links-store/record.ts";
 import { createAddressWindow } from "../visitors/address-window.ts";
 import { createKnownPasswords } from "./known-passwords.ts";
@@ -70,9 +70,9 @@ export function createPasswordCheck(
   verify: (password: string, hash: string) => Promise<boolean> = Bun.password.verify,
 ): PasswordCheck {
   const byAddress = createAddressWindow(TRIES);
-  const byLink = createFixedWindow(LINK_TRIES);
+  const byLink = new FixedWindow(LINK_TRIES);
   const verifications = createAddressWindow(VERIFICATIONS);
-  const recent = createFixedWindow(RECENT);
+  const recent = new FixedWindow(RECENT);
   const known = createKnownPasswords();
   const queue = createQueue();
 
@@ -86,7 +86,7 @@ export function createPasswordCheck(
     if (isLimited()) return "limited";
     if (known.has(password, hash)) return "right";
     if (verifications.exhausted(address)) return "limited";
-    if (!(await queue.enter(groups, recent.state(groups.site).used))) return "busy";
+    if (!(await queue.enter(groups, recent.state(groups.site).spent))) return "busy";
     try {
       // The same client may have reached its limit while this attempt waited.
       if (isLimited() || verifications.exhausted(address)) return "limited";

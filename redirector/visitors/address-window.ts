@@ -1,6 +1,6 @@
 /** Counts events per client, by the groups of its address: see `addressGroups`. */
 import { addressGroups } from "../../shared/address-group.ts";
-import { createFixedWindow } from "../../shared/fixed-window.ts";
+import { FixedWindow } from "../../shared/fixed-window.ts";
 
 /** The limit of a site (a /48 in IPv6) as a multiple of that of one of its networks (a /64). */
 const SITE_FACTOR = 10;
@@ -20,8 +20,8 @@ export function createAddressWindow(options: {
   seconds: number;
   keysMax: number;
 }): AddressWindow {
-  const networks = createFixedWindow(options);
-  const sites = createFixedWindow({ ...options, limit: options.limit * SITE_FACTOR });
+  const networks = new FixedWindow(options);
+  const sites = new FixedWindow({ ...options, limit: options.limit * SITE_FACTOR });
   return {
     exhausted(address, scope = "") {
       const { network, site } = addressGroups(address);

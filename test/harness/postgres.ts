@@ -1,7 +1,7 @@
 /**
  * Only PostgreSQL, with all migrations applied: for tests of SQL statements and functions.
  */
-import { createKeyService } from "../../api/keys/service.ts";
+import { KeyService } from "../../api/keys/service.ts";
 import { createLinkService, type LinkService } from "../../api/links/service.ts";
 import { PasswordHashing } from "../../api/passwords/hashing.ts";
 import { openPostgres, type Sql } from "../../api/postgres.ts";
@@ -25,7 +25,7 @@ export type TestPostgres = {
   /** The link service on this database; publishes no links. */
   links: LinkService;
   tags: TagService;
-  keys: ReturnType<typeof createKeyService>;
+  keys: KeyService;
   [Symbol.asyncDispose](): Promise<void>;
 };
 
@@ -79,7 +79,7 @@ function openTestPostgres(url: string, stop: () => Promise<void>): TestPostgres 
   return {
     sql,
     url,
-    keys: createKeyService({ sql }),
+    keys: new KeyService(sql),
     tags: createTagService({ sql, shortUrl: "https://sho.rt" }),
     links: createLinksOn(sql),
     async addAccount(plan = "pro") {

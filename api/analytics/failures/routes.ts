@@ -2,15 +2,15 @@
 import { Elysia } from "elysia";
 
 import { FAILURE_REASONS } from "../../../shared/contracts/failure-reasons.ts";
-import type { AuthPlugin } from "../../auth/plugin.ts";
 import { principalOf } from "../../http/request-context.ts";
+import type { AccessPlugin } from "../../site.ts";
 import { READ_ACCESS } from "../access.ts";
 import { csvPlugin } from "../csv-plugin.ts";
 import { type Table, toTable } from "../csv.ts";
 import { failuresQuery, failuresResponse } from "./model.ts";
 import type { FailureService } from "./service.ts";
 
-type FailureRoutesDeps = { auth: AuthPlugin; failures: FailureService };
+type FailureRoutesDeps = { auth: AccessPlugin; failures: FailureService };
 
 const failuresTable = (body: unknown): Table =>
   toTable(["date", "total", ...FAILURE_REASONS], failuresResponse.parse(body).failures_over_time);
