@@ -9,14 +9,15 @@ import { createCheckCommands } from "../shared/preflight.ts";
 import { createNotifier } from "../shared/sd-notify.ts";
 import { checks, migrateChecks } from "./checks.ts";
 import { configSchema, migrateConfigSchema } from "./config.ts";
+import { ApiContext } from "./context.ts";
 import { migrate } from "./migrate.ts";
-import { startApi } from "./process.ts";
+import { runApi } from "./process.ts";
 
 async function serve(): Promise<void> {
   const config = loadConfig(configSchema, process.env);
   const log = createLog("api", config.LOG_LEVEL);
   const notifier = createNotifier(process.env, log);
-  await startApi(config, createLifecycle(log, notifier), log);
+  runApi(await ApiContext.open(config, createLifecycle(log, notifier), log));
   notifier.ready();
 }
 

@@ -8,7 +8,6 @@ import { failureRoutes } from "./analytics/failures/routes.ts";
 import type { FailureService } from "./analytics/failures/service.ts";
 import { analyticsRoutes } from "./analytics/routes.ts";
 import type { AnalyticsService } from "./analytics/service.ts";
-import type { AuthPlugin } from "./auth/plugin.ts";
 import { brandingRoutes } from "./branding/routes.ts";
 import type { BrandingService } from "./branding/service.ts";
 import { clicksRoutes } from "./clicks/routes.ts";
@@ -17,76 +16,69 @@ import { domainRoutes } from "./domains/routes.ts";
 import type { DomainService } from "./domains/service.ts";
 import { eventRoutes } from "./events/routes.ts";
 import type { EventService } from "./events/service.ts";
-import { createIdempotent } from "./idempotency/idempotent.ts";
+import { Idempotency } from "./idempotency/idempotency.ts";
 import { keyRoutes } from "./keys/routes.ts";
 import type { KeyService } from "./keys/service.ts";
+import { limitRoutes } from "./limits-routes.ts";
 import { bulkLinkRoutes } from "./links/bulk-routes.ts";
 import { explainRoutes } from "./links/explain-routes.ts";
 import { linkRoutes } from "./links/routes.ts";
 import type { LinkService } from "./links/service.ts";
 import { reportRoutes } from "./reports/routes.ts";
 import type { ReportService } from "./reports/service.ts";
+import type { Unsubscriber } from "./reports/unsubscribe/unsubscriber.ts";
+import type { SharedService } from "./shares/reading.ts";
 import { shareRoutes } from "./shares/routes.ts";
 import type { ShareService } from "./shares/service.ts";
-import type { AppStores } from "./stores.ts";
+import type { Site, SiteContext } from "./site.ts";
 import { tagRoutes } from "./tags/routes.ts";
 import type { TagService } from "./tags/service.ts";
-import { limitRoutes } from "./usage/routes.ts";
 import { viewRoutes } from "./views/routes.ts";
 import type { ViewService } from "./views/service.ts";
 import { webhookRoutes } from "./webhooks/routes.ts";
 import type { WebhookService } from "./webhooks/service.ts";
 
-export type ResourceServices = {
-  links: LinkService;
-  analytics: AnalyticsService;
-  failures: FailureService;
-  clicks: ClicksService;
-  keys: KeyService;
-  domains: DomainService;
-  shares: ShareService;
-  tags: TagService;
-  branding: BrandingService;
-  views: ViewService;
-  webhooks: WebhookService;
-  events: EventService;
-  reports: ReportService;
-};
+/** The operations that the sites offer. */
+export interface SiteServices {
+  readonly links: LinkService;
+  readonly analytics: AnalyticsService;
+  readonly failures: FailureService;
+  readonly clicks: ClicksService;
+  readonly keys: KeyService;
+  readonly domains: DomainService;
+  readonly shares: ShareService;
+  readonly shared: SharedService;
+  readonly tags: TagService;
+  readonly branding: BrandingService;
+  readonly views: ViewService;
+  readonly webhooks: WebhookService;
+  readonly events: EventService;
+  readonly reports: ReportService;
+  readonly unsubscriber: Unsubscriber;
+}
 
-type ResourceRoutesDeps = ResourceServices & {
-  stores: Pick<AppStores, "requests" | "listWindows" | "listQuotas">;
-  /** The origin of short links, without a trailing slash. */
-  shortUrl: string;
-};
-
-/** What the two sites do not have in common. */
-type Site = {
-  /** Authenticates callers: by their API key, or by their session. */
-  auth: AuthPlugin;
-  /** The origin, without a trailing slash, at which the client of a request reaches this site. */
-  originOf: (request: Request) => string;
-};
-
-export function resourceRoutes(deps: ResourceRoutesDeps, { auth, originOf }: Site) {
-  const { stores, shortUrl, links, analytics, failures, clicks, domains, keys } = deps;
-  const { shares, tags, branding, views, events, webhooks, reports } = deps;
-  const { listWindows, listQuotas } = stores;
-  const idempotent = createIdempotent(stores.requests);
+export function resourceRoutes(site: Site, context: SiteContext, services: SiteServices) {
+  const auth = site.access;
+  const { stores, shortUrl } = context;
+  const { links, analytics, failures, clicks, domains, keys } = services;
+  const { shares, tags, branding, views, events, webhooks, reports } = services;
+  const originOf = (request: Request): string => site.originOf(request);
+  const idempotency = new Idempotency(stores.requests);
   return new Elysia()
-    .use(linkRoutes({ auth, idempotent, links, branding, shortUrl }))
-    .use(bulkLinkRoutes({ auth, idempotent, links, shortUrl }))
+    .use(linkRoutes({ auth, idempotency, links, branding, shortUrl }))
+    .use(bulkLinkRoutes({ auth, idempotency, links, shortUrl }))
     .use(tagRoutes({ auth, tags }))
     .use(explainRoutes({ auth, links }))
     .use(analyticsRoutes(auth, analytics))
     .use(failureRoutes(auth, failures))
     .use(clicksRoutes({ auth, clicks }))
-    .use(domainRoutes({ auth, idempotent, domains, shortUrl }))
-    .use(keyRoutes({ auth, idempotent, keys }))
-    .use(shareRoutes({ auth, idempotent, shares, originOf }))
+    .use(domainRoutes({ auth, idempotency, domains, shortUrl }))
+    .use(keyRoutes(auth, idempotency, keys))
+    .use(shareRoutes({ auth, idempotency, shares, originOf }))
     .use(brandingRoutes({ auth, branding }))
     .use(viewRoutes({ auth, views }))
-    .use(webhookRoutes({ auth, idempotent, webhooks }))
+    .use(webhookRoutes({ auth, idempotency, webhooks }))
     .use(eventRoutes({ auth, events }))
-    .use(reportRoutes({ auth, idempotent, reports, shortUrl }))
-    .use(limitRoutes({ auth, listWindows, listQuotas }));
+    .use(reportRoutes({ auth, idempotency, reports, shortUrl }))
+    .use(limitRoutes(auth, stores));
 }

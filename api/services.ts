@@ -1,155 +1,173 @@
-/** The operations of the API, wired to the stores and to each other. */
+/** The operations of the API, and their work in the background, which stops with the process. */
 import { ownHosts } from "../shared/hosts.ts";
-import type { Lifecycle } from "../shared/lifecycle.ts";
-import type { Log } from "../shared/log.ts";
-import type { Nats } from "../shared/nats.ts";
 import { ReceiverRules } from "../shared/webhooks/variables.ts";
 import { ClickPoller, readLiveRows } from "./analytics/click-poller.ts";
 import { FailureService } from "./analytics/failures/service.ts";
 import { LiveClicks } from "./analytics/live.ts";
 import { AnalyticsService } from "./analytics/service.ts";
-import { createBrandingService } from "./branding/service.ts";
-import type { MeasuredClickHouse } from "./clickhouse.ts";
-import { createClicksService } from "./clicks/service.ts";
-import type { Config } from "./config.ts";
+import { type BrandingService, createBrandingService } from "./branding/service.ts";
+import { type ClicksService, createClicksService } from "./clicks/service.ts";
+import type { ApiContext } from "./context.ts";
 import { createTxtReader } from "./domains/dns.ts";
-import { startProofChecks } from "./domains/proof-checks.ts";
-import { createDomainService } from "./domains/service.ts";
+import { checkProofs } from "./domains/proof-checks.ts";
+import { createDomainService, type DomainService } from "./domains/service.ts";
 import { createEventPositions } from "./events/positions.ts";
-import { createEventService } from "./events/service.ts";
-import { createEventWaits } from "./events/waits.ts";
-import { createKeyService } from "./keys/service.ts";
-import { createStreamLeases } from "./limits/stream-leases.ts";
+import { createEventService, type EventService } from "./events/service.ts";
+import { createEventWaits, type EventWaits } from "./events/waits.ts";
+import { KeyService } from "./keys/service.ts";
+import { PostgresStreamLeases } from "./limits/stream-leases.ts";
 import type { LinksPublisher } from "./links-log/publisher.ts";
+import type { DestinationRules } from "./links/destination-url.ts";
 import { startRepublishing } from "./links/republish/job.ts";
-import { createLinkService } from "./links/service.ts";
+import { createLinkService, type LinkService } from "./links/service.ts";
 import { createUsedClicksReader } from "./links/used-clicks.ts";
 import { requireDestination } from "./links/validation.ts";
-import type { MailResult } from "./mail/send.ts";
-import { startMails } from "./mails.ts";
+import { startMailQueue } from "./mail/queue.ts";
 import { startEventMaintenance } from "./maintenance/events.ts";
+import { cleanUpExpiredRows } from "./maintenance/expired-rows.ts";
 import { PasswordHashing } from "./passwords/hashing.ts";
-import type { Sql } from "./postgres.ts";
+import { createReportMails } from "./reports/mails.ts";
+import type { ReportService } from "./reports/service.ts";
 import { startReports } from "./reports/start.ts";
-import { createSharedService } from "./shares/reading.ts";
-import { createShareService } from "./shares/service.ts";
-import { createTagService } from "./tags/service.ts";
-import { createViewService } from "./views/service.ts";
-import { createWebhookService } from "./webhooks/service.ts";
+import { createUnsubscribeTokens, type UnsubscribeTokens } from "./reports/unsubscribe/token.ts";
+import type { Unsubscriber } from "./reports/unsubscribe/unsubscriber.ts";
+import type { SiteServices } from "./resource-routes.ts";
+import { resetMails } from "./sessions/resets.ts";
+import { createSharedService, type SharedService } from "./shares/reading.ts";
+import { createShareService, type ShareService } from "./shares/service.ts";
+import { createTagService, type TagService } from "./tags/service.ts";
+import { createViewService, type ViewService } from "./views/service.ts";
+import { createWebhookMails } from "./webhooks/mails.ts";
+import { createWebhookService, type WebhookService } from "./webhooks/service.ts";
 
-type ServicesDeps = {
-  config: Config;
-  sql: Sql;
-  clickhouse: MeasuredClickHouse;
-  nats: Nats;
-  publisher: LinksPublisher;
-  lifecycle: Lifecycle;
-  log: Log;
-  /** Called with what came of each mail. */
-  observeMail: (outcome: MailResult["outcome"]) => void;
-};
+export class Services implements SiteServices {
+  /** Host names of the service's own short domain. */
+  readonly hosts: ReadonlySet<string>;
+  readonly passwords = new PasswordHashing();
+  readonly domains: DomainService;
+  readonly links: LinkService;
+  readonly keys: KeyService;
+  readonly poller: ClickPoller;
+  readonly live: LiveClicks;
+  readonly analytics: AnalyticsService;
+  readonly failures: FailureService;
+  readonly clicks: ClicksService;
+  readonly branding: BrandingService;
+  readonly shares: ShareService;
+  readonly shared: SharedService;
+  readonly tags: TagService;
+  readonly views: ViewService;
+  readonly webhooks: WebhookService;
+  /** Requests that wait for events. */
+  readonly waits: EventWaits;
+  readonly events: EventService;
+  readonly reports: ReportService;
+  readonly unsubscriber: Unsubscriber;
 
-/** Creates the operations, and stops their work in the background with the process. */
-export function createServices(deps: ServicesDeps) {
-  const { config, sql, clickhouse, lifecycle, log } = deps;
-  const shortUrl = new URL(config.SHORT_URL);
-  const passwords = new PasswordHashing();
-  const { links, domains, hosts } = createLinkServices(deps, shortUrl, passwords);
-  const keys = createKeyService({ sql });
-  const leases = createStreamLeases({ sql, log });
-  lifecycle.onStop("stream leases", leases.stop);
-  const reading = clickhouse.forService();
-  const poller = new ClickPoller((...range) => readLiveRows(reading, ...range), log);
-  const live = new LiveClicks(poller, leases);
-  const analytics = new AnalyticsService(clickhouse, links, live, config.CLICKS_RETENTION_DAYS);
-  const branding = createBrandingService({ sql });
-  const waits = createEventWaits({ sql, log });
-  const positions = createEventPositions(sql);
-  const failures = new FailureService(clickhouse, links, domains);
-  const tokens = startMails(deps);
-  const reports = startReports({ sql, lifecycle, log, tokens, analytics, failures, links });
-  return {
-    /** Host names of the service's own short domain. */
-    hosts,
-    poller,
-    live,
-    /** Requests that wait for events. */
-    waits,
-    /** What the API and the dashboard have in common. */
-    common: {
-      links,
+  constructor(context: ApiContext, publisher: LinksPublisher) {
+    const { config, sql, clickhouse, nats, lifecycle, log, shortUrl } = context;
+    const { passwords } = this;
+    this.hosts = ownHosts(config.SHORT_URL, config.SHORT_HOSTS);
+    const destinationRules = {
+      allowPrivate: config.ALLOW_PRIVATE_TARGETS,
+      shortUrl: new URL(config.SHORT_URL),
+      ownHosts: this.hosts,
+    };
+    const domains = openDomains(context, publisher, destinationRules);
+    this.domains = domains;
+    const readUsedClicks = createUsedClicksReader(nats, log);
+    const links = createLinkService({
+      sql,
+      publisher,
       domains,
-      keys,
+      destinationRules,
       passwords,
-      analytics,
-      failures,
-      clicks: createClicksService({ analytics }),
-      shares: createShareService({ sql, links, passwords }),
-      tags: createTagService({ sql, shortUrl: shortUrl.origin }),
-      branding,
-      views: createViewService({ sql }),
-      webhooks: createWebhookService({
-        sql,
-        positions,
-        ownSecret: config.WEBHOOKS_SECRET,
-        rules: new ReceiverRules(config),
-      }),
-      events: createEventService({ sql, waits, positions }),
-      ...reports,
-      sendsMails: tokens !== undefined,
-      shared: createSharedService({
-        sql,
-        analytics,
-        links,
-        passwords,
-        branding,
-        shortUrl: shortUrl.origin,
-      }),
-      shortUrl: shortUrl.origin,
-    },
-  };
+      readUsedClicks,
+    });
+    this.links = links;
+    this.keys = new KeyService(sql);
+
+    const leases = new PostgresStreamLeases(sql, log);
+    lifecycle.onStop("stream leases", () => leases.stop());
+    const reading = clickhouse.forService();
+    this.poller = new ClickPoller((...range) => readLiveRows(reading, ...range), log);
+    this.live = new LiveClicks(this.poller, leases);
+    const { CLICKS_RETENTION_DAYS } = config;
+    const analytics = new AnalyticsService(clickhouse, links, this.live, CLICKS_RETENTION_DAYS);
+    this.analytics = analytics;
+    const failures = new FailureService(clickhouse, links, domains);
+    this.failures = failures;
+    this.clicks = createClicksService({ analytics });
+
+    const branding = createBrandingService({ sql });
+    this.branding = branding;
+    this.shares = createShareService({ sql, links, passwords });
+    this.shared = createSharedService({ sql, analytics, links, passwords, branding, shortUrl });
+    this.tags = createTagService({ sql, shortUrl });
+    this.views = createViewService({ sql });
+
+    const positions = createEventPositions(sql);
+    this.waits = createEventWaits({ sql, log });
+    this.events = createEventService({ sql, waits: this.waits, positions });
+    this.webhooks = createWebhookService({
+      sql,
+      positions,
+      ownSecret: config.WEBHOOKS_SECRET,
+      rules: new ReceiverRules(config),
+    });
+
+    const tokens = sendMails(context);
+    const reports = startReports({ sql, lifecycle, log, tokens, analytics, failures, links });
+    this.reports = reports.reports;
+    this.unsubscriber = reports.unsubscriber;
+
+    const retentionDays = config.EVENTS_RETENTION_DAYS;
+    const stopEvents = startEventMaintenance({ sql, readUsedClicks, shortUrl, retentionDays, log });
+    lifecycle.onStop("events", stopEvents);
+    lifecycle.onStop("republishing", startRepublishing({ sql, publisher, domains, log }));
+    repeatChecks(context, domains);
+  }
 }
 
-/**
- * Links and domains need each other: a domain's settings have destinations, which links validate.
- */
-function createLinkServices(
-  { config, sql, nats, publisher, lifecycle, log }: ServicesDeps,
-  shortUrl: URL,
-  passwords: PasswordHashing,
-) {
-  const hosts = ownHosts(config.SHORT_URL, config.SHORT_HOSTS);
-  const destinationRules = {
-    allowPrivate: config.ALLOW_PRIVATE_TARGETS,
-    shortUrl,
-    ownHosts: hosts,
-  };
-  const domains = createDomainService({
+/** What each process does once in a while. */
+function repeatChecks({ sql, log, lifecycle }: ApiContext, domains: DomainService): void {
+  const cleanup = cleanUpExpiredRows(sql, log);
+  lifecycle.onStop("expired row cleanup", () => void cleanup.stop());
+  const proofChecks = checkProofs(domains, log);
+  lifecycle.onStop("proof checks", () => void proofChecks.stop());
+}
+
+/** A domain's settings have destinations, which are checked as those of links are. */
+function openDomains(
+  { config, sql }: ApiContext,
+  publisher: LinksPublisher,
+  destinationRules: DestinationRules,
+): DomainService {
+  const domains: DomainService = createDomainService({
     sql,
     publisher,
     readTxt: createTxtReader(config.DNS_SERVERS),
-    ownHosts: hosts,
+    ownHosts: destinationRules.ownHosts,
     checkDestination: async (url) =>
       (await requireDestination(url, { destinationRules, domains })).original,
   });
-  const readUsedClicks = createUsedClicksReader(nats, log);
-  const links = createLinkService({
-    sql,
-    publisher,
-    domains,
-    destinationRules,
-    passwords,
-    readUsedClicks,
-  });
-  const stopMaintenance = startEventMaintenance({
-    sql,
-    readUsedClicks,
-    shortUrl: shortUrl.origin,
-    retentionDays: config.EVENTS_RETENTION_DAYS,
-    log,
-  });
-  lifecycle.onStop("events", stopMaintenance);
-  lifecycle.onStop("proof checks", startProofChecks(domains, log));
-  lifecycle.onStop("republishing", startRepublishing({ sql, publisher, domains, log }));
-  return { links, domains, hosts };
+  return domains;
+}
+
+/**
+ * Sends mails in the background, if a server is configured. Returns the tokens with which their
+ * recipients unsubscribe from reports; undefined if no mails are sent.
+ */
+function sendMails(context: ApiContext): UnsubscribeTokens | undefined {
+  const { sql, log, lifecycle, metrics, mailSettings: settings } = context;
+  if (settings === undefined) return undefined;
+  const tokens = createUnsubscribeTokens(settings.ownSecret);
+  const kinds = {
+    report: createReportMails({ sql, settings, tokens }),
+    webhook: createWebhookMails({ sql, settings }),
+    password_reset: resetMails(sql, settings.dashboardUrl),
+  };
+  const onOutcome = metrics.observeMail.bind(metrics);
+  lifecycle.onStop("mails", startMailQueue({ sql, settings, kinds, log, onOutcome }));
+  return tokens;
 }

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 
 import * as z from "zod";
 
-import { startTracing } from "./tracing.ts";
+import { RequestTracing } from "./tracing.ts";
 
 const received = z.object({
   resourceSpans: z.array(
@@ -35,7 +35,7 @@ test("a request is a span of its client's trace, and does not reveal its path", 
       return Response.json({});
     },
   });
-  const tracing = await startTracing(collector.url.origin, "1.2.3");
+  const tracing = await RequestTracing.start(collector.url.origin, "1.2.3");
   const traceId = "0af7651916cd43dd8448eb211c80319c";
   const request = new Request("http://localhost/v1/links/link_secret?search=private", {
     headers: { traceparent: `00-${traceId}-b7ad6b7169203331-01` },

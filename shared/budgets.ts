@@ -233,7 +233,7 @@ const isPaid = (plan: string): plan is keyof Factors =>
 
 export type Window = {
   /** Whom it counts. */
-  by: "network" | "key" | "account" | "user";
+  by: "network" | "site" | "key" | "account" | "user" | "device";
   /** The name in the headers that describe it. */
   header: string;
   limit: number;
@@ -241,9 +241,13 @@ export type Window = {
   takenBy: string;
 };
 
+/** An attempt at a password counts in PostgreSQL, for all processes together. */
+const PASSWORD_SECONDS = 900;
+
 /**
  * Windows of those that have no account, or before it is known: requests in a number of seconds, in
- * the memory of each API process. Beyond them: 429. A network's IPv6 site has more of each.
+ * the memory of each API process unless the text says otherwise. Beyond them: 429. A network's IPv6
+ * site has more of each.
  */
 export const WINDOWS = {
   anonymous_requests: {
@@ -318,6 +322,43 @@ export const WINDOWS = {
     takenBy:
       "the same for one e-mail address, whether somebody has it or not; counted in PostgreSQL, for all processes together",
   },
+  passwords_of_network: {
+    by: "network",
+    header: "address",
+    limit: 30,
+    seconds: PASSWORD_SECONDS,
+    takenBy: "wrong passwords at sign-in, of all users; counted in PostgreSQL",
+  },
+  passwords_of_site: {
+    by: "site",
+    header: "site",
+    limit: 90,
+    seconds: PASSWORD_SECONDS,
+    takenBy: "the same of an IPv6 site, which has many networks",
+  },
+  passwords_of_user_and_network: {
+    by: "user",
+    header: "user from here",
+    // Half of the user's, so that one network cannot exhaust them.
+    limit: 5,
+    seconds: PASSWORD_SECONDS,
+    takenBy: "the same of one network, for one user",
+  },
+  passwords_of_user: {
+    by: "user",
+    header: "user",
+    limit: 10,
+    seconds: PASSWORD_SECONDS,
+    takenBy: "the same for one user, wherever they are made",
+  },
+  passwords_of_device: {
+    by: "device",
+    header: "device",
+    limit: 10,
+    seconds: PASSWORD_SECONDS,
+    takenBy:
+      "the same for one user on a device on which they have signed in before: only these count there",
+  },
   correct_passwords: {
     by: "user",
     header: "correct passwords of a user",
@@ -328,3 +369,9 @@ export const WINDOWS = {
 } as const satisfies Record<string, Window>;
 
 export type WindowName = keyof typeof WINDOWS;
+
+/**
+ * KiB of files that a network may fetch: at once the dashboard's first visits of hundreds of people
+ * behind one address, which come back within about a minute.
+ */
+export const NETWORK_FILES: Bounds = { atOnce: 256 * 1024, perSecond: 4 * 1024 };

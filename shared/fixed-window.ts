@@ -4,7 +4,7 @@
  */
 import { LRUCache } from "lru-cache";
 
-export type FixedWindowOptions = {
+export type FixedWindowBounds = {
   /** Events allowed per window. */
   limit: number;
   seconds: number;
@@ -17,48 +17,51 @@ export type FixedWindowOptions = {
 };
 
 type FixedWindowState = {
-  used: number;
+  spent: number;
   /** Unix milliseconds at which the window closes. */
   resetsAt: number;
 };
 
-export type FixedWindow = {
-  /** Returns whether the key's window allows no more events. */
-  exhausted(key: string): boolean;
-  /** Returns the key's window without consuming from it. */
-  state(key: string): FixedWindowState;
+export class FixedWindow {
+  readonly #limit: number;
+  readonly #lengthMs: number;
+  readonly #now: () => number;
+  readonly #windows: LRUCache<string, FixedWindowState>;
+
+  constructor({ limit, seconds, keysMax, now = Date.now }: FixedWindowBounds) {
+    this.#limit = limit;
+    this.#lengthMs = seconds * 1_000;
+    this.#now = now;
+    this.#windows = new LRUCache({ max: keysMax });
+  }
+
+  /** Whether the key's window allows no more events. */
+  exhausted(key: string): boolean {
+    return this.#current(key).spent >= this.#limit;
+  }
+
+  /** The key's window; consumes nothing. */
+  state(key: string): FixedWindowState {
+    return { ...this.#current(key) };
+  }
+
   /**
    * Consumes one event if the limit allows it. Returns whether it did, and the window afterwards.
    */
-  consume(key: string): FixedWindowState & { granted: boolean };
-};
-
-export function createFixedWindow({
-  limit,
-  seconds,
-  keysMax,
-  now = Date.now,
-}: FixedWindowOptions): FixedWindow {
-  const windows = new LRUCache<string, FixedWindowState>({ max: keysMax });
-
-  function current(key: string): FixedWindowState {
-    const open = windows.get(key);
-    return open !== undefined && open.resetsAt > now()
-      ? open
-      : { used: 0, resetsAt: now() + seconds * 1_000 };
+  consume(key: string): FixedWindowState & { granted: boolean } {
+    const state = this.#current(key);
+    const granted = state.spent < this.#limit;
+    if (granted) {
+      state.spent++;
+      this.#windows.set(key, state);
+    }
+    return { ...state, granted };
   }
 
-  return {
-    exhausted: (key) => current(key).used >= limit,
-    state: (key) => ({ ...current(key) }),
-    consume(key) {
-      const state = current(key);
-      const granted = state.used < limit;
-      if (granted) {
-        state.used++;
-        windows.set(key, state);
-      }
-      return { ...state, granted };
-    },
-  };
+  #current(key: string): FixedWindowState {
+    const open = this.#windows.get(key);
+    return open !== undefined && open.resetsAt > this.#now()
+      ? open
+      : { spent: 0, resetsAt: this.#now() + this.#lengthMs };
+  }
 }

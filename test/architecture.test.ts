@@ -167,11 +167,11 @@ const apiSources = sources.filter(({ folder }) => folder === "api");
  * stay until its room is rebuilt, and none is added. Lower a number when there are fewer.
  */
 const CEILINGS: Readonly<Record<Pattern, number>> = {
-  factories: 240,
-  "parameter types": 161,
-  "Pick<": 266,
-  "ReturnType<": 76,
-  "Parameters<": 19,
+  factories: 119,
+  "parameter types": 84,
+  "Pick<": 138,
+  "ReturnType<": 43,
+  "Parameters<": 14,
 };
 
 const COMMENT_WIDTH = 100;
@@ -457,7 +457,7 @@ describe("the architecture", () => {
     const broken = apiSources
       .filter(({ imports }) => imports.includes("elysia"))
       .map(({ path }) => path)
-      .filter((path) => !/[/-]routes\.ts$|plugin\.ts$|\/app\.ts$|request-context\.ts$/.test(path));
+      .filter((path) => !/[/-]routes\.ts$|plugin\.ts$|\/(?:app|site)\.ts$/.test(path));
     expect(broken).toEqual([]);
   });
 

@@ -5,7 +5,7 @@ import type { AccountLimits, AccountRow, Plan } from "./model.ts";
 
 export async function insertAccount(
   sql: Sql,
-  { id, name, plan, limits }: Pick<AccountRow, "id" | "name" | "plan" | "limits">,
+  { id, name, plan, limits }: Omit<AccountRow, "suspended" | "created_at">,
 ): Promise<void> {
   await sql`
     insert into accounts (id, name, plan, limits)

@@ -7,10 +7,10 @@ import * as z from "zod";
 
 import { LINK_ID } from "../../shared/contracts/examples.ts";
 import { decodeId, encodeId } from "../../shared/ids.ts";
-import type { AuthPlugin } from "../auth/plugin.ts";
 import { idParameter } from "../http/common-schemas.ts";
 import { notFound } from "../http/errors.ts";
 import { confirmOf, principalOf } from "../http/request-context.ts";
+import type { AccessPlugin } from "../site.ts";
 import { csvPlugin, type Table, toTable } from "./csv-plugin.ts";
 import {
   accountBreakdownQuery,
@@ -45,7 +45,7 @@ import type { Subject } from "./scope.ts";
 import type { AnalyticsService } from "./service.ts";
 
 /** The order of the routes is that of the OpenAPI document. */
-export const analyticsRoutes = (auth: AuthPlugin, analytics: AnalyticsService) =>
+export const analyticsRoutes = (auth: AccessPlugin, analytics: AnalyticsService) =>
   new Elysia({ name: "analytics" })
     .use(linkRoutes(auth, analytics))
     .use(valueRoutes(auth, analytics, LINK))
@@ -59,7 +59,7 @@ export const analyticsRoutes = (auth: AuthPlugin, analytics: AnalyticsService) =
     .use(streamRoutes(auth, analytics))
     .use(bulkRoutes(auth, analytics));
 
-const analyticsApp = (auth: AuthPlugin) =>
+const analyticsApp = (auth: AccessPlugin) =>
   new Elysia({ prefix: "/v1/analytics", tags: ["Analytics"] }).use(auth).use(csvPlugin);
 
 const linkParams = z.object({ link_id: idParameter("link", "The link's id.", LINK_ID) });
@@ -143,7 +143,7 @@ const ACCOUNT: RouteSubject = {
 
 const TIME_COLUMNS = ["date", "clicks", "unique"];
 
-const linkRoutes = (auth: AuthPlugin, analytics: AnalyticsService) =>
+const linkRoutes = (auth: AccessPlugin, analytics: AnalyticsService) =>
   analyticsApp(auth).get(
     "/:link_id",
     ({ call, params, query }) =>
@@ -158,7 +158,7 @@ const linkRoutes = (auth: AuthPlugin, analytics: AnalyticsService) =>
     },
   );
 
-const accountRoutes = (auth: AuthPlugin, analytics: AnalyticsService) =>
+const accountRoutes = (auth: AccessPlugin, analytics: AnalyticsService) =>
   analyticsApp(auth).get("", ({ call, query }) => analytics.account(principalOf(call), query), {
     access: READ_ACCESS,
     csv: (body: unknown) => toTable(TIME_COLUMNS, accountResponse.parse(body).clicks_over_time),
@@ -173,7 +173,7 @@ const accountRoutes = (auth: AuthPlugin, analytics: AnalyticsService) =>
 
 /** Clicks by location, by device and by referrer. */
 const valueRoutes = (
-  auth: AuthPlugin,
+  auth: AccessPlugin,
   analytics: AnalyticsService,
   { path, params: pathParams, name, clicks, responses }: RouteSubject,
 ) =>
@@ -222,7 +222,7 @@ const valueRoutes = (
       },
     );
 
-const targetRoutes = (auth: AuthPlugin, analytics: AnalyticsService) =>
+const targetRoutes = (auth: AccessPlugin, analytics: AnalyticsService) =>
   analyticsApp(auth).get(
     "/:link_id/targets",
     ({ call, params, query }) =>
@@ -245,7 +245,7 @@ const targetRoutes = (auth: AuthPlugin, analytics: AnalyticsService) =>
 const TARGET_COLUMNS = ["kind", "id", "label", "url", "clicks", "unique_clicks", "percentage"];
 
 const breakdownRoutes = (
-  auth: AuthPlugin,
+  auth: AccessPlugin,
   analytics: AnalyticsService,
   { path, params: pathParams, name, clicks, breakdownQuery: query, responses }: RouteSubject,
 ) =>
@@ -267,7 +267,7 @@ const breakdownRoutes = (
   );
 
 const timesRoutes = (
-  auth: AuthPlugin,
+  auth: AccessPlugin,
   analytics: AnalyticsService,
   { path, params: pathParams, name, clicks, its, responses }: RouteSubject,
 ) =>
@@ -288,7 +288,7 @@ const timesRoutes = (
     },
   );
 
-const streamRoutes = (auth: AuthPlugin, analytics: AnalyticsService) =>
+const streamRoutes = (auth: AccessPlugin, analytics: AnalyticsService) =>
   analyticsApp(auth).get(
     "/:link_id/stream",
     async ({ call, params, query, request, set }) => {
@@ -318,7 +318,7 @@ const streamRoutes = (auth: AuthPlugin, analytics: AnalyticsService) =>
     },
   );
 
-const bulkRoutes = (auth: AuthPlugin, analytics: AnalyticsService) =>
+const bulkRoutes = (auth: AccessPlugin, analytics: AnalyticsService) =>
   analyticsApp(auth).post("/bulk", ({ call, body }) => analytics.bulk(principalOf(call), body), {
     access: { ...READ_ACCESS, limit: "POST /v1/analytics/bulk" },
     csv: bulkTable,

@@ -1,6 +1,29 @@
-/** Every route declares an access rule: who may call it, and what a request consumes. */
+/**
+ * Access control. Every route declares an access rule: who may call it, and what a request
+ * consumes. A site enforces it by its authenticator, before it reads the body of the request. There
+ * are two:
+ *
+ * - `/v1` authenticates by API key (`api-key-auth.ts`). The scope is checked in PostgreSQL, by the
+ *   function `authorize_request` (`api/migrations/*.sql`). In one call this function finds the key
+ *   by its look-up id, compares the hash of its secret, checks that the key is neither revoked nor
+ *   expired, that the account is not suspended, and that the route's scope is among the key's
+ *   scopes. Then it counts the request against every rate limit of the account or, if one is
+ *   exhausted, against none. If the key lacks the scope, it returns `forbidden`, and the API
+ *   responds with 403. No request is accepted without a check in PostgreSQL (concurrent requests
+ *   share one query), so a revocation takes effect with the next request, in all processes. Only
+ *   refusals for a rate limit or a suspended account are repeated without a query, for one second.
+ * - The dashboard authenticates by session (`../sessions/session-auth.ts`). The path names the
+ *   account. The user's role in it determines the scopes, and the authenticator checks that the
+ *   route's scope is among them.
+ *
+ * Both record the principal on the request: the key or session, its account, mode (live or test)
+ * and scopes. A scope permits an operation, not a resource. So every SQL statement on a resource
+ * filters by the principal's account and mode, and a link of another account is not found (404).
+ */
+import type { Call } from "../http/request-context.ts";
 import type { EndpointLimit } from "../limits/quotas.ts";
-import type { Permission } from "./scopes.ts";
+import { NetworkWindow } from "../limits/windows.ts";
+import type { Permission } from "./roles.ts";
 
 export type AccessRule = {
   /** The required scope; null for none. */
@@ -19,7 +42,41 @@ export type AccessRule = {
  */
 export type Access = AccessRule | "static" | "public" | "session";
 
-type Route = { method: string; path: string; hooks: { detail?: { security?: unknown } } };
+/** What an authenticator reads of a request. It fills in the call and sets response headers. */
+export type AuthContext = {
+  call: Call;
+  request: Request;
+  headers: Record<string, string | number>;
+};
+
+/** Identifies the callers of a site. */
+export abstract class Authenticator {
+  /** Requests without a valid key or session, by network. */
+  readonly anonymous = new NetworkWindow("anonymous_requests");
+
+  /** Lets a request pass, or throws the reason to refuse it. */
+  authenticate(context: AuthContext, access: Access): void | Promise<void> {
+    const { call, headers } = context;
+    if (access === "static") return this.anonymous.describe(call.address, headers);
+    if (access === "public") return this.anonymous.enforce(call.address, headers);
+    return this.identify(context, access);
+  }
+
+  /** Whether a request has credentials that worked a while ago, which costs no query. */
+  isVerified(_request: Request): boolean {
+    return false;
+  }
+
+  /** Identifies the caller, checks the scope, and consumes from the limits; throws as above. */
+  protected abstract identify(context: AuthContext, access: AccessRule | "session"): Promise<void>;
+}
+
+/** A route of the finished app. */
+export type DeclaredRoute = {
+  method: string;
+  path: string;
+  hooks: { detail?: { security?: unknown } };
+};
 
 /**
  * Writes a route's access rule into its OpenAPI documentation, where {@link requireAccessRules}
@@ -36,7 +93,7 @@ export const noted = (
 ): { summary?: string } => notes;
 
 /** Throws, so that the process does not start, when a route declares no `access`. */
-export function requireAccessRules(routes: readonly Route[]): void {
+export function requireAccessRules(routes: readonly DeclaredRoute[]): void {
   const unguarded = routes.filter(({ hooks }) => hooks.detail?.security === undefined);
   if (unguarded.length === 0) return;
   const names = unguarded.map(({ method, path }) => `${method} ${path}`).join(", ");

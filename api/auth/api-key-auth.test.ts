@@ -3,14 +3,11 @@ import { afterEach, beforeEach, describe, expect, setSystemTime, test } from "bu
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { SYSTEM } from "../http/principal.ts";
 import type { Call } from "../http/request-context.ts";
-import { NetworkWindow } from "../limits/windows.ts";
 import type { Access } from "./access-rules.ts";
-import { createApiKeyAuth, createVerifiedKeys } from "./api-key-auth.ts";
+import { ApiKeyAuthenticator } from "./api-key-auth.ts";
 import { generateKey, type KeyParts, parseKey } from "./api-key.ts";
-import type { AuthorizationResult } from "./authorize.ts";
-import { KeyLimits } from "./key-limits.ts";
-import { createRejectionCache } from "./rejection-cache.ts";
-import type { Verdict } from "./sql.ts";
+import { Authorizer } from "./authorizer.ts";
+import type { BatchResult, Verdict } from "./sql.ts";
 
 const RULE = { scope: null, limit: null, cost: 1 } as const;
 const READING = { scope: null, limit: null, cost: 0 } as const;
@@ -23,8 +20,9 @@ const REFUSALS_MAX = 100;
 /** Of one network: refused requests in a minute. */
 const NETWORK_REFUSALS_MAX = 1_000;
 
-const GRANTED: AuthorizationResult = {
+const GRANTED: BatchResult = {
   verdict: "ok",
+  granted: 1,
   principal: {
     callerId: "k",
     actor: SYSTEM,
@@ -35,7 +33,7 @@ const GRANTED: AuthorizationResult = {
   },
   now: 0,
   suspendedUntil: null,
-  windows: [{ name: "minute", limit: 60, seconds: 60, used: 1, resetsAt: 60_000 }],
+  windows: [{ name: "minute", limit: 60, seconds: 60, spent: 1, resetsAt: 60_000 }],
 };
 
 const idOf = ({ lookup, secretHash }: KeyParts): string => lookup + secretHash.toString("base64");
@@ -46,38 +44,35 @@ function createAuth() {
   const verdicts = new Map<string, Verdict>();
   const accounts = new Map<string, Uuid>();
   let queries = 0;
-  const anonymousLimit = new NetworkWindow("anonymous_requests");
-  const authenticate = createApiKeyAuth({
-    authorize: async (id, _, { scope }) => {
-      queries++;
-      const verdict = verdicts.get(id) ?? (scope === LACKED.scope ? "forbidden" : "ok");
-      const principal = { ...GRANTED.principal, accountId: accounts.get(id) ?? "" };
-      return existing.has(id) ? { ...GRANTED, principal, verdict } : undefined;
-    },
-    anonymousLimit,
-    unknownKeyLimit: new NetworkWindow("unknown_keys"),
-    refusedKeyLimit: new NetworkWindow("refused_keys"),
-    verifiedKeys: createVerifiedKeys(),
-    keyLimits: new KeyLimits(),
-    rejections: createRejectionCache(),
-  });
+  const authenticator = new ApiKeyAuthenticator(
+    new Authorizer({
+      authorize: async (groups) =>
+        groups.map(({ key, rule: { scope } }) => {
+          queries++;
+          const id = idOf(key);
+          const verdict = verdicts.get(id) ?? (scope === LACKED.scope ? "forbidden" : "ok");
+          const principal = { ...GRANTED.principal, accountId: accounts.get(id) ?? "" };
+          return existing.has(id) ? { ...GRANTED, principal, verdict } : undefined;
+        }),
+    }),
+  );
   /**
    * Returns `ok`, or the error code; like the error plugin, consumes from the address when nobody
    * was identified.
    */
   async function call(address: string, key?: string, access: Access = RULE): Promise<string> {
-    const context: Call = { address, windows: [] };
+    const context: Call = { address };
     const headers: Record<string, string | number> = {};
     const authorization = key === undefined ? {} : { authorization: `Bearer ${key}` };
     const request = new Request("http://localhost/v1/links", { headers: authorization });
     try {
-      await authenticate({ call: context, request, headers }, access);
+      await authenticator.authenticate({ call: context, request, headers }, access);
       expect(headers["x-ratelimit-limit"]).toBeDefined();
       return "ok";
     } catch (error) {
       const { reason } = error as { reason: string };
       if (headers["x-ratelimit-limit"] !== undefined) return reason;
-      return anonymousLimit.consume(address).granted ? reason : "rate_limited";
+      return authenticator.anonymous.consume(address).granted ? reason : "rate_limited";
     }
   }
   /** A key of an account, by default of one of its own. */

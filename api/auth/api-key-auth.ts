@@ -1,94 +1,176 @@
-/** Authenticates callers by API key, and consumes from the rate limits of the key's account. */
+/**
+ * Authenticates callers of `/v1` by API key, and consumes from the rate limits of the key's
+ * account.
+ *
+ * Requests that consume nothing there, because their key does not work or because they only read
+ * the limits, are limited in this process's memory. A key is known by the whole of it, so no one
+ * without the key can exhaust its limits; what works counts for its account, which can make any
+ * number of keys.
+ */
 import { LRUCache } from "lru-cache";
 
+import type { Uuid } from "../../shared/ids.ts";
 import { ApiError } from "../http/errors.ts";
+import type { Call } from "../http/request-context.ts";
 import {
   exhausted,
   inSeconds,
+  KeyWindow,
   mostConstrained,
+  NetworkWindow,
   rateLimited,
   rateLimitHeaders,
   secondsUntil,
-} from "../http/rate-limit.ts";
-import type { Call } from "../http/request-context.ts";
-import type { NetworkWindow } from "../limits/windows.ts";
-import type { AccessRule } from "./access-rules.ts";
+} from "../limits/windows.ts";
+import { type AccessRule, type AuthContext, Authenticator } from "./access-rules.ts";
 import { type KeyParts, parseKey } from "./api-key.ts";
-import type { AuthorizationResult } from "./authorize.ts";
-import type { Authorize } from "./authorizer.ts";
-import { isRejectedEverywhere, type KeyLimits } from "./key-limits.ts";
-import type { Authenticator } from "./plugin.ts";
-import type { RejectionCache } from "./rejection-cache.ts";
+import type { Authorizer } from "./authorizer.ts";
+import type { AuthorizationResult, Verdict } from "./sql.ts";
 
-type ApiKeyAuthDeps = {
-  authorize: Authorize;
-  anonymousLimit: NetworkWindow;
-  unknownKeyLimit: NetworkWindow;
-  refusedKeyLimit: NetworkWindow;
-  verifiedKeys: VerifiedKeys;
-  keyLimits: KeyLimits;
-  rejections: RejectionCache;
-};
+type Headers = Record<string, string | number>;
+
+/** Throws `unauthorized`, `forbidden`, `key_revoked` and `rate_limited`. */
+export class ApiKeyAuthenticator extends Authenticator {
+  readonly #authorizer: Authorizer;
+  readonly #verified = new VerifiedKeys();
+  readonly #limits = new KeyLimits();
+  readonly #unknownKeys = new NetworkWindow("unknown_keys");
+  readonly #refusedKeys = new NetworkWindow("refused_keys");
+
+  constructor(authorizer: Authorizer) {
+    super();
+    this.#authorizer = authorizer;
+  }
+
+  override isVerified(request: Request): boolean {
+    const key = parseKey(bearerToken(request.headers.get("authorization") ?? "") ?? "");
+    return key !== undefined && this.#verified.has(keyId(key));
+  }
+
+  protected override async identify(
+    { call, request, headers }: AuthContext,
+    access: AccessRule | "session",
+  ): Promise<void> {
+    if (access === "session") throw new Error("The API has no sessions.");
+    const key = requireKey(request.headers.get("authorization"));
+    const id = keyId(key);
+    this.#requireUnexhausted(id, access, call, headers);
+    const result = await this.#authorizer.authorize(id, key, access);
+    this.#record(id, access, call, result);
+    if (result === undefined) throw invalidKey();
+    call.principal = result.principal;
+    call.confirm = () => this.#confirm(key, access);
+    Object.assign(headers, describeLimits(result));
+    throwUnlessOk(result, access);
+  }
+
+  /**
+   * Throws `rate_limited`, before any query, for a network that sends keys which do not work, and
+   * for a key beyond its limits in this process. A recently verified key passes.
+   */
+  #requireUnexhausted(id: string, rule: AccessRule, { address }: Call, headers: Headers): void {
+    if (!this.#verified.has(id)) {
+      for (const limit of [this.#unknownKeys, this.#refusedKeys])
+        if (limit.exhausted(address)) limit.enforce(address, headers);
+    }
+    this.#limits.enforce(id, rule, headers);
+  }
+
+  /** Counts what is known of the key from now on. */
+  #record(
+    id: string,
+    rule: AccessRule,
+    { address }: Call,
+    result: AuthorizationResult | undefined,
+  ): void {
+    if (result === undefined) {
+      this.#unknownKeys.consume(address);
+      return;
+    }
+    const { verdict, principal } = result;
+    if (isRefusedEverywhere(verdict)) {
+      this.#verified.remove(id);
+      this.#refusedKeys.consume(address);
+    } else {
+      this.#verified.add(id);
+    }
+    this.#limits.record(id, rule, verdict, principal.accountId);
+  }
+
+  /** Throws as a new request with the key would; consumes nothing from its limits. */
+  async #confirm(key: KeyParts, rule: AccessRule): Promise<void> {
+    const looked = { ...rule, limit: null, cost: 0 } as const;
+    const result = await this.#authorizer.authorize(keyId(key), key, looked);
+    if (result === undefined) throw invalidKey();
+    const isSuspended = (result.suspendedUntil ?? 0) > result.now;
+    throwUnlessOk(isSuspended ? { ...result, verdict: "suspended" } : result, rule);
+  }
+}
 
 /** How long a key counts as recently verified, and how many such keys are stored. */
 const VERIFIED_MS = 15 * 60_000;
 const VERIFIED_MAX = 50_000;
 
-/** Recently verified keys, by the whole key. The limit of their address never rejects them. */
-export type VerifiedKeys = {
-  add(id: string): void;
+/** Recently verified keys, by the whole key. The limit of their address never refuses them. */
+class VerifiedKeys {
+  readonly #keys = new LRUCache<string, boolean>({ max: VERIFIED_MAX, ttl: VERIFIED_MS });
+
+  add(id: string): void {
+    this.#keys.set(id, true);
+  }
+
   /** Notes that a key no longer works. */
-  remove(id: string): void;
-  has(id: string): boolean;
-};
+  remove(id: string): void {
+    // Not deleted: lru-cache clears its arrays, of all its keys, when its last entry is deleted.
+    if (this.#keys.has(id)) this.#keys.set(id, false);
+  }
 
-export function createVerifiedKeys(): VerifiedKeys {
-  const keys = new LRUCache<string, boolean>({ max: VERIFIED_MAX, ttl: VERIFIED_MS });
-  return {
-    add: (id) => void keys.set(id, true),
-    remove(id) {
-      // Not deleted: lru-cache clears its arrays, of VERIFIED_MAX elements, when its last entry is
-      // deleted.
-      if (keys.has(id)) keys.set(id, false);
-    },
-    has: (id) => keys.get(id) === true,
-  };
+  has(id: string): boolean {
+    return this.#keys.get(id) === true;
+  }
 }
 
-/** Whether a request carries a recently verified key; costs no query. */
-export function carriesVerifiedKey(request: Request, verifiedKeys: VerifiedKeys): boolean {
-  const key = parseKey(bearerToken(request.headers.get("authorization") ?? "") ?? "");
-  return key !== undefined && verifiedKeys.has(keyId(key));
+const REFUSED_EVERYWHERE: ReadonlySet<Verdict> = new Set(["revoked", "expired", "barred"]);
+
+/** Whether a verdict applies to every request of a key. */
+const isRefusedEverywhere = (verdict: Verdict): boolean => REFUSED_EVERYWHERE.has(verdict);
+
+/** Keys remembered with their account, and scopes that keys lack. */
+const REMEMBERED_MAX = 50_000;
+
+/** Limits of what consumes nothing from an account's windows. */
+class KeyLimits {
+  readonly #readings = new KeyWindow("limits_readings");
+  readonly #refused = new KeyWindow("refused_requests");
+  readonly #accounts = new LRUCache<string, Uuid>({ max: REMEMBERED_MAX });
+  readonly #lacking = new LRUCache<string, true>({ max: REMEMBERED_MAX });
+
+  /**
+   * Throws `rate_limited`, with the window in the headers, when the limit for this rule is
+   * exhausted for the key `id` or its account.
+   */
+  enforce(id: string, rule: AccessRule, headers: Headers): void {
+    const account = this.#accounts.get(id) ?? id;
+    if (this.#refused.exhausted(id)) this.#refused.enforce(id, headers);
+    // A key that lacks one scope may use its other scopes, and so may other keys of the account.
+    const lacksScope = this.#lacking.has(scopeKey(id, rule));
+    if (lacksScope && this.#refused.exhausted(account)) this.#refused.enforce(account, headers);
+    if (rule.cost === 0) this.#readings.enforce(account, headers);
+  }
+
+  /** Counts a verdict that refuses the key, or that lacks this rule's scope; ignores any other. */
+  record(id: string, rule: AccessRule, verdict: Verdict, account: Uuid): void {
+    // The first reading of a key has been counted for the key.
+    if (rule.cost === 0 && !this.#accounts.has(id)) this.#readings.consume(account);
+    this.#accounts.set(id, account);
+    if (isRefusedEverywhere(verdict)) this.#refused.consume(id);
+    if (verdict !== "forbidden") return;
+    this.#lacking.set(scopeKey(id, rule), true);
+    this.#refused.consume(account);
+  }
 }
 
-/** Throws `unauthorized`, `forbidden`, `key_revoked` and `rate_limited`. */
-export const createApiKeyAuth =
-  (deps: ApiKeyAuthDeps): Authenticator =>
-  async ({ call, request, headers }, access) => {
-    if (access === "static") {
-      deps.anonymousLimit.describe(call.address, headers);
-      return;
-    }
-    if (access === "public") {
-      deps.anonymousLimit.enforce(call.address, headers);
-      return;
-    }
-    if (access === "session") throw new Error("The API has no sessions.");
-    const authorization = request.headers.get("authorization");
-    const key = requireKey(authorization);
-    const result = await authorizeRequest(deps, { call, key, headers }, access);
-    call.principal = result.principal;
-    call.confirm = () => confirm(deps.authorize, key, access);
-    call.windows = result.windows;
-    Object.assign(headers, describeLimits(result));
-    throwUnlessOk(result, access);
-  };
-
-type KeyRequest = {
-  call: Call;
-  key: KeyParts;
-  headers: Record<string, string | number>;
-};
+const scopeKey = (id: string, rule: AccessRule): string => `${id} ${rule.scope}`;
 
 /** The key of a request; throws `unauthorized`, without a query, when there is none. */
 function requireKey(authorization: string | null): KeyParts {
@@ -100,65 +182,11 @@ function requireKey(authorization: string | null): KeyParts {
   return key;
 }
 
-/** Throws as a new request with the key would; consumes nothing from its limits. */
-async function confirm(authorize: Authorize, key: KeyParts, rule: AccessRule): Promise<void> {
-  const looked = { ...rule, limit: null, cost: 0 } as const;
-  const result = await authorize(keyId(key), key, looked);
-  if (result === undefined) throw invalidKey();
-  const isSuspended = (result.suspendedUntil ?? 0) > result.now;
-  throwUnlessOk(isSuspended ? { ...result, verdict: "suspended" } : result, rule);
-}
-
-/**
- * Identifies the caller and consumes the request from its limits. Throws `unauthorized` for a key
- * that does not exist, and `rate_limited` for a network that sends keys which do not work
- * and for a key beyond its limits in this process.
- */
-async function authorizeRequest(
-  {
-    authorize,
-    unknownKeyLimit,
-    refusedKeyLimit,
-    verifiedKeys,
-    keyLimits,
-    rejections,
-  }: ApiKeyAuthDeps,
-  { call, key, headers }: KeyRequest,
-  rule: AccessRule,
-): Promise<AuthorizationResult> {
-  const id = keyId(key);
-  // A network that sends keys which do not work causes no more queries. A recently verified key
-  // passes.
-  if (!verifiedKeys.has(id)) {
-    for (const limit of [unknownKeyLimit, refusedKeyLimit]) {
-      if (limit.exhausted(call.address)) limit.enforce(call.address, headers);
-    }
-  }
-  keyLimits.enforce(id, rule, headers);
-  const rejection = rejections.get(id, rule);
-  if (rejection !== undefined) return rejection;
-  const result = await authorize(id, key, rule);
-  if (result === undefined) {
-    unknownKeyLimit.consume(call.address);
-    throw invalidKey();
-  }
-  if (isRejectedEverywhere(result.verdict)) {
-    verifiedKeys.remove(id);
-    refusedKeyLimit.consume(call.address);
-  } else {
-    verifiedKeys.add(id);
-  }
-  const { verdict, principal } = result;
-  keyLimits.record(id, rule, { verdict, account: principal.accountId });
-  rejections.record(id, rule, result);
-  return result;
-}
-
 /** Identifies the whole key, so that a guessed secret does not match the real one. */
 const keyId = (key: KeyParts): string => key.lookup + key.secretHash.toString("base64");
 
 /**
- * The headers of a rejection describe the exhausted window, those of other responses the most
+ * The headers of a refusal describe the exhausted window, those of other responses the most
  * constrained one.
  */
 function describeLimits(result: AuthorizationResult): Record<string, string> {
@@ -166,7 +194,7 @@ function describeLimits(result: AuthorizationResult): Record<string, string> {
   const window = verdict === "limited" ? exhausted(windows) : mostConstrained(windows);
   if (window === undefined) return {};
   if (verdict !== "suspended" || suspendedUntil === null) return rateLimitHeaders(window);
-  return rateLimitHeaders({ ...window, used: window.limit, resetsAt: suspendedUntil });
+  return rateLimitHeaders({ ...window, spent: window.limit, resetsAt: suspendedUntil });
 }
 
 function throwUnlessOk(result: AuthorizationResult, rule: AccessRule): void {
@@ -198,7 +226,7 @@ function throwUnlessOk(result: AuthorizationResult, rule: AccessRule): void {
     }
     case "limited": {
       const window = exhausted(result.windows);
-      if (window === undefined) throw new Error("A request was rejected by no window.");
+      if (window === undefined) throw new Error("A request was refused by no window.");
       throw rateLimited(window, result.now);
     }
   }

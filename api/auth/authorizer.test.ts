@@ -5,20 +5,20 @@ import fc from "fast-check";
 import { SYSTEM } from "../http/principal.ts";
 import type { AccessRule } from "./access-rules.ts";
 import { generateKey } from "./api-key.ts";
-import type { BatchResult } from "./authorize.ts";
-import { type AuthorizeAll, createAuthorizer } from "./authorizer.ts";
+import { Authorizer, type KeyStore } from "./authorizer.ts";
+import type { BatchResult } from "./sql.ts";
 
 const key = generateKey("live");
 const rule: AccessRule = { scope: "links:read", limit: null, cost: 1 };
 
 /** A window that grants `limit` requests and never closes, as PostgreSQL would count it. */
 function createWindow(limit: number) {
-  let used = 0;
+  let spent = 0;
   const batches: number[] = [];
   const authorizeOne = ({ cost }: { cost: number }): BatchResult => {
     batches.push(cost);
-    const granted = Math.min(cost, limit - used);
-    used += granted;
+    const granted = Math.min(cost, limit - spent);
+    spent += granted;
     return {
       verdict: granted === 0 && cost > 0 ? "limited" : "ok",
       granted,
@@ -32,10 +32,10 @@ function createWindow(limit: number) {
       },
       now: 0,
       suspendedUntil: null,
-      windows: [{ name: "minute", limit, seconds: 60, used, resetsAt: 60_000 }],
+      windows: [{ name: "minute", limit, seconds: 60, spent, resetsAt: 60_000 }],
     };
   };
-  const authorizeAll: AuthorizeAll = async (groups) => {
+  const authorizeAll: KeyStore["authorize"] = async (groups) => {
     const results = groups.map(authorizeOne);
     await Promise.resolve();
     return results;
@@ -51,16 +51,16 @@ describe("coalescing concurrent requests of one key", () => {
         fc.integer({ min: 1, max: 300 }),
         async (limit, requests) => {
           const { authorizeAll } = createWindow(limit);
-          const authorize = createAuthorizer(authorizeAll);
+          const authorizer = new Authorizer({ authorize: authorizeAll });
           const results = await Promise.all(
-            Array.from({ length: requests }, () => authorize("id", key, rule)),
+            Array.from({ length: requests }, () => authorizer.authorize("id", key, rule)),
           );
           const granted = results.filter((result) => result?.verdict === "ok");
-          expect(granted.map((result) => result?.windows[0]?.used)).toEqual(
+          expect(granted.map((result) => result?.windows[0]?.spent)).toEqual(
             Array.from({ length: Math.min(limit, requests) }, (_, i) => i + 1),
           );
           for (const result of results.slice(granted.length)) {
-            expect(result).toMatchObject({ verdict: "limited", windows: [{ used: limit }] });
+            expect(result).toMatchObject({ verdict: "limited", windows: [{ spent: limit }] });
           }
         },
       ),
@@ -69,21 +69,21 @@ describe("coalescing concurrent requests of one key", () => {
 
   test("queries at once for the first request, then once for all that arrived meanwhile", async () => {
     const { authorizeAll, batches } = createWindow(1_000);
-    const authorize = createAuthorizer(authorizeAll);
-    await Promise.all(Array.from({ length: 51 }, () => authorize("id", key, rule)));
+    const authorizer = new Authorizer({ authorize: authorizeAll });
+    await Promise.all(Array.from({ length: 51 }, () => authorizer.authorize("id", key, rule)));
     expect(batches).toEqual([1, 50]);
-    await authorize("id", key, rule);
+    await authorizer.authorize("id", key, rule);
     expect(batches).toEqual([1, 50, 1]);
   });
 
   test("asks separately for each key and rule", async () => {
     const { authorizeAll, batches } = createWindow(1_000);
-    const authorize = createAuthorizer(authorizeAll);
+    const authorizer = new Authorizer({ authorize: authorizeAll });
     await Promise.all([
-      authorize("one", key, rule),
-      authorize("two", key, rule),
-      authorize("one", key, { ...rule, scope: "links:write" }),
-      authorize("one", key, { ...rule, cost: 0 }),
+      authorizer.authorize("one", key, rule),
+      authorizer.authorize("two", key, rule),
+      authorizer.authorize("one", key, { ...rule, scope: "links:write" }),
+      authorizer.authorize("one", key, { ...rule, cost: 0 }),
     ]);
     expect(batches).toEqual([1, 1, 1, 0]);
   });
@@ -91,32 +91,36 @@ describe("coalescing concurrent requests of one key", () => {
   test("rejects all waiting requests on a failure, and queries again afterwards", async () => {
     let failing = true;
     const { authorizeAll } = createWindow(10);
-    const authorize = createAuthorizer((...args) =>
-      failing ? Promise.reject(new Error("down")) : authorizeAll(...args),
-    );
+    const authorizer = new Authorizer({
+      authorize: (groups) => (failing ? Promise.reject(new Error("down")) : authorizeAll(groups)),
+    });
     const results = await Promise.allSettled(
-      Array.from({ length: 5 }, () => authorize("id", key, rule)),
+      Array.from({ length: 5 }, () => authorizer.authorize("id", key, rule)),
     );
     expect(results.every(({ status }) => status === "rejected")).toBe(true);
     failing = false;
-    expect(await authorize("id", key, rule)).toMatchObject({ verdict: "ok" });
+    expect(await authorizer.authorize("id", key, rule)).toMatchObject({ verdict: "ok" });
   });
 });
+
+const keyOf = (lookup: string) => ({ ...key, lookup });
 
 describe("requests of many keys", () => {
   test("share queries, and one that is slow holds up no other key", async () => {
     const queries: string[][] = [];
     const slow = Promise.withResolvers<void>();
     const { authorizeAll } = createWindow(1_000);
-    const authorize = createAuthorizer(async (groups) => {
-      queries.push(groups.map(({ id }) => id));
-      if (groups.some(({ id }) => id === "slow")) await slow.promise;
-      else await Bun.sleep(1);
-      return await authorizeAll(groups);
+    const authorizer = new Authorizer({
+      async authorize(groups) {
+        queries.push(groups.map(({ key: { lookup } }) => lookup));
+        if (groups.some(({ key: { lookup } }) => lookup === "slow")) await slow.promise;
+        else await Bun.sleep(1);
+        return await authorizeAll(groups);
+      },
     });
-    const waiting = authorize("slow", key, rule);
+    const waiting = authorizer.authorize("slow", keyOf("slow"), rule);
     const ids = Array.from({ length: 100 }, (_, i) => `key ${i}`);
-    const results = await Promise.all(ids.map((id) => authorize(id, key, rule)));
+    const results = await Promise.all(ids.map((id) => authorizer.authorize(id, keyOf(id), rule)));
     expect(results.every((result) => result?.verdict === "ok")).toBe(true);
     expect(queries.flat().toSorted()).toEqual(["slow", ...ids].toSorted());
     expect(queries.length).toBeLessThan(20);

@@ -1,13 +1,17 @@
 /**
- * Coalesces the authorization of requests. Requests of one key under one rule that arrive while a
- * query for it is in flight are authorized together by the next query. So a busy key's row is not
- * contended, and each request is decided by a query that began after the request arrived. One query
- * also covers many keys, with one commit for all of them.
+ * Asks PostgreSQL whether requests of API keys may pass, in as few queries as possible.
+ *
+ * Requests of one key under one rule that arrive while a query for it is in flight are authorized
+ * together by the next query. So a busy key's row is not contended, and each request is decided by
+ * a query that began after the request arrived. One query also covers many keys, with one commit
+ * for all of them. Refusals by a limit are repeated for a short while without a query.
  */
+import { LRUCache } from "lru-cache";
+
+import { exhausted } from "../limits/windows.ts";
 import type { AccessRule } from "./access-rules.ts";
 import type { KeyParts } from "./api-key.ts";
-import type { AuthorizationResult, BatchResult } from "./authorize.ts";
-import type { RequestGroup } from "./sql.ts";
+import type { AuthorizationResult, BatchResult, RequestGroup } from "./sql.ts";
 
 /** Maximum requests of a key and rule in one query. */
 const REQUESTS_MAX = 100;
@@ -22,23 +26,13 @@ const KEYS_MAX = 32;
  */
 const LATE_MS = 10;
 
-/** Maximum queries in flight, of which all but one are late. */
+/** Maximum queries in flight: one that is not late, and those that are. */
 const QUERIES_MAX = 6;
 
-/**
- * Authorizes requests of several keys in one query; the result of a key that does not exist is
- * undefined.
- */
-export type AuthorizeAll = (
-  groups: readonly (Omit<RequestGroup, "rejected"> & { id: string })[],
-) => Promise<readonly (BatchResult | undefined)[]>;
-
-/** Authorizes one request; `id` identifies the whole key, its secret included. */
-export type Authorize = (
-  id: string,
-  key: KeyParts,
-  rule: AccessRule,
-) => Promise<AuthorizationResult | undefined>;
+/** Where keys are: in PostgreSQL. The result of a key that does not exist is undefined. */
+export interface KeyStore {
+  authorize(requests: readonly RequestGroup[]): Promise<readonly (BatchResult | undefined)[]>;
+}
 
 type Waiter = {
   resolve: (result: AuthorizationResult | undefined) => void;
@@ -55,43 +49,85 @@ type Queue = {
   inFlight: boolean;
 };
 
-export function createAuthorizer(authorizeAll: AuthorizeAll): Authorize {
+export class Authorizer {
+  readonly #store: KeyStore;
+  readonly #refusals = new Refusals();
   /** By key and rule; contains those with waiting requests or requests in flight. */
-  const queues = new Map<string, Queue>();
+  readonly #queues = new Map<string, Queue>();
   /** Queues that have waiting requests and no query in flight, longest wait first. */
-  const ready = new Set<Queue>();
-  /** Number of queries in flight, and how many of them are late. */
-  let queries = 0;
-  let late = 0;
+  readonly #ready = new Set<Queue>();
+  /** Queries in flight, and how many of them are late. */
+  #queries = 0;
+  #late = 0;
 
-  function start(): void {
-    if (queries > late || queries >= QUERIES_MAX || ready.size === 0) return;
-    const next = [...ready].slice(0, KEYS_MAX);
-    for (const queue of next) ready.delete(queue);
-    queries++;
-    let isLate = false;
-    const timer = setTimeout(() => {
-      isLate = true;
-      late++;
-      start();
-    }, LATE_MS);
-    void run(next).finally(() => {
-      clearTimeout(timer);
-      queries--;
-      if (isLate) late--;
-      start();
+  constructor(store: KeyStore) {
+    this.#store = store;
+  }
+
+  /**
+   * Authorizes one request; `id` identifies the whole key, its secret included. Undefined for a key
+   * that does not exist.
+   */
+  async authorize(
+    id: string,
+    key: KeyParts,
+    rule: AccessRule,
+  ): Promise<AuthorizationResult | undefined> {
+    const refusal = this.#refusals.get(id, rule);
+    if (refusal !== undefined) return refusal;
+    const result = await this.#enqueue(id, key, rule);
+    if (result !== undefined) this.#refusals.record(id, rule, result);
+    return result;
+  }
+
+  #enqueue(id: string, key: KeyParts, rule: AccessRule): Promise<AuthorizationResult | undefined> {
+    const name = `${id} ${rule.scope} ${rule.limit} ${rule.cost}`;
+    return new Promise((resolve, reject) => {
+      const queue = this.#queues.get(name) ?? {
+        name,
+        id,
+        key,
+        rule,
+        waiters: [],
+        inFlight: false,
+      };
+      this.#queues.set(name, queue);
+      queue.waiters.push({ resolve, reject });
+      if (queue.inFlight) return;
+      this.#ready.add(queue);
+      this.#startQuery();
     });
   }
 
-  async function run(next: readonly Queue[]): Promise<void> {
-    const groups = next.map((queue) => ({ queue, waiters: take(queue) }));
+  #startQuery(): void {
+    if (this.#queries > this.#late || this.#queries >= QUERIES_MAX || this.#ready.size === 0)
+      return;
+    const next = [...this.#ready].slice(0, KEYS_MAX);
+    for (const queue of next) this.#ready.delete(queue);
+    this.#queries++;
+    let isLate = false;
+    const timer = setTimeout(() => {
+      isLate = true;
+      this.#late++;
+      this.#startQuery();
+    }, LATE_MS);
+    void this.#query(next).finally(() => {
+      clearTimeout(timer);
+      this.#queries--;
+      if (isLate) this.#late--;
+      this.#startQuery();
+    });
+  }
+
+  async #query(next: readonly Queue[]): Promise<void> {
+    const groups = next.map((queue) => ({ queue, waiters: takeWaiters(queue) }));
     try {
-      const results = await authorizeAll(
+      const results = await this.#store.authorize(
         groups.map(({ queue: { id, key, rule }, waiters }) => ({
-          id,
           key,
           rule,
           cost: waiters.length * rule.cost,
+          refused: this.#refusals.drain(id),
         })),
       );
       groups.forEach(({ queue, waiters }, group) => {
@@ -103,25 +139,13 @@ export function createAuthorizer(authorizeAll: AuthorizeAll): Authorize {
     }
     for (const queue of next) {
       queue.inFlight = false;
-      if (queue.waiters.length > 0) ready.add(queue);
-      else queues.delete(queue.name);
+      if (queue.waiters.length > 0) this.#ready.add(queue);
+      else this.#queues.delete(queue.name);
     }
   }
-
-  return (id, key, rule) => {
-    const name = `${id} ${rule.scope} ${rule.limit} ${rule.cost}`;
-    return new Promise((resolve, reject) => {
-      const queue = queues.get(name) ?? { name, id, key, rule, waiters: [], inFlight: false };
-      queues.set(name, queue);
-      queue.waiters.push({ resolve, reject });
-      if (queue.inFlight) return;
-      ready.add(queue);
-      start();
-    });
-  };
 }
 
-function take(queue: Queue): Waiter[] {
+function takeWaiters(queue: Queue): Waiter[] {
   queue.inFlight = true;
   return queue.waiters.splice(0, REQUESTS_MAX);
 }
@@ -136,6 +160,78 @@ function toResult(
   if (i >= granted) return { ...result, verdict: "limited" };
   // The windows count the whole batch; add back the requests after this one.
   const later = granted - 1 - i;
-  const windows = result.windows.map((window) => ({ ...window, used: window.used - later }));
+  const windows = result.windows.map((window) => ({ ...window, spent: window.spent - later }));
   return { ...result, windows };
+}
+
+/** How long a refusal is repeated: so soon a revoked key or another plan is noticed. */
+const REPEATED_MS = 1_000;
+
+/** Keys remembered, and for each how many of its requests were refused without a query. */
+const REFUSED_KEYS_MAX = 50_000;
+
+/** The plan's windows, which refuse a key on every endpoint. */
+const PLAN_WINDOWS = new Set(["burst", "minute", "day"]);
+
+type Refusal = { result: AuthorizationResult; until: number; clockAhead: number };
+
+/**
+ * Recent refusals by a rate limit or a suspension. A client beyond its limit gets the same refusal
+ * again, without a query; then the database is asked again, and told how often that was.
+ */
+export class Refusals {
+  readonly #now: () => number;
+  readonly #refusals = new LRUCache<string, Refusal>({ max: REFUSED_KEYS_MAX });
+  readonly #counts = new LRUCache<string, number>({ max: REFUSED_KEYS_MAX });
+
+  /** `now` returns Unix milliseconds. */
+  constructor(now: () => number = Date.now) {
+    this.#now = now;
+  }
+
+  /** The refusal for this key and rule, with the current time; undefined when there is none. */
+  get(id: string, rule: AccessRule): AuthorizationResult | undefined {
+    if (rule.cost === 0) return undefined;
+    const refusal = this.#current(id) ?? this.#current(endpointKey(id, rule));
+    if (refusal === undefined) return undefined;
+    const { result, clockAhead } = refusal;
+    // A missing scope takes precedence, as in the database.
+    if (rule.scope !== null && !result.principal.scopes.includes(rule.scope)) return undefined;
+    this.#counts.set(id, (this.#counts.get(id) ?? 0) + 1);
+    return { ...result, now: this.#now() + clockAhead };
+  }
+
+  /** Keeps a refusal by a rate limit or a suspension; ignores any other result. */
+  record(id: string, rule: AccessRule, result: AuthorizationResult): void {
+    const end = endOfRefusal(result);
+    if (end === undefined) return;
+    const window = result.verdict === "limited" ? exhausted(result.windows) : undefined;
+    const everywhere = window === undefined || PLAN_WINDOWS.has(window.name);
+    this.#refusals.set(everywhere ? id : endpointKey(id, rule), {
+      result,
+      until: this.#now() + Math.min(REPEATED_MS, end - result.now),
+      clockAhead: result.now - this.#now(),
+    });
+  }
+
+  /** How many requests of the key have been refused here since the last call. */
+  drain(id: string): number {
+    const count = this.#counts.get(id) ?? 0;
+    // Not deleted: lru-cache clears its arrays, of all its keys, when its last entry is deleted.
+    if (count > 0) this.#counts.set(id, 0);
+    return count;
+  }
+
+  #current(key: string): Refusal | undefined {
+    const refusal = this.#refusals.get(key);
+    return refusal !== undefined && refusal.until > this.#now() ? refusal : undefined;
+  }
+}
+
+const endpointKey = (id: string, rule: AccessRule): string => `${id} ${rule.limit}`;
+
+/** When a refusal ends, by the database's clock; undefined for a result that is not kept. */
+function endOfRefusal(result: AuthorizationResult): number | undefined {
+  if (result.verdict === "suspended") return result.suspendedUntil ?? undefined;
+  return result.verdict === "limited" ? exhausted(result.windows)?.resetsAt : undefined;
 }

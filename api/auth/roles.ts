@@ -1,8 +1,11 @@
 /**
  * The permissions of each role. An owner runs the account; a member works in it; a viewer reads.
  */
+import type { Scope } from "../../shared/contracts/key-schemas.ts";
 import type { Role } from "../../shared/contracts/users.ts";
-import type { Permission } from "./scopes.ts";
+
+/** Scopes of API keys, and permissions that only dashboard users can have. */
+export type Permission = Scope | "members:read" | "members:write";
 
 const VIEWER: readonly Permission[] = [
   "links:read",

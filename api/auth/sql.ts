@@ -1,6 +1,15 @@
-/** SQL of the authorization of requests by API key. */
+/**
+ * Authorizes requests of API keys in PostgreSQL, and consumes them from the accounts' rate limits:
+ * one statement for any number of keys.
+ */
 import type { Mode } from "../../shared/contracts/link-record.ts";
+import { DAY_SECONDS } from "../../shared/durations.ts";
 import type { Uuid } from "../../shared/ids.ts";
+import { withTimeout } from "../../shared/timeout.ts";
+import { unavailable } from "../http/errors.ts";
+import type { Principal } from "../http/principal.ts";
+import type { EndpointLimit } from "../limits/quotas.ts";
+import type { LimitWindow } from "../limits/windows.ts";
 import type { Sql } from "../postgres.ts";
 import type { AccessRule } from "./access-rules.ts";
 import type { KeyParts } from "./api-key.ts";
@@ -18,12 +27,54 @@ export type RequestGroup = {
   rule: AccessRule;
   /** The number of requests they consume in total. */
   cost: number;
-  /** The key's requests that this process rejected from its cache. */
-  rejected: number;
+  /** The key's requests that this process has refused by itself since the last query. */
+  refused: number;
 };
 
+/** The database's decision about a request of an existing key. */
+export type AuthorizationResult = {
+  verdict: Verdict;
+  /** Whether another key has replaced a revoked one. */
+  isReplaced?: boolean;
+  principal: Principal;
+  /** The database's clock and the end of a suspension, in Unix milliseconds. */
+  now: number;
+  suspendedUntil: number | null;
+  windows: LimitWindow[];
+};
+
+/** The decision about several requests of one key under one rule. */
+export type BatchResult = AuthorizationResult & {
+  /** How many of the requests are granted; the windows are as after the last of them. */
+  granted: number;
+};
+
+/** After this long a query counts as failed: a late response is of no use to the client. */
+const TIMEOUT_MS = 1_500;
+
+/**
+ * Authorizes requests of any number of keys in one round trip. The result of a key that does not
+ * exist is undefined. Throws `unavailable` when PostgreSQL does not respond in time.
+ */
+export async function authorizeAll(
+  sql: Sql,
+  requests: readonly RequestGroup[],
+  timeoutMs = TIMEOUT_MS,
+): Promise<(BatchResult | undefined)[]> {
+  const rows = await withTimeout(authorizeRequests(sql, requests), timeoutMs, () =>
+    unavailable("PostgreSQL did not respond in time."),
+  );
+  const byNumber = new Map(rows.map((row) => [row.number, row]));
+  return requests.map(({ rule }, i) => {
+    const row = byNumber.get(i + 1);
+    return row === undefined || row.verdict === "unknown"
+      ? undefined
+      : toBatchResult(row, row.verdict, rule);
+  });
+}
+
 /** A row of `authorize_request`; times are Unix milliseconds by the database's clock. */
-export type AuthorizationRow = {
+type AuthorizationRow = {
   /** The index of the key in the statement's parameters, from 1. */
   number: number;
   verdict: Verdict | "unknown";
@@ -57,7 +108,7 @@ export type AuthorizationRow = {
  * `migrations/0002_authorize.sql`. A key whose lookup id is unknown has no row. Locks accounts in
  * the order of their ids; otherwise two of these queries could deadlock.
  */
-export const authorizeRequests = (
+const authorizeRequests = (
   sql: Sql,
   requests: readonly RequestGroup[],
 ): Promise<AuthorizationRow[]> =>
@@ -70,10 +121,64 @@ export const authorizeRequests = (
                       ${requests.map(({ rule }) => rule.scope)}::text[],
                       ${requests.map(({ rule }) => rule.limit)}::text[],
                       ${requests.map(({ cost }) => cost)}::integer[],
-                      ${requests.map(({ rejected }) => rejected)}::integer[])
-               with ordinality as input (lookup, hash, scope, endpoint, requests, rejected, number)
+                      ${requests.map(({ refused }) => refused)}::integer[])
+               with ordinality as input (lookup, hash, scope, endpoint, requests, refused, number)
           join api_keys on api_keys.lookup = input.lookup
          order by api_keys.account_id, api_keys.mode, input.number
       ) requested
      cross join lateral authorize_request(requested.lookup, decode(requested.hash, 'hex'), requested.scope, requested.endpoint,
-                                          requested.requests, requested.rejected) result`.execute();
+                                          requested.requests, requested.refused) result`.execute();
+
+function toBatchResult(row: AuthorizationRow, verdict: Verdict, rule: AccessRule): BatchResult {
+  return {
+    verdict,
+    isReplaced: row.is_replaced,
+    granted: row.granted,
+    principal: {
+      callerId: row.key_id,
+      actor: { type: "api_key", id: row.key_id },
+      accountId: row.account_id,
+      mode: row.mode,
+      scopes: row.scopes,
+      plan: row.plan,
+    },
+    now: row.now_ms,
+    suspendedUntil: row.suspended_until_ms,
+    windows: toWindows(row, rule.limit),
+  };
+}
+
+function toWindows(row: AuthorizationRow, endpoint: EndpointLimit | null): LimitWindow[] {
+  const windows: LimitWindow[] = [
+    {
+      name: "burst",
+      limit: row.burst_allowed,
+      seconds: 1,
+      spent: row.burst_spent,
+      resetsAt: row.burst_resets_ms,
+    },
+    {
+      name: "minute",
+      limit: row.minute_allowed,
+      seconds: 60,
+      spent: row.minute_spent,
+      resetsAt: row.minute_resets_ms,
+    },
+    {
+      name: "day",
+      limit: row.day_allowed,
+      seconds: DAY_SECONDS,
+      spent: row.day_spent,
+      resetsAt: row.day_resets_ms,
+    },
+  ];
+  if (endpoint === null) return windows;
+  windows.push({
+    name: endpoint,
+    limit: row.endpoint_allowed,
+    seconds: row.endpoint_seconds,
+    spent: row.endpoint_spent,
+    resetsAt: row.endpoint_resets_ms,
+  });
+  return windows;
+}

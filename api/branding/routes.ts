@@ -2,12 +2,12 @@
 import { Elysia } from "elysia";
 
 import { changeBrandingBody } from "../../shared/contracts/branding-schemas.ts";
-import type { AuthPlugin } from "../auth/plugin.ts";
 import { principalOf } from "../http/request-context.ts";
+import type { AccessPlugin } from "../site.ts";
 import { brandingResponse, toBrandingResponse } from "./model.ts";
 import type { BrandingService } from "./service.ts";
 
-type BrandingRoutesDeps = { auth: AuthPlugin; branding: BrandingService };
+type BrandingRoutesDeps = { auth: AccessPlugin; branding: BrandingService };
 
 export const brandingRoutes = ({ auth, branding }: BrandingRoutesDeps) =>
   new Elysia({ name: "branding", prefix: "/v1/branding", tags: ["Branding"] })

@@ -5,8 +5,8 @@ import { type Command, Option } from "commander";
 
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { type AccountLimits, PLANS } from "../accounts/model.ts";
-import { createAccountService } from "../accounts/service.ts";
-import { createKeyService } from "../keys/service.ts";
+import { AccountService } from "../accounts/service.ts";
+import { KeyService } from "../keys/service.ts";
 import { sumLoads } from "../limits/budgets-page.ts";
 import { parseCount, parseId, parseLimits, parseName } from "./arguments.ts";
 import { mustExist, print, printList, type WithDatabase } from "./context.ts";
@@ -36,12 +36,8 @@ function addCreation(accounts: Command, withDatabase: WithDatabase): void {
     .option("--json", "print JSON", false)
     .action((options: PlanOptions & { name: string; key: boolean }) =>
       withDatabase(async (sql) => {
-        const id = await createAccountService({ sql }).create(
-          options.name,
-          options.plan,
-          options.limits,
-        );
-        const created = options.key ? await createKeyService({ sql }).createFirst(id) : undefined;
+        const id = await new AccountService(sql).create(options.name, options.plan, options.limits);
+        const created = options.key ? await new KeyService(sql).createFirst(id) : undefined;
         print(options.json, {
           id: encodeId("acct", id),
           plan: options.plan,
@@ -58,7 +54,7 @@ function addList(accounts: Command, withDatabase: WithDatabase): void {
     .option("--json", "print JSON", false)
     .action((options: { json: boolean }) =>
       withDatabase(async (sql) => {
-        const rows = await createAccountService({ sql }).list();
+        const rows = await new AccountService(sql).list();
         printList(
           options.json,
           rows.map(({ id, ...row }) => ({ id: encodeId("acct", id), ...row })),
@@ -74,7 +70,7 @@ function addBudgets(accounts: Command, withDatabase: WithDatabase): void {
     .option("--json", "print JSON", false)
     .action((options: { json: boolean }) =>
       withDatabase(async (sql) => {
-        const rows = await createAccountService({ sql }).list();
+        const rows = await new AccountService(sql).list();
         printList(
           options.json,
           sumLoads(
@@ -97,7 +93,7 @@ function addChanges(accounts: Command, withDatabase: WithDatabase): void {
     .action((id: Uuid, options: PlanOptions) =>
       withDatabase(async (sql) => {
         mustExist(
-          await createAccountService({ sql }).setPlan(id, options.plan, options.limits),
+          await new AccountService(sql).setPlan(id, options.plan, options.limits),
           "account",
         );
         print(options.json, { id: encodeId("acct", id), plan: options.plan });
@@ -116,7 +112,7 @@ function addChanges(accounts: Command, withDatabase: WithDatabase): void {
     .option("--json", "print JSON", false)
     .action((id: Uuid, options: { minutes?: number; json: boolean }) =>
       withDatabase(async (sql) => {
-        mustExist(await createAccountService({ sql }).suspend(id, options.minutes), "account");
+        mustExist(await new AccountService(sql).suspend(id, options.minutes), "account");
         print(options.json, { id: encodeId("acct", id), suspended: options.minutes !== 0 });
       }),
     );

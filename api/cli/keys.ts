@@ -5,7 +5,7 @@ import { type Scope, SCOPES } from "../../shared/contracts/key-schemas.ts";
 import { DAY_SECONDS } from "../../shared/durations.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { toKeyResponse } from "../keys/model.ts";
-import { createKeyService } from "../keys/service.ts";
+import { KeyService } from "../keys/service.ts";
 import { parseCount, parseId, parseInstant, parseName, parseScopes } from "./arguments.ts";
 import { mustExist, print, printList, type WithDatabase } from "./context.ts";
 
@@ -34,7 +34,7 @@ export function addKeyCommands(program: Command, withDatabase: WithDatabase): vo
     .option("--json", "print JSON", false)
     .action((options: CreateOptions) =>
       withDatabase(async (sql) => {
-        const { row, key } = await createKeyService({ sql }).createAny({
+        const { row, key } = await new KeyService(sql).createAny({
           accountId: options.account,
           name: options.name,
           mode: options.type,
@@ -52,7 +52,7 @@ export function addKeyCommands(program: Command, withDatabase: WithDatabase): vo
     .option("--json", "print JSON", false)
     .action((options: { account: Uuid; json: boolean }) =>
       withDatabase(async (sql) => {
-        const rows = await createKeyService({ sql }).listAll(options.account);
+        const rows = await new KeyService(sql).listAll(options.account);
         printList(options.json, rows.map(toKeyResponse));
       }),
     );
@@ -64,7 +64,7 @@ export function addKeyCommands(program: Command, withDatabase: WithDatabase): vo
     .option("--json", "print JSON", false)
     .action((id: Uuid, options: { json: boolean }) =>
       withDatabase(async (sql) => {
-        mustExist(await createKeyService({ sql }).revokeAny(id), "key");
+        mustExist(await new KeyService(sql).revokeAny(id), "key");
         print(options.json, { id: encodeId("key", id), revoked: true });
       }),
     );
@@ -77,7 +77,7 @@ export function addKeyCommands(program: Command, withDatabase: WithDatabase): vo
     .option("--json", "print JSON", false)
     .action((id: Uuid, options: { grace: number; json: boolean }) =>
       withDatabase(async (sql) => {
-        const { row, key } = await createKeyService({ sql }).rotateAny(id, options.grace);
+        const { row, key } = await new KeyService(sql).rotateAny(id, options.grace);
         print(options.json, { id: encodeId("key", row.id), key });
       }),
     );

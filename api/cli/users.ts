@@ -12,8 +12,8 @@ import {
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { createMemberService } from "../members/service.ts";
 import { readOrigins } from "../origins.ts";
-import { openUsers } from "../sessions/operators.ts";
 import { resetPath } from "../sessions/resets.ts";
+import { UserService } from "../sessions/users.ts";
 import { parseBySchema, parseId, parseName } from "./arguments.ts";
 import { mustExist, print, printList, type WithDatabase } from "./context.ts";
 
@@ -58,7 +58,7 @@ function addCreation(users: Command, withDatabase: WithDatabase): void {
     .option("--json", "print JSON", false)
     .action((options: CreateOptions) =>
       withDatabase(async (sql) => {
-        const users = openUsers(sql);
+        const users = UserService.forOperators(sql);
         const members = createMemberService({ sql, users });
         const { email, name, account, role } = options;
         // Checked first, so that no user without an account is created.
@@ -78,7 +78,7 @@ function addList(users: Command, withDatabase: WithDatabase): void {
     .option("--json", "print JSON", false)
     .action((options: { json: boolean }) =>
       withDatabase(async (sql) => {
-        const rows = await openUsers(sql).list();
+        const rows = await UserService.forOperators(sql).list();
         printList(
           options.json,
           rows.map(({ id, account_ids, ...row }) => ({
@@ -101,7 +101,7 @@ function addPassword(users: Command, withDatabase: WithDatabase): void {
     .action((options: { email: string; passwordStdin: boolean; json: boolean }) =>
       withDatabase(async (sql) => {
         const { password, shown } = await choosePassword(options.passwordStdin);
-        mustExist(await openUsers(sql).setPassword(options.email, password), "user");
+        mustExist(await UserService.forOperators(sql).setPassword(options.email, password), "user");
         print(options.json, { email: options.email, ...shown });
       }),
     );
@@ -119,7 +119,7 @@ function addResetLink(
     .option("--json", "print JSON", false)
     .action((options: { email: string; json: boolean }) =>
       withDatabase(async (sql) => {
-        const members = createMemberService({ sql, users: openUsers(sql) });
+        const members = createMemberService({ sql, users: UserService.forOperators(sql) });
         // Before the link is made, which without an address would be of no use.
         const { dashboardUrl } = readOrigins({ DASHBOARD_URL: await findDashboard() });
         const reset = await members.makeOperatorReset(options.email);
@@ -144,7 +144,7 @@ function addJoining(users: Command, withDatabase: WithDatabase): void {
     .option("--json", "print JSON", false)
     .action((options: { email: string; account: Uuid; role: Role; json: boolean }) =>
       withDatabase(async (sql) => {
-        const users = openUsers(sql);
+        const users = UserService.forOperators(sql);
         const id = await users.findByEmail(options.email);
         mustExist(id !== undefined, "user");
         if (id === undefined) return;
@@ -171,7 +171,7 @@ function addRemoval(users: Command, withDatabase: WithDatabase): void {
     .option("--json", "print JSON", false)
     .action((options: { email: string; json: boolean }) =>
       withDatabase(async (sql) => {
-        const members = createMemberService({ sql, users: openUsers(sql) });
+        const members = createMemberService({ sql, users: UserService.forOperators(sql) });
         mustExist(await members.removeUser(options.email), "user");
         print(options.json, { email: options.email, removed: true });
       }),

@@ -5,13 +5,13 @@ import { Elysia } from "elysia";
 
 import { csvPlugin, toTable } from "../analytics/csv-plugin.ts";
 import { READ_ACCESS } from "../analytics/model.ts";
-import type { AuthPlugin } from "../auth/plugin.ts";
 import { confirmOf, principalOf } from "../http/request-context.ts";
+import type { AccessPlugin } from "../site.ts";
 import { clicksQuery, clicksResponse, exportQuery } from "./model.ts";
 import type { ClicksService } from "./service.ts";
 import { CLICK_FIELDS } from "./single-clicks.ts";
 
-type ClicksRoutesDeps = { auth: AuthPlugin; clicks: ClicksService };
+type ClicksRoutesDeps = { auth: AccessPlugin; clicks: ClicksService };
 
 export const clicksRoutes = ({ auth, clicks }: ClicksRoutesDeps) =>
   new Elysia({ name: "clicks", prefix: "/v1/clicks", tags: ["Analytics"] })

@@ -4,42 +4,64 @@
  */
 import { Elysia } from "elysia";
 
-import type { AppDeps } from "../app.ts";
-import { requireAccessRules } from "../auth/access-rules.ts";
-import { authPlugin } from "../auth/plugin.ts";
-import { requireSameOrigin } from "../http/csrf.ts";
-import { errorPlugin } from "../http/error-plugin.ts";
+import type { ApiContext } from "../context.ts";
 import { notFound } from "../http/errors.ts";
-import { healthPlugin } from "../http/health-plugin.ts";
-import { metricsPlugin } from "../http/metrics-plugin.ts";
-import { createParameterLookup } from "../http/query.ts";
-import { addressOf, requestContextPlugin } from "../http/request-context.ts";
-import { siteHeaders } from "../http/site-headers.ts";
-import { installValidation } from "../http/validation.ts";
-import { FileBudget } from "../limits/file-budget.ts";
-import { NetworkWindow } from "../limits/windows.ts";
+import { addressOf } from "../http/request-context.ts";
+import { FileBudget } from "../limits/windows.ts";
 import { invitationRoutes, memberRoutes } from "../members/routes.ts";
-import type { MemberService } from "../members/service.ts";
-import { resourceRoutes } from "../resource-routes.ts";
-import { resetRoutes } from "../sessions/reset-routes.ts";
-import type { PasswordResets } from "../sessions/resets.ts";
-import { sessionRoutes } from "../sessions/routes.ts";
-import type { SessionService } from "../sessions/service.ts";
-import { createSessionAuth } from "../sessions/session-auth.ts";
+import { createMemberService, type MemberService } from "../members/service.ts";
+import type { PasswordHashing } from "../passwords/hashing.ts";
+import type { Sql } from "../postgres.ts";
+import { resourceRoutes, type SiteServices } from "../resource-routes.ts";
+import type { Services } from "../services.ts";
+import { Attempts } from "../sessions/attempts.ts";
+import { openAuthLibrary } from "../sessions/better-auth.ts";
+import { DeviceCookies } from "../sessions/device-cookie.ts";
+import { PasswordStrength } from "../sessions/password-strength.ts";
+import { PasswordResets } from "../sessions/resets.ts";
+import { resetRoutes, sessionRoutes } from "../sessions/routes.ts";
+import { SessionService } from "../sessions/service.ts";
+import { SessionAuthenticator } from "../sessions/session-auth.ts";
+import { UserService } from "../sessions/users.ts";
 import { sharedRoutes } from "../shares/public/routes.ts";
-import { isStoreUnavailable } from "../stores.ts";
-import { type Assets, findAsset } from "./assets.ts";
+import { listenOptions, Site, type SiteContext, stopSite } from "../site.ts";
+import { type Assets, findAsset, readAssets } from "./assets.ts";
 
-export type DashboardDeps = AppDeps & {
-  sessions: SessionService;
-  resets: PasswordResets;
-  members: MemberService;
-  assets: Assets;
-  /** Whether this installation sends mails. */
-  sendsMails: boolean;
-  /** The dashboard's origin, without a trailing slash. */
-  origin: string;
-};
+/** People who sign in. */
+export class People {
+  readonly sessions: SessionService;
+  readonly resets: PasswordResets;
+  readonly members: MemberService;
+
+  /** `origin` is the dashboard's; `secret` signs its cookies. */
+  constructor(sql: Sql, passwords: PasswordHashing, origin: string, secret: string) {
+    const library = openAuthLibrary(sql, passwords, origin, secret);
+    const attempts = new Attempts(sql, secret);
+    const devices = new DeviceCookies(secret, origin.startsWith("https:"));
+    const strength = new PasswordStrength();
+    this.sessions = new SessionService(sql, library, attempts, devices, strength);
+    this.resets = new PasswordResets(sql, attempts, passwords, strength);
+    const users = new UserService(sql, library, strength);
+    this.members = createMemberService({ sql, users });
+  }
+}
+
+/**
+ * Listens for the dashboard until the process stops. Returns its URL; undefined where none is
+ * configured. Throws when its files are missing.
+ */
+export function listenDashboard(context: ApiContext, services: Services): string | undefined {
+  const { config, sql, lifecycle, dashboardUrl: origin } = context;
+  const { DASHBOARD_SECRET: secret, DASHBOARD_HOST: hostname, DASHBOARD_PORT: port } = config;
+  if (origin === undefined || secret === undefined) return undefined;
+  const people = new People(sql, services.passwords, origin, secret);
+  const assets = readAssets(config.DASHBOARD_DIR);
+  const app = dashboardSite(context, services, people, { assets, origin });
+  const shared = config.INSTANCE !== undefined;
+  app.listen({ hostname, port, ...listenOptions(shared) });
+  lifecycle.onStop("dashboard", () => stopSite(app.server, shared));
+  return origin;
+}
 
 /**
  * Allows only the dashboard's own files and the images of link previews. Forbids inline code and
@@ -58,52 +80,37 @@ const SECURITY_HEADERS = {
 
 const NOT_PAGES = /^\/(api|auth)(\/|$)/;
 
-export function createDashboardApp(deps: DashboardDeps) {
-  const { log, clientAddress, sessions, members, assets, shortUrl, origin, observe } = deps;
-  const anonymousLimit = new NetworkWindow("anonymous_requests");
-  const { findMembership, listAccounts } = members;
-  let routes: { method: string; path: string; hooks: { query?: unknown } }[] = [];
-  const auth = authPlugin({
-    authenticate: createSessionAuth({ sessions, findMembership, anonymousLimit }),
-    requestContext: requestContextPlugin(clientAddress),
-    parametersOf: createParameterLookup(() => routes),
-    isBehind: deps.isBehind,
+/** `origin` is the dashboard's, without a trailing slash. */
+export function dashboardSite(
+  context: SiteContext,
+  services: SiteServices,
+  { sessions, resets, members }: People,
+  { assets, origin }: { assets: Assets; origin: string },
+) {
+  const site = new Site(context, new SessionAuthenticator(sessions, members), {
+    url: origin,
+    headers: SECURITY_HEADERS,
+    ownOrigin: origin,
   });
-  // A share has one URL, whether it was made here or with a key.
+  const auth = site.access;
   const resources = new Elysia({ prefix: "/api/:account/:mode" }).use(
-    resourceRoutes(deps, { auth, originOf: () => deps.apiUrl ?? origin }),
+    resourceRoutes(site, context, services),
   );
-  const headers = { ...siteHeaders(origin), ...SECURITY_HEADERS };
+  const { shared } = services;
   const app = new Elysia({ name: "dashboard", normalize: false })
-    .onRequest(({ request, set }) => {
-      Object.assign(set.headers, headers);
-      requireSameOrigin(request, origin);
-    })
-    .use(healthPlugin(deps.isStopping))
-    .use(metricsPlugin(observe))
-    .use(
-      errorPlugin({
-        log,
-        consumeAnonymous: (address) => anonymousLimit.consume(address),
-        isStoreUnavailable,
-        clientAddress,
-        routes: () => routes,
-      }),
-    )
-    .use(sessionRoutes({ auth, sessions, listAccounts, shortUrl, sendsMails: deps.sendsMails }))
-    .use(resetRoutes(auth, deps.resets, deps.sendsMails))
+    .use(site.journey)
+    .use(sessionRoutes(auth, sessions, members.listAccounts, context))
+    .use(resetRoutes(auth, resets, context.sendsMails))
     .use(invitationRoutes({ auth, members, sessions }))
     .use(memberRoutes({ auth, members }))
-    .use(sharedRoutes({ auth, shared: deps.shared, secure: origin.startsWith("https:") }))
+    .use(sharedRoutes({ auth, shared, secure: origin.startsWith("https:") }))
     .use(resources);
-  requireAccessRules(app.routes);
-  installValidation(app.routes);
-  routes = app.routes.slice();
+  site.finish(app.routes.slice());
   const files = new FileBudget();
   return app.get("/*", ({ path, request, server, set }) => {
     if (NOT_PAGES.test(path)) throw notFound("resource");
     const { headers, body } = findAsset(assets, path, request.headers.get("accept-encoding"));
-    files.charge(addressOf(request, server, clientAddress), body.length);
+    files.charge(addressOf(request, server, context.clientAddress), body.length);
     Object.assign(set.headers, headers);
     return new Response(body);
   });

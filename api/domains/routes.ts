@@ -3,11 +3,11 @@ import { Elysia } from "elysia";
 
 import { changeDomainBody } from "../../shared/contracts/domain-settings.ts";
 import { decodeId } from "../../shared/ids.ts";
-import type { AuthPlugin } from "../auth/plugin.ts";
 import { successResponse } from "../http/common-schemas.ts";
 import { listQuery, listResponse, readListRequest } from "../http/pagination.ts";
 import { principalOf } from "../http/request-context.ts";
-import type { Idempotent } from "../idempotency/idempotent.ts";
+import type { Idempotency } from "../idempotency/idempotency.ts";
+import type { AccessPlugin } from "../site.ts";
 import {
   createDomainBody,
   domainListResponse,
@@ -19,8 +19,8 @@ import {
 import type { DomainService } from "./service.ts";
 
 type DomainRoutesDeps = {
-  auth: AuthPlugin;
-  idempotent: Idempotent;
+  auth: AccessPlugin;
+  idempotency: Idempotency;
   domains: DomainService;
   shortUrl: string;
 };
@@ -28,14 +28,14 @@ type DomainRoutesDeps = {
 /** Names the list in its cursors. */
 const LIST = "domains";
 
-export const domainRoutes = ({ auth, idempotent, domains, shortUrl }: DomainRoutesDeps) =>
+export const domainRoutes = ({ auth, idempotency, domains, shortUrl }: DomainRoutesDeps) =>
   new Elysia({ name: "domains", prefix: "/v1/domains", tags: ["Domains"] })
     .use(auth)
     .post(
       "",
       async ({ call, request, body, set }) => {
         const principal = principalOf(call);
-        return await idempotent({ principal, request, body, set }, async (id) => {
+        return await idempotency.run({ principal, request, body, set }, async (id) => {
           const created = toDomainResponse(
             await domains.create(principal, id, body.domain),
             shortUrl,

@@ -1,12 +1,12 @@
 /** Routes of `/v1/events`. */
 import { Elysia } from "elysia";
 
-import type { AuthPlugin } from "../auth/plugin.ts";
 import { confirmOf, principalOf } from "../http/request-context.ts";
+import type { AccessPlugin } from "../site.ts";
 import { eventListResponse, eventsQuery } from "./model.ts";
 import type { EventService } from "./service.ts";
 
-type EventRoutesDeps = { auth: AuthPlugin; events: EventService };
+type EventRoutesDeps = { auth: AccessPlugin; events: EventService };
 
 export const eventRoutes = ({ auth, events }: EventRoutesDeps) =>
   new Elysia({ name: "events", prefix: "/v1/events", tags: ["Events"] })

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { casesOf } from "../../test/harness/property-runs.ts";
-import { JSON_DEPTH_MAX, JSON_TOKENS_MAX, jsonShapeProblem } from "./json-shape.ts";
+import { JSON_DEPTH_MAX, JSON_TOKENS_MAX, jsonShapeProblem } from "./json-body.ts";
 
 const checkShape = (text: string) => jsonShapeProblem(new TextEncoder().encode(text));
 

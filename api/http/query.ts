@@ -1,8 +1,6 @@
 /**
  * Parses a request's query. The framework's own parser would turn commas and brackets into lists.
  */
-import * as z from "zod";
-
 import { ApiError, DETAILS_MAX, shorten } from "./errors.ts";
 
 /** Maximum parameters of a query; routes have at most ten, some of which may be repeated. */
@@ -64,19 +62,3 @@ export function requireKnownParameters(
     { param, details },
   );
 }
-
-type Route = { method: string; path: string; hooks: { query?: unknown } };
-
-/** Returns a function that lists the query parameters of a route of the finished app. */
-export function createParameterLookup(
-  routes: () => readonly Route[],
-): (method: string, path: string) => readonly string[] {
-  let known: ReadonlyMap<string, readonly string[]> | undefined;
-  return (method, path) => {
-    known ??= new Map(routes().map((route) => [`${route.method} ${route.path}`, namesOf(route)]));
-    return known.get(`${method === "HEAD" ? "GET" : method} ${path}`) ?? [];
-  };
-}
-
-const namesOf = ({ hooks: { query } }: Route): string[] =>
-  query instanceof z.ZodObject ? Object.keys(query.shape) : [];

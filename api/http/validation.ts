@@ -14,7 +14,12 @@ type RequestPart = (typeof REQUEST_PARTS)[number];
 /** Maximum characters of a client's field name that a message repeats. */
 const NAME_LENGTH_MAX = 100;
 
-type Hooks = Partial<Record<RequestPart | "response", unknown>>;
+/** A route of the finished app, with its schemas. */
+export type ValidatedRoute = {
+  method: string;
+  path: string;
+  hooks: Partial<Record<RequestPart | "response", unknown>>;
+};
 
 /**
  * Makes every schema of the routes throw an {@link ApiError} instead of returning issues to the
@@ -22,9 +27,7 @@ type Hooks = Partial<Record<RequestPart | "response", unknown>>;
  * schema that is not zod's, because the framework would validate it itself. Throws for a schema
  * used for two parts, because its errors name the part.
  */
-export function installValidation(
-  routes: readonly { method: string; path: string; hooks: Hooks }[],
-): void {
+export function installValidation(routes: readonly ValidatedRoute[]): void {
   const partOf = new Map<z.ZodType, RequestPart | "response">();
   for (const { method, path, hooks } of routes) {
     const replace = (

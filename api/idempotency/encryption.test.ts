@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { decrypt, encrypt } from "./encryption.ts";
+import { decrypt, encrypt } from "./idempotency.ts";
 
 test("a ciphertext decrypts only with its secret, and never when it was changed", () => {
   fc.assert(

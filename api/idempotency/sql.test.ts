@@ -7,7 +7,7 @@ import { randomBytes } from "node:crypto";
 
 import { newUuid } from "../../shared/ids.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
-import { createIdempotencyStore, deleteExpiredRequests, type StoredRequest } from "./sql.ts";
+import { deleteExpiredRequests, PostgresRequests, type StoredRequest } from "./sql.ts";
 
 // Starts a real server, on a machine that may be busy.
 setDefaultTimeout(60_000);
@@ -16,7 +16,7 @@ let postgres: TestPostgres;
 beforeAll(async () => void (postgres = await startPostgres()));
 afterAll(async () => await postgres[Symbol.asyncDispose]());
 
-const store = () => createIdempotencyStore(postgres.sql);
+const store = () => new PostgresRequests(postgres.sql);
 
 const newRequest = async (): Promise<StoredRequest> => ({
   accountId: await postgres.addAccount(),

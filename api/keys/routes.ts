@@ -3,15 +3,13 @@ import { Elysia } from "elysia";
 
 import { createKeyBody, rotateKeyBody } from "../../shared/contracts/key-schemas.ts";
 import { decodeId } from "../../shared/ids.ts";
-import type { AuthPlugin } from "../auth/plugin.ts";
 import { successResponse } from "../http/common-schemas.ts";
 import { listQuery, listResponse, readListRequest } from "../http/pagination.ts";
 import { principalOf } from "../http/request-context.ts";
-import type { Idempotent } from "../idempotency/idempotent.ts";
+import type { Idempotency } from "../idempotency/idempotency.ts";
+import type { AccessPlugin } from "../site.ts";
 import { keyListResponse, keyParams, keyResponse, newKeyResponse, toKeyResponse } from "./model.ts";
 import type { KeyService } from "./service.ts";
-
-type KeyRoutesDeps = { auth: AuthPlugin; idempotent: Idempotent; keys: KeyService };
 
 /**
  * The value of a new key must not be readable in the database, not even while its response is
@@ -22,7 +20,7 @@ const SECRET = { secret: true };
 /** Names the list in its cursors. */
 const LIST = "keys";
 
-export const keyRoutes = ({ auth, idempotent, keys }: KeyRoutesDeps) =>
+export const keyRoutes = (auth: AccessPlugin, idempotency: Idempotency, keys: KeyService) =>
   new Elysia({ name: "keys", prefix: "/v1/keys", tags: ["Keys"] })
     .use(auth)
     .post(
@@ -38,7 +36,7 @@ export const keyRoutes = ({ auth, idempotent, keys }: KeyRoutesDeps) =>
             body: response,
           };
         };
-        return await idempotent({ principal, request, body, set }, create, SECRET);
+        return await idempotency.run({ principal, request, body, set }, create, SECRET);
       },
       {
         access: { scope: "keys:write", limit: null, cost: 1 },
@@ -107,7 +105,7 @@ export const keyRoutes = ({ auth, idempotent, keys }: KeyRoutesDeps) =>
           const { row, key } = await keys.rotate(principal, id, body.grace_seconds);
           return { status: 200 as const, body: { ...toKeyResponse(row), key } };
         };
-        return await idempotent({ principal, request, body, set }, rotate, SECRET);
+        return await idempotency.run({ principal, request, body, set }, rotate, SECRET);
       },
       {
         access: { scope: "keys:write", limit: null, cost: 1 },

@@ -6,10 +6,9 @@ import { type Claim, requireClaimed } from "../limits/quotas.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import type { KeyRow } from "./model.ts";
 
-type NewKeyRow = Pick<KeyRow, "id" | "account_id" | "name" | "mode" | "prefix" | "expires_at"> & {
+type NewKeyRow = Omit<KeyRow, "created_at" | "last_used_at" | "revoked_at"> & {
   lookup: string;
   secret_hash: Buffer;
-  scopes: readonly string[];
 };
 
 /**

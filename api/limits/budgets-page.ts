@@ -3,6 +3,7 @@ import {
   ACCOUNT_BUDGET_NAMES,
   ACCOUNT_BUDGETS,
   boundsOf,
+  NETWORK_FILES,
   type Plan,
   PLANS,
   type Resource,
@@ -90,6 +91,7 @@ export const printBudgets = (): string =>
         takenBy,
       ]),
     ),
+    `Files of the dashboard and of the reference: a network may fetch ${inMebibytes(NETWORK_FILES.atOnce)} at once, and ${inMebibytes(NETWORK_FILES.perSecond)} a second.`,
     "## Queues",
     "Work that waits, and whose turn it is.",
     table(["File", "What waits"], Object.entries(QUEUES).map(named)),
@@ -124,6 +126,8 @@ function inWords({ atOnce, perSecond }: { atOnce: number; perSecond: number }): 
   const [count, per] = perSecond >= 1 ? [perSecond, "s"] : [perSecond * HOUR_SECONDS, "h"];
   return `${most}, and ${Math.round(count).toLocaleString("en")}/${per}`;
 }
+
+const inMebibytes = (kib: number): string => `${kib / 1024} MiB`;
 
 const named = ([path, text]: [string, string]): string[] => [`\`${path}\``, text];
 

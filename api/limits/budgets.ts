@@ -13,7 +13,7 @@ import { Credit } from "../../shared/credit.ts";
 import { HOUR_MS } from "../../shared/durations.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { ApiError } from "../http/errors.ts";
-import { inSeconds, rateLimitHeaders } from "../http/rate-limit.ts";
+import { inSeconds, rateLimitHeaders } from "./windows.ts";
 
 /** Budgets remembered; beyond, the one used least recently is full again. */
 const BUDGETS_MAX = 200_000;
@@ -108,7 +108,7 @@ function exceeded(
         name,
         limit: Math.round(atOnce),
         seconds: Math.ceil(atOnce / perSecond),
-        used: Math.round(atOnce - Math.max(0, Math.floor(left))),
+        spent: Math.round(atOnce - Math.max(0, Math.floor(left))),
         resetsAt: Date.now() + waitMs,
       }),
     },

@@ -5,7 +5,7 @@
  * are exact across processes, and a failed creation consumes nothing.
  */
 import { ApiError } from "../http/errors.ts";
-import { inSeconds, rateLimitHeaders, secondsUntil } from "../http/rate-limit.ts";
+import { inSeconds, rateLimitHeaders, secondsUntil } from "./windows.ts";
 
 /** Endpoints that have their own rate-limit window, besides those of the plan. */
 export type EndpointLimit =
@@ -59,7 +59,7 @@ export function quotaExceeded(name: QuotaName, consumption: Consumption): ApiErr
     `Quota ${name} exceeded: ${limit} ${COUNTED[name]} in ${inSeconds(seconds)}. Try again in ${inSeconds(wait)}.`,
     {
       retryAfterSeconds: wait,
-      headers: rateLimitHeaders({ name, limit, seconds, used, resetsAt }),
+      headers: rateLimitHeaders({ name, limit, seconds, spent: used, resetsAt }),
     },
   );
 }

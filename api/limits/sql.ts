@@ -1,9 +1,9 @@
 /** SQL of rate-limit windows, quotas and stream leases. */
 import type { Uuid } from "../../shared/ids.ts";
 import type { AccountScope } from "../http/principal.ts";
-import type { LimitWindow } from "../http/rate-limit.ts";
 import type { Sql } from "../postgres.ts";
 import type { Claim, QuotaState } from "./quotas.ts";
+import type { LimitWindow } from "./windows.ts";
 
 /** Lists every rate-limit window of an account and mode, the plan's first; consumes nothing. */
 export async function listWindows(
@@ -20,7 +20,7 @@ export async function listWindows(
     name,
     limit: allowed,
     seconds,
-    used: spent,
+    spent,
     resetsAt: resets_ms,
   }));
 }

@@ -4,6 +4,7 @@
  */
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
+import { repeat, type Repetition } from "../../shared/repeat.ts";
 import type { AccountScope } from "../http/principal.ts";
 import type { Sql } from "../postgres.ts";
 import { requireClaimed } from "./quotas.ts";
@@ -15,67 +16,82 @@ const LEASE_SECONDS = 15;
 /** A third of a lease, so that streams survive one failed renewal. */
 const RENEW_MS = (LEASE_SECONDS * 1_000) / 3;
 
-export type StreamLeases = ReturnType<typeof createStreamLeases>;
+/** A held lease; `until` (`performance.now()`) is when it is certainly still valid. */
+type HeldLease = { onLost: () => void; until: number };
 
-export function createStreamLeases({ sql, log }: { sql: Sql; log: Log }) {
+/** Leases of an account's live streams. */
+export interface StreamLeases {
   /**
-   * The held leases: the callback for a lost lease, and the time (`performance.now()`) until which
-   * it is certainly valid.
+   * Acquires a lease for a stream and returns a function that releases it. Throws `quota_exceeded`
+   * when the account's quota of streams is exhausted. Calls `onLost` when the lease is lost before
+   * it is released.
    */
-  const held = new Map<Uuid, { onLost: () => void; until: number }>();
+  acquire(scope: AccountScope, onLost: () => void): Promise<() => Promise<void>>;
+  /** Stops renewing. */
+  stop(): void;
+}
 
-  async function renew(): Promise<void> {
-    const ids = [...held.keys()];
-    if (ids.length === 0) return;
+/** Leases in PostgreSQL, which all processes see. */
+export class PostgresStreamLeases implements StreamLeases {
+  readonly #sql: Sql;
+  readonly #log: Log;
+  readonly #held = new Map<Uuid, HeldLease>();
+  readonly #renewals: Repetition;
+
+  constructor(sql: Sql, log: Log) {
+    this.#sql = sql;
+    this.#log = log;
+    this.#renewals = repeat(() => this.#beginRenewal(), RENEW_MS);
+  }
+
+  async acquire(scope: AccountScope, onLost: () => void): Promise<() => Promise<void>> {
+    const id = newUuid();
     const until = endOfLease();
-    const renewed = await renewLeases(sql, ids, LEASE_SECONDS);
-    for (const id of ids) {
-      const lease = held.get(id);
-      if (lease !== undefined && renewed.has(id)) lease.until = until;
-      else lose(id);
-    }
+    requireClaimed("live_streams", await insertLease(this.#sql, id, scope, LEASE_SECONDS));
+    this.#held.set(id, { onLost, until });
+    return async () => {
+      this.#held.delete(id);
+      await deleteLease(this.#sql, id);
+    };
+  }
+
+  stop(): void {
+    void this.#renewals.stop();
+  }
+
+  /** Does not wait for PostgreSQL: leases end in time also while it does not respond. */
+  #beginRenewal(): number {
+    this.#loseUnrenewed();
+    this.#renew().catch((error: unknown) => this.#log.warn({ error }, "stream_leases_not_renewed"));
+    return RENEW_MS;
   }
 
   /**
    * Ends the streams whose leases may expire before the next renewal, because another stream could
    * replace them.
    */
-  function loseUnrenewed(): void {
+  #loseUnrenewed(): void {
     const next = performance.now() + RENEW_MS;
-    for (const [id, { until }] of held) if (until <= next) lose(id);
+    for (const [id, { until }] of this.#held) if (until <= next) this.#lose(id);
   }
 
-  function lose(id: Uuid): void {
-    const lease = held.get(id);
-    held.delete(id);
+  async #renew(): Promise<void> {
+    const ids = [...this.#held.keys()];
+    if (ids.length === 0) return;
+    const until = endOfLease();
+    const renewed = await renewLeases(this.#sql, ids, LEASE_SECONDS);
+    for (const id of ids) {
+      const lease = this.#held.get(id);
+      if (lease !== undefined && renewed.has(id)) lease.until = until;
+      else this.#lose(id);
+    }
+  }
+
+  #lose(id: Uuid): void {
+    const lease = this.#held.get(id);
+    this.#held.delete(id);
     lease?.onLost();
   }
-
-  const timer = setInterval(() => {
-    loseUnrenewed();
-    renew().catch((error: unknown) => log.warn({ error }, "stream_leases_not_renewed"));
-  }, RENEW_MS);
-
-  return {
-    /**
-     * Acquires a lease for a stream and returns a function that releases it. Throws
-     * `quota_exceeded` when the account's quota of streams is exhausted. Calls `onLost` when the
-     * lease is lost before it is released.
-     */
-    async acquire(scope: AccountScope, onLost: () => void): Promise<() => Promise<void>> {
-      const id = newUuid();
-      const until = endOfLease();
-      requireClaimed("live_streams", await insertLease(sql, id, scope, LEASE_SECONDS));
-      held.set(id, { onLost, until });
-      return async () => {
-        held.delete(id);
-        await deleteLease(sql, id);
-      };
-    },
-
-    /** Stops renewing. */
-    stop: () => clearInterval(timer),
-  };
 }
 
 /**

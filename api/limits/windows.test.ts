@@ -12,7 +12,7 @@ import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts
 import { casesOf } from "../../test/harness/property-runs.ts";
 import { SEED } from "../../test/harness/seed.ts";
 import { parseKey } from "../auth/api-key.ts";
-import { authorizeAll } from "../auth/authorize.ts";
+import { authorizeAll } from "../auth/sql.ts";
 
 const RULE = { scope: "links:write", limit: "POST /v1/links", cost: 1 } as const;
 
@@ -61,7 +61,7 @@ test("every window counts exactly, ends its length after it opened, and consumes
       for (const { passSeconds, wanted } of steps) {
         await passTime(account, passSeconds);
         passed += passSeconds * 1_000;
-        const [result] = await authorizeAll(sql, [{ key, rule: RULE, cost: wanted, rejected: 0 }]);
+        const [result] = await authorizeAll(sql, [{ key, rule: RULE, cost: wanted, refused: 0 }]);
         // The database's clock as seen by windows that were moved into the past.
         const now = (result?.now ?? 0) + passed;
         for (const name of names) {
@@ -87,7 +87,7 @@ test("every window counts exactly, ends its length after it opened, and consumes
           expect(window).toMatchObject({
             limit: limitOf[name],
             seconds: SECONDS[name],
-            used: state.used,
+            spent: state.used,
           });
           if (state.openedAt === -Infinity) continue;
           const resetsAt = state.openedAt + SECONDS[name] * 1_000;

@@ -1,17 +1,91 @@
 /**
- * The windows of `shared/budgets.ts`, in this process's memory. Those of networks protect the
- * service against guessing and noise. A valid key is never rejected because of other traffic from
- * its network, which can be a whole company, or all clients of a proxy that is not trusted.
+ * Windows of rate limits: the headers that describe one, the 429 beyond it, and those that a
+ * process counts in its own memory (`shared/budgets.ts`). A window opens with the first request
+ * after the previous window closed, and closes a fixed time later.
+ *
+ * Windows of networks protect the service against guessing and noise. A valid key is never refused
+ * because of other traffic from its network, which can be a whole company, or all clients of a
+ * proxy that is not trusted.
  */
 import { addressGroups } from "../../shared/address-group.ts";
-import { type WindowName, WINDOWS } from "../../shared/budgets.ts";
-import { createFixedWindow, type FixedWindow } from "../../shared/fixed-window.ts";
-import {
-  type LimitWindow,
-  mostConstrained,
-  rateLimited,
-  rateLimitHeaders,
-} from "../http/rate-limit.ts";
+import { type Bounds, NETWORK_FILES, type WindowName, WINDOWS } from "../../shared/budgets.ts";
+import { Credit } from "../../shared/credit.ts";
+import { FixedWindow } from "../../shared/fixed-window.ts";
+import { ApiError } from "../http/errors.ts";
+
+export type LimitWindow = {
+  /** `minute`, `day`, `burst`, an endpoint such as `POST /v1/links`, or `address`. */
+  name: string;
+  /** Maximum requests that the window grants. */
+  limit: number;
+  /** The window's length. */
+  seconds: number;
+  spent: number;
+  /** When the window closes, in Unix milliseconds. */
+  resetsAt: number;
+};
+
+/** How many more requests the window grants. */
+export const remaining = (window: LimitWindow): number => Math.max(0, window.limit - window.spent);
+
+/** The window with the lowest share left; of equal windows, the one that closes last. */
+export function mostConstrained(windows: readonly LimitWindow[]): LimitWindow | undefined {
+  return windows.reduce<LimitWindow | undefined>((chosen, window) => {
+    if (chosen === undefined) return window;
+    const difference = remaining(window) / window.limit - remaining(chosen) / chosen.limit;
+    if (difference < 0) return window;
+    return difference === 0 && window.resetsAt > chosen.resetsAt ? window : chosen;
+  }, undefined);
+}
+
+/** Of the exhausted windows, the one that closes last. */
+export function exhausted(windows: readonly LimitWindow[]): LimitWindow | undefined {
+  return windows
+    .filter((window) => remaining(window) === 0)
+    .toSorted((a, b) => b.resetsAt - a.resetsAt)[0];
+}
+
+type RateLimitHeaders = Record<
+  | "x-ratelimit-limit"
+  | "x-ratelimit-remaining"
+  | "x-ratelimit-reset"
+  | "x-ratelimit-policy"
+  | "ratelimit"
+  | "ratelimit-policy",
+  string
+>;
+
+/**
+ * The headers that describe `window`: our own, and the pair of the IETF's draft
+ * (draft-ietf-httpapi-ratelimit-headers-10), whose reset is in seconds from `now` (Unix
+ * milliseconds). Resets are rounded up, so that no client retries too early.
+ */
+export const rateLimitHeaders = (window: LimitWindow, now = Date.now()): RateLimitHeaders => ({
+  "x-ratelimit-limit": String(window.limit),
+  "x-ratelimit-remaining": String(remaining(window)),
+  "x-ratelimit-reset": String(Math.ceil(window.resetsAt / 1_000)),
+  "x-ratelimit-policy": `${window.limit};w=${window.seconds}`,
+  ratelimit: `"${window.name}";r=${remaining(window)};t=${Math.max(0, Math.ceil((window.resetsAt - now) / 1_000))}`,
+  "ratelimit-policy": `"${window.name}";q=${window.limit};w=${window.seconds}`,
+});
+
+/** Whole seconds, at least one, from `now` to `instant` (both in Unix milliseconds). */
+export const secondsUntil = (instant: number, now: number): number =>
+  Math.max(1, Math.ceil((instant - now) / 1_000));
+
+/** `1 second`, `2 seconds`. */
+export const inSeconds = (count: number): string => `${count} second${count === 1 ? "" : "s"}`;
+
+/** The 429 of a window that has no request left. */
+export function rateLimited(window: LimitWindow, now: number): ApiError {
+  const wait = secondsUntil(window.resetsAt, now);
+  const limit = `${window.limit} requests in ${inSeconds(window.seconds)}`;
+  return new ApiError(
+    "rate_limited",
+    `Rate limit exceeded: ${limit}. Try again in ${inSeconds(wait)}.`,
+    { retryAfterSeconds: wait },
+  );
+}
 
 /** Keys remembered; beyond, the one seen least recently starts a new window. */
 const KEYS_MAX = 50_000;
@@ -21,16 +95,17 @@ const SITE_FACTOR = 10;
 
 type Headers = Record<string, string | number>;
 
-type Bounds = { limit: number; seconds: number };
-
-/** A window by key. */
+/** A window by key, in this process's memory. */
 export class KeyWindow {
   readonly #described: { name: string; limit: number; seconds: number };
   readonly #window: FixedWindow;
 
-  constructor(name: WindowName, { limit, seconds }: Bounds = WINDOWS[name]) {
+  constructor(
+    name: WindowName,
+    { limit, seconds }: { limit: number; seconds: number } = WINDOWS[name],
+  ) {
     this.#described = { name: WINDOWS[name].header, limit, seconds };
-    this.#window = createFixedWindow({ limit, seconds, keysMax: KEYS_MAX });
+    this.#window = new FixedWindow({ limit, seconds, keysMax: KEYS_MAX });
   }
 
   /** Whether the key has no request left. */
@@ -70,7 +145,7 @@ export class NetworkWindow {
 
   /** Whether the address has no request left. */
   exhausted(address: string): boolean {
-    return this.#find(address).some(({ window, key }) => window.exhausted(key));
+    return this.#find(address).some(({ of, key }) => of.exhausted(key));
   }
 
   /**
@@ -79,15 +154,15 @@ export class NetworkWindow {
    */
   consume(address: string): { window: LimitWindow; granted: boolean } {
     const found = this.#find(address);
-    const used = found.find(({ window, key }) => window.exhausted(key));
-    if (used !== undefined) return { window: used.window.state(used.key), granted: false };
-    const windows = found.map(({ window, key }) => window.consume(key).window);
+    const spent = found.find(({ of, key }) => of.exhausted(key));
+    if (spent !== undefined) return { window: spent.of.state(spent.key), granted: false };
+    const windows = found.map(({ of, key }) => of.consume(key).window);
     return { window: requireMostConstrained(windows), granted: true };
   }
 
   /** Describes the current window in the headers; consumes nothing. */
   describe(address: string, headers: Headers): void {
-    const windows = this.#find(address).map(({ window, key }) => window.state(key));
+    const windows = this.#find(address).map(({ of, key }) => of.state(key));
     Object.assign(headers, rateLimitHeaders(requireMostConstrained(windows)));
   }
 
@@ -98,12 +173,55 @@ export class NetworkWindow {
     if (!granted) throw rateLimited(window, Date.now());
   }
 
-  /** The windows that apply to an address, each with its key; an IPv4 address is its own site. */
-  #find(address: string): { window: KeyWindow; key: string }[] {
-    const { network, site } = addressGroups(address);
-    const own = { window: this.#networks, key: network };
-    return site === network ? [own] : [own, { window: this.#sites, key: site }];
+  #find(address: string): { of: KeyWindow; key: string }[] {
+    return countedBy(address, this.#networks, this.#sites);
   }
+}
+
+/** What a response costs beside its bytes, of which it may have none. */
+const RESPONSE_KIB = 2;
+
+const SITE_FILES: Bounds = {
+  atOnce: SITE_FACTOR * NETWORK_FILES.atOnce,
+  perSecond: SITE_FACTOR * NETWORK_FILES.perSecond,
+};
+
+/**
+ * The bytes of files that one network may fetch without a key or a session: of the dashboard and of
+ * the reference. They are served from memory, so all that they cost is sending them; time refills
+ * them evenly, so that somebody who opens many pages waits only for the next one.
+ */
+export class FileBudget {
+  readonly #networks: Credit;
+  readonly #sites: Credit;
+
+  constructor(now?: () => number) {
+    this.#networks = new Credit(KEYS_MAX, now);
+    this.#sites = new Credit(KEYS_MAX, now);
+  }
+
+  /** Charges a response of so many bytes; throws `rate_limited` when the network has none left. */
+  charge(address: string, bytes: number): void {
+    const found = countedBy(address, this.#networks, this.#sites);
+    const boundsOf = (of: Credit): Bounds => (of === this.#networks ? NETWORK_FILES : SITE_FILES);
+    const waitMs = Math.max(...found.map(({ of, key }) => of.waitMs(key, boundsOf(of))));
+    if (waitMs > 0) {
+      const wait = Math.ceil(waitMs / 1_000);
+      throw new ApiError(
+        "rate_limited",
+        `Too many files were fetched from your network. Try again in ${inSeconds(wait)}.`,
+        { retryAfterSeconds: wait },
+      );
+    }
+    for (const { of, key } of found) of.spend(key, RESPONSE_KIB + bytes / 1024, boundsOf(of));
+  }
+}
+
+/** Where an address counts, each with its key there; an IPv4 address is its own site. */
+function countedBy<Of>(address: string, networks: Of, sites: Of): { of: Of; key: string }[] {
+  const { network, site } = addressGroups(address);
+  const own = { of: networks, key: network };
+  return site === network ? [own] : [own, { of: sites, key: site }];
 }
 
 function requireMostConstrained(windows: readonly LimitWindow[]): LimitWindow {

@@ -10,7 +10,7 @@
  */
 import type { JetStreamClient, JetStreamManager, NatsConnection } from "nats";
 
-import { Coalesced } from "../../shared/coalesced.ts";
+import { CoalescedCalls } from "../../shared/coalesced-calls.ts";
 import {
   jetStreamErrorCode,
   STREAM_NOT_FOUND,
@@ -83,7 +83,8 @@ export class LinksLogPublisher implements LinksPublisher {
   readonly #log: Log;
   readonly #logStrangers: LimitedLog;
   #jetStream: JetStream | undefined;
-  readonly #runs = new Coalesced(() => this.#run());
+  /** One run at a time, whoever asks. */
+  readonly #runs = new CoalescedCalls<void>();
   /** The last entry that is known to have been in the tail, and the head at the last run. */
   #acknowledged: Position | undefined;
   #head: LogHead | undefined;
@@ -145,7 +146,7 @@ export class LinksLogPublisher implements LinksPublisher {
     const deadline = performance.now() + PUBLISH_TIMEOUT_MS;
     for (;;) {
       try {
-        await withTimeout(this.#runs.call(), Math.max(1, deadline - performance.now()));
+        await withTimeout(this.#runNext(), Math.max(1, deadline - performance.now()));
         return true;
       } catch (error) {
         if (performance.now() + RETRY_MS < deadline) {
@@ -172,9 +173,9 @@ export class LinksLogPublisher implements LinksPublisher {
       callback: () => this.#requestHeartbeat(),
     });
     while (!this.#isStopped) {
-      await this.#runs
-        .call()
-        .catch((error: unknown) => this.#log.warn({ error }, "links_log_poll_failed"));
+      await this.#runNext().catch((error: unknown) =>
+        this.#log.warn({ error }, "links_log_poll_failed"),
+      );
       if (!this.#isStopped) await this.#pause.start();
     }
     requests.unsubscribe();
@@ -185,6 +186,10 @@ export class LinksLogPublisher implements LinksPublisher {
     if (this.#isHeartbeatRequested) return;
     this.#isHeartbeatRequested = true;
     this.#pause.end();
+  }
+
+  #runNext(): Promise<void> {
+    return this.#runs.run("", () => this.#run());
   }
 
   /** Publishes everything that was committed before the call. */

@@ -2,9 +2,9 @@
 import { Elysia } from "elysia";
 
 import { encodeId } from "../../shared/ids.ts";
-import type { AuthPlugin } from "../auth/plugin.ts";
 import { principalOf } from "../http/request-context.ts";
-import type { Idempotent } from "../idempotency/idempotent.ts";
+import type { Idempotency } from "../idempotency/idempotency.ts";
+import type { AccessPlugin } from "../site.ts";
 import {
   bulkCheckResponse,
   bulkCreateBody,
@@ -21,20 +21,20 @@ import { propagationHeaders, toFullLink, toLink } from "./responses.ts";
 import type { LinkService } from "./service.ts";
 
 type BulkRoutesDeps = {
-  auth: AuthPlugin;
-  idempotent: Idempotent;
+  auth: AccessPlugin;
+  idempotency: Idempotency;
   links: LinkService;
   shortUrl: string;
 };
 
-export const bulkLinkRoutes = ({ auth, idempotent, links, shortUrl }: BulkRoutesDeps) =>
+export const bulkLinkRoutes = ({ auth, idempotency, links, shortUrl }: BulkRoutesDeps) =>
   new Elysia({ name: "bulk-links", prefix: "/v1/links", tags: ["Links"] })
     .use(auth)
     .post(
       "/bulk",
       async ({ call, request, query: { include }, body, set }) => {
         const principal = principalOf(call);
-        return await idempotent({ principal, request, body, set }, async (id) => {
+        return await idempotency.run({ principal, request, body, set }, async (id) => {
           const { results, propagated } = await links.createMany(principal, id, body.links);
           const { data, failed, succeeded } = toEntries(results, (row) => ({
             link: toLink(row, shortUrl, include),

@@ -2,13 +2,13 @@
 import { Elysia } from "elysia";
 
 import { decodeId } from "../../shared/ids.ts";
-import type { AuthPlugin } from "../auth/plugin.ts";
 import { principalOf } from "../http/request-context.ts";
+import type { AccessPlugin } from "../site.ts";
 import { explainBody, explanation } from "./explain/model.ts";
 import { linkParams } from "./model.ts";
 import type { LinkService } from "./service.ts";
 
-type ExplainRoutesDeps = { auth: AuthPlugin; links: Pick<LinkService, "explain"> };
+type ExplainRoutesDeps = { auth: AccessPlugin; links: Pick<LinkService, "explain"> };
 
 export const explainRoutes = ({ auth, links }: ExplainRoutesDeps) =>
   new Elysia({ name: "explain", prefix: "/v1/links", tags: ["Links"] })

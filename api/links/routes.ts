@@ -7,14 +7,14 @@ import {
   upsertLinkBody,
 } from "../../shared/contracts/link-schemas.ts";
 import { decodeId } from "../../shared/ids.ts";
-import type { AuthPlugin } from "../auth/plugin.ts";
 import type { BrandingService } from "../branding/service.ts";
 import { successResponse } from "../http/common-schemas.ts";
 import { invalidField } from "../http/errors.ts";
 import { readIfMatch } from "../http/etag.ts";
 import { listResponse, readListRequest } from "../http/pagination.ts";
 import { principalOf } from "../http/request-context.ts";
-import type { Idempotent } from "../idempotency/idempotent.ts";
+import type { Idempotency } from "../idempotency/idempotency.ts";
+import type { AccessPlugin } from "../site.ts";
 import { listName } from "./listing/filter.ts";
 import {
   externalIdParams,
@@ -40,21 +40,21 @@ import type { LinkService } from "./service.ts";
 import { requireShortUrl } from "./short-url.ts";
 
 type LinkRoutesDeps = {
-  auth: AuthPlugin;
-  idempotent: Idempotent;
+  auth: AccessPlugin;
+  idempotency: Idempotency;
   links: LinkService;
   branding: Pick<BrandingService, "findForQr">;
   shortUrl: string;
 };
 
-export const linkRoutes = ({ auth, idempotent, links, branding, shortUrl }: LinkRoutesDeps) =>
+export const linkRoutes = ({ auth, idempotency, links, branding, shortUrl }: LinkRoutesDeps) =>
   new Elysia({ name: "links", prefix: "/v1/links", tags: ["Links"] })
     .use(auth)
     .post(
       "",
       async ({ call, request, query: { include }, body, set }) => {
         const principal = principalOf(call);
-        return await idempotent({ principal, request, body, set }, async (id) => {
+        return await idempotency.run({ principal, request, body, set }, async (id) => {
           const { link, propagated } = await links.create(principal, id, body);
           const created = toLink(link, shortUrl, include);
           const headers = {

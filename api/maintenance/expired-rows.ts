@@ -4,29 +4,30 @@
  * reports.
  */
 import type { Log } from "../../shared/log.ts";
+import { repeat, type Repetition } from "../../shared/repeat.ts";
 import { deleteExpiredRequests } from "../idempotency/sql.ts";
 import { deleteExpiredLimits } from "../limits/sql.ts";
 import type { Sql } from "../postgres.ts";
 import { deleteOldRuns } from "../reports/runs-sql.ts";
-import { deleteExpiredResets } from "../sessions/resets-sql.ts";
-import { deleteExpiredAttempts, deleteExpiredSessions } from "../sessions/sql.ts";
+import {
+  deleteExpiredAttempts,
+  deleteExpiredResets,
+  deleteExpiredSessions,
+} from "../sessions/sql.ts";
 import { deleteOldDeliveries } from "../webhooks/deliveries-sql.ts";
 import { deleteOldMails } from "../webhooks/mails-sql.ts";
 
+/** Time between two deletions. */
 const INTERVAL_MS = 60_000;
 
-/**
- * Starts the cleanup in the background and returns a function that stops it. Several processes may
- * clean up concurrently.
- */
-export function startExpiredRowCleanup(sql: Sql, log: Log): () => void {
-  const timer = setInterval(() => {
-    deleteExpiredRows(sql).catch((error: unknown) =>
+/** Deletes in the background. Several processes may do so concurrently. */
+export const cleanUpExpiredRows = (sql: Sql, log: Log): Repetition =>
+  repeat(async () => {
+    await deleteExpiredRows(sql).catch((error: unknown) =>
       log.warn({ error }, "expired_row_cleanup_failed"),
     );
+    return INTERVAL_MS;
   }, INTERVAL_MS);
-  return () => clearInterval(timer);
-}
 
 async function deleteExpiredRows(sql: Sql): Promise<void> {
   await deleteExpiredLimits(sql);

@@ -6,10 +6,10 @@ import { Elysia } from "elysia";
 import * as z from "zod";
 
 import { decodeId } from "../../shared/ids.ts";
-import type { AuthPlugin } from "../auth/plugin.ts";
 import { successResponse } from "../http/common-schemas.ts";
 import { principalOf } from "../http/request-context.ts";
 import type { SessionService } from "../sessions/service.ts";
+import type { AccessPlugin } from "../site.ts";
 import {
   acceptBody,
   acceptedResponse,
@@ -24,7 +24,7 @@ import {
 } from "./model.ts";
 import type { MemberService } from "./service.ts";
 
-type MemberRoutesDeps = { auth: AuthPlugin; members: MemberService };
+type MemberRoutesDeps = { auth: AccessPlugin; members: MemberService };
 
 const memberParams = z.object({ account: z.string(), id: z.string() });
 

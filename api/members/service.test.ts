@@ -10,8 +10,7 @@ import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts
 import { openSessionServices, type SessionServices } from "../../test/harness/session-services.ts";
 import type { User } from "../http/principal.ts";
 import { type Call, confirmOf } from "../http/request-context.ts";
-import { NetworkWindow } from "../limits/windows.ts";
-import { createSessionAuth } from "../sessions/session-auth.ts";
+import { SessionAuthenticator } from "../sessions/session-auth.ts";
 
 // Starts a real server, on a machine that may be busy, and hashes passwords.
 setDefaultTimeout(60_000);
@@ -321,17 +320,12 @@ test.each([
     const { id } = await browser.user();
     const account = await postgres.addAccount();
     await services.members.add(account, id, "owner");
-    const { findMembership } = services.members;
-    const authenticate = createSessionAuth({
-      sessions: services.sessions,
-      findMembership,
-      anonymousLimit: new NetworkWindow("anonymous_requests"),
-    });
-    const call: Call = { address: elsewhere(), windows: [] };
+    const authenticator = new SessionAuthenticator(services.sessions, services.members);
+    const call: Call = { address: elsewhere() };
     const url = `http://localhost/api/${encodeId("acct", account)}/live/v1/events`;
     const request = new Request(url, { headers: browser.headers() });
     const access = { scope: "events:read", limit: null, cost: 1 } as const;
-    await authenticate({ call, request, headers: {} }, access);
+    await authenticator.authenticate({ call, request, headers: {} }, access);
     const confirm = confirmOf(call);
     await confirm();
     await happens(browser, account, id);

@@ -10,11 +10,10 @@ import swaggerScript from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "f
 import * as z from "zod";
 
 import { CLIENT_FILE } from "../../shared/contracts/client-file.ts";
-import type { AuthPlugin } from "../auth/plugin.ts";
-import { ERRORS_PATH } from "../http/doc-url.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import type { Call } from "../http/request-context.ts";
-import { FileBudget } from "../limits/file-budget.ts";
+import { FileBudget } from "../limits/windows.ts";
+import { type AccessPlugin, ERRORS_PATH } from "../site.ts";
 import { createAsset, type SendAsset } from "./assets.ts";
 import { ERROR_PAGE } from "./error-page.ts";
 
@@ -70,14 +69,8 @@ const CONTENT_SECURITY_POLICY =
 /** When to ask again for a client that is being packed. */
 const PACKED_AFTER_SECONDS = 2;
 
-type OpenApiRoutesDeps = {
-  auth: AuthPlugin;
-  document: () => unknown;
-  /** The path of the packed client; in no folder where there is none. */
-  clientFile: string;
-};
-
-export const openApiRoutes = ({ auth, document, clientFile }: OpenApiRoutesDeps) => {
+/** `clientFile` is the path of the packed client; in no folder where there is none. */
+export const openApiRoutes = (auth: AccessPlugin, document: () => unknown, clientFile: string) => {
   const budget = new FileBudget();
   const chargeTo =
     ({ address }: Call) =>

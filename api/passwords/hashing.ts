@@ -31,8 +31,15 @@ const BOUNDS: FairQueueBounds = {
   waitingEach: 64,
 };
 
+/** Passwords of users: what people sign in with. */
+export interface UserPasswords {
+  /** Hashes a user's password, in PHC format. */
+  hashForUser(password: string): Promise<string>;
+  verifyForUser(password: string, hashed: string): Promise<boolean>;
+}
+
 /** All methods that hash throw `QueueFull` when too many passwords are waiting. */
-export class PasswordHashing {
+export class PasswordHashing implements UserPasswords {
   readonly #queue = new FairQueue("a password's hash", BOUNDS);
 
   /** Hashes a link's password by Argon2id, in PHC format; accounts take turns. */

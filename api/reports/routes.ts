@@ -2,11 +2,11 @@
 import { Elysia } from "elysia";
 
 import { decodeId } from "../../shared/ids.ts";
-import type { AuthPlugin } from "../auth/plugin.ts";
 import { successResponse } from "../http/common-schemas.ts";
 import { listQuery, listResponse, readListRequest } from "../http/pagination.ts";
 import { principalOf } from "../http/request-context.ts";
-import type { Idempotent } from "../idempotency/idempotent.ts";
+import type { Idempotency } from "../idempotency/idempotency.ts";
+import type { AccessPlugin } from "../site.ts";
 import {
   createReportBody,
   reportListResponse,
@@ -21,8 +21,8 @@ import {
 import type { ReportService } from "./service.ts";
 
 type ReportRoutesDeps = {
-  auth: AuthPlugin;
-  idempotent: Idempotent;
+  auth: AccessPlugin;
+  idempotency: Idempotency;
   reports: ReportService;
   shortUrl: string;
 };
@@ -38,7 +38,7 @@ const READ_ACCESS = { scope: "reports:read", limit: null, cost: 1 } as const;
 
 const WRITE_ACCESS = { scope: "reports:write", limit: null, cost: 1 } as const;
 
-export const reportRoutes = ({ auth, idempotent, reports, shortUrl }: ReportRoutesDeps) =>
+export const reportRoutes = ({ auth, idempotency, reports, shortUrl }: ReportRoutesDeps) =>
   new Elysia({ name: "reports", prefix: "/v1/reports", tags: ["Reports"] })
     .use(auth)
     .post(
@@ -53,7 +53,7 @@ export const reportRoutes = ({ auth, idempotent, reports, shortUrl }: ReportRout
             body: report,
           };
         };
-        return await idempotent({ principal, request, body, set }, create);
+        return await idempotency.run({ principal, request, body, set }, create);
       },
       {
         access: WRITE_ACCESS,

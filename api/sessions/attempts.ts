@@ -8,26 +8,17 @@
 import { createHmac } from "node:crypto";
 
 import { addressGroups } from "../../shared/address-group.ts";
-import { WINDOWS as BUDGETS } from "../../shared/budgets.ts";
-import { rateLimited } from "../http/rate-limit.ts";
-import { KeyWindow } from "../limits/windows.ts";
+import { WINDOWS } from "../../shared/budgets.ts";
+import { KeyWindow, rateLimited } from "../limits/windows.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import { consumeAttempt, refundAttempt } from "./sql.ts";
 
-const SECONDS = 900;
-
-const WINDOWS = {
-  /** One network, for all users. */
-  address: { limit: 30, seconds: SECONDS },
-  /** One IPv6 site, which has many networks: three times as many. */
-  site: { limit: 90, seconds: SECONDS },
-  /** One network, for one user: half of the user's limit. */
-  "user from here": { limit: 5, seconds: SECONDS },
-  user: { limit: 10, seconds: SECONDS },
-  device: { limit: 10, seconds: SECONDS },
-} as const;
-
-type WindowName = keyof typeof WINDOWS;
+type AttemptWindow =
+  | "passwords_of_network"
+  | "passwords_of_site"
+  | "passwords_of_user_and_network"
+  | "passwords_of_user"
+  | "passwords_of_device";
 
 /**
  * A password attempt: the client's address; whose password is tried, by the user's id, or by the
@@ -45,7 +36,7 @@ export class Attempts {
   constructor(
     sql: Sql,
     secret: string,
-    correctPasswords: { limit: number; seconds: number } = BUDGETS.correct_passwords,
+    correctPasswords: { limit: number; seconds: number } = WINDOWS.correct_passwords,
   ) {
     this.#sql = sql;
     this.#secret = secret;
@@ -54,16 +45,8 @@ export class Attempts {
 
   /** Consumes an attempt; throws `rate_limited` when a window is exhausted. */
   async consume(attempt: Attempt): Promise<void> {
-    // One after another: an attempt that a narrow window rejects is not consumed from a wider one.
-    for (const [name, key] of listWindows(attempt)) {
-      const { limit, seconds } = WINDOWS[name];
-      const state = await consumeAttempt(this.#sql, this.#hash(name, key), WINDOWS[name]);
-      if (state.used > limit)
-        throw rateLimited(
-          { name, limit, seconds, used: limit, resetsAt: state.resets_ms },
-          state.now_ms,
-        );
-    }
+    // One after another: an attempt that a narrow window refuses is not consumed from a wider one.
+    for (const [name, key] of listWindows(attempt)) await this.#consume(this.#sql, name, key);
   }
 
   /**
@@ -71,11 +54,7 @@ export class Attempts {
    * `rate_limited`. It is written for every address, so that no address takes longer than others.
    */
   async consumeReset(sql: Transaction, address: string): Promise<void> {
-    const { header, limit, seconds } = BUDGETS.password_resets_of_user;
-    const key = this.#hash("password reset", address);
-    const { used, resets_ms, now_ms } = await consumeAttempt(sql, key, { limit, seconds });
-    if (used > limit)
-      throw rateLimited({ name: header, limit, seconds, used: limit, resetsAt: resets_ms }, now_ms);
+    await this.#consume(sql, "password_resets_of_user", address);
   }
 
   /** Gives this one attempt back after a correct password; what others have tried stays counted. */
@@ -84,19 +63,36 @@ export class Attempts {
       await refundAttempt(this.#sql, this.#hash(name, key));
   }
 
-  #hash(name: WindowName | "password reset", key: string): Buffer {
+  async #consume(
+    sql: Sql | Transaction,
+    name: AttemptWindow | "password_resets_of_user",
+    key: string,
+  ): Promise<void> {
+    const { header, limit, seconds } = WINDOWS[name];
+    const { spent, resets_ms, now_ms } = await consumeAttempt(sql, this.#hash(name, key), {
+      limit,
+      seconds,
+    });
+    if (spent > limit)
+      throw rateLimited(
+        { name: header, limit, seconds, spent: limit, resetsAt: resets_ms },
+        now_ms,
+      );
+  }
+
+  #hash(name: string, key: string): Buffer {
     return createHmac("sha256", this.#secret).update(`${name}\n${key}`).digest();
   }
 }
 
 /** The windows in which an attempt counts, each with its key. */
-function listWindows({ address, user, device }: Attempt): [WindowName, string][] {
-  if (device !== undefined) return [["device", `${user}\n${device}`]];
+function listWindows({ address, user, device }: Attempt): [AttemptWindow, string][] {
+  if (device !== undefined) return [["passwords_of_device", `${user}\n${device}`]];
   const { network, site } = addressGroups(address);
   return [
-    ["address", network],
-    ...(site === network ? [] : [["site", site] satisfies [WindowName, string]]),
-    ["user from here", `${network}\n${user}`],
-    ["user", user],
+    ["passwords_of_network", network],
+    ...(site === network ? [] : [["passwords_of_site", site] satisfies [AttemptWindow, string]]),
+    ["passwords_of_user_and_network", `${network}\n${user}`],
+    ["passwords_of_user", user],
   ];
 }

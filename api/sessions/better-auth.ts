@@ -7,7 +7,7 @@ import { PostgresJSDialect } from "kysely-postgres-js";
 
 import { PASSWORD_LENGTH } from "../../shared/contracts/users.ts";
 import { DAY_SECONDS } from "../../shared/durations.ts";
-import type { PasswordHashing } from "../passwords/hashing.ts";
+import type { UserPasswords } from "../passwords/hashing.ts";
 import type { Sql } from "../postgres.ts";
 import { endSurplusSessions } from "./sql.ts";
 
@@ -38,15 +38,11 @@ const CREDENTIAL_COLUMNS = {
   ...times,
 };
 
+/** The library's type follows from its settings. */
 export type AuthLibrary = ReturnType<typeof openAuthLibrary>;
 
 /** `url` is the dashboard's; `secret` signs the cookies. */
-export const openAuthLibrary = (
-  sql: Sql,
-  passwords: Pick<PasswordHashing, "hashForUser" | "verifyForUser">,
-  url: string,
-  secret: string,
-) =>
+export const openAuthLibrary = (sql: Sql, passwords: UserPasswords, url: string, secret: string) =>
   betterAuth({
     baseURL: url,
     secret,

@@ -13,29 +13,32 @@ const SCORED_LENGTH_MAX = 24;
 /** Scores are 0 to 4; below 2, fewer than a million guesses are enough. */
 const SCORE_MIN = 2;
 
-/**
- * Throws `invalid_request` for a password that is easy to guess, including for someone who knows
- * `words` about its user.
- */
-export type RequireStrongPassword = (password: string, words: readonly string[]) => void;
+/** The dictionary, once for a process: loading it takes a tenth of a second. */
+let dictionaryOfProcess: ZxcvbnFactory | undefined;
 
-/** The dictionary, once it is loaded: that takes a tenth of a second. */
-let loaded: ZxcvbnFactory | undefined;
+export class PasswordStrength {
+  readonly #zxcvbn: ZxcvbnFactory;
 
-/** Loads the dictionary unless this process has it: call it at process start. */
-export function createPasswordStrength(): RequireStrongPassword {
-  const zxcvbn = (loaded ??= new ZxcvbnFactory({
-    dictionary,
-    graphs: adjacencyGraphs,
-    maxLength: SCORED_LENGTH_MAX,
-  }));
-  return (password, words) => {
+  /** Loads the dictionary unless this process has it: make one at process start. */
+  constructor() {
+    this.#zxcvbn = dictionaryOfProcess ??= new ZxcvbnFactory({
+      dictionary,
+      graphs: adjacencyGraphs,
+      maxLength: SCORED_LENGTH_MAX,
+    });
+  }
+
+  /**
+   * Throws `invalid_request` for a password that is easy to guess, including for someone who knows
+   * `words` about its user.
+   */
+  require(password: string, words: readonly string[]): void {
     const guessable = words.flatMap((word) => [word, ...word.split(/[@.\s]+/)]);
-    const { score } = zxcvbn.check(password.slice(0, SCORED_LENGTH_MAX), guessable);
+    const { score } = this.#zxcvbn.check(password.slice(0, SCORED_LENGTH_MAX), guessable);
     if (score >= SCORE_MIN) return;
     throw new ApiError(
       "invalid_request",
       "The password is too easy to guess: common words, names and patterns are tried first.",
     );
-  };
+  }
 }

@@ -24,8 +24,8 @@ import { headerOf, partOf, startSmtp } from "../../test/harness/smtp.ts";
 import { type Actor, OPERATOR } from "../http/principal.ts";
 import { sendWaiting } from "../mail/queue.ts";
 import { hashToken } from "../url-tokens.ts";
-import { applyReset, deleteExpiredResets } from "./resets-sql.ts";
 import { makeReset, resetPath } from "./resets.ts";
+import { applyReset, deleteExpiredResets } from "./sql.ts";
 
 // Starts a real server, on a machine that may be busy.
 setDefaultTimeout(120_000);

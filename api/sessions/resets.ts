@@ -7,19 +7,26 @@
  */
 import { RESET_MINUTES } from "../../shared/contracts/users.ts";
 import type { Uuid } from "../../shared/ids.ts";
+import { inEachLanguage } from "../../shared/languages/catalogues.ts";
+import { createTexts } from "../../shared/languages/messages.ts";
 import { ApiError } from "../http/errors.ts";
+import { escapeHtml } from "../http/html.ts";
+import type { MailKind } from "../mail/kind.ts";
+import { type MailContent, writeLink } from "../mail/message.ts";
+import type { UserPasswords } from "../passwords/hashing.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import { createToken, hashToken } from "../url-tokens.ts";
 import type { Attempts } from "./attempts.ts";
-import type { RequireStrongPassword } from "./password-strength.ts";
+import type { PasswordStrength } from "./password-strength.ts";
 import {
   applyReset,
   deleteResets,
   enqueueResetMail,
   findResetUser,
   insertReset,
+  isExpected,
   type ResetUser,
-} from "./resets-sql.ts";
+} from "./sql.ts";
 
 /** A link that was made; nothing else has its token. */
 export type Reset = { token: string; expires_at: Date };
@@ -41,19 +48,14 @@ export const endResets = (sql: Sql | Transaction, userId: Uuid): Promise<void> =
 export class PasswordResets {
   readonly #sql: Sql;
   readonly #attempts: Attempts;
-  readonly #hash: (password: string) => Promise<string>;
-  readonly #requireStrong: RequireStrongPassword;
+  readonly #passwords: UserPasswords;
+  readonly #strength: PasswordStrength;
 
-  constructor(
-    sql: Sql,
-    attempts: Attempts,
-    hash: (password: string) => Promise<string>,
-    requireStrong: RequireStrongPassword,
-  ) {
+  constructor(sql: Sql, attempts: Attempts, passwords: UserPasswords, strength: PasswordStrength) {
     this.#sql = sql;
     this.#attempts = attempts;
-    this.#hash = hash;
-    this.#requireStrong = requireStrong;
+    this.#passwords = passwords;
+    this.#strength = strength;
   }
 
   /**
@@ -81,8 +83,8 @@ export class PasswordResets {
    */
   async use(token: string, password: string): Promise<void> {
     const { email, name } = await this.find(token);
-    this.#requireStrong(password, [email, name]);
-    const hash = await this.#hash(password);
+    this.#strength.require(password, [email, name]);
+    const hash = await this.#passwords.hashForUser(password);
     // Of two uses at once one finds the token gone.
     const used = await this.#sql.begin((sql) => applyReset(sql, hashToken(token), hash));
     if (!used) throw noReset();
@@ -91,3 +93,42 @@ export class PasswordResets {
 
 const noReset = (): ApiError =>
   new ApiError("not_found", "This link has been used or has expired. Ask for a new one.");
+
+/**
+ * The mail with a link. It has no text that anybody could choose. Each attempt to send makes a link
+ * of its own; `dashboardUrl` is where it leads.
+ */
+export const resetMails = (sql: Sql, dashboardUrl: string | undefined): MailKind => ({
+  mayReceive: isExpected,
+  async write({ user_id: userId, language }) {
+    if (dashboardUrl === undefined) return undefined;
+    const { token } = await makeReset(sql, userId);
+    return composeReset(language ?? "", `${dashboardUrl}${resetPath(token)}`);
+  },
+});
+
+const textsIn = inEachLanguage((language, { passwords }) => ({
+  language,
+  texts: createTexts(language, passwords),
+}));
+
+function composeReset(code: string, url: string): MailContent {
+  const { language, texts } = textsIn(code);
+  const [asked, link, otherwise] = [
+    texts.asked(),
+    texts.link({ minutes: RESET_MINUTES }),
+    texts.otherwise(),
+  ];
+  return {
+    language,
+    title: texts.title(),
+    text: `${asked}\n\n${link}\n${url}\n\n${otherwise}`,
+    html: [
+      escapeHtml(asked),
+      `${escapeHtml(link)} ${writeLink(texts.open(), url)}`,
+      escapeHtml(otherwise),
+    ]
+      .map((paragraph) => `<p>${paragraph}</p>`)
+      .join("\n"),
+  };
+}

@@ -1,35 +1,37 @@
-/** `/auth`: signing in to and out of the dashboard. */
+/** `/auth`: signing in to and out of the dashboard, and setting a new password. */
 import { Elysia } from "elysia";
-import type * as z from "zod";
+import * as z from "zod";
 
 import type { Uuid } from "../../shared/ids.ts";
 import { parseAgent, UNKNOWN_AGENT } from "../../shared/visitors/user-agent.ts";
-import type { AuthPlugin } from "../auth/plugin.ts";
 import { successResponse } from "../http/common-schemas.ts";
+import { ApiError } from "../http/errors.ts";
 import type { Session } from "../http/principal.ts";
-import type { Call } from "../http/request-context.ts";
-import { changePasswordBody, deviceListResponse, sessionResponse, signInBody } from "./model.ts";
+import type { Call, ResponseSettings } from "../http/request-context.ts";
+import { NetworkWindow } from "../limits/windows.ts";
+import type { AccessPlugin, SiteContext } from "../site.ts";
+import {
+  changePasswordBody,
+  deviceListResponse,
+  requestResetBody,
+  resetOptionsResponse,
+  resetUserResponse,
+  sessionResponse,
+  signInBody,
+  useResetBody,
+} from "./model.ts";
+import type { PasswordResets } from "./resets.ts";
 import { type ClientInfo, notSignedIn, type SessionService, toUserResponse } from "./service.ts";
 
-type SessionRoutesDeps = {
-  auth: AuthPlugin;
-  sessions: SessionService;
-  /** Lists the accounts that a user is a member of. */
-  listAccounts: (userId: Uuid) => Promise<z.output<typeof sessionResponse>["accounts"]>;
-  shortUrl: string;
-  /** Whether this installation sends mails. */
-  sendsMails: boolean;
-};
+type SessionResponse = z.output<typeof sessionResponse>;
 
-type ResponseSettings = { headers: Record<string, string | number> };
-
-export const sessionRoutes = ({
-  auth,
-  sessions,
-  listAccounts,
-  shortUrl,
-  sendsMails,
-}: SessionRoutesDeps) =>
+/** `listAccounts` lists the accounts that a user is a member of. */
+export const sessionRoutes = (
+  auth: AccessPlugin,
+  sessions: SessionService,
+  listAccounts: (userId: Uuid) => Promise<SessionResponse["accounts"]>,
+  { shortUrl, sendsMails }: SiteContext,
+) =>
   new Elysia({ name: "sessions", prefix: "/auth" })
     .use(auth)
     .post(
@@ -107,6 +109,63 @@ export const sessionRoutes = ({
       }),
       { access: "session", response: { 200: deviceListResponse } },
     );
+
+const tokenParams = z.object({ token: z.string().max(100) });
+
+/**
+ * `/auth/password-resets`: for people who have forgotten their password, without a session.
+ * `sendsMails` says whether this installation sends mails.
+ */
+export function resetRoutes(auth: AccessPlugin, resets: PasswordResets, sendsMails: boolean) {
+  const networks = new NetworkWindow("password_resets");
+  return new Elysia({ name: "password resets", prefix: "/auth/password-resets" })
+    .use(auth)
+    .get("", () => ({ by_mail: sendsMails }), {
+      access: "public",
+      response: { 200: resetOptionsResponse },
+    })
+    .post(
+      "",
+      async ({ call, body, set }) => {
+        networks.enforce(call.address, set.headers);
+        if (!sendsMails)
+          throw new ApiError(
+            "invalid_request",
+            "No mails are sent here. Ask an owner of your account, or the operator, for a link.",
+          );
+        await resets.request(body.email, body.language);
+        return {
+          success: true,
+          message: "If somebody has this address, a mail with a link is on its way.",
+        };
+      },
+      {
+        access: "public",
+        jsonBody: "required",
+        body: requestResetBody,
+        response: { 200: successResponse },
+      },
+    )
+    .get("/:token", async ({ params }) => ({ email: (await resets.find(params.token)).email }), {
+      access: "public",
+      params: tokenParams,
+      response: { 200: resetUserResponse },
+    })
+    .post(
+      "/:token",
+      async ({ params, body }) => {
+        await resets.use(params.token, body.password);
+        return { success: true, message: "The password has been set. Sign in with it." };
+      },
+      {
+        access: "public",
+        jsonBody: "required",
+        params: tokenParams,
+        body: useResetBody,
+        response: { 200: successResponse },
+      },
+    );
+}
 
 /** The names of a session's browser and system; null for what its user agent does not tell. */
 function namesOf(userAgent: string): { browser: string | null; os: string | null } {

@@ -4,14 +4,13 @@ import { expect, test } from "bun:test";
 import { boundsOf } from "../../shared/budgets.ts";
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { ApiError } from "../http/errors.ts";
-import { NetworkWindow } from "../limits/windows.ts";
-import { createSessionAuth } from "./session-auth.ts";
+import { SessionAuthenticator } from "./session-auth.ts";
 
 const ACCESS = { scope: null, limit: null, cost: 1 } as const;
 
 /** Each call is of another user, in another session. */
-const authenticate = createSessionAuth({
-  sessions: {
+const authenticator = new SessionAuthenticator(
+  {
     find: () =>
       Promise.resolve({
         id: newUuid(),
@@ -19,15 +18,14 @@ const authenticate = createSessionAuth({
       }),
     requireValid: () => Promise.resolve(),
   },
-  findMembership: () => Promise.resolve({ role: "owner", plan: "free", barred: false }),
-  anonymousLimit: new NetworkWindow("anonymous_requests"),
-});
+  { findMembership: () => Promise.resolve({ role: "owner", plan: "free", barred: false }) },
+);
 
 async function call(accountId: Uuid): Promise<string> {
   const request = new Request(`http://localhost/api/${encodeId("acct", accountId)}/live/v1/links`);
-  const context = { call: { address: "192.0.2.1", windows: [] }, request, headers: {} };
+  const context = { call: { address: "192.0.2.1" }, request, headers: {} };
   try {
-    await authenticate(context, ACCESS);
+    await authenticator.authenticate(context, ACCESS);
     return "answered";
   } catch (error) {
     return error instanceof ApiError ? error.message : String(error);

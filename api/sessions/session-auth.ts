@@ -5,13 +5,12 @@
 import type { Mode } from "../../shared/contracts/link-record.ts";
 import type { Role } from "../../shared/contracts/users.ts";
 import { decodeId, type Uuid } from "../../shared/ids.ts";
-import type { AccessRule } from "../auth/access-rules.ts";
-import type { Authenticator } from "../auth/plugin.ts";
+import { type AccessRule, type AuthContext, Authenticator } from "../auth/access-rules.ts";
 import { permissionsOf } from "../auth/roles.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import type { Session } from "../http/principal.ts";
 import { budgets } from "../limits/budgets.ts";
-import { KeyWindow, type NetworkWindow } from "../limits/windows.ts";
+import { KeyWindow } from "../limits/windows.ts";
 
 /** Routes of a whole account have no mode in their path. */
 const ACCOUNT_PATH_FORM =
@@ -20,49 +19,45 @@ const ACCOUNT_PATH_FORM =
 /** A user's membership of an account; `barred` means that an operator has suspended the account. */
 type Membership = { role: Role; plan: string; barred: boolean };
 
-type FindMembership = (accountId: Uuid, userId: Uuid) => Promise<Membership | undefined>;
+/** Finds memberships. */
+export interface Memberships {
+  findMembership(accountId: Uuid, userId: Uuid): Promise<Membership | undefined>;
+}
 
 /** Finds the session of a request, and whether it is still valid; both throw `unauthorized`. */
-type Sessions = {
+export interface Sessions {
   find(headers: Headers): Promise<Session>;
   requireValid(session: Session): Promise<void>;
-};
-
-type SessionAuthDeps = {
-  sessions: Sessions;
-  findMembership: FindMembership;
-  anonymousLimit: NetworkWindow;
-};
+}
 
 /**
  * Throws `unauthorized`, `forbidden`, `rate_limited`, and `not_found` for other users' accounts.
  */
-export function createSessionAuth({
-  sessions,
-  findMembership,
-  anonymousLimit,
-}: SessionAuthDeps): Authenticator {
-  const userLimit = new KeyWindow("user_requests");
+export class SessionAuthenticator extends Authenticator {
+  readonly #sessions: Sessions;
+  readonly #memberships: Memberships;
+  readonly #users = new KeyWindow("user_requests");
 
-  return async ({ call, request, headers }, access) => {
-    if (access === "static") {
-      anonymousLimit.describe(call.address, headers);
-      return;
-    }
-    if (access === "public") {
-      anonymousLimit.enforce(call.address, headers);
-      return;
-    }
-    const session = await sessions.find(request.headers);
+  constructor(sessions: Sessions, memberships: Memberships) {
+    super();
+    this.#sessions = sessions;
+    this.#memberships = memberships;
+  }
+
+  protected override async identify(
+    { call, request, headers }: AuthContext,
+    access: AccessRule | "session",
+  ): Promise<void> {
+    const session = await this.#sessions.find(request.headers);
     call.session = session;
-    userLimit.enforce(session.user.id, headers);
+    this.#users.enforce(session.user.id, headers);
     if (access === "session") return;
     const path = ACCOUNT_PATH_FORM.exec(new URL(request.url).pathname)?.groups;
     const accountId = decodeId("acct", path?.["account"] ?? "");
     if (accountId === undefined) throw notFound("account");
     const mode: Mode = path?.["mode"] === "test" ? "test" : "live";
     const requireMember = async () =>
-      requireAllowed(await findMembership(accountId, session.user.id), access);
+      requireAllowed(await this.#memberships.findMembership(accountId, session.user.id), access);
     const { role, plan } = await requireMember();
     // Whichever of its users calls, in however many sessions.
     budgets.take({ accountId, plan }, "dashboard_requests", 1);
@@ -70,10 +65,10 @@ export function createSessionAuth({
     const scopes = permissionsOf(role);
     call.principal = { callerId: session.id, actor, accountId, mode, scopes, plan };
     call.confirm = async () => {
-      await sessions.requireValid(session);
+      await this.#sessions.requireValid(session);
       await requireMember();
     };
-  };
+  }
 }
 
 /** Throws unless a membership allows what a route asks for. */

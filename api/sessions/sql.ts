@@ -1,13 +1,23 @@
-/** SQL of users, their sessions, and the limits on password attempts. */
+/**
+ * SQL of users, their sessions, the limits on password attempts, and links with which people set a
+ * new password.
+ */
 import type { Uuid } from "../../shared/ids.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 
 /** Sessions of a user at once; a further one ends that which was not seen for longest. */
 const SESSIONS_MAX = 50;
 
+export type SessionRow = {
+  id: Uuid;
+  user_agent: string | null;
+  created_at: Date;
+  updated_at: Date;
+};
+
 /** Lists where a user is signed in, the most recently seen first. */
-export const listSessions = (sql: Sql, userId: Uuid) =>
-  sql<{ id: Uuid; user_agent: string | null; created_at: Date; updated_at: Date }[]>`
+export const listSessions = (sql: Sql, userId: Uuid): Promise<SessionRow[]> =>
+  sql<SessionRow[]>`
     select id, user_agent, created_at, updated_at from sessions
      where user_id = ${userId} and expires_at > now()
      order by updated_at desc`;
@@ -72,12 +82,14 @@ export async function isEmailVerified(sql: Sql, id: Uuid): Promise<boolean> {
   return rows.length === 1;
 }
 
+export type LockedUser = { id: Uuid; email_verified: boolean };
+
 /** Finds the user who has an e-mail address, and locks them until the transaction ends. */
 export async function lockUserByEmail(
   sql: Transaction,
   email: string,
-): Promise<{ id: Uuid; email_verified: boolean } | undefined> {
-  const [row] = await sql<{ id: Uuid; email_verified: boolean }[]>`
+): Promise<LockedUser | undefined> {
+  const [row] = await sql<LockedUser[]>`
     select id, email_verified from users where email = ${email.toLowerCase()} for update`;
   return row;
 }
@@ -87,7 +99,7 @@ export async function deleteUser(sql: Transaction, id: Uuid): Promise<void> {
   await sql`delete from users where id = ${id}`;
 }
 
-type UserRow = {
+export type UserRow = {
   id: Uuid;
   email: string;
   email_verified: boolean;
@@ -97,17 +109,17 @@ type UserRow = {
 };
 
 /** Lists all users, with the accounts they are members of. */
-export const listUsers = (sql: Sql) =>
+export const listUsers = (sql: Sql): Promise<UserRow[]> =>
   sql<UserRow[]>`
     select u.id, u.email, u.email_verified, u.name, u.created_at,
            array(select m.account_id from members m where m.user_id = u.id order by 1) as account_ids
       from users u order by u.created_at, u.id`;
 
-type AttemptWindow = { used: number; resets_ms: number; now_ms: number };
+type AttemptWindow = { spent: number; resets_ms: number; now_ms: number };
 
 /**
  * Consumes an attempt from the window of a key, and opens the window if it is closed. Beyond
- * `limit` it counts one more, so `used > limit` means that the attempt was rejected.
+ * `limit` it counts one more, so `spent > limit` means that the attempt is refused.
  */
 export async function consumeAttempt(
   sql: Sql | Transaction,
@@ -122,7 +134,7 @@ export async function consumeAttempt(
                        then w.opened_at else clock_timestamp() end,
       spent = case when w.opened_at > clock_timestamp() - make_interval(secs => ${seconds})
                    then least(w.spent, ${limit}) + 1 else 1 end
-    returning spent as used, extract(epoch from opened_at)::float8 * 1000 + ${seconds * 1_000} as resets_ms,
+    returning spent, extract(epoch from opened_at)::float8 * 1000 + ${seconds * 1_000} as resets_ms,
               extract(epoch from clock_timestamp())::float8 * 1000 as now_ms`;
   return row;
 }
@@ -136,3 +148,84 @@ export async function refundAttempt(sql: Sql, key: Buffer): Promise<void> {
 export async function deleteExpiredAttempts(sql: Sql): Promise<void> {
   await sql`delete from sign_in_windows where opened_at < clock_timestamp() - interval '1 hour'`;
 }
+
+/** Most links of a user that are valid at once; the oldest give way. */
+const RESETS_MAX = 10;
+
+/** After so long a mail that could not be sent is not sent any more: nobody waits for it. */
+const WAITING_MINUTES = 60;
+
+/** Who sets a new password. */
+export type ResetUser = { id: Uuid; email: string; name: string };
+
+/** Stores a link by the hash of its token; returns until when it is valid. */
+export async function insertReset(
+  sql: Sql | Transaction,
+  { tokenHash, userId, minutes }: { tokenHash: Buffer; userId: Uuid; minutes: number },
+): Promise<Date> {
+  await sql`
+    delete from password_resets where token_hash in (
+      select token_hash from password_resets where user_id = ${userId}
+       order by created_at desc, token_hash offset ${RESETS_MAX - 1})`;
+  const [row] = await sql<[{ expires_at: Date }]>`
+    insert into password_resets (token_hash, user_id, expires_at)
+    values (${tokenHash}, ${userId}, clock_timestamp() + make_interval(mins => ${minutes}))
+    returning expires_at`;
+  return row.expires_at;
+}
+
+/** Finds the user of a link that is valid. */
+export async function findResetUser(sql: Sql, tokenHash: Buffer): Promise<ResetUser | undefined> {
+  const [row] = await sql<ResetUser[]>`
+    select users.id, users.email, users.name
+      from password_resets reset join users on users.id = reset.user_id
+     where reset.token_hash = ${tokenHash} and reset.expires_at > clock_timestamp()`;
+  return row;
+}
+
+/**
+ * Uses a link up, and its user's others with it: sets the password and ends every session. Returns
+ * false, and changes nothing, when the link is not valid any more.
+ */
+export async function applyReset(
+  sql: Transaction,
+  tokenHash: Buffer,
+  passwordHash: string,
+): Promise<boolean> {
+  const [used] = await sql<{ user_id: Uuid }[]>`
+    delete from password_resets
+     where token_hash = ${tokenHash} and expires_at > clock_timestamp()
+    returning user_id`;
+  if (used === undefined) return false;
+  const { count } = await sql`
+    update credentials set password = ${passwordHash}, updated_at = now()
+     where user_id = ${used.user_id} and provider_id = 'credential'`;
+  if (count !== 1) throw new Error("The user has no password that could be replaced.");
+  await sql`delete from sessions where user_id = ${used.user_id}`;
+  await deleteResets(sql, used.user_id);
+  return true;
+}
+
+/** Deletes a user's links: those made before their password changed, or they joined an account. */
+export async function deleteResets(sql: Sql | Transaction, userId: Uuid): Promise<void> {
+  await sql`delete from password_resets where user_id = ${userId}`;
+}
+
+export async function deleteExpiredResets(sql: Sql): Promise<void> {
+  await sql`delete from password_resets where expires_at < clock_timestamp()`;
+}
+
+/** Puts a mail with a link to the user of an address into the queue, if somebody has it. */
+export async function enqueueResetMail(
+  sql: Transaction,
+  email: string,
+  language: string,
+): Promise<void> {
+  await sql`
+    insert into report_mails (id, kind, user_id, language)
+    select gen_random_uuid(), 'password_reset', id, ${language} from users where email = ${email}`;
+}
+
+/** Whether the user of a mail may still expect it. */
+export const isExpected = (sql: Sql) => sql`
+  (mail.created_at > clock_timestamp() - make_interval(mins => ${WAITING_MINUTES}))`;

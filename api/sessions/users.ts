@@ -1,88 +1,113 @@
 /** Users of the dashboard: creating and deleting them, and setting their passwords. */
+import { randomBytes } from "node:crypto";
+
 import * as z from "zod";
 
 import type { Uuid } from "../../shared/ids.ts";
 import { ApiError } from "../http/errors.ts";
+import { PasswordHashing } from "../passwords/hashing.ts";
 import type { Sql, Transaction } from "../postgres.ts";
-import type { AuthLibrary } from "./better-auth.ts";
-import type { RequireStrongPassword } from "./password-strength.ts";
-import { deleteResets } from "./resets-sql.ts";
+import { type AuthLibrary, openAuthLibrary } from "./better-auth.ts";
+import { PasswordStrength } from "./password-strength.ts";
 import {
+  deleteResets,
   deleteUser,
   findUserByEmail,
   isEmailVerified,
   listUsers,
+  type LockedUser,
   lockUserByEmail,
   markEmailVerified,
+  type UserRow,
 } from "./sql.ts";
 
 export type NewUser = { email: string; name: string; password: string };
 
-export type UserService = ReturnType<typeof createUserService>;
+export class UserService {
+  readonly #sql: Sql;
+  readonly #library: AuthLibrary;
+  readonly #strength: PasswordStrength;
 
-type UserServiceDeps = {
-  sql: Sql;
-  library: AuthLibrary;
-  requireStrongPassword: RequireStrongPassword;
-};
+  constructor(sql: Sql, library: AuthLibrary, strength: PasswordStrength) {
+    this.#sql = sql;
+    this.#library = library;
+    this.#strength = strength;
+  }
 
-export function createUserService({ sql, library, requireStrongPassword }: UserServiceDeps) {
-  return {
-    /** Throws `invalid_request` for a password of a new user that is too weak. */
-    requireStrong({ email, name, password }: NewUser): void {
-      requireStrongPassword(password, [email, name]);
-    },
+  /**
+   * For operators, who create no sessions: the library gets a placeholder of a URL, and a random
+   * secret.
+   */
+  static forOperators(sql: Sql): UserService {
+    const secret = randomBytes(32).toString("hex");
+    const library = openAuthLibrary(sql, new PasswordHashing(), "http://localhost", secret);
+    return new UserService(sql, library, new PasswordStrength());
+  }
 
-    async findByEmail(email: string): Promise<Uuid | undefined> {
-      return (await findUserByEmail(sql, email))?.id;
-    },
+  /** Throws `invalid_request` for a password of a new user that is too weak. */
+  requireStrong({ email, name, password }: NewUser): void {
+    this.#strength.require(password, [email, name]);
+  }
 
-    /**
-     * Creates a user, whose address nobody has proven yet. Throws `invalid_request` when somebody
-     * has the address, or when the password is too weak.
-     */
-    async create({ email, name, password }: NewUser): Promise<Uuid> {
-      requireStrongPassword(password, [email, name]);
-      const body = { email: email.toLowerCase(), name, password };
-      const created = await library.api.signUpEmail({ body }).catch((error: unknown) => error);
-      const found = await findUserByEmail(sql, email);
-      // For a known address the library responds as if it had created a user, so as not to reveal
-      // who is registered; of two concurrent creations one fails.
-      if (found !== undefined && found.id !== parseUserId(created)) throw addressTaken();
-      if (found === undefined) throw created;
-      return found.id;
-    },
+  async findByEmail(email: string): Promise<Uuid | undefined> {
+    return (await findUserByEmail(this.#sql, email))?.id;
+  }
 
-    /** Records that the e-mail address belongs to the user, as an operator confirms. */
-    markVerified: (id: Uuid): Promise<void> => markEmailVerified(sql, id),
+  /**
+   * Creates a user, whose address nobody has proven yet. Throws `invalid_request` when somebody has
+   * the address, or when the password is too weak.
+   */
+  async create({ email, name, password }: NewUser): Promise<Uuid> {
+    this.#strength.require(password, [email, name]);
+    const body = { email: email.toLowerCase(), name, password };
+    const created = await this.#library.api.signUpEmail({ body }).catch((error: unknown) => error);
+    const found = await findUserByEmail(this.#sql, email);
+    // For a known address the library responds as if it had created a user, so as not to reveal who
+    // is registered; of two concurrent creations one fails.
+    if (found !== undefined && found.id !== parseUserId(created)) throw addressTaken();
+    if (found === undefined) throw created;
+    return found.id;
+  }
 
-    /** Whether the user's e-mail address is verified; an invitation does not verify it. */
-    isVerified: (id: Uuid): Promise<boolean> => isEmailVerified(sql, id),
+  /** Records that the e-mail address belongs to the user, as an operator confirms. */
+  markVerified(id: Uuid): Promise<void> {
+    return markEmailVerified(this.#sql, id);
+  }
 
-    /**
-     * Sets a new password and ends every session. Returns false when there is no such user; throws
-     * as `create`.
-     */
-    async setPassword(email: string, password: string): Promise<boolean> {
-      requireStrongPassword(password, [email]);
-      const user = await findUserByEmail(sql, email);
-      if (user === undefined) return false;
-      const context = await library.$context;
-      await context.internalAdapter.updatePassword(user.id, await context.password.hash(password));
-      await context.internalAdapter.deleteUserSessions(user.id);
-      await deleteResets(sql, user.id);
-      return true;
-    },
+  /** Whether the user's e-mail address is verified; an invitation does not verify it. */
+  isVerified(id: Uuid): Promise<boolean> {
+    return isEmailVerified(this.#sql, id);
+  }
 
-    /** Finds the user who has an e-mail address, and locks them until the transaction ends. */
-    lock: (transaction: Transaction, email: string) => lockUserByEmail(transaction, email),
+  /**
+   * Sets a new password and ends every session. Returns false when there is no such user; throws as
+   * `create`.
+   */
+  async setPassword(email: string, password: string): Promise<boolean> {
+    this.#strength.require(password, [email]);
+    const user = await findUserByEmail(this.#sql, email);
+    if (user === undefined) return false;
+    const context = await this.#library.$context;
+    await context.internalAdapter.updatePassword(user.id, await context.password.hash(password));
+    await context.internalAdapter.deleteUserSessions(user.id);
+    await deleteResets(this.#sql, user.id);
+    return true;
+  }
 
-    /** Deletes a user, with their sessions and memberships, which the caller records. */
-    remove: (transaction: Transaction, id: Uuid): Promise<void> => deleteUser(transaction, id),
+  /** Finds the user who has an e-mail address, and locks them until the transaction ends. */
+  lock(transaction: Transaction, email: string): Promise<LockedUser | undefined> {
+    return lockUserByEmail(transaction, email);
+  }
 
-    /** Lists all users, with the accounts they are members of. */
-    list: () => listUsers(sql),
-  };
+  /** Deletes a user, with their sessions and memberships, which the caller records. */
+  remove(transaction: Transaction, id: Uuid): Promise<void> {
+    return deleteUser(transaction, id);
+  }
+
+  /** Lists all users, with the accounts they are members of. */
+  list(): Promise<UserRow[]> {
+    return listUsers(this.#sql);
+  }
 }
 
 /** For somebody without the session of the user who has the address. */

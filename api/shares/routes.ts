@@ -2,11 +2,11 @@
 import { Elysia } from "elysia";
 
 import { decodeId } from "../../shared/ids.ts";
-import type { AuthPlugin } from "../auth/plugin.ts";
 import { successResponse } from "../http/common-schemas.ts";
 import { listQuery, listResponse, readListRequest } from "../http/pagination.ts";
 import { principalOf } from "../http/request-context.ts";
-import type { Idempotent } from "../idempotency/idempotent.ts";
+import type { Idempotency } from "../idempotency/idempotency.ts";
+import type { AccessPlugin } from "../site.ts";
 import {
   createShareBody,
   newShareResponse,
@@ -19,8 +19,8 @@ import {
 import type { ShareService } from "./service.ts";
 
 type ShareRoutesDeps = {
-  auth: AuthPlugin;
-  idempotent: Idempotent;
+  auth: AccessPlugin;
+  idempotency: Idempotency;
   shares: ShareService;
   /** The origin, without a trailing slash, at which the client of a request reaches this site. */
   originOf: (request: Request) => string;
@@ -40,7 +40,7 @@ const READ_ACCESS = { scope: "shares:read", limit: null, cost: 1 } as const;
 
 const WRITE_ACCESS = { scope: "shares:write", limit: null, cost: 1 } as const;
 
-export const shareRoutes = ({ auth, idempotent, shares, originOf }: ShareRoutesDeps) =>
+export const shareRoutes = ({ auth, idempotency, shares, originOf }: ShareRoutesDeps) =>
   new Elysia({ name: "shares", prefix: "/v1/shares", tags: ["Shares"] })
     .use(auth)
     .post(
@@ -56,7 +56,7 @@ export const shareRoutes = ({ auth, idempotent, shares, originOf }: ShareRoutesD
             body: { ...share, token, url: `${originOf(request)}/shared/${token}` },
           };
         };
-        return await idempotent({ principal, request, body, set }, create, SECRET);
+        return await idempotency.run({ principal, request, body, set }, create, SECRET);
       },
       {
         access: WRITE_ACCESS,
@@ -127,7 +127,7 @@ export const shareRoutes = ({ auth, idempotent, shares, originOf }: ShareRoutesD
           const url = `${originOf(request)}/shared/${token}`;
           return { status: 200 as const, body: { ...toShareResponse(row), token, url } };
         };
-        return await idempotent({ principal, request, body: null, set }, rotate, SECRET);
+        return await idempotency.run({ principal, request, body: null, set }, rotate, SECRET);
       },
       {
         access: WRITE_ACCESS,

@@ -3,9 +3,9 @@ import { Elysia } from "elysia";
 import * as z from "zod";
 
 import { changeTagBody } from "../../shared/contracts/tag-schemas.ts";
-import type { AuthPlugin } from "../auth/plugin.ts";
 import { readCursor, writeCursor } from "../http/cursor.ts";
 import { principalOf } from "../http/request-context.ts";
+import type { AccessPlugin } from "../site.ts";
 import {
   changedTagResponse,
   listTagsQuery,
@@ -17,7 +17,7 @@ import {
 } from "./model.ts";
 import type { TagService } from "./service.ts";
 
-type TagRoutesDeps = { auth: AuthPlugin; tags: TagService };
+type TagRoutesDeps = { auth: AccessPlugin; tags: TagService };
 
 const WRITE_ACCESS = { scope: "links:write", limit: null, cost: 1, expensive: true } as const;
 

@@ -2,13 +2,13 @@
 import { Elysia } from "elysia";
 
 import { saveViewBody, type ViewKind } from "../../shared/contracts/view-schemas.ts";
-import type { AuthPlugin } from "../auth/plugin.ts";
 import { successResponse } from "../http/common-schemas.ts";
 import { principalOf } from "../http/request-context.ts";
+import type { AccessPlugin } from "../site.ts";
 import { toViewResponse, viewListResponse, viewParams, viewResponse } from "./model.ts";
 import type { ViewService } from "./service.ts";
 
-type ViewRoutesDeps = { auth: AuthPlugin; views: ViewService };
+type ViewRoutesDeps = { auth: AccessPlugin; views: ViewService };
 
 const WRITE_ACCESS = { scope: "links:write", limit: null, cost: 1 } as const;
 

@@ -2,9 +2,9 @@
 import { Elysia } from "elysia";
 
 import { decodeId } from "../../shared/ids.ts";
-import type { AuthPlugin } from "../auth/plugin.ts";
 import { listResponse, readListRequest } from "../http/pagination.ts";
 import { principalOf } from "../http/request-context.ts";
+import type { AccessPlugin } from "../site.ts";
 import {
   deliveryListQuery,
   deliveryListResponse,
@@ -15,7 +15,7 @@ import {
 } from "./model.ts";
 import type { WebhookService } from "./service.ts";
 
-type DeliveryRoutesDeps = { auth: AuthPlugin; webhooks: WebhookService };
+type DeliveryRoutesDeps = { auth: AccessPlugin; webhooks: WebhookService };
 
 /** Names the list in its cursors. */
 const LIST = "deliveries";

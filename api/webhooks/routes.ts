@@ -7,11 +7,11 @@ import {
   updateWebhookBody,
 } from "../../shared/contracts/webhook-schemas.ts";
 import { decodeId } from "../../shared/ids.ts";
-import type { AuthPlugin } from "../auth/plugin.ts";
 import { successResponse } from "../http/common-schemas.ts";
 import { listQuery, listResponse, readListRequest } from "../http/pagination.ts";
 import { principalOf } from "../http/request-context.ts";
-import type { Idempotent } from "../idempotency/idempotent.ts";
+import type { Idempotency } from "../idempotency/idempotency.ts";
+import type { AccessPlugin } from "../site.ts";
 import { deliveryRoutes } from "./delivery-routes.ts";
 import {
   newWebhookResponse,
@@ -22,7 +22,7 @@ import {
 } from "./model.ts";
 import type { WebhookService } from "./service.ts";
 
-type WebhookRoutesDeps = { auth: AuthPlugin; idempotent: Idempotent; webhooks: WebhookService };
+type WebhookRoutesDeps = { auth: AccessPlugin; idempotency: Idempotency; webhooks: WebhookService };
 
 /** The secret must not be readable in the database, not even while its response is stored. */
 const SECRET = { secret: true };
@@ -34,7 +34,7 @@ const READ_ACCESS = { scope: "webhooks:read", limit: null, cost: 1 } as const;
 
 const WRITE_ACCESS = { scope: "webhooks:write", limit: null, cost: 1 } as const;
 
-export const webhookRoutes = ({ auth, idempotent, webhooks }: WebhookRoutesDeps) =>
+export const webhookRoutes = ({ auth, idempotency, webhooks }: WebhookRoutesDeps) =>
   new Elysia({ name: "webhooks", prefix: "/v1/webhooks", tags: ["Webhooks"] })
     .use(auth)
     .post(
@@ -50,7 +50,7 @@ export const webhookRoutes = ({ auth, idempotent, webhooks }: WebhookRoutesDeps)
             body: webhook,
           };
         };
-        return await idempotent({ principal, request, body, set }, create, SECRET);
+        return await idempotency.run({ principal, request, body, set }, create, SECRET);
       },
       {
         access: WRITE_ACCESS,
@@ -138,7 +138,7 @@ export const webhookRoutes = ({ auth, idempotent, webhooks }: WebhookRoutesDeps)
           const { row, secret } = await webhooks.rotate(principal, decodeId("wh", params.id));
           return { status: 200 as const, body: { ...toWebhookResponse(row), secret } };
         };
-        return await idempotent({ principal, request, body, set }, rotate, SECRET);
+        return await idempotency.run({ principal, request, body, set }, rotate, SECRET);
       },
       {
         access: WRITE_ACCESS,

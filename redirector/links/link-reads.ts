@@ -3,7 +3,7 @@
  * thread when the disk is slow. Requests need neither NATS nor the thread that fills the store,
  * except for an alias that the store lacks: its link may just have been created.
  */
-import { Coalesced } from "../../shared/coalesced.ts";
+import { CoalescedCalls } from "../../shared/coalesced-calls.ts";
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
 import { isNotice } from "../../shared/contracts/notices.ts";
 import { comparePositions, type Entry } from "../../shared/links-log/entry.ts";
@@ -36,7 +36,7 @@ export class LinkReads {
   readonly #verifier: LogVerifier;
   readonly #disk = new DiskSpeed();
   readonly #counts = { direct: 0, slow: 0 };
-  readonly #tailEnds = new Coalesced(() => this.#readTailEnd());
+  readonly #tailEnds = new CoalescedCalls<Entry>();
   #tail: TailReader | undefined;
   #isStopped = false;
 
@@ -136,7 +136,7 @@ export class LinkReads {
    */
   async #waitForTailEnd(isSuch: (state: LogState) => boolean): Promise<void> {
     if (!this.#nats.connected()) throw new Error("There is no connection to NATS.");
-    const end = await this.#tailEnds.call();
+    const end = await this.#tailEnds.run("", () => this.#readTailEnd());
     const deadline = performance.now() + CATCH_UP_TIMEOUT_MS;
     let state = this.#host.readState();
     while (!isSuch(state) || !hasEntry(state, end)) {

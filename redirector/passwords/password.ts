@@ -20,7 +20,7 @@ import { LRUCache } from "lru-cache";
 
 import { type AddressGroups, addressGroups } from "../../shared/address-group.ts";
 import { sliceToString } from "../../shared/bytes.ts";
-import { createFixedWindow } from "../../shared/fixed-window.ts";
+import { FixedWindow } from "../../shared/fixed-window.ts";
 import type { CachedLink } from "../../shared/links-store/record.ts";
 import { AddressWindow } from "../visitors/address-window.ts";
 
@@ -69,9 +69,9 @@ export type PasswordResult = "right" | "wrong" | "limited" | "busy";
 export class PasswordCheck {
   readonly #verify: (password: string, hash: string) => Promise<boolean>;
   readonly #byAddress = new AddressWindow(TRIES);
-  readonly #byLink = createFixedWindow(LINK_TRIES);
+  readonly #byLink = new FixedWindow(LINK_TRIES);
   readonly #verifications = new AddressWindow(VERIFICATIONS);
-  readonly #recent = createFixedWindow(RECENT);
+  readonly #recent = new FixedWindow(RECENT);
   readonly #known = new KnownPasswords();
   readonly #queue = new VerificationQueue();
 
@@ -92,7 +92,7 @@ export class PasswordCheck {
     if (this.#isLimited(attempt, ids)) return "limited";
     if (this.#known.has(password, hash)) return "right";
     if (this.#verifications.exhausted(address)) return "limited";
-    const wrongAttempts = this.#recent.state(groups.site).used;
+    const wrongAttempts = this.#recent.state(groups.site).spent;
     if (!(await this.#queue.enter(groups, wrongAttempts))) return "busy";
     try {
       // The same client may have reached its limit while this attempt waited.

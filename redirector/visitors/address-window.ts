@@ -1,6 +1,6 @@
 /** Counts events per client, by the groups of its address: see `addressGroups`. */
 import { addressGroups } from "../../shared/address-group.ts";
-import { createFixedWindow, type FixedWindow } from "../../shared/fixed-window.ts";
+import { FixedWindow } from "../../shared/fixed-window.ts";
 
 /** The limit of a site (a /48 in IPv6) as a multiple of that of one of its networks (a /64). */
 const SITE_FACTOR = 10;
@@ -14,8 +14,8 @@ export class AddressWindow {
    * counted.
    */
   constructor(window: { limit: number; seconds: number; keysMax: number }) {
-    this.#networks = createFixedWindow(window);
-    this.#sites = createFixedWindow({ ...window, limit: window.limit * SITE_FACTOR });
+    this.#networks = new FixedWindow(window);
+    this.#sites = new FixedWindow({ ...window, limit: window.limit * SITE_FACTOR });
   }
 
   /** Whether the address has reached its limit. Scopes are counted separately. */

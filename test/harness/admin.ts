@@ -1,8 +1,8 @@
 /** What operators do on a stack's database. */
 import { accountLimits, type Plan } from "../../api/accounts/model.ts";
-import { createAccountService } from "../../api/accounts/service.ts";
+import { AccountService } from "../../api/accounts/service.ts";
 import { parseId, parseScopes } from "../../api/cli/arguments.ts";
-import { createKeyService } from "../../api/keys/service.ts";
+import { KeyService } from "../../api/keys/service.ts";
 import type { Sql } from "../../api/postgres.ts";
 import { encodeId } from "../../shared/ids.ts";
 import { openPrimary } from "../../shared/postgres.ts";
@@ -62,9 +62,9 @@ export const createAccount = (
   limits?: unknown,
 ): Promise<NewAccount> =>
   withPostgres(stack, async (sql) => {
-    const accounts = createAccountService({ sql });
+    const accounts = new AccountService(sql);
     const id = await accounts.create(`Account on ${plan}`, plan, accountLimits.parse(limits ?? {}));
-    const { key } = await createKeyService({ sql }).createFirst(id);
+    const { key } = await new KeyService(sql).createFirst(id);
     return { id: encodeId("acct", id), plan, key };
   });
 
@@ -76,7 +76,7 @@ export const createKey = (
   { type = "live", expiresAt = null }: { type?: "live" | "test"; expiresAt?: Date | null } = {},
 ): Promise<NewKey> =>
   withPostgres(stack, async (sql) => {
-    const { row, key } = await createKeyService({ sql }).createAny({
+    const { row, key } = await new KeyService(sql).createAny({
       accountId: parseId("acct")(account),
       name: "created by a test",
       mode: type,
@@ -88,7 +88,7 @@ export const createKey = (
 
 /** Revokes a key, as the command `keys revoke` does. */
 export const revokeKey = (stack: SharedStack, key: string): Promise<boolean> =>
-  withPostgres(stack, (sql) => createKeyService({ sql }).revokeAny(parseId("key")(key)));
+  withPostgres(stack, (sql) => new KeyService(sql).revokeAny(parseId("key")(key)));
 
 /** Suspends an account, as `accounts suspend` does: for ever, or for minutes, with 0 no longer. */
 export const suspendAccount = (
@@ -96,9 +96,7 @@ export const suspendAccount = (
   account: string,
   minutes?: number,
 ): Promise<boolean> =>
-  withPostgres(stack, (sql) =>
-    createAccountService({ sql }).suspend(parseId("acct")(account), minutes),
-  );
+  withPostgres(stack, (sql) => new AccountService(sql).suspend(parseId("acct")(account), minutes));
 
 /** Changes an account's plan, as `accounts set-plan` does. */
 export const setPlan = (
@@ -108,7 +106,7 @@ export const setPlan = (
   limits?: unknown,
 ): Promise<boolean> =>
   withPostgres(stack, (sql) =>
-    createAccountService({ sql }).setPlan(
+    new AccountService(sql).setPlan(
       parseId("acct")(account),
       plan,
       accountLimits.parse(limits ?? {}),

@@ -8,7 +8,8 @@ import { dirname, join } from "node:path";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 
 import { configSchema } from "../../api/config.ts";
-import { type Listening, startApi } from "../../api/process.ts";
+import { ApiContext } from "../../api/context.ts";
+import { type Listening, runApi } from "../../api/process.ts";
 import { loadSecrets } from "../../deploy/local/secrets.ts";
 import { appServices, type StackUrls } from "../../deploy/local/stack.ts";
 import {
@@ -76,7 +77,8 @@ export class ApiProcess {
     const parts = new Parts();
     const lines: string[] = [];
     const log = createLog("api", "info", { write: (line) => void lines.push(line) });
-    return new ApiProcess(await startApi(loadConfig(configSchema, env), parts, log), parts, lines);
+    const context = await ApiContext.open(loadConfig(configSchema, env), parts, log);
+    return new ApiProcess(runApi(context), parts, lines);
   }
 
   output(): string {

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 
 import { parseId } from "../../api/cli/arguments.ts";
 import { createMemberService } from "../../api/members/service.ts";
-import { openUsers } from "../../api/sessions/operators.ts";
+import { UserService } from "../../api/sessions/users.ts";
 import type { Role } from "../../shared/contracts/users.ts";
 import { encodeId } from "../../shared/ids.ts";
 import { withPostgres } from "./admin.ts";
@@ -28,7 +28,7 @@ export async function createUser(
   const email = `person-${createdUsers}-${randomBytes(4).toString("hex")}@example.com`;
   const password = randomBytes(18).toString("base64url");
   const id = await withPostgres(stack, async (sql) => {
-    const users = openUsers(sql);
+    const users = UserService.forOperators(sql);
     const id = await users.create({ email, name, password });
     await users.markVerified(id);
     return encodeId("user", id);
@@ -46,7 +46,7 @@ export const joinAccount = (
   role: Role,
 ): Promise<void> =>
   withPostgres(stack, (sql) =>
-    createMemberService({ sql, users: openUsers(sql) }).add(
+    createMemberService({ sql, users: UserService.forOperators(sql) }).add(
       parseId("acct")(account),
       parseId("user")(user.id),
       role,

@@ -1,16 +1,18 @@
 /**
- * The API as a function of requests, without a stack: `createApp` with API keys, limits and
+ * The API as a function of requests, without a stack: `apiSite` with API keys, limits and
  * idempotency records in memory, and with the parts of the services that a test passes in. The real
  * implementations are tested on PostgreSQL (`postgres.ts`) and end to end.
  */
-import { createApp } from "../../api/app.ts";
-import type { AppDeps } from "../../api/app.ts";
+import { apiSite } from "../../api/app.ts";
 import { generateKey, type NewKey } from "../../api/auth/api-key.ts";
-import type { BatchResult } from "../../api/auth/authorize.ts";
-import type { RequestGroup } from "../../api/auth/sql.ts";
-import type { LimitWindow } from "../../api/http/rate-limit.ts";
-import { listenOptions } from "../../api/http/site-server.ts";
-import type { IdempotencyStore } from "../../api/idempotency/sql.ts";
+import type { BatchResult, RequestGroup } from "../../api/auth/sql.ts";
+import type { AccountScope } from "../../api/http/principal.ts";
+import type { IdempotencyStore, StoredRequest } from "../../api/idempotency/sql.ts";
+import type { QuotaState } from "../../api/limits/quotas.ts";
+import type { LimitWindow } from "../../api/limits/windows.ts";
+import type { SiteServices } from "../../api/resource-routes.ts";
+import { listenOptions, type SiteContext } from "../../api/site.ts";
+import type { Stores } from "../../api/stores.ts";
 import type { Mode } from "../../shared/contracts/link-record.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { createLog } from "../../shared/log.ts";
@@ -68,125 +70,59 @@ const ALL_SCOPES = [
 
 const MINUTE_LIMIT = 1_000;
 
-type Services = Partial<{
-  [
-    Name in
-      | "links"
-      | "analytics"
-      | "failures"
-      | "clicks"
-      | "keys"
-      | "domains"
-      | "shares"
-      | "shared"
-      | "tags"
-      | "branding"
-      | "views"
-      | "webhooks"
-      | "events"
-      | "reports"
-      | "unsubscriber"
-  ]: Partial<AppDeps[Name]>;
-}>;
+type Services = { [Name in keyof SiteServices]?: Partial<SiteServices[Name]> };
 
-type Options = Partial<
-  Pick<AppDeps, "corsOrigins" | "apiUrl" | "shortUrl" | "isBehind" | "clientFile">
-> & {
-  stores?: Partial<AppDeps["stores"]>;
-};
+type Options = Partial<Omit<SiteContext, "stores">> & { stores?: Partial<Stores> };
+
+/**
+ * The surroundings of a site without a process. A request without a connection has the client
+ * address that the test sends in X-Forwarded-For.
+ */
+export const fakeContext = (stores: Stores): SiteContext => ({
+  log: createLog("test", "silent"),
+  stores,
+  clientAddress: (_, forwardedFor) => forwardedFor ?? "203.0.113.1",
+  shortUrl: SHORT_URL,
+  apiUrl: undefined,
+  corsOrigins: [],
+  clientFile: "",
+  sendsMails: false,
+  isStopping: () => false,
+  isBehind: () => false,
+  noteFailure: () => undefined,
+  noteCompleted: () => undefined,
+});
 
 /** Creates an API with the given partial services, and stores in place of those in memory. */
 export function createFakeApi(
   services: Services = {},
-  { stores, ...options }: Options = {},
+  { stores = {}, ...options }: Options = {},
 ): FakeApi {
-  const keys = new Map<string, FakeKey & NewKey>();
-  const toWindow = ({ remaining }: FakeKey): LimitWindow => ({
-    name: "minute",
-    limit: MINUTE_LIMIT,
-    seconds: 60,
-    used: MINUTE_LIMIT - remaining,
-    resetsAt: Date.now() + 30_000,
-  });
-  function authorize({ key, rule, cost }: RequestGroup): BatchResult | undefined {
-    const { lookup, secretHash } = key;
-    const known = keys.get(lookup);
-    if (known === undefined || !known.secretHash.equals(secretHash)) return undefined;
-    const permitted = rule.scope === null || known.scopes.includes(rule.scope);
-    const granted = Math.min(cost, known.remaining);
-    const limited = granted < cost && granted === 0;
-    const state = known.state === "ok" && !permitted ? "forbidden" : known.state;
-    const verdict = state === "ok" && limited ? "limited" : state;
-    if (verdict === "ok") known.remaining -= granted;
-    const { id: callerId, accountId, mode, scopes } = known;
-    return {
-      verdict,
-      granted,
-      principal: {
-        callerId,
-        actor: { type: "api_key", id: callerId },
-        accountId,
-        mode,
-        scopes,
-        plan: "pro",
-      },
-      now: Date.now(),
-      suspendedUntil: null,
-      windows: [toWindow(known)],
-    };
-  }
-  const app = createApp({
-    log: createLog("test", "silent"),
-    stores: {
-      authorize: (requests) => Promise.resolve(requests.map(authorize)),
-      requests: createMemoryIdempotencyStore(),
-      listWindows: ({ accountId }) =>
-        Promise.resolve(
-          [...keys.values()].filter((known) => known.accountId === accountId).map(toWindow),
-        ),
-      listQuotas: () =>
-        Promise.resolve([{ name: "domains", limit: 10, used: 1, seconds: null, resetsAt: null }]),
-      ...stores,
+  const memory = new MemoryStores();
+  Object.assign(memory, stores);
+  const app = apiSite(
+    { ...fakeContext(memory), ...options },
+    {
+      links: completeService("links", services.links),
+      analytics: completeService("analytics", services.analytics),
+      failures: completeService("failures", services.failures),
+      clicks: completeService("clicks", services.clicks),
+      keys: completeService("keys", services.keys),
+      domains: completeService("domains", services.domains),
+      shares: completeService("shares", services.shares),
+      tags: completeService("tags", services.tags),
+      branding: completeService("branding", services.branding),
+      views: completeService("views", services.views),
+      webhooks: completeService("webhooks", services.webhooks),
+      events: completeService("events", services.events),
+      reports: completeService("reports", services.reports),
+      unsubscriber: completeService("unsubscriber", services.unsubscriber),
+      shared: completeService("shared", services.shared),
     },
-    // A request without a connection has the client address that the test sends in X-Forwarded-For.
-    clientAddress: (_, forwardedFor) => forwardedFor ?? "203.0.113.1",
-    links: completeService("links", services.links),
-    analytics: completeService("analytics", services.analytics),
-    failures: completeService("failures", services.failures),
-    clicks: completeService("clicks", services.clicks),
-    keys: completeService("keys", services.keys),
-    domains: completeService("domains", services.domains),
-    shares: completeService("shares", services.shares),
-    tags: completeService("tags", services.tags),
-    branding: completeService("branding", services.branding),
-    views: completeService("views", services.views),
-    webhooks: completeService("webhooks", services.webhooks),
-    events: completeService("events", services.events),
-    reports: completeService("reports", services.reports),
-    unsubscriber: completeService("unsubscriber", services.unsubscriber),
-    shared: completeService("shared", services.shared),
-    shortUrl: SHORT_URL,
-    isBehind: () => false,
-    ...options,
-    isStopping: () => false,
-    observe: () => undefined,
-  });
+  );
 
   return {
-    addKey(change = {}) {
-      const generated = generateKey(change.mode ?? "live");
-      const known = {
-        id: newUuid(),
-        accountId: newUuid(),
-        scopes: ALL_SCOPES,
-        state: "ok" as const,
-        remaining: MINUTE_LIMIT,
-        ...generated,
-        ...change,
-      };
-      keys.set(generated.lookup, known);
-      return known;
-    },
+    addKey: (change) => memory.addKey(change),
     listen() {
       const { server } = app.listen({ hostname: "127.0.0.1", port: 0, ...listenOptions(false) });
       if (server?.port === undefined) throw new Error("The API does not listen.");
@@ -221,6 +157,75 @@ export function createFakeApi(
   };
 }
 
+/** Keys, limits and idempotent requests in memory; nothing expires during a test. */
+export class MemoryStores implements Stores {
+  readonly requests = new MemoryRequests();
+  readonly #keys = new Map<string, FakeKey & NewKey>();
+
+  addKey(change: Partial<Omit<FakeKey, "key">> = {}): FakeKey {
+    const generated = generateKey(change.mode ?? "live");
+    const known = {
+      id: newUuid(),
+      accountId: newUuid(),
+      scopes: ALL_SCOPES,
+      state: "ok" as const,
+      remaining: MINUTE_LIMIT,
+      ...generated,
+      ...change,
+    };
+    this.#keys.set(generated.lookup, known);
+    return known;
+  }
+
+  async authorize(requests: readonly RequestGroup[]): Promise<(BatchResult | undefined)[]> {
+    return requests.map((request) => this.#authorize(request));
+  }
+
+  async listWindows({ accountId }: AccountScope): Promise<LimitWindow[]> {
+    return [...this.#keys.values()].filter((known) => known.accountId === accountId).map(toWindow);
+  }
+
+  async listQuotas(): Promise<QuotaState[]> {
+    return [{ name: "domains", limit: 10, used: 1, seconds: null, resetsAt: null }];
+  }
+
+  #authorize({ key, rule, cost }: RequestGroup): BatchResult | undefined {
+    const { lookup, secretHash } = key;
+    const known = this.#keys.get(lookup);
+    if (known === undefined || !known.secretHash.equals(secretHash)) return undefined;
+    const permitted = rule.scope === null || known.scopes.includes(rule.scope);
+    const granted = Math.min(cost, known.remaining);
+    const limited = granted < cost && granted === 0;
+    const state = known.state === "ok" && !permitted ? "forbidden" : known.state;
+    const verdict = state === "ok" && limited ? "limited" : state;
+    if (verdict === "ok") known.remaining -= granted;
+    const { id: callerId, accountId, mode, scopes } = known;
+    return {
+      verdict,
+      granted,
+      principal: {
+        callerId,
+        actor: { type: "api_key", id: callerId },
+        accountId,
+        mode,
+        scopes,
+        plan: "pro",
+      },
+      now: Date.now(),
+      suspendedUntil: null,
+      windows: [toWindow(known)],
+    };
+  }
+}
+
+const toWindow = ({ remaining }: FakeKey): LimitWindow => ({
+  name: "minute",
+  limit: MINUTE_LIMIT,
+  seconds: 60,
+  spent: MINUTE_LIMIT - remaining,
+  resetsAt: Date.now() + 30_000,
+});
+
 /** Completes a partial service: calling any other member throws an error with its name. */
 function completeService<Service extends object>(
   name: string,
@@ -237,38 +242,49 @@ function completeService<Service extends object>(
   return service as Service;
 }
 
-const toMapKey = ({ accountId, mode, keyHash }: Parameters<IdempotencyStore["save"]>[0]): string =>
+const toMapKey = ({ accountId, mode, keyHash }: StoredRequest): string =>
   `${accountId} ${mode} ${Buffer.from(keyHash).toString("hex")}`;
 
+type StoredEntry = {
+  resource_id: Uuid;
+  request_hash: Uint8Array;
+  result: Uint8Array | null;
+  released: boolean;
+};
+
 /** The table `idempotency_keys` as a map; nothing expires during a test. */
-function createMemoryIdempotencyStore(): IdempotencyStore {
-  type Entry = { resource_id: Uuid; request_hash: Uint8Array; result: Uint8Array | null };
-  const entries = new Map<string, Entry & { released: boolean }>();
-  return {
-    async claim(request, resourceId) {
-      const known = entries.get(toMapKey(request));
-      if (known !== undefined && !known.released) return { claimed: false, ...known };
-      const entry = {
-        resource_id: known?.resource_id ?? resourceId,
-        request_hash: request.requestHash,
-        result: null,
-        released: false,
-      };
-      entries.set(toMapKey(request), entry);
-      return { claimed: true, ...entry };
-    },
-    async save(request, result) {
-      const entry = entries.get(toMapKey(request));
-      if (entry !== undefined) entry.result = result;
-    },
-    async release(request) {
-      const entry = entries.get(toMapKey(request));
-      if (entry !== undefined) entry.released = true;
-    },
-    async forget(request) {
-      entries.delete(toMapKey(request));
-    },
-  };
+class MemoryRequests implements IdempotencyStore {
+  readonly #entries = new Map<string, StoredEntry>();
+
+  async claim(
+    request: StoredRequest,
+    resourceId: Uuid,
+  ): Promise<StoredEntry & { claimed: boolean }> {
+    const known = this.#entries.get(toMapKey(request));
+    if (known !== undefined && !known.released) return { claimed: false, ...known };
+    const entry = {
+      resource_id: known?.resource_id ?? resourceId,
+      request_hash: request.requestHash,
+      result: null,
+      released: false,
+    };
+    this.#entries.set(toMapKey(request), entry);
+    return { claimed: true, ...entry };
+  }
+
+  async save(request: StoredRequest, result: Uint8Array): Promise<void> {
+    const entry = this.#entries.get(toMapKey(request));
+    if (entry !== undefined) entry.result = result;
+  }
+
+  async release(request: StoredRequest): Promise<void> {
+    const entry = this.#entries.get(toMapKey(request));
+    if (entry !== undefined) entry.released = true;
+  }
+
+  async forget(request: StoredRequest): Promise<void> {
+    this.#entries.delete(toMapKey(request));
+  }
 }
 
 /** Returns the code of an error response; throws if the body is not exactly the error envelope. */

@@ -4,7 +4,7 @@ import { parseMailServer } from "../../api/mail/settings.ts";
 import type { Sql } from "../../api/postgres.ts";
 import { createReportMails } from "../../api/reports/mails.ts";
 import { createUnsubscribeTokens } from "../../api/reports/unsubscribe/token.ts";
-import { resetMails } from "../../api/sessions/reset-mail.ts";
+import { resetMails } from "../../api/sessions/resets.ts";
 import { createWebhookMails } from "../../api/webhooks/mails.ts";
 import { createLog } from "../../shared/log.ts";
 

@@ -1,7 +1,7 @@
 /**
  * Only PostgreSQL, with all migrations applied: for tests of SQL statements and functions.
  */
-import { createKeyService } from "../../api/keys/service.ts";
+import { KeyService } from "../../api/keys/service.ts";
 import { createLinkService, type LinkService } from "../../api/links/service.ts";
 import type { ReadUsedClicks } from "../../api/links/used-clicks.ts";
 import { PasswordHashing } from "../../api/passwords/hashing.ts";
@@ -26,7 +26,7 @@ export type TestPostgres = {
   /** The link service on this database; publishes no links. */
   links: LinkService;
   tags: TagService;
-  keys: ReturnType<typeof createKeyService>;
+  keys: KeyService;
   [Symbol.asyncDispose](): Promise<void>;
 };
 
@@ -85,7 +85,7 @@ function openTestPostgres(url: string, stop: () => Promise<void>): TestPostgres 
   return {
     sql,
     url,
-    keys: createKeyService({ sql }),
+    keys: new KeyService(sql),
     tags: createTagService({ sql, shortUrl: "https://sho.rt" }),
     links: createLinksOn(sql),
     async addAccount(plan = "pro") {

@@ -1,12 +1,13 @@
 /** The services of people and their sessions, with passwords that are hashed cheaply. */
 import { createMemberService } from "../../api/members/service.ts";
+import type { UserPasswords } from "../../api/passwords/hashing.ts";
 import { Attempts } from "../../api/sessions/attempts.ts";
 import { openAuthLibrary } from "../../api/sessions/better-auth.ts";
 import { DeviceCookies } from "../../api/sessions/device-cookie.ts";
-import { createPasswordStrength } from "../../api/sessions/password-strength.ts";
+import { PasswordStrength } from "../../api/sessions/password-strength.ts";
 import { PasswordResets } from "../../api/sessions/resets.ts";
-import { createSessionService } from "../../api/sessions/service.ts";
-import { createUserService } from "../../api/sessions/users.ts";
+import { SessionService } from "../../api/sessions/service.ts";
+import { UserService } from "../../api/sessions/users.ts";
 import { WINDOWS } from "../../shared/budgets.ts";
 import type { TestPostgres } from "./postgres.ts";
 
@@ -20,25 +21,26 @@ export function openSessionServices(
   correctPasswords: { limit: number; seconds: number } = WINDOWS.correct_passwords,
 ) {
   const hashed: string[] = [];
-  const hashForUser = (password: string) => {
-    hashed.push(password);
-    return Bun.password.hash(password, { algorithm: "bcrypt", cost: 4 });
+  const passwords: UserPasswords = {
+    hashForUser(password) {
+      hashed.push(password);
+      return Bun.password.hash(password, { algorithm: "bcrypt", cost: 4 });
+    },
+    verifyForUser(password, hash) {
+      hashed.push(password);
+      return Bun.password.verify(password, hash);
+    },
   };
-  const verifyForUser = (password: string, hash: string) => {
-    hashed.push(password);
-    return Bun.password.verify(password, hash);
-  };
-  const passwords = { hashForUser, verifyForUser };
   const library = openAuthLibrary(sql, passwords, "http://localhost", SECRET);
-  const requireStrongPassword = createPasswordStrength();
-  const users = createUserService({ sql, library, requireStrongPassword });
+  const strength = new PasswordStrength();
+  const users = new UserService(sql, library, strength);
   const attempts = new Attempts(sql, SECRET, correctPasswords);
   const devices = new DeviceCookies(SECRET, false);
   return {
     hashed,
     users,
-    resets: new PasswordResets(sql, attempts, hashForUser, requireStrongPassword),
+    resets: new PasswordResets(sql, attempts, passwords, strength),
     members: createMemberService({ sql, users }),
-    sessions: createSessionService({ sql, library, attempts, devices, requireStrongPassword }),
+    sessions: new SessionService(sql, library, attempts, devices, strength),
   };
 }

@@ -4,8 +4,8 @@
  */
 import * as z from "zod";
 
-import { createApp } from "../../api/app.ts";
-import { createDashboardApp } from "../../api/dashboard/app.ts";
+import { apiSite } from "../../api/app.ts";
+import { dashboardSite } from "../../api/dashboard/app.ts";
 
 /** The attacked listeners. */
 export const SURFACES = [
@@ -60,8 +60,8 @@ export const formatRoute = ({ surface, method, path }: Route): string =>
 
 /** Every route, in a fixed order. */
 export const listRoutes = (): Route[] => [
-  ...toRoutes("api", createApp(unused).routes),
-  ...toRoutes("dashboard", createDashboardApp(unused).routes),
+  ...toRoutes("api", apiSite(unused, unused).routes),
+  ...toRoutes("dashboard", dashboardSite(unused, unused, unused, unused).routes),
   ...OTHERS,
 ];
 

@@ -2,8 +2,8 @@
 import { Elysia } from "elysia";
 
 import { FAILURE_REASONS } from "../../../shared/contracts/failure-reasons.ts";
-import type { AuthPlugin } from "../../auth/plugin.ts";
 import { principalOf } from "../../http/request-context.ts";
+import type { AccessPlugin } from "../../site.ts";
 import { csvPlugin, toTable } from "../csv-plugin.ts";
 import { READ_ACCESS } from "../model.ts";
 import { failuresQuery, failuresResponse } from "./model.ts";
@@ -11,7 +11,7 @@ import type { FailureService } from "./service.ts";
 
 const COLUMNS = ["date", "total", ...FAILURE_REASONS];
 
-export const failureRoutes = (auth: AuthPlugin, failures: FailureService) =>
+export const failureRoutes = (auth: AccessPlugin, failures: FailureService) =>
   new Elysia({ name: "failures", prefix: "/v1/analytics", tags: ["Analytics"] })
     .use(auth)
     .use(csvPlugin)

@@ -2,11 +2,11 @@
 import { randomBytes } from "node:crypto";
 
 import type { Uuid } from "../../../shared/ids.ts";
-import { createAccountService } from "../../accounts/service.ts";
-import { createKeyService } from "../../keys/service.ts";
+import { AccountService } from "../../accounts/service.ts";
+import { KeyService } from "../../keys/service.ts";
 import { createMemberService } from "../../members/service.ts";
 import type { Sql } from "../../postgres.ts";
-import { openUsers } from "../../sessions/operators.ts";
+import { UserService } from "../../sessions/users.ts";
 import type { Settings } from "./settings.ts";
 import type { Change, Step } from "./step.ts";
 
@@ -44,7 +44,7 @@ export const firstAccountStep = (
     };
     if (!(await isReady())) return [create];
     return await withSql(async (sql) => {
-      const [account, ...others] = await createAccountService({ sql }).list();
+      const [account, ...others] = await new AccountService(sql).list();
       if (account === undefined) return [create];
       if (others.length > 0 || account.name !== ACCOUNT) return [];
       return await inspectParts(sql, account.id, EMAIL, { withSql, created });
@@ -57,7 +57,7 @@ async function createAll(
   { ACCOUNT, EMAIL }: Pick<Settings, "ACCOUNT" | "EMAIL">,
   created: Created,
 ): Promise<void> {
-  const id = await createAccountService({ sql }).create(ACCOUNT, PLAN, {});
+  const id = await new AccountService(sql).create(ACCOUNT, PLAN, {});
   await createKey(sql, id, created);
   await createOwner(sql, id, EMAIL, created);
 }
@@ -69,8 +69,8 @@ async function inspectParts(
   email: string,
   { withSql, created }: { withSql: WithSql; created: Created },
 ): Promise<Change[]> {
-  const keys = await createKeyService({ sql }).listAll(id);
-  const users = await openUsers(sql).list();
+  const keys = await new KeyService(sql).listAll(id);
+  const users = await UserService.forOperators(sql).list();
   return [
     ...(keys.length > 0
       ? []
@@ -92,7 +92,7 @@ async function inspectParts(
 }
 
 async function createKey(sql: Sql, account: Uuid, created: Created): Promise<void> {
-  created.key = (await createKeyService({ sql }).createFirst(account)).key;
+  created.key = (await new KeyService(sql).createFirst(account)).key;
 }
 
 async function createOwner(
@@ -101,7 +101,7 @@ async function createOwner(
   email: string,
   created: Created,
 ): Promise<void> {
-  const users = openUsers(sql);
+  const users = UserService.forOperators(sql);
   const password = randomBytes(PASSWORD_BYTES).toString("base64url");
   const id = await users.create({ email, name: email.split("@")[0] ?? email, password });
   await users.markVerified(id);

@@ -6,9 +6,9 @@
 import type { LinkRecord } from "../../../shared/contracts/link-record.ts";
 import type { Uuid } from "../../../shared/ids.ts";
 import type { Log } from "../../../shared/log.ts";
+import { repeat } from "../../../shared/repeat.ts";
 import type { DomainService } from "../../domains/service.ts";
 import { addToOutbox } from "../../links-log/outbox.ts";
-import { createPause } from "../../pause.ts";
 import type { LinkRow } from "../model.ts";
 import { recordAlias, recordDomain, toRecord } from "../record.ts";
 import { BATCH, publishBatches, type PublishingDeps, renewVersions } from "./batches.ts";
@@ -33,28 +33,20 @@ export function startRepublishing({
   log,
 }: RepublishingDeps): () => Promise<void> {
   let stopped = false;
-  const pause = createPause(INTERVAL_MS);
-
-  async function run(): Promise<void> {
-    while (!stopped) {
-      try {
-        await domains.withRepublishing((id, verified) =>
-          republishLinks({ sql, publisher }, id, verified, () => stopped),
-        );
-        await domains.withSwitching((id) => switchLinks({ sql, publisher }, id, () => stopped));
-      } catch (error) {
-        log.warn({ error }, "republishing_failed");
-      }
-      if (stopped) return;
-      await pause.start();
+  const rounds = repeat(async () => {
+    try {
+      await domains.withRepublishing((id, verified) =>
+        republishLinks({ sql, publisher }, id, verified, () => stopped),
+      );
+      await domains.withSwitching((id) => switchLinks({ sql, publisher }, id, () => stopped));
+    } catch (error) {
+      log.warn({ error }, "republishing_failed");
     }
-  }
-
-  const running = run();
+    return INTERVAL_MS;
+  });
   return async () => {
     stopped = true;
-    pause.end();
-    await running;
+    await rounds.stop();
   };
 }
 

@@ -6,15 +6,15 @@
 import { Elysia } from "elysia";
 import * as z from "zod";
 
-import type { AuthPlugin } from "../../auth/plugin.ts";
 import { escapeHtml } from "../../http/html.ts";
 import { addVary } from "../../http/vary.ts";
 import { pageHeaders, renderDocument } from "../../shares/public/document.ts";
 import { type PageLanguage, pageLanguageOf } from "../../shares/public/page-language.ts";
+import type { AccessPlugin } from "../../site.ts";
 import { unsubscribeTexts } from "./texts.ts";
 import type { Unsubscriber } from "./unsubscriber.ts";
 
-type UnsubscribeRoutesDeps = { auth: AuthPlugin; unsubscriber: Unsubscriber };
+type UnsubscribeRoutesDeps = { auth: AccessPlugin; unsubscriber: Unsubscriber };
 
 /** No schema of a token: one that is malformed gets the page of one that is invalid. */
 const TOKEN_LENGTH_MAX = 100;

@@ -4,10 +4,10 @@
  */
 import { Elysia } from "elysia";
 
-import type { AuthPlugin } from "../../auth/plugin.ts";
 import { acceptsGzip } from "../../http/compression.ts";
 import { readBody } from "../../http/json-body.ts";
 import { addVary } from "../../http/vary.ts";
+import type { AccessPlugin } from "../../site.ts";
 import {
   accessBody,
   accessResponse,
@@ -21,7 +21,7 @@ import { pageLanguageOf } from "./page-language.ts";
 import { createSharedPages, type Page, type Visit } from "./pages.ts";
 
 type SharedRoutesDeps = {
-  auth: AuthPlugin;
+  auth: AccessPlugin;
   shared: SharedService;
   /** Whether the site is reached by https. */
   secure: boolean;

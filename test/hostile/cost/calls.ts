@@ -172,11 +172,11 @@ export const CALL_PARTS = {
     "long texts": body(SCHEMA_BOUNDS, () => ({ items: few, choice: 1 })),
     "many long texts": body(SCHEMA_BOUNDS, () => ({})),
     "most values of JSON": anyBody(
-      ["api/http/json-shape.ts JSON_TOKENS_MAX", "api/http/errors.ts DETAILS_MAX"],
+      ["api/http/json-body.ts JSON_TOKENS_MAX", "api/http/errors.ts DETAILS_MAX"],
       (part) =>
         `{${Array.from({ length: ((JSON_TOKENS_MAX - 10) / 2) * part }, (_, i) => `"f${i}":1`).join()}}`,
     ),
-    "most levels of JSON": anyBody(["api/http/json-shape.ts JSON_DEPTH_MAX"], (part) => {
+    "most levels of JSON": anyBody(["api/http/json-body.ts JSON_DEPTH_MAX"], (part) => {
       const levels = JSON_DEPTH_MAX - 2;
       const one = "[".repeat(levels).concat("]".repeat(levels));
       return `{"url":[${Array<string>(Math.floor(600 * part))
@@ -231,7 +231,7 @@ export const CALL_PARTS = {
       Array.from({ length: share(filling)(FIELDS_MAX - 20) }, (_, i) => [`X-${i}`, "1"]),
     ),
     "idempotency key": headers(
-      ["api/idempotency/idempotent.ts KEY_FORM"],
+      ["api/idempotency/idempotency.ts KEY_FORM"],
       ({ nonce, ...filling }) => [
         ["Idempotency-Key", nonce.padEnd(share({ nonce, ...filling })(KEY_LENGTH_MAX), "k")],
       ],

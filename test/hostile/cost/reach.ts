@@ -267,14 +267,14 @@ export const MEASURES: Readonly<Record<string, Measure>> = {
     ),
   "api/analytics/model.ts LINKS_MAX": longestList("link_ids"),
   "api/http/json-body.ts BODY_BYTES_MAX": bodyBytes,
-  "api/http/json-shape.ts JSON_DEPTH_MAX": depth,
-  "api/http/json-shape.ts JSON_TOKENS_MAX": tokens,
+  "api/http/json-body.ts JSON_DEPTH_MAX": depth,
+  "api/http/json-body.ts JSON_TOKENS_MAX": tokens,
   // Each unknown member is a problem.
   "api/http/errors.ts DETAILS_MAX": tokens,
   "api/http/query.ts PARAMETERS_MAX": parameters,
   "api/http/validation.ts NAME_LENGTH_MAX": ({ query }) => most(query.map(([name]) => name.length)),
   "api/http/cursor.ts CURSOR_LENGTH_MAX": longest("starting_after"),
-  "api/idempotency/idempotent.ts KEY_FORM": lengthOf("idempotency-key"),
+  "api/idempotency/idempotency.ts KEY_FORM": lengthOf("idempotency-key"),
   "api/sessions/better-auth.ts USER_AGENT_LENGTH_MAX": lengthOf("user-agent"),
 };
 
@@ -282,7 +282,7 @@ export const MEASURES: Readonly<Record<string, Measure>> = {
 const OTHER_VALUES: Readonly<Record<string, number>> = {
   "shared/contracts/click-text.ts CLICK_TEXT_BYTES_MAX": 512,
   "shared/contracts/users.ts PASSWORD_LENGTH": 128,
-  "api/idempotency/idempotent.ts KEY_FORM": 255,
+  "api/idempotency/idempotency.ts KEY_FORM": 255,
   "shared/contracts/web-url.ts TEXT_LENGTH_MAX": 4 * 8_192,
 };
 

@@ -1,14 +1,14 @@
 import { expect, test } from "bun:test";
 
-import { createCoalescedReads } from "./coalesced-reads.ts";
+import { CoalescedCalls } from "./coalesced-calls.ts";
 
 /** A store whose value changes, and whose reads end when the test says so. */
 function createStore() {
   let value = 0;
   const reads: { key: string; finish: (error?: Error) => Promise<void> }[] = [];
-  const coalesce = createCoalescedReads<number>();
+  const calls = new CoalescedCalls<number>();
   const ask = (key = "a") =>
-    coalesce(key, () => {
+    calls.run(key, () => {
       const seen = value;
       return new Promise<number>((resolve, reject) => {
         reads.push({

@@ -2,14 +2,14 @@
 import { Elysia } from "elysia";
 import * as z from "zod";
 
-import { HOUR_MS } from "../../shared/durations.ts";
-import type { AuthPlugin } from "../auth/plugin.ts";
-import { createCoalescedReads } from "../coalesced-reads.ts";
-import { type LimitWindow, remaining } from "../http/rate-limit.ts";
-import { principalOf } from "../http/request-context.ts";
-import { budgets, type BudgetState } from "../limits/budgets.ts";
-import { QUOTAS, type QuotaState } from "../limits/quotas.ts";
-import type { AppStores } from "../stores.ts";
+import { CoalescedCalls } from "../shared/coalesced-calls.ts";
+import { HOUR_MS } from "../shared/durations.ts";
+import { principalOf } from "./http/request-context.ts";
+import { budgets, type BudgetState } from "./limits/budgets.ts";
+import { QUOTAS, type QuotaState } from "./limits/quotas.ts";
+import { type LimitWindow, remaining } from "./limits/windows.ts";
+import type { AccessPlugin } from "./site.ts";
+import type { Stores } from "./stores.ts";
 
 const rateLimit = z
   .object({
@@ -98,16 +98,14 @@ const limitsResponse = z
   })
   .meta({ id: "Limits", description: "The state of all rate limits, quotas and budgets." });
 
-type LimitRoutesDeps = { auth: AuthPlugin } & Pick<AppStores, "listWindows" | "listQuotas">;
-
-export function limitRoutes({ auth, listWindows, listQuotas }: LimitRoutesDeps) {
-  const coalesce = createCoalescedReads<[LimitWindow[], QuotaState[]]>();
+export function limitRoutes(auth: AccessPlugin, stores: Stores) {
+  const calls = new CoalescedCalls<[LimitWindow[], QuotaState[]]>();
   return new Elysia({ name: "limits", prefix: "/v1/limits", tags: ["Limits"] }).use(auth).get(
     "",
     async ({ call }) => {
       const principal = principalOf(call);
-      const [windows, quotas] = await coalesce(`${principal.accountId} ${principal.mode}`, () =>
-        Promise.all([listWindows(principal), listQuotas(principal)]),
+      const [windows, quotas] = await calls.run(`${principal.accountId} ${principal.mode}`, () =>
+        Promise.all([stores.listWindows(principal), stores.listQuotas(principal)]),
       );
       return {
         plan: principal.plan,

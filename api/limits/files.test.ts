@@ -3,7 +3,7 @@ import { describe, expect, spyOn, test } from "bun:test";
 
 import { createFakeApi } from "../../test/harness/fake-api.ts";
 import { ApiError } from "../http/errors.ts";
-import { FileBudget } from "./file-budget.ts";
+import { FileBudget } from "./windows.ts";
 
 const MIB = 1024 ** 2;
 

@@ -6,36 +6,36 @@ import {
   mostConstrained,
   rateLimited,
   rateLimitHeaders,
-} from "./rate-limit.ts";
+} from "./windows.ts";
 
 const window = (change: Partial<LimitWindow>): LimitWindow => ({
   name: "minute",
   limit: 10,
   seconds: 60,
-  used: 0,
+  spent: 0,
   resetsAt: 1_000_500,
   ...change,
 });
 
 describe("rate-limit windows", () => {
   test("the most constrained has the lowest share left; of equal ones it closes last", () => {
-    const roomy = window({ name: "day", limit: 1_000, used: 100 });
-    const tight = window({ used: 9 });
+    const roomy = window({ name: "day", limit: 1_000, spent: 100 });
+    const tight = window({ spent: 9 });
     expect(mostConstrained([roomy, tight])).toBe(tight);
-    const later = window({ name: "later", used: 9, resetsAt: 2_000_000 });
+    const later = window({ name: "later", spent: 9, resetsAt: 2_000_000 });
     expect(mostConstrained([later, tight])).toBe(later);
     expect(mostConstrained([tight, later])).toBe(later);
     expect(mostConstrained([])).toBeUndefined();
   });
 
   test("of several exhausted ones, the one with the longest wait is chosen", () => {
-    const short = window({ used: 10 });
-    const long = window({ name: "day", used: 10, resetsAt: 9_000_000 });
+    const short = window({ spent: 10 });
+    const long = window({ name: "day", spent: 10, resetsAt: 9_000_000 });
     expect(exhausted([short, long, window({ resetsAt: 99_000_000 })])).toBe(long);
   });
 
   test("headers describe one window, with the reset rounded up", () => {
-    expect(rateLimitHeaders(window({ used: 4 }), 990_000)).toEqual({
+    expect(rateLimitHeaders(window({ spent: 4 }), 990_000)).toEqual({
       "x-ratelimit-limit": "10",
       "x-ratelimit-remaining": "6",
       "x-ratelimit-reset": "1001",
@@ -46,7 +46,7 @@ describe("rate-limit windows", () => {
   });
 
   test("the 429 has the same wait in header, body and message, at least a second", () => {
-    const error = rateLimited(window({ used: 10 }), 970_000);
+    const error = rateLimited(window({ spent: 10 }), 970_000);
     expect(error.headers["retry-after"]).toBe("31");
     expect(error.envelope.error).toMatchObject({ code: "rate_limited", retry_after: 31 });
     expect(error.message).toContain("31 seconds");

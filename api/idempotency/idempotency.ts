@@ -2,12 +2,19 @@
  * Idempotency of creating requests: a retry with the same `Idempotency-Key` and the same body
  * within 24 hours gets the first response, and creates nothing.
  */
-import { createHash, createHmac } from "node:crypto";
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  createHmac,
+  hkdfSync,
+  randomBytes,
+} from "node:crypto";
 
 import { newUuid, type Uuid } from "../../shared/ids.ts";
-import { ApiError, type ApiErrorOptions, type ErrorCode } from "../http/errors.ts";
+import { ApiError, type ErrorCode, type ErrorDetail } from "../http/errors.ts";
 import type { Principal } from "../http/principal.ts";
-import { decrypt, encrypt } from "./encryption.ts";
+import type { ResponseSettings } from "../http/request-context.ts";
 import type { IdempotencyStore, StoredRequest } from "./sql.ts";
 
 /** Errors that depend on the time rather than on the request: a retry is executed again. */
@@ -27,7 +34,7 @@ type IdempotentRequest = {
   request: Request;
   /** The body after validation. */
   body: unknown;
-  set: { status?: number | string; headers: Record<string, string | number> };
+  set: ResponseSettings;
 };
 
 /** The response of a creating request. */
@@ -36,28 +43,31 @@ type Result<Body> = { status: 200 | 201; headers?: Record<string, string>; body:
 type StoredResult<Body> =
   | Result<Body>
   | {
-      problem: { code: ErrorCode; message: string } & Pick<ApiErrorOptions, "param" | "details">;
+      problem: {
+        code: ErrorCode;
+        message: string;
+        param: string | undefined;
+        details: readonly ErrorDetail[] | undefined;
+      };
     };
 
-type Options = {
-  /**
-   * The response holds a secret: it is replayed only to the API key or session that made the
-   * request.
-   */
-  secret?: boolean;
-};
+/** Executes creating requests at most once. */
+export class Idempotency {
+  readonly #store: IdempotencyStore;
 
-export type Idempotent = ReturnType<typeof createIdempotent>;
+  constructor(store: IdempotencyStore) {
+    this.#store = store;
+  }
 
-export function createIdempotent(store: IdempotencyStore) {
   /**
    * Executes `work`, which receives the id of the resource to create, or replays its stored result.
-   * Throws `idempotency_conflict` and `idempotency_in_progress`.
+   * A response that holds a `secret` is replayed only to the API key or session that made the
+   * request. Throws `idempotency_conflict` and `idempotency_in_progress`.
    */
-  return async function idempotent<Body>(
+  async run<Body>(
     context: IdempotentRequest,
     work: (id: Uuid) => Promise<Result<Body>>,
-    { secret = false }: Options = {},
+    { secret = false }: { secret?: boolean } = {},
   ): Promise<Body> {
     const key = context.request.headers.get("idempotency-key");
     if (key === null) return applyResult(context, await work(newUuid()));
@@ -69,9 +79,9 @@ export function createIdempotent(store: IdempotencyStore) {
     }
     const request = hashRequest(context, key);
     const passphrase = secret ? `${key}\n${callerSecret(context)}` : key;
-    const lease = await store.claim(request, newUuid());
+    const lease = await this.#store.claim(request, newUuid());
     if (lease.claimed) {
-      return await execute(context, request, passphrase, () => work(lease.resource_id));
+      return await this.#execute(context, request, passphrase, () => work(lease.resource_id));
     }
     if (!Buffer.from(lease.request_hash).equals(request.requestHash)) throw conflict();
     if (lease.result === null) throw inProgress();
@@ -79,22 +89,17 @@ export function createIdempotent(store: IdempotencyStore) {
     if (text === undefined) throw conflict();
     // This code wrote it for the same route: the hash covers method and path.
     const stored: StoredResult<Body> = JSON.parse(text);
-    context.set.headers["idempotent-replayed"] = "true";
-    if ("problem" in stored) {
-      const { code, message, ...options } = stored.problem;
-      throw new ApiError(code, message, options);
-    }
-    return applyResult(context, stored);
-  };
+    return replay(context, stored);
+  }
 
-  async function execute<Body>(
+  async #execute<Body>(
     context: IdempotentRequest,
     request: StoredRequest,
     passphrase: string,
     work: () => Promise<Result<Body>>,
   ): Promise<Body> {
     const save = (result: StoredResult<Body>) =>
-      store.save(request, encrypt(passphrase, JSON.stringify(result)));
+      this.#store.save(request, encrypt(passphrase, JSON.stringify(result)));
     try {
       const result = await work();
       await save(result);
@@ -103,16 +108,24 @@ export function createIdempotent(store: IdempotencyStore) {
       // Stores an error that a retry would meet again as the result; after any other error, a retry
       // may succeed.
       if (error instanceof ApiError && INVALID.has(error.reason)) {
-        await store.forget(request).catch(() => undefined);
+        await this.#store.forget(request).catch(() => undefined);
       } else if (error instanceof ApiError && error.status < 500 && !RETRYABLE.has(error.reason)) {
         const { reason: code, message, param, details } = error;
         await save({ problem: { code, message, param, details } });
       } else {
-        await store.release(request).catch(() => undefined);
+        await this.#store.release(request).catch(() => undefined);
       }
       throw error;
     }
   }
+}
+
+/** Responds as the first request did; throws the error that it ended with. */
+function replay<Body>(context: IdempotentRequest, stored: StoredResult<Body>): Body {
+  context.set.headers["idempotent-replayed"] = "true";
+  if (!("problem" in stored)) return applyResult(context, stored);
+  const { code, message, ...options } = stored.problem;
+  throw new ApiError(code, message, options);
 }
 
 /** A secret of this caller: its API key, or the id of its session, which no response contains. */
@@ -155,3 +168,37 @@ const inProgress = (): ApiError =>
     "The first request with this Idempotency-Key is still in progress.",
     { headers: { "retry-after": "1" } },
   );
+
+const ALGORITHM = "aes-256-gcm";
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+
+/**
+ * Encrypts a stored result, so that access to the database does not reveal it: the key is derived
+ * from a secret that only the client's request contains. AES-256-GCM under a key derived by
+ * HKDF-SHA256 (RFC 5869). Returns nonce, tag and ciphertext.
+ */
+export function encrypt(secret: string, text: string): Buffer {
+  const nonce = randomBytes(NONCE_BYTES);
+  const cipher = createCipheriv(ALGORITHM, deriveKey(secret), nonce);
+  const ciphertext = Buffer.concat([cipher.update(text, "utf8"), cipher.final()]);
+  return Buffer.concat([nonce, cipher.getAuthTag(), ciphertext]);
+}
+
+/** Decrypts the output of {@link encrypt}; returns undefined when the secret is a different one. */
+export function decrypt(secret: string, bytes: Uint8Array): string | undefined {
+  const textStart = NONCE_BYTES + TAG_BYTES;
+  const nonce = bytes.subarray(0, NONCE_BYTES);
+  const decipher = createDecipheriv(ALGORITHM, deriveKey(secret), nonce, {
+    authTagLength: TAG_BYTES,
+  });
+  decipher.setAuthTag(bytes.subarray(NONCE_BYTES, textStart));
+  try {
+    return decipher.update(bytes.subarray(textStart), undefined, "utf8") + decipher.final("utf8");
+  } catch {
+    return undefined;
+  }
+}
+
+const deriveKey = (secret: string): Buffer =>
+  Buffer.from(hkdfSync("sha256", secret, "", "shorthop idempotent answer", 32));

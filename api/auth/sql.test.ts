@@ -9,7 +9,7 @@ import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts
 import { listWindows } from "../limits/sql.ts";
 import type { AccessRule } from "./access-rules.ts";
 import { generateKey, type KeyParts, parseKey } from "./api-key.ts";
-import { authorizeAll } from "./authorize.ts";
+import { authorizeAll, type RequestGroup } from "./sql.ts";
 
 // Starts a real server, on a machine that may be busy.
 setDefaultTimeout(60_000);
@@ -47,17 +47,17 @@ async function addKey({
 /** A busy machine may take longer than a client would wait. */
 const TIMEOUT_MS = 60_000;
 
-const authorizeMany = (requests: Parameters<typeof authorizeAll>[1]) =>
+const authorizeMany = (requests: readonly RequestGroup[]) =>
   authorizeAll(postgres.sql, requests, TIMEOUT_MS);
 
-async function authorize(key: KeyParts, rule = READ, cost = 1, rejected = 0) {
-  const [result] = await authorizeMany([{ key, rule, cost, rejected }]);
+async function authorize(key: KeyParts, rule = READ, cost = 1, refused = 0) {
+  const [result] = await authorizeMany([{ key, rule, cost, refused }]);
   return result;
 }
 
-const readUsed = async (accountId: string): Promise<Record<string, number>> => {
+const readSpent = async (accountId: string): Promise<Record<string, number>> => {
   const windows = await listWindows(postgres.sql, { accountId, mode: "live" });
-  return Object.fromEntries(windows.map(({ name, used }) => [name, used]));
+  return Object.fromEntries(windows.map(({ name, spent }) => [name, spent]));
 };
 
 describe("a key", () => {
@@ -69,7 +69,7 @@ describe("a key", () => {
       granted: 1,
       principal: { callerId: id, accountId, mode: "live", plan: "free" },
     });
-    expect(result?.windows.map(({ name, used }) => [name, used])).toEqual([
+    expect(result?.windows.map(({ name, spent }) => [name, spent])).toEqual([
       ["burst", 1],
       ["minute", 1],
       ["day", 1],
@@ -95,7 +95,7 @@ describe("a key", () => {
       [forbidden, "forbidden"],
     ] as const) {
       expect(await authorize(parts)).toMatchObject({ verdict, granted: 0 });
-      expect((await readUsed(accountId))["minute"]).toBe(0);
+      expect((await readSpent(accountId))["minute"]).toBe(0);
     }
   });
 });
@@ -127,7 +127,7 @@ describe("several keys in one query", () => {
       key,
       rule: READ,
       cost: 1,
-      rejected: 0,
+      refused: 0,
     }));
     const results = await authorizeMany(asked);
     expect(results.map((result) => [result?.verdict, result?.principal.callerId])).toEqual([
@@ -140,22 +140,22 @@ describe("several keys in one query", () => {
 
   test("of one account, or one key under two rules, spend the account's windows together", async () => {
     const { parts, accountId } = await addKey();
-    const asked = [READ, WRITE, READ].map((rule) => ({ key: parts, rule, cost: 2, rejected: 0 }));
+    const asked = [READ, WRITE, READ].map((rule) => ({ key: parts, rule, cost: 2, refused: 0 }));
     const results = await authorizeMany(asked);
-    expect(results.map((result) => result?.windows[0]?.used)).toEqual([2, 4, 6]);
-    expect((await readUsed(accountId))["minute"]).toBe(6);
+    expect(results.map((result) => result?.windows[0]?.spent)).toEqual([2, 4, 6]);
+    expect((await readSpent(accountId))["minute"]).toBe(6);
   });
 
   test("in any order never wait for each other, and are all counted", async () => {
     const keys = await Promise.all(Array.from({ length: 8 }, () => addKey()));
-    const asked = keys.map(({ parts }) => ({ key: parts, rule: READ, cost: 1, rejected: 0 }));
+    const asked = keys.map(({ parts }) => ({ key: parts, rule: READ, cost: 1, refused: 0 }));
     const queries = Array.from({ length: FREE_BURST }, (_, i) =>
       authorizeMany(i % 2 === 0 ? asked : asked.toReversed()),
     );
     const verdicts = (await Promise.all(queries)).flat().map((result) => result?.verdict);
     expect(new Set(verdicts)).toEqual(new Set(["ok"]));
     for (const { accountId } of keys)
-      expect((await readUsed(accountId))["minute"]).toBe(FREE_BURST);
+      expect((await readSpent(accountId))["minute"]).toBe(FREE_BURST);
   });
 });
 
@@ -166,7 +166,7 @@ describe("limits", () => {
     const granted = results.reduce((sum, result) => sum + (result?.granted ?? 0), 0);
     // A new burst window may have opened meanwhile; the minute's window has counted all requests.
     expect(granted).toBeGreaterThanOrEqual(FREE_BURST);
-    expect((await readUsed(accountId))["minute"]).toBe(granted);
+    expect((await readSpent(accountId))["minute"]).toBe(granted);
     for (const result of results)
       expect(result?.verdict).toBe(result?.granted === 1 ? "ok" : "limited");
   });
@@ -192,7 +192,7 @@ describe("limits", () => {
   test("are read without consuming anything", async () => {
     const { parts, accountId } = await addKey();
     expect(await authorize(parts, { ...READ, cost: 0 }, 0)).toMatchObject({ verdict: "ok" });
-    expect((await readUsed(accountId))["minute"]).toBe(0);
+    expect((await readSpent(accountId))["minute"]).toBe(0);
   });
 
   test("that are exceeded for long suspend the account, with all its keys", async () => {

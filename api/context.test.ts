@@ -4,11 +4,11 @@
  */
 import { expect, test } from "bun:test";
 
-import { createFullDisk } from "./full-disk.ts";
+import { FullDisk } from "./context.ts";
 
 test("a request that meets a full disk is remembered for a minute, other failures are not", () => {
   let now = 0;
-  const disk = createFullDisk(() => now);
+  const disk = new FullDisk(() => now);
   disk.record(new Error("something else"));
   expect(disk.problem()).toBeUndefined();
   disk.record(Object.assign(new Error("could not extend file"), { code: "53100" }));

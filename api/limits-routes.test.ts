@@ -3,8 +3,8 @@ import { beforeAll, describe, expect, test } from "bun:test";
 
 import * as z from "zod";
 
-import { createFakeApi, errorCodeOf, type FakeApi } from "../../test/harness/fake-api.ts";
-import { budgets } from "../limits/budgets.ts";
+import { createFakeApi, errorCodeOf, type FakeApi } from "../test/harness/fake-api.ts";
+import { budgets } from "./limits/budgets.ts";
 
 let api: FakeApi;
 beforeAll(() => {

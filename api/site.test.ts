@@ -1,0 +1,77 @@
+/** Goal: what every request meets, whatever its route: the steps of `site.ts`. */
+import { expect, test } from "bun:test";
+
+import { Elysia } from "elysia";
+
+import { createFakeApi, errorCodeOf, fakeContext, MemoryStores } from "../test/harness/fake-api.ts";
+import { freePort } from "../test/harness/ports.ts";
+import { ApiKeyAuthenticator } from "./auth/api-key-auth.ts";
+import { Authorizer } from "./auth/authorizer.ts";
+import { listenOptions, Site } from "./site.ts";
+
+test("a load balancer's health check needs no key and no store", async () => {
+  // A service that is called throws.
+  const { status, body } = await createFakeApi().send("/healthz");
+  expect([status, body]).toEqual([200, { status: "ok" }]);
+  expect((await createFakeApi().send("/healthz", { method: "POST" })).status).toBe(404);
+});
+
+test("a health check with two hosts is rejected as any other request", async () => {
+  for (const path of ["/healthz", "/v1/limits"]) {
+    const response = await createFakeApi().send(path, {
+      headers: { host: "a.example, b.example" },
+    });
+    expect([path, response.status, errorCodeOf(response)]).toEqual([path, 400, "invalid_request"]);
+    expect(response.headers.get("x-request-id")).not.toBeNull();
+  }
+});
+
+test("a stopping process sends its clients to another one with every response", async () => {
+  let stopping = false;
+  const api = createFakeApi({}, { isStopping: () => stopping });
+  const connection = async (path: string) => (await api.send(path)).headers.get("connection");
+  expect(await connection("/docs")).toBeNull();
+  stopping = true;
+  for (const path of ["/docs", "/healthz", "/missing"])
+    expect(await connection(path)).toBe("close");
+});
+
+const stores = new MemoryStores();
+const site = new Site(fakeContext(stores), new ApiKeyAuthenticator(new Authorizer(stores)), {
+  url: "https://sho.rt",
+});
+const app = new Elysia()
+  .use(site.journey)
+  .get("/", ({ query }) => ({ names: Object.keys(query) }))
+  .post("/unread", ({ request }) => ({ read: request.bodyUsed }));
+
+test("the framework parses no query: routes with an access rule read it after authentication", async () => {
+  const response = await app.handle(new Request("http://localhost/?a=1&b=%41"));
+  expect(await response.json()).toEqual({ names: [] });
+});
+
+test("the framework reads no body that a route does not use", async () => {
+  const headers = { "content-type": "application/json" };
+  const request = new Request("http://localhost/unread", { method: "POST", headers, body: "{" });
+  const response = await app.handle(request);
+  expect(await response.json()).toEqual({ read: false });
+});
+
+const serve = (port: number, shared: boolean) =>
+  Bun.serve({
+    hostname: "127.0.0.1",
+    port,
+    ...listenOptions(shared),
+    fetch: () => new Response("ok"),
+  });
+
+test("only processes that are meant to share a port can", async () => {
+  const port = freePort();
+  const first = serve(port, true);
+  const second = serve(port, true);
+  expect(() => serve(port, false)).toThrow();
+  await Promise.all([first.stop(true), second.stop(true)]);
+  const alone = serve(port, false);
+  expect(() => serve(port, false)).toThrow();
+  await alone.stop(true);
+});
