@@ -75,7 +75,7 @@ function listenSites(
   lifecycle.onStop("server", () => stopSite(app.server, shared));
   const dashboard_url = listenDashboard(context, services);
   // Stops before the servers, which wait for their open connections.
-  lifecycle.onStop("live streams", services.live.stop);
+  lifecycle.onStop("live streams", () => services.live.stop());
   lifecycle.onStop("waits for events", services.waits.stop);
   return { url: app.server?.url.origin, dashboard_url };
 }
