@@ -277,6 +277,8 @@ describe("what is glued to a short URL", () => {
   test.each([
     "/abc.html",
     "/abc%C3%9F",
+    "/abc%2561",
+    "/abc%252Ddef",
     "/abc,def",
     "/abc/def",
     "/.abc",

@@ -70,8 +70,12 @@ export function aliasProblem(alias: string, domain: string | null): string | und
 const GLUED =
   /^[/\s\p{Cf}\p{Default_Ignorable_Code_Point}\ufffc\p{Ps}\p{Pi}"'`<]*(?<alias>[A-Za-z0-9_][A-Za-z0-9_-]{0,63})(?![\w-])(?<junk>.*)$/su;
 
+/**
+ * The escape of a character that an alias may have is none, although it is escaped twice: it was
+ * meant as a part of the short URL.
+ */
 const JUNK =
-  /^[/\s\p{P}\p{Cf}\p{Default_Ignorable_Code_Point}$+<=>^`|~]*?(?:$|[\s&?#%"'<>\\\p{Pi}\p{Pf}\p{Cf}\p{Default_Ignorable_Code_Point}\ufffc])/su;
+  /^[/\s\p{P}\p{Cf}\p{Default_Ignorable_Code_Point}$+<=>^`|~]*?(?:$|[\s&?#"'<>\\\p{Pi}\p{Pf}\p{Cf}\p{Default_Ignorable_Code_Point}\ufffc]|%(?!2[Dd]|3\d|[46][1-9A-Fa-f]|[57][\dAa]|5[Ff]))/su;
 
 /** Whether what follows an alias, decoded, cannot have been meant as a part of the short URL. */
 export const isJunk = (text: string): boolean => JUNK.test(text);
