@@ -34,8 +34,9 @@ export function runApi(context: ApiContext): Listening {
   const services = new Services(context, linksLog.publisher);
   context.metrics.watchSnapshots(linksLog.snapshots);
   context.metrics.watchLoad(services);
-  const sites = listenSites(context, services);
-  const listening = { ...sites, internal_url: listenInternally(context, services, linksLog) };
+  const { url, dashboard_url } = listenSites(context, services);
+  const internal_url = listenInternally(context, services, linksLog);
+  const listening = { url, internal_url, dashboard_url };
   context.log.info(listening, "listening");
   return listening;
 }
