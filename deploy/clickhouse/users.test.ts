@@ -15,6 +15,7 @@ import { loadConfig } from "../../shared/env.ts";
 import { createLog } from "../../shared/log.ts";
 import { type Check, type Finding, runChecks } from "../../shared/preflight.ts";
 import { longTest } from "../../test/harness/property-runs.ts";
+import { SIGNING_KEY } from "../../test/harness/signing.ts";
 import { checks as workerChecks, migrateChecks } from "../../worker/checks.ts";
 import { connectClickHouse } from "../../worker/clickhouse.ts";
 import { configSchema as workerSchema } from "../../worker/config.ts";
@@ -80,6 +81,7 @@ const environment = (url: string) => ({
   NATS_URL: "nats://localhost",
   SHORT_URL: "http://localhost",
   VISITOR_HASH_SECRET: "secret of this test",
+  LINKS_SIGNING_KEY: SIGNING_KEY,
 });
 const workerConfig = (url: string) => loadConfig(workerSchema, environment(url));
 const apiConfig = (url: string) => loadConfig(apiSchema, environment(url));

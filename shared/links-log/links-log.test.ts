@@ -13,7 +13,7 @@ import { type Candidate, isCurrent, judgeCandidate, lacksEntries } from "./decis
 import type { EntryHeader, Position } from "./entry.ts";
 
 /** As many as it takes until each mutation is found, at most. */
-const MUTATED_MAX = 20_000;
+const MUTATED_MAX = casesOf(200_000, 20_000);
 
 /** In the short form, a seed with which each is found within some hundred histories. */
 const MUTATED_SEED = LONG ? {} : { seed: 17 };

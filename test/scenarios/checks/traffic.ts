@@ -54,10 +54,11 @@ const LEDGER_COMPLETE = {
 };
 
 /**
- * The oldest target that a redirect may lead to, beyond an election: what the dead leader
- * acknowledged last is visible on the others only when there is a new one.
+ * The oldest target that a redirect may lead to, beyond what publishing waited for: a host whose
+ * consumer was on the dead server gets another one only when the servers have elected who creates
+ * consumers, which takes them some seconds.
  */
-const STALENESS_MS_MAX = 3_000;
+const STALENESS_MS_MAX = 10_000;
 
 /** How long faults interrupted what. A target is outdated only while nothing is published. */
 export const INTERRUPTIONS_SHORT = {
