@@ -80,7 +80,7 @@ const FORMS: Readonly<Record<string, (index: number, extent: Extent, most: numbe
     most === TEXT_LENGTH ? "203.0.113.7" : `2001:db8:${index.toString(16)}::/48`,
   referrer: (index, { nonce, length }, most) =>
     most <= VALUE_LENGTH_MAX
-      ? `r${index}.example.com`
+      ? `r${index}.example`
       : `https://${nonce}.example.com/`.padEnd(length(most), "a/"),
   query: (index, { nonce, length }, most) =>
     most <= VALUE_LENGTH_MAX ? `${index}` : `${nonce}&`.padEnd(length(most), "a&"),
