@@ -48,7 +48,7 @@ const RIGHT_MS_LONG = 600_000;
 export const FAULT_SCENARIOS: readonly AnyScenario[] = [
   new FaultScenario({
     name: "links-log",
-    seconds: 420,
+    seconds: 600,
     paths: [
       ...LINKS_LOG,
       ...RUNNER,

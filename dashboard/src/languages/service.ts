@@ -21,6 +21,7 @@ const PATTERNS: readonly (readonly [RegExp, (name: string, rest: string) => stri
   [/^(\S+) is required\.$/, (param) => t("data.required", { field: fieldName(param) })],
   [/^Unknown field "([^"]+)"/, (param) => t("data.unknownField", { field: fieldName(param) })],
   [/^must have at most (\d+) characters$/, (max) => t("data.textMax", { max })],
+  [/^must have (\d+) characters at least$/, (min) => t("ui.rule.charactersMin", { min })],
   [/^must have at most (\d+) entr(?:y|ies)$/, (max) => t("data.listMax", { max })],
   [/^must be text$/, () => t("data.text")],
   [/^must be a number$/, () => t("data.number")],

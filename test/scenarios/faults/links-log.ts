@@ -74,6 +74,7 @@ async function comeBack(
   { older, empty = false, paused }: Return,
 ): Promise<void> {
   const { followed, stack } = hosts;
+  await hosts.spaceReturns();
   const copies: (() => void)[] = [];
   let goBack: (() => void) | undefined;
   for (const name of older) {

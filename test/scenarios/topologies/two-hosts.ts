@@ -55,6 +55,12 @@ type Ground = {
   settings: HostsSettings;
 };
 
+/**
+ * Time between two returns of stores, of which each ends a store twice: the stack stops if a
+ * service ends five times within a minute.
+ */
+const RETURN_SPACING_MS = 32_000;
+
 export class TwoHosts extends OneStack {
   /** A folder for what a fault keeps. */
   readonly dir: string;
@@ -71,6 +77,7 @@ export class TwoHosts extends OneStack {
   #listener: Listener | undefined;
   #doctor: Doctor | undefined;
   #history: Readonly<Record<string, number>> = {};
+  #returnedAt = -Infinity;
 
   /** Starts both hosts, and waits until both have all links. */
   static async start(settings: HostsSettings): Promise<TwoHosts> {
@@ -181,6 +188,12 @@ export class TwoHosts extends OneStack {
 
   override redirectors(): readonly string[] {
     return this.hosts().map(({ url }) => url);
+  }
+
+  /** Waits until stores may end again. */
+  async spaceReturns(): Promise<void> {
+    await Bun.sleep(Math.max(0, this.#returnedAt + RETURN_SPACING_MS - performance.now()));
+    this.#returnedAt = performance.now();
   }
 
   /** Ends the other host's redirector, and starts it again when `meanwhile` has ended. */
