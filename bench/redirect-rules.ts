@@ -6,20 +6,13 @@
  */
 import { parseArgs } from "node:util";
 
-import { DomainSettingsCache } from "../redirector/cache/domain-settings.ts";
 import { LinkCache } from "../redirector/cache/link-cache.ts";
-import { Takedowns } from "../redirector/cache/takedowns.ts";
-import { Server } from "../redirector/http/server.ts";
-import { ErrorPages } from "../redirector/pages/error-pages.ts";
-import { PasswordCheck } from "../redirector/passwords/password.ts";
-import { Redirector } from "../redirector/redirect/redirector.ts";
 import type { ActiveLink } from "../shared/contracts/link-record.ts";
 import { decodeLinkRecord, encodeLinkRecord } from "../shared/contracts/link-record.ts";
 import type { Condition } from "../shared/contracts/redirect-settings.ts";
 import { newUuid } from "../shared/ids.ts";
 import { decodeStoredRecord, encodeStoredRecord } from "../shared/links-store/stored-record.ts";
-import { createLog } from "../shared/log.ts";
-import { redirectorConfig } from "../test/harness/redirector-config.ts";
+import { redirectorConfig, serveCached } from "../test/harness/redirector-config.ts";
 
 /** The visitor of another network, and how often it follows its link. */
 const VISITOR_ADDRESS = "127.0.0.2";
@@ -78,20 +71,7 @@ function serve(): void {
     put(linkOf(`rules-${link}`, 2 + link, { rules }));
   }
   const config = redirectorConfig({ SHORT_URL: "http://localhost" });
-  const redirector = new Redirector(config, {
-    cache,
-    takedowns: new Takedowns(),
-    domains: new DomainSettingsCache(),
-    links: { find: () => null, fetch: () => Promise.resolve(undefined) },
-    journal: { append: () => undefined, commit: () => undefined },
-    limits: { take: () => "taken", look: () => false, isExhausted: () => false },
-    failures: { countLink: () => undefined, countUnknownAlias: () => undefined },
-    pages: new ErrorPages(),
-    passwords: new PasswordCheck(() => Promise.resolve(false)),
-    locate: () => undefined,
-    isBehind: () => false,
-  });
-  const server = new Server(config, redirector, createLog("redirector", "silent"));
+  const server = serveCached(config, cache);
   process.on("message", (question) => {
     if (question === "cpu") process.send?.({ cpu: process.cpuUsage() });
   });

@@ -125,6 +125,9 @@ export const JOBS: Readonly<Record<string, string>> = {
   "api/domains/proof-checks.ts": "proofs of domains: the quota of domains",
   "api/limits/stream-leases.ts": "leases of live streams: the quota of live streams",
   "api/links/republish/job.ts": "links of whole domains that are republished: the quota of domains",
+  "api/links-log/publisher.ts": "changes of links of all accounts, in one order: of the service",
+  "api/links-snapshots/snapshot-maker.ts":
+    "a snapshot of all links, when one is due: of the service",
   "api/mail/queue.ts": "mails: those that members, reports and webhooks are due, some at a time",
   "api/maintenance/events.ts": "notices about links, `ledger_bytes`; deletions, some at a time",
   "api/maintenance/expired-rows.ts": "deletions: of what was paid for when it was written",

@@ -4,9 +4,10 @@
  * reads the last seconds again and recognises known clicks by their journal positions.
  */
 import { type ClickHouse, queryRows } from "../../shared/clicks/query.ts";
+import { COLUMN_FILTERS } from "../../shared/contracts/click-columns.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
-import { COLUMN_FILTERS, type ColumnFilter } from "./filters.ts";
+import type { ColumnFilter } from "./filters.ts";
 
 /** Time between two polls of a link. */
 export const POLL_MS = 1_000;

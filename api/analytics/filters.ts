@@ -6,32 +6,13 @@
 import type * as z from "zod";
 
 import { toAsciiHost, toReferringSite } from "../../shared/contracts/ascii-host.ts";
+import { COLUMN_FILTERS } from "../../shared/contracts/click-columns.ts";
 import { CONTINENTS, DEVICES } from "../../shared/contracts/link-rules.ts";
 import { toUtmValue } from "../../shared/contracts/utm.ts";
 import { isCountry, replacementOf, UNKNOWN_COUNTRY } from "../../shared/countries.ts";
 import { normalizeHost } from "../../shared/hosts.ts";
 import { ApiError } from "../http/errors.ts";
 import { FILTER_VALUES_MAX, filterParameter, type Values } from "../http/filter-parameter.ts";
-
-/** Filters by a column of `clicks`. */
-export const COLUMN_FILTERS = [
-  "country",
-  "region",
-  "city",
-  "continent",
-  "device",
-  "browser",
-  "os",
-  "referrer",
-  "referrer_path",
-  "language",
-  "host",
-  "utm_source",
-  "utm_medium",
-  "utm_campaign",
-  "utm_term",
-  "utm_content",
-] as const;
 
 export type ColumnFilter = (typeof COLUMN_FILTERS)[number];
 

@@ -1,9 +1,10 @@
 /** Schemas of the questions of analytics, and who may ask them. */
 import * as z from "zod";
 
+import { COLUMN_FILTERS } from "../../shared/contracts/click-columns.ts";
 import { LINK_ID } from "../../shared/contracts/examples.ts";
 import { cursorParameter } from "../http/cursor.ts";
-import { COLUMN_FILTERS, filterParameters, LINK_PROPERTIES } from "./filters.ts";
+import { filterParameters, LINK_PROPERTIES } from "./filters.ts";
 import { COMPARISONS, periodParameters } from "./period.ts";
 
 /** The access rule of all queries except the bulk one. */

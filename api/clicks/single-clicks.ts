@@ -5,9 +5,9 @@
 import * as z from "zod";
 
 import { type ClickHouse, queryRows } from "../../shared/clicks/rollups.ts";
+import { CLICK_COLUMNS } from "../../shared/contracts/click-columns.ts";
 import { DAY_MS, HOUR_MS } from "../../shared/durations.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
-import { COLUMN_FILTERS } from "../analytics/filters.ts";
 import type { Span } from "../analytics/period.ts";
 import {
   allOf,
@@ -24,9 +24,6 @@ import type { Condition } from "../analytics/service.ts";
  * the scope is an account.
  */
 export type ClicksScope = { scope: Condition; link: Uuid | undefined };
-
-/** The columns of a click besides its time, link and id, under the names that clients see. */
-const CLICK_COLUMNS = ["class", "class_reason", ...COLUMN_FILTERS, "region_name"] as const;
 
 export type SingleClick = { id: string; time: string; link_id: string } & Record<
   (typeof CLICK_COLUMNS)[number],

@@ -8,7 +8,7 @@
  * after the last message of the stream. What comes back older, the stream or PostgreSQL, is noticed
  * there as well (`planPublication`).
  */
-import type { JetStreamClient, JetStreamManager, NatsConnection } from "nats";
+import type { JetStreamClient, JetStreamManager, NatsConnection, Subscription } from "nats";
 
 import { CoalescedCalls } from "../../shared/coalesced-calls.ts";
 import {
@@ -36,8 +36,8 @@ import {
   TailReader,
 } from "../../shared/links-log/tail.ts";
 import type { Log } from "../../shared/log.ts";
+import { repeat, type Repetition } from "../../shared/repeat.ts";
 import { withTimeout } from "../../shared/timeout.ts";
-import { createPause } from "../pause.ts";
 import { isDiskFull, type Sql } from "../postgres.ts";
 import { type LogHead, numberLog } from "./numbering.ts";
 import { acknowledgeEntries, type LogEntry, readAcknowledged, selectEntries } from "./sql.ts";
@@ -98,8 +98,8 @@ export class LinksLogPublisher implements LinksPublisher {
   /** Whether a host has asked for a heartbeat since the last one. */
   #isHeartbeatRequested = false;
   #isStopped = false;
-  readonly #pause = createPause(POLL_MS);
-  readonly #polling: Promise<void>;
+  #requests: Subscription | undefined;
+  #polling: Repetition | undefined;
 
   /** `replicas` is that of the stream, if this process creates it. */
   constructor(
@@ -115,7 +115,7 @@ export class LinksLogPublisher implements LinksPublisher {
     this.#replicas = replicas;
     this.#log = log;
     this.#logStrangers = createLimitedLog(log, "links_log_unsigned");
-    this.#polling = this.#poll();
+    void this.#begin();
   }
 
   /** The end of the log at the last run; undefined before the first one. */
@@ -161,31 +161,34 @@ export class LinksLogPublisher implements LinksPublisher {
 
   async stop(): Promise<void> {
     this.#isStopped = true;
-    this.#pause.end();
+    this.#requests?.unsubscribe();
+    const ended = this.#polling?.stop();
     // Before there is a connection, there is nothing to finish.
-    if (this.#jetStream !== undefined) await this.#polling;
+    if (this.#jetStream !== undefined) await ended;
   }
 
-  async #poll(): Promise<void> {
+  async #begin(): Promise<void> {
     const connection = await this.#nats;
-    const requests = connection.subscribe(HEARTBEAT_REQUESTS, {
+    if (this.#isStopped) return;
+    this.#requests = connection.subscribe(HEARTBEAT_REQUESTS, {
       queue: HEARTBEAT_REQUESTS_QUEUE,
       callback: () => this.#requestHeartbeat(),
     });
-    while (!this.#isStopped) {
-      await this.#runNext().catch((error: unknown) =>
-        this.#log.warn({ error }, "links_log_poll_failed"),
-      );
-      if (!this.#isStopped) await this.#pause.start();
-    }
-    requests.unsubscribe();
+    this.#polling = repeat(() => this.#poll());
+  }
+
+  async #poll(): Promise<number> {
+    await this.#runNext().catch((error: unknown) =>
+      this.#log.warn({ error }, "links_log_poll_failed"),
+    );
+    return POLL_MS;
   }
 
   /** Hosts that ask again before a heartbeat get the same one: a request alone costs nothing. */
   #requestHeartbeat(): void {
     if (this.#isHeartbeatRequested) return;
     this.#isHeartbeatRequested = true;
-    this.#pause.end();
+    this.#polling?.wake();
   }
 
   #runNext(): Promise<void> {

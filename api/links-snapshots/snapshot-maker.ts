@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import type { JetStreamClient, JetStreamManager, NatsConnection } from "nats";
+import type { JetStreamClient, JetStreamManager, NatsConnection, Subscription } from "nats";
 
 import { DAY_MS } from "../../shared/durations.ts";
 import { planTerm } from "../../shared/links-log/decisions.ts";
@@ -31,9 +31,9 @@ import { firstKept } from "../../shared/links-log/snapshot.ts";
 import { findInTail, isLongTail, LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
 import { STORE_FORMAT } from "../../shared/links-store/schema.ts";
 import type { Log } from "../../shared/log.ts";
+import { repeat, type Repetition } from "../../shared/repeat.ts";
 import { type LogHead, numberLog } from "../links-log/numbering.ts";
 import type { LinksLogPublisher } from "../links-log/publisher.ts";
-import { createPause } from "../pause.ts";
 import type { Sql } from "../postgres.ts";
 import { buildSnapshot } from "./snapshot-builder.ts";
 import { removeOldSnapshots, storeSnapshot } from "./snapshot-writer.ts";
@@ -83,9 +83,8 @@ export class SnapshotMaker {
   /** Requests of hosts, by what came of them. */
   readonly requests = { answered: 0, ignored: 0, malformed: 0 };
   #isStopped = false;
-  #isStarted = false;
-  readonly #pause = createPause(POLL_MS);
-  readonly #running: Promise<void>;
+  #subscription: Subscription | undefined;
+  #checks: Repetition | undefined;
 
   /** `replicas` is that of the stream, if this process creates it. */
   constructor(
@@ -102,7 +101,7 @@ export class SnapshotMaker {
     this.#signer = signer;
     this.#replicas = replicas;
     this.#log = log;
-    this.#running = this.#run();
+    void this.#begin();
   }
 
   /** When the newest snapshot was stored; undefined while unknown, or when there is none. */
@@ -125,29 +124,28 @@ export class SnapshotMaker {
 
   async stop(): Promise<void> {
     this.#isStopped = true;
-    this.#pause.end();
-    // Before there is a connection, there is nothing to finish.
-    if (this.#isStarted) await this.#running;
+    this.#subscription?.unsubscribe();
+    await this.#checks?.stop();
   }
 
-  async #run(): Promise<void> {
+  async #begin(): Promise<void> {
     const connection = await this.#nats;
-    this.#isStarted = true;
-    const subscription = connection.subscribe(SNAPSHOT_REQUESTS, {
+    if (this.#isStopped) return;
+    this.#subscription = connection.subscribe(SNAPSHOT_REQUESTS, {
       queue: SNAPSHOT_REQUESTS_QUEUE,
       callback: (_, { data }) => void this.#receive(connection, data),
     });
-    let retryAt = -Infinity;
-    while (!this.#isStopped) {
-      try {
-        if (performance.now() >= retryAt) await this.#makeDue(connection);
-      } catch (error) {
-        retryAt = performance.now() + RETRY_MS;
-        this.#fail(error);
-      }
-      if (!this.#isStopped) await this.#pause.start();
+    this.#checks = repeat(() => this.#check(connection));
+  }
+
+  async #check(connection: NatsConnection): Promise<number> {
+    try {
+      await this.#makeDue(connection);
+      return POLL_MS;
+    } catch (error) {
+      this.#fail(error);
+      return RETRY_MS;
     }
-    subscription.unsubscribe();
   }
 
   #fail(error: unknown): void {

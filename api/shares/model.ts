@@ -1,6 +1,7 @@
 /** Schemas of requests and responses about shares, and the rows they come from. */
 import * as z from "zod";
 
+import { COLUMN_FILTERS } from "../../shared/contracts/click-columns.ts";
 import {
   EXPIRES_AT,
   LINK_ID,
@@ -19,7 +20,6 @@ import {
 } from "../../shared/contracts/share-schemas.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import type { CountryClicks } from "../../shared/statistics/world-map.tsx";
-import { COLUMN_FILTERS } from "../analytics/filters.ts";
 import { boundaryProblem, periodField, timezoneField } from "../analytics/period.ts";
 import { clicks, completeFromField, percentage, rangeCounts } from "../analytics/responses.ts";
 import type { Brand } from "../branding/model.ts";

@@ -2,9 +2,9 @@
 import { LRUCache } from "lru-cache";
 
 import { boundsOf } from "../../shared/budgets.ts";
+import { COLUMN_FILTERS } from "../../shared/contracts/click-columns.ts";
 import { DEFAULT_PERIOD } from "../../shared/contracts/periods.ts";
 import type { Uuid } from "../../shared/ids.ts";
-import { COLUMN_FILTERS } from "../analytics/filters.ts";
 import { parseZone } from "../analytics/period.ts";
 import type { AnalyticsService } from "../analytics/service.ts";
 import type { BrandingService } from "../branding/service.ts";

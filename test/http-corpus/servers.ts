@@ -3,18 +3,12 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { DomainSettingsCache } from "../../redirector/cache/domain-settings.ts";
 import { LinkCache } from "../../redirector/cache/link-cache.ts";
-import { Takedowns } from "../../redirector/cache/takedowns.ts";
-import { Server } from "../../redirector/http/server.ts";
-import { ErrorPages } from "../../redirector/pages/error-pages.ts";
-import { FORM_BYTES_MAX, PasswordCheck } from "../../redirector/passwords/password.ts";
-import { Redirector } from "../../redirector/redirect/redirector.ts";
+import { FORM_BYTES_MAX } from "../../redirector/passwords/password.ts";
 import type { ActiveLink } from "../../shared/contracts/link-record.ts";
-import { createLog } from "../../shared/log.ts";
 import { eventually } from "../harness/eventually.ts";
 import { freePort } from "../harness/ports.ts";
-import { redirectorConfig } from "../harness/redirector-config.ts";
+import { redirectorConfig, serveCached } from "../harness/redirector-config.ts";
 
 export type CorpusServer = { port: number; stop(): Promise<void> };
 
@@ -47,20 +41,7 @@ export function startOurServer(): CorpusServer {
     CONNECTIONS_MAX: 2_000,
     CONNECTIONS_PER_ADDRESS_MAX: 2_000,
   });
-  const redirector = new Redirector(config, {
-    cache,
-    takedowns: new Takedowns(),
-    domains: new DomainSettingsCache(),
-    links: { find: () => null, fetch: () => Promise.resolve(undefined) },
-    journal: { append: () => undefined, commit: () => undefined },
-    limits: { take: () => "busy", look: () => false, isExhausted: () => false },
-    failures: { countLink: () => undefined, countUnknownAlias: () => undefined },
-    pages: new ErrorPages(),
-    passwords: new PasswordCheck(() => Promise.resolve(false)),
-    locate: () => undefined,
-    isBehind: () => false,
-  });
-  const server = new Server(config, redirector, createLog("test", "silent"));
+  const server = serveCached(config, cache);
   return {
     port: Number(server.url.port),
     async stop() {

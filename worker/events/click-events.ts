@@ -5,6 +5,7 @@
  */
 import { createHash } from "node:crypto";
 
+import { CLICK_COLUMNS } from "../../shared/contracts/click-columns.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { beginTurn } from "../../shared/turns.ts";
 import { formatUuid } from "../../shared/uuid-bytes.ts";
@@ -70,33 +71,10 @@ function eventId(time: number, content: string): Uuid {
   return formatUuid(hex);
 }
 
-/** The fields of a click as `GET /v1/clicks` has them, besides its id, time and link. */
-const FIELDS = [
-  "class",
-  "class_reason",
-  "country",
-  "region",
-  "city",
-  "continent",
-  "device",
-  "browser",
-  "os",
-  "referrer",
-  "referrer_path",
-  "language",
-  "host",
-  "utm_source",
-  "utm_medium",
-  "utm_campaign",
-  "utm_term",
-  "utm_content",
-  "region_name",
-] as const satisfies readonly Column[];
-
 type Column = (typeof ROW_COLUMNS)[number];
 
 type Click = { id: string; time: string; link_id: string } & Record<
-  (typeof FIELDS)[number],
+  (typeof CLICK_COLUMNS)[number],
   string
 >;
 
@@ -140,7 +118,7 @@ function readPersonalClick(line: string, readers: Readers): PersonalClick | unde
   if (!readers.has(readerKey(accountId, mode))) return undefined;
   const [journalId, segment, idx] = [field("journal_id"), field("segment"), field("idx")];
   const time = toMilliseconds(field("ts"));
-  const values = FIELDS.map((name) => [name, unescapeField(field(name))]);
+  const values = CLICK_COLUMNS.map((name) => [name, unescapeField(field(name))]);
   return {
     accountId,
     mode,
@@ -153,7 +131,7 @@ function readPersonalClick(line: string, readers: Readers): PersonalClick | unde
       time: new Date(time).toISOString(),
       link_id: encodeId("link", toUuid(field("link_id"))),
       // The names are those of the type.
-      ...(Object.fromEntries(values) as Record<(typeof FIELDS)[number], string>),
+      ...(Object.fromEntries(values) as Record<(typeof CLICK_COLUMNS)[number], string>),
     },
   };
 }

@@ -4,8 +4,8 @@
  */
 import { describe, expect, test } from "bun:test";
 
+import { COLUMN_FILTERS } from "../../../shared/contracts/click-columns.ts";
 import { createMarkedCatalogue, listWords } from "../../../test/harness/marked-catalogue.ts";
-import { COLUMN_FILTERS } from "../../analytics/filters.ts";
 import type { Brand } from "../../branding/model.ts";
 import { ApiError, type ErrorCode, invalidField, notFound } from "../../http/errors.ts";
 import type { SharedStatistics, SharedView } from "../model.ts";
