@@ -5,13 +5,11 @@
 import { join } from "node:path";
 
 import { type ClientAddress, createClientAddress } from "../shared/client-address.ts";
-import { CLIENT_FILE } from "../shared/contracts/client-file.ts";
+import { CLIENT_FILE, version } from "../shared/version.ts";
 import { type EventLoopWatch, watchEventLoop } from "../shared/event-loop.ts";
 import type { Lifecycle } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
-import { type Nats, openNats } from "../shared/nats.ts";
-import { createReplies, type Replies } from "../shared/replies.ts";
-import { version } from "../shared/version.ts";
+import { createReplies, type Nats, openNats, type Replies } from "../shared/nats.ts";
 import { MeasuredClickHouse, openClickHouse } from "./clickhouse.ts";
 import type { Config } from "./config.ts";
 import { type MailSettings, readMailSettings } from "./mail/settings.ts";

@@ -3,10 +3,9 @@
  * `check` it reports whether it could start.
  */
 import { loadConfig } from "../shared/env.ts";
-import { createLifecycle, runMain } from "../shared/lifecycle.ts";
+import { createLifecycle, createNotifier, runMain } from "../shared/lifecycle.ts";
 import { createLog } from "../shared/log.ts";
 import { createCheckCommands } from "../shared/preflight.ts";
-import { createNotifier } from "../shared/sd-notify.ts";
 import { checks, migrateChecks } from "./checks.ts";
 import { configSchema, migrateConfigSchema } from "./config.ts";
 import { ApiContext } from "./context.ts";

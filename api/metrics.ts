@@ -3,7 +3,7 @@ import type { Histogram, Registry } from "prom-client";
 
 import { CoalescedCalls } from "../shared/coalesced-calls.ts";
 import { createProcessMetrics, type ProcessMetrics } from "../shared/metrics.ts";
-import { registerReplies, type Replies } from "../shared/replies.ts";
+import { registerReplies, type Replies } from "../shared/nats.ts";
 import type { BackupTimes } from "./backups/model.ts";
 import { readBackups } from "./backups/service.ts";
 import { readOutbox } from "./links-log/outbox.ts";

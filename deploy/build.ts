@@ -9,8 +9,7 @@ import { cpSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } fr
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 
-import { CLIENT_FILE } from "../shared/contracts/client-file.ts";
-import { version } from "../shared/version.ts";
+import { CLIENT_FILE, version } from "../shared/version.ts";
 import { buildExecutable } from "./build-executable.ts";
 import { packClient } from "./pack-client.ts";
 import {

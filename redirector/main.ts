@@ -5,14 +5,12 @@
 import { loadConfig, metricsPort } from "../shared/env.ts";
 import { watchEventLoop } from "../shared/event-loop.ts";
 import { startInternalServer } from "../shared/internal-server.ts";
-import { createLifecycle, runMain } from "../shared/lifecycle.ts";
+import { createLifecycle, createNotifier, runMain } from "../shared/lifecycle.ts";
 import { createLog, type Log } from "../shared/log.ts";
 import { createProcessMetrics } from "../shared/metrics.ts";
-import { openNats } from "../shared/nats.ts";
+import { createReplies, openNats } from "../shared/nats.ts";
 import { createCheckCommands } from "../shared/preflight.ts";
-import { createReplies } from "../shared/replies.ts";
-import { createNotifier } from "../shared/sd-notify.ts";
-import { answerStatus } from "../shared/status-responder.ts";
+import { answerStatus } from "../shared/status.ts";
 import { checks } from "./checks.ts";
 import { type Config, configSchema, METRICS_PORTS, readConnectionsLimit } from "./config.ts";
 import { readReadiness, readWarnings } from "./health.ts";

@@ -5,7 +5,7 @@
  */
 import { isIP } from "node:net";
 
-import { createAddressList } from "./address-list.ts";
+import { createAddressList } from "./addresses.ts";
 
 /** Returns the client's address, given the socket's peer and the `X-Forwarded-For` header. */
 export type ClientAddress = (peer: string, forwardedFor: string | null) => string;

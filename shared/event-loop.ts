@@ -9,8 +9,6 @@ import { closeSync, openSync, readSync } from "node:fs";
 
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 
-import { createBacklog } from "./backlog.ts";
-
 /**
  * Interval of the timer, and the most by which a measured stall is too short. While the thread is
  * idle the timer fires less often: at 100 times a second it would be most of an idle process's
@@ -180,5 +178,32 @@ function openSchedstat(): { isKnown: boolean; read(): CpuTimes; close(): void } 
       return { cpuMs: cpuNs / 1e6, waitMs: waitNs / 1e6 };
     },
     close: () => closeSync(file),
+  };
+}
+
+/** A turn that takes this long delays others: the longest acceptable stall. */
+const LATE_MS = 50;
+
+/** For how long every turn must have taken so long. */
+const STANDING_MS = 500;
+
+export type Backlog = {
+  /** Adds how long the event loop was stalled before its timer ran, at `nowMs`. */
+  add(stallMs: number, nowMs: number): void;
+  isBehind(): boolean;
+};
+
+export function createBacklog(): Backlog {
+  /**
+   * When the first of the turns ended that have all been late; undefined after one that was not.
+   */
+  let since: number | undefined;
+  let behind = false;
+  return {
+    add(stallMs, nowMs) {
+      since = stallMs < LATE_MS ? undefined : (since ?? nowMs);
+      behind = since !== undefined && nowMs - since >= STANDING_MS;
+    },
+    isBehind: () => behind,
   };
 }

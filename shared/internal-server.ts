@@ -1,8 +1,7 @@
-/** The internal HTTP server of a process: liveness, readiness and metrics. */
+/** The health of a process, and the internal HTTP server that reports it with the metrics. */
 import { Gauge, type Registry } from "prom-client";
 
 import { type EventLoopWatch, watchEventLoop } from "./event-loop.ts";
-import { type HealthSource, readHealth } from "./health.ts";
 import { readOrUndefined } from "./metrics.ts";
 
 export type InternalServerOptions = {
@@ -81,4 +80,53 @@ function registerHealth({ registry, health }: InternalServerOptions): void {
     },
   });
   registry.registerMetric(warning);
+}
+
+/**
+ * The parts whose health processes report; `shorthop doctor` has a remedy for each
+ * (running-checks.ts).
+ */
+export type PartName =
+  | "process"
+  | "readiness"
+  | "postgres"
+  | "links_feed"
+  | "links_log"
+  | "links_snapshots"
+  | "outbox"
+  | "replicas"
+  | "streams"
+  | "clickhouse"
+  | "links_store"
+  | "disk"
+  | "clicks"
+  | "counters"
+  | "geoip"
+  | "click_limits"
+  | "webhooks";
+
+/** The state of each part: `ok`, or the reason why it is not ready. */
+type Readiness = Partial<Record<PartName, string>>;
+
+/** Warnings to the operator of a process that is ready; undefined without one. */
+type Warnings = { [Part in PartName]?: string | undefined };
+
+/** How a process reports its health. */
+export type HealthSource = {
+  /** Returns the state of each part; the process is ready when all are `ok`. */
+  readiness: () => Readiness | Promise<Readiness>;
+  warnings?: () => Warnings | Promise<Warnings>;
+};
+
+export type Health = {
+  status: "ready" | "not_ready";
+  parts: Readiness;
+  /** JSON has no member for an undefined one. */
+  warnings: Warnings;
+};
+
+export async function readHealth({ readiness, warnings }: HealthSource): Promise<Health> {
+  const parts = await readiness();
+  const ready = Object.values(parts).every((state) => state === "ok");
+  return { status: ready ? "ready" : "not_ready", parts, warnings: (await warnings?.()) ?? {} };
 }

@@ -4,6 +4,8 @@
  */
 import pino from "pino";
 
+import { MINUTE_MS } from "./durations.ts";
+
 export type Log = pino.Logger;
 
 /**
@@ -31,4 +33,66 @@ function describeError(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   const { detail: _, ...described } = pino.stdSerializers.err(error);
   return described;
+}
+
+/** Lines per minute of one reason: enough to identify the error, too few to fill a disk. */
+export const LINES_PER_MINUTE = 10;
+
+/** Frames logged of a stack trace: where the error was thrown, and its callers. */
+const FRAMES_MAX = 8;
+
+/** `error` is omitted if the reason says it all; `numbers` are logged as further fields. */
+export type LimitedLog = (
+  reason: string,
+  error?: unknown,
+  numbers?: Readonly<Record<string, number>>,
+) => void;
+
+/**
+ * Logs errors as `event`, with at most {@link LINES_PER_MINUTE} lines per minute and reason. The
+ * next line has the number of `suppressed` ones. Reasons must be a small fixed set, as each is
+ * stored.
+ */
+export function createLimitedLog(log: Log, event: string, now = Date.now): LimitedLog {
+  const windows = new Map<string, { endsAt: number; lines: number; suppressed: number }>();
+  return (reason, error, numbers = {}) => {
+    const time = now();
+    let window = windows.get(reason);
+    if (window === undefined || window.endsAt <= time) {
+      const suppressed = window?.suppressed ?? 0;
+      window = { endsAt: time + MINUTE_MS, lines: 0, suppressed };
+      windows.set(reason, window);
+    }
+    if (window.lines >= LINES_PER_MINUTE) {
+      window.suppressed++;
+      return;
+    }
+    window.lines++;
+    const { suppressed } = window;
+    window.suppressed = 0;
+    log.error(
+      {
+        reason,
+        ...numbers,
+        ...(suppressed > 0 ? { suppressed } : {}),
+        ...(error === undefined ? {} : describeWithoutMessage(error)),
+      },
+      event,
+    );
+  };
+}
+
+/**
+ * Describes an error without its message, which can contain an address or a URL: name, code and
+ * stack frames.
+ */
+function describeWithoutMessage(error: unknown): { error_name: string; code?: string; at: string[] } {
+  if (!(error instanceof Error)) return { error_name: typeof error, at: [] };
+  const code = "code" in error && typeof error.code === "string" ? { code: error.code } : {};
+  const frames = (error.stack ?? "").split("\n").filter((line) => /^\s+at /.test(line));
+  return {
+    error_name: error.name,
+    ...code,
+    at: frames.slice(0, FRAMES_MAX).map((frame) => frame.trim()),
+  };
 }

@@ -3,9 +3,10 @@
  * Prometheus scrapes. Names follow Prometheus' conventions: counters end in `_total`, units are
  * seconds and bytes, variants are labels, and an unknown value has no sample.
  */
+import { readdirSync, readFileSync } from "node:fs";
+
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 
-import { collectProcessMetrics } from "./process-metrics.ts";
 import { version } from "./version.ts";
 
 /**
@@ -148,5 +149,54 @@ export async function readOrUndefined<Value>(
     return undefined;
   } finally {
     clearTimeout(timer);
+  }
+}
+
+/** Registers the metrics; they are read on each scrape. */
+export function collectProcessMetrics(registry: Registry): void {
+  const registers = [registry];
+  const cpu = new Counter({
+    name: "process_cpu_seconds_total",
+    help: "CPU time of user and system",
+    registers,
+    collect() {
+      const { user, system } = process.cpuUsage();
+      cpu.reset();
+      cpu.inc((user + system) / 1e6);
+    },
+  });
+  const gauge = (name: string, help: string, read: () => number | undefined) =>
+    new Gauge({
+      name: `process_${name}`,
+      help,
+      registers,
+      collect() {
+        const value = read();
+        if (value !== undefined) this.set(value);
+      },
+    });
+  const startedAt = Date.now() / 1_000 - process.uptime();
+  gauge("start_time_seconds", "When the process started, in Unix seconds", () => startedAt);
+  gauge("resident_memory_bytes", "Resident memory", () => process.memoryUsage.rss());
+  gauge("open_fds", "Open file descriptors", countOpenFiles);
+  gauge("max_fds", "The most file descriptors that may be open", readOpenFilesMax);
+}
+
+/** Undefined on systems without procfs. */
+function countOpenFiles(): number | undefined {
+  try {
+    return readdirSync("/proc/self/fd").length;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Undefined on systems without procfs, and without a limit. */
+function readOpenFilesMax(): number | undefined {
+  try {
+    const limit = /^Max open files +(\d+)/m.exec(readFileSync("/proc/self/limits", "latin1"))?.[1];
+    return limit === undefined ? undefined : Number(limit);
+  } catch {
+    return undefined;
   }
 }

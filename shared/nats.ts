@@ -2,20 +2,22 @@
  * The connection to NATS: it uses any of several servers, reconnects forever and detects a dead
  * server within half a minute.
  */
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
+import { basename, join } from "node:path";
 
 import {
   connect,
   type ConnectionOptions,
   credsAuthenticator,
   Events,
+  type Msg,
   type NatsConnection,
   type Status,
 } from "nats";
 import * as z from "zod";
 
-import type { Log } from "./log.ts";
-import { type NatsFiles, readUserName, resolveCredential } from "./nats-files.ts";
+import { createLimitedLog, type Log } from "./log.ts";
+import type { ProcessMetrics } from "./metrics.ts";
 
 /**
  * `url` is one server or a comma-separated list. The servers must be nats-server 2.9 or later, for
@@ -200,4 +202,73 @@ async function reportStatus(
     if (status.type === Events.Error)
       log.warn({ reason: JSON.stringify(status.data) }, "nats_error");
   }
+}
+
+/** Variables of the processes that connect to NATS, besides `NATS_URL`. */
+export const natsFileVariables = {
+  /** A credentials file (JWT and key), in place of user and password in `NATS_URL`. */
+  NATS_CREDS: z.string().optional(),
+  /** Certificates of the authority that signed those of the servers, if it is a private one. */
+  NATS_CA_FILE: z.string().optional(),
+  /** Directory of systemd credentials, which systemd sets. */
+  CREDENTIALS_DIRECTORY: z.string().optional(),
+};
+
+export type NatsFiles = z.input<z.ZodObject<typeof natsFileVariables>>;
+
+export const natsFilesOf = (config: NatsFiles): NatsFiles =>
+  z.object(natsFileVariables).parse(config);
+
+/**
+ * The path from which a process can read a file that only root can: systemd passes it as a
+ * credential of the same name (systemd.exec(5), LoadCredential=).
+ */
+export function resolveCredential(path: string, directory: string | undefined): string {
+  if (directory === undefined) return path;
+  const passed = join(directory, basename(path));
+  return existsSync(passed) ? passed : path;
+}
+
+const claims = z.object({ name: z.string().default("") });
+
+/** The JWT of a credentials file: three parts of base64url. */
+const JWT = /^[\w-]+\.([\w-]+)\.[\w-]+$/m;
+
+/** The name of the user in a credentials file. Throws when it has no JWT. */
+export function readUserName(credentials: string): string {
+  const payload = JWT.exec(credentials)?.[1];
+  if (payload === undefined) throw new Error("NATS_CREDS: the file has no JWT of a user.");
+  return claims.parse(JSON.parse(Buffer.from(payload, "base64url").toString())).name;
+}
+
+export type Replies = {
+  /**
+   * Returns the function that replies to a request; undefined when the request has no reply
+   * subject, or one that does not match `subjects`, which is logged and counted.
+   */
+  to(request: Msg, subjects: RegExp): ((data: string) => void) | undefined;
+  /** Requests that were rejected because of their reply subject. */
+  refused(): number;
+};
+
+export function createReplies(log: Log): Replies {
+  const report = createLimitedLog(log, "reply_refused");
+  let refused = 0;
+  return {
+    to(request, subjects) {
+      if (subjects.test(request.reply ?? "")) return (data) => void request.respond(data);
+      refused++;
+      // The request's subject is one of few, without wildcards; the sender can set the reply
+      // subject to anything.
+      report(request.subject);
+      return undefined;
+    },
+    refused: () => refused,
+  };
+}
+
+/** Registers the metric of rejected requests. */
+export function registerReplies({ counter }: Pick<ProcessMetrics, "counter">, replies: Replies) {
+  const help = "Requests over NATS that were refused because of their reply subject";
+  counter("replies_refused_total", help, replies.refused);
 }

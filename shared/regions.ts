@@ -21,7 +21,7 @@ import {
   STREAM_NOT_FOUND,
 } from "./contracts/streams.ts";
 import { DAY_MS } from "./durations.ts";
-import { SNAPSHOTS_STREAM } from "./links-log/snapshot-stream.ts";
+import { SNAPSHOTS_STREAM } from "./links-log/snapshots.ts";
 import { LINK_LOG_STREAM, LONG_TAIL_BYTES, readLastMessage } from "./links-log/tail.ts";
 
 /** The JetStream domain of the hub (deploy/nats/hub.conf). */

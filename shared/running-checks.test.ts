@@ -6,10 +6,8 @@ import { afterEach, expect, test } from "bun:test";
 
 import { Registry } from "prom-client";
 
-import type { HealthSource } from "./health.ts";
-import { startInternalServer } from "./internal-server.ts";
-import { runChecks } from "./preflight.ts";
-import { checkRunning } from "./running-checks.ts";
+import { type HealthSource, startInternalServer } from "./internal-server.ts";
+import { checkRunning, runChecks } from "./preflight.ts";
 
 const HOST = "127.0.0.1";
 

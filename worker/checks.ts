@@ -2,15 +2,13 @@
 import type postgres from "postgres";
 import type * as z from "zod";
 
-import { checkClock } from "../shared/clock-check.ts";
+import { type Check, checkClock, checkRunning, type Checks } from "../shared/preflight.ts";
 import { CLICKS_STREAM, DEAD_LETTERS_STREAM } from "../shared/contracts/streams.ts";
 import { DAY_MS } from "../shared/durations.ts";
-import { requireGrants } from "../shared/grants-check.ts";
+import { requireGrants } from "../shared/clicks/query.ts";
 import { pendingMigrations } from "../shared/migrations.ts";
 import { probeNats } from "../shared/nats.ts";
 import { openPrimary } from "../shared/postgres.ts";
-import type { Check, Checks } from "../shared/preflight.ts";
-import { checkRunning } from "../shared/running-checks.ts";
 import { checkStreams } from "../shared/stream-checks.ts";
 import { openGeo } from "../shared/visitors/geo.ts";
 import { connectClickHouse, isUnknownDatabase } from "./clickhouse.ts";

@@ -2,7 +2,7 @@
 import { ClickHouseError, ClickHouseLogLevel, createClient } from "@clickhouse/client";
 
 import { COMPARISON_SECONDS_MAX } from "../shared/clicks/rollups.ts";
-import { serverOptions } from "../shared/clicks/server.ts";
+import { serverOptions } from "../shared/clicks/query.ts";
 import { HOUR_MS } from "../shared/durations.ts";
 
 /** A longer insert is retried; its deduplication token makes that safe. */

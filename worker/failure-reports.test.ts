@@ -12,7 +12,7 @@ import {
   failuresAckSubject,
 } from "../shared/contracts/failures.ts";
 import { newUuid } from "../shared/ids.ts";
-import { createReplies, type Replies } from "../shared/replies.ts";
+import { createReplies, type Replies } from "../shared/nats.ts";
 import { startNats, type TestNats } from "../test/harness/nats.ts";
 import { workerContext } from "../test/harness/worker-context.ts";
 import { FailureReports } from "./failure-reports.ts";

@@ -7,13 +7,12 @@ import { CLICKS_STREAM, DEAD_LETTERS_STREAM } from "../shared/contracts/streams.
 import { loadConfig } from "../shared/env.ts";
 import { ownHosts } from "../shared/hosts.ts";
 import { startInternalServer } from "../shared/internal-server.ts";
-import { createLifecycle, type Lifecycle, runMain } from "../shared/lifecycle.ts";
+import { createLifecycle, createNotifier, type Lifecycle, runMain } from "../shared/lifecycle.ts";
 import { createLog } from "../shared/log.ts";
 import { createCheckCommands } from "../shared/preflight.ts";
-import { createReplies } from "../shared/replies.ts";
-import { createNotifier } from "../shared/sd-notify.ts";
-import { answerStatus } from "../shared/status-responder.ts";
-import { watchReplicas } from "../shared/stream-replicas.ts";
+import { createReplies } from "../shared/nats.ts";
+import { answerStatus } from "../shared/status.ts";
+import { ReplicaWatch } from "../shared/stream-checks.ts";
 import { openGeo } from "../shared/visitors/geo.ts";
 import { ReceiverRules } from "../shared/webhooks/variables.ts";
 import { BatchesTable } from "./batches/batch-log.ts";
@@ -97,13 +96,9 @@ function startDeliverer(context: Context, hosts: readonly string[]): Deliverer |
 function startReporting(context: Context, lifecycle: Lifecycle, parts: Parts) {
   const { config, log, metrics, nats } = context;
   const { consumer, counters, replies, deliverer } = parts;
-  const replicas = watchReplicas({
-    nats,
-    streams: [CLICKS_STREAM, DEAD_LETTERS_STREAM],
-    expected: config.NATS_REPLICAS,
-    log,
-  });
-  lifecycle.onStop("replica watch", replicas.stop);
+  const streams = [CLICKS_STREAM, DEAD_LETTERS_STREAM];
+  const replicas = new ReplicaWatch(nats, streams, config.NATS_REPLICAS, log);
+  lifecycle.onStop("replica watch", () => replicas.stop());
   const room = new DiskRoom(context);
   lifecycle.onStop("disk watch", () => room.stop());
 

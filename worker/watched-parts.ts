@@ -1,5 +1,5 @@
 /** Metrics that are read from the worker's parts when Prometheus scrapes. */
-import { registerReplies, type Replies } from "../shared/replies.ts";
+import { registerReplies, type Replies } from "../shared/nats.ts";
 import type { Geo } from "../shared/visitors/geo.ts";
 import type { ConsistencyCheck } from "./consistency-check.ts";
 import type { Consumer } from "./consumer/consumer.ts";

@@ -6,7 +6,7 @@ import {
   brandNameMeta,
   type changeBrandingBody,
   qrStyleMeta,
-} from "../../shared/contracts/branding-schemas.ts";
+} from "../../shared/contracts/share-schemas.ts";
 import { type QrStyle, qrStyleFields } from "../../shared/contracts/qr-style.ts";
 
 export type ChangeBrandingBody = z.output<typeof changeBrandingBody>;

@@ -16,7 +16,7 @@ import {
   STREAM_NOT_FOUND,
   WRONG_LAST_SEQUENCE,
 } from "../../shared/contracts/streams.ts";
-import { createLimitedLog, type LimitedLog } from "../../shared/limited-log.ts";
+import { createLimitedLog, type LimitedLog, type Log } from "../../shared/log.ts";
 import { isHeartbeatDue, type Plan, planPublication } from "../../shared/links-log/decisions.ts";
 import {
   comparePositions,
@@ -35,7 +35,6 @@ import {
   signEntry,
   TailReader,
 } from "../../shared/links-log/tail.ts";
-import type { Log } from "../../shared/log.ts";
 import { repeat, type Repetition } from "../../shared/repeat.ts";
 import { withTimeout } from "../../shared/timeout.ts";
 import { isDiskFull, type Sql } from "../postgres.ts";

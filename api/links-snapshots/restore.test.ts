@@ -22,9 +22,10 @@ import { StoreReader } from "../../redirector/links/store-reader.ts";
 import { newUuid } from "../../shared/ids.ts";
 import {
   encodeSnapshotRequest,
+  listSnapshots,
   SNAPSHOT_REQUESTS,
-} from "../../shared/links-log/snapshot-request.ts";
-import { listSnapshots, SNAPSHOTS_STREAM } from "../../shared/links-log/snapshot-stream.ts";
+  SNAPSHOTS_STREAM,
+} from "../../shared/links-log/snapshots.ts";
 import { LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
 import type { LogState } from "../../shared/links-store/log-state.ts";
 import { createLog } from "../../shared/log.ts";

@@ -8,7 +8,7 @@ import {
   LONG_URL,
   SHORT_URL,
 } from "../../shared/contracts/examples.ts";
-import { instant } from "../../shared/contracts/instant.ts";
+import { instant } from "../../shared/contracts/text.ts";
 import { EXTERNAL_ID_EXAMPLE, UTM_EXAMPLES } from "../../shared/contracts/link-fields.ts";
 import type { Mode } from "../../shared/contracts/link-record.ts";
 import {

@@ -1,7 +1,7 @@
 /** Schemas of requests and responses about shares, and the rows they come from. */
 import * as z from "zod";
 
-import { COLUMN_FILTERS } from "../../shared/contracts/click-columns.ts";
+import { COLUMN_FILTERS } from "../../shared/contracts/analytics.ts";
 import {
   EXPIRES_AT,
   LINK_ID,
@@ -10,7 +10,7 @@ import {
   SHORT_URL,
   TIME_ZONE,
 } from "../../shared/contracts/examples.ts";
-import { instant } from "../../shared/contracts/instant.ts";
+import { instant } from "../../shared/contracts/text.ts";
 import {
   BREAKDOWNS_MAX,
   PASSWORD_LENGTH,

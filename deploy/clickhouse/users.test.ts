@@ -9,7 +9,7 @@ import { join } from "node:path";
 
 import { checks as apiChecks } from "../../api/checks.ts";
 import { configSchema as apiSchema } from "../../api/config.ts";
-import { readRequests, requestRepair } from "../../shared/clicks/repair-requests.ts";
+import { readRequests, requestRepair } from "../../shared/clicks/rollups.ts";
 import { readWholeFrom, rememberRetention } from "../../shared/clicks/whole-clicks.ts";
 import { loadConfig } from "../../shared/env.ts";
 import { createLog } from "../../shared/log.ts";

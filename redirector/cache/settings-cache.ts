@@ -6,8 +6,11 @@ import { LRUCache } from "lru-cache";
 
 import type { ByteSlice } from "../../shared/bytes.ts";
 import { type ChooseArm, compileSplit } from "../../shared/decision/targets.ts";
-import { type CachedSettings, parseSettings } from "../../shared/links-store/record-settings.ts";
-import type { CachedLink } from "../../shared/links-store/record.ts";
+import {
+  type CachedLink,
+  type CachedSettings,
+  parseSettings,
+} from "../../shared/links-store/record.ts";
 
 /** A link's redirect settings, its split, and its destination's UTM parameters as a query. */
 export type LinkSettings = {

@@ -2,14 +2,13 @@
  * The open connections, within the bounds on all of them and on those of one client. An error
  * closes only the connection in which it occurred.
  */
-import { type AddressGroups, addressGroups } from "../../shared/address-group.ts";
+import { type AddressGroups, addressGroups } from "../../shared/addresses.ts";
 import {
   type ClientAddress,
   createClientAddress,
   createProxyTrust,
 } from "../../shared/client-address.ts";
-import { createLimitedLog, type LimitedLog } from "../../shared/limited-log.ts";
-import type { Log } from "../../shared/log.ts";
+import { createLimitedLog, type LimitedLog, type Log } from "../../shared/log.ts";
 import type { Config } from "../config.ts";
 import { type Client, Connection, isBusy } from "./connection.ts";
 import type { InputBuffers } from "./input-buffers.ts";

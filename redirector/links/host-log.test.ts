@@ -9,16 +9,14 @@ import { join } from "node:path";
 import { lacksEntries } from "../../shared/links-log/decisions.ts";
 import { EMPTY_HEAD, type Head } from "../../shared/links-log/entry.ts";
 import {
+  chunkSubject,
   decodeSnapshotRequest,
+  listSnapshots,
   SNAPSHOT_REQUESTS,
   type SnapshotRequest,
-} from "../../shared/links-log/snapshot-request.ts";
-import {
-  chunkSubject,
-  listSnapshots,
   SNAPSHOTS_STREAM,
   snapshotSubjects,
-} from "../../shared/links-log/snapshot-stream.ts";
+} from "../../shared/links-log/snapshots.ts";
 import { findInTail, LINK_LOG_STREAM, LINK_LOG_SUBJECT } from "../../shared/links-log/tail.ts";
 import { createLog } from "../../shared/log.ts";
 import { openNats } from "../../shared/nats.ts";

@@ -1,8 +1,7 @@
 /** A redirector's thread for the host's links: fills the store from the links log. */
 import { LogVerifier } from "../../shared/links-log/signature.ts";
 import { createLog } from "../../shared/log.ts";
-import type { NatsFiles } from "../../shared/nats-files.ts";
-import { openNats } from "../../shared/nats.ts";
+import { type NatsFiles, openNats } from "../../shared/nats.ts";
 import type { SkippedReason } from "./log-follower.ts";
 import { StoreFiller } from "./store-filler.ts";
 

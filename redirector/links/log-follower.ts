@@ -21,7 +21,7 @@ import {
   NO_MESSAGE,
   STREAM_NOT_FOUND,
 } from "../../shared/contracts/streams.ts";
-import { createLimitedLog, type LimitedLog } from "../../shared/limited-log.ts";
+import { createLimitedLog, type LimitedLog, type Log } from "../../shared/log.ts";
 import {
   advance,
   advanceEnd,
@@ -34,7 +34,6 @@ import { type Entry, hashOf, type Head } from "../../shared/links-log/entry.ts";
 import type { LogVerifier } from "../../shared/links-log/signature.ts";
 import { decodeMessage, HEARTBEAT_REQUESTS, LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
 import { type Change, toChange, toMalformed } from "../../shared/links-store/schema.ts";
-import type { Log } from "../../shared/log.ts";
 import type { Nats } from "../../shared/nats.ts";
 import type { LogStore, Written } from "./log-store.ts";
 import { TailPull } from "./tail-pull.ts";

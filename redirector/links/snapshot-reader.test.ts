@@ -25,7 +25,7 @@ import {
   ensureSnapshotsStream,
   listSnapshots,
   SNAPSHOTS_STREAM,
-} from "../../shared/links-log/snapshot-stream.ts";
+} from "../../shared/links-log/snapshots.ts";
 import { createLog } from "../../shared/log.ts";
 import { type Nats, openNats } from "../../shared/nats.ts";
 import { startNats, type TestNats } from "../../test/harness/nats.ts";

@@ -3,16 +3,17 @@
  * external assets, and in the languages of the catalogues.
  */
 import type { ByteRange } from "../../shared/bytes.ts";
-import { directionOf } from "../../shared/contracts/text-direction.ts";
+import { directionOf } from "../../shared/contracts/languages.ts";
 import { ConfigError } from "../../shared/env.ts";
 import {
   type Catalogue,
   CATALOGUES,
   type Catalogues,
+  createLanguageChoice,
   FALLBACK,
+  HEADER_LENGTH_MAX,
   inEachLanguage,
 } from "../../shared/languages/catalogues.ts";
-import { createLanguageChoice, HEADER_LENGTH_MAX } from "../../shared/languages/choose-language.ts";
 import { createTexts, type Text, type Texts } from "../../shared/languages/messages.ts";
 import { cached } from "../../shared/visitors/cache.ts";
 import type { Config } from "../config.ts";

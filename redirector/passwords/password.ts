@@ -18,9 +18,9 @@ import { createHmac, randomBytes } from "node:crypto";
 
 import { LRUCache } from "lru-cache";
 
-import { type AddressGroups, addressGroups } from "../../shared/address-group.ts";
+import { type AddressGroups, addressGroups } from "../../shared/addresses.ts";
 import { sliceToString } from "../../shared/bytes.ts";
-import { FixedWindow } from "../../shared/fixed-window.ts";
+import { FixedWindow } from "../../shared/local-limits.ts";
 import type { CachedLink } from "../../shared/links-store/record.ts";
 import { AddressWindow } from "../visitors/address-window.ts";
 

@@ -8,8 +8,7 @@
  *   if the flags say that there is a target
  */
 import { type ByteRange, type ByteSlice, emptySlice } from "../bytes.ts";
-import type { Uuid } from "../ids.ts";
-import { formatUuid, ID_BYTES, readUuid, writeUuid } from "../uuid-bytes.ts";
+import { formatUuid, ID_BYTES, readUuid, type Uuid, writeUuid } from "../ids.ts";
 import {
   CLICK_TEXT_BYTES_MAX,
   decodeText,

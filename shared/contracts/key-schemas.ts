@@ -3,8 +3,7 @@ import * as z from "zod";
 
 import { DAY_SECONDS } from "../durations.ts";
 import { EXPIRES_AT } from "./examples.ts";
-import { instant } from "./instant.ts";
-import { plainText } from "./text.ts";
+import { instant, plainText } from "./text.ts";
 
 /** The permissions of a key. */
 export const SCOPES = [

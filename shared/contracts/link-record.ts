@@ -9,9 +9,9 @@ import {
   isString,
   isUuid,
   isWebUrl,
+  isWholeNotice,
   type Members,
 } from "./member-checks.ts";
-import { isWholeNotice } from "./notices-checks.ts";
 import { isRedirectSettings, isUnderstood } from "./redirect-settings-checks.ts";
 import { decides, type RedirectSettings } from "./redirect-settings.ts";
 import type { ShortLink } from "./short-link.ts";

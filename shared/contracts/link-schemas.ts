@@ -2,7 +2,7 @@
 import * as z from "zod";
 
 import { CUSTOM_DOMAIN, EXPIRES_AT, LONG_URL } from "./examples.ts";
-import { instant } from "./instant.ts";
+import { instant, linesOfText, plainText } from "./text.ts";
 import {
   destination,
   EXTERNAL_ID_EXAMPLE,
@@ -12,7 +12,6 @@ import {
   UTM_EXAMPLES,
 } from "./link-fields.ts";
 import { settingsFields } from "./link-settings.ts";
-import { linesOfText, plainText } from "./text.ts";
 import { toUtmValue, type UtmName } from "./utm.ts";
 
 /** Most links that one bulk request creates. */

@@ -4,7 +4,7 @@
  * that no link can have, so that versions without notices ignore it.
  */
 import { DEFAULT_DOMAIN, type LinkRecord } from "./link-record.ts";
-import type { Fold } from "./notices-checks.ts";
+import type { Fold } from "./member-checks.ts";
 
 /**
  * Accounts by their UUIDs, and destination hosts in lower case; a host covers the names below it.

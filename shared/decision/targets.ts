@@ -18,11 +18,11 @@
  * The API's explanation of a request (`POST /v1/links/{id}/explain`) evaluates the same encoded
  * rules in the same order, so an explanation always agrees with the redirect.
  */
-import type { RedirectSettings } from "../contracts/redirect-settings.ts";
+import { addressGroups } from "../addresses.ts";
+import type { RedirectSettings, Split } from "../contracts/redirect-settings.ts";
 import type { Uuid } from "../ids.ts";
 import { encodeRules, type RuleExplanation } from "./encoded-rules.ts";
 import type { RequestFacts } from "./facts.ts";
-import { createSplit } from "./split.ts";
 
 /** A destination other than the link's own. */
 export type Target = { kind: "rule" | "arm"; id: Uuid; url: string };
@@ -56,4 +56,27 @@ export function compileSplit(split: RedirectSettings["split"]): ChooseArm | unde
   const { until = Infinity } = split;
   const armOf = createSplit(split, ({ id, url }): Target => ({ kind: "arm", id, url }));
   return (facts) => (facts.now() < until ? armOf(facts.address(), facts.userAgent()) : undefined);
+}
+
+/** An arm, and the sum of the percentages up to it. */
+type Share<Arm> = { arm: Arm; end: number };
+
+/**
+ * Returns the arm of a visitor; undefined for visitors who get the link's own destination. The same
+ * visitor has the same arm on every redirector, without a cookie: the arm depends on a hash
+ * (xxHash) of network and user agent with the link's own random key: privacy extensions change the
+ * rest of an IPv6 address every day (RFC 8981). A change of weights moves as
+ * few visitors as possible between neighbouring arms.
+ */
+export function createSplit<Arm>(
+  { key, arms }: Pick<Split, "key" | "arms">,
+  toArm: (arm: Split["arms"][number]) => Arm,
+): (address: string, userAgent: string) => Arm | undefined {
+  let end = 0;
+  const shares: Share<Arm>[] = arms.map((arm) => ({ arm: toArm(arm), end: (end += arm.weight) }));
+  return (address, userAgent) => {
+    const { network } = addressGroups(address);
+    const percentile = Bun.hash.xxHash32(`${network}\n${userAgent}`, key) % 100;
+    return shares.find((share) => percentile < share.end)?.arm;
+  };
 }

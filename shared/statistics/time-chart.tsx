@@ -6,8 +6,7 @@ import { scaleLinear } from "d3-scale";
 import { area, curveMonotoneX, line } from "d3-shape";
 import { type SVGProps } from "react";
 
-import { positionOf } from "./chart-selection.ts";
-import { anchorOf, finishedOf, type Point, unfinishedOf } from "./chart-series.ts";
+import { anchorOf, finishedOf, type Point, positionOf, unfinishedOf } from "./chart-series.ts";
 import { formatCompact, formatCount, formatPointDate } from "./format.ts";
 import { type StatisticsLanguage, useStatisticsLanguage } from "./language.ts";
 

@@ -2,7 +2,7 @@
 import { UAParser } from "ua-parser-js";
 
 import { judgeAgent, type Verdict } from "./automation.ts";
-import { truncateText } from "./truncate-text.ts";
+import { truncateText } from "../bytes.ts";
 
 type Device = "mobile" | "desktop" | "tablet" | "other";
 

@@ -1,9 +1,8 @@
 /** Variables of the processes that create webhooks and deliver to them. */
 import * as z from "zod";
 
-import { createAddressList } from "../address-list.ts";
+import { createAddressList, isPublicAddress } from "../addresses.ts";
 import { envList } from "../env.ts";
-import { isPublicAddress } from "../public-address.ts";
 
 const ALL_PORTS = "*";
 

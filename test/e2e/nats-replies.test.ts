@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { ErrorCode, Events, type NatsConnection } from "nats";
 
 import { FAILURES_SUBJECT, failuresAckSubject } from "../../shared/contracts/failures.ts";
-import { STATUS_SUBJECT } from "../../shared/contracts/process-status.ts";
+import { STATUS_SUBJECT } from "../../shared/status.ts";
 import {
   CLICKS_STREAM,
   CLICKS_SUBJECT,
@@ -21,7 +21,7 @@ import {
   ensureSnapshotsStream,
   manifestSubject,
   SNAPSHOTS_STREAM,
-} from "../../shared/links-log/snapshot-stream.ts";
+} from "../../shared/links-log/snapshots.ts";
 import {
   ensureLinkLogStream,
   LINK_LOG_STREAM,

@@ -7,7 +7,7 @@ import { join } from "node:path";
 
 import { clickhouseService, clickhouseUrl } from "../../deploy/local/stack.ts";
 import { startWatchdog, type Watchdog } from "../../deploy/local/watchdog.ts";
-import { hashFiles } from "../../shared/file-hash.ts";
+import { hashFiles } from "../../shared/make-once.ts";
 import { migrate } from "../../worker/migrations/migrate.ts";
 import { eventually } from "./eventually.ts";
 import { freePort } from "./ports.ts";

@@ -5,7 +5,7 @@
 import { join } from "node:path";
 
 import type { PostgresInstallation } from "../../deploy/local/postgres-installation.ts";
-import { hashFiles } from "../../shared/file-hash.ts";
+import { hashFiles } from "../../shared/make-once.ts";
 import { copyFiles, makeTemplate } from "./templates.ts";
 
 /** Of the cluster's superuser. */

@@ -7,7 +7,7 @@ import { join } from "node:path";
 
 import { prepareInstallation } from "../../deploy/local/postgres-installation.ts";
 import { findPrograms } from "../../deploy/local/postgres.ts";
-import { hashFiles } from "../../shared/file-hash.ts";
+import { hashFiles } from "../../shared/make-once.ts";
 import { copyFiles, makeTemplate } from "./templates.ts";
 
 const ROOT = join(import.meta.dir, "../..");

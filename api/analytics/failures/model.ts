@@ -2,7 +2,7 @@
 import * as z from "zod";
 
 import { CUSTOM_DOMAIN, LINK_ID } from "../../../shared/contracts/examples.ts";
-import type { FAILURE_REASONS, LinkFailure } from "../../../shared/contracts/failure-reasons.ts";
+import type { FAILURE_REASONS, LinkFailure } from "../../../shared/contracts/analytics.ts";
 import { DOMAIN_LENGTH_MAX } from "../../../shared/contracts/failures.ts";
 import { idParameter } from "../../http/common-schemas.ts";
 import { accountQuery } from "../model.ts";

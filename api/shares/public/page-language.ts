@@ -1,11 +1,11 @@
 /** The languages of the pages of shared statistics, and which of them a reader gets. */
-import { directionOf } from "../../../shared/contracts/text-direction.ts";
+import { directionOf } from "../../../shared/contracts/languages.ts";
 import {
   type Catalogue,
   CATALOGUES,
+  createLanguageChoice,
   inEachLanguage,
 } from "../../../shared/languages/catalogues.ts";
-import { createLanguageChoice } from "../../../shared/languages/choose-language.ts";
 import { createTexts, type Texts } from "../../../shared/languages/messages.ts";
 import type { StatisticsLanguage } from "../../../shared/statistics/language.ts";
 

@@ -2,10 +2,10 @@
 import { useForm, useWatch } from "react-hook-form";
 
 import type { Webhook } from "../../../../clients/typescript/src/index.ts";
-import { EVENT_TYPE_NAMES } from "../../../../shared/contracts/event-types.ts";
 import {
   ALL_EVENTS,
   createWebhookBody,
+  EVENT_TYPE_NAMES,
   WEBHOOK_FORMATS,
   type WebhookFormat,
 } from "../../../../shared/contracts/webhook-schemas.ts";
