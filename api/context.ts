@@ -6,7 +6,7 @@ import { join } from "node:path";
 
 import { type ClientAddress, createClientAddress } from "../shared/client-address.ts";
 import { CLIENT_FILE, version } from "../shared/version.ts";
-import { type EventLoopWatch, watchEventLoop } from "../shared/event-loop.ts";
+import { EventLoopWatch } from "../shared/event-loop.ts";
 import type { Lifecycle } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
 import { createReplies, type Nats, openNats, type Replies } from "../shared/nats.ts";
@@ -62,7 +62,7 @@ export class ApiContext implements SiteContext {
     this.replies = createReplies(log);
     this.metrics = new ApiMetrics(this.sql, this.replies);
     this.clickhouse = new MeasuredClickHouse(clickhouse, this.metrics.registry);
-    this.eventLoop = watchEventLoop(this.metrics.registry);
+    this.eventLoop = new EventLoopWatch(this.metrics.registry);
     this.#tracing = tracing;
     if (tracing !== undefined) lifecycle.onStop("tracing", () => tracing.stop());
     this.stores = new PostgresStores(this.sql);

@@ -1,7 +1,7 @@
 /** Runs an API process: the links log, the services, the sites, and what operators ask of it. */
 import { CLICKS_STREAM } from "../shared/contracts/streams.ts";
 import { metricsPort } from "../shared/env.ts";
-import { type HealthSource, startInternalServer } from "../shared/internal-server.ts";
+import { type HealthSource, InternalServer } from "../shared/internal-server.ts";
 import { LogSigner } from "../shared/links-log/signature.ts";
 import { SNAPSHOTS_STREAM } from "../shared/links-log/snapshots.ts";
 import { LINK_LOG_STREAM } from "../shared/links-log/tail.ts";
@@ -91,11 +91,9 @@ function listenInternally(context: ApiContext, services: Services, linksLog: Lin
     figures: async () => ({ outbox_pending: (await readOutbox(sql)).pending }),
     log,
   });
-  const internal = startInternalServer({
-    host: config.API_METRICS_HOST,
-    port: metricsPort(config.API_METRICS_PORT, config.INSTANCE, METRICS_PORTS),
-    registry: metrics.registry,
-    health,
+  const port = metricsPort(config.API_METRICS_PORT, config.INSTANCE, METRICS_PORTS);
+  const address = { host: config.API_METRICS_HOST, port };
+  const internal = new InternalServer(address, metrics.registry, health, {
     eventLoop,
     routes: { "/domains/ask": (request) => answerDomainQuery(services, request) },
   });

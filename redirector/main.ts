@@ -3,8 +3,8 @@
  * reports whether it could start.
  */
 import { loadConfig, metricsPort } from "../shared/env.ts";
-import { watchEventLoop } from "../shared/event-loop.ts";
-import { startInternalServer } from "../shared/internal-server.ts";
+import { EventLoopWatch } from "../shared/event-loop.ts";
+import { InternalServer } from "../shared/internal-server.ts";
 import { createLifecycle, createNotifier, runMain } from "../shared/lifecycle.ts";
 import { createLog, type Log } from "../shared/log.ts";
 import { createProcessMetrics } from "../shared/metrics.ts";
@@ -47,7 +47,7 @@ async function serve(): Promise<void> {
   );
   const { logHealth, links, journal, publisher } = parts;
   const metrics = createProcessMetrics("redirector");
-  const eventLoop = watchEventLoop(metrics.registry);
+  const eventLoop = new EventLoopWatch(metrics.registry);
   const redirector = new Redirector(config, {
     cache: parts.cache,
     takedowns: parts.takedowns,
@@ -59,7 +59,7 @@ async function serve(): Promise<void> {
     pages: await ErrorPages.load(config),
     passwords: new PasswordCheck(),
     locate: (address) => parts.geo.locate(address),
-    isBehind: eventLoop.isBehind,
+    isBehind: () => eventLoop.isBehind(),
   });
   void links.waitUntilCurrent().then(() => logHealth.onCurrent());
   await logHealth.waitUntilReady({ withinMs: FILL_MS, idleMs: CATCH_UP_MS });
@@ -89,13 +89,9 @@ async function serve(): Promise<void> {
     }),
     log,
   });
-  const internal = startInternalServer({
-    host: config.REDIRECTOR_METRICS_HOST,
-    port: metricsPort(config.REDIRECTOR_METRICS_PORT, config.INSTANCE, METRICS_PORTS),
-    registry: metrics.registry,
-    health,
-    eventLoop,
-  });
+  const port = metricsPort(config.REDIRECTOR_METRICS_PORT, config.INSTANCE, METRICS_PORTS);
+  const address = { host: config.REDIRECTOR_METRICS_HOST, port };
+  const internal = new InternalServer(address, metrics.registry, health, { eventLoop });
   lifecycle.onStop("internal server", () => internal.stop());
   log.info({ url: server.url.origin, internal_url: internal.url.origin }, "listening");
   notifier.ready();

@@ -4,12 +4,12 @@ import fc from "fast-check";
 import { Registry } from "prom-client";
 
 import {
-  createBacklog,
-  createSlidingMax,
-  sampleEventLoop,
+  Backlog,
+  SlidingMax,
+  EventLoopSampler,
   splitDelay,
   type Tick,
-  watchEventLoop,
+  EventLoopWatch,
 } from "./event-loop.ts";
 
 /** Blocks for this much CPU time: time that a busy machine adds is not a stall. */
@@ -23,7 +23,7 @@ function block(ms: number): void {
 
 async function ticksOf(work: () => Promise<void>): Promise<Tick[]> {
   const ticks: Tick[] = [];
-  const sampler = sampleEventLoop((tick) => void ticks.push(tick));
+  const sampler = new EventLoopSampler((tick) => void ticks.push(tick));
   await work();
   sampler.stop();
   return ticks;
@@ -85,7 +85,7 @@ describe("the sampler", () => {
 
 test("the metrics count a stall once, and report the longest one at every scrape of the next minute", async () => {
   const registry = new Registry();
-  const watching = watchEventLoop(registry);
+  const watching = new EventLoopWatch(registry);
   const read = async (name: string): Promise<number> => {
     const line = new RegExp(`^${name} (.+)$`, "m").exec(await registry.metrics());
     return Number(line?.[1]);
@@ -111,7 +111,7 @@ test("a sliding maximum covers exactly the values of the last slots", () => {
   const values = fc.array(fc.tuple(fc.nat(3), fc.double({ min: 0, max: 1e6, noNaN: true })));
   fc.assert(
     fc.property(values, fc.integer({ min: 1, max: 8 }), (steps, slots) => {
-      const max = createSlidingMax(slots);
+      const max = new SlidingMax(slots);
       const all: { slot: number; value: number }[] = [];
       let slot = 0;
       for (const [step, value] of steps) {
@@ -131,10 +131,10 @@ test("a sliding maximum covers exactly the values of the last slots", () => {
  * it is behind then.
  */
 function isBehindAfter(stalls: readonly number[]): boolean {
-  const backlog = createBacklog();
+  const backlog = new Backlog();
   let now = 1_000;
   for (const stall of stalls) backlog.add(stall, (now += stall + 10));
-  return backlog.isBehind();
+  return backlog.isBehind;
 }
 
 test.each([

@@ -6,7 +6,7 @@
 import { CLICKS_STREAM, DEAD_LETTERS_STREAM } from "../shared/contracts/streams.ts";
 import { loadConfig } from "../shared/env.ts";
 import { ownHosts } from "../shared/hosts.ts";
-import { startInternalServer } from "../shared/internal-server.ts";
+import { InternalServer } from "../shared/internal-server.ts";
 import { createLifecycle, createNotifier, type Lifecycle, runMain } from "../shared/lifecycle.ts";
 import { createLog } from "../shared/log.ts";
 import { createCheckCommands } from "../shared/preflight.ts";
@@ -127,12 +127,8 @@ function startReporting(context: Context, lifecycle: Lifecycle, parts: Parts) {
       segments_pending: consumer.state === "ok" ? consumer.pending : undefined,
     }),
   });
-  const internal = startInternalServer({
-    host: config.WORKER_METRICS_HOST,
-    port: config.WORKER_METRICS_PORT,
-    registry: metrics.process.registry,
-    health,
-  });
+  const address = { host: config.WORKER_METRICS_HOST, port: config.WORKER_METRICS_PORT };
+  const internal = new InternalServer(address, metrics.process.registry, health);
   lifecycle.onStop("internal server", () => internal.stop());
   return internal;
 }
