@@ -3,7 +3,7 @@
  * `check` it reports whether it could start.
  */
 import { loadConfig } from "../shared/env.ts";
-import { createLifecycle, createNotifier, runMain } from "../shared/lifecycle.ts";
+import { Notifier, ProcessLifecycle, runMain } from "../shared/lifecycle.ts";
 import { createLog } from "../shared/log.ts";
 import { createCheckCommands } from "../shared/preflight.ts";
 import { checks, migrateChecks } from "./checks.ts";
@@ -15,8 +15,8 @@ import { runApi } from "./process.ts";
 async function serve(): Promise<void> {
   const config = loadConfig(configSchema, process.env);
   const log = createLog("api", config.LOG_LEVEL);
-  const notifier = createNotifier(process.env, log);
-  runApi(await ApiContext.open(config, createLifecycle(log, notifier), log));
+  const notifier = new Notifier(process.env, log);
+  runApi(await ApiContext.open(config, new ProcessLifecycle(log, notifier), log));
   notifier.ready();
 }
 

@@ -5,10 +5,10 @@
 import { loadConfig, metricsPort } from "../shared/env.ts";
 import { EventLoopWatch } from "../shared/event-loop.ts";
 import { InternalServer } from "../shared/internal-server.ts";
-import { createLifecycle, createNotifier, runMain } from "../shared/lifecycle.ts";
+import { Notifier, ProcessLifecycle, runMain } from "../shared/lifecycle.ts";
 import { createLog, type Log } from "../shared/log.ts";
-import { createProcessMetrics } from "../shared/metrics.ts";
-import { createReplies, openNats } from "../shared/nats.ts";
+import { ProcessMetrics } from "../shared/metrics.ts";
+import { NatsClient, Replies } from "../shared/nats.ts";
 import { createCheckCommands } from "../shared/preflight.ts";
 import { answerStatus } from "../shared/status.ts";
 import { checks } from "./checks.ts";
@@ -33,10 +33,10 @@ const CATCH_UP_MS = 3_000;
 async function serve(): Promise<void> {
   const config = loadConfig(configSchema, process.env);
   const log = createLog("redirector", config.LOG_LEVEL);
-  const notifier = createNotifier(process.env, log);
-  const lifecycle = createLifecycle(log, notifier);
-  const nats = openNats({ url: config.NATS_URL, files: config, name: "redirector", log });
-  lifecycle.onStop("nats", nats.close);
+  const notifier = new Notifier(process.env, log);
+  const lifecycle = new ProcessLifecycle(log, notifier);
+  const nats = new NatsClient(config.NATS_URL, "redirector", log, config);
+  lifecycle.onStop("nats", () => nats.close());
   const parts = await Parts.open(
     { config, log, lifecycle, nats },
     {
@@ -46,7 +46,7 @@ async function serve(): Promise<void> {
     },
   );
   const { logHealth, links, journal, publisher } = parts;
-  const metrics = createProcessMetrics("redirector");
+  const metrics = new ProcessMetrics("redirector");
   const eventLoop = new EventLoopWatch(metrics.registry);
   const redirector = new Redirector(config, {
     cache: parts.cache,
@@ -67,7 +67,7 @@ async function serve(): Promise<void> {
   const server = new Server(withinOpenFiles(config, log), redirector, log);
   lifecycle.onStop("server", () => server.stop());
 
-  const replies = createReplies(log);
+  const replies = new Replies(log);
   registerMetrics(metrics, config, { parts, redirector, server, replies });
   const health = {
     readiness: () => readReadiness(parts, lifecycle.stopping()),

@@ -118,12 +118,12 @@ export class EventLoopWatch {
       registers,
     });
     const longest = this.#longest;
-    new Gauge({
+    const max = new Gauge({
       name: "shorthop_event_loop_stall_max_seconds",
       help: "The longest stall of the event loop within the last minute, by its own work",
       registers,
       collect() {
-        this.set(longest.read(slotOf(performance.now())));
+        max.set(longest.read(slotOf(performance.now())));
       },
     });
     const blocked = new Counter({

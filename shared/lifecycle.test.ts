@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { createLog } from "./log.ts";
-import { createNotifier } from "./lifecycle.ts";
+import { Notifier } from "./lifecycle.ts";
 
 const log = createLog("test", "fatal");
 
@@ -42,7 +42,7 @@ describe("systemd", () => {
     const dir = mkdtempSync(join(tmpdir(), "shorthop-notify-"));
     const path = join(dir, "socket");
     const received = listen(path);
-    const notifier = createNotifier({ NOTIFY_SOCKET: path, WATCHDOG_USEC: "40000" }, log);
+    const notifier = new Notifier({ NOTIFY_SOCKET: path, WATCHDOG_USEC: "40000" }, log);
     expect(received()).toEqual([]);
     notifier.ready();
     await Bun.sleep(100);
@@ -55,7 +55,7 @@ describe("systemd", () => {
   });
 
   test("is not needed", () => {
-    const notifier = createNotifier({}, log);
+    const notifier = new Notifier({}, log);
     notifier.ready();
     notifier.stopping();
   });

@@ -6,7 +6,7 @@ import { expect, test } from "bun:test";
 
 import pino from "pino";
 
-import { createLimitedLog, createLog, LINES_PER_MINUTE } from "./log.ts";
+import { createLog, LimitedLog, LINES_PER_MINUTE } from "./log.ts";
 
 test("an error is logged without the row that a database quotes in its detail", () => {
   const lines: string[] = [];
@@ -27,25 +27,25 @@ test("an error is logged without the row that a database quotes in its detail", 
 test("lines per reason and minute are limited, and suppressed ones are counted", () => {
   const lines: string[] = [];
   let time = 0;
-  const report = createLimitedLog(
+  const limited = new LimitedLog(
     pino({}, { write: (line) => void lines.push(line) }),
     "connection_failed",
     () => time,
   );
   const failed = new TypeError("https://example.com/?secret of 203.0.113.9");
-  for (let i = 0; i < 1_000; i++) report("request", failed);
+  for (let i = 0; i < 1_000; i++) limited.error("request", failed);
   expect(lines).toHaveLength(LINES_PER_MINUTE);
-  report("socket", failed);
+  limited.error("socket", failed);
   expect(lines).toHaveLength(LINES_PER_MINUTE + 1);
   time = 60_000;
-  report("request", failed);
+  limited.error("request", failed);
   expect(JSON.parse(lines.at(-1) ?? "")).toMatchObject({
     reason: "request",
     suppressed: 1_000 - LINES_PER_MINUTE,
     error_name: "TypeError",
   });
   expect(lines.join("")).not.toMatch(/secret|203\.0\.113/);
-  expect(lines.join("")).toContain("limited-log.test.ts");
-  report("request", "203.0.113.9");
+  expect(lines.join("")).toContain("log.test.ts");
+  limited.error("request", "203.0.113.9");
   expect(lines.join("")).not.toContain("203.0.113");
 });

@@ -41,28 +41,29 @@ export const LINES_PER_MINUTE = 10;
 /** Frames logged of a stack trace: where the error was thrown, and its callers. */
 const FRAMES_MAX = 8;
 
-/** `error` is omitted if the reason says it all; `numbers` are logged as further fields. */
-export type LimitedLog = (
-  reason: string,
-  error?: unknown,
-  numbers?: Readonly<Record<string, number>>,
-) => void;
-
 /**
- * Logs errors as `event`, with at most {@link LINES_PER_MINUTE} lines per minute and reason. The
- * next line has the number of `suppressed` ones. Reasons must be a small fixed set, as each is
- * stored.
+ * Logs errors that anybody can cause, without anything that was received: as `event`, with at most
+ * {@link LINES_PER_MINUTE} lines per minute and reason. The next line has the number of
+ * `suppressed` ones.
  */
-export function createLimitedLog(log: Log, event: string, now = Date.now): LimitedLog {
-  const windows = new Map<string, { endsAt: number; lines: number; suppressed: number }>();
-  return (reason, error, numbers = {}) => {
-    const time = now();
-    let window = windows.get(reason);
-    if (window === undefined || window.endsAt <= time) {
-      const suppressed = window?.suppressed ?? 0;
-      window = { endsAt: time + MINUTE_MS, lines: 0, suppressed };
-      windows.set(reason, window);
-    }
+export class LimitedLog {
+  readonly #log: Log;
+  readonly #event: string;
+  readonly #now: () => number;
+  readonly #windows = new Map<string, { endsAt: number; lines: number; suppressed: number }>();
+
+  constructor(log: Log, event: string, now = Date.now) {
+    this.#log = log;
+    this.#event = event;
+    this.#now = now;
+  }
+
+  /**
+   * Reasons must be a small fixed set, as each is stored. `error` is omitted if the reason says it
+   * all; `numbers` are logged as further fields.
+   */
+  error(reason: string, error?: unknown, numbers: Readonly<Record<string, number>> = {}): void {
+    const window = this.#windowOf(reason);
     if (window.lines >= LINES_PER_MINUTE) {
       window.suppressed++;
       return;
@@ -70,16 +71,25 @@ export function createLimitedLog(log: Log, event: string, now = Date.now): Limit
     window.lines++;
     const { suppressed } = window;
     window.suppressed = 0;
-    log.error(
+    this.#log.error(
       {
         reason,
         ...numbers,
         ...(suppressed > 0 ? { suppressed } : {}),
         ...(error === undefined ? {} : describeWithoutMessage(error)),
       },
-      event,
+      this.#event,
     );
-  };
+  }
+
+  #windowOf(reason: string) {
+    const time = this.#now();
+    const open = this.#windows.get(reason);
+    if (open !== undefined && open.endsAt > time) return open;
+    const window = { endsAt: time + MINUTE_MS, lines: 0, suppressed: open?.suppressed ?? 0 };
+    this.#windows.set(reason, window);
+    return window;
+  }
 }
 
 /**

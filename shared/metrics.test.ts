@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 import { Registry } from "prom-client";
 
 import { namingProblems, parseMetrics } from "../test/harness/prometheus.ts";
-import { collectProcessMetrics, createProcessMetrics } from "./metrics.ts";
+import { collectProcessMetrics, ProcessMetrics } from "./metrics.ts";
 import { version } from "./version.ts";
 
 const unknown: [string, () => number | undefined | Promise<number | undefined>][] = [
@@ -24,7 +24,7 @@ const always7 = () => 7;
 test.each(unknown)(
   "a gauge has no sample for %s, and has one again afterwards",
   async (_, read) => {
-    const { registry, gauge } = createProcessMetrics("api");
+    const { registry, gauge } = new ProcessMetrics("api");
     let current: () => ReturnType<typeof read> = always7;
     gauge("things_pending", "Things that wait", () => current());
     const samples = async () =>
@@ -40,7 +40,7 @@ test.each(unknown)(
 );
 
 test("counters are read when scraped, by label or without", async () => {
-  const { registry, counter, counterBy } = createProcessMetrics("worker");
+  const { registry, counter, counterBy } = new ProcessMetrics("worker");
   const counts = { network: 1, total: 0 };
   counter("things_total", "Things", () => counts.network);
   counterBy("reason", "drops_total", "Drops, by reason", () => counts);
@@ -54,7 +54,7 @@ test("counters are read when scraped, by label or without", async () => {
 });
 
 test("each process exports its build, and only well-named default metrics", async () => {
-  const families = parseMetrics(await createProcessMetrics("redirector").registry.metrics());
+  const families = parseMetrics(await new ProcessMetrics("redirector").registry.metrics());
   const build = `shorthop_build_info{version="${version}",bun="${Bun.version}"}`;
   expect(families.get("shorthop_build_info")?.samples.get(build)).toBe(1);
   expect(families.has("process_start_time_seconds")).toBe(true);

@@ -14,125 +14,109 @@ import { version } from "./version.ts";
  */
 const READ_TIMEOUT_MS = 2_000;
 
-export type ProcessMetrics = ReturnType<typeof createProcessMetrics>;
-
 /**
- * Creates a registry with the metrics of the process itself and `shorthop_build_info`, and
- * functions that register metrics in it. Names are given without their prefix
- * `shorthop_<process>_`.
+ * A registry with the metrics of the process itself and `shorthop_build_info`, and what registers
+ * others in it. Names are given without their prefix `shorthop_<process>_`.
  */
-export function createProcessMetrics(process: "api" | "redirector" | "worker") {
-  const registry = new Registry();
-  collectProcessMetrics(registry);
-  const build = { version, bun: Bun.version };
-  new Gauge({
-    name: "shorthop_build_info",
-    help: "Always 1; the labels are the versions of Shorthop and of Bun",
-    labelNames: Object.keys(build),
-    registers: [registry],
-  }).set(build, 1);
-  const options = (name: string, help: string) => ({
-    name: `shorthop_${process}_${name}`,
-    help,
-    registers: [],
-  });
-  return {
-    registry,
-    ...counterFunctions(registry, options),
-    ...gaugeFunctions(registry, options),
-    /** Registers a histogram; buckets are in seconds. */
-    histogram<Label extends string>(
-      name: string,
-      help: string,
-      { buckets, labelNames }: { buckets: number[]; labelNames: Label[] },
-    ): Histogram<Label> {
-      const histogram = new Histogram({ ...options(name, help), buckets, labelNames });
-      registry.registerMetric(histogram);
-      return histogram;
-    },
-  };
-}
+export class ProcessMetrics {
+  readonly registry = new Registry();
+  readonly #process: string;
 
-/** The options of a metric: its name with its prefix. It is registered by the caller. */
-type OptionsOf = (
-  name: string,
-  help: string,
-) => { name: string; help: string; registers: Registry[] };
+  constructor(process: "api" | "redirector" | "worker") {
+    this.#process = process;
+    collectProcessMetrics(this.registry);
+    const build = { version, bun: Bun.version };
+    new Gauge({
+      name: "shorthop_build_info",
+      help: "Always 1; the labels are the versions of Shorthop and of Bun",
+      labelNames: Object.keys(build),
+      registers: [this.registry],
+    }).set(build, 1);
+  }
 
-const counterFunctions = (registry: Registry, options: OptionsOf) => ({
   /** Registers a counter. */
-  counter(name: string, help: string, read: () => number): void {
-    const counter = new Counter({
-      ...options(name, help),
+  readonly counter = (name: string, help: string, read: () => number): void => {
+    const metric = new Counter({
+      ...this.#named(name, help),
       collect() {
         this.reset();
         this.inc(read());
       },
     });
-    registry.registerMetric(counter);
-  },
+    this.registry.registerMetric(metric);
+  };
+
   /** Registers a counter with one label, which `read` returns the counts by. */
-  counterBy(
-    label: string,
-    name: string,
-    help: string,
-    read: () => Readonly<Record<string, number>>,
-  ): void {
-    const counter = new Counter({
-      ...options(name, help),
+  readonly counterBy = (label: string, name: string, help: string, read: ReadBy): void => {
+    const metric = new Counter({
+      ...this.#named(name, help),
       labelNames: [label],
       collect() {
         this.reset();
         for (const [value, count] of Object.entries(read())) this.inc({ [label]: value }, count);
       },
     });
-    registry.registerMetric(counter);
-  },
-});
+    this.registry.registerMetric(metric);
+  };
 
-const gaugeFunctions = (registry: Registry, options: OptionsOf) => ({
   /**
    * Registers a gauge; it has no sample when `read` returns undefined, fails, or takes too long.
    */
-  gauge(
+  readonly gauge = (
     name: string,
     help: string,
     read: () => number | undefined | Promise<number | undefined>,
-  ): void {
-    const gauge = new Gauge({
-      ...options(name, help),
+  ): void => {
+    const metric = new Gauge({
+      ...this.#named(name, help),
       async collect() {
         const value = await readOrUndefined(read);
         if (value === undefined) this.remove();
         else this.set(value);
       },
     });
-    registry.registerMetric(gauge);
-  },
+    this.registry.registerMetric(metric);
+  };
+
   /** Registers a gauge with one label, which `read` returns the values by. */
-  gaugeBy(
-    label: string,
-    name: string,
-    help: string,
-    read: () => Readonly<Record<string, number>>,
-  ): void {
-    const gauge = new Gauge({
-      ...options(name, help),
+  readonly gaugeBy = (label: string, name: string, help: string, read: ReadBy): void => {
+    const metric = new Gauge({
+      ...this.#named(name, help),
       labelNames: [label],
       collect() {
         this.reset();
         for (const [value, number] of Object.entries(read())) this.set({ [label]: value }, number);
       },
     });
-    registry.registerMetric(gauge);
-  },
+    this.registry.registerMetric(metric);
+  };
+
   /** Registers a gauge that is always 1, whose labels carry the information. */
-  info(name: string, help: string, labels: Record<string, string>): void {
-    const gauge = new Gauge({ ...options(name, help), labelNames: Object.keys(labels) });
-    gauge.set(labels, 1);
-    registry.registerMetric(gauge);
-  },
-});
+  readonly info = (name: string, help: string, labels: Record<string, string>): void => {
+    const metric = new Gauge({ ...this.#named(name, help), labelNames: Object.keys(labels) });
+    metric.set(labels, 1);
+    this.registry.registerMetric(metric);
+  };
+
+  /** Registers a histogram; buckets are in seconds. */
+  histogram<Label extends string>(
+    name: string,
+    help: string,
+    { buckets, labelNames }: { buckets: number[]; labelNames: Label[] },
+  ): Histogram<Label> {
+    const metric = new Histogram({ ...this.#named(name, help), buckets, labelNames });
+    this.registry.registerMetric(metric);
+    return metric;
+  }
+
+  /** The options of a metric, which its caller registers. */
+  #named(name: string, help: string): { name: string; help: string; registers: Registry[] } {
+    return { name: `shorthop_${this.#process}_${name}`, help, registers: [] };
+  }
+}
+
+/** Returns values by that of a label. */
+type ReadBy = () => Readonly<Record<string, number>>;
 
 /**
  * Reads a value for a scrape; undefined when that fails or takes longer than {@link

@@ -15,7 +15,7 @@ import { freePort } from "../test/harness/ports.ts";
 import { PROJECT_DIR } from "../test/harness/stack.ts";
 import { answerStatus, processStatus, STATUS_SUBJECT } from "./status.ts";
 import { createLog, LINES_PER_MINUTE } from "./log.ts";
-import { createReplies } from "./nats.ts";
+import { Replies } from "./nats.ts";
 
 // A server is started, on a machine that may be busy.
 setDefaultTimeout(60_000);
@@ -58,7 +58,7 @@ async function start(user: string, readiness: () => Promise<Record<string, strin
   const log = createLog("test", "silent");
   const warn = spyOn(log, "warn");
   const logError = spyOn(log, "error");
-  const replies = createReplies(log);
+  const replies = new Replies(log);
   answerStatus({
     nats: Promise.resolve(nats),
     replies,
@@ -131,7 +131,7 @@ test.each([
     expect(
       seen.filter((subject) => subject !== STATUS_SUBJECT && !subject.startsWith("_INBOX.")),
     ).toEqual([]);
-    expect(replies.refused()).toBe(1);
+    expect(replies.refused).toBe(1);
     expect(logError.mock.calls).toEqual([[{ reason: STATUS_SUBJECT }, "reply_refused"]]);
     await Promise.all([nats.close(), asker.close()]);
   },
@@ -141,7 +141,7 @@ test("a flood of such requests writes few lines", async () => {
   const { nats, replies, logError } = await start("new", async () => ({ process: "ok" }));
   const requests = 10 * LINES_PER_MINUTE;
   for (let i = 0; i < requests; i++) nats.publish(STATUS_SUBJECT, "", { reply: "links._.victim" });
-  await eventually(async () => expect(replies.refused()).toBe(requests), START_MS);
+  await eventually(async () => expect(replies.refused).toBe(requests), START_MS);
   expect(logError).toHaveBeenCalledTimes(LINES_PER_MINUTE);
   await nats.close();
 });

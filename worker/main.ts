@@ -7,10 +7,10 @@ import { CLICKS_STREAM, DEAD_LETTERS_STREAM } from "../shared/contracts/streams.
 import { loadConfig } from "../shared/env.ts";
 import { ownHosts } from "../shared/hosts.ts";
 import { InternalServer } from "../shared/internal-server.ts";
-import { createLifecycle, createNotifier, type Lifecycle, runMain } from "../shared/lifecycle.ts";
+import { type Lifecycle, Notifier, ProcessLifecycle, runMain } from "../shared/lifecycle.ts";
 import { createLog } from "../shared/log.ts";
 import { createCheckCommands } from "../shared/preflight.ts";
-import { createReplies } from "../shared/nats.ts";
+import { Replies } from "../shared/nats.ts";
 import { answerStatus } from "../shared/status.ts";
 import { ReplicaWatch } from "../shared/stream-checks.ts";
 import { openGeo } from "../shared/visitors/geo.ts";
@@ -39,8 +39,8 @@ import { resolveBy } from "./webhooks/receiver.ts";
 async function runWorker(): Promise<void> {
   const config = loadConfig(configSchema, process.env);
   const log = createLog("worker", config.LOG_LEVEL);
-  const notifier = createNotifier(process.env, log);
-  const lifecycle = createLifecycle(log, notifier);
+  const notifier = new Notifier(process.env, log);
+  const lifecycle = new ProcessLifecycle(log, notifier);
   const context = connect(config, log, lifecycle);
   const parts = await startParts(context, lifecycle);
   watchParts(context.metrics, parts);
@@ -76,7 +76,7 @@ async function startParts(context: Context, lifecycle: Lifecycle): Promise<Parts
   const check = new ConsistencyCheck(context, repairs, consumer);
   lifecycle.onStop("consistency check", () => check.stop());
 
-  const replies = createReplies(log);
+  const replies = new Replies(log);
   const failureReports = new FailureReports(context, replies);
   const deliverer = startDeliverer(context, [...hosts]);
   if (deliverer !== undefined) lifecycle.onStop("webhooks", () => deliverer.stop());

@@ -29,7 +29,7 @@ import {
 import { LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
 import type { LogState } from "../../shared/links-store/log-state.ts";
 import { createLog } from "../../shared/log.ts";
-import { openNats } from "../../shared/nats.ts";
+import { NatsClient } from "../../shared/nats.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { type LinksStores, startLinksStores } from "../../test/harness/links-stores.ts";
 import { SIGNER } from "../../test/harness/signing.ts";
@@ -133,7 +133,7 @@ const snapshotsOf = () => listSnapshots(stores.manager, SIGNER);
 
 test("a host has what PostgreSQL has after both came back, and takedowns before it has all of it", async () => {
   const { sql, manager, nats } = stores;
-  const hostNats = openNats({ url: nats.url, name: "redirector", log });
+  const hostNats = new NatsClient(nats.url, "redirector", log);
   await using api = new Api();
   const host = new HostLog(join(dir, "host"), hostNats, SIGNER, NO_EVENTS, log);
   const find = (alias: string) => {
@@ -236,7 +236,7 @@ describe("a host that asks", () => {
 
 test("an operator's resync makes every host take a snapshot, and another database is adopted", async () => {
   const { sql, manager, nats } = stores;
-  const hostNats = openNats({ url: nats.url, name: "redirector", log });
+  const hostNats = new NatsClient(nats.url, "redirector", log);
   await using api = new Api();
   api.startSnapshots();
   const host = new HostLog(join(dir, "resynced"), hostNats, SIGNER, NO_EVENTS, log);

@@ -8,7 +8,7 @@ import {
   createClientAddress,
   createProxyTrust,
 } from "../../shared/client-address.ts";
-import { createLimitedLog, type LimitedLog, type Log } from "../../shared/log.ts";
+import { LimitedLog, type Log } from "../../shared/log.ts";
 import type { Config } from "../config.ts";
 import { type Client, Connection, isBusy } from "./connection.ts";
 import type { InputBuffers } from "./input-buffers.ts";
@@ -38,7 +38,7 @@ export type ConnectionErrorReason = (typeof ERROR_REASONS)[number];
 export class OpenConnections {
   readonly #config: Config;
   readonly #inputs: InputBuffers;
-  readonly #logFailure: LimitedLog;
+  readonly #failureLog: LimitedLog;
   readonly #caps: ConnectionCaps;
   readonly #clientAddress: ClientAddress;
   readonly #open = new Set<Client>();
@@ -49,7 +49,7 @@ export class OpenConnections {
   constructor(config: Config, inputs: InputBuffers, log: Log) {
     this.#config = config;
     this.#inputs = inputs;
-    this.#logFailure = createLimitedLog(log, "connection_failed");
+    this.#failureLog = new LimitedLog(log, "connection_failed");
     this.#clientAddress = createClientAddress(config.TRUSTED_PROXIES);
     this.#caps = new ConnectionCaps(
       config.CONNECTIONS_PER_ADDRESS_MAX,
@@ -84,7 +84,7 @@ export class OpenConnections {
   /** Counts and logs an error; the caller closes its connection, except for one in `commit`. */
   report(reason: ConnectionErrorReason, error: unknown): void {
     this.#errors[reason]++;
-    this.#logFailure(reason, error);
+    this.#failureLog.error(reason, error);
   }
 
   /** Closes a connection at once, after an error that leaves its state unknown. */

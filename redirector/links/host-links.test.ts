@@ -16,7 +16,7 @@ import { ensureLinkLogStream, LINK_LOG_STREAM } from "../../shared/links-log/tai
 import { EMPTY_LOG, type LogState } from "../../shared/links-store/log-state.ts";
 import { toChange } from "../../shared/links-store/schema.ts";
 import { createLog } from "../../shared/log.ts";
-import { type Nats, openNats } from "../../shared/nats.ts";
+import { type Nats, NatsClient } from "../../shared/nats.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { AWAY, startLinksProcess } from "../../test/harness/host-links.ts";
 import { activeLink } from "../../test/harness/link-record.ts";
@@ -228,7 +228,7 @@ async function startTail() {
   const connection = await server.connect();
   const manager = await connection.jetstreamManager();
   await ensureLinkLogStream(manager, 1);
-  const nats = openNats({ url: server.url, name: "redirector", log });
+  const nats = new NatsClient(server.url, "redirector", log);
   await nats.connection;
   return {
     nats,

@@ -19,7 +19,7 @@ import {
 } from "../../shared/links-log/snapshots.ts";
 import { findInTail, LINK_LOG_STREAM, LINK_LOG_SUBJECT } from "../../shared/links-log/tail.ts";
 import { createLog } from "../../shared/log.ts";
-import { openNats } from "../../shared/nats.ts";
+import { NatsClient } from "../../shared/nats.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { SIGNER, signerOf } from "../../test/harness/signing.ts";
 import { storeTestSnapshot, TestLog, TestTail } from "../../test/harness/test-log.ts";
@@ -43,7 +43,7 @@ function startHost() {
   const requests = tail.connection.subscribe(SNAPSHOT_REQUESTS, {
     callback: (_, { data }) => void asked.push(decodeSnapshotRequest(data)),
   });
-  const nats = openNats({ url: tail.server.url, name: "redirector", log });
+  const nats = new NatsClient(tail.server.url, "redirector", log);
   const host = new HostLog(join(tail.dir, "host"), nats, SIGNER, NO_EVENTS, log);
   return {
     host,

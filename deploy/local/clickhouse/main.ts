@@ -6,7 +6,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 
 import { loadConfig } from "../../../shared/env.ts";
-import { createLifecycle, runMain } from "../../../shared/lifecycle.ts";
+import { ProcessLifecycle, runMain } from "../../../shared/lifecycle.ts";
 import { createLog } from "../../../shared/log.ts";
 import { configSchema } from "./config.ts";
 import { confine } from "./confinement.ts";
@@ -20,7 +20,7 @@ async function run(): Promise<void> {
   process.umask(UMASK);
   const config = loadConfig(configSchema, process.env);
   const log = createLog("clickhouse", config.LOG_LEVEL);
-  const lifecycle = createLifecycle(log);
+  const lifecycle = new ProcessLifecycle(log);
   const dataDir = config.CLICKHOUSE_GATEWAY_DATA_DIR;
   mkdirSync(dataDir, { recursive: true });
   const engine = await openEngine(dataDir, confine(join(dataDir, "configuration")));
