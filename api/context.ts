@@ -4,7 +4,7 @@
  */
 import { join } from "node:path";
 
-import { type ClientAddress, createClientAddress } from "../shared/client-address.ts";
+import { TrustedProxies } from "../shared/client-address.ts";
 import { CLIENT_FILE, version } from "../shared/version.ts";
 import { EventLoopWatch } from "../shared/event-loop.ts";
 import type { Lifecycle } from "../shared/lifecycle.ts";
@@ -33,7 +33,7 @@ export class ApiContext implements SiteContext {
   readonly eventLoop: EventLoopWatch;
   readonly fullDisk = new FullDisk();
   readonly stores: PostgresStores;
-  readonly clientAddress: ClientAddress;
+  readonly proxies: TrustedProxies;
   readonly shortUrl: string;
   readonly apiUrl: string | undefined;
   /** The origin of the dashboard, without a trailing slash; undefined where none is served. */
@@ -66,7 +66,7 @@ export class ApiContext implements SiteContext {
     this.#tracing = tracing;
     if (tracing !== undefined) lifecycle.onStop("tracing", () => tracing.stop());
     this.stores = new PostgresStores(this.sql);
-    this.clientAddress = createClientAddress(config.TRUSTED_PROXIES, warnOfUntrustedProxy(log));
+    this.proxies = new TrustedProxies(config.TRUSTED_PROXIES, warnOfUntrustedProxy(log));
     const { apiUrl, dashboardUrl } = readOrigins(config);
     this.shortUrl = new URL(config.SHORT_URL).origin;
     this.apiUrl = apiUrl;

@@ -2,6 +2,7 @@
  * `bun run openapi`: prints the OpenAPI document. It describes the routes, and calls none: there
  * are no services behind them, and no connection is opened.
  */
+import { TrustedProxies } from "../shared/client-address.ts";
 import { createLog } from "../shared/log.ts";
 import { apiSite } from "./app.ts";
 import { PLACEHOLDERS } from "./openapi/addresses.ts";
@@ -13,7 +14,7 @@ import { PostgresStores } from "./stores.ts";
 const context: SiteContext = {
   log: createLog("api", "fatal"),
   stores: new PostgresStores(openPostgres("postgres://localhost", 1)),
-  clientAddress: () => "",
+  proxies: new TrustedProxies([]),
   // Belongs to no installation: generated clients keep the placeholder.
   shortUrl: PLACEHOLDERS.shortUrl,
   apiUrl: undefined,

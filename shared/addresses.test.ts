@@ -3,11 +3,12 @@
  * contains exactly the addresses of its blocks, in every notation.
  */
 import { describe, expect, test } from "bun:test";
-import { isIP } from "node:net";
+import { isIP, isIPv4 } from "node:net";
 
 import fc from "fast-check";
 
-import { addressGroups, createAddressList } from "./addresses.ts";
+import { casesOf } from "../test/harness/property-runs.ts";
+import { addressGroups, AddressList, parseIpv4 } from "./addresses.ts";
 
 const anyWord = fc.oneof(fc.constant(0), fc.nat({ max: 0xffff }));
 const words = (count: number) => fc.array(anyWord, { minLength: count, maxLength: count });
@@ -107,8 +108,7 @@ describe("address groups", () => {
   });
 });
 
-const listOf = (...entries: string[]) =>
-  createAddressList(entries, (entry) => new Error(`"${entry}" is no address`));
+const listOf = (...entries: string[]) => new AddressList(entries);
 
 const writeIpv6 = (bits: bigint): string =>
   Array.from({ length: 8 }, (_, i) => ((bits >> BigInt(112 - 16 * i)) & 0xffffn).toString(16)).join(
@@ -135,14 +135,14 @@ describe("a list of addresses", () => {
         any,
         fc.nat({ max: length - 1 }),
         (blocks, other, flipped) => {
-          const contains = listOf(...blocks.map(([bits, prefix]) => `${write(bits)}/${prefix}`));
+          const list = listOf(...blocks.map(([bits, prefix]) => `${write(bits)}/${prefix}`));
           const near = blocks.map(([bits]) => bits ^ (1n << BigInt(flipped)));
           for (const address of [other, ...near, ...blocks.map(([bits]) => bits)]) {
             const expected = blocks.some(([bits, prefix]) => {
               const rest = BigInt(length - prefix);
               return bits >> rest === address >> rest;
             });
-            expect(contains(write(address))).toBe(expected);
+            expect(list.has(write(address))).toBe(expected);
           }
         },
       ),
@@ -150,18 +150,52 @@ describe("a list of addresses", () => {
   });
 
   test("has single addresses, and knows them in every notation", () => {
-    const contains = listOf("203.0.113.7", "2001:db8::7", "fe80::1%eth0");
+    const list = listOf("203.0.113.7", "2001:db8::7", "fe80::1%eth0");
     const inside = ["203.0.113.7", "::ffff:203.0.113.7", "::ffff:cb00:7107", "2001:DB8:0::0:7"];
     for (const address of [...inside, "fe80::1", "fe80::1%eth1"])
-      expect([address, contains(address)]).toEqual([address, true]);
+      expect([address, list.has(address)]).toEqual([address, true]);
     for (const address of ["203.0.113.8", "::cb00:7107", "2001:db8::8", "", "example.com", "1.2.3"])
-      expect([address, contains(address)]).toEqual([address, false]);
+      expect([address, list.has(address)]).toEqual([address, false]);
   });
 
   test.each(["", "example.com", "1.2.3.4/33", "::/129", "1.2.3.4/-1", "1.2.3.4/", "1.2.3/8"])(
     "does not accept %p",
     (entry) => {
-      expect(() => listOf("192.0.2.1", entry)).toThrow(`"${entry}" is no address`);
+      expect(() => listOf("192.0.2.1", entry)).toThrow(`"${entry}" is neither an address nor a CIDR block`);
     },
   );
+});
+
+describe("an IPv4 address", () => {
+  test("is the number of its four parts", () => {
+    fc.assert(
+      fc.property(fc.ipV4(), (text) => {
+        const parts = text.split(".").map(Number);
+        expect(parseIpv4(text)).toBe(parts.reduce((sum, part) => sum * 256 + part, 0));
+      }),
+    );
+  });
+
+  test("is any text that is one, and no other", () => {
+    const anyParts = fc.array(
+      fc.oneof(fc.nat({ max: 300 }).map(String), fc.constantFrom("", "01", "a", "-1")),
+      {
+        minLength: 3,
+        maxLength: 5,
+      },
+    );
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.string(),
+          fc.ipV6(),
+          anyParts.map((parts) => parts.join(".")),
+        ),
+        (text) => {
+          expect(parseIpv4(text) !== undefined).toBe(isIPv4(text));
+        },
+      ),
+      { numRuns: casesOf(2_000) },
+    );
+  });
 });

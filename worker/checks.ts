@@ -10,7 +10,7 @@ import { pendingMigrations } from "../shared/migrations.ts";
 import { probeNats } from "../shared/nats.ts";
 import { openPrimary } from "../shared/postgres.ts";
 import { checkStreams } from "../shared/stream-checks.ts";
-import { openGeo } from "../shared/visitors/geo.ts";
+import { GeoDatabases } from "../shared/visitors/geo.ts";
 import { connectClickHouse, isUnknownDatabase } from "./clickhouse.ts";
 import type { Config, migrateConfigSchema } from "./config.ts";
 import { migrations, readApplied } from "./migrations/migrate.ts";
@@ -125,7 +125,7 @@ const checkGeoipAge = (paths: readonly string[]): Check => ({
 });
 
 async function openDatabases(paths: readonly string[]) {
-  const geo = await openGeo(paths, (path, cause) => {
+  const geo = await GeoDatabases.open(paths, (path, cause) => {
     throw new Error(`${path} cannot be read`, { cause });
   });
   return geo.databases();

