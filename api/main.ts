@@ -5,7 +5,7 @@
 import { loadConfig } from "../shared/env.ts";
 import { Notifier, ProcessLifecycle, runMain } from "../shared/lifecycle.ts";
 import { createLog } from "../shared/log.ts";
-import { createCheckCommands } from "../shared/preflight.ts";
+import { printCheck, printFindings } from "../shared/preflight.ts";
 import { checks, migrateChecks } from "./checks.ts";
 import { configSchema, migrateConfigSchema } from "./config.ts";
 import { ApiContext } from "./context.ts";
@@ -20,16 +20,13 @@ async function serve(): Promise<void> {
   notifier.ready();
 }
 
-const { check, doctor } = createCheckCommands(configSchema, process.env, checks);
-const migrating = createCheckCommands(migrateConfigSchema, process.env, migrateChecks);
-
 await runMain(
   {
     "": serve,
     migrate: () => migrate(process.env),
-    check,
-    doctor,
-    "doctor-migrate": migrating.doctor,
+    check: () => printCheck(configSchema, process.env, checks),
+    doctor: () => printFindings(configSchema, process.env, checks),
+    "doctor-migrate": () => printFindings(migrateConfigSchema, process.env, migrateChecks),
   },
   process.argv.slice(2),
 );

@@ -82,15 +82,17 @@ function listenSites(
 function listenInternally(context: ApiContext, services: Services, linksLog: LinksLog): string {
   const { config, sql, nats, replies, metrics, eventLoop, lifecycle, log } = context;
   const health = healthOf(context, linksLog);
-  answerStatus({
-    nats: nats.connection,
+  answerStatus(
+    nats.connection,
     replies,
-    process: "api",
-    instance: config.INSTANCE,
-    health,
-    figures: async () => ({ outbox_pending: (await readOutbox(sql)).pending }),
+    {
+      process: "api",
+      instance: config.INSTANCE,
+      health,
+      figures: async () => ({ outbox_pending: (await readOutbox(sql)).pending }),
+    },
     log,
-  });
+  );
   const port = metricsPort(config.API_METRICS_PORT, config.INSTANCE, METRICS_PORTS);
   const address = { host: config.API_METRICS_HOST, port };
   const internal = new InternalServer(address, metrics.registry, health, {

@@ -9,7 +9,7 @@ import { Notifier, ProcessLifecycle, runMain } from "../shared/lifecycle.ts";
 import { createLog, type Log } from "../shared/log.ts";
 import { ProcessMetrics } from "../shared/metrics.ts";
 import { NatsClient, Replies } from "../shared/nats.ts";
-import { createCheckCommands } from "../shared/preflight.ts";
+import { printCheck, printFindings } from "../shared/preflight.ts";
 import { answerStatus } from "../shared/status.ts";
 import { checks } from "./checks.ts";
 import { type Config, configSchema, METRICS_PORTS, readConnectionsLimit } from "./config.ts";
@@ -73,22 +73,24 @@ async function serve(): Promise<void> {
     readiness: () => readReadiness(parts, lifecycle.stopping()),
     warnings: () => readWarnings(parts, config),
   };
-  answerStatus({
-    nats: nats.connection,
+  answerStatus(
+    nats.connection,
     replies,
-    process: "redirector",
-    instance: config.INSTANCE,
-    health,
-    figures: () => ({
-      connections: server.connections.open,
-      feed_age_seconds: logHealth.ageSeconds(),
-      feed_lag_messages: logHealth.lag(),
-      ...(logHealth.links === undefined ? {} : { links: logHealth.links }),
-      journal_bytes: journal.stats().pendingBytes,
-      segments_pending: publisher.stats().pending,
-    }),
+    {
+      process: "redirector",
+      instance: config.INSTANCE,
+      health,
+      figures: () => ({
+        connections: server.connections.open,
+        feed_age_seconds: logHealth.ageSeconds(),
+        feed_lag_messages: logHealth.lag(),
+        ...(logHealth.links === undefined ? {} : { links: logHealth.links }),
+        journal_bytes: journal.stats().pendingBytes,
+        segments_pending: publisher.stats().pending,
+      }),
+    },
     log,
-  });
+  );
   const port = metricsPort(config.REDIRECTOR_METRICS_PORT, config.INSTANCE, METRICS_PORTS);
   const address = { host: config.REDIRECTOR_METRICS_HOST, port };
   const internal = new InternalServer(address, metrics.registry, health, { eventLoop });
@@ -105,6 +107,11 @@ function withinOpenFiles(config: Config, log: Log): Config {
   return { ...config, CONNECTIONS_MAX: connectionsMax };
 }
 
-const { check, doctor } = createCheckCommands(configSchema, process.env, checks);
-
-await runMain({ "": serve, check, doctor }, process.argv.slice(2));
+await runMain(
+  {
+    "": serve,
+    check: () => printCheck(configSchema, process.env, checks),
+    doctor: () => printFindings(configSchema, process.env, checks),
+  },
+  process.argv.slice(2),
+);

@@ -25,7 +25,7 @@ test.each(unknown)(
   "a gauge has no sample for %s, and has one again afterwards",
   async (_, read) => {
     const { registry, gauge } = new ProcessMetrics("api");
-    let current: () => ReturnType<typeof read> = always7;
+    let current: typeof read = always7;
     gauge("things_pending", "Things that wait", () => current());
     const samples = async () =>
       Object.fromEntries(

@@ -70,11 +70,11 @@ const messageOf = (error: unknown): string => {
 async function examine<Schema extends z.ZodObject>(
   schema: Schema,
   env: Record<string, string | undefined>,
-  createChecks: (config: z.output<Schema>) => Check[],
+  checksOf: (config: z.output<Schema>) => Check[],
 ): Promise<Finding[]> {
   try {
     const config = loadConfig(schema, env);
-    return [{ check: "configuration", status: "ok" }, ...(await runChecks(createChecks(config)))];
+    return [{ check: "configuration", status: "ok" }, ...(await runChecks(checksOf(config)))];
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     const mend = "Correct the named variables (docs/configuration.md).";
@@ -82,31 +82,29 @@ async function examine<Schema extends z.ZodObject>(
   }
 }
 
-/**
- * The commands of a process that check it: `check` prints lines, `doctor` prints JSON for the
- * command line.
- */
-export function createCheckCommands<Schema extends z.ZodObject>(
+/** `check` of a process: prints lines, and exits without closing the connections of the checks. */
+export async function printCheck<Schema extends z.ZodObject>(
+  schema: Schema,
+  env: Record<string, string | undefined>,
+  { required }: Checks<z.output<Schema>>,
+): Promise<void> {
+  const findings = await examine(schema, env, required);
+  console.log(findings.map(formatFinding).join("\n"));
+  process.exit(exitCodeOf(findings));
+}
+
+/** `doctor` of a process: prints JSON for the command line, and exits like {@link printCheck}. */
+export async function printFindings<Schema extends z.ZodObject>(
   schema: Schema,
   env: Record<string, string | undefined>,
   { required, thorough = () => [] }: Checks<z.output<Schema>>,
-) {
-  return {
-    // Both exit without closing the connections of the checks.
-    async check(): Promise<void> {
-      const findings = await examine(schema, env, required);
-      console.log(findings.map(formatFinding).join("\n"));
-      process.exit(exitCodeOf(findings));
-    },
-    async doctor(): Promise<void> {
-      const findings = await examine(schema, env, (config) => [
-        ...required(config),
-        ...thorough(config),
-      ]);
-      console.log(JSON.stringify(findings));
-      process.exit(0);
-    },
-  };
+): Promise<void> {
+  const findings = await examine(schema, env, (config) => [
+    ...required(config),
+    ...thorough(config),
+  ]);
+  console.log(JSON.stringify(findings));
+  process.exit(0);
 }
 
 /** The exit code: 1 when a check failed, 0 with only warnings. */

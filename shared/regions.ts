@@ -48,7 +48,7 @@ const apiOf = (domain: string): string => `$JS.${domain}.API`;
  * existing stream. Throws when an existing stream of links is no mirror: redirectors would wait for
  * links for ever.
  */
-export async function createFarStreams(
+export async function ensureFarStreams(
   manager: JetStreamManager,
   replicas: number,
   clicksBytesMax: number,

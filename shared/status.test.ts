@@ -59,14 +59,16 @@ async function start(user: string, readiness: () => Promise<Record<string, strin
   const warn = spyOn(log, "warn");
   const logError = spyOn(log, "error");
   const replies = new Replies(log);
-  answerStatus({
-    nats: Promise.resolve(nats),
+  answerStatus(
+    Promise.resolve(nats),
     replies,
-    process: "worker",
-    health: { readiness, warnings: () => ({ replicas: undefined }) },
-    figures: () => ({ owner: true, owner_epoch: undefined }),
+    {
+      process: "worker",
+      health: { readiness, warnings: () => ({ replicas: undefined }) },
+      figures: () => ({ owner: true, owner_epoch: undefined }),
+    },
     log,
-  });
+  );
   await nats.flush();
   return { nats, warn, logError, replies };
 }

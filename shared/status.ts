@@ -19,59 +19,59 @@ import { version } from "./version.ts";
  */
 const READ_TIMEOUT_MS = 1_000;
 
-type StatusResponderOptions = {
-  nats: Promise<NatsConnection>;
-  replies: Replies;
+/** What a process responds with. */
+type StatusSource = {
   process: ProcessStatus["process"];
   instance?: number | undefined;
   health: HealthSource;
   /** Undefined values are left out. */
   figures: () => { [Name in keyof Figures]: Figures[Name] | undefined } | Promise<Figures>;
-  log: Log;
 };
 
 /**
  * Responds until the connection is closed. Without the permission, it logs an error and the process
  * runs on.
  */
-export function answerStatus({
-  nats,
-  replies,
-  health,
-  figures,
-  log,
-  ...names
-}: StatusResponderOptions): void {
+export function answerStatus(
+  nats: Promise<NatsConnection>,
+  replies: Replies,
+  source: StatusSource,
+  log: Log,
+): void {
+  respond(nats, replies, source).catch((error: unknown) =>
+    log.warn({ error }, "status_not_answered"),
+  );
+}
+
+async function respond(
+  nats: Promise<NatsConnection>,
+  replies: Replies,
+  source: StatusSource,
+): Promise<void> {
   const startedAt = new Date(Date.now() - process.uptime() * 1_000).toISOString();
-
-  async function read(): Promise<string> {
-    const [{ status, parts, warnings }, values] = await Promise.all([
-      withTimeout(readHealth(health), READ_TIMEOUT_MS).catch(toUnready),
-      withTimeout(Promise.resolve(figures()), READ_TIMEOUT_MS).catch(() => ({})),
-    ]);
-    return JSON.stringify({
-      process: names.process,
-      instance: names.instance ?? null,
-      host: hostname(),
-      pid: process.pid,
-      version,
-      started_at: startedAt,
-      status,
-      parts,
-      warnings,
-      figures: values,
-    });
+  for await (const request of (await nats).subscribe(STATUS_SUBJECT)) {
+    const reply = replies.to(request, STATUS_REPLIES);
+    if (reply !== undefined) reply(JSON.stringify(await readStatus(source, startedAt)));
   }
+}
 
-  async function run(): Promise<void> {
-    const connection = await nats;
-    for await (const request of connection.subscribe(STATUS_SUBJECT)) {
-      const reply = replies.to(request, STATUS_REPLIES);
-      if (reply !== undefined) reply(await read());
-    }
-  }
-
-  run().catch((error: unknown) => log.warn({ error }, "status_not_answered"));
+async function readStatus(source: StatusSource, startedAt: string) {
+  const [{ status, parts, warnings }, figures] = await Promise.all([
+    withTimeout(readHealth(source.health), READ_TIMEOUT_MS).catch(toUnready),
+    withTimeout(Promise.resolve(source.figures()), READ_TIMEOUT_MS).catch(() => ({})),
+  ]);
+  return {
+    process: source.process,
+    instance: source.instance ?? null,
+    host: hostname(),
+    pid: process.pid,
+    version,
+    started_at: startedAt,
+    status,
+    parts,
+    warnings,
+    figures,
+  };
 }
 
 const toUnready = (error: unknown) => ({

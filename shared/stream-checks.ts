@@ -35,7 +35,7 @@ const TIMEOUT_MS = 1_500;
 /** Share of its maximum size from which a stream counts as nearly full. */
 const FULL = 0.9;
 
-type StreamOptions = {
+type ExpectedStreams = {
   url: string;
   files?: NatsFiles;
   streams: readonly string[];
@@ -51,7 +51,7 @@ export const checkStreams = ({
   streams,
   readable = [],
   replicas,
-}: StreamOptions): Check[] => [
+}: ExpectedStreams): Check[] => [
   ...streams.map((stream) => ({
     name: `stream ${stream}`,
     mend: "Mend the connection to NATS first.",

@@ -9,7 +9,7 @@ import { ownHosts } from "../shared/hosts.ts";
 import { InternalServer } from "../shared/internal-server.ts";
 import { type Lifecycle, Notifier, ProcessLifecycle, runMain } from "../shared/lifecycle.ts";
 import { createLog } from "../shared/log.ts";
-import { createCheckCommands } from "../shared/preflight.ts";
+import { printCheck, printFindings } from "../shared/preflight.ts";
 import { Replies } from "../shared/nats.ts";
 import { answerStatus } from "../shared/status.ts";
 import { ReplicaWatch } from "../shared/stream-checks.ts";
@@ -114,19 +114,21 @@ function startReporting(context: Context, lifecycle: Lifecycle, parts: Parts) {
       webhooks: deliverer?.warning,
     }),
   };
-  answerStatus({
+  answerStatus(
     nats,
     replies,
-    health,
+    {
+      health,
+      process: "worker",
+      figures: () => ({
+        owner: consumer.owner !== undefined,
+        owner_epoch: consumer.owner?.epoch,
+        clicks_lag_seconds: consumer.lagSeconds,
+        segments_pending: consumer.state === "ok" ? consumer.pending : undefined,
+      }),
+    },
     log,
-    process: "worker",
-    figures: () => ({
-      owner: consumer.owner !== undefined,
-      owner_epoch: consumer.owner?.epoch,
-      clicks_lag_seconds: consumer.lagSeconds,
-      segments_pending: consumer.state === "ok" ? consumer.pending : undefined,
-    }),
-  });
+  );
   const address = { host: config.WORKER_METRICS_HOST, port: config.WORKER_METRICS_PORT };
   const internal = new InternalServer(address, metrics.process.registry, health);
   lifecycle.onStop("internal server", () => internal.stop());
@@ -147,16 +149,13 @@ async function printClusterSchema(): Promise<void> {
   console.log(converted.map((statement) => `${statement};`).join("\n\n"));
 }
 
-const { check, doctor } = createCheckCommands(configSchema, process.env, checks);
-const migrating = createCheckCommands(migrateConfigSchema, process.env, migrateChecks);
-
 await runMain(
   {
     "": runWorker,
     migrate: () => migrate(process.env),
-    check,
-    doctor,
-    "doctor-migrate": migrating.doctor,
+    check: () => printCheck(configSchema, process.env, checks),
+    doctor: () => printFindings(configSchema, process.env, checks),
+    "doctor-migrate": () => printFindings(migrateConfigSchema, process.env, migrateChecks),
     "geoip-update": updateGeoip,
     "cluster-schema": printClusterSchema,
   },

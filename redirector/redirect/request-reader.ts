@@ -133,7 +133,7 @@ export class RequestReader implements ShortRequest {
   targetOf(incoming: IncomingRequest, link: CachedLink): Target | undefined {
     if (link.settings === null) return undefined;
     const target = link.rules?.choose(this.factsOf(incoming));
-    return target ?? this.settingsOf(link)?.chooseArm?.(this.factsOf(incoming));
+    return target ?? this.settingsOf(link)?.split?.choose(this.factsOf(incoming));
   }
 
   /**

@@ -75,13 +75,13 @@ export const clickTime = (parameter: string): string =>
 
 const AUTHORITIES = "ca_cert";
 
-type ServerOptions = { url: string; tls?: { ca_cert: Buffer } };
+type ClickHouseServer = { url: string; tls?: { ca_cert: Buffer } };
 
 /**
  * Splits the parameter `ca_cert` from a URL: the file with the authorities that the server's
  * certificate is verified with, in place of the system's. Throws when it cannot be read.
  */
-export function serverOptions(url: string): ServerOptions {
+export function serverOptions(url: string): ClickHouseServer {
   const server = new URL(url);
   const file = server.searchParams.get(AUTHORITIES);
   if (file === null) return { url };

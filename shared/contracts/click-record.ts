@@ -242,7 +242,12 @@ const hasValidChecksum = (bytes: Buffer, start: number, end: number): boolean =>
  * A click whose ids and texts are decoded as Latin-1, one character for each byte: that is cheap,
  * and different texts stay different. {@link decodeText} returns the text itself.
  */
-export type EncodedClick = Pick<Click, "time" | "mode" | "prefetch" | "embedded" | "privacy"> & {
+export type EncodedClick = {
+  time: Click["time"];
+  mode: Click["mode"];
+  prefetch: Click["prefetch"];
+  embedded: Click["embedded"];
+  privacy: Click["privacy"];
   /** The UUIDs of the link and its account, {@link ID_BYTES} each. */
   ids: string;
   address: string;

@@ -141,7 +141,7 @@ const DOMAIN_LENGTH_MAX = 253;
 /** Checks that domain and alias can be part of a subject and of a path. */
 const KEY_PART = /^[!-.0-~]*$/;
 
-type Key = ShortLink & Pick<ActiveLink, "version">;
+type Key = ShortLink & { version: number };
 
 const hasKey = (message: Members): message is Members & Key =>
   isCount(message["version"]) && hasShortLink(message);

@@ -70,7 +70,7 @@ export const domainNotice = (
 });
 
 /** Whether a record of the log is a notice. */
-export const isNotice = ({ alias }: Pick<LinkRecord, "alias">): boolean => alias.startsWith("@");
+export const isNotice = ({ alias }: { alias: string }): boolean => alias.startsWith("@");
 
 export const isTakedownNotice = (record: LinkRecord | TakedownNotice): record is TakedownNotice =>
   record.alias === TAKEDOWNS_ALIAS && "takedowns" in record;

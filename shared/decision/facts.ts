@@ -1,5 +1,4 @@
 /** The facts of a request that rules can use. */
-import type { Agent } from "../visitors/user-agent.ts";
 
 /** A user agent's names, and the same in lower case, in which they are compared. */
 export type AgentNames = { names: Names; lower: Names };
@@ -52,7 +51,7 @@ export function rememberFacts<Names extends AgentNames>(
       return value;
     };
   };
-  const parameters = createParameters(sources.query);
+  const parameters = new QueryParameters(sources.query);
   return {
     facts: {
       now: sources.now,
@@ -62,7 +61,7 @@ export function rememberFacts<Names extends AgentNames>(
       agent: once(sources.agent),
       language: once(sources.language),
       source: once(sources.source),
-      parameter: parameters.valuesOf,
+      parameter: (name) => parameters.valuesOf(name),
     },
     forget() {
       request++;
@@ -72,7 +71,7 @@ export function rememberFacts<Names extends AgentNames>(
 }
 
 /** The names of a user agent. */
-export const toAgentNames = ({ browser, os, device }: Pick<Agent, keyof Names>): AgentNames => ({
+export const toAgentNames = ({ browser, os, device }: Names): AgentNames => ({
   names: { browser, os, device },
   lower: { browser: browser.toLowerCase(), os: os.toLowerCase(), device },
 });
@@ -86,28 +85,27 @@ const PARAMETERS_MAX = 256;
 const NO_VALUES: readonly string[] = [];
 const NO_PARAMETERS: ReadonlyMap<string, readonly string[]> = new Map();
 
-export type Parameters = {
-  /** The values of a parameter. */
-  valuesOf(name: string): readonly string[];
-  /** Makes the next call of `valuesOf` read the query again. */
-  forget(): void;
-};
-
 /**
  * The parameters of a query (without `?`). The query is read and parsed once, when the first
  * parameter is read.
  */
-export function createParameters(readQuery: () => string): Parameters {
-  let parameters: ReadonlyMap<string, readonly string[]> | undefined;
-  return {
-    valuesOf(name) {
-      parameters ??= parseParameters(readQuery());
-      return parameters.get(name) ?? NO_VALUES;
-    },
-    forget() {
-      parameters = undefined;
-    },
-  };
+class QueryParameters {
+  readonly #readQuery: () => string;
+  #parameters: ReadonlyMap<string, readonly string[]> | undefined;
+
+  constructor(readQuery: () => string) {
+    this.#readQuery = readQuery;
+  }
+
+  valuesOf(name: string): readonly string[] {
+    this.#parameters ??= parseParameters(this.#readQuery());
+    return this.#parameters.get(name) ?? NO_VALUES;
+  }
+
+  /** Makes the next call of `valuesOf` read the query again. */
+  forget(): void {
+    this.#parameters = undefined;
+  }
 }
 
 function parseParameters(query: string): ReadonlyMap<string, readonly string[]> {

@@ -12,7 +12,7 @@ import type { Condition, Rule } from "../contracts/redirect-settings.ts";
 import { rememberFacts, type RequestFacts, toAgentNames } from "./facts.ts";
 import { preferredLanguage } from "./language.ts";
 import { localTime } from "./conditions.ts";
-import { compileTargets, createSplit } from "./targets.ts";
+import { SplitArms, Targets } from "./targets.ts";
 
 // 20,000 random rule sets, on a machine that may be busy.
 setDefaultTimeout(240_000);
@@ -242,7 +242,7 @@ const request: fc.Arbitrary<Request> = fc.record({
 
 /** The rule that decides about a request of which little is known. */
 const decide = (rules: readonly Rule[], change: Partial<Request>) =>
-  compileTargets({ rules }).choose(
+  new Targets({ rules }).choose(
     toFacts({
       now: 0,
       address: "",
@@ -264,11 +264,11 @@ describe("rules", () => {
     let matched = 0;
     fc.assert(
       fc.property(ruleSet, request, (rules, of) => {
-        const { choose, explain } = compileTargets({ rules });
+        const targets = new Targets({ rules });
         const facts = toFacts(of);
         const expected = decideSlowly(rules, of);
-        expect(choose(facts)?.id).toBe(expected);
-        const explained = [...explain(facts)];
+        expect(targets.choose(facts)?.id).toBe(expected);
+        const explained = [...targets.explain(facts)];
         expect(explained.filter((rule) => rule.matched).map(({ id }) => id)).toEqual(
           expected === undefined ? [] : [expected],
         );
@@ -325,12 +325,15 @@ const ARMS = [
 
 const VISITORS = 100_000;
 
-const armOf = (key: number, arms = ARMS) => createSplit({ key, arms }, ({ id }) => id);
+function chooserOf(key: number, arms = ARMS) {
+  const split = new SplitArms({ key, arms });
+  return (address: string, userAgent: string) => split.armOf(address, userAgent)?.id;
+}
 
 const addressOf = (n: number) => `10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`;
 
 const allArms = (key: number, arms = ARMS) => {
-  const choose = armOf(key, arms);
+  const choose = chooserOf(key, arms);
   return Array.from({ length: VISITORS }, (_, n) => choose(addressOf(n), "Mozilla/5.0") ?? "own");
 };
 
@@ -354,7 +357,7 @@ describe("a split", () => {
     ["2001:db8:1:2:", true],
     ["::ffff:192.0.2.", false],
   ])("takes the network of an IPv6 address, and not that of a mapped one: %s", (start, isOne) => {
-    const choose = armOf(5);
+    const choose = chooserOf(5);
     const arms = Array.from({ length: 200 }, (_, n) => {
       const host = isOne ? `${n.toString(16)}:cafe:0:1` : String(n);
       return choose(start + host, "Mozilla/5.0") ?? "own";
@@ -367,7 +370,7 @@ describe("a split", () => {
     const [one, other] = [allArms(1), allArms(2)];
     const both = one.filter((arm, n) => arm === "a" && other[n] === "a").length;
     expect(Math.abs((100 * both) / VISITORS - 9)).toBeLessThan(1);
-    const choose = armOf(1);
+    const choose = chooserOf(1);
     const browsers = Array.from(
       { length: VISITORS },
       (_, n) => choose("10.0.0.1", `UA ${n}`) ?? "own",

@@ -6,8 +6,8 @@ import fc from "fast-check";
 
 import { listMessages, listPlaceholders } from "../../test/harness/marked-catalogue.ts";
 import { directionOf } from "../contracts/languages.ts";
-import { CATALOGUES, createLanguageChoice, FALLBACK } from "./catalogues.ts";
-import { createTexts } from "./messages.ts";
+import { CATALOGUES, LanguageChoice, FALLBACK } from "./catalogues.ts";
+import { textsOf } from "./messages.ts";
 
 const english = new Map(listMessages(CATALOGUES[FALLBACK] ?? {}));
 
@@ -38,7 +38,7 @@ describe.each(Object.entries(CATALOGUES))("%s", (code, catalogue) => {
     for (const [name, message] of messages) {
       const placeholders = listPlaceholders(english.get(name) ?? "");
       expect([name, listPlaceholders(message)]).toEqual([name, placeholders]);
-      const { text } = createTexts(code, { text: message });
+      const { text } = textsOf(code, { text: message });
       for (const count of [0, 1, 2, 3, 5, 11, 21, 100, 1_000_000, 1.5]) {
         const values = Object.fromEntries(placeholders.map((each) => [each, count]));
         expect([name, text(values).trim()]).not.toEqual([name, ""]);
@@ -63,10 +63,10 @@ test.each(translations)("%s is translated", (_, catalogue) => {
 
 test("a text has the plural form and the numbers of its language", () => {
   const message = "{n, plural, one {# Klick} other {# Klicks}}, {m, number}, {name}";
-  const { text } = createTexts("de", { text: message });
+  const { text } = textsOf("de", { text: message });
   expect(text({ n: 1, m: 1_234.5, name: "<b>" })).toBe("1 Klick, 1.234,5, <b>");
   expect(text({ n: 12_345, m: 0, name: "{n}" })).toBe("12.345 Klicks, 0, {n}");
-  expect(() => createTexts("de", { text: "{" }).text()).toThrow();
+  expect(() => textsOf("de", { text: "{" }).text()).toThrow();
 });
 
 test.each([
@@ -80,7 +80,7 @@ test.each([
   expect(directionOf(code)).toBe(direction);
 });
 
-const choose = createLanguageChoice(["en", "de", "pt", "pt-BR", "zh-Hant"]);
+const languages = new LanguageChoice(["en", "de", "pt", "pt-BR", "zh-Hant"]);
 
 test.each([
   ["de", "de"],
@@ -106,7 +106,7 @@ test.each([
   ["", "en"],
   [",;,-,--de,de-,;q=1", "de"],
 ])("%p is answered in %s", (header, language) => {
-  expect(choose(header)).toBe(language);
+  expect(languages.choose(header)).toBe(language);
 });
 
 describe("any header", () => {
@@ -140,7 +140,7 @@ describe("any header", () => {
         const best = list
           .filter(([name, q]) => q > 0 && name in known)
           .toSorted(([, a], [, b]) => b - a)[0];
-        expect(choose(header)).toBe(known[best?.[0] ?? "*"] ?? "");
+        expect(languages.choose(header)).toBe(known[best?.[0] ?? "*"] ?? "");
       }),
     );
   });
@@ -153,7 +153,7 @@ describe("any header", () => {
     const header = fc.array(piece, { maxLength: 400, size: "max" }).map((parts) => parts.join(""));
     fc.assert(
       fc.property(header, (text) => {
-        expect(["en", "de", "pt", "pt-BR", "zh-Hant"]).toContain(choose(text));
+        expect(["en", "de", "pt", "pt-BR", "zh-Hant"]).toContain(languages.choose(text));
       }),
     );
   });
@@ -164,14 +164,14 @@ const endingAt = (length: number): string => `fr,${"x".repeat(length - 6)},de`;
 
 describe("of a long header", () => {
   test("the first 256 characters count, and no entry that is cut off", () => {
-    expect([256, 257].map((length) => choose(endingAt(length)))).toEqual(["de", "en"]);
-    expect([256, 257].map((length) => choose(`${endingAt(length)},fr`))).toEqual(["de", "en"]);
+    expect([256, 257].map((length) => languages.choose(endingAt(length)))).toEqual(["de", "en"]);
+    expect([256, 257].map((length) => languages.choose(`${endingAt(length)},fr`))).toEqual(["de", "en"]);
     // Cut off after 256 characters, the last entry would have the weight 1.
-    expect(choose(`en;q=0.5,${"x".repeat(244)},de;q=0.1`)).toBe("en");
-    expect([256, 258].map((length) => choose("de".padEnd(length, "-x")))).toEqual(["de", "en"]);
+    expect(languages.choose(`en;q=0.5,${"x".repeat(244)},de;q=0.1`)).toBe("en");
+    expect([256, 258].map((length) => languages.choose("de".padEnd(length, "-x")))).toEqual(["de", "en"]);
   });
 
   test("the first 64 entries count", () => {
-    expect([63, 64].map((count) => choose(`${"fr,".repeat(count)}de`))).toEqual(["de", "en"]);
+    expect([63, 64].map((count) => languages.choose(`${"fr,".repeat(count)}de`))).toEqual(["de", "en"]);
   });
 });

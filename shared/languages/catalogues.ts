@@ -65,40 +65,42 @@ export function inEachLanguage<Created>(
 /** Characters of `Accept-Language` that are read: twice as many as a dozen languages take. */
 export const HEADER_LENGTH_MAX = 256;
 
-/** Returns the code of a language that a visitor accepts; the argument is `Accept-Language`. */
-export type ChooseLanguage = (header: string) => string;
+/** The choice between languages for a visitor. */
+export class LanguageChoice {
+  /** Codes by themselves in lower case. */
+  readonly #known: ReadonlyMap<string, string>;
 
-/**
- * Creates the choice between languages by their codes. It takes the language of the highest weight
- * that there is, of several the first: `de-AT` is `de` if there is no `de-AT` (RFC 4647 §3.4). `*`
- * is English, and so is a header without any of the languages. Only the first 256 characters and 64
- * entries of a header count.
- */
-export function createLanguageChoice(codes: readonly string[]): ChooseLanguage {
-  const known = new Map(codes.map((code) => [code.toLowerCase(), code]));
-  known.set("*", FALLBACK);
-
-  /** Looks a tag up, then without its last subtag, and so on. */
-  function find(tag: string): string | undefined {
-    let code = known.get(tag);
-    for (let end = tag.lastIndexOf("-"); code === undefined && end > 0;) {
-      code = known.get(tag.slice(0, end));
-      end = tag.lastIndexOf("-", end - 1);
-    }
-    return code;
+  constructor(codes: readonly string[]) {
+    this.#known = new Map([...codes.map((code) => [code.toLowerCase(), code] as const), ["*", FALLBACK]]);
   }
 
-  return (header) => {
+  /**
+   * Returns the code of the language that a visitor accepts, by `Accept-Language`: that of the
+   * highest weight that there is, of several the first. `de-AT` is `de` if there is no `de-AT` (RFC
+   * 4647 §3.4). `*` is English, and so is a header without any of the languages. Only the first 256
+   * characters and 64 entries of a header count.
+   */
+  choose(header: string): string {
     let chosen = FALLBACK;
     let highest = 0;
     visitLanguages(readable(header), (tag, weight) => {
-      const code = weight > highest ? find(tag) : undefined;
+      const code = weight > highest ? this.#find(tag) : undefined;
       if (code === undefined) return;
       chosen = code;
       highest = weight;
     });
     return chosen;
-  };
+  }
+
+  /** Looks a tag up, then without its last subtag, and so on. */
+  #find(tag: string): string | undefined {
+    let code = this.#known.get(tag);
+    for (let end = tag.lastIndexOf("-"); code === undefined && end > 0;) {
+      code = this.#known.get(tag.slice(0, end));
+      end = tag.lastIndexOf("-", end - 1);
+    }
+    return code;
+  }
 }
 
 /**

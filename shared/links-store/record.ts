@@ -315,7 +315,7 @@ export const parseSettings = ({ bytes, start, end }: ByteSlice): CachedSettings 
 export function toMembers(
   { utm, ...settings }: CachedSettings,
   rules: EncodedRules | null,
-): Pick<ActiveLink, "extras" | "utm"> {
+): { extras?: RedirectSettings; utm?: string } {
   const extras: RedirectSettings = rules === null ? settings : { ...settings, rules };
   if (utm === undefined) return { extras };
   return Object.keys(extras).length === 0 ? { utm } : { extras, utm };

@@ -8,7 +8,7 @@ import { FAILURE_REASONS } from "../contracts/analytics.ts";
 import { REPORT_LANGUAGES, REPORT_PERIODS } from "../contracts/report-schemas.ts";
 import { UNKNOWN_COUNTRY } from "../countries.ts";
 import { type Catalogue, inEachLanguage } from "../languages/catalogues.ts";
-import { createTexts } from "../languages/messages.ts";
+import { type Texts, textsOf } from "../languages/messages.ts";
 import { countryName } from "../statistics/format.ts";
 
 const count = z.int().min(0);
@@ -80,27 +80,40 @@ export type ReportMessage = {
   mail: { reason: string; unsubscribe: string };
 };
 
-type Language = ReturnType<typeof createLanguage>;
+/** What reports are written with in a language. */
+class ReportLanguage {
+  readonly code: string;
+  readonly texts: Texts<Catalogue["reports"]>;
+  readonly #number: Intl.NumberFormat;
+  readonly #change: Intl.NumberFormat;
+  readonly #days: Intl.DateTimeFormat;
 
-function createLanguage(code: string, { reports }: Catalogue) {
-  const number = new Intl.NumberFormat(code);
-  const change = new Intl.NumberFormat(code, {
-    signDisplay: "exceptZero",
-    maximumFractionDigits: 1,
-  });
-  const days = new Intl.DateTimeFormat(code, { dateStyle: "long", timeZone: "UTC" });
-  return {
-    code,
-    texts: createTexts(code, reports),
-    formatNumber: (value: number) => number.format(value),
-    formatChange: (value: number) => change.format(value),
-    /** Both days are included. */
-    formatDays: (first: string, last: string) =>
-      days.formatRange(new Date(`${first}T00:00:00Z`), new Date(`${last}T00:00:00Z`)),
-  };
+  constructor(code: string, { reports }: Catalogue) {
+    this.code = code;
+    this.texts = textsOf(code, reports);
+    this.#number = new Intl.NumberFormat(code);
+    this.#change = new Intl.NumberFormat(code, {
+      signDisplay: "exceptZero",
+      maximumFractionDigits: 1,
+    });
+    this.#days = new Intl.DateTimeFormat(code, { dateStyle: "long", timeZone: "UTC" });
+  }
+
+  formatNumber(value: number): string {
+    return this.#number.format(value);
+  }
+
+  formatChange(value: number): string {
+    return this.#change.format(value);
+  }
+
+  /** Both days are included. */
+  formatDays(first: string, last: string): string {
+    return this.#days.formatRange(new Date(`${first}T00:00:00Z`), new Date(`${last}T00:00:00Z`));
+  }
 }
 
-const languageOf = inEachLanguage(createLanguage);
+const languageOf = inEachLanguage((code, catalogue) => new ReportLanguage(code, catalogue));
 
 /** Describes a report in its language. Texts of the account are in it as they are. */
 export function describeReport(content: ReportContent): ReportMessage {
@@ -121,7 +134,7 @@ export function describeReport(content: ReportContent): ReportMessage {
   };
 }
 
-function describeSubject({ texts }: Language, { tag, link }: ReportContent): string {
+function describeSubject({ texts }: ReportLanguage, { tag, link }: ReportContent): string {
   if (tag !== null) return texts.tagged({ tag });
   return link === null
     ? texts.everything()
@@ -129,20 +142,21 @@ function describeSubject({ texts }: Language, { tag, link }: ReportContent): str
 }
 
 function describeTotal(
-  { texts, formatChange }: Language,
+  language: ReportLanguage,
   { total, before, change }: ReportContent["clicks"],
 ): string {
+  const { texts } = language;
   if (total === before) return texts.unchanged({ total });
   if (change === null) return texts.none_before({ total });
-  return texts.changed({ total, before, change: formatChange(change) });
+  return texts.changed({ total, before, change: language.formatChange(change) });
 }
 
-function listAll(language: Language, content: ReportContent) {
-  const { texts, code, formatNumber } = language;
+function listAll(language: ReportLanguage, content: ReportContent) {
+  const { texts, code } = language;
   const row = (name: string, count: number, url: string | null = null): MessageRow => ({
     name,
     url,
-    number: formatNumber(count),
+    number: language.formatNumber(count),
   });
   return [
     {
@@ -168,13 +182,13 @@ function listAll(language: Language, content: ReportContent) {
 }
 
 const listFailures = (
-  { texts, formatNumber }: Language,
+  language: ReportLanguage,
   failures: ReportContent["failures"],
 ): MessageRow[] =>
   failures === null
     ? []
     : FAILURE_REASONS.filter((reason) => failures[reason] > 0).map((reason) => ({
-        name: texts.reasons[reason](),
+        name: language.texts.reasons[reason](),
         url: null,
-        number: formatNumber(failures[reason]),
+        number: language.formatNumber(failures[reason]),
       }));

@@ -3,7 +3,7 @@ import { truncateBytes } from "../../../shared/bytes.ts";
 import { CLICK_TEXT_BYTES_MAX } from "../../../shared/contracts/click-text.ts";
 import { rememberFacts, type RequestFacts, toAgentNames } from "../../../shared/decision/facts.ts";
 import { preferredLanguage } from "../../../shared/decision/language.ts";
-import { compileTargets, type Target } from "../../../shared/decision/targets.ts";
+import { type Target, Targets } from "../../../shared/decision/targets.ts";
 import { encodeId } from "../../../shared/ids.ts";
 import { beginTurn } from "../../../shared/turns.ts";
 import { isPreviewAgent } from "../../../shared/visitors/preview-agents.ts";
@@ -26,7 +26,7 @@ export async function explainRequest(
 ): Promise<Explanation> {
   const now = body.at === undefined ? Date.now() : Date.parse(body.at);
   const record = toRecord(link);
-  const targets = compileTargets(record.extras ?? {});
+  const targets = new Targets(record.extras ?? {});
   const facts = toFacts(body, now, link.domain_host ?? "", ownHosts);
   const status = statusOf(link, now);
   const chosen = targets.choose(facts);

@@ -3,10 +3,10 @@ import { directionOf } from "../../../shared/contracts/languages.ts";
 import {
   type Catalogue,
   CATALOGUES,
-  createLanguageChoice,
   inEachLanguage,
+  LanguageChoice,
 } from "../../../shared/languages/catalogues.ts";
-import { createTexts, type Texts } from "../../../shared/languages/messages.ts";
+import { type Texts, textsOf } from "../../../shared/languages/messages.ts";
 import type { StatisticsLanguage } from "../../../shared/statistics/language.ts";
 
 export type PageLanguage = {
@@ -20,18 +20,18 @@ export type PageLanguage = {
 
 /** Creates a language from its catalogue. */
 export function createPageLanguage(code: string, { shares, statistics }: Catalogue): PageLanguage {
-  const texts = createTexts(code, statistics);
+  const texts = textsOf(code, statistics);
   return {
     code,
     direction: directionOf(code),
-    texts: createTexts(code, shares),
+    texts: textsOf(code, shares),
     statistics: { tag: code, translate: (text, values) => texts[text](values) },
   };
 }
 
 const languageOf = inEachLanguage(createPageLanguage);
 
-const chooseLanguage = createLanguageChoice(Object.keys(CATALOGUES));
+const languages = new LanguageChoice(Object.keys(CATALOGUES));
 
 /** Returns the language of the page for a reader, by the header `Accept-Language`; "" for none. */
-export const pageLanguageOf = (header: string): PageLanguage => languageOf(chooseLanguage(header));
+export const pageLanguageOf = (header: string): PageLanguage => languageOf(languages.choose(header));
