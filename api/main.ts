@@ -4,7 +4,7 @@
  */
 import { loadConfig } from "../shared/env.ts";
 import { Notifier, ProcessLifecycle, runMain } from "../shared/lifecycle.ts";
-import { createLog } from "../shared/log.ts";
+import { processLog } from "../shared/log.ts";
 import { printCheck, printFindings } from "../shared/preflight.ts";
 import { checks, migrateChecks } from "./checks.ts";
 import { configSchema, migrateConfigSchema } from "./config.ts";
@@ -14,7 +14,7 @@ import { runApi } from "./process.ts";
 
 async function serve(): Promise<void> {
   const config = loadConfig(configSchema, process.env);
-  const log = createLog("api", config.LOG_LEVEL);
+  const log = processLog("api", config.LOG_LEVEL);
   const notifier = new Notifier(process.env, log);
   runApi(await ApiContext.open(config, new ProcessLifecycle(log, notifier), log));
   notifier.ready();

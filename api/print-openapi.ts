@@ -3,7 +3,7 @@
  * are no services behind them, and no connection is opened.
  */
 import { TrustedProxies } from "../shared/client-address.ts";
-import { createLog } from "../shared/log.ts";
+import { processLog } from "../shared/log.ts";
 import { apiSite } from "./app.ts";
 import { PLACEHOLDERS } from "./openapi/addresses.ts";
 import { openPostgres } from "./postgres.ts";
@@ -12,7 +12,7 @@ import type { SiteContext } from "./site.ts";
 import { PostgresStores } from "./stores.ts";
 
 const context: SiteContext = {
-  log: createLog("api", "fatal"),
+  log: processLog("api", "fatal"),
   stores: new PostgresStores(openPostgres("postgres://localhost", 1)),
   proxies: new TrustedProxies([]),
   // Belongs to no installation: generated clients keep the placeholder.

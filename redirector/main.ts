@@ -6,7 +6,7 @@ import { loadConfig, metricsPort } from "../shared/env.ts";
 import { EventLoopWatch } from "../shared/event-loop.ts";
 import { InternalServer } from "../shared/internal-server.ts";
 import { Notifier, ProcessLifecycle, runMain } from "../shared/lifecycle.ts";
-import { createLog, type Log } from "../shared/log.ts";
+import { processLog, type Log } from "../shared/log.ts";
 import { ProcessMetrics } from "../shared/metrics.ts";
 import { NatsClient, Replies } from "../shared/nats.ts";
 import { printCheck, printFindings } from "../shared/preflight.ts";
@@ -32,7 +32,7 @@ const CATCH_UP_MS = 3_000;
 
 async function serve(): Promise<void> {
   const config = loadConfig(configSchema, process.env);
-  const log = createLog("redirector", config.LOG_LEVEL);
+  const log = processLog("redirector", config.LOG_LEVEL);
   const notifier = new Notifier(process.env, log);
   const lifecycle = new ProcessLifecycle(log, notifier);
   const nats = new NatsClient(config.NATS_URL, "redirector", log, config);

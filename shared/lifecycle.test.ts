@@ -4,10 +4,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { createLog } from "./log.ts";
+import { processLog } from "./log.ts";
 import { Notifier } from "./lifecycle.ts";
 
-const log = createLog("test", "fatal");
+const log = processLog("test", "fatal");
 
 /**
  * Listens as systemd does. Returns a function that returns the datagrams received since its last

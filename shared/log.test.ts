@@ -6,11 +6,11 @@ import { expect, test } from "bun:test";
 
 import pino from "pino";
 
-import { createLog, LimitedLog, LINES_PER_MINUTE } from "./log.ts";
+import { processLog, LimitedLog, LINES_PER_MINUTE } from "./log.ts";
 
 test("an error is logged without the row that a database quotes in its detail", () => {
   const lines: string[] = [];
-  const log = createLog("test", "info", { write: (line) => void lines.push(line) });
+  const log = processLog("test", "info", { write: (line) => void lines.push(line) });
   const error = Object.assign(new Error("violates a constraint"), {
     code: "23514",
     detail: "Failing row contains (secret)",

@@ -12,7 +12,7 @@ export type Log = pino.Logger;
  * Creates the log of a process; every line has the process's name. `output` is standard output by
  * default.
  */
-export function createLog(process: string, level: string, output?: pino.DestinationStream): Log {
+export function processLog(process: string, level: string, output?: pino.DestinationStream): Log {
   const options: pino.LoggerOptions = {
     level,
     base: { process },

@@ -14,7 +14,7 @@ import { startOperatorNats } from "../test/harness/nats-operator.ts";
 import { startNats } from "../test/harness/nats.ts";
 import { freePort } from "../test/harness/ports.ts";
 import { ConfigError, loadConfig } from "./env.ts";
-import { createLog } from "./log.ts";
+import { processLog } from "./log.ts";
 import {
   envNatsUrl,
   NatsClient,
@@ -60,7 +60,7 @@ describe("a list of NATS servers", () => {
     const urls = `nats://127.0.0.1:${freePort()},nats://127.0.0.1:${freePort()},${server.url}`;
     expect(load(urls).NATS_URL).toBe(urls);
     await probeNats(urls)();
-    const nats = new NatsClient(urls, "test", createLog("test", "silent"));
+    const nats = new NatsClient(urls, "test", processLog("test", "silent"));
     expect((await nats.connection).getServer()).toBe(new URL(server.url).host);
     await nats.close();
   });
@@ -71,7 +71,7 @@ test("a user of a credentials file uses JetStream, with inboxes of its own", asy
   const { url, ca } = server;
   const files = { NATS_CREDS: server.createUser("api"), NATS_CA_FILE: ca };
   await probeNats(url, files)();
-  const nats = new NatsClient(url, "test", createLog("test", "silent"), files);
+  const nats = new NatsClient(url, "test", processLog("test", "silent"), files);
   expect(nats.inboxPrefix).toBe("_INBOX_api");
   expect((await nats.connection).info?.auth_required).toBe(true);
   await nats.close();

@@ -13,7 +13,7 @@ import { startOwnPostgres, startPostgres, type TestPostgres } from "../test/harn
 import { longTest } from "../test/harness/property-runs.ts";
 import { replaceHost, startTcpProxy } from "../test/harness/tcp-proxy.ts";
 import { ConfigError, loadConfig } from "./env.ts";
-import { databaseOf, envPostgresUrl, openPrimary, withDatabase } from "./postgres.ts";
+import { databaseOf, envPostgresUrl, connectPrimary, withDatabase } from "./postgres.ts";
 
 const load = (DATABASE_URL: string) =>
   loadConfig(z.object({ DATABASE_URL: envPostgresUrl }), { DATABASE_URL }).DATABASE_URL;
@@ -76,7 +76,7 @@ describe("a transaction whose connection is lost", () => {
     "is rejected, and neither ends the process nor takes the connection's place in the pool, when its work %s",
     async (_, work) => {
       const proxy = startTcpProxy(Number(new URL(database.url).port));
-      const sql = openPrimary(
+      const sql = connectPrimary(
         replaceHost(database.url, "127.0.0.1", proxy.port) + new URL(database.url).pathname,
         {
           max: 1,
@@ -144,7 +144,7 @@ describe("a connection that closes", () => {
       let socket: Socket | undefined;
       // Untyped by the library: a function that returns a socket.
       const options = { max: 1, socket: () => (socket = connect(Number(port), hostname)) };
-      const sql = openPrimary(database.url, options);
+      const sql = connectPrimary(database.url, options);
       for (let step = 0; step < MICROTASKS; step++) {
         await sql`select 1`;
         const close = () => void closeAfter(step, socket);
@@ -166,7 +166,7 @@ describe("a connection that closes", () => {
 const WAITING = [98, 99, 100, 101, 102];
 
 test("a transaction has its connection to itself, however many statements wait there", async () => {
-  const sql = openPrimary(database.url, { max: 1 });
+  const sql = connectPrimary(database.url, { max: 1 });
   await sql`create table written (what text)`;
   const outcomes: string[] = [];
   for (const count of WAITING) {
@@ -188,7 +188,7 @@ test("a transaction has its connection to itself, however many statements wait t
 test.each([1, 2])(
   "who waits for a connection of their own gets it when another is lost: of %d",
   async (max) => {
-    const sql = openPrimary(database.url, { max, backoff: false });
+    const sql = connectPrimary(database.url, { max, backoff: false });
     const held = await sql.reserve();
     const [{ pid }] = await held<[{ pid: number }]>`select pg_backend_pid() as pid`;
     // With a second connection, that is being opened when the first is lost.
@@ -232,7 +232,7 @@ async function demandTls({ sql }: TestPostgres): Promise<string> {
 
 /** Whether the connection of a URL is encrypted. Rejects when there is none. */
 async function isEncrypted(url: string): Promise<boolean> {
-  const sql = openPrimary(url, { max: 1, connect_timeout: 5, onnotice: () => undefined });
+  const sql = connectPrimary(url, { max: 1, connect_timeout: 5, onnotice: () => undefined });
   try {
     const [row] = await sql<{ ssl: boolean }[]>`
       select ssl from pg_stat_ssl where pid = pg_backend_pid()`;

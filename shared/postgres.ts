@@ -68,7 +68,7 @@ export const databaseOf = (url: string): string =>
   decodeURIComponent(hostsOf(url).base.pathname.slice(1));
 
 /** Creates a pool whose connections go to the primary; they are opened when first needed. */
-export function openPrimary(url: string, options: PoolSettings): postgres.Sql {
+export function connectPrimary(url: string, options: PoolSettings): postgres.Sql {
   const { base: first, hosts } = hostsOf(url);
   const names = hosts.map(({ host }) => host);
   const { base, tls } = readParameters(first, names);

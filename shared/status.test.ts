@@ -14,7 +14,7 @@ import { eventually } from "../test/harness/eventually.ts";
 import { freePort } from "../test/harness/ports.ts";
 import { PROJECT_DIR } from "../test/harness/stack.ts";
 import { answerStatus, processStatus, STATUS_SUBJECT } from "./status.ts";
-import { createLog, LINES_PER_MINUTE } from "./log.ts";
+import { processLog, LINES_PER_MINUTE } from "./log.ts";
 import { Replies } from "./nats.ts";
 
 // A server is started, on a machine that may be busy.
@@ -55,7 +55,7 @@ afterAll(async () => {
 /** Starts a process that answers with a user's connection; returns it with what is logged. */
 async function start(user: string, readiness: () => Promise<Record<string, string>>) {
   const nats = await open(user);
-  const log = createLog("test", "silent");
+  const log = processLog("test", "silent");
   const warn = spyOn(log, "warn");
   const logError = spyOn(log, "error");
   const replies = new Replies(log);

@@ -21,7 +21,7 @@ import {
 } from "./contracts/streams.ts";
 import { ensureSnapshotsStream, SNAPSHOTS_STREAM } from "./links-log/snapshots.ts";
 import { ensureLinkLogStream, LINK_LOG_STREAM } from "./links-log/tail.ts";
-import { createLog } from "./log.ts";
+import { processLog } from "./log.ts";
 import { runChecks } from "./preflight.ts";
 import { checkStreams, ReadabilityWatch } from "./stream-checks.ts";
 
@@ -108,7 +108,7 @@ longTest(
       Promise.resolve(client),
       // Of one that does not exist nothing is known.
       [LINK_LOG_STREAM, CLICKS_STREAM],
-      createLog("test", "silent"),
+      processLog("test", "silent"),
       50,
     );
     await damaged.kill();

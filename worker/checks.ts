@@ -8,7 +8,7 @@ import { DAY_MS } from "../shared/durations.ts";
 import { requireGrants } from "../shared/clicks/query.ts";
 import { pendingMigrations } from "../shared/migrations.ts";
 import { probeNats } from "../shared/nats.ts";
-import { openPrimary } from "../shared/postgres.ts";
+import { connectPrimary } from "../shared/postgres.ts";
 import { checkStreams } from "../shared/stream-checks.ts";
 import { GeoDatabases } from "../shared/visitors/geo.ts";
 import { connectClickHouse, isUnknownDatabase } from "./clickhouse.ts";
@@ -142,7 +142,7 @@ async function queryText(url: string, query: string): Promise<string> {
 }
 
 async function withSql<T>(url: string, work: (sql: postgres.Sql) => Promise<T>): Promise<T> {
-  const sql = openPrimary(url, { max: 1, connect_timeout: 3, onnotice: () => undefined });
+  const sql = connectPrimary(url, { max: 1, connect_timeout: 3, onnotice: () => undefined });
   try {
     return await work(sql);
   } finally {

@@ -6,7 +6,7 @@ import type postgres from "postgres";
 import type { Lifecycle } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
 import { NatsClient } from "../shared/nats.ts";
-import { openPrimary } from "../shared/postgres.ts";
+import { connectPrimary } from "../shared/postgres.ts";
 import { COMPARISON_TIMEOUT_MS, connectClickHouse } from "./clickhouse.ts";
 import type { Config } from "./config.ts";
 import { Metrics } from "./metrics.ts";
@@ -40,7 +40,7 @@ export function connect(config: Config, log: Log, lifecycle: Lifecycle): Context
   lifecycle.onStop("nats", () => nats.close());
   const connectPostgres = (name: string, max: number, limits: PostgresLimits = {}) => {
     const { idle_timeout, ...statements } = limits;
-    const sql = openPrimary(config.DATABASE_URL, {
+    const sql = connectPrimary(config.DATABASE_URL, {
       max,
       connect_timeout: 2,
       ...(idle_timeout === undefined ? {} : { idle_timeout }),

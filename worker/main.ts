@@ -8,7 +8,7 @@ import { loadConfig } from "../shared/env.ts";
 import { ownHosts } from "../shared/hosts.ts";
 import { InternalServer } from "../shared/internal-server.ts";
 import { type Lifecycle, Notifier, ProcessLifecycle, runMain } from "../shared/lifecycle.ts";
-import { createLog } from "../shared/log.ts";
+import { processLog } from "../shared/log.ts";
 import { printCheck, printFindings } from "../shared/preflight.ts";
 import { Replies } from "../shared/nats.ts";
 import { answerStatus } from "../shared/status.ts";
@@ -38,7 +38,7 @@ import { resolveBy } from "./webhooks/receiver.ts";
 
 async function runWorker(): Promise<void> {
   const config = loadConfig(configSchema, process.env);
-  const log = createLog("worker", config.LOG_LEVEL);
+  const log = processLog("worker", config.LOG_LEVEL);
   const notifier = new Notifier(process.env, log);
   const lifecycle = new ProcessLifecycle(log, notifier);
   const context = connect(config, log, lifecycle);

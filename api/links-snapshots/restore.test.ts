@@ -28,7 +28,7 @@ import {
 } from "../../shared/links-log/snapshots.ts";
 import { LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
 import type { LogState } from "../../shared/links-store/log-state.ts";
-import { createLog } from "../../shared/log.ts";
+import { processLog } from "../../shared/log.ts";
 import { NatsClient } from "../../shared/nats.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { type LinksStores, startLinksStores } from "../../test/harness/links-stores.ts";
@@ -43,7 +43,7 @@ setDefaultTimeout(120_000);
 const WITHIN_MS = 20_000;
 const LINKS = 300;
 
-const log = createLog("test", "silent");
+const log = processLog("test", "silent");
 
 /** The tables of the log and its links, which come back older with PostgreSQL. */
 const TABLES = ["link_outbox", "link_log", "link_log_head", "links", "link_counters"];

@@ -12,7 +12,7 @@ import { instant } from "../../shared/contracts/text.ts";
 import { EXTERNAL_ID_EXAMPLE, UTM_EXAMPLES } from "../../shared/contracts/link-fields.ts";
 import type { Mode } from "../../shared/contracts/link-record.ts";
 import {
-  type createLinkBody,
+  type newLinkBody,
   EXTERNAL_ID_LENGTH_MAX,
   externalId,
   TAG_LENGTH_MAX,
@@ -29,7 +29,7 @@ import type { LinkSettings } from "./settings/model.ts";
 import { SHORT_URL_LENGTH_MAX } from "./short-url.ts";
 import type { Utm } from "./utm.ts";
 
-export type CreateLinkBody = z.output<typeof createLinkBody>;
+export type CreateLinkBody = z.output<typeof newLinkBody>;
 
 const include = z.enum(["settings"]).optional();
 

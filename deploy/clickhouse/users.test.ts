@@ -12,7 +12,7 @@ import { configSchema as apiSchema } from "../../api/config.ts";
 import { readRequests, requestRepair } from "../../shared/clicks/rollups.ts";
 import { readWholeFrom, rememberRetention } from "../../shared/clicks/whole-clicks.ts";
 import { loadConfig } from "../../shared/env.ts";
-import { createLog } from "../../shared/log.ts";
+import { processLog } from "../../shared/log.ts";
 import { type Check, type Finding, runChecks } from "../../shared/preflight.ts";
 import { longTest } from "../../test/harness/property-runs.ts";
 import { SIGNING_KEY } from "../../test/harness/signing.ts";
@@ -61,7 +61,7 @@ async function withGrants<T>(
 async function migrate(url: string): Promise<void> {
   await ensureDatabase(url);
   const client = connectClickHouse(url);
-  await migrateClickHouse(client, createLog("test", "silent"));
+  await migrateClickHouse(client, processLog("test", "silent"));
   await rememberRetention(client);
   await setRetention(client, { clicksDays: 30, rollupsDays: 0 });
   await rememberRetention(client);

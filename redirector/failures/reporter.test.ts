@@ -11,7 +11,7 @@ import {
   REPORTED_LINKS_MAX,
 } from "../../shared/contracts/failures.ts";
 import { newUuid } from "../../shared/ids.ts";
-import { createLog } from "../../shared/log.ts";
+import { processLog } from "../../shared/log.ts";
 import { NatsClient } from "../../shared/nats.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { startNats, type TestNats } from "../../test/harness/nats.ts";
@@ -29,7 +29,7 @@ afterAll(async () => await server[Symbol.asyncDispose]());
 
 /** A reporter, and what arrives of it; `isStored` decides which reports are acknowledged. */
 async function start(isStored: (report: FailureReport) => boolean) {
-  const log = createLog("redirector", "silent");
+  const log = processLog("redirector", "silent");
   const nats = new NatsClient(server.url, "redirector", log);
   const worker = await server.connect();
   const arrived: FailureReport[] = [];

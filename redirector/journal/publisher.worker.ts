@@ -1,5 +1,5 @@
 /** The thread of the publisher: see `publisher-thread.ts`. */
-import { createLog } from "../../shared/log.ts";
+import { processLog } from "../../shared/log.ts";
 import { NatsClient } from "../../shared/nats.ts";
 import type { Config } from "../config.ts";
 import type { SealedSegment } from "./files.ts";
@@ -30,7 +30,7 @@ let publisher: Publisher | undefined;
 let stop = (): Promise<void> => Promise.resolve();
 
 function start(config: Config): void {
-  const log = createLog("redirector", config.LOG_LEVEL);
+  const log = processLog("redirector", config.LOG_LEVEL);
   const nats = new NatsClient(config.NATS_URL, "redirector clicks", log, config);
   const started = new Publisher(
     nats.connection,

@@ -18,7 +18,7 @@ import {
   snapshotSubjects,
 } from "../../shared/links-log/snapshots.ts";
 import { findInTail, LINK_LOG_STREAM, LINK_LOG_SUBJECT } from "../../shared/links-log/tail.ts";
-import { createLog } from "../../shared/log.ts";
+import { processLog } from "../../shared/log.ts";
 import { NatsClient } from "../../shared/nats.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { SIGNER, signerOf } from "../../test/harness/signing.ts";
@@ -32,7 +32,7 @@ setDefaultTimeout(60_000);
 
 const WITHIN_MS = 10_000;
 
-const log = createLog("test", "silent");
+const log = processLog("test", "silent");
 
 const tail = new TestTail();
 

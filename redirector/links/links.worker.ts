@@ -1,6 +1,6 @@
 /** A redirector's thread for the host's links: fills the store from the links log. */
 import { LogVerifier } from "../../shared/links-log/signature.ts";
-import { createLog } from "../../shared/log.ts";
+import { processLog } from "../../shared/log.ts";
 import { NatsClient, type NatsFiles } from "../../shared/nats.ts";
 import type { SkippedReason } from "./log-follower.ts";
 import { StoreFiller } from "./store-filler.ts";
@@ -28,7 +28,7 @@ const send = (event: LinksEvent): void => self.postMessage(event);
 let filler: StoreFiller | undefined;
 
 function start({ dir, publicKeys, logLevel, ...options }: LinksOptions): StoreFiller {
-  const log = createLog("redirector", logLevel);
+  const log = processLog("redirector", logLevel);
   const { natsUrl: url, natsFiles: files = {} } = options;
   const connect = () => new NatsClient(url, "redirector links", log, files);
   const events = {

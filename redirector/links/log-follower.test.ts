@@ -8,7 +8,7 @@ import { newUuid } from "../../shared/ids.ts";
 import { lacksEntries } from "../../shared/links-log/decisions.ts";
 import { EMPTY_HEAD, type Head } from "../../shared/links-log/entry.ts";
 import { LINK_LOG_STREAM, LINK_LOG_SUBJECT, signEntry } from "../../shared/links-log/tail.ts";
-import { createLog } from "../../shared/log.ts";
+import { processLog } from "../../shared/log.ts";
 import { NatsClient } from "../../shared/nats.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { SIGNER, signerOf } from "../../test/harness/signing.ts";
@@ -21,7 +21,7 @@ setDefaultTimeout(60_000);
 
 const WITHIN_MS = 10_000;
 
-const log = createLog("test", "silent");
+const log = processLog("test", "silent");
 
 const tail = new TestTail();
 

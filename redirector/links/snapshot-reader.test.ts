@@ -26,7 +26,7 @@ import {
   listSnapshots,
   SNAPSHOTS_STREAM,
 } from "../../shared/links-log/snapshots.ts";
-import { createLog } from "../../shared/log.ts";
+import { processLog } from "../../shared/log.ts";
 import { type Nats, NatsClient } from "../../shared/nats.ts";
 import { startNats, type TestNats } from "../../test/harness/nats.ts";
 import { SIGNER } from "../../test/harness/signing.ts";
@@ -40,7 +40,7 @@ let connection: NatsConnection;
 let manager: JetStreamManager;
 beforeAll(async () => {
   server = await startNats();
-  nats = new NatsClient(server.url, "redirector", createLog("test", "silent"));
+  nats = new NatsClient(server.url, "redirector", processLog("test", "silent"));
   connection = await server.connect();
   manager = await connection.jetstreamManager({ timeout: 500 });
 });

@@ -40,7 +40,7 @@ export const scopesMeta = {
   examples: [["links:read", "links:write"] satisfies Scope[]],
 };
 
-export const createKeyBody = z
+export const newKeyBody = z
   .strictObject({
     name: plainText(KEY_NAME_LENGTH_MAX).min(1).meta(keyNameMeta),
     type: z.enum(["live", "test"]).optional().meta({

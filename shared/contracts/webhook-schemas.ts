@@ -79,7 +79,7 @@ const fields = {
     }),
 };
 
-export const createWebhookBody = z
+export const newWebhookBody = z
   .strictObject(fields)
   .meta({ id: "NewWebhook", description: "A webhook to create." });
 

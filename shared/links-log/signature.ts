@@ -16,6 +16,7 @@ import { headers as newHeaders, type MsgHdrs } from "nats";
 import * as z from "zod";
 
 import { envList } from "../env.ts";
+import type { Uuid } from "../ids.ts";
 import { formatHead, hashOf, type Head } from "./entry.ts";
 
 /** The header of a message with its signature, in Base64. */

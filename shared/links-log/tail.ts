@@ -14,6 +14,7 @@ import {
 } from "nats";
 
 import { ensureStream, jetStreamErrorCode, NO_MESSAGE } from "../contracts/streams.ts";
+import type { Uuid } from "../ids.ts";
 import {
   comparePositions,
   decodeEntry,

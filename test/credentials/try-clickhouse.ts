@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { confine } from "../../deploy/local/clickhouse/confinement.ts";
 import { type Engine, openEngine } from "../../deploy/local/clickhouse/engine.ts";
 import { startGateway } from "../../deploy/local/clickhouse/server.ts";
-import { createLog } from "../../shared/log.ts";
+import { processLog } from "../../shared/log.ts";
 import { connectClickHouse } from "../../worker/clickhouse.ts";
 import { migrateClickHouse } from "../../worker/migrations/migrate.ts";
 import { type ClickHouseRight, type ClickHouseUser, VICTIMS } from "./clickhouse-rights.ts";
@@ -104,7 +104,7 @@ export async function prepareClickHouse(dir: string): Promise<void> {
     const client = connectClickHouse(
       Object.assign(url, { username: credentials.user, password: credentials.password }).href,
     );
-    await migrateClickHouse(client, createLog("test", "silent"));
+    await migrateClickHouse(client, processLog("test", "silent"));
     await client.close();
     await gateway.stop();
     for (const statement of VICTIMS) await run(engine, statement);

@@ -16,7 +16,7 @@ import type { Stores } from "../../api/stores.ts";
 import type { Mode } from "../../shared/contracts/link-record.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { TrustedProxies } from "../../shared/client-address.ts";
-import { createLog } from "../../shared/log.ts";
+import { processLog } from "../../shared/log.ts";
 
 export const SHORT_URL = "https://sho.rt";
 
@@ -87,7 +87,7 @@ class FakeProxies extends TrustedProxies {
  * address that the test sends in X-Forwarded-For.
  */
 export const fakeContext = (stores: Stores): SiteContext => ({
-  log: createLog("test", "silent"),
+  log: processLog("test", "silent"),
   stores,
   proxies: new FakeProxies([]),
   shortUrl: SHORT_URL,

@@ -8,7 +8,7 @@ import { addToOutbox } from "../../api/links-log/outbox.ts";
 import { LinksLogPublisher } from "../../api/links-log/publisher.ts";
 import { SnapshotMaker } from "../../api/links-snapshots/snapshot-maker.ts";
 import { LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
-import { createLog, type Log } from "../../shared/log.ts";
+import { processLog, type Log } from "../../shared/log.ts";
 import { NatsClient } from "../../shared/nats.ts";
 import { eventually, smallest } from "../harness/eventually.ts";
 import { startTestHost } from "../harness/host-links.ts";
@@ -55,7 +55,7 @@ async function startPublisher(url: string, replicas: number, log: Log) {
 test("changes reach every redirector within two seconds of the election of a new leader, and links stay", async () => {
   await using cluster = await startNatsCluster(await ownNatsServer(), { tls: false });
   await using cleanup = new AsyncDisposableStack();
-  const log = createLog("test", "silent");
+  const log = processLog("test", "silent");
   const api = cleanup.use(await startPublisher(cluster.url("api"), 3, log));
   const hosts = [1, 2].map(() => startTestHost(cluster.url("redirector"), log));
   for (const host of hosts) cleanup.defer(() => host[Symbol.asyncDispose]());
@@ -110,7 +110,7 @@ test("changes reach every redirector within two seconds of the election of a new
 
 test("a host that gets no heartbeats tells how long that has been, and stays ready", async () => {
   await using cluster = await startNatsCluster(await ownNatsServer(), { count: 1, tls: false });
-  const log = createLog("test", "silent");
+  const log = processLog("test", "silent");
   await using host = startTestHost(cluster.url("redirector"), log);
   const { health } = host;
   expect(health.readiness()).toBe("the store lacks links");

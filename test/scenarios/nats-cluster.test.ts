@@ -23,7 +23,7 @@ import {
   LINK_LOG_STREAM,
   LINK_LOG_SUBJECT,
 } from "../../shared/links-log/tail.ts";
-import { createLog } from "../../shared/log.ts";
+import { processLog } from "../../shared/log.ts";
 import { ReplicaWatch } from "../../shared/stream-checks.ts";
 import { eventually } from "../harness/eventually.ts";
 import { startNatsCluster } from "../harness/nats-cluster.ts";
@@ -114,7 +114,7 @@ describe.each(programs)("three servers with the files of deploy/nats, $version",
         RECOVERY_MS,
       );
       const watch = (streams: string[]) =>
-        new ReplicaWatch(Promise.resolve(nats), streams, 3, createLog("test", "silent"));
+        new ReplicaWatch(Promise.resolve(nats), streams, 3, processLog("test", "silent"));
       const first = watch([LINK_LOG_STREAM]);
       await eventually(
         async () => expect(first.warning()).toBe("LINK_LOG has 1 of 3"),

@@ -8,7 +8,7 @@ import { CUSTOM_DOMAIN, LINK_ID, LONG_URL } from "../../../shared/contracts/exam
 import {
   BULK_LINKS_MAX,
   BULK_PASSWORDS_MAX,
-  createLinkBody,
+  newLinkBody,
   updateLinkBody,
 } from "../../../shared/contracts/link-schemas.ts";
 import { entryError } from "../../http/error-schemas.ts";
@@ -45,7 +45,7 @@ const rowsOf = <Row extends z.ZodType>(row: Row) =>
 const hasPassword = (row: unknown): boolean =>
   typeof row === "object" && row !== null && "password" in row && typeof row.password === "string";
 
-export const bulkCreateBody = z.strictObject({ links: rowsOf(createLinkBody) }).meta({
+export const bulkCreateBody = z.strictObject({ links: rowsOf(newLinkBody) }).meta({
   id: "NewLinks",
   description: "Links to create at once.",
   examples: [{ links: [{ url: LONG_URL }, { url: "https://example.com/shoes", alias: "shoes" }] }],
@@ -55,7 +55,7 @@ export const bulkCreateBody = z.strictObject({ links: rowsOf(createLinkBody) }).
 export const bulkChange = updateLinkBody
   .extend({
     id: z.string().meta({ description: "The id of the link to change.", examples: [LINK_ID] }),
-    domain: createLinkBody.shape.domain.meta({
+    domain: newLinkBody.shape.domain.meta({
       description:
         "The domain to move the link to: a verified one of the account, or null for the service's own. Its alias goes with it, and the old short URL ends.",
       examples: [CUSTOM_DOMAIN],

@@ -1,5 +1,5 @@
 /** Reads the rows of a request for many links; an invalid row fails on its own. */
-import { createLinkBody } from "../../../shared/contracts/link-schemas.ts";
+import { newLinkBody } from "../../../shared/contracts/link-schemas.ts";
 import { decodeId, type Uuid } from "../../../shared/ids.ts";
 import { invalidField, notFound } from "../../http/errors.ts";
 import { validateValue } from "../../http/validation.ts";
@@ -12,7 +12,7 @@ import { bulkChange } from "./model.ts";
 export const readCreations = (firstId: Uuid, rows: readonly unknown[]): (Creation | Failure)[] =>
   readRows(rows, (row, index) => ({
     id: nthId(firstId, index),
-    body: validateValue(createLinkBody, row),
+    body: validateValue(newLinkBody, row),
   }));
 
 /** Links to update. Of several updates of one link, the first wins. */

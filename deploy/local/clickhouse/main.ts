@@ -7,7 +7,7 @@ import { join } from "node:path";
 
 import { loadConfig } from "../../../shared/env.ts";
 import { ProcessLifecycle, runMain } from "../../../shared/lifecycle.ts";
-import { createLog } from "../../../shared/log.ts";
+import { processLog } from "../../../shared/log.ts";
 import { configSchema } from "./config.ts";
 import { confine } from "./confinement.ts";
 import { openEngine } from "./engine.ts";
@@ -19,7 +19,7 @@ const UMASK = 0o077;
 async function run(): Promise<void> {
   process.umask(UMASK);
   const config = loadConfig(configSchema, process.env);
-  const log = createLog("clickhouse", config.LOG_LEVEL);
+  const log = processLog("clickhouse", config.LOG_LEVEL);
   const lifecycle = new ProcessLifecycle(log);
   const dataDir = config.CLICKHOUSE_GATEWAY_DATA_DIR;
   mkdirSync(dataDir, { recursive: true });

@@ -4,7 +4,7 @@ import { useForm, useWatch } from "react-hook-form";
 import type { Webhook } from "../../../../clients/typescript/src/index.ts";
 import {
   ALL_EVENTS,
-  createWebhookBody,
+  newWebhookBody,
   EVENT_TYPE_NAMES,
   WEBHOOK_FORMATS,
   type WebhookFormat,
@@ -30,7 +30,7 @@ const readEvents = (text: string): string[] => {
   return types.length === 0 ? [ALL_EVENTS] : types;
 };
 
-const { url: urlSchema, events: eventsSchema, description } = createWebhookBody.shape;
+const { url: urlSchema, events: eventsSchema, description } = newWebhookBody.shape;
 
 /** Names what is no type: the types themselves are offered while one types. */
 function validateEvents(text: string): true | string {
