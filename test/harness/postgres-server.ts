@@ -7,15 +7,13 @@ import { chmodSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 import {
-  type PostgresInstallation,
-  prepareInstallation,
-  removeInstallation,
-} from "../../deploy/local/postgres-installation.ts";
-import {
   databaseUrl,
   findPrograms,
   initialise,
+  type PostgresInstallation,
   postgresService,
+  prepareInstallation,
+  removeInstallation,
 } from "../../deploy/local/postgres.ts";
 import { newUuid } from "../../shared/ids.ts";
 import { processLog } from "../../shared/log.ts";

@@ -4,7 +4,7 @@
  */
 import { join } from "node:path";
 
-import type { PostgresInstallation } from "../../deploy/local/postgres-installation.ts";
+import type { PostgresInstallation } from "../../deploy/local/postgres.ts";
 import { hashFiles } from "../../shared/make-once.ts";
 import { copyFiles, makeTemplate } from "./templates.ts";
 

@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { canReach } from "./postgres-installation.ts";
+import { canReach } from "./postgres.ts";
 
 test("a folder is reachable only if the user may traverse every folder above it", () => {
   const top = mkdtempSync(join(tmpdir(), "shorthop-reach-"));

@@ -5,15 +5,16 @@
 import { join } from "node:path";
 
 import type { StackConfig } from "./config.ts";
+import type { LocalStack } from "./local-stack.ts";
 import type { Logger } from "./logger.ts";
 import { acceptsClients, findNatsServer, natsService, natsUrl } from "./nats.ts";
 import { choosePorts, type ChosenPort } from "./ports.ts";
-import { prepareInstallation } from "./postgres-installation.ts";
 import {
   databaseUrl,
   findPrograms,
   initialise,
   postgresService,
+  prepareInstallation,
   type ProcessRole,
   urlOfRole,
 } from "./postgres.ts";
@@ -59,77 +60,85 @@ export function choosePortsFor(config: StackConfig, logger: Logger): Ports {
   return ports;
 }
 
-type ServicesOptions = {
-  config: StackConfig;
-  ports: Ports;
-  dataDir: string;
-  postgresHome: string;
-  secrets: Secrets;
-  supervisor: Supervisor;
-  logger: Logger;
-};
+/** The three stores, which start at the same time, and the URLs of the stack. */
+export class Stores {
+  readonly urls: StackUrls;
+  /** When each of them responds. */
+  readonly postgres: Promise<void>;
+  readonly nats: Promise<void>;
+  readonly clickhouse: Promise<void>;
+  readonly #config: StackConfig;
+  readonly #secrets: Secrets;
+  readonly #ports: Ports;
+  readonly #supervisor: Supervisor;
+  readonly #log: (line: string) => void;
 
-/** The URLs of the stack, and when the three services respond: they start at the same time. */
-export type Starting = {
-  urls: StackUrls;
-  postgres: Promise<void>;
-  nats: Promise<void>;
-  clickhouse: Promise<void>;
-};
+  /** Starts the stores, or checks those that run elsewhere. */
+  constructor({ config, secrets, supervisor, logger }: LocalStack, ports: Ports) {
+    this.#config = config;
+    this.#secrets = secrets;
+    this.#ports = ports;
+    this.#supervisor = supervisor;
+    this.#log = (line) => logger.log(line);
+    const { DATABASE_URL, NATS_URL, CLICKHOUSE_URL } = config;
+    this.urls = toUrls(config, secrets, ports);
+    // The API's migration says whether a PostgreSQL elsewhere responds.
+    this.postgres = DATABASE_URL === undefined ? this.#startPostgres() : Promise.resolve();
+    this.nats =
+      NATS_URL === undefined
+        ? this.#startNats()
+        : requireReachable("NATS_URL", NATS_URL, acceptsClients);
+    this.clickhouse =
+      CLICKHOUSE_URL === undefined
+        ? this.#startClickHouse()
+        : requireReachable("CLICKHOUSE_URL", CLICKHOUSE_URL, (url) =>
+            respondsOk(new URL("/ping", url).href),
+          );
+  }
 
-/** Starts the three services, or checks those that run elsewhere. */
-export function startServices({
-  config,
-  ports,
-  dataDir,
-  postgresHome,
-  secrets,
-  supervisor,
-  logger,
-}: ServicesOptions): Starting {
-  const { postgresPassword, natsPassword, clickhousePassword } = secrets;
-
-  async function startPostgres(): Promise<void> {
-    const installation = prepareInstallation(await findPrograms(), postgresHome, logger.log);
+  async #startPostgres(): Promise<void> {
+    const { postgresPassword } = this.#secrets;
+    const home = join(this.#config.SHORTHOP_DATA_DIR, "postgres");
+    const installation = prepareInstallation(await findPrograms(), home, this.#log);
     await initialise(installation, postgresPassword);
-    const { port } = ports.POSTGRES_PORT;
-    await supervisor.start(postgresService(installation, port, postgresPassword));
+    const { port } = this.#ports.POSTGRES_PORT;
+    await this.#supervisor.start(postgresService(installation, port, postgresPassword));
   }
 
-  async function startNats(): Promise<void> {
-    const program = await findNatsServer(join(dataDir, "bin"), logger.log);
-    const { port } = ports.NATS_PORT;
-    await supervisor.start(natsService(program, join(dataDir, "nats"), port, natsPassword));
+  async #startNats(): Promise<void> {
+    const dataDir = this.#config.SHORTHOP_DATA_DIR;
+    const program = await findNatsServer(join(dataDir, "bin"), this.#log);
+    const { port } = this.#ports.NATS_PORT;
+    await this.#supervisor.start(
+      natsService(program, join(dataDir, "nats"), port, this.#secrets.natsPassword),
+    );
   }
 
+  async #startClickHouse(): Promise<void> {
+    const dataDir = this.#config.SHORTHOP_DATA_DIR;
+    const { port } = this.#ports.CLICKHOUSE_PORT;
+    await this.#supervisor.start(
+      clickhouseService(dataDir, port, this.#secrets.clickhousePassword),
+    );
+  }
+}
+
+function toUrls(config: StackConfig, secrets: Secrets, ports: Ports): StackUrls {
   const { DATABASE_URL, NATS_URL, CLICKHOUSE_URL } = config;
-  const database = DATABASE_URL ?? databaseUrl(ports.POSTGRES_PORT.port, postgresPassword);
+  const database = DATABASE_URL ?? databaseUrl(ports.POSTGRES_PORT.port, secrets.postgresPassword);
   /** What runs elsewhere has the roles that its operator made. */
   const as = (role: ProcessRole, password: string): string =>
     DATABASE_URL ?? urlOfRole(database, role, password);
   return {
-    urls: {
-      api: `http://localhost:${ports.API_PORT.port}`,
-      dashboard: `http://localhost:${ports.DASHBOARD_PORT.port}`,
-      short: `http://localhost:${ports.REDIRECTOR_PORT.port}`,
-      database,
-      apiDatabase: as("shorthop_api", secrets.apiPostgresPassword),
-      workerDatabase: as("shorthop_worker", secrets.workerPostgresPassword),
-      nats: NATS_URL ?? natsUrl(ports.NATS_PORT.port, natsPassword),
-      clickhouse: CLICKHOUSE_URL ?? clickhouseUrl(ports.CLICKHOUSE_PORT.port, clickhousePassword),
-    },
-    // The API's migration says whether a PostgreSQL elsewhere responds.
-    postgres: DATABASE_URL === undefined ? startPostgres() : Promise.resolve(),
-    nats:
-      NATS_URL === undefined ? startNats() : requireReachable("NATS_URL", NATS_URL, acceptsClients),
+    api: `http://localhost:${ports.API_PORT.port}`,
+    dashboard: `http://localhost:${ports.DASHBOARD_PORT.port}`,
+    short: `http://localhost:${ports.REDIRECTOR_PORT.port}`,
+    database,
+    apiDatabase: as("shorthop_api", secrets.apiPostgresPassword),
+    workerDatabase: as("shorthop_worker", secrets.workerPostgresPassword),
+    nats: NATS_URL ?? natsUrl(ports.NATS_PORT.port, secrets.natsPassword),
     clickhouse:
-      CLICKHOUSE_URL === undefined
-        ? supervisor.start(
-            clickhouseService(dataDir, ports.CLICKHOUSE_PORT.port, clickhousePassword),
-          )
-        : requireReachable("CLICKHOUSE_URL", CLICKHOUSE_URL, (url) =>
-            respondsOk(new URL("/ping", url).href),
-          ),
+      CLICKHOUSE_URL ?? clickhouseUrl(ports.CLICKHOUSE_PORT.port, secrets.clickhousePassword),
   };
 }
 
