@@ -1,4 +1,7 @@
-/** Slices of buffers, so that data can be passed on without a copy or decoding; bounds of texts. */
+/**
+ * Slices of buffers, so that data can be passed on without a copy or decoding; texts that are cut
+ * without breaking a character.
+ */
 
 /** A range of bytes, `end` exclusive; empty when start and end are equal. */
 export type ByteRange = { start: number; end: number };

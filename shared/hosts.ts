@@ -1,4 +1,4 @@
-/** Host names of requests, and their look-up. */
+/** Host names: normalized as requests have them, and resolved. */
 import { Resolver } from "node:dns/promises";
 
 /** Returns a Host header or URL host in lower case, without port and trailing dot. */

@@ -1,7 +1,7 @@
 /**
- * Start and graceful stop of a process, of which it notifies systemd. On SIGTERM or SIGINT it closes its resources in reverse
- * order, within a deadline; a second signal ends it at once. A failed start or an uncaught error
- * exits with a non-zero code.
+ * Start and graceful stop of a process, of which it notifies systemd. On SIGTERM or SIGINT it
+ * closes its resources in reverse order, within a deadline; a second signal ends it at once. A
+ * failed start or an uncaught error exits with a non-zero code.
  */
 import { dlopen, FFIType, ptr } from "bun:ffi";
 

@@ -1,4 +1,7 @@
-/** Limits by key, in this process's memory: windows of a fixed length, and budgets that time refills. */
+/**
+ * Limits by key, in this process's memory: windows of a fixed length, and budgets that time
+ * refills.
+ */
 import { LRUCache } from "lru-cache";
 
 import type { Bounds } from "./budgets.ts";

@@ -1,6 +1,6 @@
 /**
- * The status of processes, for `shorthop status`: it requests it over NATS, and each process responds
- * with its identity, health and current values.
+ * `shorthop status`: a request over NATS, to which each process responds with its identity, health
+ * and current values.
  */
 import { hostname } from "node:os";
 

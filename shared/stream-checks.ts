@@ -1,6 +1,6 @@
 /**
- * Checks of the JetStream streams: of their settings for `shorthop doctor`, and while a process runs
- * whether they can be read and have enough replicas.
+ * Checks of the JetStream streams: of their settings for `shorthop doctor`, and while a process
+ * runs whether they can be read and have enough replicas.
  */
 import {
   connect,
@@ -289,8 +289,8 @@ const COMPARE_RETRY_MS = 5_000;
 
 /**
  * Compares the replicas of streams with `expected`, and logs once for each that has fewer. When a
- * server becomes part of a cluster, its streams keep one replica until an operator changes that. The
- * process is ready nevertheless, but the failure of one server then stops the stream.
+ * server becomes part of a cluster, its streams keep one replica until an operator changes that.
+ * The process is ready nevertheless, but the failure of one server then stops the stream.
  */
 export class ReplicaWatch {
   readonly #nats: Promise<NatsConnection>;

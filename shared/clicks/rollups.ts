@@ -239,6 +239,11 @@ export const REQUEST_SECONDS_MAX = 60;
  */
 const STARTED_SECONDS_MAX = HOUR_SECONDS;
 
+/**
+ * A request to repair rollups, in ClickHouse's table `rollup_repairs`. The command line appends
+ * requests, and the owner of the clicks executes them between its inserts: only the owner knows
+ * when no insert is half done.
+ */
 export type RepairRequest = { id: Uuid; range: BucketRange };
 
 export type RepairState = { state: "requested" | "started" } | { state: "done"; rebuilt: number };

@@ -1,4 +1,4 @@
-/** What analytics are asked for: columns of clicks, named periods, and reasons of failed requests. */
+/** Terms of analytics: columns of clicks, named periods, and reasons of failed requests. */
 import { UTM_NAMES } from "./utm.ts";
 
 /** The columns of clicks by which they are filtered. */

@@ -1,4 +1,4 @@
-/** Rules for text that people enter. */
+/** Rules for text that people enter, and for instants in requests. */
 import * as z from "zod";
 
 /** Control characters, and bidirectional controls, which can make a text look like another one. */

@@ -7,7 +7,7 @@
  *   hash,
  *   u8 length of the key's domain, u8 flags, key;
  *   only of an active link: 16 bytes link id, 16 bytes account id, destination, password hash
- *   only of a link with redirect settings or UTM parameters: those, as in `record-settings.ts`
+ *   only of a link with redirect settings or UTM parameters: those, see {@link CachedSettings}
  */
 import { type ByteSlice, copySlice, emptySlice } from "../bytes.ts";
 import type { ActiveLink, LinkRecord, Mode } from "../contracts/link-record.ts";
@@ -248,7 +248,11 @@ export function setReferenced(bytes: Buffer, at: number, referenced: boolean): v
 
 const flagsAt = (bytes: Buffer, at: number): number => bytes[at + FLAGS] ?? 0;
 
-/** A link's redirect settings but for its rules, and its destination's UTM parameters. */
+/**
+ * The part of a record that most links lack: a link's redirect settings but for its rules, and its
+ * destination's UTM parameters. Little-endian: u16 length of both as one JSON object, u32 length of
+ * the encoded rules, and these.
+ */
 export type CachedSettings = Omit<RedirectSettings, "rules"> & { utm?: string };
 
 const JSON_LENGTH_BYTES = 2;

@@ -1,6 +1,6 @@
 /**
- * Reports: what one says, as events have it under `report`, computed once and the same wherever it is
- * read; and the mail that says it.
+ * The content of a report, as events have it under `report`: computed once, and the same wherever
+ * it is read. And the message that says it in the report's language.
  */
 import * as z from "zod";
 

@@ -1,8 +1,8 @@
 /**
- * The part of ClickHouse's HTTP interface that the official client uses, over the engine. It listens
- * on loopback, which every program and every web page on this machine can reach: a page with a
- * simple POST, or through its own host name that resolves to 127.0.0.1 (DNS rebinding). So requests
- * from browsers or with foreign host names are rejected; all others need the password.
+ * The part of ClickHouse's HTTP interface that the official client uses, over the engine. It
+ * listens on loopback, which every program and every web page on this machine can reach: a page
+ * with a simple POST, or through its own host name that resolves to 127.0.0.1 (DNS rebinding). So
+ * requests from browsers or with foreign host names are rejected; all others need the password.
  */
 import { isUtf8 } from "node:buffer";
 import { createHash, timingSafeEqual } from "node:crypto";
