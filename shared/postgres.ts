@@ -178,7 +178,7 @@ const MODE = "sslmode";
  * Returns the URL with the parameters for the server, and what the others mean for encryption.
  * Throws when the file of authorities cannot be read.
  */
-export function readParameters(url: URL, hosts: readonly string[]): { base: URL; tls: Tls } {
+function readParameters(url: URL, hosts: readonly string[]): { base: URL; tls: Tls } {
   const base = new URL(url);
   if (base.searchParams.has(AUTHORITIES))
     for (const name of [AUTHORITIES, MODE]) base.searchParams.delete(name);
