@@ -1,13 +1,13 @@
 /** What `shorthop config check` and `shorthop doctor` check of the API. */
 import type * as z from "zod";
 
-import { type Check, checkClock, checkRunning, type Checks } from "../shared/preflight.ts";
-import { CLICKS_STREAM } from "../shared/contracts/streams.ts";
 import { requireGrants } from "../shared/clicks/query.ts";
+import { CLICKS_STREAM } from "../shared/contracts/streams.ts";
 import { type LinksKeys, LogSigner } from "../shared/links-log/signature.ts";
 import { listSnapshots, SNAPSHOTS_STREAM } from "../shared/links-log/snapshots.ts";
 import { LINK_LOG_STREAM } from "../shared/links-log/tail.ts";
 import { type NatsFiles, natsLogin, probeNats } from "../shared/nats.ts";
+import { type Check, checkClock, checkRunning, type Checks } from "../shared/preflight.ts";
 import { checkStreams, withConnection } from "../shared/stream-checks.ts";
 import { describeBackups, readBackups } from "./backups/service.ts";
 import { openClickHouse } from "./clickhouse.ts";

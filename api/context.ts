@@ -5,11 +5,11 @@
 import { join } from "node:path";
 
 import { TrustedProxies } from "../shared/client-address.ts";
-import { CLIENT_FILE, version } from "../shared/version.ts";
 import { EventLoopWatch } from "../shared/event-loop.ts";
 import type { Lifecycle } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
 import { type Nats, NatsClient, Replies } from "../shared/nats.ts";
+import { CLIENT_FILE, version } from "../shared/version.ts";
 import { MeasuredClickHouse, openClickHouse } from "./clickhouse.ts";
 import type { Config } from "./config.ts";
 import { type MailSettings, readMailSettings } from "./mail/settings.ts";

@@ -6,7 +6,7 @@ import { loadConfig, metricsPort } from "../shared/env.ts";
 import { EventLoopWatch } from "../shared/event-loop.ts";
 import { InternalServer } from "../shared/internal-server.ts";
 import { Notifier, ProcessLifecycle, runMain } from "../shared/lifecycle.ts";
-import { processLog, type Log } from "../shared/log.ts";
+import { type Log, processLog } from "../shared/log.ts";
 import { ProcessMetrics } from "../shared/metrics.ts";
 import { NatsClient, Replies } from "../shared/nats.ts";
 import { printCheck, printFindings } from "../shared/preflight.ts";

@@ -161,7 +161,9 @@ describe("a list of addresses", () => {
   test.each(["", "example.com", "1.2.3.4/33", "::/129", "1.2.3.4/-1", "1.2.3.4/", "1.2.3/8"])(
     "does not accept %p",
     (entry) => {
-      expect(() => listOf("192.0.2.1", entry)).toThrow(`"${entry}" is neither an address nor a CIDR block`);
+      expect(() => listOf("192.0.2.1", entry)).toThrow(
+        `"${entry}" is neither an address nor a CIDR block`,
+      );
     },
   );
 });

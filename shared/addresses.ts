@@ -70,7 +70,8 @@ export class AddressList {
   constructor(entries: readonly string[]) {
     this.#blocks = Buffer.alloc(entries.length * BLOCK_BYTES);
     entries.forEach((entry, i) => {
-      if (!writeBlock(this.#blocks, i * BLOCK_BYTES, entry)) throw new TypeError(`"${entry}" is neither an address nor a CIDR block`);
+      if (!writeBlock(this.#blocks, i * BLOCK_BYTES, entry))
+        throw new TypeError(`"${entry}" is neither an address nor a CIDR block`);
     });
   }
 

@@ -5,11 +5,11 @@ import { Registry } from "prom-client";
 
 import {
   Backlog,
-  SlidingMax,
   EventLoopSampler,
+  EventLoopWatch,
+  SlidingMax,
   splitDelay,
   type Tick,
-  EventLoopWatch,
 } from "./event-loop.ts";
 
 /** Blocks for this much CPU time: time that a busy machine adds is not a stall. */

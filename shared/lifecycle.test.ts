@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { processLog } from "./log.ts";
 import { Notifier } from "./lifecycle.ts";
+import { processLog } from "./log.ts";
 
 const log = processLog("test", "fatal");
 

@@ -6,7 +6,7 @@ import { expect, test } from "bun:test";
 
 import pino from "pino";
 
-import { processLog, LimitedLog, LINES_PER_MINUTE } from "./log.ts";
+import { LimitedLog, LINES_PER_MINUTE, processLog } from "./log.ts";
 
 test("an error is logged without the row that a database quotes in its detail", () => {
   const lines: string[] = [];

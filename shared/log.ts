@@ -96,7 +96,11 @@ export class LimitedLog {
  * Describes an error without its message, which can contain an address or a URL: name, code and
  * stack frames.
  */
-function describeWithoutMessage(error: unknown): { error_name: string; code?: string; at: string[] } {
+function describeWithoutMessage(error: unknown): {
+  error_name: string;
+  code?: string;
+  at: string[];
+} {
   if (!(error instanceof Error)) return { error_name: typeof error, at: [] };
   const code = "code" in error && typeof error.code === "string" ? { code: error.code } : {};
   const frames = (error.stack ?? "").split("\n").filter((line) => /^\s+at /.test(line));

@@ -13,7 +13,7 @@ import { startOwnPostgres, startPostgres, type TestPostgres } from "../test/harn
 import { longTest } from "../test/harness/property-runs.ts";
 import { replaceHost, startTcpProxy } from "../test/harness/tcp-proxy.ts";
 import { ConfigError, loadConfig } from "./env.ts";
-import { databaseOf, envPostgresUrl, connectPrimary, withDatabase } from "./postgres.ts";
+import { connectPrimary, databaseOf, envPostgresUrl, withDatabase } from "./postgres.ts";
 
 const load = (DATABASE_URL: string) =>
   loadConfig(z.object({ DATABASE_URL: envPostgresUrl }), { DATABASE_URL }).DATABASE_URL;

@@ -13,9 +13,9 @@ import { findNatsServer } from "../deploy/local/nats.ts";
 import { eventually } from "../test/harness/eventually.ts";
 import { freePort } from "../test/harness/ports.ts";
 import { PROJECT_DIR } from "../test/harness/stack.ts";
-import { answerStatus, processStatus, STATUS_SUBJECT } from "./status.ts";
-import { processLog, LINES_PER_MINUTE } from "./log.ts";
+import { LINES_PER_MINUTE, processLog } from "./log.ts";
 import { Replies } from "./nats.ts";
+import { answerStatus, processStatus, STATUS_SUBJECT } from "./status.ts";
 
 // A server is started, on a machine that may be busy.
 setDefaultTimeout(60_000);

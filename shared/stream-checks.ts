@@ -14,7 +14,6 @@ import {
 } from "nats";
 import * as z from "zod";
 
-import { type Check, checkClock, type Problem } from "./preflight.ts";
 import {
   CLICKS_STREAM,
   clicksStreamProblem,
@@ -28,6 +27,7 @@ import { SNAPSHOTS_STREAM } from "./links-log/snapshots.ts";
 import { LINK_LOG_STREAM } from "./links-log/tail.ts";
 import type { Log } from "./log.ts";
 import { type NatsFiles, natsLogin } from "./nats.ts";
+import { type Check, checkClock, type Problem } from "./preflight.ts";
 import { repeat, type Repetition } from "./repeat.ts";
 
 const TIMEOUT_MS = 1_500;

@@ -2,13 +2,13 @@
 import type postgres from "postgres";
 import type * as z from "zod";
 
-import { type Check, checkClock, checkRunning, type Checks } from "../shared/preflight.ts";
+import { requireGrants } from "../shared/clicks/query.ts";
 import { CLICKS_STREAM, DEAD_LETTERS_STREAM } from "../shared/contracts/streams.ts";
 import { DAY_MS } from "../shared/durations.ts";
-import { requireGrants } from "../shared/clicks/query.ts";
 import { pendingMigrations } from "../shared/migrations.ts";
 import { probeNats } from "../shared/nats.ts";
 import { connectPrimary } from "../shared/postgres.ts";
+import { type Check, checkClock, checkRunning, type Checks } from "../shared/preflight.ts";
 import { checkStreams } from "../shared/stream-checks.ts";
 import { GeoDatabases } from "../shared/visitors/geo.ts";
 import { connectClickHouse, isUnknownDatabase } from "./clickhouse.ts";

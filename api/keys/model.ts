@@ -4,7 +4,7 @@
 import * as z from "zod";
 
 import { CREATED_AT, KEY_ID } from "../../shared/contracts/examples.ts";
-import { type newKeyBody, keyNameMeta, scopesMeta } from "../../shared/contracts/key-schemas.ts";
+import { keyNameMeta, type newKeyBody, scopesMeta } from "../../shared/contracts/key-schemas.ts";
 import type { Mode } from "../../shared/contracts/link-record.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { createdAt, expiresAt, idParameter } from "../http/common-schemas.ts";

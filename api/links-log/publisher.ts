@@ -16,7 +16,6 @@ import {
   STREAM_NOT_FOUND,
   WRONG_LAST_SEQUENCE,
 } from "../../shared/contracts/streams.ts";
-import { LimitedLog, type Log } from "../../shared/log.ts";
 import { isHeartbeatDue, type Plan, planPublication } from "../../shared/links-log/decisions.ts";
 import {
   comparePositions,
@@ -35,6 +34,7 @@ import {
   signEntry,
   TailReader,
 } from "../../shared/links-log/tail.ts";
+import { LimitedLog, type Log } from "../../shared/log.ts";
 import { repeat, type Repetition } from "../../shared/repeat.ts";
 import { withTimeout } from "../../shared/timeout.ts";
 import { isDiskFull, type Sql } from "../postgres.ts";
@@ -257,7 +257,10 @@ export class LinksLogPublisher implements LinksPublisher {
 
   #noteStrangers({ sequence, strangers }: LastEntry): void {
     this.#strangersAt = performance.now();
-    this.#strangersLog.error("strangers", new Error("A message is not signed."), { sequence, strangers });
+    this.#strangersLog.error("strangers", new Error("A message is not signed."), {
+      sequence,
+      strangers,
+    });
   }
 
   async #number({ entry }: LastEntry): Promise<LogHead> {

@@ -1,8 +1,8 @@
 /** Distinguishes hosts on the public internet from those of private networks. */
 import { isIP } from "node:net";
 
-import { isWithin } from "../../shared/hosts.ts";
 import { isPublicAddress } from "../../shared/addresses.ts";
+import { isWithin } from "../../shared/hosts.ts";
 
 /** RFC 1035 §2.3.4: 255 octets on the wire are 253 characters; a label has at most 63. */
 const NAME_LENGTH_MAX = 253;

@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { isAlive, readStartTime } from "./watchdog.ts";
 import { endOrphan, ProcessRegistry, readOrphans } from "./process-registry.ts";
+import { isAlive, readStartTime } from "./watchdog.ts";
 
 const inTempDir = (work: (dir: string) => Promise<void>) => async () => {
   const dir = mkdtempSync(join(tmpdir(), "shorthop-processes-"));

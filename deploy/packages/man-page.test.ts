@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 import { CommanderError } from "commander";
 
 import { createProgram } from "../../api/cli/program.ts";
-import { manPage, listCommands } from "./man-page.ts";
+import { listCommands, manPage } from "./man-page.ts";
 
 /** What the command line prints for `--help` after these words. */
 function readHelp(words: string[]): string {

@@ -7,7 +7,6 @@
 import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
 import { isNotice, TAKEDOWNS_ALIAS } from "../../shared/contracts/notices.ts";
 import { shortLinkOfKey } from "../../shared/contracts/short-link.ts";
-import { LimitedLog, type Log } from "../../shared/log.ts";
 import {
   EMPTY_LOG,
   hasAllLinks,
@@ -15,6 +14,7 @@ import {
   type LogState,
 } from "../../shared/links-store/log-state.ts";
 import { MalformedRecordError } from "../../shared/links-store/stored-record.ts";
+import { LimitedLog, type Log } from "../../shared/log.ts";
 import type { DomainSettingsCache } from "../cache/domain-settings.ts";
 import type { LinkCache } from "../cache/link-cache.ts";
 import type { Takedowns } from "../cache/takedowns.ts";

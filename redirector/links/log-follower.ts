@@ -21,7 +21,6 @@ import {
   NO_MESSAGE,
   STREAM_NOT_FOUND,
 } from "../../shared/contracts/streams.ts";
-import { LimitedLog, type Log } from "../../shared/log.ts";
 import {
   advance,
   advanceEnd,
@@ -34,6 +33,7 @@ import { type Entry, hashOf, type Head } from "../../shared/links-log/entry.ts";
 import type { LogVerifier } from "../../shared/links-log/signature.ts";
 import { decodeMessage, HEARTBEAT_REQUESTS, LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
 import { type Change, toChange, toMalformed } from "../../shared/links-store/schema.ts";
+import { LimitedLog, type Log } from "../../shared/log.ts";
 import type { Nats } from "../../shared/nats.ts";
 import type { LogStore, Written } from "./log-store.ts";
 import { TailPull } from "./tail-pull.ts";
@@ -272,7 +272,8 @@ export class LogFollower {
       return false;
     }
     this.#refused = step === "refuse" ? entry.database : undefined;
-    if (step === "refuse") this.#skippedLog.error("database", new Error("Another database publishes."));
+    if (step === "refuse")
+      this.#skippedLog.error("database", new Error("Another database publishes."));
     if (step === "skip" || step === "refuse") return true;
     if (step === "overwrite" && !lacksEntries(this.#state))
       this.#log.error({ head: this.#state.head, entry: entry.position }, "links_log_gap");

@@ -20,8 +20,8 @@ import { LRUCache } from "lru-cache";
 
 import { type AddressGroups, addressGroups } from "../../shared/addresses.ts";
 import { sliceToString } from "../../shared/bytes.ts";
-import { FixedWindow } from "../../shared/local-limits.ts";
 import type { CachedLink } from "../../shared/links-store/record.ts";
+import { FixedWindow } from "../../shared/local-limits.ts";
 import { AddressWindow } from "../visitors/address-window.ts";
 
 /** Concurrent verifications: each takes 19 MiB and one core for several tens of milliseconds. */

@@ -2,7 +2,6 @@
 import * as z from "zod";
 
 import { CUSTOM_DOMAIN, EXPIRES_AT, LONG_URL } from "./examples.ts";
-import { instant, linesOfText, plainText } from "./text.ts";
 import {
   destination,
   EXTERNAL_ID_EXAMPLE,
@@ -12,6 +11,7 @@ import {
   UTM_EXAMPLES,
 } from "./link-fields.ts";
 import { settingsFields } from "./link-settings.ts";
+import { instant, linesOfText, plainText } from "./text.ts";
 import { toUtmValue, type UtmName } from "./utm.ts";
 
 /** Most links that one bulk request creates. */

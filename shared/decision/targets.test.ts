@@ -9,9 +9,9 @@ import { DateTime } from "luxon";
 
 import { casesOf } from "../../test/harness/property-runs.ts";
 import type { Condition, Rule } from "../contracts/redirect-settings.ts";
+import { localTime } from "./conditions.ts";
 import { rememberFacts, type RequestFacts, toAgentNames } from "./facts.ts";
 import { preferredLanguage } from "./language.ts";
-import { localTime } from "./conditions.ts";
 import { SplitArms, Targets } from "./targets.ts";
 
 // 20,000 random rule sets, on a machine that may be busy.

@@ -6,7 +6,7 @@ import fc from "fast-check";
 
 import { listMessages, listPlaceholders } from "../../test/harness/marked-catalogue.ts";
 import { directionOf } from "../contracts/languages.ts";
-import { CATALOGUES, LanguageChoice, FALLBACK } from "./catalogues.ts";
+import { CATALOGUES, FALLBACK, LanguageChoice } from "./catalogues.ts";
 import { textsOf } from "./messages.ts";
 
 const english = new Map(listMessages(CATALOGUES[FALLBACK] ?? {}));
@@ -165,13 +165,22 @@ const endingAt = (length: number): string => `fr,${"x".repeat(length - 6)},de`;
 describe("of a long header", () => {
   test("the first 256 characters count, and no entry that is cut off", () => {
     expect([256, 257].map((length) => languages.choose(endingAt(length)))).toEqual(["de", "en"]);
-    expect([256, 257].map((length) => languages.choose(`${endingAt(length)},fr`))).toEqual(["de", "en"]);
+    expect([256, 257].map((length) => languages.choose(`${endingAt(length)},fr`))).toEqual([
+      "de",
+      "en",
+    ]);
     // Cut off after 256 characters, the last entry would have the weight 1.
     expect(languages.choose(`en;q=0.5,${"x".repeat(244)},de;q=0.1`)).toBe("en");
-    expect([256, 258].map((length) => languages.choose("de".padEnd(length, "-x")))).toEqual(["de", "en"]);
+    expect([256, 258].map((length) => languages.choose("de".padEnd(length, "-x")))).toEqual([
+      "de",
+      "en",
+    ]);
   });
 
   test("the first 64 entries count", () => {
-    expect([63, 64].map((count) => languages.choose(`${"fr,".repeat(count)}de`))).toEqual(["de", "en"]);
+    expect([63, 64].map((count) => languages.choose(`${"fr,".repeat(count)}de`))).toEqual([
+      "de",
+      "en",
+    ]);
   });
 });

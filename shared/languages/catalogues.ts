@@ -71,7 +71,10 @@ export class LanguageChoice {
   readonly #known: ReadonlyMap<string, string>;
 
   constructor(codes: readonly string[]) {
-    this.#known = new Map([...codes.map((code) => [code.toLowerCase(), code] as const), ["*", FALLBACK]]);
+    this.#known = new Map([
+      ...codes.map((code) => [code.toLowerCase(), code] as const),
+      ["*", FALLBACK],
+    ]);
   }
 
   /**

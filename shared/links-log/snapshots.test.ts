@@ -3,11 +3,7 @@ import { describe, expect, test } from "bun:test";
 
 import { newUuid } from "../ids.ts";
 import { EMPTY_HEAD, NO_HASH } from "./entry.ts";
-import {
-  decodeSnapshotRequest,
-  encodeSnapshotRequest,
-  type SnapshotRequest,
-} from "./snapshots.ts";
+import { decodeSnapshotRequest, encodeSnapshotRequest, type SnapshotRequest } from "./snapshots.ts";
 
 const LONGEST = Number.MAX_SAFE_INTEGER;
 const head = { term: LONGEST, position: LONGEST, hash: "f".repeat(64) };

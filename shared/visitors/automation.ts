@@ -7,8 +7,8 @@
  */
 import { isbot } from "isbot";
 
-import { findPreviewAgent } from "./preview-agents.ts";
 import { truncateText } from "../bytes.ts";
+import { findPreviewAgent } from "./preview-agents.ts";
 
 export type Verdict =
   { class: "human"; reason: "" } | { class: "bot" | "prefetch"; reason: string };

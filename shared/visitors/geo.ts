@@ -119,10 +119,7 @@ export class GeoDatabases implements Geo {
   #databases: GeoDatabase[] = [];
 
   /** Use {@link GeoDatabases.open}. */
-  private constructor(
-    paths: readonly string[],
-    onMissing: (path: string, error: unknown) => void,
-  ) {
+  private constructor(paths: readonly string[], onMissing: (path: string, error: unknown) => void) {
     this.#paths = paths;
     this.#onMissing = onMissing;
   }

@@ -101,9 +101,7 @@ export async function prepareClickHouse(dir: string): Promise<void> {
     const { user, password } = credentials;
     const gateway = new Gateway(engine, `${user}:${password}`, { host: "127.0.0.1", port: 0 });
     const url = new URL("/shorthop", gateway.url);
-    const client = connectClickHouse(
-      Object.assign(url, { username: user, password }).href,
-    );
+    const client = connectClickHouse(Object.assign(url, { username: user, password }).href);
     await migrateClickHouse(client, processLog("test", "silent"));
     await client.close();
     await gateway.stop();

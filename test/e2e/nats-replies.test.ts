@@ -8,7 +8,6 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { ErrorCode, Events, type NatsConnection } from "nats";
 
 import { FAILURES_SUBJECT, failuresAckSubject } from "../../shared/contracts/failures.ts";
-import { STATUS_SUBJECT } from "../../shared/status.ts";
 import {
   CLICKS_STREAM,
   CLICKS_SUBJECT,
@@ -27,6 +26,7 @@ import {
   LINK_LOG_STREAM,
   LINK_LOG_SUBJECT,
 } from "../../shared/links-log/tail.ts";
+import { STATUS_SUBJECT } from "../../shared/status.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type NatsCluster, startNatsCluster } from "../harness/nats-cluster.ts";
 import { ownNatsServer } from "../harness/nats-versions.ts";

@@ -13,9 +13,9 @@ import type { LimitWindow } from "../../api/limits/windows.ts";
 import type { SiteServices } from "../../api/resource-routes.ts";
 import { listenOptions, type SiteContext } from "../../api/site.ts";
 import type { Stores } from "../../api/stores.ts";
+import { TrustedProxies } from "../../shared/client-address.ts";
 import type { Mode } from "../../shared/contracts/link-record.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
-import { TrustedProxies } from "../../shared/client-address.ts";
 import { processLog } from "../../shared/log.ts";
 
 export const SHORT_URL = "https://sho.rt";

@@ -17,7 +17,7 @@ import {
 } from "../../deploy/local/postgres.ts";
 import { newUuid } from "../../shared/ids.ts";
 import { processLog } from "../../shared/log.ts";
-import { databaseOf, connectPrimary, withDatabase } from "../../shared/postgres.ts";
+import { connectPrimary, databaseOf, withDatabase } from "../../shared/postgres.ts";
 import { eventually } from "./eventually.ts";
 import { freePort } from "./ports.ts";
 import { copyTemplate, PASSWORD } from "./postgres-template.ts";

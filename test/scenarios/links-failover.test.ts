@@ -8,7 +8,7 @@ import { addToOutbox } from "../../api/links-log/outbox.ts";
 import { LinksLogPublisher } from "../../api/links-log/publisher.ts";
 import { SnapshotMaker } from "../../api/links-snapshots/snapshot-maker.ts";
 import { LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
-import { processLog, type Log } from "../../shared/log.ts";
+import { type Log, processLog } from "../../shared/log.ts";
 import { NatsClient } from "../../shared/nats.ts";
 import { eventually, smallest } from "../harness/eventually.ts";
 import { startTestHost } from "../harness/host-links.ts";

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 
 import { addressGroups } from "../../shared/addresses.ts";
+import { truncateText } from "../../shared/bytes.ts";
 import type { Click } from "../../shared/contracts/click-record.ts";
 import {
   decodeSegment,
@@ -19,7 +20,6 @@ import { toUtmValue } from "../../shared/contracts/utm.ts";
 import { judgeRequest } from "../../shared/visitors/automation.ts";
 import { GeoDatabases } from "../../shared/visitors/geo.ts";
 import { parseReferrer } from "../../shared/visitors/referrer.ts";
-import { truncateText } from "../../shared/bytes.ts";
 import { parseAgent } from "../../shared/visitors/user-agent.ts";
 import { encodeClick, encodeSegment, toRawClick } from "../../test/harness/encode-segment.ts";
 import { casesOf } from "../../test/harness/property-runs.ts";

@@ -4,6 +4,7 @@
  * segment and the GeoIP data.
  */
 import { addressGroups } from "../../shared/addresses.ts";
+import { truncateText } from "../../shared/bytes.ts";
 import { type EncodedClick, readEncodedClick } from "../../shared/contracts/click-record.ts";
 import {
   formatSegmentId,
@@ -18,7 +19,6 @@ import { judgeRequest, type Verdict } from "../../shared/visitors/automation.ts"
 import { cached } from "../../shared/visitors/cache.ts";
 import type { Geo, GeoLocation } from "../../shared/visitors/geo.ts";
 import { parseReferrer } from "../../shared/visitors/referrer.ts";
-import { truncateText } from "../../shared/bytes.ts";
 import { parseAgent } from "../../shared/visitors/user-agent.ts";
 import { escapeField, TextWriter } from "./tab-separated.ts";
 

@@ -4,7 +4,7 @@ import type { DestinationStream } from "pino";
 
 import { rememberRetention } from "../../shared/clicks/whole-clicks.ts";
 import { loadConfig } from "../../shared/env.ts";
-import { processLog, type Log } from "../../shared/log.ts";
+import { type Log, processLog } from "../../shared/log.ts";
 import {
   type AppliedMigration,
   checksumOf,

@@ -2,8 +2,8 @@
 import * as z from "zod";
 
 import { RULE_ID } from "../../../shared/contracts/examples.ts";
-import { instant, plainText } from "../../../shared/contracts/text.ts";
 import { targetFields } from "../../../shared/contracts/link-fields.ts";
+import { instant, plainText } from "../../../shared/contracts/text.ts";
 import { findCountryProblem } from "../../../shared/countries.ts";
 
 /** Maximum characters of a header and of a query, as in a request head. */

@@ -34,4 +34,5 @@ const languageOf = inEachLanguage(createPageLanguage);
 const languages = new LanguageChoice(Object.keys(CATALOGUES));
 
 /** Returns the language of the page for a reader, by the header `Accept-Language`; "" for none. */
-export const pageLanguageOf = (header: string): PageLanguage => languageOf(languages.choose(header));
+export const pageLanguageOf = (header: string): PageLanguage =>
+  languageOf(languages.choose(header));

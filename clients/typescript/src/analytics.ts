@@ -54,7 +54,11 @@ export class Analytics {
    * const { devices } = await shorthop.analytics.accountDevices();
    */
   accountDevices(query: Query<"getAccountDevices"> = {}, options?: CallOptions) {
-    return this.#calls.get<ResponseBody<"getAccountDevices">>("/v1/analytics/devices", query, options);
+    return this.#calls.get<ResponseBody<"getAccountDevices">>(
+      "/v1/analytics/devices",
+      query,
+      options,
+    );
   }
 
   /**
@@ -65,7 +69,11 @@ export class Analytics {
    * const { referrers } = await shorthop.analytics.accountReferrers();
    */
   accountReferrers(query: Query<"getAccountReferrers"> = {}, options?: CallOptions) {
-    return this.#calls.get<ResponseBody<"getAccountReferrers">>("/v1/analytics/referrers", query, options);
+    return this.#calls.get<ResponseBody<"getAccountReferrers">>(
+      "/v1/analytics/referrers",
+      query,
+      options,
+    );
   }
 
   /**
@@ -76,7 +84,11 @@ export class Analytics {
    * period: "30d" });
    */
   accountBreakdown(query: Query<"getAccountBreakdown">, options?: CallOptions) {
-    return this.#calls.get<ResponseBody<"getAccountBreakdown">>("/v1/analytics/breakdown", query, options);
+    return this.#calls.get<ResponseBody<"getAccountBreakdown">>(
+      "/v1/analytics/breakdown",
+      query,
+      options,
+    );
   }
 
   /**
@@ -117,7 +129,11 @@ export class Analytics {
    * const { summary } = await shorthop.analytics.summary(link.id, { period: "24h" });
    */
   async summary(link: string, query: Query<"getLinkAnalytics"> = {}, options?: CallOptions) {
-    return this.#calls.get<ResponseBody<"getLinkAnalytics">>(path`/v1/analytics/${link}`, query, options);
+    return this.#calls.get<ResponseBody<"getLinkAnalytics">>(
+      path`/v1/analytics/${link}`,
+      query,
+      options,
+    );
   }
 
   /**
@@ -128,7 +144,11 @@ export class Analytics {
    * const { data } = await shorthop.analytics.geo(link.id, { group_by: "country" });
    */
   async geo(link: string, query: Query<"getLinkGeo"> = {}, options?: CallOptions) {
-    return this.#calls.get<ResponseBody<"getLinkGeo">>(path`/v1/analytics/${link}/geo`, query, options);
+    return this.#calls.get<ResponseBody<"getLinkGeo">>(
+      path`/v1/analytics/${link}/geo`,
+      query,
+      options,
+    );
   }
 
   /**
@@ -139,7 +159,11 @@ export class Analytics {
    * const { devices } = await shorthop.analytics.devices(link.id);
    */
   async devices(link: string, query: Query<"getLinkDevices"> = {}, options?: CallOptions) {
-    return this.#calls.get<ResponseBody<"getLinkDevices">>(path`/v1/analytics/${link}/devices`, query, options);
+    return this.#calls.get<ResponseBody<"getLinkDevices">>(
+      path`/v1/analytics/${link}/devices`,
+      query,
+      options,
+    );
   }
 
   /**
@@ -150,7 +174,11 @@ export class Analytics {
    * const { referrers } = await shorthop.analytics.referrers(link.id);
    */
   async referrers(link: string, query: Query<"getLinkReferrers"> = {}, options?: CallOptions) {
-    return this.#calls.get<ResponseBody<"getLinkReferrers">>(path`/v1/analytics/${link}/referrers`, query, options);
+    return this.#calls.get<ResponseBody<"getLinkReferrers">>(
+      path`/v1/analytics/${link}/referrers`,
+      query,
+      options,
+    );
   }
 
   /**
@@ -161,7 +189,11 @@ export class Analytics {
    * const { data } = await shorthop.analytics.targets(link.id, { period: "7d" });
    */
   async targets(link: string, query: Query<"getLinkTargets"> = {}, options?: CallOptions) {
-    return this.#calls.get<ResponseBody<"getLinkTargets">>(path`/v1/analytics/${link}/targets`, query, options);
+    return this.#calls.get<ResponseBody<"getLinkTargets">>(
+      path`/v1/analytics/${link}/targets`,
+      query,
+      options,
+    );
   }
 
   /**
@@ -172,7 +204,11 @@ export class Analytics {
    * const { data } = await shorthop.analytics.breakdown(link.id, { by: "referrer,country" });
    */
   async breakdown(link: string, query: Query<"getLinkBreakdown">, options?: CallOptions) {
-    return this.#calls.get<ResponseBody<"getLinkBreakdown">>(path`/v1/analytics/${link}/breakdown`, query, options);
+    return this.#calls.get<ResponseBody<"getLinkBreakdown">>(
+      path`/v1/analytics/${link}/breakdown`,
+      query,
+      options,
+    );
   }
 
   /**
@@ -201,7 +237,11 @@ export class Analytics {
    * const { heatmap, last_click_at } = await shorthop.analytics.times(link.id);
    */
   async times(link: string, query: Query<"getLinkTimes"> = {}, options?: CallOptions) {
-    return this.#calls.get<ResponseBody<"getLinkTimes">>(path`/v1/analytics/${link}/times`, query, options);
+    return this.#calls.get<ResponseBody<"getLinkTimes">>(
+      path`/v1/analytics/${link}/times`,
+      query,
+      options,
+    );
   }
 
   /**

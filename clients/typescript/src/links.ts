@@ -321,7 +321,12 @@ export class Links {
    * })).text();
    */
   async qr(id: string, query: Query<"getLinkQr"> = {}, { signal }: CallOptions = {}) {
-    const response = await this.#calls.send({ method: "GET", path: path`/v1/links/${id}/qr`, query, signal });
+    const response = await this.#calls.send({
+      method: "GET",
+      path: path`/v1/links/${id}/qr`,
+      query,
+      signal,
+    });
     return await response.blob();
   }
 }

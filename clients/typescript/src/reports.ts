@@ -99,6 +99,10 @@ export class Reports {
    * const { data } = await shorthop.reports.runs(report.id);
    */
   async runs(id: string, options?: CallOptions) {
-    return this.#calls.get<ResponseBody<"listReportRuns">>(path`/v1/reports/${id}/runs`, undefined, options);
+    return this.#calls.get<ResponseBody<"listReportRuns">>(
+      path`/v1/reports/${id}/runs`,
+      undefined,
+      options,
+    );
   }
 }

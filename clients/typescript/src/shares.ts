@@ -69,7 +69,11 @@ export class Shares {
    * const { url } = await shorthop.shares.rotate(share.id);
    */
   async rotate(id: string, options?: CallOptions) {
-    return this.#calls.create<ResponseBody<"rotateShare">>(path`/v1/shares/${id}/rotate`, undefined, options);
+    return this.#calls.create<ResponseBody<"rotateShare">>(
+      path`/v1/shares/${id}/rotate`,
+      undefined,
+      options,
+    );
   }
 
   /**

@@ -35,7 +35,9 @@ export class Tags {
    * links, clicks);
    */
   all(query?: Omit<Query<"listTags">, "starting_after">, options?: CallOptions) {
-    return followCursor<Tag>((position) => this.list({ limit: 100, ...query, ...position }, options));
+    return followCursor<Tag>((position) =>
+      this.list({ limit: 100, ...query, ...position }, options),
+    );
   }
 
   /**

@@ -33,7 +33,11 @@ export class Webhooks {
    * const { status } = await shorthop.webhooks.get(webhook.id);
    */
   async get(id: string, options?: CallOptions) {
-    return this.#calls.get<ResponseBody<"getWebhook">>(path`/v1/webhooks/${id}`, undefined, options);
+    return this.#calls.get<ResponseBody<"getWebhook">>(
+      path`/v1/webhooks/${id}`,
+      undefined,
+      options,
+    );
   }
 
   /**

@@ -15,7 +15,6 @@ import fc from "fast-check";
 import { casesOf } from "../../../test/harness/property-runs.ts";
 import { GATEWAY_FLAG } from "../stack.ts";
 
-
 type Gateway = { url: string; process: Bun.Subprocess<"ignore", "pipe", "inherit"> };
 
 const PASSWORD = "password of this test";
@@ -294,8 +293,7 @@ describe("the ClickHouse gateway", () => {
   });
 });
 
-const status = async (init: Init, search = "?query=SELECT+1") =>
-  (await send(search, init)).status;
+const status = async (init: Init, search = "?query=SELECT+1") => (await send(search, init)).status;
 
 describe("access to the ClickHouse gateway", () => {
   test("is granted to a local program with the password, in each way the interface supports", async () => {

@@ -14,7 +14,6 @@ import {
   REPORTED_DOMAINS_MAX,
   REPORTED_LINKS_MAX,
 } from "../../../shared/contracts/failures.ts";
-import { STATUS_SUBJECT } from "../../../shared/status.ts";
 import { CLICKS_SUBJECT } from "../../../shared/contracts/streams.ts";
 import { newUuid, type Uuid } from "../../../shared/ids.ts";
 import {
@@ -36,6 +35,7 @@ import {
   LINK_LOG_SUBJECT,
   signEntry,
 } from "../../../shared/links-log/tail.ts";
+import { STATUS_SUBJECT } from "../../../shared/status.ts";
 import { encodeSegment } from "../../harness/encode-segment.ts";
 import type { WatchedProcess } from "../watch.ts";
 import type { Sent } from "./measure.ts";

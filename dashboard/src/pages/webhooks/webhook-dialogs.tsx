@@ -4,8 +4,8 @@ import { useForm, useWatch } from "react-hook-form";
 import type { Webhook } from "../../../../clients/typescript/src/index.ts";
 import {
   ALL_EVENTS,
-  newWebhookBody,
   EVENT_TYPE_NAMES,
+  newWebhookBody,
   WEBHOOK_FORMATS,
   type WebhookFormat,
 } from "../../../../shared/contracts/webhook-schemas.ts";
