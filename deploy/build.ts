@@ -1,8 +1,8 @@
 /**
  * `bun run build`: builds the executable, the dashboard's files with the packed client beside them,
- * and, unless `--only-binaries` is given, Debian packages and a tarball with their checksums. `--revision N` is the packages' Debian
- * revision, 1 by default. `--arch amd64|arm64` builds for another architecture, `--arch all` for
- * both.
+ * and, unless `--only-binaries` is given, Debian packages and a tarball with their checksums.
+ * `--revision N` is the packages' Debian revision, 1 by default. `--arch amd64|arm64` builds for
+ * another architecture, `--arch all` for both.
  */
 import { cpSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

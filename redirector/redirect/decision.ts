@@ -1,8 +1,8 @@
-import type { LinkFailure } from "../../shared/contracts/analytics.ts";
 /**
  * Decides the response to a request for a short link, in one pure function, so that every code path
  * decides alike. It never waits: for a link that is not cached, the decision is `miss`.
  */
+import type { LinkFailure } from "../../shared/contracts/analytics.ts";
 import type { ClickLimit } from "../../shared/contracts/click-limits.ts";
 import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
 import type { Preview, RedirectSettings } from "../../shared/contracts/redirect-settings.ts";

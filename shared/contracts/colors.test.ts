@@ -38,7 +38,7 @@ describe("the colours of a brand", () => {
   });
 
   test("the backgrounds are those of the style sheet", async () => {
-    const style = await Bun.file(`${import.meta.dir}/base.css`).text();
+    const style = await Bun.file(`${import.meta.dir}/../statistics/base.css`).text();
     for (const name of ["bg", "surface", "raised"]) {
       const [, light = "", dark = ""] =
         new RegExp(`--${name}: light-dark\\((#\\w+), (#\\w+)\\)`).exec(style) ?? [];

@@ -116,6 +116,8 @@ const NOT_SETTINGS = new Set([
 
 const PARAMETER_PREFIX = "param_";
 
+const isParameter = ([name]: [string, string]): boolean => name.startsWith(PARAMETER_PREFIX);
+
 /** Reads the statement from the URL, the body, or the fields of a multipart form. */
 async function readStatement(request: Request, url: URL): Promise<Statement> {
   const fields = [...url.searchParams];
@@ -128,7 +130,6 @@ async function readStatement(request: Request, url: URL): Promise<Statement> {
   }
   const findField = (name: string) => fields.find(([field]) => field === name)?.[1];
   const query = findField("query") ?? "";
-  const isParameter = ([name]: [string, string]): boolean => name.startsWith(PARAMETER_PREFIX);
   return {
     sql: query === "" ? body.toString() : query,
     data: query === "" ? Buffer.alloc(0) : body,
