@@ -124,7 +124,7 @@ export const QUEUES: Readonly<Record<string, string>> = {
 export const JOBS: Readonly<Record<string, string>> = {
   "api/domains/proof-checks.ts": "proofs of domains: the quota of domains",
   "api/limits/stream-leases.ts": "leases of live streams: the quota of live streams",
-  "api/links/republish/job.ts": "links of whole domains that are republished: the quota of domains",
+  "api/links/republishing.ts": "links of whole domains that are republished: the quota of domains",
   "api/links-log/publisher.ts": "changes of links of all accounts, in one order: of the service",
   "api/links-snapshots/snapshot-maker.ts":
     "a snapshot of all links, when one is due: of the service",

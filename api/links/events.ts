@@ -7,7 +7,8 @@ import { changesBetween } from "../events/changes.ts";
 import { passwordChange } from "../events/password.ts";
 import { type NewEvent, toJson } from "../events/record.ts";
 import type { LinkRow } from "./model.ts";
-import { buildShortUrl, toFullLink } from "./responses.ts";
+import { toFullLink } from "./responses.ts";
+import { buildShortUrl } from "./short-url.ts";
 
 /** Fields that change by themselves, or with every change. */
 const UNRECORDED = ["clicks", "unique_clicks", "last_click_at", "updated_at", "has_password"];

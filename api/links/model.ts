@@ -25,9 +25,8 @@ import type { Uuid } from "../../shared/ids.ts";
 import { idParameter } from "../http/common-schemas.ts";
 import { filterParameter } from "../http/filter-parameter.ts";
 import { listQuery } from "../http/pagination.ts";
-import type { LinkSettings } from "./settings/model.ts";
+import type { LinkSettings } from "./settings.ts";
 import { SHORT_URL_LENGTH_MAX } from "./short-url.ts";
-import type { Utm } from "./utm.ts";
 
 export type CreateLinkBody = z.output<typeof newLinkBody>;
 
@@ -205,6 +204,8 @@ export const lookupQuery = includeQuery.extend({
 });
 
 export type ListLinksQuery = z.output<typeof listLinksQuery>;
+
+export type Utm = Record<UtmName, string | null>;
 
 /** A link as stored in PostgreSQL, with its click counters. */
 export type LinkRow = Utm & {

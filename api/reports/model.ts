@@ -26,7 +26,7 @@ import { timezoneField } from "../analytics/period.ts";
 import { createdAt, idParameter, updatedAt } from "../http/common-schemas.ts";
 import { listOf } from "../http/pagination.ts";
 import { shortUrlText } from "../links/model.ts";
-import { buildShortUrl } from "../links/responses.ts";
+import { buildShortUrl } from "../links/short-url.ts";
 import type { Schedule } from "./schedule.ts";
 
 /** The longest id of a link is shorter. */

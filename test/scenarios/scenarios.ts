@@ -45,7 +45,7 @@ export const SCENARIOS: readonly Scenario[] = [
     name: "click-limits",
     files: ["test/scenarios/click-limits.test.ts"],
     seconds: 150,
-    paths: ["redirector/limits/**", "api/links/used-clicks.ts", "api/links/settings/**"],
+    paths: ["redirector/limits/**", "api/links/used-clicks.ts", "api/links/settings.ts"],
     proves: "a limit is used up and never exceeded while redirectors and NATS are killed or lost",
   },
   {

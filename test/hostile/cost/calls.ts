@@ -46,7 +46,7 @@ export const SCHEMA_BOUNDS = [
   "shared/contracts/qr-style.ts MARGIN_MAX",
   "api/branding/logo.ts PIXELS_MAX",
   "api/shares/model.ts EMBED_ORIGINS_MAX",
-  "api/links/explain/model.ts HEADER_LENGTH_MAX",
+  "api/links/explain.ts HEADER_LENGTH_MAX",
   "api/links/model.ts URL_LENGTH_MAX",
   "api/links/model.ts SEARCH_LENGTH_MAX",
   "api/http/filter-parameter.ts FILTER_VALUES_MAX",
@@ -193,7 +193,7 @@ export const CALL_PARTS = {
       (part) => `{"url":"https://${"\u00e9.".repeat(Math.floor(500 * part))}com/"}`,
     ),
     "long labels": anyBody(
-      ["api/links/public-host.ts NAME_LENGTH_MAX", "api/links/public-host.ts LABEL_LENGTH_MAX"],
+      ["api/links/destinations.ts NAME_LENGTH_MAX", "api/links/destinations.ts LABEL_LENGTH_MAX"],
       (part) =>
         `{"url":"https://${repeat(`${"a".repeat(63)}.`, 192 * part)}${"b".repeat(50)}.com/"}`,
     ),

@@ -250,12 +250,12 @@ export const MEASURES: Readonly<Record<string, Measure>> = {
   "api/branding/logo.ts PIXELS_MAX": pixels,
   "api/shares/model.ts EMBED_ORIGINS_MAX": longestList("embed_origins"),
   "api/shares/public/routes.ts FORM_BYTES_MAX": formBytes,
-  "api/links/explain/model.ts HEADER_LENGTH_MAX": longest("user_agent"),
+  "api/links/explain.ts HEADER_LENGTH_MAX": longest("user_agent"),
   "api/links/model.ts URL_LENGTH_MAX": longest("url"),
   "api/links/model.ts SEARCH_LENGTH_MAX": longest("search"),
-  "api/links/public-host.ts NAME_LENGTH_MAX": (request) =>
+  "api/links/destinations.ts NAME_LENGTH_MAX": (request) =>
     most(hosts(request).map(({ length }) => length)),
-  "api/links/public-host.ts LABEL_LENGTH_MAX": (request) =>
+  "api/links/destinations.ts LABEL_LENGTH_MAX": (request) =>
     most(hosts(request).flatMap((host) => host.split(".").map(({ length }) => length))),
   "api/http/filter-parameter.ts FILTER_VALUES_MAX": filterValues,
   "api/http/filter-parameter.ts FILTER_VALUE_LENGTH_MAX": longest("city", "referrer_path"),

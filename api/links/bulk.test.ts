@@ -4,17 +4,17 @@
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
-import type { LinkRecord } from "../../../shared/contracts/link-record.ts";
-import { updateLinkBody } from "../../../shared/contracts/link-schemas.ts";
-import { encodeId, newUuid, type Uuid } from "../../../shared/ids.ts";
-import { startPostgres, type TestPostgres } from "../../../test/harness/postgres.ts";
-import { ApiError, invalidField } from "../../http/errors.ts";
-import { type AccountScope, SYSTEM, type Writer } from "../../http/principal.ts";
-import type { Sql } from "../../postgres.ts";
-import type { LinkRow } from "../model.ts";
-import type { LinkResults } from "../results.ts";
-import { createLinkService } from "../service.ts";
-import { toEntries } from "./model.ts";
+import type { LinkRecord } from "../../shared/contracts/link-record.ts";
+import { updateLinkBody } from "../../shared/contracts/link-schemas.ts";
+import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
+import { createLinksOn, startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import type { DomainService } from "../domains/service.ts";
+import { ApiError, invalidField } from "../http/errors.ts";
+import { type AccountScope, SYSTEM, type Writer } from "../http/principal.ts";
+import type { Sql } from "../postgres.ts";
+import { toEntries } from "./bulk.ts";
+import type { LinkRow } from "./model.ts";
+import type { LinkResults } from "./results.ts";
 
 // Starting a real server takes long on a busy machine.
 setDefaultTimeout(120_000);
@@ -54,28 +54,9 @@ const outboxOf = async (alias: string): Promise<LinkRecord[]> => {
   return rows.map(({ state }) => state);
 };
 
-type Domains = Parameters<typeof createLinkService>[0]["domains"];
-
-const createService = (sql: Sql, domains: Partial<Domains> = {}) =>
-  createLinkService({
-    sql,
-    publisher: { publish: () => Promise.resolve(true) },
-    domains: {
-      findCustom: () => Promise.resolve(new Set()),
-      findHosts: () => Promise.resolve({ known: [], others: [] }),
-      requireVerified: () => Promise.reject(new Error("This test has no domains.")),
-      ...domains,
-    },
-    destinationRules: {
-      allowPrivate: false,
-      shortUrl: new URL("https://sho.rt"),
-      ownHosts: new Set(["sho.rt"]),
-    },
-    passwords: {
-      hashForLink: () => Promise.reject(new Error("This test has no passwords.")),
-    },
-    readUsedClicks: () => Promise.resolve(undefined),
-  });
+/** A service whose links are published at once. */
+const createService = (sql: Sql, domains: Partial<DomainService> = {}) =>
+  createLinksOn(sql, { publisher: { publish: () => Promise.resolve(true) }, domains });
 
 const usedOf = async ({ accountId }: AccountScope): Promise<number> => {
   const [row] = await postgres.sql<{ used: number }[]>`

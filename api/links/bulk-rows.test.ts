@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { nthId } from "./rows.ts";
+import { nthId } from "./bulk.ts";
 
 test("ids derived from one id are distinct UUIDs, and the same on every call", () => {
   fc.assert(

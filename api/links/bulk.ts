@@ -1,21 +1,23 @@
 /**
- * Requests for many links at once: each row is validated separately, and the response has one entry
- * for each.
+ * Requests for many links at once: each row is read and fails on its own, and the response has one
+ * entry for each.
  */
 import * as z from "zod";
 
-import { CUSTOM_DOMAIN, LINK_ID, LONG_URL } from "../../../shared/contracts/examples.ts";
+import { CUSTOM_DOMAIN, LINK_ID, LONG_URL } from "../../shared/contracts/examples.ts";
 import {
   BULK_LINKS_MAX,
   BULK_PASSWORDS_MAX,
   newLinkBody,
   updateLinkBody,
-} from "../../../shared/contracts/link-schemas.ts";
-import { entryError } from "../../http/error-schemas.ts";
-import type { ApiError } from "../../http/errors.ts";
-import type { LinkRow } from "../model.ts";
-import { fullLink, linkResponse } from "../responses.ts";
-import type { LinkResult } from "../results.ts";
+} from "../../shared/contracts/link-schemas.ts";
+import { decodeId, type Uuid } from "../../shared/ids.ts";
+import { entryError } from "../http/error-schemas.ts";
+import { type ApiError, invalidField, notFound } from "../http/errors.ts";
+import { validateValue } from "../http/validation.ts";
+import type { LinkRow } from "./model.ts";
+import { fullLink, linkResponse } from "./responses.ts";
+import { type Creation, type Failure, type LinkResult, toFailure, type Update } from "./results.ts";
 
 /**
  * A list whose rows are validated separately. It accepts any row, and is documented as a list of
@@ -129,6 +131,55 @@ export const bulkDeleteResponse = z
     failed,
   })
   .meta({ id: "BulkDeletions", description: "The outcome of each deletion of a bulk request." });
+
+/** Links to create. Their ids derive from `firstId`, so that a retry finds the same links. */
+export const readCreations = (firstId: Uuid, rows: readonly unknown[]): (Creation | Failure)[] =>
+  readRows(rows, (row, index) => ({
+    id: nthId(firstId, index),
+    body: validateValue(newLinkBody, row),
+  }));
+
+/** Links to update. Of several updates of one link, the first wins. */
+export function readUpdates(rows: readonly unknown[]): (Update | Failure)[] {
+  const seen = new Set<Uuid>();
+  return readRows(rows, (row) => {
+    const { id, ...body } = validateValue(bulkChange, row);
+    return { id: requireOnce(seen, id), body };
+  });
+}
+
+/** Links to delete, by their ids; each once. */
+export function readDeletions(ids: readonly string[]): ({ id: Uuid } | Failure)[] {
+  const seen = new Set<Uuid>();
+  return readRows(ids, (id) => ({ id: requireOnce(seen, id) }));
+}
+
+const readRows = <Row, Read>(
+  rows: readonly Row[],
+  read: (row: Row, index: number) => Read,
+): (Read | Failure)[] =>
+  rows.map((row, index) => {
+    try {
+      return read(row, index);
+    } catch (error) {
+      return toFailure(error);
+    }
+  });
+
+/** Decodes an id; throws `not_found`, and `invalid_request` when an earlier row has the same id. */
+function requireOnce(seen: Set<Uuid>, text: string): Uuid {
+  const id = decodeId("link", text);
+  if (id === undefined) throw notFound("link");
+  if (seen.has(id)) throw invalidField("id", "must not name a link twice");
+  seen.add(id);
+  return id;
+}
+
+/** The `n`th id after `first`: adds `n` to its last 48 bits, which are random. */
+export function nthId(first: Uuid, n: number): Uuid {
+  const last = (BigInt(`0x${first.slice(-12)}`) + BigInt(n)) & 0xffff_ffff_ffffn;
+  return first.slice(0, -12) + last.toString(16).padStart(12, "0");
+}
 
 /** The entries of a response, and how many failed. */
 export function toEntries<Entry extends object>(

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { URL_LENGTH_MAX } from "../../shared/contracts/web-url.ts";
-import { parseDestination } from "./destination-url.ts";
+import { parseDestination } from "./destinations.ts";
 
 const rules = {
   allowPrivate: false,

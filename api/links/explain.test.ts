@@ -4,13 +4,12 @@
  */
 import { expect, spyOn, test } from "bun:test";
 
-import { encodeId, newUuid } from "../../../shared/ids.ts";
-import { beginTurn } from "../../../shared/turns.ts";
-import { countParses } from "../../../test/harness/count-parses.ts";
-import { linkRow } from "../../../test/harness/link-row.ts";
-import type { LinkRow } from "../model.ts";
-import { explainRequest } from "./explain.ts";
-import type { ExplainBody } from "./model.ts";
+import { encodeId, newUuid } from "../../shared/ids.ts";
+import { beginTurn } from "../../shared/turns.ts";
+import { countParses } from "../../test/harness/count-parses.ts";
+import { linkRow } from "../../test/harness/link-row.ts";
+import { type ExplainBody, explainRequest } from "./explain.ts";
+import type { LinkRow } from "./model.ts";
 
 type Condition = NonNullable<NonNullable<LinkRow["extras"]>["rules"]>[number]["conditions"][number];
 

@@ -2,8 +2,7 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { parseDestination } from "./destination-url.ts";
-import { classifyHost } from "./public-host.ts";
+import { classifyHost, parseDestination } from "./destinations.ts";
 
 /** The IANA IPv4 special-purpose registry, and multicast: first and last address of each block. */
 const SPECIAL_IPV4 = `

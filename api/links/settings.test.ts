@@ -4,9 +4,13 @@
  */
 import { describe, expect, test } from "bun:test";
 
-import { ApiError } from "../../http/errors.ts";
-import { changeSettings, prepareSettings, type SettingsChange } from "./change.ts";
-import type { LinkSettings } from "./model.ts";
+import { ApiError } from "../http/errors.ts";
+import {
+  changeSettings,
+  type LinkSettings,
+  prepareSettings,
+  type SettingsChange,
+} from "./settings.ts";
 
 const LEDGER = { id: "0190a5a2-0000-7000-8000-000000000001", before: 3 };
 const HUMAN: LinkSettings = { max_clicks: 5, limit_counts: "human", ledger: LEDGER };
@@ -37,18 +41,16 @@ describe("what a limit counts", () => {
 
 /** What is wrong with a rule on a referrer; undefined when nothing is. */
 async function problemOf(value: string): Promise<string | undefined> {
-  const deps = {
-    destinationRules: {
-      allowPrivate: false,
-      shortUrl: new URL("https://sho.rt"),
-      ownHosts: new Set<string>(),
-    },
-    domains: { isCustom: () => Promise.resolve(false) },
+  const allowed = {
+    allowPrivate: false,
+    shortUrl: new URL("https://sho.rt"),
+    ownHosts: new Set<string>(),
   };
+  const hosts = { isCustom: () => Promise.resolve(false) };
   const conditions = [{ type: "referrer" as const, in: ["direct", value] }];
   const rules = [{ url: "https://example.com/", conditions }];
   try {
-    await prepareSettings(deps, { rules });
+    await prepareSettings({ rules }, allowed, hosts);
     return undefined;
   } catch (error) {
     return error instanceof ApiError ? error.message : String(error);

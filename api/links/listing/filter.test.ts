@@ -2,13 +2,20 @@
 import { expect, test } from "bun:test";
 
 import { newUuid } from "../../../shared/ids.ts";
-import { toFilter } from "./query.ts";
+import { toFilter } from "./filter.ts";
 
 const owner = { accountId: newUuid(), mode: "live" as const };
 
 const domainOf = (domain: string, shortUrl: string) =>
-  toFilter(owner, { domain }, { shortUrl: new URL(shortUrl), ownHosts: new Set(["sho.rt"]) })
-    ?.domain;
+  toFilter(
+    owner,
+    { domain },
+    {
+      allowPrivate: false,
+      shortUrl: new URL(shortUrl),
+      ownHosts: new Set(["sho.rt"]),
+    },
+  )?.domain;
 
 test.each([
   ["sho.rt", "http://sho.rt:8080", "own"],
@@ -41,7 +48,11 @@ test.each([
   ["größe", null],
   ["50 %. ", null],
 ])("the search %j is also one for %p", (search, respelled) => {
-  const rules = { shortUrl: new URL("https://sho.rt"), ownHosts: new Set<string>() };
+  const rules = {
+    allowPrivate: false,
+    shortUrl: new URL("https://sho.rt"),
+    ownHosts: new Set<string>(),
+  };
   expect(toFilter(owner, { search }, rules)?.respelled).toBe(respelled);
 });
 
@@ -52,6 +63,10 @@ test.each([
   ["https://example.com/?a=|", "https://example.com/?a=%7C"],
   ["nonsense", "nonsense"],
 ])("the destination %j is %s", (url, targetUrl) => {
-  const rules = { shortUrl: new URL("https://sho.rt"), ownHosts: new Set<string>() };
+  const rules = {
+    allowPrivate: false,
+    shortUrl: new URL("https://sho.rt"),
+    ownHosts: new Set<string>(),
+  };
   expect(toFilter(owner, { url }, rules)?.targetUrl).toBe(targetUrl);
 });

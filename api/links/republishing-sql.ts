@@ -1,29 +1,9 @@
 /** SQL statements that publish links again. */
-import type { PendingQuery, Row } from "postgres";
-
-import { DEFAULT_DOMAIN } from "../../../shared/contracts/link-record.ts";
-import type { Uuid } from "../../../shared/ids.ts";
-import type { Sql, Transaction } from "../../postgres.ts";
-import type { LinkRow } from "../model.ts";
-
-/** Reads links that meet a condition. */
-const selectLinks = (sql: Sql | Transaction, condition: PendingQuery<Row[]>) =>
-  sql<LinkRow[]>`
-    select link.*, link.archived is true as archived, link.taken_down is true as taken_down,
-           link.folded is true as folded, (link.domain_id is null or domain.verified_at is not null) as served,
-           link.version::float8 as version, domain.host as domain_host,
-           counters.clicks::float8 as clicks, counters.unique_clicks::float8 as unique_clicks,
-           nullif(counters.last_click_at, 'epoch') as last_click_at
-      from links link
-      join link_counters counters on counters.link_id = link.id
-      left join domains domain on domain.id = link.domain_id
-     where ${condition}`;
-
-/** Reads links by their ids, in id order. */
-const findInOrder = async (sql: Sql | Transaction, ids: readonly Uuid[]): Promise<LinkRow[]> =>
-  await sql<
-    LinkRow[]
-  >`${selectLinks(sql, sql`link.id = any (${[...ids]}::uuid[])`)} order by link.id`;
+import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
+import type { Uuid } from "../../shared/ids.ts";
+import type { Sql, Transaction } from "../postgres.ts";
+import type { LinkRow } from "./model.ts";
+import { findLinksInOrder, selectLinks } from "./sql.ts";
 
 type Selection = {
   /** The last link of the previous batch; null for the first batch. */
@@ -34,7 +14,7 @@ type Selection = {
 };
 
 /** Locks links of a domain, in id order. */
-export async function lockLinks(
+export async function lockDomainLinks(
   transaction: Transaction,
   domainId: Uuid,
   { after, limit, only }: Selection,
@@ -44,52 +24,39 @@ export async function lockLinks(
     select id from links
      where domain_id = ${domainId} ${condition} and (${after}::uuid is null or id > ${after})
      order by id limit ${limit} for update`;
-  return await findInOrder(
-    transaction,
-    locked.map(({ id }) => id),
-  );
+  const ids = locked.map(({ id }) => id);
+  return ids.length === 0 ? [] : await findLinksInOrder(transaction, ids);
+}
+
+/** Selects the verified domains of all accounts, by their hosts. */
+export async function findServedDomains(sql: Sql): Promise<Uuid[]> {
+  const rows = await sql<{ id: Uuid }[]>`
+    select id from domains where verified_at is not null order by host collate "C"`;
+  return rows.map(({ id }) => id);
 }
 
 /**
- * Chooses the next `limit` links that redirect. They are chosen before they are joined with their
- * counters: PostgreSQL would otherwise read the counters of all links before them as well.
- */
-const isNext = (
-  sql: Sql,
-  condition: PendingQuery<Row[]>,
-  order: PendingQuery<Row[]>,
-  limit: number,
-) => sql`
-  link.id = any (array(
-    select link.id from links link left join domains domain on domain.id = link.domain_id
-     where ${condition} and (link.domain_id is null or domain.verified_at is not null)
-     order by ${order} limit ${limit}))`;
-
-/** A domain whose links redirect. */
-export type ServedDomain = { id: Uuid | null; host: string };
-
-/** Selects the verified domains of all accounts. */
-export const findServedDomains = async (sql: Sql): Promise<ServedDomain[]> =>
-  await sql<ServedDomain[]>`
-    select id, host from domains where verified_at is not null order by host collate "C"`;
-
-/**
  * Reads the next redirecting links of a domain, or of the service's own, in the order of their
- * aliases.
+ * aliases. They are chosen before they are joined with their counters: PostgreSQL would otherwise
+ * read the counters of all links before them as well.
  */
-export const findServedLinksOf = async (
+export async function findServedLinksOf(
   sql: Sql,
   domainId: Uuid | null,
   after: string,
   limit: number,
-): Promise<LinkRow[]> => {
+): Promise<LinkRow[]> {
   const owned = domainId === null ? sql`link.domain_id is null` : sql`link.domain_id = ${domainId}`;
-  const condition = sql`${owned} and link.alias > ${after}`;
   // An index has this order; PostgreSQL does not see that it is also that of the aliases alone.
   const order = sql`link.domain_id, link.alias`;
   return await sql<LinkRow[]>`
-    ${selectLinks(sql, isNext(sql, condition, order, limit))} order by ${order}`;
-};
+    ${selectLinks(sql)}
+     where link.id = any (array(
+       select link.id from links link left join domains domain on domain.id = link.domain_id
+        where ${owned} and link.alias > ${after} and (link.domain_id is null or domain.verified_at is not null)
+        order by ${order} limit ${limit}))
+     order by ${order}`;
+}
 
 /** Returns the aliases that links of a domain have, with exact case. */
 export async function findTakenAliases(

@@ -2,7 +2,8 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { applyUtm, type Utm } from "./utm.ts";
+import type { Utm } from "./model.ts";
+import { applyUtm } from "./record.ts";
 
 const none: Utm = {
   utm_source: null,

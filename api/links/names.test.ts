@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { aliasProblem, RESERVED_ON_OWN_DOMAIN } from "../../shared/contracts/alias.ts";
-import { generateAlias, GENERATED_LENGTH } from "./alias.ts";
+import { generateAlias, GENERATED_LENGTH } from "./names.ts";
 
 describe("aliases", () => {
   test.each(["a", "Only_One-1", "_x", "9", "x".repeat(64)])("%p is allowed", (alias) => {
