@@ -5,18 +5,29 @@
 import { useQuery } from "@tanstack/react-query";
 import { createContext, useContext, useMemo } from "react";
 
+import type { Values } from "../../../../shared/statistics/values.ts";
 import { getJson } from "../../data/http.ts";
 import { toSearch } from "../../data/scope.ts";
 import { useAccountContext } from "../../data/session.ts";
-import { useDeferredData } from "../../ui/deferred-data.ts";
+import { t } from "../../languages/translate.ts";
 import { updateSearch, useSearchState } from "../../ui/search-state.ts";
+import { useDeferredData } from "../../ui/states.tsx";
 import {
   type AnalyticsQuery,
   type Params,
   readAnalyticsQuery,
   viewPath,
 } from "./analytics-path.ts";
-import { type Filter, FILTER_NAMES, readFilters, toFilterQuery, toggleFilters } from "./filters.ts";
+import {
+  type Filter,
+  FILTER_LABELS,
+  FILTER_NAMES,
+  type FilterName,
+  only,
+  readFilters,
+  toFilterQuery,
+  toggleFilters,
+} from "./filters.ts";
 
 /** Reads the query from the URL, for one link or for all; the same until the URL changes. */
 export function useReadAnalyticsQuery(link?: string, subject?: Filter): AnalyticsQuery {
@@ -67,3 +78,18 @@ export function useAnalytics<Data>(subpath: string, params: Params = {}) {
   });
   return { query: { ...useDeferredData(fetched, path), error, refetch }, csvPath: path };
 }
+
+/** A filter's name; or `link`, which is not a filter. */
+export type Dimension = Exclude<FilterName, "class"> | "link";
+
+export const dimensionLabel = (dimension: Dimension): string =>
+  t(dimension === "link" ? "links.table.link" : FILTER_LABELS[dimension]);
+
+/** The filters that select the clicks of a row; none for links, which have their own page. */
+export const filtersOf = (values: Values): Filter[] =>
+  Object.entries(values).flatMap(([name, value]) =>
+    isFilterName(name) ? [only(name, value)] : [],
+  );
+
+/** Whether a name is that of a filter. */
+export const isFilterName = (name: string): name is FilterName => name in FILTER_LABELS;
