@@ -23,7 +23,7 @@ import { isMailAddress, parseMailServer } from "./mail/settings.ts";
 export const METRICS_PORTS = { single: 9101, instances: 9510 };
 
 /** The APIs of other products that can be served beside /v1. */
-const COMPATIBLE = ["yourls", "bitly"] as const;
+const COMPATIBLE = ["yourls", "bitly", "shlink"] as const;
 
 export type CompatName = (typeof COMPATIBLE)[number];
 

@@ -1,10 +1,11 @@
 /** Serves the APIs of other products beside `/v1`, on its listener: see docs/compatible-apis.md. */
 import type { CompatName } from "../config.ts";
 import { bitly } from "./bitly.ts";
+import { shlink } from "./shlink.ts";
 import { type CompatibleApi, type Handle, V1 } from "./v1.ts";
 import { yourls } from "./yourls.ts";
 
-const APIS: Readonly<Record<CompatName, CompatibleApi>> = { yourls, bitly };
+const APIS: Readonly<Record<CompatName, CompatibleApi>> = { yourls, bitly, shlink };
 
 export class CompatibleApis {
   readonly #apis: readonly CompatibleApi[];
