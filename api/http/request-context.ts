@@ -1,5 +1,5 @@
 /** The context of a request: its caller, its client's address, and what it may ask again. */
-import type { ClientAddress } from "../../shared/client-address.ts";
+import type { TrustedProxies } from "../../shared/client-address.ts";
 import type { Confirm, Principal, Session } from "./principal.ts";
 
 /** The state of a request while it is handled. */
@@ -38,10 +38,11 @@ export class ForwardedRequest extends Request {
 export function addressOf(
   request: Request,
   server: { requestIP(request: Request): { address: string } | null } | null,
-  clientAddress: ClientAddress,
+  proxies: TrustedProxies,
 ): string {
   const sent = request instanceof ForwardedRequest ? request.original : request;
-  return clientAddress(server?.requestIP(sent)?.address ?? "", sent.headers.get("x-forwarded-for"));
+  const forwardedFor = sent.headers.get("x-forwarded-for");
+  return proxies.clientOf(server?.requestIP(sent)?.address ?? "", forwardedFor);
 }
 
 /** The caller of a route with an access rule. Throws for a route without one. */
