@@ -1,9 +1,9 @@
 /** The API's configuration. */
 import * as z from "zod";
 
-import { envHosts } from "../shared/env-hosts.ts";
 import {
   envBoolean,
+  envHosts,
   envInstance,
   envInteger,
   envList,
@@ -13,8 +13,7 @@ import {
   envUrl,
 } from "../shared/env.ts";
 import { linksKeyVariables } from "../shared/links-log/signature.ts";
-import { natsFileVariables } from "../shared/nats-files.ts";
-import { envNatsReplicas, envNatsUrl } from "../shared/nats.ts";
+import { envNatsReplicas, envNatsUrl, natsFileVariables } from "../shared/nats.ts";
 import { envPostgresUrl } from "../shared/postgres.ts";
 import { webhookVariables } from "../shared/webhooks/variables.ts";
 import { isMailAddress, parseMailServer } from "./mail/settings.ts";

@@ -15,7 +15,7 @@
  */
 import { Elysia, NotFoundError, ParseError } from "elysia";
 
-import type { ClientAddress } from "../shared/client-address.ts";
+import type { TrustedProxies } from "../shared/client-address.ts";
 import { QueueFull } from "../shared/fair-queue.ts";
 import type { Log } from "../shared/log.ts";
 import {
@@ -53,7 +53,7 @@ export type CompletedRequest = {
 export interface SiteContext {
   readonly log: Log;
   readonly stores: Stores;
-  readonly clientAddress: ClientAddress;
+  readonly proxies: TrustedProxies;
   /** The origin of short links, without a trailing slash. */
   readonly shortUrl: string;
   /** The origin of `/v1`, without a trailing slash; undefined when it is not configured. */
@@ -108,7 +108,7 @@ export class Site {
   readonly #calls = new Elysia({ name: "calls" }).derive(
     { as: "global" },
     ({ request, server }) => {
-      const call: Call = { address: addressOf(request, server, this.#context.clientAddress) };
+      const call: Call = { address: addressOf(request, server, this.#context.proxies) };
       return { call };
     },
   );
@@ -289,7 +289,7 @@ export class Site {
     set: ResponseSettings,
   ): ApiError | undefined {
     if (set.headers["x-ratelimit-limit"] !== undefined) return undefined;
-    const address = addressOf(request, server, this.#context.clientAddress);
+    const address = addressOf(request, server, this.#context.proxies);
     const { window, granted } = this.#authenticator.anonymous.consume(address);
     Object.assign(set.headers, rateLimitHeaders(window));
     // A 5xx is never replaced by a 429: our fault may be the reason that a valid key was not

@@ -100,7 +100,7 @@ const COMBINES_ROUTES = /\/app\.ts$|^api\/resource-routes\.ts$/;
  * The only file that replies to requests over NATS: it checks the subject that the request names
  * for that.
  */
-const REPLIES = "shared/replies.ts";
+const REPLIES = "shared/nats.ts";
 
 type Source = {
   path: string;

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 
 import type { LinkMessage } from "../../shared/contracts/link-record.ts";
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
-import { createLog } from "../../shared/log.ts";
+import { processLog } from "../../shared/log.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { ApiError } from "../http/errors.ts";
@@ -158,7 +158,7 @@ describe("links on an account's own domain", () => {
 
 /** Runs the job until a domain has switched. */
 async function finishSwitch(owner: AccountScope, id: Uuid): Promise<void> {
-  const log = createLog("test", "silent");
+  const log = processLog("test", "silent");
   const republishing = new Republishing(postgres.sql, publisher, domains, log);
   while ((await domains.get(owner, id)).switching) await Bun.sleep(20);
   await republishing.stop();
@@ -270,7 +270,7 @@ describe("a switch of case", () => {
 
 /** Runs the job until links are published and withdrawn. */
 async function finishJobs(): Promise<void> {
-  const log = createLog("test", "silent");
+  const log = processLog("test", "silent");
   const republishing = new Republishing(postgres.sql, publisher, domains, log);
   const isLeft = async () =>
     (await postgres.sql`select from domains where republishing`).length > 0;

@@ -1,5 +1,5 @@
 /** The context of a request: its caller, its client's address, and what it may ask again. */
-import type { ClientAddress } from "../../shared/client-address.ts";
+import type { TrustedProxies } from "../../shared/client-address.ts";
 import type { Confirm, Principal, Session } from "./principal.ts";
 
 /** The state of a request while it is handled. */
@@ -24,9 +24,12 @@ export type ResponseSettings = {
 export const addressOf = (
   request: Request,
   server: { requestIP(request: Request): { address: string } | null } | null,
-  clientAddress: ClientAddress,
+  proxies: TrustedProxies,
 ): string =>
-  clientAddress(server?.requestIP(request)?.address ?? "", request.headers.get("x-forwarded-for"));
+  proxies.clientOf(
+    server?.requestIP(request)?.address ?? "",
+    request.headers.get("x-forwarded-for"),
+  );
 
 /** The caller of a route with an access rule. Throws for a route without one. */
 export function principalOf(call: Call | undefined): Principal {

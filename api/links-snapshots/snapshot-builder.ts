@@ -10,7 +10,7 @@ import {
   type LinkRecord,
 } from "../../shared/contracts/link-record.ts";
 import type { Head } from "../../shared/links-log/entry.ts";
-import type { Manifest } from "../../shared/links-log/snapshot.ts";
+import type { Manifest } from "../../shared/links-log/snapshots.ts";
 import { EMPTY_LOG, setLogState } from "../../shared/links-store/log-state.ts";
 import { prepareReplace, SCHEMA, STORE_FORMAT, toChange } from "../../shared/links-store/schema.ts";
 import { readDomainNotices } from "../domains/notices.ts";

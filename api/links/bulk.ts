@@ -8,7 +8,7 @@ import { CUSTOM_DOMAIN, LINK_ID, LONG_URL } from "../../shared/contracts/example
 import {
   BULK_LINKS_MAX,
   BULK_PASSWORDS_MAX,
-  createLinkBody,
+  newLinkBody,
   updateLinkBody,
 } from "../../shared/contracts/link-schemas.ts";
 import { decodeId, type Uuid } from "../../shared/ids.ts";
@@ -47,7 +47,7 @@ const rowsOf = <Row extends z.ZodType>(row: Row) =>
 const hasPassword = (row: unknown): boolean =>
   typeof row === "object" && row !== null && "password" in row && typeof row.password === "string";
 
-export const bulkCreateBody = z.strictObject({ links: rowsOf(createLinkBody) }).meta({
+export const bulkCreateBody = z.strictObject({ links: rowsOf(newLinkBody) }).meta({
   id: "NewLinks",
   description: "Links to create at once.",
   examples: [{ links: [{ url: LONG_URL }, { url: "https://example.com/shoes", alias: "shoes" }] }],
@@ -57,7 +57,7 @@ export const bulkCreateBody = z.strictObject({ links: rowsOf(createLinkBody) }).
 export const bulkChange = updateLinkBody
   .extend({
     id: z.string().meta({ description: "The id of the link to change.", examples: [LINK_ID] }),
-    domain: createLinkBody.shape.domain.meta({
+    domain: newLinkBody.shape.domain.meta({
       description:
         "The domain to move the link to: a verified one of the account, or null for the service's own. Its alias goes with it, and the old short URL ends.",
       examples: [CUSTOM_DOMAIN],
@@ -136,7 +136,7 @@ export const bulkDeleteResponse = z
 export const readCreations = (firstId: Uuid, rows: readonly unknown[]): (Creation | Failure)[] =>
   readRows(rows, (row, index) => ({
     id: nthId(firstId, index),
-    body: validateValue(createLinkBody, row),
+    body: validateValue(newLinkBody, row),
   }));
 
 /** Links to update. Of several updates of one link, the first wins. */

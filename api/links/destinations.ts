@@ -4,9 +4,9 @@
  */
 import { isIP } from "node:net";
 
+import { isPublicAddress } from "../../shared/addresses.ts";
 import { parseWebUrl } from "../../shared/contracts/web-url.ts";
 import { isWithin, normalizeHost } from "../../shared/hosts.ts";
-import { isPublicAddress } from "../../shared/public-address.ts";
 import { ApiError } from "../http/errors.ts";
 
 export type DestinationRules = {

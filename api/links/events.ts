@@ -1,7 +1,7 @@
 /** What the ledger of events says about links. */
 import type { JSONValue } from "postgres";
 
-import type { EventType } from "../../shared/contracts/event-types.ts";
+import type { EventType } from "../../shared/contracts/webhook-schemas.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { changesBetween } from "../events/changes.ts";
 import { passwordChange } from "../events/password.ts";

@@ -5,7 +5,7 @@
 import { expect, spyOn, test } from "bun:test";
 
 import { encodeId, newUuid } from "../../shared/ids.ts";
-import { beginTurn, type Turn } from "../../shared/turns.ts";
+import { beginTurn } from "../../shared/turns.ts";
 import { countParses } from "../../test/harness/count-parses.ts";
 import { linkRow } from "../../test/harness/link-row.ts";
 import { type ExplainBody, explainRequest } from "./explain.ts";
@@ -16,7 +16,7 @@ type Condition = NonNullable<NonNullable<LinkRow["extras"]>["rules"]>[number]["c
 const LINK = linkRow();
 
 /** A turn that lasts until the work is done, which is then counted as a whole. */
-const WHOLE: Turn = { isOver: () => false, next: () => Promise.resolve() };
+const WHOLE = beginTurn(Infinity);
 
 /**
  * Explains a request for a link of which no rule matches, and each rule only by its last condition.

@@ -4,13 +4,12 @@ import * as z from "zod";
 import { truncateBytes } from "../../shared/bytes.ts";
 import { CLICK_TEXT_BYTES_MAX } from "../../shared/contracts/click-text.ts";
 import { RULE_ID } from "../../shared/contracts/examples.ts";
-import { instant } from "../../shared/contracts/instant.ts";
 import { targetFields } from "../../shared/contracts/link-fields.ts";
-import { plainText } from "../../shared/contracts/text.ts";
+import { instant, plainText } from "../../shared/contracts/text.ts";
 import { findCountryProblem } from "../../shared/countries.ts";
 import { rememberFacts, type RequestFacts, toAgentNames } from "../../shared/decision/facts.ts";
 import { preferredLanguage } from "../../shared/decision/language.ts";
-import { compileTargets, type Target } from "../../shared/decision/targets.ts";
+import { type Target, Targets } from "../../shared/decision/targets.ts";
 import { encodeId } from "../../shared/ids.ts";
 import { beginTurn } from "../../shared/turns.ts";
 import { isPreviewAgent } from "../../shared/visitors/preview-agents.ts";
@@ -148,7 +147,7 @@ export async function explainRequest(
 ): Promise<Explanation> {
   const now = body.at === undefined ? Date.now() : Date.parse(body.at);
   const record = toRecord(link);
-  const targets = compileTargets(record.extras ?? {});
+  const targets = new Targets(record.extras ?? {});
   const facts = toFacts(body, now, link.domain_host ?? "", ownHosts);
   const status = statusOf(link, now);
   const chosen = targets.choose(facts);

@@ -8,18 +8,18 @@ import {
   LONG_URL,
   SHORT_URL,
 } from "../../shared/contracts/examples.ts";
-import { instant } from "../../shared/contracts/instant.ts";
 import { EXTERNAL_ID_EXAMPLE, UTM_EXAMPLES } from "../../shared/contracts/link-fields.ts";
 import type { Mode } from "../../shared/contracts/link-record.ts";
 import {
-  type createLinkBody,
   EXTERNAL_ID_LENGTH_MAX,
   externalId,
+  type newLinkBody,
   TAG_LENGTH_MAX,
   TAGS_MAX,
   type updateLinkBody,
   type upsertLinkBody,
 } from "../../shared/contracts/link-schemas.ts";
+import { instant } from "../../shared/contracts/text.ts";
 import { toUtmValue, type UtmName } from "../../shared/contracts/utm.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { idParameter } from "../http/common-schemas.ts";
@@ -28,7 +28,7 @@ import { listQuery } from "../http/pagination.ts";
 import type { LinkSettings } from "./settings.ts";
 import { SHORT_URL_LENGTH_MAX } from "./short-url.ts";
 
-export type CreateLinkBody = z.output<typeof createLinkBody>;
+export type CreateLinkBody = z.output<typeof newLinkBody>;
 
 const include = z.enum(["settings"]).optional();
 

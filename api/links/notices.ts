@@ -3,7 +3,7 @@
  * time; what it notices, and up to where it has looked, is written in one transaction, so each is
  * recorded once, whatever stops.
  */
-import type { EventType } from "../../shared/contracts/event-types.ts";
+import type { EventType } from "../../shared/contracts/webhook-schemas.ts";
 import { recordAll } from "../events/record.ts";
 import { SYSTEM } from "../http/principal.ts";
 import type { Sql } from "../postgres.ts";

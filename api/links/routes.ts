@@ -2,7 +2,7 @@
 import { Elysia } from "elysia";
 
 import {
-  createLinkBody,
+  newLinkBody,
   updateLinkBody,
   upsertLinkBody,
 } from "../../shared/contracts/link-schemas.ts";
@@ -76,7 +76,7 @@ export const linkRoutes = (
         idempotent: true,
         errors: ["invalid_url", "invalid_alias", "alias_taken", "external_id_taken"],
         query: includeAllQuery,
-        body: createLinkBody,
+        body: newLinkBody,
         response: { 201: linkResponse },
         detail: {
           operationId: "createLink",

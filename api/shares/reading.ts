@@ -2,8 +2,7 @@
 import { LRUCache } from "lru-cache";
 
 import { boundsOf } from "../../shared/budgets.ts";
-import { COLUMN_FILTERS } from "../../shared/contracts/click-columns.ts";
-import { DEFAULT_PERIOD } from "../../shared/contracts/periods.ts";
+import { COLUMN_FILTERS, DEFAULT_PERIOD } from "../../shared/contracts/analytics.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { parseZone } from "../analytics/period.ts";
 import type { AnalyticsService } from "../analytics/service.ts";

@@ -2,7 +2,7 @@
 import * as z from "zod";
 
 import { CREATED_AT } from "../../shared/contracts/examples.ts";
-import { createLinkBody } from "../../shared/contracts/link-schemas.ts";
+import { newLinkBody } from "../../shared/contracts/link-schemas.ts";
 import {
   type ViewKind,
   viewName,
@@ -36,7 +36,7 @@ export const viewListResponse = z
   .object({ data: z.array(viewResponse).meta({ description: "All of the kind, by name." }) })
   .meta({ id: "SavedViewList", description: "What an account and mode has saved of a kind." });
 
-const { utm_source, utm_medium, utm_campaign, utm_term, utm_content } = createLinkBody.shape;
+const { utm_source, utm_medium, utm_campaign, utm_term, utm_content } = newLinkBody.shape;
 
 /** What queries may have. Those of analytics have what their reader understands. */
 const PARAMETERS: Readonly<Record<ViewKind, z.ZodType>> = {

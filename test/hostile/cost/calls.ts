@@ -40,7 +40,7 @@ export const SCHEMA_BOUNDS = [
   "shared/contracts/share-schemas.ts BREAKDOWNS_MAX",
   "shared/contracts/users.ts PERSON_NAME_LENGTH_MAX",
   "shared/contracts/users.ts PASSWORD_LENGTH",
-  "shared/contracts/branding-schemas.ts NAME_LENGTH_MAX",
+  "shared/contracts/share-schemas.ts BRAND_NAME_LENGTH_MAX",
   "shared/contracts/view-schemas.ts QUERY_LENGTH_MAX",
   "shared/contracts/webhook-schemas.ts WEBHOOK_NAMES_MAX",
   "shared/contracts/qr-style.ts MARGIN_MAX",
