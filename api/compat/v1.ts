@@ -40,9 +40,6 @@ export class Failure extends Error {
   }
 }
 
-/** Maximum bytes of a request's body: it describes one link. */
-export const BODY_BYTES_MAX = 64 * 1024;
-
 /** What `/v1` reads of a client's request besides its key. */
 const FORWARDED = [
   "access-control-request-method",
@@ -98,9 +95,9 @@ export class V1 {
     await this.get(z.object({}), "/v1/limits");
   }
 
-  /** The client's body, of JSON; throws `invalid_request` and what else a body can be refused for. */
+  /** The client's body, of JSON; throws what a body is refused for. */
   async readBody<Schema extends z.ZodType>(schema: Schema): Promise<z.output<Schema>> {
-    return validateValue(schema, await readJsonBody(this.request, BODY_BYTES_MAX));
+    return validateValue(schema, await readJsonBody(this.request));
   }
 
   /** The client's query, without parameters that are blank. */
@@ -137,7 +134,7 @@ export class V1 {
     return this.#call(schema, method, path, body);
   }
 
-  /** The link with an alias on a domain (by default the service's own); throws a {@link Failure}. */
+  /** The link with an alias on a domain, by default on the service's own. */
   async findLink(alias: string, domain?: string): Promise<z.output<typeof fullLink>> {
     if (alias === "") throw notFound("link");
     return await this.get(fullLink, "/v1/links/lookup", { alias, domain, include: "settings" });

@@ -9,20 +9,16 @@ import { ApiError, invalidField } from "../http/errors.ts";
 import { readBody } from "../http/json-body.ts";
 import { readQuery } from "../http/query.ts";
 import { linkListResponse, linkResponse } from "../links/responses.ts";
-import {
-  type Answer,
-  BODY_BYTES_MAX,
-  type CompatibleApi,
-  type Failure,
-  toJson,
-  type V1,
-} from "./v1.ts";
+import { type Answer, type CompatibleApi, type Failure, toJson, type V1 } from "./v1.ts";
 
 const PATH = "/yourls-api.php";
 
 /** The versions of YOURLS and of its tables whose answers these are. */
 const VERSION = "1.9.2";
 const DB_VERSION = "507";
+
+/** Maximum bytes of a form, which is read before the key that is in it. */
+const FORM_BYTES_MAX = 64 * 1024;
 
 /** Maximum links in one answer. */
 const LINKS_MAX = 100;
@@ -59,7 +55,7 @@ async function readFields(request: Request): Promise<Fields> {
   const fields = new Map<string, string>();
   for (const [name, values] of Object.entries(readQuery(url)))
     fields.set(name, [values].flat().at(-1) ?? "");
-  const bytes = await readBody(request, BODY_BYTES_MAX);
+  const bytes = await readBody(request, FORM_BYTES_MAX);
   if (bytes.length > 0) {
     const type = headers.get("content-type") ?? "";
     const form = new Response(bytes, { headers: { "content-type": type } });
