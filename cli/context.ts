@@ -4,10 +4,9 @@ import { connect, type NatsConnection } from "nats";
 import * as z from "zod";
 
 import { type Sql, usePostgres } from "../api/postgres.ts";
-import { serverOptions } from "../shared/clicks/server.ts";
+import { serverOptions } from "../shared/clicks/query.ts";
 import { loadConfig } from "../shared/env.ts";
-import { natsFileVariables } from "../shared/nats-files.ts";
-import { natsLogin } from "../shared/nats.ts";
+import { natsFileVariables, natsLogin } from "../shared/nats.ts";
 import { findSource, findUrl } from "./endpoints.ts";
 
 /** A command can wait longer than a request, so it may connect to a busy database. */

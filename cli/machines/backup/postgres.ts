@@ -2,7 +2,7 @@
 import { schemaState } from "../../../api/migrations/applied.ts";
 import { migratePostgres } from "../../../api/migrations/migrate.ts";
 import { usePostgres } from "../../../api/postgres.ts";
-import { createLog } from "../../../shared/log.ts";
+import { processLog } from "../../../shared/log.ts";
 import { databaseOf, hostsOf } from "../../../shared/postgres.ts";
 import {
   countAllRows,
@@ -85,7 +85,7 @@ export const bringUpToDate = (url: string): Promise<void> =>
   usePostgres(
     url,
     async (sql) => {
-      await migratePostgres(sql, createLog("api", "silent"));
+      await migratePostgres(sql, processLog("api", "silent"));
       const schema = await schemaState(sql);
       if (schema !== "ok") throw new Error(`The schema of the restored database: ${schema}`);
     },

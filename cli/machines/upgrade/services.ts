@@ -1,6 +1,6 @@
 /** The running units of this host, and whether they are ready. */
 import { METRICS_PORTS as API_PORTS } from "../../../api/config.ts";
-import { describeUnready, readHealthAt } from "../../../shared/running-checks.ts";
+import { describeUnready, readHealthAt } from "../../../shared/preflight.ts";
 import type { EnvironmentFiles } from "../../environment-files.ts";
 import type { System } from "./system.ts";
 
