@@ -68,7 +68,7 @@ function listenSites(
 ): { url: string | undefined; dashboard_url: string | undefined } {
   const { config, lifecycle } = context;
   const shared = config.INSTANCE !== undefined;
-  const app = apiSite(context, services);
+  const app = apiSite(context, services, config.COMPAT);
   app.listen({ hostname: config.API_HOST, port: config.API_PORT, ...listenOptions(shared) });
   lifecycle.onStop("server", () => stopSite(app.server, shared));
   const dashboard_url = listenDashboard(context, services);
