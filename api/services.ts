@@ -17,11 +17,10 @@ import { createEventWaits, type EventWaits } from "./events/waits.ts";
 import { KeyService } from "./keys/service.ts";
 import { PostgresStreamLeases } from "./limits/stream-leases.ts";
 import type { LinksPublisher } from "./links-log/publisher.ts";
-import type { DestinationRules } from "./links/destination-url.ts";
-import { startRepublishing } from "./links/republish/job.ts";
-import { createLinkService, type LinkService } from "./links/service.ts";
-import { createUsedClicksReader } from "./links/used-clicks.ts";
-import { requireDestination } from "./links/validation.ts";
+import { type DestinationRules, requireDestination } from "./links/destinations.ts";
+import { Republishing } from "./links/republishing.ts";
+import { LinkService } from "./links/service.ts";
+import { NatsUsedClicks } from "./links/used-clicks.ts";
 import { startMailQueue } from "./mail/queue.ts";
 import { startEventMaintenance } from "./maintenance/events.ts";
 import { cleanUpExpiredRows } from "./maintenance/expired-rows.ts";
@@ -75,15 +74,8 @@ export class Services implements SiteServices {
     };
     const domains = openDomains(context, publisher, destinationRules);
     this.domains = domains;
-    const readUsedClicks = createUsedClicksReader(nats, log);
-    const links = createLinkService({
-      sql,
-      publisher,
-      domains,
-      destinationRules,
-      passwords,
-      readUsedClicks,
-    });
+    const usedClicks = new NatsUsedClicks(nats, log);
+    const links = new LinkService(sql, publisher, domains, destinationRules, passwords, usedClicks);
     this.links = links;
     this.keys = new KeyService(sql);
 
@@ -122,9 +114,10 @@ export class Services implements SiteServices {
     this.unsubscriber = reports.unsubscriber;
 
     const retentionDays = config.EVENTS_RETENTION_DAYS;
-    const stopEvents = startEventMaintenance({ sql, readUsedClicks, shortUrl, retentionDays, log });
+    const stopEvents = startEventMaintenance({ sql, usedClicks, shortUrl, retentionDays, log });
     lifecycle.onStop("events", stopEvents);
-    lifecycle.onStop("republishing", startRepublishing({ sql, publisher, domains, log }));
+    const republishing = new Republishing(sql, publisher, domains, log);
+    lifecycle.onStop("republishing", () => republishing.stop());
     repeatChecks(context, domains);
   }
 }
@@ -149,7 +142,7 @@ function openDomains(
     readTxt: createTxtReader(config.DNS_SERVERS),
     ownHosts: destinationRules.ownHosts,
     checkDestination: async (url) =>
-      (await requireDestination(url, { destinationRules, domains })).original,
+      (await requireDestination(url, destinationRules, domains)).original,
   });
   return domains;
 }

@@ -1,5 +1,5 @@
 /** Reads TXT records from the operator's DNS resolvers. */
-import { freshResolver } from "../../shared/dns.ts";
+import { freshResolver } from "../../shared/hosts.ts";
 import { unavailable } from "../http/errors.ts";
 
 const TIMEOUT_MS = 1_500;

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import postgresClient from "postgres";
 
 import { encodeId, newUuid } from "../../shared/ids.ts";
-import { createLog } from "../../shared/log.ts";
+import { processLog } from "../../shared/log.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { longTest } from "../../test/harness/property-runs.ts";
 import { type Author, SYSTEM } from "../http/principal.ts";
@@ -28,7 +28,7 @@ let events: ReturnType<typeof createEventService>;
 beforeAll(async () => {
   postgres = await startPostgres();
   const { sql } = postgres;
-  const waits = createEventWaits({ sql, log: createLog("test", "silent") });
+  const waits = createEventWaits({ sql, log: processLog("test", "silent") });
   events = createEventService({ sql, waits, positions: createEventPositions(sql, PATIENT_MS) });
 });
 afterAll(() => postgres[Symbol.asyncDispose]());

@@ -3,6 +3,8 @@ import type { Log } from "../../shared/log.ts";
 import { repeat } from "../../shared/repeat.ts";
 import { deleteOldEvents, forgetReaders } from "../events/sql.ts";
 import { noticeEvents } from "../links/notices.ts";
+import type { UsedClicks } from "../links/used-clicks.ts";
+import type { Sql } from "../postgres.ts";
 
 /** Time between two notices. */
 const NOTICE_MS = 5_000;
@@ -17,23 +19,33 @@ const DELETED_MAX = 500_000;
 /** Days after which an account counts no longer as a reader of clicks. */
 const READER_DAYS = 7;
 
-type MaintenanceDeps = Parameters<typeof noticeEvents>[0] & { retentionDays: number; log: Log };
+type MaintenanceDeps = {
+  sql: Sql;
+  usedClicks: UsedClicks;
+  shortUrl: string;
+  retentionDays: number;
+  log: Log;
+};
 
 /**
  * Starts the work in the background and returns a function that stops it. Several processes may do
  * so concurrently.
  */
 export function startEventMaintenance({
+  sql,
+  usedClicks,
+  shortUrl,
   retentionDays,
   log,
-  ...deps
 }: MaintenanceDeps): () => void {
   const notices = repeat(async () => {
-    await noticeEvents(deps).catch((error: unknown) => log.warn({ error }, "notices_failed"));
+    await noticeEvents(sql, usedClicks, shortUrl).catch((error: unknown) =>
+      log.warn({ error }, "notices_failed"),
+    );
     return NOTICE_MS;
   });
   const deletions = repeat(async () => {
-    await deleteOld(deps.sql, retentionDays).catch((error: unknown) =>
+    await deleteOld(sql, retentionDays).catch((error: unknown) =>
       log.warn({ error }, "event_deletion_failed"),
     );
     return DELETION_MS;
@@ -44,7 +56,7 @@ export function startEventMaintenance({
   };
 }
 
-async function deleteOld(sql: MaintenanceDeps["sql"], retentionDays: number): Promise<void> {
+async function deleteOld(sql: Sql, retentionDays: number): Promise<void> {
   await forgetReaders(sql, READER_DAYS);
   for (let deleted = 0; deleted < DELETED_MAX; deleted += BATCH)
     if ((await deleteOldEvents(sql, retentionDays, BATCH)) < BATCH) return;

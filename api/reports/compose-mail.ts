@@ -1,6 +1,9 @@
 /** Writes a report as a mail. */
-import type { ReportContent } from "../../shared/reports/content.ts";
-import { describeReport, type ReportMessage } from "../../shared/reports/message.ts";
+import {
+  describeReport,
+  type ReportContent,
+  type ReportMessage,
+} from "../../shared/reports/content.ts";
 import { escapeHtml } from "../http/html.ts";
 import { type MailContent, writeLink } from "../mail/message.ts";
 

@@ -12,7 +12,7 @@ import {
 import * as z from "zod";
 
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
-import { createLog } from "../../shared/log.ts";
+import { processLog } from "../../shared/log.ts";
 import { reportContent } from "../../shared/reports/content.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { ApiError } from "../http/errors.ts";
@@ -57,7 +57,7 @@ beforeAll(async () => {
   deps = {
     sql: postgres.sql,
     links: postgres.links,
-    log: createLog("test", "silent"),
+    log: processLog("test", "silent"),
     sendsMails: true,
     analytics: {
       summary: async () => compared,

@@ -8,7 +8,7 @@
 import { RESET_MINUTES } from "../../shared/contracts/users.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { inEachLanguage } from "../../shared/languages/catalogues.ts";
-import { createTexts } from "../../shared/languages/messages.ts";
+import { textsOf } from "../../shared/languages/messages.ts";
 import { ApiError } from "../http/errors.ts";
 import { escapeHtml } from "../http/html.ts";
 import type { MailKind } from "../mail/kind.ts";
@@ -109,7 +109,7 @@ export const resetMails = (sql: Sql, dashboardUrl: string | undefined): MailKind
 
 const textsIn = inEachLanguage((language, { passwords }) => ({
   language,
-  texts: createTexts(language, passwords),
+  texts: textsOf(language, passwords),
 }));
 
 function composeReset(code: string, url: string): MailContent {

@@ -2,8 +2,7 @@
 import { LRUCache } from "lru-cache";
 
 import { boundsOf } from "../../shared/budgets.ts";
-import { COLUMN_FILTERS } from "../../shared/contracts/click-columns.ts";
-import { DEFAULT_PERIOD } from "../../shared/contracts/periods.ts";
+import { COLUMN_FILTERS, DEFAULT_PERIOD } from "../../shared/contracts/analytics.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { parseZone } from "../analytics/period.ts";
 import type { AnalyticsService } from "../analytics/service.ts";
@@ -11,8 +10,8 @@ import type { BrandingService } from "../branding/service.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import { budgets } from "../limits/budgets.ts";
 import { NetworkWindow } from "../limits/windows.ts";
-import { buildShortUrl } from "../links/responses.ts";
 import type { LinkService } from "../links/service.ts";
+import { buildShortUrl } from "../links/short-url.ts";
 import type { Sql } from "../postgres.ts";
 import type { SharedQuery, SharedStatistics, SharedView } from "./model.ts";
 import { findSharedBy, type SharedRow } from "./sql.ts";

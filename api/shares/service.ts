@@ -10,9 +10,9 @@ import { ApiError, notFound } from "../http/errors.ts";
 import { type ListPart, type ListRequest, readPart } from "../http/pagination.ts";
 import type { AccountScope, Author, Principal, Writer } from "../http/principal.ts";
 import { budgets } from "../limits/budgets.ts";
-import type { LinkPasswords } from "../links/passwords.ts";
 import type { LinkService } from "../links/service.ts";
 import { countOwned, lockAndCountOwned, requireFound } from "../owned-rows.ts";
+import type { PasswordHashing } from "../passwords/hashing.ts";
 import { isForeignKeyViolation, type Sql } from "../postgres.ts";
 import { createToken } from "../url-tokens.ts";
 import {
@@ -35,7 +35,7 @@ import {
 type ShareServiceDeps = {
   sql: Sql;
   links: Pick<LinkService, "get">;
-  passwords: LinkPasswords;
+  passwords: PasswordHashing;
 };
 
 export type ShareService = ReturnType<typeof createShareService>;

@@ -1,7 +1,7 @@
 /** Writes the mail that says which webhooks were disabled. */
 import { encodeId } from "../../shared/ids.ts";
 import { inEachLanguage } from "../../shared/languages/catalogues.ts";
-import { createTexts } from "../../shared/languages/messages.ts";
+import { textsOf } from "../../shared/languages/messages.ts";
 import { escapeHtml } from "../http/html.ts";
 import { type MailContent, writeLink } from "../mail/message.ts";
 import type { MailSettings } from "../mail/settings.ts";
@@ -66,7 +66,7 @@ function describe(
 
 const textsIn = inEachLanguage((language, { webhooks }) => ({
   language,
-  texts: createTexts(language, webhooks),
+  texts: textsOf(language, webhooks),
 }));
 
 /** How a webhook is continued: in the dashboard, or by the API where there is none. */

@@ -6,7 +6,7 @@ import { createReportMails } from "../../api/reports/mails.ts";
 import { createUnsubscribeTokens } from "../../api/reports/unsubscribe/token.ts";
 import { resetMails } from "../../api/sessions/resets.ts";
 import { createWebhookMails } from "../../api/webhooks/mails.ts";
-import { createLog } from "../../shared/log.ts";
+import { processLog } from "../../shared/log.ts";
 
 export const MAIL_FROM = "mails@shorthop.example";
 
@@ -30,7 +30,7 @@ export function mailQueueDeps(sql: Sql, url: string, outcomes: string[]): MailQu
       webhook: createWebhookMails({ sql, settings }),
       password_reset: resetMails(sql, settings.dashboardUrl),
     },
-    log: createLog("test", "silent"),
+    log: processLog("test", "silent"),
     onOutcome: (outcome) => outcomes.push(outcome),
   };
 }

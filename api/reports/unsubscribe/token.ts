@@ -4,8 +4,7 @@
  */
 import { createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
 
-import type { Uuid } from "../../../shared/ids.ts";
-import { ID_BYTES, readUuid, writeUuid } from "../../../shared/uuid-bytes.ts";
+import { ID_BYTES, readUuid, type Uuid, writeUuid } from "../../../shared/ids.ts";
 
 const SUBJECT_BYTES = 2 * ID_BYTES;
 const SIGNATURE_BYTES = 16;

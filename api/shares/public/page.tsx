@@ -4,7 +4,7 @@
  */
 import { renderToStaticMarkup } from "react-dom/server";
 
-import { toBrandColors } from "../../../shared/statistics/brand-colors.ts";
+import { toBrandColors } from "../../../shared/contracts/colors.ts";
 import { StatisticsLanguageContext } from "../../../shared/statistics/language.ts";
 import type { SharedView } from "../model.ts";
 import { buildScript } from "./build-script.ts" with { type: "macro" };

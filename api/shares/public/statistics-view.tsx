@@ -1,17 +1,15 @@
 /** What the page of shared statistics contains. */
-import { PERIODS } from "../../../shared/contracts/periods.ts";
+import { PERIODS } from "../../../shared/contracts/analytics.ts";
 import { readableUrl } from "../../../shared/contracts/readable-host.ts";
 import type { Text } from "../../../shared/languages/messages.ts";
-import { Card } from "../../../shared/statistics/card.tsx";
+import { Card, StatCards, ValueList, ValueText } from "../../../shared/statistics/cards.tsx";
 import { type Point, untilNow } from "../../../shared/statistics/chart-series.ts";
-import { StatCards } from "../../../shared/statistics/stat-cards.tsx";
 import {
   ChartDrawing,
   Legend,
   pointColumns,
   PointRows,
 } from "../../../shared/statistics/time-chart.tsx";
-import { ValueList, ValueText } from "../../../shared/statistics/value-list.tsx";
 import { WorldMap } from "../../../shared/statistics/world-map.tsx";
 import { type Brand, toLogoUrl } from "../../branding/model.ts";
 import type { SharedStatistics, SharedView } from "../model.ts";

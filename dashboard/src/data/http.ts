@@ -2,7 +2,7 @@
  * Requests to the dashboard's own endpoints, and the public client for those of /v1. The first ones
  * use the responses to the requests of `startup.ts`.
  */
-import { type ApiRequest, createSend } from "../../../clients/typescript/src/http.ts";
+import { type ApiRequest, send as sendRequest } from "../../../clients/typescript/src/http.ts";
 import {
   type Client,
   type ClientOptions,
@@ -13,11 +13,10 @@ import { type AccountScope, getBasePath } from "./scope.ts";
 
 /** Sends a request to this origin. Throws `ShorthopError`, or what `fetch` throws. */
 export const send = (path: string, request: Partial<ApiRequest> = {}): Promise<Response> =>
-  createSend({ baseUrl: location.origin, retriesMax: 0, fetch: fetchOrUseEarly })({
-    method: "GET",
-    path,
-    ...request,
-  });
+  sendRequest(
+    { baseUrl: location.origin, retriesMax: 0, fetch: fetchOrUseEarly },
+    { method: "GET", path, ...request },
+  );
 
 /** Sends a request and parses its JSON response, which the API has validated against its schema. */
 export const getJson = async <ResponseBody>(

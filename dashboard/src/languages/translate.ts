@@ -2,7 +2,7 @@
 import { createElement, type ReactNode } from "react";
 import { createTranslator } from "use-intl/core";
 
-import { directionOf } from "../../../shared/contracts/text-direction.ts";
+import { directionOf } from "../../../shared/contracts/languages.ts";
 import type { StatisticsLanguage } from "../../../shared/statistics/language.ts";
 import { type Catalogue, fallbackCatalogue, loadCatalogue, type TextKey } from "./catalogues.ts";
 import { FALLBACK, type Language } from "./preference.ts";

@@ -2,7 +2,7 @@
 import * as z from "zod";
 
 import type { LedgerEvent } from "../../../../clients/typescript/src/index.ts";
-import type { EventType } from "../../../../shared/contracts/event-types.ts";
+import type { EventType } from "../../../../shared/contracts/webhook-schemas.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
 import { t } from "../../languages/translate.ts";
 import { formatDateTime } from "../../ui/format.ts";

@@ -2,7 +2,7 @@
  * The query of an analytics page and the paths of its requests, without what renders them: the
  * first script of a page requests the counts while the application loads.
  */
-import { DEFAULT_PERIOD, type Period, PERIODS } from "../../../../shared/contracts/periods.ts";
+import { DEFAULT_PERIOD, type Period, PERIODS } from "../../../../shared/contracts/analytics.ts";
 import { type AccountScope, getBasePath, toSearch } from "../../data/scope.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
 import { type Filter, readFilters, toFilterQuery } from "./filters.ts";

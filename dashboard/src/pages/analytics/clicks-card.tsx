@@ -3,9 +3,13 @@ import { ArrowDownRight, ArrowUpRight } from "lucide-react";
 import { type KeyboardEvent, memo, type PointerEvent, useState } from "react";
 
 import type { ResponseBody } from "../../../../clients/typescript/src/index.ts";
-import { findNearest, moveSelection } from "../../../../shared/statistics/chart-selection.ts";
-import { type Point, untilNow } from "../../../../shared/statistics/chart-series.ts";
-import { StatCards, type StatName } from "../../../../shared/statistics/stat-cards.tsx";
+import { StatCards, type StatName } from "../../../../shared/statistics/cards.tsx";
+import {
+  findNearest,
+  moveSelection,
+  type Point,
+  untilNow,
+} from "../../../../shared/statistics/chart-series.ts";
 import {
   ChartDrawing,
   describePoint,

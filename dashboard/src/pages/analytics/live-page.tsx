@@ -6,7 +6,7 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { type ReactNode, useEffect, useState } from "react";
 
 import type { ResponseBody } from "../../../../clients/typescript/src/index.ts";
-import { StatCards } from "../../../../shared/statistics/stat-cards.tsx";
+import { StatCards } from "../../../../shared/statistics/cards.tsx";
 import { describeValue } from "../../../../shared/statistics/values.ts";
 import { getJson } from "../../data/http.ts";
 import { getBasePath, toSearch } from "../../data/scope.ts";

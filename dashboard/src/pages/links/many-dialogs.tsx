@@ -3,7 +3,7 @@ import { useState } from "react";
 
 import type { Link, LinkChange } from "../../../../clients/typescript/src/index.ts";
 import { UTM_EXAMPLES } from "../../../../shared/contracts/link-fields.ts";
-import { createLinkBody } from "../../../../shared/contracts/link-schemas.ts";
+import { newLinkBody } from "../../../../shared/contracts/link-schemas.ts";
 import { UTM_NAMES, type UtmName } from "../../../../shared/contracts/utm.ts";
 import { useDomainOptions } from "../../data/account-lists.ts";
 import { fieldName } from "../../languages/service.ts";
@@ -164,7 +164,7 @@ export function PasswordDialog({ links, onClose, onReport }: BulkDialogProps) {
   const [text, setText] = useState("");
   const [removes, setRemoves] = useState(false);
   const [tried, setTried] = useState(false);
-  const valid = text === "" ? t("ui.required") : validateWith(createLinkBody.shape.password)(text);
+  const valid = text === "" ? t("ui.required") : validateWith(newLinkBody.shape.password)(text);
   const problem = removes || valid === true ? undefined : valid;
   function submit(): void {
     setTried(true);

@@ -5,7 +5,7 @@
 import { List } from "lucide-react";
 import { lazy, memo, type ReactNode, Suspense, useMemo, useState } from "react";
 
-import { ValueList } from "../../../../../shared/statistics/value-list.tsx";
+import { ValueList } from "../../../../../shared/statistics/cards.tsx";
 import { rich, strong, t } from "../../../languages/translate.ts";
 import { CsvButton, IconButton, SegmentedControl } from "../../../ui/button.tsx";
 import { countryName, formatCount, inSentence } from "../../../ui/format.ts";

@@ -4,7 +4,7 @@
  */
 import type { NewLink } from "../../../../../clients/typescript/src/index.ts";
 import { aliasProblem } from "../../../../../shared/contracts/alias.ts";
-import { createLinkBody } from "../../../../../shared/contracts/link-schemas.ts";
+import { newLinkBody } from "../../../../../shared/contracts/link-schemas.ts";
 import { trimInvisible } from "../../../../../shared/contracts/text.ts";
 import { parseWebUrl } from "../../../../../shared/contracts/web-url.ts";
 import { unescapeFormula } from "../../../data/csv.ts";
@@ -151,7 +151,7 @@ function findInvalid(link: NewLink): Problem | undefined {
   const alias =
     typeof link.alias === "string" ? aliasProblem(link.alias, link.domain ?? null) : undefined;
   if (alias !== undefined) return { kind: "invalid_alias", message: translateService(alias) };
-  const [issue] = createLinkBody.safeParse(link, { error: describeIssue }).error?.issues ?? [];
+  const [issue] = newLinkBody.safeParse(link, { error: describeIssue }).error?.issues ?? [];
   return issue === undefined
     ? undefined
     : {
