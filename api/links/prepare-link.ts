@@ -1,9 +1,8 @@
 /** Validates requests that create and update links, and turns them into rows. */
 import type { Uuid } from "../../shared/ids.ts";
 import { actorJson } from "../events/record.ts";
-import { checkAll } from "../http/check-all.ts";
 import { futureInstant } from "../http/common-schemas.ts";
-import { invalidField } from "../http/errors.ts";
+import { checkAll, invalidField } from "../http/errors.ts";
 import type { AccountScope, Author } from "../http/principal.ts";
 import type { LinkServiceDeps } from "./deps.ts";
 import {

@@ -43,7 +43,7 @@ type LinkRoutesDeps = {
   auth: AccessPlugin;
   idempotency: Idempotency;
   links: LinkService;
-  branding: Pick<BrandingService, "findForQr">;
+  branding: BrandingService;
   shortUrl: string;
 };
 

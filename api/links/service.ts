@@ -6,7 +6,7 @@ import type { AccountScope, Author, Writer } from "../http/principal.ts";
 import { budgets, type Payer } from "../limits/budgets.ts";
 import { missing } from "../owned-rows.ts";
 import type { Sql } from "../postgres.ts";
-import { createTakedownReader } from "../takedowns/service.ts";
+import { TakedownReader } from "../takedowns/service.ts";
 import { readCreations, readDeletions, readUpdates } from "./bulk/rows.ts";
 import { deleteLinks, updateLinks } from "./change-links.ts";
 import { chargeRows } from "./charges.ts";
@@ -47,7 +47,7 @@ type Completion = ReturnType<typeof createCompletion>;
 
 /** Adds values to a link that its row does not contain. */
 function createCompletion(sql: Sql, readUsedClicks: ReadUsedClicks) {
-  const readTakedowns = createTakedownReader(sql);
+  const takedowns = new TakedownReader(sql);
 
   /** Adds the number of used clicks, if the link has a limit. */
   async function withUsedClicks(row: LinkRow): Promise<LinkRow> {
@@ -58,7 +58,7 @@ function createCompletion(sql: Sql, readUsedClicks: ReadUsedClicks) {
 
   /** Sets whether a link is taken down with its account or host. */
   async function withTakedown(row: LinkRow): Promise<LinkRow> {
-    const covers = await readTakedowns();
+    const covers = await takedowns.read();
     if (covers === undefined || row.taken_down || !covers(toRecord(row))) return row;
     return { ...row, taken_down: true };
   }

@@ -308,8 +308,8 @@ async function ensureDemo(
 ): Promise<Pick<StackFile, "api_key" | "test_api_key">> {
   const known = secrets.demoKeys;
   if (known === undefined || !(await keyWorks(urls.api, known.live))) {
-    const { createDemoKeys } = await loadDemo();
-    secrets.demoKeys = await createDemoKeys(urls.database);
+    const { addDemoAccount } = await loadDemo();
+    secrets.demoKeys = await addDemoAccount(urls.database);
     saveSecrets(paths.secrets, secrets);
   }
   const { demoKeys, demoPassword } = secrets;

@@ -5,8 +5,8 @@ import { KeyService } from "../../api/keys/service.ts";
 import { createLinkService, type LinkService } from "../../api/links/service.ts";
 import type { ReadUsedClicks } from "../../api/links/used-clicks.ts";
 import { PasswordHashing } from "../../api/passwords/hashing.ts";
-import { openPostgres, type Sql } from "../../api/postgres.ts";
-import { createTagService, type TagService } from "../../api/tags/service.ts";
+import { postgresPool, type Sql } from "../../api/postgres.ts";
+import { TagService } from "../../api/tags/service.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { createDatabase, SHARED_POSTGRES, startMigratedServer } from "./postgres-server.ts";
 
@@ -81,12 +81,12 @@ export async function startOwnPostgres(): Promise<OwnPostgres> {
 }
 
 function openTestPostgres(url: string, stop: () => Promise<void>): TestPostgres {
-  const sql = openPostgres(url, CONNECTIONS_MAX, PATIENT);
+  const sql = postgresPool(url, CONNECTIONS_MAX, PATIENT);
   return {
     sql,
     url,
     keys: new KeyService(sql),
-    tags: createTagService({ sql, shortUrl: "https://sho.rt" }),
+    tags: new TagService(sql, "https://sho.rt"),
     links: createLinksOn(sql),
     async addAccount(plan = "pro") {
       const id = newUuid();

@@ -16,7 +16,7 @@ import { completeSecrets, rotate, type Secrets } from "../../api/cli/setup/secre
 import { completeSettings } from "../../api/cli/setup/settings.ts";
 import { runSteps, type Step } from "../../api/cli/setup/step.ts";
 import { openSystem, type System } from "../../api/cli/setup/system.ts";
-import { openPostgres, requirePrivileges, usePostgres } from "../../api/postgres.ts";
+import { postgresPool, requirePrivileges, usePostgres } from "../../api/postgres.ts";
 import { startOwnPostgres, type TestPostgres } from "../harness/postgres.ts";
 
 const psql = Bun.which("psql");
@@ -121,7 +121,7 @@ describe.skipIf(psql === null)("on a real PostgreSQL", () => {
     secrets = rotate("stores", secrets, "API_PASSWORD");
     expect((await run()).printed).toBe("PostgreSQL roles: alter role shorthop_api password …");
     await usePostgres(asApi(), requirePrivileges);
-    const old = openPostgres(before, 1);
+    const old = postgresPool(before, 1);
     expect(Promise.resolve(old.unsafe("select 1"))).rejects.toThrow(
       "password authentication failed",
     );

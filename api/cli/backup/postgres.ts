@@ -1,8 +1,7 @@
 /** Backups of PostgreSQL, by its own pg_dump and pg_restore. */
 import { createLog } from "../../../shared/log.ts";
 import { databaseOf, hostsOf } from "../../../shared/postgres.ts";
-import { schemaState } from "../../migrations/applied.ts";
-import { migratePostgres } from "../../migrations/migrate.ts";
+import { migratePostgres, schemaState } from "../../migrations/migrate.ts";
 import { usePostgres } from "../../postgres.ts";
 import {
   countAllRows,

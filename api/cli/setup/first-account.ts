@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import type { Uuid } from "../../../shared/ids.ts";
 import { AccountService } from "../../accounts/service.ts";
 import { KeyService } from "../../keys/service.ts";
-import { createMemberService } from "../../members/service.ts";
+import { MemberService } from "../../members/service.ts";
 import type { Sql } from "../../postgres.ts";
 import { UserService } from "../../sessions/users.ts";
 import type { Settings } from "./settings.ts";
@@ -105,6 +105,6 @@ async function createOwner(
   const password = randomBytes(PASSWORD_BYTES).toString("base64url");
   const id = await users.create({ email, name: email.split("@")[0] ?? email, password });
   await users.markVerified(id);
-  await createMemberService({ sql, users }).add(account, id, "owner");
+  await new MemberService(sql, users).add(account, id, "owner");
   created.password = password;
 }
