@@ -4,6 +4,8 @@ import { Elysia } from "elysia";
 import { version } from "../shared/version.ts";
 import { ApiKeyAuthenticator } from "./auth/api-key-auth.ts";
 import { Authorizer } from "./auth/authorizer.ts";
+import { CompatibleApis } from "./compat/serve.ts";
+import type { CompatName } from "./config.ts";
 import { compressReads } from "./http/compression.ts";
 import { describeApi } from "./openapi/document.ts";
 import { referenceRoutes } from "./openapi/routes.ts";
@@ -12,7 +14,12 @@ import { resourceRoutes, type SiteServices } from "./resource-routes.ts";
 import { sharedRoutes } from "./shares/public/routes.ts";
 import { Site, type SiteContext } from "./site.ts";
 
-export function apiSite(context: SiteContext, services: SiteServices) {
+/** `compat` names the other products' APIs that are served beside `/v1`. */
+export function apiSite(
+  context: SiteContext,
+  services: SiteServices,
+  compat: readonly CompatName[] = [],
+) {
   const { shortUrl, apiUrl, clientFile, stores } = context;
   const { shared, unsubscriber } = services;
   const authenticator = new ApiKeyAuthenticator(new Authorizer(stores));
@@ -21,6 +28,7 @@ export function apiSite(context: SiteContext, services: SiteServices) {
   // Takes half as long as all else here, so it waits until somebody asks.
   const document = (): unknown => describeApi(app.routes, version, { apiUrl, shortUrl });
   const app = new Elysia({ name: "api", normalize: false })
+    .wrap(new CompatibleApis(compat, shortUrl).wrap)
     .wrap(compressReads)
     .use(site.journey)
     .use(resourceRoutes(site, context, services))

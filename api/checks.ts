@@ -1,16 +1,13 @@
 /** What `shorthop config check` and `shorthop doctor` check of the API. */
 import type * as z from "zod";
 
-import { checkClock } from "../shared/clock-check.ts";
+import { requireGrants } from "../shared/clicks/query.ts";
 import { CLICKS_STREAM } from "../shared/contracts/streams.ts";
-import { requireGrants } from "../shared/grants-check.ts";
 import { type LinksKeys, LogSigner } from "../shared/links-log/signature.ts";
-import { listSnapshots, SNAPSHOTS_STREAM } from "../shared/links-log/snapshot-stream.ts";
+import { listSnapshots, SNAPSHOTS_STREAM } from "../shared/links-log/snapshots.ts";
 import { LINK_LOG_STREAM } from "../shared/links-log/tail.ts";
-import type { NatsFiles } from "../shared/nats-files.ts";
-import { natsLogin, probeNats } from "../shared/nats.ts";
-import type { Check, Checks } from "../shared/preflight.ts";
-import { checkRunning } from "../shared/running-checks.ts";
+import { type NatsFiles, natsLogin, probeNats } from "../shared/nats.ts";
+import { type Check, checkClock, checkRunning, type Checks } from "../shared/preflight.ts";
 import { checkStreams, withConnection } from "../shared/stream-checks.ts";
 import { describeBackups, readBackups } from "./backups/service.ts";
 import { clickHouseClient } from "./clickhouse.ts";

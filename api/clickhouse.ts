@@ -10,8 +10,7 @@ import { Counter, type Registry } from "prom-client";
 import * as z from "zod";
 
 import type { StatisticsBudget } from "../shared/budgets.ts";
-import type { ClickChunks, ClickHouse } from "../shared/clicks/query.ts";
-import { serverOptions } from "../shared/clicks/server.ts";
+import { type ClickChunks, type ClickHouse, serverOptions } from "../shared/clicks/query.ts";
 import { FairQueue, type FairQueueBounds } from "../shared/fair-queue.ts";
 import type { AccountScope } from "./http/principal.ts";
 import { type Budgets, budgets, type Payer } from "./limits/budgets.ts";

@@ -4,14 +4,12 @@
  */
 import { join } from "node:path";
 
-import { type ClientAddress, createClientAddress } from "../shared/client-address.ts";
-import { CLIENT_FILE } from "../shared/contracts/client-file.ts";
-import { type EventLoopWatch, watchEventLoop } from "../shared/event-loop.ts";
+import { TrustedProxies } from "../shared/client-address.ts";
+import { EventLoopWatch } from "../shared/event-loop.ts";
 import type { Lifecycle } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
-import { type Nats, openNats } from "../shared/nats.ts";
-import { createReplies, type Replies } from "../shared/replies.ts";
-import { version } from "../shared/version.ts";
+import { type Nats, NatsClient, Replies } from "../shared/nats.ts";
+import { CLIENT_FILE, version } from "../shared/version.ts";
 import { clickHouseClient, MeasuredClickHouse } from "./clickhouse.ts";
 import type { Config } from "./config.ts";
 import { type MailSettings, readMailSettings, readOrigins } from "./mail/settings.ts";
@@ -34,7 +32,7 @@ export class ApiContext implements SiteContext {
   readonly eventLoop: EventLoopWatch;
   readonly fullDisk = new FullDisk();
   readonly stores: PostgresStores;
-  readonly clientAddress: ClientAddress;
+  readonly proxies: TrustedProxies;
   readonly shortUrl: string;
   readonly apiUrl: string | undefined;
   /** The origin of the dashboard, without a trailing slash; undefined where none is served. */
@@ -58,16 +56,16 @@ export class ApiContext implements SiteContext {
     lifecycle.onStop("postgres", () => this.sql.end({ timeout: 5 }));
     const clickhouse = clickHouseClient(config.CLICKHOUSE_URL);
     lifecycle.onStop("clickhouse", () => clickhouse.close());
-    this.nats = openNats({ url: config.NATS_URL, files: config, name: "api", log });
-    lifecycle.onStop("nats", this.nats.close);
-    this.replies = createReplies(log);
+    this.nats = new NatsClient(config.NATS_URL, "api", log, config);
+    lifecycle.onStop("nats", () => this.nats.close());
+    this.replies = new Replies(log);
     this.metrics = new ApiMetrics(this.sql, this.replies);
     this.clickhouse = new MeasuredClickHouse(clickhouse, this.metrics.registry);
-    this.eventLoop = watchEventLoop(this.metrics.registry);
+    this.eventLoop = new EventLoopWatch(this.metrics.registry);
     this.#tracing = tracing;
     if (tracing !== undefined) lifecycle.onStop("tracing", () => tracing.stop());
     this.stores = new PostgresStores(this.sql);
-    this.clientAddress = createClientAddress(config.TRUSTED_PROXIES, warnOfUntrustedProxy(log));
+    this.proxies = new TrustedProxies(config.TRUSTED_PROXIES, warnOfUntrustedProxy(log));
     const { apiUrl, dashboardUrl } = readOrigins(config);
     this.shortUrl = new URL(config.SHORT_URL).origin;
     this.apiUrl = apiUrl;

@@ -3,10 +3,9 @@
  * `check` it reports whether it could start.
  */
 import { loadConfig } from "../shared/env.ts";
-import { createLifecycle, runMain } from "../shared/lifecycle.ts";
-import { createLog } from "../shared/log.ts";
-import { createCheckCommands } from "../shared/preflight.ts";
-import { createNotifier } from "../shared/sd-notify.ts";
+import { Notifier, ProcessLifecycle, runMain } from "../shared/lifecycle.ts";
+import { processLog } from "../shared/log.ts";
+import { printCheck, printFindings } from "../shared/preflight.ts";
 import { checks, migrateChecks } from "./checks.ts";
 import { configSchema, migrateConfigSchema } from "./config.ts";
 import { ApiContext } from "./context.ts";
@@ -15,22 +14,19 @@ import { runApi } from "./process.ts";
 
 async function serve(): Promise<void> {
   const config = loadConfig(configSchema, process.env);
-  const log = createLog("api", config.LOG_LEVEL);
-  const notifier = createNotifier(process.env, log);
-  runApi(await ApiContext.open(config, createLifecycle(log, notifier), log));
+  const log = processLog("api", config.LOG_LEVEL);
+  const notifier = new Notifier(process.env, log);
+  runApi(await ApiContext.open(config, new ProcessLifecycle(log, notifier), log));
   notifier.ready();
 }
-
-const { check, doctor } = createCheckCommands(configSchema, process.env, checks);
-const migrating = createCheckCommands(migrateConfigSchema, process.env, migrateChecks);
 
 await runMain(
   {
     "": serve,
     migrate: () => migrate(process.env),
-    check,
-    doctor,
-    "doctor-migrate": migrating.doctor,
+    check: () => printCheck(configSchema, process.env, checks),
+    doctor: () => printFindings(configSchema, process.env, checks),
+    "doctor-migrate": () => printFindings(migrateConfigSchema, process.env, migrateChecks),
   },
   process.argv.slice(2),
 );

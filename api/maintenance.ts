@@ -11,7 +11,7 @@ import { deleteOldEvents, forgetReaders } from "./events/sql.ts";
 import { deleteExpiredRequests } from "./idempotency/sql.ts";
 import { deleteExpiredLimits } from "./limits/sql.ts";
 import { noticeEvents } from "./links/notices.ts";
-import type { ReadUsedClicks } from "./links/used-clicks.ts";
+import type { UsedClicks } from "./links/used-clicks.ts";
 import type { Sql } from "./postgres.ts";
 import { deleteOldRuns } from "./reports/sql.ts";
 import {
@@ -40,10 +40,10 @@ export class Maintenance {
   readonly #log: Log;
   readonly #rounds: readonly Repetition[];
 
-  constructor(context: ApiContext, domains: DomainService, readUsedClicks: ReadUsedClicks) {
+  constructor(context: ApiContext, domains: DomainService, usedClicks: UsedClicks) {
     const { config, sql, log, shortUrl } = context;
     const retentionDays = config.EVENTS_RETENTION_DAYS;
-    const notice = () => noticeEvents({ sql, readUsedClicks, shortUrl });
+    const notice = () => noticeEvents(sql, usedClicks, shortUrl);
     this.#log = log;
     this.#rounds = [
       this.#start("notices_failed", notice, 0, NOTICE_MS),

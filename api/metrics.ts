@@ -2,8 +2,8 @@
 import type { Histogram, Registry } from "prom-client";
 
 import { CoalescedCalls } from "../shared/coalesced-calls.ts";
-import { createProcessMetrics, type ProcessMetrics } from "../shared/metrics.ts";
-import { registerReplies, type Replies } from "../shared/replies.ts";
+import { ProcessMetrics } from "../shared/metrics.ts";
+import type { Replies } from "../shared/nats.ts";
 import type { BackupTimes } from "./backups/model.ts";
 import { readBackups } from "./backups/service.ts";
 import type { EventWaits } from "./events/waits.ts";
@@ -35,9 +35,9 @@ export class ApiMetrics {
   readonly #mails = { sent: 0, refused: 0, later: 0, unknown: 0, withdrawn: 0 };
 
   constructor(sql: Sql, replies: Replies) {
-    this.#process = createProcessMetrics("api");
+    this.#process = new ProcessMetrics("api");
     this.registry = this.#process.registry;
-    registerReplies(this.#process, replies);
+    replies.register(this.#process);
     this.#requests = this.#process.histogram(
       "http_request_duration_seconds",
       "Time from a request to its response, by method, route pattern and status",

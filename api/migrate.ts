@@ -2,7 +2,7 @@
 import type { DestinationStream } from "pino";
 
 import { loadConfig } from "../shared/env.ts";
-import { createLog } from "../shared/log.ts";
+import { processLog } from "../shared/log.ts";
 import { migrateConfigSchema } from "./config.ts";
 import { ensureDatabase } from "./migrations/create-database.ts";
 import { migratePostgres } from "./migrations/migrate.ts";
@@ -17,7 +17,7 @@ export async function migrate(
   output?: DestinationStream,
 ): Promise<void> {
   const config = loadConfig(migrateConfigSchema, env);
-  const log = createLog("api", config.LOG_LEVEL, output);
+  const log = processLog("api", config.LOG_LEVEL, output);
   await ensureDatabase(config.DATABASE_URL, log);
   await usePostgres(config.DATABASE_URL, (sql) => migratePostgres(sql, log));
 }

@@ -1,7 +1,7 @@
 /** The connections to PostgreSQL, and the errors that the API distinguishes. */
 import postgres from "postgres";
 
-import { openPrimary } from "../shared/postgres.ts";
+import { connectPrimary } from "../shared/postgres.ts";
 
 export type Sql = postgres.Sql;
 
@@ -37,7 +37,7 @@ export const postgresPool = (
     statementTimeoutMs = STATEMENT_TIMEOUT_MS,
   }: PostgresTimeouts = {},
 ): Sql =>
-  openPrimary(url, {
+  connectPrimary(url, {
     max: connectionsMax,
     connect_timeout: connectTimeoutSeconds,
     idle_timeout: 60,

@@ -2,7 +2,8 @@
  * `bun run openapi`: prints the OpenAPI document. It describes the routes, and calls none: there
  * are no services behind them, and no connection is opened.
  */
-import { createLog } from "../shared/log.ts";
+import { TrustedProxies } from "../shared/client-address.ts";
+import { processLog } from "../shared/log.ts";
 import { apiSite } from "./app.ts";
 import { PLACEHOLDERS } from "./openapi/addresses.ts";
 import { postgresPool } from "./postgres.ts";
@@ -11,9 +12,9 @@ import type { SiteContext } from "./site.ts";
 import { PostgresStores } from "./stores.ts";
 
 const context: SiteContext = {
-  log: createLog("api", "fatal"),
+  log: processLog("api", "fatal"),
   stores: new PostgresStores(postgresPool("postgres://localhost", 1)),
-  clientAddress: () => "",
+  proxies: new TrustedProxies([]),
   // Belongs to no installation: generated clients keep the placeholder.
   shortUrl: PLACEHOLDERS.shortUrl,
   apiUrl: undefined,

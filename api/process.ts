@@ -1,14 +1,12 @@
 /** Runs an API process: the links log, the services, the sites, and what operators ask of it. */
 import { CLICKS_STREAM } from "../shared/contracts/streams.ts";
 import { metricsPort } from "../shared/env.ts";
-import type { HealthSource } from "../shared/health.ts";
-import { startInternalServer } from "../shared/internal-server.ts";
+import { type HealthSource, InternalServer } from "../shared/internal-server.ts";
 import { LogSigner } from "../shared/links-log/signature.ts";
-import { SNAPSHOTS_STREAM } from "../shared/links-log/snapshot-stream.ts";
+import { SNAPSHOTS_STREAM } from "../shared/links-log/snapshots.ts";
 import { LINK_LOG_STREAM } from "../shared/links-log/tail.ts";
-import { answerStatus } from "../shared/status-responder.ts";
-import { type ReadabilityWatch, watchReadability } from "../shared/stream-readability.ts";
-import { type ReplicaWatch, watchReplicas } from "../shared/stream-replicas.ts";
+import { answerStatus } from "../shared/status.ts";
+import { ReadabilityWatch, ReplicaWatch } from "../shared/stream-checks.ts";
 import { apiSite } from "./app.ts";
 import { METRICS_PORTS } from "./config.ts";
 import { type ApiContext, DATABASE_FULL } from "./context.ts";
@@ -56,11 +54,10 @@ class LinksLog {
     this.snapshots = new SnapshotMaker(sql, connection, this.publisher, signer, expected, log);
     lifecycle.onStop("snapshots", () => this.snapshots.stop());
     const streams = [LINK_LOG_STREAM, SNAPSHOTS_STREAM];
-    this.replicas = watchReplicas({ nats: connection, streams, expected, log });
-    lifecycle.onStop("replica watch", this.replicas.stop);
-    const all = [...streams, CLICKS_STREAM];
-    this.readability = watchReadability({ nats: connection, streams: all, log });
-    lifecycle.onStop("readability watch", this.readability.stop);
+    this.replicas = new ReplicaWatch(connection, streams, expected, log);
+    lifecycle.onStop("replica watch", () => this.replicas.stop());
+    this.readability = new ReadabilityWatch(connection, [...streams, CLICKS_STREAM], log);
+    lifecycle.onStop("readability watch", () => this.readability.stop());
   }
 }
 
@@ -71,7 +68,7 @@ function listenSites(
 ): { url: string | undefined; dashboard_url: string | undefined } {
   const { config, lifecycle } = context;
   const shared = config.INSTANCE !== undefined;
-  const app = apiSite(context, services);
+  const app = apiSite(context, services, config.COMPAT);
   app.listen({ hostname: config.API_HOST, port: config.API_PORT, ...listenOptions(shared) });
   lifecycle.onStop("server", () => stopSite(app.server, shared));
   const dashboard_url = listenDashboard(context, services);
@@ -85,20 +82,20 @@ function listenSites(
 function listenInternally(context: ApiContext, services: Services, linksLog: LinksLog): string {
   const { config, sql, nats, replies, metrics, eventLoop, lifecycle, log } = context;
   const health = healthOf(context, linksLog);
-  answerStatus({
-    nats: nats.connection,
+  answerStatus(
+    nats.connection,
     replies,
-    process: "api",
-    instance: config.INSTANCE,
-    health,
-    figures: async () => ({ outbox_pending: (await readOutbox(sql)).pending }),
+    {
+      process: "api",
+      instance: config.INSTANCE,
+      health,
+      figures: async () => ({ outbox_pending: (await readOutbox(sql)).pending }),
+    },
     log,
-  });
-  const internal = startInternalServer({
-    host: config.API_METRICS_HOST,
-    port: metricsPort(config.API_METRICS_PORT, config.INSTANCE, METRICS_PORTS),
-    registry: metrics.registry,
-    health,
+  );
+  const port = metricsPort(config.API_METRICS_PORT, config.INSTANCE, METRICS_PORTS);
+  const address = { host: config.API_METRICS_HOST, port };
+  const internal = new InternalServer(address, metrics.registry, health, {
     eventLoop,
     routes: { "/domains/ask": (request) => answerDomainQuery(services, request) },
   });

@@ -21,7 +21,7 @@ import { keyRoutes } from "./keys/routes.ts";
 import type { KeyService } from "./keys/service.ts";
 import { limitRoutes } from "./limits-routes.ts";
 import { bulkLinkRoutes } from "./links/bulk-routes.ts";
-import { explainRoutes } from "./links/explain-routes.ts";
+import { qrRoutes } from "./links/qr-routes.ts";
 import { linkRoutes } from "./links/routes.ts";
 import type { LinkService } from "./links/service.ts";
 import { reportRoutes } from "./reports/routes.ts";
@@ -65,10 +65,10 @@ export function resourceRoutes(site: Site, context: SiteContext, services: SiteS
   const originOf = (request: Request): string => site.originOf(request);
   const idempotency = new Idempotency(stores.requests);
   return new Elysia()
-    .use(linkRoutes({ auth, idempotency, links, branding, shortUrl }))
-    .use(bulkLinkRoutes({ auth, idempotency, links, shortUrl }))
+    .use(linkRoutes(auth, idempotency, links, shortUrl))
+    .use(bulkLinkRoutes(auth, idempotency, links, shortUrl))
+    .use(qrRoutes(auth, links, branding, shortUrl))
     .use(tagRoutes(auth, tags))
-    .use(explainRoutes({ auth, links }))
     .use(analyticsRoutes(auth, analytics))
     .use(failureRoutes(auth, failures))
     .use(clicksRoutes(auth, clicks))

@@ -16,11 +16,10 @@ import { EventWaits } from "./events/waits.ts";
 import { KeyService } from "./keys/service.ts";
 import { PostgresStreamLeases } from "./limits/stream-leases.ts";
 import type { LinksPublisher } from "./links-log/publisher.ts";
-import type { DestinationRules } from "./links/destination-url.ts";
-import { startRepublishing } from "./links/republish/job.ts";
-import { createLinkService, type LinkService } from "./links/service.ts";
-import { createUsedClicksReader } from "./links/used-clicks.ts";
-import { requireDestination } from "./links/validation.ts";
+import { type DestinationRules, requireDestination } from "./links/destinations.ts";
+import { Republishing } from "./links/republishing.ts";
+import { LinkService } from "./links/service.ts";
+import { NatsUsedClicks } from "./links/used-clicks.ts";
 import { MailQueue } from "./mail/queue.ts";
 import { Maintenance } from "./maintenance.ts";
 import { PasswordHashing } from "./passwords/hashing.ts";
@@ -73,15 +72,8 @@ export class Services implements SiteServices {
     };
     const domains = openDomains(context, publisher, destinationRules);
     this.domains = domains;
-    const readUsedClicks = createUsedClicksReader(nats, log);
-    const links = createLinkService({
-      sql,
-      publisher,
-      domains,
-      destinationRules,
-      passwords,
-      readUsedClicks,
-    });
+    const usedClicks = new NatsUsedClicks(nats, log);
+    const links = new LinkService(sql, publisher, domains, destinationRules, passwords, usedClicks);
     this.links = links;
     this.keys = new KeyService(sql);
 
@@ -118,8 +110,9 @@ export class Services implements SiteServices {
     this.reports = new ReportService(sql, links, maker);
     this.unsubscriber = new Unsubscriber(sql, tokens);
 
-    lifecycle.onStop("republishing", startRepublishing({ sql, publisher, domains, log }));
-    const maintenance = new Maintenance(context, domains, readUsedClicks);
+    const republishing = new Republishing(sql, publisher, domains, log);
+    lifecycle.onStop("republishing", () => republishing.stop());
+    const maintenance = new Maintenance(context, domains, usedClicks);
     lifecycle.onStop("maintenance", () => maintenance.stop());
   }
 }
@@ -135,7 +128,7 @@ function openDomains(
     publisher,
     (name) => resolveTxt(config.DNS_SERVERS, name),
     destinationRules.ownHosts,
-    async (url) => (await requireDestination(url, { destinationRules, domains })).original,
+    async (url) => (await requireDestination(url, destinationRules, domains)).original,
   );
   return domains;
 }

@@ -15,7 +15,7 @@
  */
 import { Elysia, NotFoundError, ParseError } from "elysia";
 
-import type { ClientAddress } from "../shared/client-address.ts";
+import type { TrustedProxies } from "../shared/client-address.ts";
 import { QueueFull } from "../shared/fair-queue.ts";
 import type { Log } from "../shared/log.ts";
 import {
@@ -32,7 +32,12 @@ import { isNotModified } from "./http/etag.ts";
 import { readJsonBody } from "./http/json-body.ts";
 import { allowOrigins, requireSameOrigin } from "./http/origins.ts";
 import { readQuery, requireKnownParameters } from "./http/query.ts";
-import { addressOf, type Call, type ResponseSettings } from "./http/request-context.ts";
+import {
+  addressOf,
+  type Call,
+  ForwardedRequest,
+  type ResponseSettings,
+} from "./http/request-context.ts";
 import { RouteTable } from "./http/route-table.ts";
 import { installValidation, INTERNAL_MESSAGE, type ValidatedRoute } from "./http/validation.ts";
 import { rateLimited, rateLimitHeaders } from "./limits/windows.ts";
@@ -53,7 +58,7 @@ export type CompletedRequest = {
 export interface SiteContext {
   readonly log: Log;
   readonly stores: Stores;
-  readonly clientAddress: ClientAddress;
+  readonly proxies: TrustedProxies;
   /** The origin of short links, without a trailing slash. */
   readonly shortUrl: string;
   /** The origin of `/v1`, without a trailing slash; undefined when it is not configured. */
@@ -108,7 +113,7 @@ export class Site {
   readonly #calls = new Elysia({ name: "calls" }).derive(
     { as: "global" },
     ({ request, server }) => {
-      const call: Call = { address: addressOf(request, server, this.#context.clientAddress) };
+      const call: Call = { address: addressOf(request, server, this.#context.proxies) };
       return { call };
     },
   );
@@ -219,6 +224,7 @@ export class Site {
       return new Response(HEALTHY);
     }
     this.#arrivals.set(request, performance.now());
+    if (request instanceof ForwardedRequest && request.refusal !== undefined) throw request.refusal;
     return undefined;
   }
 
@@ -289,7 +295,7 @@ export class Site {
     set: ResponseSettings,
   ): ApiError | undefined {
     if (set.headers["x-ratelimit-limit"] !== undefined) return undefined;
-    const address = addressOf(request, server, this.#context.clientAddress);
+    const address = addressOf(request, server, this.#context.proxies);
     const { window, granted } = this.#authenticator.anonymous.consume(address);
     Object.assign(set.headers, rateLimitHeaders(window));
     // A 5xx is never replaced by a 429: our fault may be the reason that a valid key was not

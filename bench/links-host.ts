@@ -26,7 +26,7 @@ import {
   ensureSnapshotsStream,
   listSnapshots,
   SNAPSHOTS_STREAM,
-} from "../shared/links-log/snapshot-stream.ts";
+} from "../shared/links-log/snapshots.ts";
 import { decodeMessage, LINK_LOG_STREAM, signEntry } from "../shared/links-log/tail.ts";
 import { STORE_FORMAT } from "../shared/links-store/schema.ts";
 import { startNats } from "../test/harness/nats.ts";

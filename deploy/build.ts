@@ -1,16 +1,14 @@
 /**
  * `bun run build`: builds the executable, the dashboard's files with the packed client beside them,
- * and, unless `--only-binaries` is
- * given, Debian packages and a tarball with their checksums. `--revision N` is the packages' Debian
- * revision, 1 by default. `--arch amd64|arm64` builds for another architecture, `--arch all` for
- * both.
+ * and, unless `--only-binaries` is given, Debian packages and a tarball with their checksums.
+ * `--revision N` is the packages' Debian revision, 1 by default. `--arch amd64|arm64` builds for
+ * another architecture, `--arch all` for both.
  */
 import { cpSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 
-import { CLIENT_FILE } from "../shared/contracts/client-file.ts";
-import { version } from "../shared/version.ts";
+import { CLIENT_FILE, version } from "../shared/version.ts";
 import { buildExecutable } from "./build-executable.ts";
 import { packClient } from "./pack-client.ts";
 import {
@@ -19,7 +17,7 @@ import {
   findArchitecture,
   findRuntime,
 } from "./packages/architectures.ts";
-import { createManPage } from "./packages/man-page.ts";
+import { manPage } from "./packages/man-page.ts";
 import { buildPackages } from "./packages/packages.ts";
 import { run } from "./packages/run.ts";
 
@@ -98,7 +96,7 @@ async function buildTree(architecture: Architecture): Promise<string> {
     cpSync(join(ROOT, file), join(folder, file));
   writeFileSync(
     join(folder, "shorthop.1"),
-    createManPage(version, (words) => run([join(DIST, "bin/shorthop"), ...words, "--help"], ROOT)),
+    manPage(version, (words) => run([join(DIST, "bin/shorthop"), ...words, "--help"], ROOT)),
   );
   const sbom = ["sbom", "--package-lock-only", "--omit=dev", "--sbom-format=cyclonedx"];
   writeFileSync(join(folder, "sbom.cdx.json"), run(["npm", ...sbom], ROOT));

@@ -5,8 +5,7 @@
 import { copyFileSync, mkdirSync, readdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
 
-import { hashFiles } from "../shared/file-hash.ts";
-import { makeOnce } from "../shared/make-once.ts";
+import { hashFiles, makeOnce } from "../shared/make-once.ts";
 import { lock } from "../shared/process-lock.ts";
 
 const CLIENT = join(import.meta.dir, "../clients/typescript");

@@ -4,9 +4,9 @@ import { join, resolve } from "node:path";
 
 import * as z from "zod";
 
-import { envHosts } from "../shared/env-hosts.ts";
 import {
   envBoolean,
+  envHosts,
   envInstance,
   envInteger,
   envList,
@@ -17,8 +17,7 @@ import {
 } from "../shared/env.ts";
 import { envPublicKeys } from "../shared/links-log/signature.ts";
 import { ALIGNMENT } from "../shared/links-store/record.ts";
-import { natsFileVariables } from "../shared/nats-files.ts";
-import { envNatsReplicas, envNatsUrl } from "../shared/nats.ts";
+import { envNatsReplicas, envNatsUrl, natsFileVariables } from "../shared/nats.ts";
 
 /** The metrics port of a single redirector, and the base to which instances add their numbers. */
 export const METRICS_PORTS = { single: 9102, instances: 9110 };

@@ -3,16 +3,14 @@
  * reports whether it could start.
  */
 import { loadConfig, metricsPort } from "../shared/env.ts";
-import { watchEventLoop } from "../shared/event-loop.ts";
-import { startInternalServer } from "../shared/internal-server.ts";
-import { createLifecycle, runMain } from "../shared/lifecycle.ts";
-import { createLog, type Log } from "../shared/log.ts";
-import { createProcessMetrics } from "../shared/metrics.ts";
-import { openNats } from "../shared/nats.ts";
-import { createCheckCommands } from "../shared/preflight.ts";
-import { createReplies } from "../shared/replies.ts";
-import { createNotifier } from "../shared/sd-notify.ts";
-import { answerStatus } from "../shared/status-responder.ts";
+import { EventLoopWatch } from "../shared/event-loop.ts";
+import { InternalServer } from "../shared/internal-server.ts";
+import { Notifier, ProcessLifecycle, runMain } from "../shared/lifecycle.ts";
+import { type Log, processLog } from "../shared/log.ts";
+import { ProcessMetrics } from "../shared/metrics.ts";
+import { NatsClient, Replies } from "../shared/nats.ts";
+import { printCheck, printFindings } from "../shared/preflight.ts";
+import { answerStatus } from "../shared/status.ts";
 import { checks } from "./checks.ts";
 import { type Config, configSchema, METRICS_PORTS, readConnectionsLimit } from "./config.ts";
 import { readReadiness, readWarnings } from "./health.ts";
@@ -34,11 +32,11 @@ const CATCH_UP_MS = 3_000;
 
 async function serve(): Promise<void> {
   const config = loadConfig(configSchema, process.env);
-  const log = createLog("redirector", config.LOG_LEVEL);
-  const notifier = createNotifier(process.env, log);
-  const lifecycle = createLifecycle(log, notifier);
-  const nats = openNats({ url: config.NATS_URL, files: config, name: "redirector", log });
-  lifecycle.onStop("nats", nats.close);
+  const log = processLog("redirector", config.LOG_LEVEL);
+  const notifier = new Notifier(process.env, log);
+  const lifecycle = new ProcessLifecycle(log, notifier);
+  const nats = new NatsClient(config.NATS_URL, "redirector", log, config);
+  lifecycle.onStop("nats", () => nats.close());
   const parts = await Parts.open(
     { config, log, lifecycle, nats },
     {
@@ -48,8 +46,8 @@ async function serve(): Promise<void> {
     },
   );
   const { logHealth, links, journal, publisher } = parts;
-  const metrics = createProcessMetrics("redirector");
-  const eventLoop = watchEventLoop(metrics.registry);
+  const metrics = new ProcessMetrics("redirector");
+  const eventLoop = new EventLoopWatch(metrics.registry);
   const redirector = new Redirector(config, {
     cache: parts.cache,
     takedowns: parts.takedowns,
@@ -61,7 +59,7 @@ async function serve(): Promise<void> {
     pages: await ErrorPages.load(config),
     passwords: new PasswordCheck(),
     locate: (address) => parts.geo.locate(address),
-    isBehind: eventLoop.isBehind,
+    isBehind: () => eventLoop.isBehind(),
   });
   void links.waitUntilCurrent().then(() => logHealth.onCurrent());
   await logHealth.waitUntilReady({ withinMs: FILL_MS, idleMs: CATCH_UP_MS });
@@ -69,35 +67,33 @@ async function serve(): Promise<void> {
   const server = new Server(withinOpenFiles(config, log), redirector, log);
   lifecycle.onStop("server", () => server.stop());
 
-  const replies = createReplies(log);
+  const replies = new Replies(log);
   registerMetrics(metrics, config, { parts, redirector, server, replies });
   const health = {
     readiness: () => readReadiness(parts, lifecycle.stopping()),
     warnings: () => readWarnings(parts, config),
   };
-  answerStatus({
-    nats: nats.connection,
+  answerStatus(
+    nats.connection,
     replies,
-    process: "redirector",
-    instance: config.INSTANCE,
-    health,
-    figures: () => ({
-      connections: server.connections.open,
-      feed_age_seconds: logHealth.ageSeconds(),
-      feed_lag_messages: logHealth.lag(),
-      ...(logHealth.links === undefined ? {} : { links: logHealth.links }),
-      journal_bytes: journal.stats().pendingBytes,
-      segments_pending: publisher.stats().pending,
-    }),
+    {
+      process: "redirector",
+      instance: config.INSTANCE,
+      health,
+      figures: () => ({
+        connections: server.connections.open,
+        feed_age_seconds: logHealth.ageSeconds(),
+        feed_lag_messages: logHealth.lag(),
+        ...(logHealth.links === undefined ? {} : { links: logHealth.links }),
+        journal_bytes: journal.stats().pendingBytes,
+        segments_pending: publisher.stats().pending,
+      }),
+    },
     log,
-  });
-  const internal = startInternalServer({
-    host: config.REDIRECTOR_METRICS_HOST,
-    port: metricsPort(config.REDIRECTOR_METRICS_PORT, config.INSTANCE, METRICS_PORTS),
-    registry: metrics.registry,
-    health,
-    eventLoop,
-  });
+  );
+  const port = metricsPort(config.REDIRECTOR_METRICS_PORT, config.INSTANCE, METRICS_PORTS);
+  const address = { host: config.REDIRECTOR_METRICS_HOST, port };
+  const internal = new InternalServer(address, metrics.registry, health, { eventLoop });
   lifecycle.onStop("internal server", () => internal.stop());
   log.info({ url: server.url.origin, internal_url: internal.url.origin }, "listening");
   notifier.ready();
@@ -111,6 +107,11 @@ function withinOpenFiles(config: Config, log: Log): Config {
   return { ...config, CONNECTIONS_MAX: connectionsMax };
 }
 
-const { check, doctor } = createCheckCommands(configSchema, process.env, checks);
-
-await runMain({ "": serve, check, doctor }, process.argv.slice(2));
+await runMain(
+  {
+    "": serve,
+    check: () => printCheck(configSchema, process.env, checks),
+    doctor: () => printFindings(configSchema, process.env, checks),
+  },
+  process.argv.slice(2),
+);

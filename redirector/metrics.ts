@@ -5,7 +5,7 @@
 import { Histogram, type Registry } from "prom-client";
 
 import type { ProcessMetrics } from "../shared/metrics.ts";
-import { registerReplies, type Replies } from "../shared/replies.ts";
+import type { Replies } from "../shared/nats.ts";
 import type { Config } from "./config.ts";
 import type { LatencyHistogram } from "./http/latency.ts";
 import type { Server } from "./http/server.ts";
@@ -24,7 +24,7 @@ export function registerMetrics(metrics: ProcessMetrics, config: Config, sources
   registerGeo(metrics, parts);
   registerLimits(metrics, parts);
   registerFailures(metrics, parts);
-  registerReplies(metrics, replies);
+  replies.register(metrics);
 }
 
 function registerServer(

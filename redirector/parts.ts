@@ -10,9 +10,8 @@ import type { Lifecycle } from "../shared/lifecycle.ts";
 import { LogVerifier } from "../shared/links-log/signature.ts";
 import { LINK_LOG_STREAM } from "../shared/links-log/tail.ts";
 import type { Log } from "../shared/log.ts";
-import { natsFilesOf } from "../shared/nats-files.ts";
-import type { Nats } from "../shared/nats.ts";
-import { type ReplicaWatch, watchReplicas } from "../shared/stream-replicas.ts";
+import { type Nats, natsFilesOf } from "../shared/nats.ts";
+import { ReplicaWatch } from "../shared/stream-checks.ts";
 import { DomainSettingsCache } from "./cache/domain-settings.ts";
 import { LinkCache } from "./cache/link-cache.ts";
 import { Takedowns } from "./cache/takedowns.ts";
@@ -104,12 +103,8 @@ export class Parts {
       await thread.stop();
     });
 
-    this.replicas = watchReplicas({
-      nats: nats.connection,
-      streams: [LINK_LOG_STREAM, CLICKS_STREAM, LIMITS_STREAM],
-      expected: config.NATS_REPLICAS,
-      log,
-    });
+    const streams = [LINK_LOG_STREAM, CLICKS_STREAM, LIMITS_STREAM];
+    this.replicas = new ReplicaWatch(nats.connection, streams, config.NATS_REPLICAS, log);
     lifecycle.onStop("replica watch", () => this.replicas.stop());
 
     const { limits, continuity } = openClickLimits(context);

@@ -1,4 +1,7 @@
-/** Slices of buffers, so that data can be passed on without a copy or decoding. */
+/**
+ * Slices of buffers, so that data can be passed on without a copy or decoding; texts that are cut
+ * without breaking a character.
+ */
 
 /** A range of bytes, `end` exclusive; empty when start and end are equal. */
 export type ByteRange = { start: number; end: number };
@@ -30,3 +33,6 @@ export function truncateBytes(text: string, max: number): string {
 }
 
 const EMPTY = Buffer.alloc(0);
+
+export const truncateText = (text: string, lengthMax: number): string =>
+  text.slice(0, lengthMax).toWellFormed();

@@ -2,10 +2,10 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { createClientAddress, createProxyTrust } from "./client-address.ts";
+import { TrustedProxies } from "./client-address.ts";
 
 describe("client address", () => {
-  const byCidr = createClientAddress(["10.0.0.0/8", "127.0.0.1", "2001:db8::/32"]);
+  const byCidr = new TrustedProxies(["10.0.0.0/8", "127.0.0.1", "2001:db8::/32"]);
 
   test.each([
     ["a header from an untrusted peer is ignored", "203.0.113.9", "198.51.100.1", "203.0.113.9"],
@@ -34,36 +34,36 @@ describe("client address", () => {
       "10.0.0.7",
     ],
   ])("%s", (_name, peer, header, expected) => {
-    expect(byCidr(peer, header)).toBe(expected);
+    expect(byCidr.clientOf(peer, header)).toBe(expected);
   });
 
   test("a number of proxies counts from the right", () => {
-    const twoProxies = createClientAddress(["2"]);
-    expect(twoProxies("10.0.0.1", "1.1.1.1, 198.51.100.1, 10.0.0.2")).toBe("198.51.100.1");
-    expect(twoProxies("10.0.0.1", null)).toBe("10.0.0.1");
+    const twoProxies = new TrustedProxies(["2"]);
+    expect(twoProxies.clientOf("10.0.0.1", "1.1.1.1, 198.51.100.1, 10.0.0.2")).toBe("198.51.100.1");
+    expect(twoProxies.clientOf("10.0.0.1", null)).toBe("10.0.0.1");
   });
 
   test("without trusted proxies the header is ignored", () => {
-    const direct = createClientAddress([]);
+    const direct = new TrustedProxies([]);
     fc.assert(
       fc.property(fc.string(), (header) =>
-        expect(direct("203.0.113.9", header)).toBe("203.0.113.9"),
+        expect(direct.clientOf("203.0.113.9", header)).toBe("203.0.113.9"),
       ),
     );
   });
 
   test("only a header from an untrusted peer is reported as ignored", () => {
     let ignored = 0;
-    const client = createClientAddress(["10.0.0.1"], () => ignored++);
-    client("10.0.0.1", "198.51.100.1");
-    client("203.0.113.9", null);
+    const client = new TrustedProxies(["10.0.0.1"], () => ignored++);
+    client.clientOf("10.0.0.1", "198.51.100.1");
+    client.clientOf("203.0.113.9", null);
     expect(ignored).toBe(0);
-    client("203.0.113.9", "198.51.100.1");
+    client.clientOf("203.0.113.9", "198.51.100.1");
     expect(ignored).toBe(1);
   });
 
   test("an invalid entry stops the start of the process", () => {
-    expect(() => createClientAddress(["10.0.0.0/8", "proxy.example"])).toThrow("proxy.example");
+    expect(() => new TrustedProxies(["10.0.0.0/8", "proxy.example"])).toThrow("proxy.example");
   });
 
   test("the header is read from the right for only as many entries as there are proxies", () => {
@@ -73,9 +73,9 @@ describe("client address", () => {
       fc.property(anyLeft, fc.ipV4(), (left, client) => {
         fc.pre(!client.startsWith("10.") && client !== "127.0.0.1");
         const header = [...left, client, "10.0.0.2"].join(",");
-        expect(byCidr("10.0.0.1", header)).toBe(client);
-        expect(createClientAddress(["2"])("10.0.0.1", header)).toBe(client);
-        expect(createClientAddress(["0"])("10.0.0.1", header)).toBe("10.0.0.1");
+        expect(byCidr.clientOf("10.0.0.1", header)).toBe(client);
+        expect(new TrustedProxies(["2"]).clientOf("10.0.0.1", header)).toBe(client);
+        expect(new TrustedProxies(["0"]).clientOf("10.0.0.1", header)).toBe("10.0.0.1");
       }),
       { numRuns: 50 },
     );
@@ -83,20 +83,19 @@ describe("client address", () => {
 
   test("the number of skipped proxies is bounded", () => {
     const proxies = Array.from({ length: 5_000 }, (_, i) => `10.1.${i >> 8}.${i & 255}`);
-    expect(byCidr("10.0.0.1", ["203.0.113.9", ...proxies].join(","))).toBe(proxies.at(-32) ?? "");
-    expect(() => createClientAddress(["33"])).toThrow("too many");
+    expect(byCidr.clientOf("10.0.0.1", ["203.0.113.9", ...proxies].join(","))).toBe(
+      proxies.at(-32) ?? "",
+    );
+    expect(() => new TrustedProxies(["33"])).toThrow("too many");
   });
 
   test("a proxy is recognised by its address; with a number of proxies every peer is one", () => {
-    const isProxy = createProxyTrust(["10.0.0.0/8", "2001:db8::/32"]);
-    expect(["10.1.2.3", "2001:db8::1", "203.0.113.9", ""].map(isProxy)).toEqual([
-      true,
-      true,
-      false,
-      false,
-    ]);
-    expect(createProxyTrust(["1"])("203.0.113.9")).toBe(true);
-    expect(createProxyTrust(["0"])("203.0.113.9")).toBe(false);
-    expect(createProxyTrust([])("203.0.113.9")).toBe(false);
+    const proxies = new TrustedProxies(["10.0.0.0/8", "2001:db8::/32"]);
+    expect(
+      ["10.1.2.3", "2001:db8::1", "203.0.113.9", ""].map((address) => proxies.trusts(address)),
+    ).toEqual([true, true, false, false]);
+    expect(new TrustedProxies(["1"]).trusts("203.0.113.9")).toBe(true);
+    expect(new TrustedProxies(["0"]).trusts("203.0.113.9")).toBe(false);
+    expect(new TrustedProxies([]).trusts("203.0.113.9")).toBe(false);
   });
 });

@@ -5,13 +5,7 @@
  */
 import { isIP } from "node:net";
 
-import { createAddressList } from "./address-list.ts";
-
-/** Returns the client's address, given the socket's peer and the `X-Forwarded-For` header. */
-export type ClientAddress = (peer: string, forwardedFor: string | null) => string;
-
-/** Returns whether an address belongs to a trusted proxy. */
-export type ProxyTrust = (address: string) => boolean;
+import { AddressList } from "./addresses.ts";
 
 /** Most proxies that are skipped; no real deployment has more. */
 const PROXIES_MAX = 32;
@@ -19,50 +13,64 @@ const PROXIES_MAX = 32;
 /** Longest entry, with brackets, zone and port; longer ones are not addresses. */
 const ENTRY_LENGTH_MAX = 80;
 
-/**
- * `trusted` is a list of addresses and CIDR blocks, or a single number of proxies. Throws when an
- * entry is neither. Only as many entries of a header are read as there are proxies. `onIgnored` is
- * called for each header from a peer that is not trusted.
- */
-export function createClientAddress(
-  trusted: readonly string[],
-  onIgnored: () => void = () => undefined,
-): ClientAddress {
-  const hops = parseHops(trusted);
-  const isTrusted = hops === undefined ? createProxyTrust(trusted) : undefined;
-  return (peer, forwardedFor) => {
+/** The proxies that a process trusts. */
+export class TrustedProxies {
+  /** The number of proxies; undefined if their addresses are listed. */
+  readonly #hops: number | undefined;
+  readonly #list: AddressList | undefined;
+  readonly #onIgnored: () => void;
+
+  /**
+   * `trusted` is a list of addresses and CIDR blocks, or a single number of proxies. Throws when an
+   * entry is neither. `onIgnored` is called for each header from a peer that is not trusted.
+   */
+  constructor(trusted: readonly string[], onIgnored: () => void = () => undefined) {
+    this.#onIgnored = onIgnored;
+    this.#hops = parseHops(trusted);
+    // The common case, checked for every connection.
+    if (this.#hops === undefined && trusted.length > 0) this.#list = parseProxies(trusted);
+  }
+
+  /** Whether an address is that of a proxy. With a number of proxies every peer is one. */
+  trusts(address: string): boolean {
+    return this.#hops === undefined ? this.#lists(address) : this.#hops > 0;
+  }
+
+  /**
+   * Returns the client's address, given the socket's peer and the `X-Forwarded-For` header. Only as
+   * many entries of a header are read as there are proxies.
+   */
+  clientOf(peer: string, forwardedFor: string | null): string {
     let client = normalizeAddress(peer);
     if (forwardedFor === null) return client;
-    if (isTrusted?.(client) === false) {
-      onIgnored();
+    const isListed = this.#hops === undefined;
+    if (isListed && !this.#lists(client)) {
+      this.#onIgnored();
       return client;
     }
     let end = forwardedFor.length;
-    for (let skipped = 0; skipped < (hops ?? PROXIES_MAX) && end >= 0; skipped++) {
-      if (isTrusted?.(client) === false) break;
+    for (let skipped = 0; skipped < (this.#hops ?? PROXIES_MAX) && end >= 0; skipped++) {
+      if (isListed && !this.#lists(client)) break;
       const comma = end === 0 ? -1 : forwardedFor.lastIndexOf(",", end - 1);
       const address = parseEntry(forwardedFor, comma + 1, end);
-      if (address === "" && hops === undefined) break;
+      if (address === "" && isListed) break;
       client = address;
       end = comma;
     }
     return client;
-  };
+  }
+
+  #lists(address: string): boolean {
+    return this.#list?.has(address) ?? false;
+  }
 }
 
-/**
- * Takes the same list as {@link createClientAddress}. With a number of proxies every peer is
- * trusted.
- */
-export function createProxyTrust(trusted: readonly string[]): ProxyTrust {
-  const hops = parseHops(trusted);
-  if (hops !== undefined) return () => hops > 0;
-  // The common case, checked for every connection.
-  if (trusted.length === 0) return () => false;
-  return createAddressList(
-    trusted,
-    (entry) => new Error(`"${entry}" is neither an address, a CIDR block nor a number of proxies`),
-  );
+function parseProxies(trusted: readonly string[]): AddressList {
+  try {
+    return new AddressList(trusted);
+  } catch (cause) {
+    throw new TypeError(`${String(cause)}; a single entry may be a number of proxies`, { cause });
+  }
 }
 
 /** Returns the number of proxies; undefined when `trusted` lists addresses. */

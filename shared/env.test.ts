@@ -4,7 +4,7 @@ import { join } from "node:path";
 
 import * as z from "zod";
 
-import { ConfigError, envInstance, envUrl, loadConfig, metricsPort } from "./env.ts";
+import { ConfigError, envHosts, envInstance, envUrl, loadConfig, metricsPort } from "./env.ts";
 
 const schema = z.object({
   SECRET: z.string().optional(),
@@ -84,4 +84,12 @@ describe("instances on one host", () => {
     for (const INSTANCE of ["0", "400", "one", "1.5"])
       expect(() => loadConfig(numbered, { INSTANCE })).toThrow("INSTANCE:");
   });
+});
+
+test("hosts of a configuration are those that requests name, in whatever script they are set", () => {
+  const schema = z.object({ HOSTS: envHosts() });
+  expect(loadConfig(schema, { HOSTS: "Bücher.de, WWW.sho.rt.,[::1]" })).toEqual({
+    HOSTS: ["xn--bcher-kva.de", "www.sho.rt", "[::1]"],
+  });
+  expect(loadConfig(schema, {})).toEqual({ HOSTS: [] });
 });

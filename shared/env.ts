@@ -4,6 +4,8 @@
  */
 import * as z from "zod";
 
+import { toAsciiHost } from "./contracts/ascii-host.ts";
+
 /** The configuration is invalid; the message names each invalid variable. */
 export class ConfigError extends Error {
   override name = "ConfigError";
@@ -101,3 +103,6 @@ export const envUrl = (schemes: readonly string[]) =>
 export const envLogLevel = z
   .enum(["trace", "debug", "info", "warn", "error", "fatal"])
   .default("info");
+
+/** A comma-separated list of hosts, in any script. */
+export const envHosts = () => envList().transform((hosts) => hosts.map(toAsciiHost));

@@ -4,11 +4,12 @@ import fc from "fast-check";
 import { Registry } from "prom-client";
 
 import {
-  createSlidingMax,
-  sampleEventLoop,
+  Backlog,
+  EventLoopSampler,
+  EventLoopWatch,
+  SlidingMax,
   splitDelay,
   type Tick,
-  watchEventLoop,
 } from "./event-loop.ts";
 
 /** Blocks for this much CPU time: time that a busy machine adds is not a stall. */
@@ -22,7 +23,7 @@ function block(ms: number): void {
 
 async function ticksOf(work: () => Promise<void>): Promise<Tick[]> {
   const ticks: Tick[] = [];
-  const sampler = sampleEventLoop((tick) => void ticks.push(tick));
+  const sampler = new EventLoopSampler((tick) => void ticks.push(tick));
   await work();
   sampler.stop();
   return ticks;
@@ -84,7 +85,7 @@ describe("the sampler", () => {
 
 test("the metrics count a stall once, and report the longest one at every scrape of the next minute", async () => {
   const registry = new Registry();
-  const watching = watchEventLoop(registry);
+  const watching = new EventLoopWatch(registry);
   const read = async (name: string): Promise<number> => {
     const line = new RegExp(`^${name} (.+)$`, "m").exec(await registry.metrics());
     return Number(line?.[1]);
@@ -110,7 +111,7 @@ test("a sliding maximum covers exactly the values of the last slots", () => {
   const values = fc.array(fc.tuple(fc.nat(3), fc.double({ min: 0, max: 1e6, noNaN: true })));
   fc.assert(
     fc.property(values, fc.integer({ min: 1, max: 8 }), (steps, slots) => {
-      const max = createSlidingMax(slots);
+      const max = new SlidingMax(slots);
       const all: { slot: number; value: number }[] = [];
       let slot = 0;
       for (const [step, value] of steps) {
@@ -121,6 +122,37 @@ test("a sliding maximum covers exactly the values of the last slots", () => {
         expect(max.read(slot)).toBe(Math.max(0, ...recent));
       }
       expect(max.read(slot + slots)).toBe(0);
+    }),
+  );
+});
+
+/**
+ * Adds turns one after the other, each of which stalls the event loop for so long; returns whether
+ * it is behind then.
+ */
+function isBehindAfter(stalls: readonly number[]): boolean {
+  const backlog = new Backlog();
+  let now = 1_000;
+  for (const stall of stalls) backlog.add(stall, (now += stall + 10));
+  return backlog.isBehind;
+}
+
+test.each([
+  ["nothing", [], false],
+  ["one long turn", [900], false],
+  ["two long turns", [900, 900], true],
+  ["long turns for half a second", Array<number>(9).fill(60), true],
+  ["long turns for less", Array<number>(8).fill(60), false],
+  ["long turns, one of which was short", [...Array<number>(6).fill(60), 5, 60], false],
+  ["many turns of 49 ms", Array<number>(100).fill(49), false],
+])("after %s", (_name, stalls, expected) => {
+  expect(isBehindAfter(stalls)).toBe(expected);
+});
+
+test("after a turn that was not late, it is not behind, whatever came before", () => {
+  fc.assert(
+    fc.property(fc.array(fc.nat({ max: 2_000 })), fc.nat({ max: 49 }), (stalls, last) => {
+      expect(isBehindAfter([...stalls, last])).toBe(false);
     }),
   );
 });

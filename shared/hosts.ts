@@ -1,4 +1,5 @@
-/** Normalizes host names of requests. */
+/** Host names: normalized as requests have them, and resolved. */
+import { Resolver } from "node:dns/promises";
 
 /** Returns a Host header or URL host in lower case, without port and trailing dot. */
 export function normalizeHost(host: string): string {
@@ -21,4 +22,17 @@ export function isWithin(domains: ReadonlySet<string>, host: string): boolean {
     if (dot < 0) return false;
     at = dot + 1;
   }
+}
+
+const TRIES = 2;
+
+/**
+ * Creates a resolver that has asked nothing yet: each keeps every answer as long as the zone lets
+ * it, also the one that there is no record. Asks `servers` (`address` or `address:port`), or those
+ * of the system if empty.
+ */
+export function freshResolver(servers: readonly string[], timeoutMs: number): Resolver {
+  const resolver = new Resolver({ timeout: timeoutMs, tries: TRIES });
+  if (servers.length > 0) resolver.setServers(servers);
+  return resolver;
 }

@@ -2,25 +2,17 @@ import { expect, test } from "bun:test";
 
 import { Registry } from "prom-client";
 
-import { startInternalServer } from "./internal-server.ts";
+import { InternalServer } from "./internal-server.ts";
 
 const start = (port: number) =>
-  startInternalServer({
-    host: "127.0.0.1",
-    port,
-    registry: new Registry(),
-    health: { readiness: () => ({ process: "ok" }) },
+  new InternalServer({ host: "127.0.0.1", port }, new Registry(), {
+    readiness: () => ({ process: "ok" }),
   });
 
 test("a scrape says which parts are ready and which warn", async () => {
-  const server = startInternalServer({
-    host: "127.0.0.1",
-    port: 0,
-    registry: new Registry(),
-    health: {
-      readiness: () => ({ process: "ok", postgres: "unreachable" }),
-      warnings: () => Promise.resolve({ disk: "2 MiB left", replicas: undefined }),
-    },
+  const server = new InternalServer({ host: "127.0.0.1", port: 0 }, new Registry(), {
+    readiness: () => ({ process: "ok", postgres: "unreachable" }),
+    warnings: () => Promise.resolve({ disk: "2 MiB left", replicas: undefined }),
   });
   const text = await (await fetch(new URL("/metrics", server.url))).text();
   await server.stop();

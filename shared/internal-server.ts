@@ -1,19 +1,14 @@
-/** The internal HTTP server of a process: liveness, readiness and metrics. */
+/** The health of a process, and the internal HTTP server that reports it with the metrics. */
 import { Gauge, type Registry } from "prom-client";
 
-import { type EventLoopWatch, watchEventLoop } from "./event-loop.ts";
-import { type HealthSource, readHealth } from "./health.ts";
+import { EventLoopWatch } from "./event-loop.ts";
 import { readOrUndefined } from "./metrics.ts";
 
-export type InternalServerOptions = {
-  host: string;
-  /** 0 lets the system choose. */
-  port: number;
-  registry: Registry;
-  health: HealthSource;
+/** What an internal server may have further. */
+type Further = {
   /** Stops with the server; by default it is made here. */
   eventLoop?: EventLoopWatch;
-  /** Further handlers, by path. */
+  /** Handlers by path. */
   routes?: Record<string, (request: Request) => Promise<Response>>;
 };
 
@@ -21,41 +16,54 @@ export type InternalServerOptions = {
  * Serves `/healthz`, `/readyz` and `/metrics`, for the operator's own network only. The metrics
  * include those of the event loop and the health.
  */
-export function startInternalServer(options: InternalServerOptions) {
-  const watching = options.eventLoop ?? watchEventLoop(options.registry);
-  registerHealth(options);
-  const server = Bun.serve({
-    hostname: options.host,
-    port: options.port,
-    development: false,
-    // Outside development, Bun shares ports silently: a scrape would get the metrics of either
-    // process.
-    reusePort: false,
-    routes: {
-      ...options.routes,
-      "/healthz": () => Response.json({ status: "ok" }),
-      "/readyz": async () => {
-        const health = await readHealth(options.health);
-        return Response.json(health, { status: health.status === "ready" ? 200 : 503 });
+export class InternalServer {
+  readonly #eventLoop: EventLoopWatch;
+  readonly #server: Bun.Server<undefined>;
+
+  /** `port` 0 lets the system choose. */
+  constructor(
+    { host, port }: { host: string; port: number },
+    registry: Registry,
+    health: HealthSource,
+    { eventLoop = new EventLoopWatch(registry), routes }: Further = {},
+  ) {
+    this.#eventLoop = eventLoop;
+    registerHealth(registry, health);
+    this.#server = Bun.serve({
+      hostname: host,
+      port,
+      development: false,
+      // Outside development, Bun shares ports silently: a scrape would get the metrics of either
+      // process.
+      reusePort: false,
+      routes: {
+        ...routes,
+        "/healthz": () => Response.json({ status: "ok" }),
+        "/readyz": async () => {
+          const state = await readHealth(health);
+          return Response.json(state, { status: state.status === "ready" ? 200 : 503 });
+        },
+        "/metrics": async () =>
+          new Response(await registry.metrics(), {
+            headers: { "content-type": registry.contentType },
+          }),
       },
-      "/metrics": async () =>
-        new Response(await options.registry.metrics(), {
-          headers: { "content-type": options.registry.contentType },
-        }),
-    },
-    fetch: () =>
-      Response.json({ error: { code: "not_found", message: "Not found." } }, { status: 404 }),
-  });
-  return {
-    url: server.url,
-    stop() {
-      watching.stop();
-      return server.stop(true);
-    },
-  };
+      fetch: () =>
+        Response.json({ error: { code: "not_found", message: "Not found." } }, { status: 404 }),
+    });
+  }
+
+  get url(): URL {
+    return this.#server.url;
+  }
+
+  stop(): Promise<void> {
+    this.#eventLoop.stop();
+    return this.#server.stop(true);
+  }
 }
 
-function registerHealth({ registry, health }: InternalServerOptions): void {
+function registerHealth(registry: Registry, health: HealthSource): void {
   const ready = new Gauge({
     name: "shorthop_ready",
     help: "1 for each part of the process that is ready, else 0; the parts are those of /readyz",
@@ -81,4 +89,53 @@ function registerHealth({ registry, health }: InternalServerOptions): void {
     },
   });
   registry.registerMetric(warning);
+}
+
+/**
+ * The parts whose health processes report; `shorthop doctor` has a remedy for each
+ * (running-checks.ts).
+ */
+export type PartName =
+  | "process"
+  | "readiness"
+  | "postgres"
+  | "links_feed"
+  | "links_log"
+  | "links_snapshots"
+  | "outbox"
+  | "replicas"
+  | "streams"
+  | "clickhouse"
+  | "links_store"
+  | "disk"
+  | "clicks"
+  | "counters"
+  | "geoip"
+  | "click_limits"
+  | "webhooks";
+
+/** The state of each part: `ok`, or the reason why it is not ready. */
+type Readiness = Partial<Record<PartName, string>>;
+
+/** Warnings to the operator of a process that is ready; undefined without one. */
+type Warnings = { [Part in PartName]?: string | undefined };
+
+/** How a process reports its health. */
+export type HealthSource = {
+  /** Returns the state of each part; the process is ready when all are `ok`. */
+  readiness: () => Readiness | Promise<Readiness>;
+  warnings?: () => Warnings | Promise<Warnings>;
+};
+
+export type Health = {
+  status: "ready" | "not_ready";
+  parts: Readiness;
+  /** JSON has no member for an undefined one. */
+  warnings: Warnings;
+};
+
+export async function readHealth({ readiness, warnings }: HealthSource): Promise<Health> {
+  const parts = await readiness();
+  const ready = Object.values(parts).every((state) => state === "ok");
+  return { status: ready ? "ready" : "not_ready", parts, warnings: (await warnings?.()) ?? {} };
 }

@@ -1,8 +1,10 @@
 /** Goal: metrics are of their type, and a value that is unknown has no sample. */
 import { expect, test } from "bun:test";
 
+import { Registry } from "prom-client";
+
 import { namingProblems, parseMetrics } from "../test/harness/prometheus.ts";
-import { createProcessMetrics } from "./metrics.ts";
+import { collectProcessMetrics, ProcessMetrics } from "./metrics.ts";
 import { version } from "./version.ts";
 
 const unknown: [string, () => number | undefined | Promise<number | undefined>][] = [
@@ -22,8 +24,8 @@ const always7 = () => 7;
 test.each(unknown)(
   "a gauge has no sample for %s, and has one again afterwards",
   async (_, read) => {
-    const { registry, gauge } = createProcessMetrics("api");
-    let current: () => ReturnType<typeof read> = always7;
+    const { registry, gauge } = new ProcessMetrics("api");
+    let current: typeof read = always7;
     gauge("things_pending", "Things that wait", () => current());
     const samples = async () =>
       Object.fromEntries(
@@ -38,7 +40,7 @@ test.each(unknown)(
 );
 
 test("counters are read when scraped, by label or without", async () => {
-  const { registry, counter, counterBy } = createProcessMetrics("worker");
+  const { registry, counter, counterBy } = new ProcessMetrics("worker");
   const counts = { network: 1, total: 0 };
   counter("things_total", "Things", () => counts.network);
   counterBy("reason", "drops_total", "Drops, by reason", () => counts);
@@ -52,7 +54,7 @@ test("counters are read when scraped, by label or without", async () => {
 });
 
 test("each process exports its build, and only well-named default metrics", async () => {
-  const families = parseMetrics(await createProcessMetrics("redirector").registry.metrics());
+  const families = parseMetrics(await new ProcessMetrics("redirector").registry.metrics());
   const build = `shorthop_build_info{version="${version}",bun="${Bun.version}"}`;
   expect(families.get("shorthop_build_info")?.samples.get(build)).toBe(1);
   expect(families.has("process_start_time_seconds")).toBe(true);
@@ -68,4 +70,37 @@ test.each([
   ["a type in the name", "x_gauge_things", "gauge"],
 ])("the naming check of the tests finds %s", (_, name, type) => {
   expect(namingProblems({ name, type, help: "Help", samples: new Map() })).toHaveLength(1);
+});
+
+/** What a scrape says, by name. */
+async function scrape(registry: Registry): Promise<Map<string, number>> {
+  const lines = (await registry.metrics()).split("\n").filter((line) => /^\w/.test(line));
+  return new Map(lines.map((line) => [line.split(" ")[0] ?? "", Number(line.split(" ")[1])]));
+}
+
+test("a process tells its CPU time, memory, files and start", async () => {
+  const registry = new Registry();
+  collectProcessMetrics(registry);
+  const metrics = await scrape(registry);
+  expect(metrics.get("process_resident_memory_bytes")).toBeGreaterThan(1_000_000);
+  expect(metrics.get("process_start_time_seconds")).toBeLessThanOrEqual(Date.now() / 1_000);
+  expect(metrics.get("process_open_fds")).toBeGreaterThan(0);
+  expect(metrics.get("process_max_fds")).toBeGreaterThan(0);
+  const before = metrics.get("process_cpu_seconds_total") ?? 0;
+  for (const start = process.cpuUsage(); process.cpuUsage(start).user < 50_000;);
+  const after = (await scrape(registry)).get("process_cpu_seconds_total") ?? 0;
+  expect(after - before).toBeGreaterThan(0.04);
+});
+
+test("a scrape does not walk the heap, however much is in it", async () => {
+  const registry = new Registry();
+  collectProcessMetrics(registry);
+  const heap = Array.from({ length: 300_000 }, (_, i) => ({ i, text: `x${i}` }));
+  await registry.metrics();
+  const start = process.cpuUsage();
+  for (let i = 0; i < 20; i++) await registry.metrics();
+  const { user, system } = process.cpuUsage(start);
+  // With prom-client's own collection it is 0.2 s for each of the 20.
+  expect((user + system) / 1e6).toBeLessThan(1);
+  expect(heap).toHaveLength(300_000);
 });

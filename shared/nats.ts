@@ -2,85 +2,105 @@
  * The connection to NATS: it uses any of several servers, reconnects forever and detects a dead
  * server within half a minute.
  */
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
+import { basename, join } from "node:path";
 
 import {
   connect,
   type ConnectionOptions,
   credsAuthenticator,
   Events,
+  type Msg,
   type NatsConnection,
-  type Status,
 } from "nats";
 import * as z from "zod";
 
-import type { Log } from "./log.ts";
-import { type NatsFiles, readUserName, resolveCredential } from "./nats-files.ts";
+import { LimitedLog, type Log } from "./log.ts";
+import type { ProcessMetrics } from "./metrics.ts";
 
-/**
- * `url` is one server or a comma-separated list. The servers must be nats-server 2.9 or later, for
- * the semantics of `discard: new` and `allow_direct`.
- */
-export type NatsOptions = { url: string; files?: NatsFiles; name: string; log: Log };
-
-export type Nats = {
+/** A connection to NATS. */
+export interface Nats {
   /** Resolves when any server is reached, however long that takes. */
-  connection: Promise<NatsConnection>;
+  readonly connection: Promise<NatsConnection>;
+  /** The prefix of its user's inboxes; undefined for any. */
+  readonly inboxPrefix: string | undefined;
   /**
    * Whether it is connected. Messages that are sent meanwhile are buffered in memory until it
    * reconnects.
    */
   connected(): boolean;
-  /** The prefix of its user's inboxes; undefined for any. */
-  inboxPrefix: string | undefined;
   /** Sends the buffered messages, and closes. */
   close(): Promise<void>;
-};
+}
 
 /**
- * Opens a connection that reconnects forever. By default the client gives up after ten attempts and
+ * A connection that reconnects forever. By default the client gives up after ten attempts and
  * detects a silent server only after minutes; both would lose clicks.
  */
-export function openNats({ url, files, name, log }: NatsOptions): Nats {
-  let open: NatsConnection | undefined;
-  let up = false;
-  const onStatus = ({ type }: Status): void => {
-    if (type === Events.Disconnect) up = false;
-    if (type === Events.Reconnect) up = true;
-  };
-  const login = natsLogin(url, files);
-  const connection = connect({
-    ...login,
-    name,
-    maxReconnectAttempts: -1,
-    reconnectTimeWait: 500,
-    reconnectJitter: 200,
-    waitOnFirstConnect: true,
-    // Otherwise two rejected logins in a row close the connection for good, e.g. while passwords
-    // are being changed.
-    ignoreAuthErrorAbort: true,
-    pingInterval: 5_000,
-    maxPingOut: 2,
-    timeout: 5_000,
-    noAsyncTraces: true,
-  }).then((connected) => {
-    open = connected;
-    up = true;
-    reportStatus(connected, log, onStatus).catch((error: unknown) =>
-      log.warn({ error }, "nats_status_not_followed"),
+export class NatsClient implements Nats {
+  readonly connection: Promise<NatsConnection>;
+  readonly inboxPrefix: string | undefined;
+  readonly #log: Log;
+  #open: NatsConnection | undefined;
+  #isConnected = false;
+
+  /**
+   * `url` is one server or a comma-separated list. The servers must be nats-server 2.9 or later,
+   * for the semantics of `discard: new` and `allow_direct`.
+   */
+  constructor(url: string, name: string, log: Log, files?: NatsFiles) {
+    this.#log = log;
+    const login = natsLogin(url, files);
+    this.inboxPrefix = login.inboxPrefix;
+    this.connection = this.#connect({ ...login, name });
+  }
+
+  connected(): boolean {
+    return this.#isConnected;
+  }
+
+  async close(): Promise<void> {
+    // Without a server, draining would wait for one.
+    const drained = this.#open?.drain().catch(() => undefined);
+    await Promise.race([drained, Bun.sleep(CLOSE_TIMEOUT_MS)]);
+  }
+
+  async #connect(options: ConnectionOptions): Promise<NatsConnection> {
+    const open = await connect({
+      ...options,
+      maxReconnectAttempts: -1,
+      reconnectTimeWait: 500,
+      reconnectJitter: 200,
+      waitOnFirstConnect: true,
+      // Otherwise two rejected logins in a row close the connection for good, e.g. while passwords
+      // are being changed.
+      ignoreAuthErrorAbort: true,
+      pingInterval: 5_000,
+      maxPingOut: 2,
+      timeout: 5_000,
+      noAsyncTraces: true,
+    });
+    this.#open = open;
+    this.#isConnected = true;
+    this.#followStatus(open).catch((error: unknown) =>
+      this.#log.warn({ error }, "nats_status_not_followed"),
     );
-    return connected;
-  });
-  return {
-    connection,
-    connected: () => up,
-    inboxPrefix: login.inboxPrefix,
-    async close() {
-      // Without a server, draining would wait for one.
-      const drained = open?.drain().catch(() => undefined);
-      await Promise.race([drained, Bun.sleep(CLOSE_TIMEOUT_MS)]);
-    },
-  };
+    return open;
+  }
+
+  async #followStatus(open: NatsConnection): Promise<void> {
+    for await (const { type, data } of open.status()) {
+      if (type === Events.Disconnect) {
+        this.#isConnected = false;
+        this.#log.warn("nats_disconnected");
+      }
+      if (type === Events.Reconnect) {
+        this.#isConnected = true;
+        this.#log.info("nats_reconnected");
+      }
+      if (type === Events.Error) this.#log.warn({ reason: JSON.stringify(data) }, "nats_error");
+    }
+  }
 }
 
 /**
@@ -188,16 +208,77 @@ export const probeNats = (url: string, files?: NatsFiles) => async (): Promise<v
 
 const CLOSE_TIMEOUT_MS = 2_000;
 
-async function reportStatus(
-  connection: NatsConnection,
-  log: Log,
-  onStatus: (status: Status) => void,
-): Promise<void> {
-  for await (const status of connection.status()) {
-    onStatus(status);
-    if (status.type === Events.Disconnect) log.warn("nats_disconnected");
-    if (status.type === Events.Reconnect) log.info("nats_reconnected");
-    if (status.type === Events.Error)
-      log.warn({ reason: JSON.stringify(status.data) }, "nats_error");
+/** Variables of the processes that connect to NATS, besides `NATS_URL`. */
+export const natsFileVariables = {
+  /** A credentials file (JWT and key), in place of user and password in `NATS_URL`. */
+  NATS_CREDS: z.string().optional(),
+  /** Certificates of the authority that signed those of the servers, if it is a private one. */
+  NATS_CA_FILE: z.string().optional(),
+  /** Directory of systemd credentials, which systemd sets. */
+  CREDENTIALS_DIRECTORY: z.string().optional(),
+};
+
+export type NatsFiles = z.input<z.ZodObject<typeof natsFileVariables>>;
+
+export const natsFilesOf = (config: NatsFiles): NatsFiles =>
+  z.object(natsFileVariables).parse(config);
+
+/**
+ * The path from which a process can read a file that only root can: systemd passes it as a
+ * credential of the same name (systemd.exec(5), LoadCredential=).
+ */
+export function resolveCredential(path: string, directory: string | undefined): string {
+  if (directory === undefined) return path;
+  const passed = join(directory, basename(path));
+  return existsSync(passed) ? passed : path;
+}
+
+const claims = z.object({ name: z.string().default("") });
+
+/** The JWT of a credentials file: three parts of base64url. */
+const JWT = /^[\w-]+\.([\w-]+)\.[\w-]+$/m;
+
+/** The name of the user in a credentials file. Throws when it has no JWT. */
+export function readUserName(credentials: string): string {
+  const payload = JWT.exec(credentials)?.[1];
+  if (payload === undefined) throw new Error("NATS_CREDS: the file has no JWT of a user.");
+  return claims.parse(JSON.parse(Buffer.from(payload, "base64url").toString())).name;
+}
+
+/**
+ * Replies to requests over NATS. The sender names the subject of its reply, and this process
+ * publishes there with its own permissions. So each kind of request gets replies only on the
+ * subjects that are meant for them.
+ */
+export class Replies {
+  readonly #log: LimitedLog;
+  #refused = 0;
+
+  constructor(log: Log) {
+    this.#log = new LimitedLog(log, "reply_refused");
+  }
+
+  /** Requests that were rejected because of their reply subject. */
+  get refused(): number {
+    return this.#refused;
+  }
+
+  /**
+   * Returns the function that replies to a request; undefined when the request has no reply
+   * subject, or one that does not match `subjects`, which is logged and counted.
+   */
+  to(request: Msg, subjects: RegExp): ((data: string) => void) | undefined {
+    if (subjects.test(request.reply ?? "")) return (data) => void request.respond(data);
+    this.#refused++;
+    // The request's subject is one of few, without wildcards; the sender can set the reply subject
+    // to anything.
+    this.#log.error(request.subject);
+    return undefined;
+  }
+
+  /** Registers the metric of rejected requests. */
+  register(metrics: ProcessMetrics): void {
+    const help = "Requests over NATS that were refused because of their reply subject";
+    metrics.counter("replies_refused_total", help, () => this.#refused);
   }
 }

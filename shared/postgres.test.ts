@@ -1,14 +1,19 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { chmodSync, chownSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 
 import type postgres from "postgres";
 import * as z from "zod";
 
+import { createCertificates } from "../test/harness/certificates.ts";
 import { eventually } from "../test/harness/eventually.ts";
-import { startPostgres, type TestPostgres } from "../test/harness/postgres.ts";
+import { startOwnPostgres, startPostgres, type TestPostgres } from "../test/harness/postgres.ts";
+import { longTest } from "../test/harness/property-runs.ts";
 import { replaceHost, startTcpProxy } from "../test/harness/tcp-proxy.ts";
 import { ConfigError, loadConfig } from "./env.ts";
-import { databaseOf, envPostgresUrl, openPrimary, withDatabase } from "./postgres.ts";
+import { connectPrimary, databaseOf, envPostgresUrl, withDatabase } from "./postgres.ts";
 
 const load = (DATABASE_URL: string) =>
   loadConfig(z.object({ DATABASE_URL: envPostgresUrl }), { DATABASE_URL }).DATABASE_URL;
@@ -71,7 +76,7 @@ describe("a transaction whose connection is lost", () => {
     "is rejected, and neither ends the process nor takes the connection's place in the pool, when its work %s",
     async (_, work) => {
       const proxy = startTcpProxy(Number(new URL(database.url).port));
-      const sql = openPrimary(
+      const sql = connectPrimary(
         replaceHost(database.url, "127.0.0.1", proxy.port) + new URL(database.url).pathname,
         {
           max: 1,
@@ -139,7 +144,7 @@ describe("a connection that closes", () => {
       let socket: Socket | undefined;
       // Untyped by the library: a function that returns a socket.
       const options = { max: 1, socket: () => (socket = connect(Number(port), hostname)) };
-      const sql = openPrimary(database.url, options);
+      const sql = connectPrimary(database.url, options);
       for (let step = 0; step < MICROTASKS; step++) {
         await sql`select 1`;
         const close = () => void closeAfter(step, socket);
@@ -161,7 +166,7 @@ describe("a connection that closes", () => {
 const WAITING = [98, 99, 100, 101, 102];
 
 test("a transaction has its connection to itself, however many statements wait there", async () => {
-  const sql = openPrimary(database.url, { max: 1 });
+  const sql = connectPrimary(database.url, { max: 1 });
   await sql`create table written (what text)`;
   const outcomes: string[] = [];
   for (const count of WAITING) {
@@ -183,7 +188,7 @@ test("a transaction has its connection to itself, however many statements wait t
 test.each([1, 2])(
   "who waits for a connection of their own gets it when another is lost: of %d",
   async (max) => {
-    const sql = openPrimary(database.url, { max, backoff: false });
+    const sql = connectPrimary(database.url, { max, backoff: false });
     const held = await sql.reserve();
     const [{ pid }] = await held<[{ pid: number }]>`select pg_backend_pid() as pid`;
     // With a second connection, that is being opened when the first is lost.
@@ -206,3 +211,68 @@ async function closeAfter(microtasks: number, socket: Socket | undefined): Promi
   socket?.emit("close", false);
   socket?.destroy();
 }
+
+const TIMEOUT_MS = 10_000;
+
+/** Has the server accept only TLS; returns the file of its authority. */
+async function demandTls({ sql }: TestPostgres): Promise<string> {
+  const [{ data, hba }] = await sql<[{ data: string; hba: string }]>`
+    select current_setting('data_directory') as data, current_setting('hba_file') as hba`;
+  const { uid, gid } = statSync(data);
+  const { ca, cert, key } = createCertificates(data);
+  for (const path of [cert, key]) chownSync(path, uid, gid);
+  chmodSync(key, 0o600);
+  await sql.unsafe(`alter system set ssl_cert_file = '${cert}'`);
+  await sql.unsafe(`alter system set ssl_key_file = '${key}'`);
+  await sql.unsafe("alter system set ssl = on");
+  writeFileSync(hba, "hostssl all all all scram-sha-256\n");
+  await sql`select pg_reload_conf()`;
+  return ca;
+}
+
+/** Whether the connection of a URL is encrypted. Rejects when there is none. */
+async function isEncrypted(url: string): Promise<boolean> {
+  const sql = connectPrimary(url, { max: 1, connect_timeout: 5, onnotice: () => undefined });
+  try {
+    const [row] = await sql<{ ssl: boolean }[]>`
+      select ssl from pg_stat_ssl where pid = pg_backend_pid()`;
+    return row?.ssl === true;
+  } finally {
+    await sql.end({ timeout: 1 });
+  }
+}
+
+longTest(
+  "a certificate is verified by the authorities of sslrootcert, and for the host of the URL",
+  async () => {
+    await using postgres = await startOwnPostgres();
+    const ca = await demandTls(postgres);
+    const parameters = (text: string, url = postgres.url) => `${url}?${text}`;
+    await eventually(async () => {
+      expect(isEncrypted(postgres.url)).rejects.toThrow();
+      expect(await isEncrypted(parameters(`sslrootcert=${ca}`))).toBe(true);
+    }, TIMEOUT_MS);
+    expect(await isEncrypted(parameters(`sslmode=verify-full&sslrootcert=${ca}`))).toBe(true);
+    expect(await isEncrypted(parameters("sslmode=require"))).toBe(true);
+
+    const dir = mkdtempSync(join(tmpdir(), "shorthop-ca-"));
+    const foreign = createCertificates(dir).ca;
+    expect(isEncrypted(parameters(`sslrootcert=${foreign}`))).rejects.toThrow();
+    expect(isEncrypted(parameters("sslmode=verify-full"))).rejects.toThrow();
+    expect(isEncrypted(parameters("sslrootcert=/does/not/exist"))).rejects.toThrow("ENOENT");
+    rmSync(dir, { recursive: true });
+
+    // The certificate has other names than this address.
+    const proxy = startTcpProxy(Number(new URL(postgres.url).port), "127.0.0.2");
+    const elsewhere = new URL(postgres.url);
+    elsewhere.host = `127.0.0.2:${proxy.port}`;
+    expect(isEncrypted(parameters(`sslrootcert=${ca}`, elsewhere.href))).rejects.toThrow();
+    const anyName = parameters(`sslmode=verify-ca&sslrootcert=${ca}`, elsewhere.href);
+    expect(await isEncrypted(anyName)).toBe(true);
+    // One of several hosts, each of which the certificate may name.
+    const hosts = new URL(postgres.url).host;
+    const both = postgres.url.replace(hosts, `${hosts},${hosts}`);
+    expect(await isEncrypted(parameters(`sslrootcert=${ca}`, both))).toBe(true);
+    proxy.stop();
+  },
+);

@@ -3,12 +3,13 @@
  * library's own list of hosts would wait without end, and without a pause, while no host is
  * primary; here each attempt is bounded.
  */
+import { readFileSync } from "node:fs";
 import { Socket } from "node:net";
+import { checkServerIdentity, type PeerCertificate } from "node:tls";
 
 import postgres from "postgres";
 import * as z from "zod";
 
-import { readParameters } from "./postgres-parameters.ts";
 import { withTimeout } from "./timeout.ts";
 
 const DEFAULT_PORT = 5432;
@@ -20,7 +21,7 @@ const SCHEMES = new Set(["postgres:", "postgresql:"]);
 
 type Host = { host: string; port: number };
 
-type PoolOptions = postgres.Options<Record<string, never>>;
+type PoolSettings = postgres.Options<Record<string, never>>;
 
 /**
  * Splits the list of hosts: returns the URL of the first host, as a URL can have only one, and all
@@ -67,32 +68,42 @@ export const databaseOf = (url: string): string =>
   decodeURIComponent(hostsOf(url).base.pathname.slice(1));
 
 /** Creates a pool whose connections go to the primary; they are opened when first needed. */
-export function openPrimary(url: string, options: PoolOptions): postgres.Sql {
+export function connectPrimary(url: string, options: PoolSettings): postgres.Sql {
   const { base: first, hosts } = hostsOf(url);
   const names = hosts.map(({ host }) => host);
   const { base, tls } = readParameters(first, names);
   const primary = { target_session_attrs: "primary" as const };
-  const settings: PoolOptions = { ...options, ...tls, ...primary };
+  const settings: PoolSettings = { ...options, ...tls, ...primary };
   if (hosts.length === 1) return postgres(base.href, settings);
-  const findPrimary = createPrimaryFinder(base, hosts, tls);
+  const primaries = new PrimaryFinder(base, hosts, tls);
   // Untyped by the library: a function that returns a connected socket.
-  const socket = () => connectTo(findPrimary);
-  return postgres(base.href, { ...settings, socket } as PoolOptions);
+  const socket = () => connectTo(primaries);
+  return postgres(base.href, { ...settings, socket } as PoolSettings);
 }
 
-/**
- * Returns a function that finds the primary by a request to all hosts at once. Concurrent calls
- * share one search, as a pool loses all its connections together.
- */
-function createPrimaryFinder(
-  base: URL,
-  hosts: readonly Host[],
-  tls: PoolOptions,
-): () => Promise<Host> {
-  let search: Promise<Host> | undefined;
-  const findPrimary = async (): Promise<Host> => {
+/** Finds the primary by a request to all hosts at once. */
+class PrimaryFinder {
+  readonly #base: URL;
+  readonly #hosts: readonly Host[];
+  readonly #tls: PoolSettings;
+  #search: Promise<Host> | undefined;
+
+  constructor(base: URL, hosts: readonly Host[], tls: PoolSettings) {
+    this.#base = base;
+    this.#hosts = hosts;
+    this.#tls = tls;
+  }
+
+  /** Concurrent calls share one search, as a pool loses all its connections together. */
+  find(): Promise<Host> {
+    return (this.#search ??= this.#findOnce().finally(() => (this.#search = undefined)));
+  }
+
+  async #findOnce(): Promise<Host> {
     try {
-      return await Promise.any(hosts.map((host) => requirePrimary(base, host, tls)));
+      return await Promise.any(
+        this.#hosts.map((host) => requirePrimary(this.#base, host, this.#tls)),
+      );
     } catch (cause) {
       const errors: unknown[] = cause instanceof AggregateError ? cause.errors : [];
       const rejection = errors.find(isRejection);
@@ -101,8 +112,7 @@ function createPrimaryFinder(
         code: "CONNECT_NO_PRIMARY",
       });
     }
-  };
-  return () => (search ??= findPrimary().finally(() => (search = undefined)));
+  }
 }
 
 /**
@@ -112,7 +122,7 @@ function createPrimaryFinder(
 const isRejection = (error: unknown): boolean =>
   error instanceof postgres.PostgresError && /^(28|3D)/.test(error.code);
 
-async function requirePrimary(base: URL, { host, port }: Host, tls: PoolOptions): Promise<Host> {
+async function requirePrimary(base: URL, { host, port }: Host, tls: PoolSettings): Promise<Host> {
   const sql = postgres(base.href, {
     host,
     port,
@@ -135,10 +145,10 @@ async function requirePrimary(base: URL, { host, port }: Host, tls: PoolOptions)
  * Opens a socket to the primary. Without a primary, returns a socket that fails: if this function
  * threw, the library would lose a connection slot for ever.
  */
-async function connectTo(findPrimary: () => Promise<Host>): Promise<Socket> {
+async function connectTo(primaries: PrimaryFinder): Promise<Socket> {
   const socket = new Socket();
   try {
-    const { host, port } = await findPrimary();
+    const { host, port } = await primaries.find();
     const connecting = new Promise<void>((resolve, reject) => {
       socket.once("error", reject);
       socket.connect(port, host, () => {
@@ -156,4 +166,40 @@ async function connectTo(findPrimary: () => Promise<Host>): Promise<Socket> {
     setImmediate(() => failed.destroy(failure));
     return failed;
   }
+}
+
+/** How connections are encrypted; nothing if the library's own parameters say so. */
+type Tls = { ssl?: object | "verify-full" };
+
+const AUTHORITIES = "sslrootcert";
+const MODE = "sslmode";
+
+/**
+ * Returns the URL with the parameters for the server, and what the others mean for encryption.
+ * Throws when the file of authorities cannot be read.
+ */
+function readParameters(url: URL, hosts: readonly string[]): { base: URL; tls: Tls } {
+  const base = new URL(url);
+  if (base.searchParams.has(AUTHORITIES))
+    for (const name of [AUTHORITIES, MODE]) base.searchParams.delete(name);
+  return { base, tls: readTls(url, hosts) };
+}
+
+/** The authorities that verify the server's certificate; nothing without `sslrootcert`. */
+function readTls({ searchParams }: URL, hosts: readonly string[]): Tls {
+  const file = searchParams.get(AUTHORITIES);
+  if (file === null) return {};
+  if (file === "system") return { ssl: "verify-full" };
+  const mode = searchParams.get(MODE) ?? "verify-full";
+  // As in libpq, other modes accept any name that the authorities have signed.
+  const names = mode === "verify-full" ? hosts : undefined;
+  const verify = (_: string, certificate: PeerCertificate) =>
+    names === undefined ? undefined : findMismatch(names, certificate);
+  return { ssl: { ca: readFileSync(file, "utf8"), checkServerIdentity: verify } };
+}
+
+/** Undefined if the certificate is for one of the hosts: the library does not say which is used. */
+function findMismatch(hosts: readonly string[], certificate: PeerCertificate): Error | undefined {
+  const mismatches = hosts.map((host) => checkServerIdentity(host, certificate));
+  return mismatches.includes(undefined) ? undefined : mismatches[0];
 }

@@ -21,7 +21,7 @@ import {
   STREAM_NOT_FOUND,
 } from "./contracts/streams.ts";
 import { DAY_MS } from "./durations.ts";
-import { SNAPSHOTS_STREAM } from "./links-log/snapshot-stream.ts";
+import { SNAPSHOTS_STREAM } from "./links-log/snapshots.ts";
 import { LINK_LOG_STREAM, LONG_TAIL_BYTES, readLastMessage } from "./links-log/tail.ts";
 
 /** The JetStream domain of the hub (deploy/nats/hub.conf). */
@@ -48,7 +48,7 @@ const apiOf = (domain: string): string => `$JS.${domain}.API`;
  * existing stream. Throws when an existing stream of links is no mirror: redirectors would wait for
  * links for ever.
  */
-export async function createFarStreams(
+export async function ensureFarStreams(
   manager: JetStreamManager,
   replicas: number,
   clicksBytesMax: number,

@@ -1,8 +1,10 @@
 /** Goal: work is repeated with its pause, never twice at once, and not after it was stopped. */
 import { expect, test } from "bun:test";
 
+import fc from "fast-check";
+
 import { eventually } from "../test/harness/eventually.ts";
-import { repeat } from "./repeat.ts";
+import { Backoff, repeat } from "./repeat.ts";
 
 test("work is repeated after its pause, until it is stopped", async () => {
   let times = 0;
@@ -53,4 +55,20 @@ test("a round that is wanted early begins at once, or after the one that is runn
   await repetition.stop();
   repetition.wake();
   expect(times).toBe(2);
+});
+
+test("delays double from the first one up to the longest, and stay there", () => {
+  const anyOptions = fc
+    .tuple(fc.integer({ min: 1, max: 1_000 }), fc.nat({ max: 100_000 }))
+    .map(([firstMs, more]) => ({ firstMs, maxMs: firstMs + more }));
+  fc.assert(
+    fc.property(anyOptions, fc.integer({ min: 1, max: 30 }), (options, retries) => {
+      const backoff = new Backoff(options.firstMs, options.maxMs);
+      expect(Array.from({ length: retries }, () => backoff.next())).toEqual(
+        Array.from({ length: retries }, (_, retry) =>
+          Math.min(options.firstMs * 2 ** retry, options.maxMs),
+        ),
+      );
+    }),
+  );
 });

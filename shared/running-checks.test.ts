@@ -6,21 +6,19 @@ import { afterEach, expect, test } from "bun:test";
 
 import { Registry } from "prom-client";
 
-import type { HealthSource } from "./health.ts";
-import { startInternalServer } from "./internal-server.ts";
-import { runChecks } from "./preflight.ts";
-import { checkRunning } from "./running-checks.ts";
+import { type HealthSource, InternalServer } from "./internal-server.ts";
+import { checkRunning, runChecks } from "./preflight.ts";
 
 const HOST = "127.0.0.1";
 
-const servers: ReturnType<typeof startInternalServer>[] = [];
+const servers: InternalServer[] = [];
 afterEach(async () => {
   for (const server of servers.splice(0)) await server.stop();
 });
 
 /** Starts a process's internal server, and returns its port. */
 function start(health: HealthSource): number {
-  const server = startInternalServer({ host: HOST, port: 0, registry: new Registry(), health });
+  const server = new InternalServer({ host: HOST, port: 0 }, new Registry(), health);
   servers.push(server);
   return Number(server.url.port);
 }

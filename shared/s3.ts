@@ -20,8 +20,8 @@ export type Bucket = {
   prefix: string;
 };
 
-/** Opens the bucket of a URL, `s3://bucket/prefix`. */
-export function openBucket(
+/** Returns the bucket of a URL, `s3://bucket/prefix`. */
+export function bucketOf(
   { hostname: bucket, pathname }: URL,
   { S3_ENDPOINT, S3_REGION, S3_ACCESS_KEY_ID, S3_SECRET_ACCESS_KEY }: S3Settings,
 ): Bucket {

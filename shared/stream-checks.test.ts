@@ -19,12 +19,11 @@ import {
   ensureLimitsStream,
   LIMITS_STREAM,
 } from "./contracts/streams.ts";
-import { ensureSnapshotsStream, SNAPSHOTS_STREAM } from "./links-log/snapshot-stream.ts";
+import { ensureSnapshotsStream, SNAPSHOTS_STREAM } from "./links-log/snapshots.ts";
 import { ensureLinkLogStream, LINK_LOG_STREAM } from "./links-log/tail.ts";
-import { createLog } from "./log.ts";
+import { processLog } from "./log.ts";
 import { runChecks } from "./preflight.ts";
-import { checkStreams } from "./stream-checks.ts";
-import { watchReadability } from "./stream-readability.ts";
+import { checkStreams, ReadabilityWatch } from "./stream-checks.ts";
 
 let nats: TestNats;
 let connection: NatsConnection;
@@ -105,13 +104,13 @@ longTest(
     };
     for (let i = 0; i < 4; i++) await publish();
     expect(await check()).toMatchObject({ status: "ok" });
-    const watch = watchReadability({
-      nats: Promise.resolve(client),
+    const watch = new ReadabilityWatch(
+      Promise.resolve(client),
       // Of one that does not exist nothing is known.
-      streams: [LINK_LOG_STREAM, CLICKS_STREAM],
-      log: createLog("test", "silent"),
-      intervalMs: 50,
-    });
+      [LINK_LOG_STREAM, CLICKS_STREAM],
+      processLog("test", "silent"),
+      50,
+    );
     await damaged.kill();
     flipBit(join(damaged.dir, "jetstream/$G/streams", CLICKS_STREAM, "msgs/1.blk"));
     await damaged.start("retained");

@@ -1,8 +1,12 @@
-/** Checks of the JetStream streams and of the server's clock, for `shorthop doctor`. */
+/**
+ * Checks of the JetStream streams: of their settings for `shorthop doctor`, and while a process
+ * runs whether they can be read and have enough replicas.
+ */
 import {
   connect,
   type ConnectionOptions,
   DiscardPolicy,
+  type JetStreamManager,
   type NatsConnection,
   RetentionPolicy,
   StorageType,
@@ -10,28 +14,28 @@ import {
 } from "nats";
 import * as z from "zod";
 
-import { checkClock } from "./clock-check.ts";
 import {
   CLICKS_STREAM,
   clicksStreamProblem,
   DEAD_LETTERS_STREAM,
   jetStreamErrorCode,
   LIMITS_STREAM,
+  NO_MESSAGE,
   STREAM_NOT_FOUND,
 } from "./contracts/streams.ts";
-import { SNAPSHOTS_STREAM } from "./links-log/snapshot-stream.ts";
+import { SNAPSHOTS_STREAM } from "./links-log/snapshots.ts";
 import { LINK_LOG_STREAM } from "./links-log/tail.ts";
-import type { NatsFiles } from "./nats-files.ts";
-import { natsLogin } from "./nats.ts";
-import type { Check, Problem } from "./preflight.ts";
-import { isReadable, UNREADABLE, unreadableRemedy } from "./stream-readability.ts";
+import type { Log } from "./log.ts";
+import { type NatsFiles, natsLogin } from "./nats.ts";
+import { type Check, checkClock, type Problem } from "./preflight.ts";
+import { repeat, type Repetition } from "./repeat.ts";
 
 const TIMEOUT_MS = 1_500;
 
 /** Share of its maximum size from which a stream counts as nearly full. */
 const FULL = 0.9;
 
-type StreamOptions = {
+type ExpectedStreams = {
   url: string;
   files?: NatsFiles;
   streams: readonly string[];
@@ -47,7 +51,7 @@ export const checkStreams = ({
   streams,
   readable = [],
   replicas,
-}: StreamOptions): Check[] => [
+}: ExpectedStreams): Check[] => [
   ...streams.map((stream) => ({
     name: `stream ${stream}`,
     mend: "Mend the connection to NATS first.",
@@ -183,5 +187,163 @@ export async function withConnection<T>(
     return await work(nats);
   } finally {
     await nats.close();
+  }
+}
+
+const REQUEST_TIMEOUT_MS = 2_000;
+
+/** Attempts to read the last message: a newer one may replace it between the two requests. */
+const READ_ATTEMPTS = 5;
+
+const UNREADABLE = "NATS accepts messages and does not return them: a part of its data is damaged";
+
+/** The remedy for a stream that cannot be read. */
+const unreadableRemedy = (stream: string): string =>
+  `At once: nats stream rm ${stream}, and restart nats-server. Processes make the stream again and publish what they have, clicks of the last 150 s (docs/runbook.md#shorthopstreamdamaged).`;
+
+/**
+ * Whether NATS returns the last message of a stream, or it has none. The user must be permitted to
+ * read messages.
+ */
+async function isReadable({ streams }: JetStreamManager, stream: string): Promise<boolean> {
+  for (let attempt = 0; attempt < READ_ATTEMPTS; attempt++) {
+    const { state } = await streams.info(stream);
+    if (state.messages === 0) return true;
+    try {
+      await streams.getMessage(stream, { seq: state.last_seq });
+      return true;
+    } catch (error) {
+      if (jetStreamErrorCode(error) !== NO_MESSAGE) throw error;
+    }
+  }
+  return false;
+}
+
+const openManager = async (nats: Promise<NatsConnection>): Promise<JetStreamManager> =>
+  (await nats).jetstreamManager({ timeout: REQUEST_TIMEOUT_MS, checkAPI: false });
+
+/** Time between two reads: by far less than redirectors retain what was acknowledged (150 s). */
+const READ_INTERVAL_MS = 10_000;
+
+/**
+ * Reads the last message of streams, and logs once for each that cannot be read. When a disk has
+ * damaged a block, nats-server 2.9 still accepts messages but returns none after the damage: links
+ * and clicks are lost in it.
+ */
+export class ReadabilityWatch {
+  readonly #nats: Promise<NatsConnection>;
+  readonly #streams: readonly string[];
+  readonly #log: Log;
+  readonly #damaged = new Set<string>();
+  readonly #reading: Repetition;
+
+  constructor(
+    nats: Promise<NatsConnection>,
+    streams: readonly string[],
+    log: Log,
+    intervalMs = READ_INTERVAL_MS,
+  ) {
+    this.#nats = nats;
+    this.#streams = streams;
+    this.#log = log;
+    this.#reading = repeat(async () => {
+      await this.#readAll().catch((error: unknown) => log.warn({ error }, "streams_not_watched"));
+      return intervalMs;
+    });
+  }
+
+  /**
+   * A warning to the operator with the remedy; undefined when each stream can be read, or when that
+   * is unknown.
+   */
+  warning(): string | undefined {
+    const [first] = this.#damaged;
+    return first === undefined
+      ? undefined
+      : `${[...this.#damaged].join(", ")}: ${UNREADABLE}. ${unreadableRemedy(first)}`;
+  }
+
+  stop(): void {
+    void this.#reading.stop();
+  }
+
+  async #readAll(): Promise<void> {
+    const manager = await openManager(this.#nats);
+    for (const stream of this.#streams) {
+      // It may not exist yet, or NATS may be away: other warnings say so.
+      const readable = await isReadable(manager, stream).catch(() => true);
+      if (readable) this.#damaged.delete(stream);
+      else if (!this.#damaged.has(stream)) {
+        this.#damaged.add(stream);
+        this.#log.error({ stream }, "stream_damaged");
+      }
+    }
+  }
+}
+
+/** Time between two comparisons. */
+const COMPARE_INTERVAL_MS = 60_000;
+
+/** The same after a failed attempt, or before the streams exist. */
+const COMPARE_RETRY_MS = 5_000;
+
+/**
+ * Compares the replicas of streams with `expected`, and logs once for each that has fewer. When a
+ * server becomes part of a cluster, its streams keep one replica until an operator changes that.
+ * The process is ready nevertheless, but the failure of one server then stops the stream.
+ */
+export class ReplicaWatch {
+  readonly #nats: Promise<NatsConnection>;
+  readonly #streams: readonly string[];
+  readonly #expected: number;
+  readonly #log: Log;
+  readonly #found = new Map<string, number>();
+  readonly #comparing: Repetition | undefined;
+
+  constructor(
+    nats: Promise<NatsConnection>,
+    streams: readonly string[],
+    expected: number,
+    log: Log,
+  ) {
+    this.#nats = nats;
+    this.#streams = streams;
+    this.#expected = expected;
+    this.#log = log;
+    // A single server needs no comparison. A stream that does not exist yet is created with
+    // `expected` replicas.
+    if (expected === 1) return;
+    this.#comparing = repeat(() =>
+      this.#compare().then(
+        () => COMPARE_INTERVAL_MS,
+        () => COMPARE_RETRY_MS,
+      ),
+    );
+  }
+
+  /**
+   * A warning to the operator; undefined when each stream has enough replicas, or when that is
+   * unknown.
+   */
+  warning(): string | undefined {
+    const named = [...this.#found]
+      .filter(([, replicas]) => replicas < this.#expected)
+      .map(([stream, replicas]) => `${stream} has ${replicas} of ${this.#expected}`);
+    return named.length === 0 ? undefined : named.join(", ");
+  }
+
+  stop(): void {
+    void this.#comparing?.stop();
+  }
+
+  async #compare(): Promise<void> {
+    const { streams } = await openManager(this.#nats);
+    for (const stream of this.#streams) {
+      const replicas = (await streams.info(stream)).config.num_replicas;
+      const expected = this.#expected;
+      if (replicas < expected && this.#found.get(stream) !== replicas)
+        this.#log.warn({ stream, replicas, expected }, "stream_has_too_few_replicas");
+      this.#found.set(stream, replicas);
+    }
   }
 }

@@ -8,13 +8,6 @@
 /** How long work may go on in one turn of the event loop. */
 const TURN_MS = 5;
 
-export type Turn = {
-  /** Whether the work has taken its time in this turn. */
-  isOver(): boolean;
-  /** Waits for the next turn. */
-  next(): Promise<void>;
-};
-
 /** Work that waits. The event loop of a process is one, and so is the queue for its turns. */
 const waiting: (() => void)[] = [];
 
@@ -22,17 +15,29 @@ const waiting: (() => void)[] = [];
  * Begins work that may take long. Between two steps it checks whether its turn is over, and then
  * waits for the next.
  */
-export function beginTurn(turnMs = TURN_MS): Turn {
-  let endsAt = performance.now() + turnMs;
-  return {
-    isOver: () => performance.now() >= endsAt,
-    async next() {
-      await new Promise<void>((resolve) => {
-        if (waiting.push(resolve) === 1) setImmediate(runNext);
-      });
-      endsAt = performance.now() + turnMs;
-    },
-  };
+export const beginTurn = (turnMs = TURN_MS): Turn => new Turn(turnMs);
+
+export class Turn {
+  readonly #turnMs: number;
+  #endsAt: number;
+
+  constructor(turnMs: number) {
+    this.#turnMs = turnMs;
+    this.#endsAt = performance.now() + turnMs;
+  }
+
+  /** Whether the work has taken its time in this turn. */
+  isOver(): boolean {
+    return performance.now() >= this.#endsAt;
+  }
+
+  /** Waits for the next turn. */
+  async next(): Promise<void> {
+    await new Promise<void>((resolve) => {
+      if (waiting.push(resolve) === 1) setImmediate(runNext);
+    });
+    this.#endsAt = performance.now() + this.#turnMs;
+  }
 }
 
 function runNext(): void {

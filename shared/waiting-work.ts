@@ -123,7 +123,7 @@ export const QUEUES: Readonly<Record<string, string>> = {
  */
 export const JOBS: Readonly<Record<string, string>> = {
   "api/limits/stream-leases.ts": "leases of live streams: the quota of live streams",
-  "api/links/republish/job.ts": "links of whole domains that are republished: the quota of domains",
+  "api/links/republishing.ts": "links of whole domains that are republished: the quota of domains",
   "api/links-log/publisher.ts": "changes of links of all accounts, in one order: of the service",
   "api/links-snapshots/snapshot-maker.ts":
     "a snapshot of all links, when one is due: of the service",
@@ -138,9 +138,8 @@ export const JOBS: Readonly<Record<string, string>> = {
   "redirector/limits/click-limits.ts": "uses of click limits: of the service",
   "redirector/limits/continuity.ts": "the position of their stream: of the service",
   "redirector/links/host-links.ts": "the store of links: of the service",
-  "shared/sd-notify.ts": "the process's sign of life: of the service",
-  "shared/stream-readability.ts": "the state of the streams: of the service",
-  "shared/stream-replicas.ts": "the state of the streams: of the service",
+  "shared/lifecycle.ts": "the process's sign of life: of the service",
+  "shared/stream-checks.ts": "the state of the streams: of the service",
   "worker/batches/batch-log.ts": "the worker's claim: of the service",
   "worker/consistency-check.ts": "a check of what was counted: of the service",
   "worker/consumer/consumer.ts": "clicks of all accounts in one order: of the service",

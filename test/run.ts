@@ -6,7 +6,7 @@
  */
 import { chmodSync, rmSync } from "node:fs";
 
-import { TRAVERSABLE_MODE } from "../deploy/local/private-files.ts";
+import { TRAVERSABLE_MODE } from "../deploy/local/secrets.ts";
 import { SHARED_POSTGRES, startMigratedServer } from "./harness/postgres-server.ts";
 import { createTemporaryDir } from "./harness/templates.ts";
 import { findAffected } from "./runner/affected.ts";

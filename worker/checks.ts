@@ -2,17 +2,15 @@
 import type postgres from "postgres";
 import type * as z from "zod";
 
-import { checkClock } from "../shared/clock-check.ts";
+import { requireGrants } from "../shared/clicks/query.ts";
 import { CLICKS_STREAM, DEAD_LETTERS_STREAM } from "../shared/contracts/streams.ts";
 import { DAY_MS } from "../shared/durations.ts";
-import { requireGrants } from "../shared/grants-check.ts";
 import { pendingMigrations } from "../shared/migrations.ts";
 import { probeNats } from "../shared/nats.ts";
-import { openPrimary } from "../shared/postgres.ts";
-import type { Check, Checks } from "../shared/preflight.ts";
-import { checkRunning } from "../shared/running-checks.ts";
+import { connectPrimary } from "../shared/postgres.ts";
+import { type Check, checkClock, checkRunning, type Checks } from "../shared/preflight.ts";
 import { checkStreams } from "../shared/stream-checks.ts";
-import { openGeo } from "../shared/visitors/geo.ts";
+import { GeoDatabases } from "../shared/visitors/geo.ts";
 import { connectClickHouse, isUnknownDatabase } from "./clickhouse.ts";
 import type { Config, migrateConfigSchema } from "./config.ts";
 import { migrations, readApplied } from "./migrations/migrate.ts";
@@ -127,7 +125,7 @@ const checkGeoipAge = (paths: readonly string[]): Check => ({
 });
 
 async function openDatabases(paths: readonly string[]) {
-  const geo = await openGeo(paths, (path, cause) => {
+  const geo = await GeoDatabases.open(paths, (path, cause) => {
     throw new Error(`${path} cannot be read`, { cause });
   });
   return geo.databases();
@@ -144,7 +142,7 @@ async function queryText(url: string, query: string): Promise<string> {
 }
 
 async function withSql<T>(url: string, work: (sql: postgres.Sql) => Promise<T>): Promise<T> {
-  const sql = openPrimary(url, { max: 1, connect_timeout: 3, onnotice: () => undefined });
+  const sql = connectPrimary(url, { max: 1, connect_timeout: 3, onnotice: () => undefined });
   try {
     return await work(sql);
   } finally {

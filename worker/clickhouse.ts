@@ -1,8 +1,8 @@
 /** The ClickHouse client for writing, and which of its errors are permanent. */
 import { ClickHouseError, ClickHouseLogLevel, createClient } from "@clickhouse/client";
 
+import { serverOptions } from "../shared/clicks/query.ts";
 import { COMPARISON_SECONDS_MAX } from "../shared/clicks/rollups.ts";
-import { serverOptions } from "../shared/clicks/server.ts";
 import { HOUR_MS } from "../shared/durations.ts";
 
 /** A longer insert is retried; its deduplication token makes that safe. */

@@ -1,10 +1,8 @@
 /** The worker's configuration. */
 import * as z from "zod";
 
-import { envHosts } from "../shared/env-hosts.ts";
-import { envInteger, envList, envLogLevel, envPort, envUrl } from "../shared/env.ts";
-import { natsFileVariables } from "../shared/nats-files.ts";
-import { envNatsReplicas, envNatsUrl } from "../shared/nats.ts";
+import { envHosts, envInteger, envList, envLogLevel, envPort, envUrl } from "../shared/env.ts";
+import { envNatsReplicas, envNatsUrl, natsFileVariables } from "../shared/nats.ts";
 import { envPostgresUrl } from "../shared/postgres.ts";
 import { webhookVariables } from "../shared/webhooks/variables.ts";
 

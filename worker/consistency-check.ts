@@ -4,11 +4,12 @@
  * only suspected; it is compared again between two inserts, and then rebuilt (repairs.ts).
  */
 import {
+  type ClickHouse,
+  findDifferences,
   readRequests,
   type RepairRequest,
   reportRepair,
-} from "../shared/clicks/repair-requests.ts";
-import { type ClickHouse, findDifferences } from "../shared/clicks/rollups.ts";
+} from "../shared/clicks/rollups.ts";
 import { rememberRetention } from "../shared/clicks/whole-clicks.ts";
 import { HOUR_MS, HOUR_SECONDS } from "../shared/durations.ts";
 import type { Log } from "../shared/log.ts";

@@ -5,8 +5,8 @@ import type postgres from "postgres";
 
 import type { Lifecycle } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
-import { openNats } from "../shared/nats.ts";
-import { openPrimary } from "../shared/postgres.ts";
+import { NatsClient } from "../shared/nats.ts";
+import { connectPrimary } from "../shared/postgres.ts";
 import { COMPARISON_TIMEOUT_MS, connectClickHouse } from "./clickhouse.ts";
 import type { Config } from "./config.ts";
 import { Metrics } from "./metrics.ts";
@@ -36,11 +36,11 @@ export function connect(config: Config, log: Log, lifecycle: Lifecycle): Context
   const clickhouse = connectClickHouse(config.CLICKHOUSE_URL);
   const comparing = connectClickHouse(config.CLICKHOUSE_URL, COMPARISON_TIMEOUT_MS);
   lifecycle.onStop("clickhouse", () => Promise.all([clickhouse.close(), comparing.close()]));
-  const nats = openNats({ url: config.NATS_URL, files: config, name: "worker", log });
-  lifecycle.onStop("nats", nats.close);
+  const nats = new NatsClient(config.NATS_URL, "worker", log, config);
+  lifecycle.onStop("nats", () => nats.close());
   const connectPostgres = (name: string, max: number, limits: PostgresLimits = {}) => {
     const { idle_timeout, ...statements } = limits;
-    const sql = openPrimary(config.DATABASE_URL, {
+    const sql = connectPrimary(config.DATABASE_URL, {
       max,
       connect_timeout: 2,
       ...(idle_timeout === undefined ? {} : { idle_timeout }),

@@ -12,7 +12,7 @@ import {
   failuresAckSubject,
 } from "../shared/contracts/failures.ts";
 import { newUuid } from "../shared/ids.ts";
-import { createReplies, type Replies } from "../shared/replies.ts";
+import { Replies } from "../shared/nats.ts";
 import { startNats, type TestNats } from "../test/harness/nats.ts";
 import { workerContext } from "../test/harness/worker-context.ts";
 import { FailureReports } from "./failure-reports.ts";
@@ -44,7 +44,7 @@ beforeAll(async () => {
     }
   }
   const context = workerContext({ nats: Promise.resolve(worker) });
-  replies = createReplies(context.log);
+  replies = new Replies(context.log);
   reports = new StoredReports(context, replies);
   // It subscribes once its connection is there, and a flush covers what was sent before it.
   await Bun.sleep(0);
@@ -103,13 +103,13 @@ test.each([
   "a report that wants to be acknowledged at %s is neither stored nor acknowledged",
   async (reply) => {
     isUp = true;
-    const [before, seen] = [replies.refused(), Array<string>()];
+    const [before, seen] = [replies.refused, Array<string>()];
     redirector.subscribe(reply, { callback: (_, message) => void seen.push(message.string()) });
     const report = reportOf("go.example.com");
     redirector.publish(FAILURES_SUBJECT, JSON.stringify(report), { reply });
     // Acknowledged after it, so that an acknowledgement of it would have come before.
     await send(reportOf("go.example.com"));
-    expect(replies.refused()).toBe(before + 1);
+    expect(replies.refused).toBe(before + 1);
     expect(seen.filter((data) => data === report.id)).toEqual([]);
     expect(stored.map(({ id }) => id)).not.toContain(report.id);
   },

@@ -15,7 +15,7 @@ import {
   reportId,
 } from "../shared/contracts/failures.ts";
 import type { Log } from "../shared/log.ts";
-import type { Replies } from "../shared/replies.ts";
+import type { Replies } from "../shared/nats.ts";
 import type { Context } from "./context.ts";
 
 /** Reports that are stored at a time; others are ignored, and sent again within seconds. */

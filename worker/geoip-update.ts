@@ -10,8 +10,7 @@ import { Readable, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGunzip } from "node:zlib";
 
-import { readDatabase } from "../shared/visitors/geo.ts";
-import { parseIpv4 } from "../shared/visitors/mmdb-tree.ts";
+import { GeoDatabase } from "../shared/visitors/geo.ts";
 
 /** Ten times the size of the largest city databases. */
 const BYTES_MAX = 2 * 1024 ** 3;
@@ -35,9 +34,9 @@ export async function updateDatabase(url: string, path: string, now = new Date()
   try {
     await download(url, unfinished, now);
     const built = await requireCityDatabase(unfinished);
-    const present = await readDatabase(path).catch(() => undefined);
-    if (present !== undefined && present.metadata.buildEpoch >= built)
-      return `${path} is up to date: of ${toDay(present.metadata.buildEpoch)}`;
+    const present = await GeoDatabase.read(path).catch(() => undefined);
+    if (present !== undefined && present.built >= built)
+      return `${path} is up to date: of ${toDay(present.built)}`;
     await chmod(unfinished, 0o644);
     await rename(unfinished, path);
     return `${path} is now of ${toDay(built)}`;
@@ -104,12 +103,10 @@ function limitBytes(): Transform {
 
 /** Returns when a database was built; throws unless it locates addresses. */
 async function requireCityDatabase(path: string): Promise<Date> {
-  const database = await readDatabase(path).catch((cause: unknown) => {
+  const database = await GeoDatabase.read(path).catch((cause: unknown) => {
     throw new Error("what was downloaded is no MMDB file", { cause });
   });
-  const locates = KNOWN_ADDRESSES.some(
-    (address) => database.locate(address, parseIpv4(address)) !== undefined,
-  );
+  const locates = KNOWN_ADDRESSES.some((address) => database.locate(address) !== undefined);
   if (!locates) throw new Error("what was downloaded is no city database");
-  return database.metadata.buildEpoch;
+  return database.built;
 }

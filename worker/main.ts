@@ -6,15 +6,14 @@
 import { CLICKS_STREAM, DEAD_LETTERS_STREAM } from "../shared/contracts/streams.ts";
 import { loadConfig } from "../shared/env.ts";
 import { ownHosts } from "../shared/hosts.ts";
-import { startInternalServer } from "../shared/internal-server.ts";
-import { createLifecycle, type Lifecycle, runMain } from "../shared/lifecycle.ts";
-import { createLog } from "../shared/log.ts";
-import { createCheckCommands } from "../shared/preflight.ts";
-import { createReplies } from "../shared/replies.ts";
-import { createNotifier } from "../shared/sd-notify.ts";
-import { answerStatus } from "../shared/status-responder.ts";
-import { watchReplicas } from "../shared/stream-replicas.ts";
-import { openGeo } from "../shared/visitors/geo.ts";
+import { InternalServer } from "../shared/internal-server.ts";
+import { type Lifecycle, Notifier, ProcessLifecycle, runMain } from "../shared/lifecycle.ts";
+import { processLog } from "../shared/log.ts";
+import { Replies } from "../shared/nats.ts";
+import { printCheck, printFindings } from "../shared/preflight.ts";
+import { answerStatus } from "../shared/status.ts";
+import { ReplicaWatch } from "../shared/stream-checks.ts";
+import { GeoDatabases } from "../shared/visitors/geo.ts";
 import { ReceiverRules } from "../shared/webhooks/variables.ts";
 import { BatchesTable } from "./batches/batch-log.ts";
 import { ClicksTable } from "./batches/clicks-table.ts";
@@ -39,9 +38,9 @@ import { resolveBy } from "./webhooks/receiver.ts";
 
 async function runWorker(): Promise<void> {
   const config = loadConfig(configSchema, process.env);
-  const log = createLog("worker", config.LOG_LEVEL);
-  const notifier = createNotifier(process.env, log);
-  const lifecycle = createLifecycle(log, notifier);
+  const log = processLog("worker", config.LOG_LEVEL);
+  const notifier = new Notifier(process.env, log);
+  const lifecycle = new ProcessLifecycle(log, notifier);
   const context = connect(config, log, lifecycle);
   const parts = await startParts(context, lifecycle);
   watchParts(context.metrics, parts);
@@ -54,7 +53,7 @@ async function runWorker(): Promise<void> {
 /** Starts what works by itself; it stops in reverse order. */
 async function startParts(context: Context, lifecycle: Lifecycle): Promise<Parts> {
   const { config, log, clickhouse, metrics } = context;
-  const geo = await openGeo(config.GEOIP_DATABASES, (path, error) =>
+  const geo = await GeoDatabases.open(config.GEOIP_DATABASES, (path, error) =>
     log.warn({ path, error }, "geoip_database_missing"),
   );
   const counters = new Counters(context);
@@ -77,7 +76,7 @@ async function startParts(context: Context, lifecycle: Lifecycle): Promise<Parts
   const check = new ConsistencyCheck(context, repairs, consumer);
   lifecycle.onStop("consistency check", () => check.stop());
 
-  const replies = createReplies(log);
+  const replies = new Replies(log);
   const failureReports = new FailureReports(context, replies);
   const deliverer = startDeliverer(context, [...hosts]);
   if (deliverer !== undefined) lifecycle.onStop("webhooks", () => deliverer.stop());
@@ -97,13 +96,9 @@ function startDeliverer(context: Context, hosts: readonly string[]): Deliverer |
 function startReporting(context: Context, lifecycle: Lifecycle, parts: Parts) {
   const { config, log, metrics, nats } = context;
   const { consumer, counters, replies, deliverer } = parts;
-  const replicas = watchReplicas({
-    nats,
-    streams: [CLICKS_STREAM, DEAD_LETTERS_STREAM],
-    expected: config.NATS_REPLICAS,
-    log,
-  });
-  lifecycle.onStop("replica watch", replicas.stop);
+  const streams = [CLICKS_STREAM, DEAD_LETTERS_STREAM];
+  const replicas = new ReplicaWatch(nats, streams, config.NATS_REPLICAS, log);
+  lifecycle.onStop("replica watch", () => replicas.stop());
   const room = new DiskRoom(context);
   lifecycle.onStop("disk watch", () => room.stop());
 
@@ -119,25 +114,23 @@ function startReporting(context: Context, lifecycle: Lifecycle, parts: Parts) {
       webhooks: deliverer?.warning,
     }),
   };
-  answerStatus({
+  answerStatus(
     nats,
     replies,
-    health,
+    {
+      health,
+      process: "worker",
+      figures: () => ({
+        owner: consumer.owner !== undefined,
+        owner_epoch: consumer.owner?.epoch,
+        clicks_lag_seconds: consumer.lagSeconds,
+        segments_pending: consumer.state === "ok" ? consumer.pending : undefined,
+      }),
+    },
     log,
-    process: "worker",
-    figures: () => ({
-      owner: consumer.owner !== undefined,
-      owner_epoch: consumer.owner?.epoch,
-      clicks_lag_seconds: consumer.lagSeconds,
-      segments_pending: consumer.state === "ok" ? consumer.pending : undefined,
-    }),
-  });
-  const internal = startInternalServer({
-    host: config.WORKER_METRICS_HOST,
-    port: config.WORKER_METRICS_PORT,
-    registry: metrics.process.registry,
-    health,
-  });
+  );
+  const address = { host: config.WORKER_METRICS_HOST, port: config.WORKER_METRICS_PORT };
+  const internal = new InternalServer(address, metrics.process.registry, health);
   lifecycle.onStop("internal server", () => internal.stop());
   return internal;
 }
@@ -156,16 +149,13 @@ async function printClusterSchema(): Promise<void> {
   console.log(converted.map((statement) => `${statement};`).join("\n\n"));
 }
 
-const { check, doctor } = createCheckCommands(configSchema, process.env, checks);
-const migrating = createCheckCommands(migrateConfigSchema, process.env, migrateChecks);
-
 await runMain(
   {
     "": runWorker,
     migrate: () => migrate(process.env),
-    check,
-    doctor,
-    "doctor-migrate": migrating.doctor,
+    check: () => printCheck(configSchema, process.env, checks),
+    doctor: () => printFindings(configSchema, process.env, checks),
+    "doctor-migrate": () => printFindings(migrateConfigSchema, process.env, migrateChecks),
     "geoip-update": updateGeoip,
     "cluster-schema": printClusterSchema,
   },

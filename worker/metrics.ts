@@ -1,12 +1,12 @@
 /** Metrics that the worker's parts count; those that are read from them are in watched-parts.ts. */
-import { createProcessMetrics, type ProcessMetrics } from "../shared/metrics.ts";
+import { ProcessMetrics } from "../shared/metrics.ts";
 
 const INSERT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
 const AGE_BUCKETS = [0.25, 0.5, 1, 2, 3, 5, 10, 30, 60, 300, 3_600];
 
 export class Metrics {
-  readonly process: ProcessMetrics = createProcessMetrics("worker");
+  readonly process = new ProcessMetrics("worker");
   readonly #segments = { stored: 0, dead_lettered: 0, duplicate: 0 };
   readonly #clicks = { stored: 0, dead_lettered: 0 };
   #torn = 0;

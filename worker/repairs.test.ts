@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 
-import { openPrimary } from "../shared/postgres.ts";
+import { connectPrimary } from "../shared/postgres.ts";
 import { eventually } from "../test/harness/eventually.ts";
 import { startPostgres, type TestPostgres } from "../test/harness/postgres.ts";
 import { AnotherRepairError, RepairLock } from "./repairs.ts";
@@ -17,7 +17,7 @@ beforeAll(async () => void (postgres = await startPostgres()));
 afterAll(async () => await postgres[Symbol.asyncDispose]());
 
 test("the lock is given to one at a time", async () => {
-  const sql = openPrimary(postgres.url, { max: 2 });
+  const sql = connectPrimary(postgres.url, { max: 2 });
   const lock = await RepairLock.take(sql);
   lock.confirm();
   expect(RepairLock.take(sql)).rejects.toBeInstanceOf(AnotherRepairError);
@@ -27,8 +27,8 @@ test("the lock is given to one at a time", async () => {
 });
 
 test("a repair whose connection was lost is told so, and gives nothing back that is not there", async () => {
-  const sql = openPrimary(postgres.url, { max: 1 });
-  const other = openPrimary(postgres.url, { max: 1 });
+  const sql = connectPrimary(postgres.url, { max: 1 });
+  const other = connectPrimary(postgres.url, { max: 1 });
   const lock = await RepairLock.take(sql);
   await other`
     select pg_terminate_backend(pid) from pg_locks join pg_stat_activity using (pid)

@@ -1,5 +1,5 @@
 /** Metrics that are read from the worker's parts when Prometheus scrapes. */
-import { registerReplies, type Replies } from "../shared/replies.ts";
+import type { Replies } from "../shared/nats.ts";
 import type { Geo } from "../shared/visitors/geo.ts";
 import type { ConsistencyCheck } from "./consistency-check.ts";
 import type { Consumer } from "./consumer/consumer.ts";
@@ -72,7 +72,7 @@ function watchStorage(
 function watchFailureReports({ process }: Metrics, { failureReports, replies }: Parts): void {
   const reportsHelp = "Reports of failed requests from redirectors, by outcome";
   process.counterBy("outcome", "failure_reports_total", reportsHelp, () => failureReports.outcomes);
-  registerReplies(process, replies);
+  replies.register(process);
 }
 
 function watchGeo({ process: { gauge } }: Metrics, { geo }: Parts): void {

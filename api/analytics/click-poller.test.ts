@@ -2,10 +2,10 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { createLog } from "../../shared/log.ts";
+import { processLog } from "../../shared/log.ts";
 import { ClickPoller, type LiveRow, type ReadLiveRows, ROWS_MAX } from "./click-poller.ts";
 
-const log = createLog("test", "fatal");
+const log = processLog("test", "fatal");
 const LINK = "01900000-0000-7000-8000-000000000001";
 const START = 1_700_000_000_000;
 

@@ -4,7 +4,7 @@
  * reads the last seconds again and recognises known clicks by their journal positions.
  */
 import { type ClickHouse, queryRows } from "../../shared/clicks/query.ts";
-import { COLUMN_FILTERS } from "../../shared/contracts/click-columns.ts";
+import { COLUMN_FILTERS } from "../../shared/contracts/analytics.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import type { ColumnFilter } from "./filters.ts";

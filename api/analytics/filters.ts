@@ -5,8 +5,8 @@
  */
 import type * as z from "zod";
 
+import { COLUMN_FILTERS } from "../../shared/contracts/analytics.ts";
 import { toAsciiHost, toReferringSite } from "../../shared/contracts/ascii-host.ts";
-import { COLUMN_FILTERS } from "../../shared/contracts/click-columns.ts";
 import { CONTINENTS, DEVICES } from "../../shared/contracts/link-rules.ts";
 import { toUtmValue } from "../../shared/contracts/utm.ts";
 import { isCountry, replacementOf, UNKNOWN_COUNTRY } from "../../shared/countries.ts";

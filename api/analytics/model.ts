@@ -1,7 +1,7 @@
 /** Schemas of the questions of analytics, and who may ask them. */
 import * as z from "zod";
 
-import { COLUMN_FILTERS } from "../../shared/contracts/click-columns.ts";
+import { COLUMN_FILTERS } from "../../shared/contracts/analytics.ts";
 import { LINK_ID } from "../../shared/contracts/examples.ts";
 import { cursorParameter } from "../http/cursor.ts";
 import { filterParameters, LINK_PROPERTIES } from "./filters.ts";

@@ -4,8 +4,8 @@
  */
 import * as z from "zod";
 
+import { DEFAULT_PERIOD, type Period, PERIODS } from "../../shared/contracts/analytics.ts";
 import { TIME_ZONE } from "../../shared/contracts/examples.ts";
-import { DEFAULT_PERIOD, type Period, PERIODS } from "../../shared/contracts/periods.ts";
 import { HOUR_MS } from "../../shared/durations.ts";
 import { invalidField } from "../http/errors.ts";
 

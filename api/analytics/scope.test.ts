@@ -18,7 +18,7 @@ afterAll(async () => await postgres[Symbol.asyncDispose]());
 const unasked = () => Promise.reject(new Error("It is not asked."));
 
 test("the used clicks of a link with a click limit are not read to count its clicks", async () => {
-  const links = createLinksOn(postgres.sql, { readUsedClicks: unasked });
+  const links = createLinksOn(postgres.sql, { usedClicks: { read: unasked } });
   const reader = { accountId: await postgres.addAccount(), mode: "live", plan: "free" } as const;
   const id = newUuid();
   const body = { url: "https://example.com/", max_clicks: 5 };

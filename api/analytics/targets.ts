@@ -3,8 +3,7 @@
  * while they are retained.
  */
 import type { ClickTarget } from "../../shared/contracts/click-record.ts";
-import { encodeId } from "../../shared/ids.ts";
-import { formatUuid } from "../../shared/uuid-bytes.ts";
+import { encodeId, formatUuid } from "../../shared/ids.ts";
 import type { LinkRow } from "../links/model.ts";
 import { IN_CLASSES, RAW_RANGE, readWithVisitors, whereClicks } from "./plan.ts";
 import { completeFrom, percentageOf, type TargetsResponse } from "./responses.ts";

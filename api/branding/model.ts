@@ -1,13 +1,13 @@
 /** How an account presents itself on the pages of its shared statistics. */
 import * as z from "zod";
 
+import { type QrStyle, qrStyleFields } from "../../shared/contracts/qr-style.ts";
 import {
   brandColorMeta,
   brandNameMeta,
   type changeBrandingBody,
   qrStyleMeta,
-} from "../../shared/contracts/branding-schemas.ts";
-import { type QrStyle, qrStyleFields } from "../../shared/contracts/qr-style.ts";
+} from "../../shared/contracts/share-schemas.ts";
 
 export type ChangeBrandingBody = z.output<typeof changeBrandingBody>;
 

@@ -1,7 +1,7 @@
 /** Routes of `/v1/branding`. */
 import { Elysia } from "elysia";
 
-import { changeBrandingBody } from "../../shared/contracts/branding-schemas.ts";
+import { changeBrandingBody } from "../../shared/contracts/share-schemas.ts";
 import { principalOf } from "../http/request-context.ts";
 import type { AccessPlugin } from "../site.ts";
 import { brandingResponse, toBrandingResponse } from "./model.ts";

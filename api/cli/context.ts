@@ -3,10 +3,9 @@ import { type ClickHouseClient, ClickHouseLogLevel, createClient } from "@clickh
 import { connect, type NatsConnection } from "nats";
 import * as z from "zod";
 
-import { serverOptions } from "../../shared/clicks/server.ts";
+import { serverOptions } from "../../shared/clicks/query.ts";
 import { loadConfig } from "../../shared/env.ts";
-import { natsFileVariables } from "../../shared/nats-files.ts";
-import { natsLogin } from "../../shared/nats.ts";
+import { natsFileVariables, natsLogin } from "../../shared/nats.ts";
 import { type Sql, usePostgres } from "../postgres.ts";
 import { findSource, findUrl } from "./endpoints.ts";
 

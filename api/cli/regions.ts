@@ -5,7 +5,7 @@ import type { JetStreamManager } from "nats";
 import { CLICKS_STREAM } from "../../shared/contracts/streams.ts";
 import {
   collectClicks,
-  createFarStreams,
+  ensureFarStreams,
   forgetRegion,
   MIRRORED,
   readRegionLinks,
@@ -68,7 +68,7 @@ function addMirror(region: Command, withStreams: WithStreams): void {
     .action(({ replicas, clicksMib, recreate, json }: MirrorOptions) =>
       withStreams(async (manager) => {
         if (recreate) await recreateMirrors(manager, replicas);
-        await createFarStreams(manager, replicas, clicksMib * 1024 ** 2);
+        await ensureFarStreams(manager, replicas, clicksMib * 1024 ** 2);
         print(json, { streams: [...MIRRORED, CLICKS_STREAM] });
       }),
     );

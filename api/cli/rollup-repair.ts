@@ -2,11 +2,12 @@
 import { createInterface } from "node:readline/promises";
 
 import {
+  type BucketRange,
+  type ClickHouse,
   readRepair,
   REQUEST_SECONDS_MAX,
   requestRepair,
-} from "../../shared/clicks/repair-requests.ts";
-import type { BucketRange, ClickHouse } from "../../shared/clicks/rollups.ts";
+} from "../../shared/clicks/rollups.ts";
 
 const POLL_MS = 1_000;
 

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 
-import type { ProcessStatus } from "../../shared/contracts/process-status.ts";
+import type { ProcessStatus } from "../../shared/status.ts";
 import { formatStatus } from "./status-table.ts";
 
 const NOW = Date.parse("2027-01-02T12:00:00Z");

@@ -1,5 +1,5 @@
 /** The table of `shorthop status`. */
-import type { Figures, ProcessStatus } from "../../shared/contracts/process-status.ts";
+import type { Figures, ProcessStatus } from "../../shared/status.ts";
 
 const COLUMNS = ["PROCESS", "HOST", "VERSION", "UP", "STATE", "LAG", "JOURNAL", "CONNECTIONS"];
 

@@ -1,7 +1,7 @@
 /** `shorthop status`: requests the status of all processes of the installation over NATS. */
 import { type Command, Option } from "commander";
 
-import { requestStatuses } from "../../shared/status-request.ts";
+import { requestStatuses } from "../../shared/status.ts";
 import { parseCount } from "./arguments.ts";
 import type { WithNats } from "./context.ts";
 import { formatStatus } from "./status-table.ts";

@@ -5,7 +5,7 @@
 import * as z from "zod";
 
 import { type ClickHouseReader, queryRows } from "../../shared/clicks/query.ts";
-import { CLICK_COLUMNS } from "../../shared/contracts/click-columns.ts";
+import { CLICK_COLUMNS } from "../../shared/contracts/analytics.ts";
 import { DAY_MS, HOUR_MS } from "../../shared/durations.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import type { Span } from "../analytics/period.ts";

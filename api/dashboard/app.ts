@@ -110,7 +110,7 @@ export function dashboardSite(
   return app.get("/*", ({ path, request, server, set }) => {
     if (NOT_PAGES.test(path)) throw notFound("resource");
     const { headers, body } = findAsset(assets, path, request.headers.get("accept-encoding"));
-    files.charge(addressOf(request, server, context.clientAddress), body.length);
+    files.charge(addressOf(request, server, context.proxies), body.length);
     Object.assign(set.headers, headers);
     return new Response(body);
   });

@@ -6,13 +6,13 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 
 import type { LinkMessage } from "../../shared/contracts/link-record.ts";
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
-import { createLog } from "../../shared/log.ts";
+import { processLog } from "../../shared/log.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { ApiError } from "../http/errors.ts";
 import { type AccountScope, SYSTEM, type Writer } from "../http/principal.ts";
-import { startRepublishing } from "../links/republish/job.ts";
-import { createLinkService, type LinkService } from "../links/service.ts";
+import { Republishing } from "../links/republishing.ts";
+import { LinkService } from "../links/service.ts";
 import { takeLinkDown } from "../links/takedown.ts";
 import { PasswordHashing } from "../passwords/hashing.ts";
 import { changeTakedowns } from "../takedowns/service.ts";
@@ -41,14 +41,15 @@ beforeAll(async () => {
   };
   domains = new DomainService(sql, publisher, readTxt, ownHosts, (url) => Promise.resolve(url));
   const destinationRules = { allowPrivate: false, shortUrl: new URL("https://sho.rt"), ownHosts };
-  links = createLinkService({
+  const usedClicks = { read: () => Promise.resolve(undefined) };
+  links = new LinkService(
     sql,
     publisher,
     domains,
     destinationRules,
-    passwords: new PasswordHashing(),
-    readUsedClicks: () => Promise.resolve(undefined),
-  });
+    new PasswordHashing(),
+    usedClicks,
+  );
 });
 afterAll(async () => await postgres[Symbol.asyncDispose]());
 
@@ -153,10 +154,10 @@ describe("links on an account's own domain", () => {
 
 /** Runs the job until a domain has switched. */
 async function finishSwitch(owner: AccountScope, id: Uuid): Promise<void> {
-  const log = createLog("test", "silent");
-  const stop = startRepublishing({ sql: postgres.sql, publisher, domains, log });
+  const log = processLog("test", "silent");
+  const republishing = new Republishing(postgres.sql, publisher, domains, log);
   while ((await domains.get(owner, id)).switching) await Bun.sleep(20);
-  await stop();
+  await republishing.stop();
 }
 
 /** The last state of each alias of a host. */
@@ -265,12 +266,12 @@ describe("a switch of case", () => {
 
 /** Runs the job until links are published and withdrawn. */
 async function finishJobs(): Promise<void> {
-  const log = createLog("test", "silent");
-  const stop = startRepublishing({ sql: postgres.sql, publisher, domains, log });
+  const log = processLog("test", "silent");
+  const republishing = new Republishing(postgres.sql, publisher, domains, log);
   const isLeft = async () =>
     (await postgres.sql`select from domains where republishing`).length > 0;
   while (await isLeft()) await Bun.sleep(20);
-  await stop();
+  await republishing.stop();
 }
 
 /** Adds a domain that is verified by its TXT record. */

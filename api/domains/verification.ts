@@ -1,8 +1,8 @@
 /**
  * Proofs that an account owns a domain: the TXT records of verified domains and of those to verify.
  */
-import { freshResolver } from "../../shared/dns.ts";
 import { DAY_MS } from "../../shared/durations.ts";
+import { freshResolver } from "../../shared/hosts.ts";
 import { recordEvents } from "../events/record.ts";
 import { ApiError, unavailable } from "../http/errors.ts";
 import { type Actor, type Author, OPERATOR, SYSTEM } from "../http/principal.ts";

@@ -6,7 +6,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
-import { createLog } from "../../shared/log.ts";
+import { processLog } from "../../shared/log.ts";
 import { createFakeApi, errorCodeOf } from "../../test/harness/fake-api.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { longTest } from "../../test/harness/property-runs.ts";
@@ -33,7 +33,7 @@ const PATIENT = { connectTimeoutSeconds: 60, statementTimeoutMs: 120_000 };
 /** However long a busy machine takes to give positions. */
 const PATIENT_MS = 120_000;
 
-const log = createLog("test", "silent");
+const log = processLog("test", "silent");
 
 let postgres: TestPostgres;
 let waits: EventWaits;

@@ -1,9 +1,9 @@
 /** Schemas of the feed of events, and the rows they come from. */
 import * as z from "zod";
 
-import { EVENT_TYPE_NAMES } from "../../shared/contracts/event-types.ts";
 import { CREATED_AT, EVENT_ID, KEY_ID, LINK_ID } from "../../shared/contracts/examples.ts";
 import type { Mode } from "../../shared/contracts/link-record.ts";
+import { EVENT_TYPE_NAMES } from "../../shared/contracts/webhook-schemas.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { idParameter } from "../http/common-schemas.ts";
 import { cursorParameter } from "../http/cursor.ts";

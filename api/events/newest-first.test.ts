@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import postgresClient from "postgres";
 
 import { encodeId, newUuid } from "../../shared/ids.ts";
-import { createLog } from "../../shared/log.ts";
+import { processLog } from "../../shared/log.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { longTest } from "../../test/harness/property-runs.ts";
 import { type Author, SYSTEM } from "../http/principal.ts";
@@ -28,7 +28,7 @@ let events: EventService;
 beforeAll(async () => {
   postgres = await startPostgres();
   const { sql } = postgres;
-  const waits = new EventWaits(sql, createLog("test", "silent"));
+  const waits = new EventWaits(sql, processLog("test", "silent"));
   events = new EventService(sql, waits, new EventPositions(sql, PATIENT_MS));
 });
 afterAll(() => postgres[Symbol.asyncDispose]());

@@ -4,7 +4,7 @@
  */
 import type { JSONValue } from "postgres";
 
-import type { EventType } from "../../shared/contracts/event-types.ts";
+import type { EventType } from "../../shared/contracts/webhook-schemas.ts";
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import type { Actor, Author } from "../http/principal.ts";
 import { budgets } from "../limits/budgets.ts";

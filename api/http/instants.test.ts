@@ -4,7 +4,7 @@
  */
 import { beforeAll, expect, test } from "bun:test";
 
-import { instant } from "../../shared/contracts/instant.ts";
+import { instant } from "../../shared/contracts/text.ts";
 import { createFakeApi, errorCodeOf, type FakeApi } from "../../test/harness/fake-api.ts";
 import { writeCursor } from "./cursor.ts";
 

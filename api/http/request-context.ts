@@ -1,5 +1,5 @@
 /** The context of a request: its caller, its client's address, and what it may ask again. */
-import type { ClientAddress } from "../../shared/client-address.ts";
+import type { TrustedProxies } from "../../shared/client-address.ts";
 import type { Confirm, Principal, Session } from "./principal.ts";
 
 /** The state of a request while it is handled. */
@@ -20,13 +20,30 @@ export type ResponseSettings = {
   headers: Record<string, string | number>;
 };
 
+/** A request of the process to itself in place of one of a client, whose address it has. */
+export class ForwardedRequest extends Request {
+  readonly original: Request;
+  /** The error with which the client's request is refused; undefined for one that is not. */
+  readonly refusal: unknown;
+
+  /** `path` is on the host of the original request. */
+  constructor(original: Request, path: string, init: RequestInit, refusal?: unknown) {
+    super(new URL(path, original.url).href, init);
+    this.original = original;
+    this.refusal = refusal;
+  }
+}
+
 /** The client's address, read through trusted proxies. */
-export const addressOf = (
+export function addressOf(
   request: Request,
   server: { requestIP(request: Request): { address: string } | null } | null,
-  clientAddress: ClientAddress,
-): string =>
-  clientAddress(server?.requestIP(request)?.address ?? "", request.headers.get("x-forwarded-for"));
+  proxies: TrustedProxies,
+): string {
+  const sent = request instanceof ForwardedRequest ? request.original : request;
+  const forwardedFor = sent.headers.get("x-forwarded-for");
+  return proxies.clientOf(server?.requestIP(sent)?.address ?? "", forwardedFor);
+}
 
 /** The caller of a route with an access rule. Throws for a route without one. */
 export function principalOf(call: Call | undefined): Principal {

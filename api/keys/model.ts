@@ -4,13 +4,13 @@
 import * as z from "zod";
 
 import { CREATED_AT, KEY_ID } from "../../shared/contracts/examples.ts";
-import { type createKeyBody, keyNameMeta, scopesMeta } from "../../shared/contracts/key-schemas.ts";
+import { keyNameMeta, type newKeyBody, scopesMeta } from "../../shared/contracts/key-schemas.ts";
 import type { Mode } from "../../shared/contracts/link-record.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { createdAt, expiresAt, idParameter } from "../http/common-schemas.ts";
 import { listOf } from "../http/pagination.ts";
 
-export type CreateKeyBody = z.output<typeof createKeyBody>;
+export type CreateKeyBody = z.output<typeof newKeyBody>;
 
 export const keyParams = z.object({
   id: idParameter("key", "The key's id, not its value.", KEY_ID),

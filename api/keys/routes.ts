@@ -1,7 +1,7 @@
 /** `/v1/keys`. */
 import { Elysia } from "elysia";
 
-import { createKeyBody, rotateKeyBody } from "../../shared/contracts/key-schemas.ts";
+import { newKeyBody, rotateKeyBody } from "../../shared/contracts/key-schemas.ts";
 import { decodeId } from "../../shared/ids.ts";
 import { successResponse } from "../http/common-schemas.ts";
 import { listQuery, listResponse, readListRequest } from "../http/pagination.ts";
@@ -43,7 +43,7 @@ export const keyRoutes = (auth: AccessPlugin, idempotency: Idempotency, keys: Ke
         jsonBody: "required",
         idempotent: true,
         errors: ["quota_exceeded"],
-        body: createKeyBody,
+        body: newKeyBody,
         response: { 201: newKeyResponse },
         detail: {
           operationId: "createApiKey",

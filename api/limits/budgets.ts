@@ -9,9 +9,9 @@ import {
   type Bounds,
   boundsOf,
 } from "../../shared/budgets.ts";
-import { Credit } from "../../shared/credit.ts";
 import { HOUR_MS } from "../../shared/durations.ts";
 import type { Uuid } from "../../shared/ids.ts";
+import { Credit } from "../../shared/local-limits.ts";
 import { ApiError } from "../http/errors.ts";
 import { inSeconds, rateLimitHeaders } from "./windows.ts";
 

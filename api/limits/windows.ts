@@ -7,10 +7,9 @@
  * because of other traffic from its network, which can be a whole company, or all clients of a
  * proxy that is not trusted.
  */
-import { addressGroups } from "../../shared/address-group.ts";
+import { addressGroups } from "../../shared/addresses.ts";
 import { type Bounds, NETWORK_FILES, type WindowName, WINDOWS } from "../../shared/budgets.ts";
-import { Credit } from "../../shared/credit.ts";
-import { FixedWindow } from "../../shared/fixed-window.ts";
+import { Credit, FixedWindow } from "../../shared/local-limits.ts";
 import { ApiError } from "../http/errors.ts";
 
 export type LimitWindow = {

@@ -19,7 +19,7 @@ import {
   LINK_LOG_SUBJECT,
   signEntry,
 } from "../../shared/links-log/tail.ts";
-import { createLog } from "../../shared/log.ts";
+import { processLog } from "../../shared/log.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { startNats, type TestNats } from "../../test/harness/nats.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
@@ -94,7 +94,7 @@ function startPublisher(sql = postgres.sql, signer = SIGNER) {
     Promise.resolve(connection),
     signer,
     1,
-    createLog("test", "silent"),
+    processLog("test", "silent"),
   );
   return { publisher, [Symbol.asyncDispose]: () => publisher.stop() };
 }

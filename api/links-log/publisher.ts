@@ -16,7 +16,6 @@ import {
   STREAM_NOT_FOUND,
   WRONG_LAST_SEQUENCE,
 } from "../../shared/contracts/streams.ts";
-import { createLimitedLog, type LimitedLog } from "../../shared/limited-log.ts";
 import { isHeartbeatDue, type Plan, planPublication } from "../../shared/links-log/decisions.ts";
 import {
   comparePositions,
@@ -35,7 +34,7 @@ import {
   signEntry,
   TailReader,
 } from "../../shared/links-log/tail.ts";
-import type { Log } from "../../shared/log.ts";
+import { LimitedLog, type Log } from "../../shared/log.ts";
 import { repeat, type Repetition } from "../../shared/repeat.ts";
 import { withTimeout } from "../../shared/timeout.ts";
 import { isDiskFull, type Sql } from "../postgres.ts";
@@ -81,7 +80,7 @@ export class LinksLogPublisher implements LinksPublisher {
   readonly #signer: LogSigner;
   readonly #replicas: number;
   readonly #log: Log;
-  readonly #logStrangers: LimitedLog;
+  readonly #strangersLog: LimitedLog;
   #jetStream: JetStream | undefined;
   /** One run at a time, whoever asks. */
   readonly #runs = new CoalescedCalls<void>();
@@ -114,7 +113,7 @@ export class LinksLogPublisher implements LinksPublisher {
     this.#signer = signer;
     this.#replicas = replicas;
     this.#log = log;
-    this.#logStrangers = createLimitedLog(log, "links_log_unsigned");
+    this.#strangersLog = new LimitedLog(log, "links_log_unsigned");
     void this.#begin();
   }
 
@@ -258,7 +257,10 @@ export class LinksLogPublisher implements LinksPublisher {
 
   #noteStrangers({ sequence, strangers }: LastEntry): void {
     this.#strangersAt = performance.now();
-    this.#logStrangers("strangers", new Error("A message is not signed."), { sequence, strangers });
+    this.#strangersLog.error("strangers", new Error("A message is not signed."), {
+      sequence,
+      strangers,
+    });
   }
 
   async #number({ entry }: LastEntry): Promise<LogHead> {

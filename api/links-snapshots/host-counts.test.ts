@@ -1,7 +1,7 @@
 /** Goal: a host whose links are not those of PostgreSQL is named, and no other one is. */
 import { expect, test } from "bun:test";
 
-import type { ProcessStatus } from "../../shared/contracts/process-status.ts";
+import type { ProcessStatus } from "../../shared/status.ts";
 import { describeHostCounts } from "./host-counts.ts";
 
 const statusOf = (host: string, links?: number): ProcessStatus => ({

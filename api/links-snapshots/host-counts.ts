@@ -1,8 +1,7 @@
 /** Compares the links of each redirector host with those of PostgreSQL, for `shorthop doctor`. */
 import type { NatsConnection } from "nats";
 
-import type { ProcessStatus } from "../../shared/contracts/process-status.ts";
-import { requestStatuses } from "../../shared/status-request.ts";
+import { type ProcessStatus, requestStatuses } from "../../shared/status.ts";
 import type { Sql } from "../postgres.ts";
 import { countServedLinks, type ServedLinks } from "./sql.ts";
 

@@ -22,13 +22,14 @@ import { StoreReader } from "../../redirector/links/store-reader.ts";
 import { newUuid } from "../../shared/ids.ts";
 import {
   encodeSnapshotRequest,
+  listSnapshots,
   SNAPSHOT_REQUESTS,
-} from "../../shared/links-log/snapshot-request.ts";
-import { listSnapshots, SNAPSHOTS_STREAM } from "../../shared/links-log/snapshot-stream.ts";
+  SNAPSHOTS_STREAM,
+} from "../../shared/links-log/snapshots.ts";
 import { LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
 import type { LogState } from "../../shared/links-store/log-state.ts";
-import { createLog } from "../../shared/log.ts";
-import { openNats } from "../../shared/nats.ts";
+import { processLog } from "../../shared/log.ts";
+import { NatsClient } from "../../shared/nats.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { type LinksStores, startLinksStores } from "../../test/harness/links-stores.ts";
 import { SIGNER } from "../../test/harness/signing.ts";
@@ -42,7 +43,7 @@ setDefaultTimeout(120_000);
 const WITHIN_MS = 20_000;
 const LINKS = 300;
 
-const log = createLog("test", "silent");
+const log = processLog("test", "silent");
 
 /** The tables of the log and its links, which come back older with PostgreSQL. */
 const TABLES = ["link_outbox", "link_log", "link_log_head", "links", "link_counters"];
@@ -132,7 +133,7 @@ const snapshotsOf = () => listSnapshots(stores.manager, SIGNER);
 
 test("a host has what PostgreSQL has after both came back, and takedowns before it has all of it", async () => {
   const { sql, manager, nats } = stores;
-  const hostNats = openNats({ url: nats.url, name: "redirector", log });
+  const hostNats = new NatsClient(nats.url, "redirector", log);
   await using api = new Api();
   const host = new HostLog(join(dir, "host"), hostNats, SIGNER, NO_EVENTS, log);
   const find = (alias: string) => {
@@ -235,7 +236,7 @@ describe("a host that asks", () => {
 
 test("an operator's resync makes every host take a snapshot, and another database is adopted", async () => {
   const { sql, manager, nats } = stores;
-  const hostNats = openNats({ url: nats.url, name: "redirector", log });
+  const hostNats = new NatsClient(nats.url, "redirector", log);
   await using api = new Api();
   api.startSnapshots();
   const host = new HostLog(join(dir, "resynced"), hostNats, SIGNER, NO_EVENTS, log);

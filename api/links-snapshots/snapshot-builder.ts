@@ -10,12 +10,12 @@ import {
   type LinkRecord,
 } from "../../shared/contracts/link-record.ts";
 import type { Head } from "../../shared/links-log/entry.ts";
-import type { Manifest } from "../../shared/links-log/snapshot.ts";
+import type { Manifest } from "../../shared/links-log/snapshots.ts";
 import { EMPTY_LOG, setLogState } from "../../shared/links-store/log-state.ts";
 import { prepareReplace, SCHEMA, STORE_FORMAT, toChange } from "../../shared/links-store/schema.ts";
 import { readDomainNotices } from "../domains/notices.ts";
 import { type LogHead, numberAll, numberLog } from "../links-log/numbering.ts";
-import { readServedLinks } from "../links/republish/served.ts";
+import { readServedLinks } from "../links/republishing.ts";
 import type { Sql } from "../postgres.ts";
 import { readTakedownNotice } from "../takedowns/service.ts";
 

@@ -15,19 +15,17 @@ import type { Head } from "../../shared/links-log/entry.ts";
 import type { LogSigner, LogVerifier } from "../../shared/links-log/signature.ts";
 import {
   decodeSnapshotRequest,
-  SNAPSHOT_REQUESTS,
-  SNAPSHOT_REQUESTS_QUEUE,
-  type SnapshotRequest,
-} from "../../shared/links-log/snapshot-request.ts";
-import {
   ensureSnapshotsStream,
+  firstKept,
   listSnapshots,
   listSubjects,
   manifestSubject,
+  SNAPSHOT_REQUESTS,
+  SNAPSHOT_REQUESTS_QUEUE,
+  type SnapshotRequest,
   SNAPSHOTS_STREAM,
   type StoredSnapshot,
-} from "../../shared/links-log/snapshot-stream.ts";
-import { firstKept } from "../../shared/links-log/snapshot.ts";
+} from "../../shared/links-log/snapshots.ts";
 import { findInTail, isLongTail, LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
 import { STORE_FORMAT } from "../../shared/links-store/schema.ts";
 import type { Log } from "../../shared/log.ts";

@@ -14,13 +14,14 @@ import {
 import {
   CHUNK_BYTES,
   chunkSubject,
+  encodeManifest,
   listSnapshots,
   listSubjects,
   manifestSubject,
+  SNAPSHOTS_KEPT,
   SNAPSHOTS_STREAM,
   snapshotSubjects,
-} from "../../shared/links-log/snapshot-stream.ts";
-import { encodeManifest, SNAPSHOTS_KEPT } from "../../shared/links-log/snapshot.ts";
+} from "../../shared/links-log/snapshots.ts";
 import type { SnapshotContents } from "./snapshot-builder.ts";
 
 /** Chunks that wait for their acknowledgement at a time. */

@@ -15,19 +15,17 @@ import {
   bulkUpdateResponse,
   toCheckResponse,
   toEntries,
-} from "./bulk/model.ts";
+} from "./bulk.ts";
 import { includeAllQuery, includeQuery } from "./model.ts";
 import { propagationHeaders, toFullLink, toLink } from "./responses.ts";
 import type { LinkService } from "./service.ts";
 
-type BulkRoutesDeps = {
-  auth: AccessPlugin;
-  idempotency: Idempotency;
-  links: LinkService;
-  shortUrl: string;
-};
-
-export const bulkLinkRoutes = ({ auth, idempotency, links, shortUrl }: BulkRoutesDeps) =>
+export const bulkLinkRoutes = (
+  auth: AccessPlugin,
+  idempotency: Idempotency,
+  links: LinkService,
+  shortUrl: string,
+) =>
   new Elysia({ name: "bulk-links", prefix: "/v1/links", tags: ["Links"] })
     .use(auth)
     .post(

@@ -1,11 +1,12 @@
 /** What the ledger of events says about links. */
 import type { JSONValue } from "postgres";
 
-import type { EventType } from "../../shared/contracts/event-types.ts";
+import type { EventType } from "../../shared/contracts/webhook-schemas.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { changesBetween, type NewEvent, passwordChange, toJson } from "../events/record.ts";
 import type { LinkRow } from "./model.ts";
-import { buildShortUrl, toFullLink } from "./responses.ts";
+import { toFullLink } from "./responses.ts";
+import { buildShortUrl } from "./short-url.ts";
 
 /** Fields that change by themselves, or with every change. */
 const UNRECORDED = ["clicks", "unique_clicks", "last_click_at", "updated_at", "has_password"];

@@ -8,28 +8,27 @@ import {
   LONG_URL,
   SHORT_URL,
 } from "../../shared/contracts/examples.ts";
-import { instant } from "../../shared/contracts/instant.ts";
 import { EXTERNAL_ID_EXAMPLE, UTM_EXAMPLES } from "../../shared/contracts/link-fields.ts";
 import type { Mode } from "../../shared/contracts/link-record.ts";
 import {
-  type createLinkBody,
   EXTERNAL_ID_LENGTH_MAX,
   externalId,
+  type newLinkBody,
   TAG_LENGTH_MAX,
   TAGS_MAX,
   type updateLinkBody,
   type upsertLinkBody,
 } from "../../shared/contracts/link-schemas.ts";
+import { instant } from "../../shared/contracts/text.ts";
 import { toUtmValue, type UtmName } from "../../shared/contracts/utm.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { idParameter } from "../http/common-schemas.ts";
 import { filterParameter } from "../http/filter-parameter.ts";
 import { listQuery } from "../http/pagination.ts";
-import type { LinkSettings } from "./settings/model.ts";
+import type { LinkSettings } from "./settings.ts";
 import { SHORT_URL_LENGTH_MAX } from "./short-url.ts";
-import type { Utm } from "./utm.ts";
 
-export type CreateLinkBody = z.output<typeof createLinkBody>;
+export type CreateLinkBody = z.output<typeof newLinkBody>;
 
 const include = z.enum(["settings"]).optional();
 
@@ -205,6 +204,8 @@ export const lookupQuery = includeQuery.extend({
 });
 
 export type ListLinksQuery = z.output<typeof listLinksQuery>;
+
+export type Utm = Record<UtmName, string | null>;
 
 /** A link as stored in PostgreSQL, with its click counters. */
 export type LinkRow = Utm & {

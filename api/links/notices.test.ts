@@ -33,11 +33,7 @@ const url = "https://example.com/";
 const notice = () =>
   Promise.all(
     [1, 2, 3].map(() =>
-      noticeEvents({
-        sql: postgres.sql,
-        shortUrl: SHORT_URL,
-        readUsedClicks: ({ id }) => Promise.resolve(used.get(id)),
-      }),
+      noticeEvents(postgres.sql, { read: ({ id }) => Promise.resolve(used.get(id)) }, SHORT_URL),
     ),
   );
 

@@ -3,7 +3,7 @@
  * time; what it notices, and up to where it has looked, is written in one transaction, so each is
  * recorded once, whatever stops.
  */
-import type { EventType } from "../../shared/contracts/event-types.ts";
+import type { EventType } from "../../shared/contracts/webhook-schemas.ts";
 import { recordAll } from "../events/record.ts";
 import { SYSTEM } from "../http/principal.ts";
 import type { Sql } from "../postgres.ts";
@@ -18,9 +18,9 @@ import {
   noteLimit,
   recordExpired,
 } from "./notices-sql.ts";
-import { clicksLeft } from "./settings/model.ts";
+import { clicksLeft } from "./settings.ts";
 import { findLinksInOrder } from "./sql.ts";
-import type { ReadUsedClicks } from "./used-clicks.ts";
+import type { UsedClicks } from "./used-clicks.ts";
 
 /** Links that one run notices of each kind; the next run goes on. */
 const EXPIRED_MAX = 500;
@@ -38,23 +38,23 @@ const DELAY_SECONDS = 10;
  */
 const SETTLED_SECONDS = 15;
 
-type NoticesDeps = {
-  sql: Sql;
-  readUsedClicks: ReadUsedClicks;
-  /** The origin of short links. */
-  shortUrl: string;
-};
-
-/** Notices what has happened since the last run, unless another process is doing so. */
-export async function noticeEvents(deps: NoticesDeps): Promise<void> {
-  await deps.sql.begin(async (lock) => {
+/**
+ * Notices what has happened since the last run, unless another process is doing so. `shortUrl` is
+ * the origin of short links.
+ */
+export async function noticeEvents(
+  sql: Sql,
+  usedClicks: UsedClicks,
+  shortUrl: string,
+): Promise<void> {
+  await sql.begin(async (lock) => {
     if (!(await lockNotices(lock))) return;
-    await noticeExpired(deps);
-    await noticeLimits(deps);
+    await noticeExpired(sql, shortUrl);
+    await noticeLimits(sql, usedClicks, shortUrl);
   });
 }
 
-async function noticeExpired({ sql, shortUrl }: NoticesDeps): Promise<void> {
+async function noticeExpired(sql: Sql, shortUrl: string): Promise<void> {
   await sql.begin(async (transaction) => {
     const expired = await findExpired(transaction, DELAY_SECONDS, EXPIRED_MAX);
     const last = expired.at(-1);
@@ -77,26 +77,19 @@ const noticed = (type: EventType, link: LinkRow, shortUrl: string) => ({
   actor: SYSTEM,
 });
 
-async function noticeLimits(deps: NoticesDeps): Promise<void> {
-  const { sql } = deps;
+async function noticeLimits(sql: Sql, usedClicks: UsedClicks, shortUrl: string): Promise<void> {
   const checks = await findLimitChecks(sql, CHECKED_MAX);
-  const links = new Map(
-    (
-      await findLinksInOrder(
-        sql,
-        checks.map(({ link_id }) => link_id),
-      )
-    ).map((link) => [link.id, link]),
-  );
+  const ids = checks.map(({ link_id }) => link_id);
+  const links = new Map((await findLinksInOrder(sql, ids)).map((link) => [link.id, link]));
   const ended: LimitCheck[] = [];
   for (let i = 0; i < checks.length; i += READS_AT_ONCE) {
     const some = checks.slice(i, i + READS_AT_ONCE);
     const reached = await Promise.all(
-      some.map((check) => isReached(deps, links.get(check.link_id))),
+      some.map((check) => isReached(usedClicks, links.get(check.link_id))),
     );
     for (const [j, check] of some.entries()) {
       const link = links.get(check.link_id);
-      if (reached[j] === true && link !== undefined) await recordLimit(deps, link);
+      if (reached[j] === true && link !== undefined) await recordLimit(sql, link, shortUrl);
       // Unknown while NATS does not respond.
       if (reached[j] === true || (reached[j] === false && check.age > SETTLED_SECONDS))
         ended.push(check);
@@ -107,17 +100,17 @@ async function noticeLimits(deps: NoticesDeps): Promise<void> {
 
 /** Whether the limit of a link is used up; undefined while that is not known. */
 async function isReached(
-  { readUsedClicks }: NoticesDeps,
+  usedClicks: UsedClicks,
   link: LinkRow | undefined,
 ): Promise<boolean | undefined> {
   const ledger = link?.extras?.ledger;
   if (link === undefined || ledger === undefined) return false;
   if (clicksLeft(link) === 0) return true;
-  const used_clicks = await readUsedClicks(ledger);
+  const used_clicks = await usedClicks.read(ledger);
   return used_clicks === undefined ? undefined : clicksLeft({ ...link, used_clicks }) === 0;
 }
 
-async function recordLimit({ sql, shortUrl }: NoticesDeps, link: LinkRow): Promise<void> {
+async function recordLimit(sql: Sql, link: LinkRow, shortUrl: string): Promise<void> {
   const { ledger, max_clicks: max } = link.extras ?? {};
   if (ledger === undefined || max === undefined) return;
   await sql.begin(async (transaction) => {

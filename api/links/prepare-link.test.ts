@@ -6,7 +6,7 @@ import { describe, expect, test } from "bun:test";
 
 import { linkRow } from "../../test/harness/link-row.ts";
 import type { LinkRow } from "./model.ts";
-import { applyChanges, type LinkChanges } from "./prepare-link.ts";
+import { applyChange, type LinkChange } from "./prepare-link.ts";
 
 type Settings = NonNullable<LinkRow["extras"]>;
 type Rule = NonNullable<Settings["rules"]>[number];
@@ -27,11 +27,11 @@ const split = (url: string, weight = 50): Settings["split"] => ({
 });
 const withSettings = (extras: Settings): LinkRow => ({ ...LINK, extras });
 
-const noted = (old: LinkRow, { columns = {}, settings = {} }: Partial<LinkChanges>): boolean =>
-  applyChanges(old, { columns, settings }).extras?.host_changed_at !== undefined;
+const noted = (old: LinkRow, { columns = {}, settings = {} }: Partial<LinkChange>): boolean =>
+  applyChange(old, { columns, settings }).extras?.host_changed_at !== undefined;
 
 describe("noted is", () => {
-  test.each<[string, LinkRow, Partial<LinkChanges>]>([
+  test.each<[string, LinkRow, Partial<LinkChange>]>([
     ["another host of the destination", LINK, { columns: { target_url: ELSEWHERE } }],
     ["a rule that leads to another site", LINK, { settings: { rules: [rule(ELSEWHERE)] } }],
     ["an arm that leads to another site", LINK, { settings: { split: split(ELSEWHERE) } }],
@@ -54,7 +54,7 @@ describe("noted is", () => {
 });
 
 describe("not noted is", () => {
-  test.each<[string, LinkRow, Partial<LinkChanges>]>([
+  test.each<[string, LinkRow, Partial<LinkChange>]>([
     ["another address of the site", LINK, { columns: { target_url: SAME_SITE } }],
     ["a rule within the site", LINK, { settings: { rules: [rule(SAME_SITE)] } }],
     [

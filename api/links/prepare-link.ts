@@ -1,35 +1,243 @@
 /** Validates requests that create and update links, and turns them into rows. */
+import type * as z from "zod";
+
+import { toAsciiHost } from "../../shared/contracts/ascii-host.ts";
+import { updateLinkBody } from "../../shared/contracts/link-schemas.ts";
 import type { Uuid } from "../../shared/ids.ts";
+import type { DomainService } from "../domains/service.ts";
 import { actorJson } from "../events/record.ts";
 import { futureInstant } from "../http/common-schemas.ts";
 import { checkAll, invalidField } from "../http/errors.ts";
 import type { AccountScope, Author } from "../http/principal.ts";
-import type { LinkServiceDeps } from "./deps.ts";
+import type { PasswordHashing } from "../passwords/hashing.ts";
+import { type CustomHosts, type DestinationRules, requireDestination } from "./destinations.ts";
 import {
   ALIAS_LENGTH_MAX,
   type CreateLinkBody,
   type LinkRow,
   type ManyChangeBody,
   type NewLink,
+  type UpdateLinkBody,
+  type UpsertLinkBody,
 } from "./model.ts";
-import { hashLinkPassword, type LinkPasswords } from "./passwords.ts";
+import { requireAlias } from "./names.ts";
 import { sizeProblem } from "./record.ts";
+import { type Creation, type Failure, prepareAll, type Update } from "./results.ts";
 import {
   changeSettings,
   prepareSettings,
   type SettingsChange,
   withoutSettings,
-} from "./settings/change.ts";
-import { sitesOf } from "./sites.ts";
-import { type DestinationDeps, requireAlias, requireDestination } from "./validation.ts";
-
-export type PreparationDeps = DestinationDeps & {
-  passwords: LinkPasswords;
-  domains: Pick<LinkServiceDeps["domains"], "requireVerified">;
-};
+} from "./settings.ts";
 
 /** A validated link, without its alias. */
 export type PreparedLink = Omit<NewLink, "alias">;
+
+/** A validated link with the request for it. */
+export type PreparedCreation = { body: CreateLinkBody; link: PreparedLink };
+
+/**
+ * A validated change of a link: columns to set, and settings, which are merged with its current
+ * ones.
+ */
+export type LinkChange = { columns: Partial<LinkRow>; settings: SettingsChange };
+
+/**
+ * Prepares the rows of requests: a row fails with `invalid_url`, `invalid_alias` or
+ * `invalid_request`, and with `QueueFull` when too many passwords wait to be hashed.
+ */
+export class LinkPreparation {
+  readonly #domains: DomainService;
+  readonly #rules: DestinationRules;
+  readonly #passwords: PasswordHashing;
+
+  constructor(domains: DomainService, rules: DestinationRules, passwords: PasswordHashing) {
+    this.#domains = domains;
+    this.#rules = rules;
+    this.#passwords = passwords;
+  }
+
+  /**
+   * Prepares links to create. To be `checked` only, they get no hashes of their passwords, which
+   * cost most of a creation.
+   */
+  async prepareLinks(
+    owner: Author,
+    creations: readonly (Creation | Failure)[],
+    purpose: "created" | "checked",
+  ): Promise<(PreparedCreation | Failure)[]> {
+    const domains = new RequestDomains(this.#domains);
+    return await prepareAll(creations, async ({ id, body }) => {
+      const link = await this.#prepareLink(domains, owner, id, body);
+      // Last, because hashing is the only costly step.
+      if (purpose === "created") link.password_hash = await this.#hash(owner, body.password);
+      // Checked here, so that of several links only this one fails.
+      const problem = sizeProblem({ ...link, alias: body.alias ?? LONGEST_ALIAS });
+      if (problem !== undefined) throw problem;
+      return { body, link };
+    });
+  }
+
+  /** Prepares changes of links. */
+  async prepareChanges(
+    owner: AccountScope,
+    updates: readonly (Update | Failure)[],
+  ): Promise<((Update & { change: LinkChange }) | Failure)[]> {
+    const domains = new RequestDomains(this.#domains);
+    return await prepareAll(updates, async (update) => {
+      const change = await this.#prepareChange(domains, owner, update.body);
+      const { password } = update.body;
+      // Last, because hashing is the only costly step.
+      if (password !== undefined) change.columns.password_hash = await this.#hash(owner, password);
+      return { ...update, change };
+    });
+  }
+
+  /** Throws `invalid_request` for a domain that the owner's links cannot have at present. */
+  async requireDomain(owner: AccountScope, { domain }: CreateLinkBody): Promise<void> {
+    await findPlace(this.#domains, owner, domain ?? null);
+  }
+
+  async #prepareLink(
+    domains: RequestDomains,
+    owner: Author,
+    id: Uuid,
+    body: CreateLinkBody,
+  ): Promise<PreparedLink> {
+    const created_at = new Date();
+    const [, place, destination, settings, expires_at] = await checkAll([
+      () =>
+        typeof body.alias === "string" ? requireAlias(body.alias, body.domain ?? null) : undefined,
+      () => findPlace(domains, owner, body.domain ?? null),
+      () => requireDestination(body.url, this.#rules, domains),
+      () => prepareSettings(body, this.#rules, domains),
+      () => readExpiry(body, created_at),
+    ]);
+    return {
+      id,
+      account_id: owner.accountId,
+      mode: owner.mode,
+      ...place,
+      original_url: destination.original,
+      target_url: destination.href,
+      title: body.title ?? null,
+      notes: body.notes ?? null,
+      created_by: actorJson(owner.actor).id ?? null,
+      password_hash: null,
+      expires_at,
+      utm_source: body.utm_source ?? null,
+      utm_medium: body.utm_medium ?? null,
+      utm_campaign: body.utm_campaign ?? null,
+      utm_term: body.utm_term ?? null,
+      utm_content: body.utm_content ?? null,
+      forward_query: body.forward_query ?? false,
+      tags: body.tags ?? [],
+      external_id: body.external_id ?? null,
+      extras: changeSettings(null, settings),
+      archived: body.archived ?? false,
+      taken_down: false,
+      created_at,
+    };
+  }
+
+  async #prepareChange(
+    domains: RequestDomains,
+    owner: AccountScope,
+    body: ManyChangeBody,
+  ): Promise<LinkChange> {
+    const { url, alias, password: _, expires_at, domain, ...rest } = withoutSettings(body);
+    const [settings, destination, place, , expires] = await checkAll([
+      () => prepareSettings(body, this.#rules, domains),
+      () => (url === undefined ? undefined : requireDestination(url, this.#rules, domains)),
+      () => (domain === undefined ? undefined : findPlace(domains, owner, domain)),
+      // Its reserved words are refused by `applyChange`.
+      () => (alias === undefined ? undefined : requireAlias(alias, "")),
+      () => futureInstant("expires_at", expires_at, new Date()),
+    ]);
+    const columns: Partial<LinkRow> = {
+      ...Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined)),
+      ...place,
+    };
+    if (destination !== undefined) {
+      columns.original_url = destination.original;
+      columns.target_url = destination.href;
+    }
+    if (alias !== undefined) columns.alias = alias;
+    if (expires_at !== undefined) columns.expires_at = expires;
+    return { columns, settings };
+  }
+
+  async #hash(
+    { accountId }: AccountScope,
+    password: string | null | undefined,
+  ): Promise<string | null> {
+    return typeof password === "string"
+      ? await this.#passwords.hashForLink(accountId, password)
+      : null;
+  }
+}
+
+type VerifiedDomain = { id: Uuid; host: string; caseSensitive: boolean };
+
+/**
+ * The look-ups of domains that one request needs, which are shared by its links: one for each
+ * domain that they name, and one for all destinations together.
+ */
+class RequestDomains implements CustomHosts {
+  readonly #domains: DomainService;
+  readonly #verified = new Map<string, Promise<VerifiedDomain>>();
+  /** The hosts of this turn of the event loop, and the look-up of all of them. */
+  #waiting: { hosts: Set<string>; custom: Promise<ReadonlySet<string>> } | undefined;
+
+  constructor(domains: DomainService) {
+    this.#domains = domains;
+  }
+
+  async isCustom(host: string): Promise<boolean> {
+    return (await this.#findCustom(host)).has(host);
+  }
+
+  requireVerified(owner: AccountScope, name: string): Promise<VerifiedDomain> {
+    const known = this.#verified.get(name) ?? this.#domains.requireVerified(owner, name);
+    this.#verified.set(name, known);
+    return known;
+  }
+
+  /** Collects the hosts of one event loop turn, and looks them up together. */
+  #findCustom(host: string): Promise<ReadonlySet<string>> {
+    if (this.#waiting === undefined) {
+      const hosts = new Set<string>();
+      const custom = Promise.resolve().then(() => {
+        this.#waiting = undefined;
+        return this.#domains.findCustom([...hosts]);
+      });
+      this.#waiting = { hosts, custom };
+    }
+    this.#waiting.hosts.add(host);
+    return this.#waiting.custom;
+  }
+}
+
+/**
+ * What a link has of the custom domain that a request names, or of the service's own for null.
+ * Throws `invalid_request` for a domain that is no verified one of the owner.
+ */
+async function findPlace(
+  domains: RequestDomains | DomainService,
+  owner: AccountScope,
+  name: string | null,
+) {
+  const domain = name === null ? null : await domains.requireVerified(owner, name);
+  return {
+    domain_id: domain?.id ?? null,
+    domain_host: domain?.host ?? null,
+    folded: domain?.caseSensitive === false,
+    served: true,
+  };
+}
+
+/** An alias of maximum length. */
+const LONGEST_ALIAS = "x".repeat(ALIAS_LENGTH_MAX);
 
 /** The expiry of a new link, which must be in the future, and after its start. */
 function readExpiry({ expires_at, starts_at }: CreateLinkBody, now: Date): Date | null {
@@ -45,120 +253,12 @@ function requireExpiryAfterStart(startsAt: string | null | undefined, expiresAt:
     throw invalidField("expires_at", "must be after starts_at");
 }
 
-/** An alias of maximum length. */
-const LONGEST_ALIAS = "x".repeat(ALIAS_LENGTH_MAX);
-
-/** The custom domain that a request names, or null for the service's own domain. */
-export const resolveDomain = async (
-  domains: Pick<LinkServiceDeps["domains"], "requireVerified">,
-  owner: AccountScope,
-  domain: string | null | undefined,
-) => (typeof domain === "string" ? await domains.requireVerified(owner, domain) : null);
-
-/** What a link has of its domain; null for the service's own. */
-const placeOn = (domain: { id: Uuid; host: string; caseSensitive: boolean } | null) => ({
-  domain_id: domain?.id ?? null,
-  domain_host: domain?.host ?? null,
-  folded: domain?.caseSensitive === false,
-  served: true,
-});
-
-/**
- * Validates a request and builds the row. Throws `invalid_url`, `invalid_alias` and
- * `invalid_request`.
- */
-export async function prepareLink(
-  deps: PreparationDeps,
-  owner: Author,
-  id: Uuid,
-  body: CreateLinkBody,
-): Promise<PreparedLink> {
-  const created_at = new Date();
-  const [, domain, destination, settings, expires_at] = await checkAll([
-    () =>
-      typeof body.alias === "string" ? requireAlias(body.alias, body.domain ?? null) : undefined,
-    () => resolveDomain(deps.domains, owner, body.domain),
-    () => requireDestination(body.url, deps),
-    () => prepareSettings(deps, body),
-    () => readExpiry(body, created_at),
-  ]);
-  const link: PreparedLink = {
-    id,
-    account_id: owner.accountId,
-    mode: owner.mode,
-    ...placeOn(domain),
-    original_url: destination.original,
-    target_url: destination.href,
-    title: body.title ?? null,
-    notes: body.notes ?? null,
-    created_by: actorJson(owner.actor).id ?? null,
-    expires_at,
-    utm_source: body.utm_source ?? null,
-    utm_medium: body.utm_medium ?? null,
-    utm_campaign: body.utm_campaign ?? null,
-    utm_term: body.utm_term ?? null,
-    utm_content: body.utm_content ?? null,
-    forward_query: body.forward_query ?? false,
-    tags: body.tags ?? [],
-    external_id: body.external_id ?? null,
-    extras: changeSettings(null, settings),
-    archived: body.archived ?? false,
-    taken_down: false,
-    // Last, because hashing is the only costly step.
-    password_hash: await hashLinkPassword(deps.passwords, owner.accountId, body.password),
-    created_at,
-  };
-  // Checked here, so that of several links only this one fails.
-  const problem = sizeProblem({ ...link, alias: body.alias ?? LONGEST_ALIAS });
-  if (problem !== undefined) throw problem;
-  return link;
-}
-
-/**
- * A validated change of a link: columns to set, and settings, which are merged with its current
- * ones.
- */
-export type LinkChanges = { columns: Partial<LinkRow>; settings: SettingsChange };
-
-/** Validates a request and returns the changes. Throws what {@link prepareLink} throws. */
-export async function prepareChanges(
-  deps: PreparationDeps,
-  owner: AccountScope,
-  body: ManyChangeBody,
-): Promise<LinkChanges> {
-  const { url, alias, password, expires_at, domain, ...rest } = withoutSettings(body);
-  const [settings, destination, place, , expires] = await checkAll([
-    () => prepareSettings(deps, body),
-    () => (url === undefined ? undefined : requireDestination(url, deps)),
-    async () =>
-      domain === undefined ? {} : placeOn(await resolveDomain(deps.domains, owner, domain)),
-    // Its reserved words are refused by `applyChanges`.
-    () => (alias === undefined ? undefined : requireAlias(alias, "")),
-    () => futureInstant("expires_at", expires_at, new Date()),
-  ]);
-  const columns: Partial<LinkRow> = {
-    ...Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined)),
-    ...place,
-  };
-  if (destination !== undefined) {
-    columns.original_url = destination.original;
-    columns.target_url = destination.href;
-  }
-  if (alias !== undefined) columns.alias = alias;
-  if (expires_at !== undefined) columns.expires_at = expires;
-  // Last, because hashing is the only costly step.
-  if (password !== undefined) {
-    columns.password_hash = await hashLinkPassword(deps.passwords, owner.accountId, password);
-  }
-  return { columns, settings };
-}
-
 /**
  * The link after a change. Throws `invalid_alias`, and `invalid_request` if it lets it expire
  * before it starts. Records when the change sends a visitor to a different site, which the link's
  * about page shows.
  */
-export function applyChanges(old: LinkRow, { columns, settings }: LinkChanges): LinkRow {
+export function applyChange(old: LinkRow, { columns, settings }: LinkChange): LinkRow {
   const extras = changeSettings(old.extras, settings, old.clicks);
   // While the case of its domain is being switched, the row says how the link is published.
   const { folded, served } = columns.domain_id === old.domain_id ? old : { ...old, ...columns };
@@ -172,3 +272,75 @@ export function applyChanges(old: LinkRow, { columns, settings }: LinkChanges): 
     ? changed
     : { ...changed, extras: { ...extras, host_changed_at: new Date().toISOString() } };
 }
+
+/**
+ * The values that determine the site each visitor reaches: the hosts and, if there are several,
+ * which visitors reach which. The values of two states of a link are deeply equal if every visitor
+ * reaches the same site.
+ */
+function sitesOf({ target_url, extras }: LinkRow) {
+  const own = hostOf(target_url);
+  const rules = (extras?.rules ?? []).map(({ url, conditions }) => ({
+    host: hostOf(url),
+    conditions,
+  }));
+  const arms = (extras?.split?.arms ?? []).map(({ url, weight }) => ({
+    host: hostOf(url),
+    weight,
+  }));
+  const isOne = [...rules, ...arms].every(({ host }) => host === own);
+  return isOne ? { own } : { own, rules, arms, until: extras?.split?.until };
+}
+
+const hostOf = (url: string): string => new URL(url).host;
+
+/**
+ * The update that replaces a link by the body of a request: what the body does not have is switched
+ * off, but for the alias, which the link keeps. Throws `invalid_request` for another domain.
+ */
+export function replaceBy(
+  { domain, alias, ...fields }: UpsertLinkBody,
+  existing: LinkRow,
+): UpdateLinkBody {
+  if (typeof domain === "string" && toAsciiHost(domain) !== existing.domain_host) {
+    throw invalidField("domain", "cannot be changed");
+  }
+  return {
+    ...NOTHING_SET,
+    // As in a creation.
+    ...(typeof fields.max_clicks === "number" ? { limit_counts: "human" as const } : {}),
+    ...withoutAbsent(fields),
+    ...(typeof alias === "string" ? { alias } : {}),
+  };
+}
+
+/** Fields of a body that name a link, and are no settings of it. */
+const NAMES = new Set(["url", "alias", "external_id"]);
+
+/** How a request says that a setting is off: the first of these that the setting takes. */
+const OFF = [null, false, [], "all"];
+
+/**
+ * What a link has of which a request that replaces it says nothing. Of the schema, so that no
+ * setting can be forgotten.
+ */
+const NOTHING_SET: UpdateLinkBody = updateLinkBody.parse(
+  Object.fromEntries(
+    Object.entries(updateLinkBody.shape)
+      .filter(([name]) => !NAMES.has(name))
+      .map(([name, setting]) => [name, offValueOf(name, setting)]),
+  ),
+);
+
+function offValueOf(name: string, setting: z.ZodType): unknown {
+  const off = OFF.find((value) => setting.safeParse(value).success);
+  if (off === undefined) throw new Error(`No request switches ${name} off.`);
+  return off;
+}
+
+/** The fields that a request has: one that is left out is not there. */
+const withoutAbsent = <Fields extends object>(fields: Fields): Partial<Fields> =>
+  // The same fields, or fewer.
+  Object.fromEntries(
+    Object.entries(fields).filter(([, value]) => value !== undefined),
+  ) as Partial<Fields>;

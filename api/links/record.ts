@@ -5,32 +5,15 @@ import {
   ENCODED_LINK_BYTES_MAX,
   encodeLinkRecord,
 } from "../../shared/contracts/link-record.ts";
-import { keyOf, type ShortLink } from "../../shared/contracts/short-link.ts";
-import { readUtmQuery } from "../../shared/contracts/utm.ts";
+import { joinUrl, splitUrl } from "../../shared/contracts/query-string.ts";
+import type { Preview, RedirectSettings } from "../../shared/contracts/redirect-settings.ts";
+import type { ShortLink } from "../../shared/contracts/short-link.ts";
+import { readUtmQuery, UTM_NAMES, utmNameOf } from "../../shared/contracts/utm.ts";
+import { uriOf } from "../../shared/contracts/web-url.ts";
+import { decodeId, type Uuid } from "../../shared/ids.ts";
 import { ApiError } from "../http/errors.ts";
-import type { LinkRow, NewLink } from "./model.ts";
-import { toRedirectSettings } from "./settings/redirect-settings.ts";
-import { applyUtm } from "./utm.ts";
-
-/** The domain of a link as the log names it. */
-export const recordDomain = (link: Pick<LinkRow, "domain_host">): string =>
-  link.domain_host ?? DEFAULT_DOMAIN;
-
-/** The alias of a link as the log names it: in lower case where the domain ignores case. */
-export const recordAlias = ({ alias, folded }: Pick<LinkRow, "alias" | "folded">): string =>
-  folded ? alias.toLowerCase() : alias;
-
-/** The short link under which a link is published. */
-export const shortLinkOf = (
-  link: Pick<LinkRow, "domain_host" | "alias" | "folded">,
-): ShortLink => ({ domain: recordDomain(link), alias: recordAlias(link) });
-
-/**
- * The names of the locks of short links, in the order in which transactions take them: each once
- * and sorted, so that no two transactions wait for each other.
- */
-export const lockNamesOf = (shortLinks: readonly ShortLink[]): string[] =>
-  [...new Set(shortLinks.map(keyOf))].toSorted();
+import type { LinkRow, NewLink, Utm } from "./model.ts";
+import type { LinkSettings } from "./settings.ts";
 
 /** A link record without its version, which PostgreSQL assigns. */
 type RecordDraft = Omit<ActiveLink, "version">;
@@ -82,7 +65,91 @@ function draftOf(link: NewLink): RecordDraft {
   const takedown = link.taken_down ? { taken_down: true as const } : undefined;
   // Also sets empty ones: PostgreSQL rejects a record without `extras` for a link that has
   // settings.
-  const settings =
-    link.extras && toRedirectSettings(link.extras, { ...link, clicks: link.clicks ?? 0 });
+  const settings = link.extras && toRedirectSettings(link, link.extras);
   return settings || takedown ? { ...draft, extras: { ...takedown, ...settings } } : draft;
 }
+
+/**
+ * The settings of a link as redirectors need them: with normalized URLs and instants in Unix
+ * milliseconds. The link's UTM parameters are set on every destination.
+ */
+function toRedirectSettings(link: NewLink, stored: LinkSettings): RedirectSettings {
+  const { disabled, starts_at, expired_url, rules, split, preview, forward_path } = stored;
+  const { max_clicks: max, limit_counts, ledger, confirm } = stored;
+  const destination = (url: string) => applyUtm(uriOf(url), link);
+  const settings: RedirectSettings = {};
+  if (disabled !== undefined) settings.disabled = disabled;
+  if (starts_at !== undefined) settings.starts_at = Date.parse(starts_at);
+  if (expired_url !== undefined) settings.expired_url = uriOf(expired_url);
+  if (rules !== undefined)
+    settings.rules = rules.map(({ id, url, conditions }) => ({
+      id: requireId("rule", id),
+      url: destination(url),
+      conditions,
+    }));
+  if (split !== undefined)
+    settings.split = {
+      key: split.key,
+      arms: split.arms.map(({ id, url, weight }) => ({
+        id: requireId("arm", id),
+        url: destination(url),
+        weight,
+      })),
+      ...(split.until === null ? {} : { until: Date.parse(split.until) }),
+    };
+  if (preview !== undefined) settings.preview = toCard(preview);
+  if (forward_path !== undefined) settings.forward_path = forward_path;
+  if (max !== undefined && ledger !== undefined) {
+    const humans = limit_counts === "human" ? { humans: true as const } : {};
+    settings.limit = { ...ledger, max, stored: link.clicks ?? 0, ...humans };
+  }
+  if (confirm !== undefined) settings.confirm = confirm;
+  return settings;
+}
+
+const toCard = ({ title, description, image }: NonNullable<LinkSettings["preview"]>): Preview => ({
+  title,
+  ...(description === null ? {} : { description }),
+  ...(image === null ? {} : { image: uriOf(image) }),
+});
+
+/** The UUID of a stored id. */
+function requireId(kind: "rule" | "arm", id: string): Uuid {
+  const uuid = decodeId(kind, id);
+  if (uuid === undefined) throw new Error(`A stored ${kind} has no valid id.`);
+  return uuid;
+}
+
+/**
+ * Sets the UTM values on `href`, replacing parameters of the same names. The rest of the query
+ * stays byte for byte the same.
+ */
+export function applyUtm(href: string, utm: Utm): string {
+  const values = UTM_NAMES.flatMap((name): [string, string][] => {
+    const value = utm[name];
+    return value === null ? [] : [[name, value]];
+  });
+  if (values.length === 0) return href;
+  const url = splitUrl(href);
+  const others = url.parameters.filter((parameter) => {
+    const name = utmNameOf(parameter);
+    return name === undefined || utm[name] === null;
+  });
+  return joinUrl({ ...url, parameters: others }, new URLSearchParams(values).toString());
+}
+
+/** What the short link of a link consists of. */
+type Named = { domain_host: string | null; alias: string; folded: boolean };
+
+/** The domain of a link as the log names it. */
+export const recordDomain = ({ domain_host }: Named): string => domain_host ?? DEFAULT_DOMAIN;
+
+/** The alias of a link as the log names it: in lower case where the domain ignores case. */
+export const recordAlias = ({ alias, folded }: { alias: string; folded: boolean }): string =>
+  folded ? alias.toLowerCase() : alias;
+
+/** The short link under which a link is published. */
+export const shortLinkOf = (link: Named): ShortLink => ({
+  domain: recordDomain(link),
+  alias: recordAlias(link),
+});

@@ -15,13 +15,15 @@ import {
   titleMeta,
   UTM_EXAMPLES,
 } from "../../shared/contracts/link-fields.ts";
+import { settingsResponse } from "../../shared/contracts/link-settings.ts";
 import type { UtmName } from "../../shared/contracts/utm.ts";
 import { encodeId } from "../../shared/ids.ts";
 import { createdAt, expiresAt, hasPassword, updatedAt } from "../http/common-schemas.ts";
 import { toEtag } from "../http/etag.ts";
 import { listOf } from "../http/pagination.ts";
 import type { Include, LinkRow } from "./model.ts";
-import { clicksLeft, settingsOf, settingsResponse, statusOf } from "./settings/model.ts";
+import { clicksLeft, settingsOf, statusOf } from "./settings.ts";
+import { buildShortUrl } from "./short-url.ts";
 
 const named = {
   id: z
@@ -149,18 +151,6 @@ export const linkListResponse = listOf(linkResponse).meta({
   id: "LinkList",
   description: "A page of links.",
 });
-
-/**
- * The short URL of a link. Custom domains share the scheme and port of the service's own domain.
- */
-export function buildShortUrl(
-  row: Pick<LinkRow, "domain_host" | "alias">,
-  shortUrl: string,
-): string {
-  const url = new URL(shortUrl);
-  if (row.domain_host !== null) url.hostname = row.domain_host;
-  return `${url.origin}/${row.alias}`;
-}
 
 const toBaseLink = (row: LinkRow, shortUrl: string): z.output<typeof baseLink> => ({
   id: encodeId("link", row.id),

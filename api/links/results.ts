@@ -1,10 +1,27 @@
 /**
- * Requests that create, update or delete links: each link succeeds or fails on its own. A request
- * for one link is one for many with a single row.
+ * The rows of requests that create, update or delete links: each succeeds or fails on its own, and
+ * takes from the account's budgets. A request for one link is one for many with a single row.
  */
+import type { Uuid } from "../../shared/ids.ts";
 import { beginTurn } from "../../shared/turns.ts";
 import { ApiError } from "../http/errors.ts";
-import type { LinkRow } from "./model.ts";
+import type { RequireVersion } from "../http/etag.ts";
+import type { Writer } from "../http/principal.ts";
+import { budgets } from "../limits/budgets.ts";
+import type { CreateLinkBody, LinkRow, ManyChangeBody } from "./model.ts";
+
+/** A link to create. The caller chooses the id, so that a retry of the request finds the link. */
+export type Creation = { id: Uuid; body: CreateLinkBody };
+
+/** A link that a request names. */
+export type Target = {
+  /** undefined for a text that is no id: there is no such link. */
+  id: Uuid | undefined;
+  /** Throws when the request must not change this version. */
+  requireVersion?: RequireVersion | undefined;
+};
+
+export type Update = Target & { body: ManyChangeBody };
 
 /** Why a row of a request failed. */
 export type Failure = { error: ApiError };
@@ -58,3 +75,41 @@ export async function prepareAll<Row extends object, Prepared extends object>(
 }
 
 export const isFailure = (row: object): row is Failure => "error" in row;
+
+/** Throws `rate_limited` while nothing is left of what the account may write. */
+export function requireWriting(owner: Writer): void {
+  budgets.require(owner, "changed_links");
+  budgets.require(owner, "ledger_bytes");
+}
+
+/**
+ * Takes the passwords that a request sets from the account's budget. Throws `rate_limited` when
+ * nothing is left of it.
+ */
+export function chargePasswords(
+  owner: Writer,
+  rows: readonly ({ body: { password?: string | null | undefined } } | Failure)[],
+): void {
+  const set = rows.filter((row) => !isFailure(row) && typeof row.body.password === "string");
+  if (set.length > 0) budgets.take(owner, "link_passwords", set.length);
+}
+
+/**
+ * Takes the rows of a bulk creation before it begins, and gives back those that created no link.
+ * Throws `rate_limited` while nothing is left of the budget.
+ */
+export async function chargeRows(
+  owner: Writer,
+  rows: number,
+  create: () => Promise<LinkResults>,
+): Promise<LinkResults> {
+  const settle = budgets.reserve(owner, "bulk_rows", rows);
+  let created = 0;
+  try {
+    const outcome = await create();
+    created = outcome.results.filter((result) => !isFailure(result)).length;
+    return outcome;
+  } finally {
+    settle(created);
+  }
+}

@@ -16,8 +16,8 @@ import { linkRow } from "../../test/harness/link-row.ts";
 import { notFound } from "../http/errors.ts";
 import type { AccountScope } from "../http/principal.ts";
 import type { CreateLinkBody, LinkRow } from "./model.ts";
+import { aliasTaken } from "./names.ts";
 import type { LinkService } from "./service.ts";
-import { aliasTaken } from "./validation.ts";
 
 const rowOf = (owner: AccountScope, id: Uuid, body: CreateLinkBody): LinkRow =>
   linkRow({

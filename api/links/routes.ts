@@ -2,32 +2,31 @@
 import { Elysia } from "elysia";
 
 import {
-  createLinkBody,
+  newLinkBody,
   updateLinkBody,
   upsertLinkBody,
 } from "../../shared/contracts/link-schemas.ts";
 import { decodeId } from "../../shared/ids.ts";
-import type { BrandingService } from "../branding/service.ts";
 import { successResponse } from "../http/common-schemas.ts";
 import { invalidField } from "../http/errors.ts";
 import { readIfMatch } from "../http/etag.ts";
 import { listResponse, readListRequest } from "../http/pagination.ts";
-import { principalOf } from "../http/request-context.ts";
+import { principalOf, type ResponseSettings } from "../http/request-context.ts";
 import type { Idempotency } from "../idempotency/idempotency.ts";
 import type { AccessPlugin } from "../site.ts";
+import { explainBody, explanation } from "./explain.ts";
 import { listName } from "./listing/filter.ts";
 import {
   externalIdParams,
+  type Include,
   includeAllQuery,
   includeQuery,
   linkParams,
+  type LinkRow,
   listLinksQuery,
   lookupQuery,
 } from "./model.ts";
-import { drawQr } from "./qr/draw.ts";
-import { qrQuery, toQrRequest, wantsLogo } from "./qr/model.ts";
 import {
-  buildShortUrl,
   fullLink,
   linkEtag,
   linkListResponse,
@@ -39,15 +38,21 @@ import {
 import type { LinkService } from "./service.ts";
 import { requireShortUrl } from "./short-url.ts";
 
-type LinkRoutesDeps = {
-  auth: AccessPlugin;
-  idempotency: Idempotency;
-  links: LinkService;
-  branding: BrandingService;
-  shortUrl: string;
-};
+/** Error codes of a change of a link by its id. */
+const CHANGE_ERRORS = [
+  "invalid_url",
+  "invalid_alias",
+  "alias_taken",
+  "external_id_taken",
+  "link_taken_down",
+] as const;
 
-export const linkRoutes = ({ auth, idempotency, links, branding, shortUrl }: LinkRoutesDeps) =>
+export const linkRoutes = (
+  auth: AccessPlugin,
+  idempotency: Idempotency,
+  links: LinkService,
+  shortUrl: string,
+) =>
   new Elysia({ name: "links", prefix: "/v1/links", tags: ["Links"] })
     .use(auth)
     .post(
@@ -71,7 +76,7 @@ export const linkRoutes = ({ auth, idempotency, links, branding, shortUrl }: Lin
         idempotent: true,
         errors: ["invalid_url", "invalid_alias", "alias_taken", "external_id_taken"],
         query: includeAllQuery,
-        body: createLinkBody,
+        body: newLinkBody,
         response: { 201: linkResponse },
         detail: {
           operationId: "createLink",
@@ -89,8 +94,7 @@ export const linkRoutes = ({ auth, idempotency, links, branding, shortUrl }: Lin
         const name =
           short_url === undefined ? { alias: alias ?? "", domain } : requireShortUrl(short_url);
         const link = await links.lookUp(principalOf(call), name);
-        set.headers["etag"] = linkEtag(link);
-        return toFullLink(link, shortUrl, include);
+        return sendLink(link, set, shortUrl, include);
       },
       {
         access: { scope: "links:read", limit: null, cost: 1 },
@@ -109,8 +113,7 @@ export const linkRoutes = ({ auth, idempotency, links, branding, shortUrl }: Lin
       "/:id",
       async ({ call, params, query: { include }, set }) => {
         const link = await links.get(principalOf(call), decodeId("link", params.id));
-        set.headers["etag"] = linkEtag(link);
-        return toFullLink(link, shortUrl, include);
+        return sendLink(link, set, shortUrl, include);
       },
       {
         access: { scope: "links:read", limit: null, cost: 1 },
@@ -119,31 +122,6 @@ export const linkRoutes = ({ auth, idempotency, links, branding, shortUrl }: Lin
         query: includeQuery,
         response: { 200: fullLink },
         detail: { operationId: "getLink", summary: "Get a link" },
-      },
-    )
-    .get(
-      "/:id/qr",
-      async ({ call, params, query, set }) => {
-        const owner = principalOf(call);
-        const [link, brand] = await Promise.all([
-          links.get(owner, decodeId("link", params.id)),
-          branding.findForQr(owner, wantsLogo(query)),
-        ]);
-        const qrRequest = toQrRequest(query, brand);
-        const { type, image } = await drawQr(owner, buildShortUrl(link, shortUrl), qrRequest);
-        set.headers["content-type"] = type;
-        return new Response(image);
-      },
-      {
-        access: { scope: "links:read", limit: null, cost: 1, expensive: true },
-        params: linkParams,
-        query: qrQuery,
-        detail: {
-          operationId: "getLinkQr",
-          summary: "Get a link's QR code",
-          description:
-            "Returns a QR code of the short URL as SVG, PNG or PDF. Parameters that are left out are those of the account's saved style (`qr_style` of `/v1/branding`). Colours that scanners may fail to read are rejected: the background must be lighter than the foreground, by 55 % of the luminance from black to white (symbol contrast of grade B, ISO/IEC 15415).",
-        },
       },
     )
     .get(
@@ -175,20 +153,14 @@ export const linkRoutes = ({ auth, idempotency, links, branding, shortUrl }: Lin
           body,
           readIfMatch(request.headers),
         );
-        Object.assign(set.headers, propagationHeaders(propagated), { etag: linkEtag(link) });
-        return toFullLink(link, shortUrl, include);
+        Object.assign(set.headers, propagationHeaders(propagated));
+        return sendLink(link, set, shortUrl, include);
       },
       {
         access: { scope: "links:write", limit: null, cost: 1 },
         conditional: "write",
         jsonBody: "required",
-        errors: [
-          "invalid_url",
-          "invalid_alias",
-          "alias_taken",
-          "external_id_taken",
-          "link_taken_down",
-        ],
+        errors: CHANGE_ERRORS,
         params: linkParams,
         query: includeQuery,
         body: updateLinkBody,
@@ -204,8 +176,7 @@ export const linkRoutes = ({ auth, idempotency, links, branding, shortUrl }: Lin
       "/external/:external_id",
       async ({ call, params, query: { include }, set }) => {
         const link = await links.getExternal(principalOf(call), params.external_id);
-        set.headers["etag"] = linkEtag(link);
-        return toFullLink(link, shortUrl, include);
+        return sendLink(link, set, shortUrl, include);
       },
       {
         access: { scope: "links:read", limit: null, cost: 1 },
@@ -223,20 +194,14 @@ export const linkRoutes = ({ auth, idempotency, links, branding, shortUrl }: Lin
         const { id } = await links.getExternal(principal, params.external_id);
         const requireVersion = readIfMatch(request.headers);
         const { link, propagated } = await links.update(principal, id, body, requireVersion);
-        Object.assign(set.headers, propagationHeaders(propagated), { etag: linkEtag(link) });
-        return toFullLink(link, shortUrl, include);
+        Object.assign(set.headers, propagationHeaders(propagated));
+        return sendLink(link, set, shortUrl, include);
       },
       {
         access: { scope: "links:write", limit: null, cost: 1 },
         conditional: "write",
         jsonBody: "required",
-        errors: [
-          "invalid_url",
-          "invalid_alias",
-          "alias_taken",
-          "external_id_taken",
-          "link_taken_down",
-        ],
+        errors: CHANGE_ERRORS,
         params: externalIdParams,
         query: includeQuery,
         body: updateLinkBody,
@@ -257,8 +222,8 @@ export const linkRoutes = ({ auth, idempotency, links, branding, shortUrl }: Lin
           requireVersion: readIfMatch(request.headers),
           mustExist: request.headers.has("if-match"),
         });
-        const full = toFullLink(link, shortUrl, include);
-        Object.assign(set.headers, propagationHeaders(propagated), { etag: linkEtag(link) });
+        Object.assign(set.headers, propagationHeaders(propagated));
+        const full = sendLink(link, set, shortUrl, include);
         if (!created) return full;
         set.status = 201;
         set.headers["location"] = `/v1/links/${full.id}`;
@@ -328,4 +293,28 @@ export const linkRoutes = ({ auth, idempotency, links, branding, shortUrl }: Lin
             "Deletes the link permanently: it stops redirecting, and its alias becomes available.",
         },
       },
+    )
+    .post(
+      "/:id/explain",
+      async ({ call, params, body }) =>
+        await links.explain(principalOf(call), decodeId("link", params.id), body),
+      {
+        access: { scope: "links:read", limit: null, cost: 1, expensive: true },
+        jsonBody: "required",
+        params: linkParams,
+        body: explainBody,
+        response: { 200: explanation },
+        detail: {
+          operationId: "explainLink",
+          summary: "Explain where a link leads",
+          description:
+            "Decides a request as the redirectors do, and says why each rule before the one that matches did not. Records no click.",
+        },
+      },
     );
+
+/** A link as reads and changes of one return it, with its entity tag. */
+function sendLink(link: LinkRow, set: ResponseSettings, shortUrl: string, include: Include) {
+  set.headers["etag"] = linkEtag(link);
+  return toFullLink(link, shortUrl, include);
+}

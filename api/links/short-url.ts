@@ -1,8 +1,20 @@
-/** Short URLs as people paste them: as they were written, copied or scanned. */
+/** Short URLs: of links, and as people paste them, who wrote, copied or scanned them. */
 import { ALIAS_PATTERN, trimAlias } from "../../shared/contracts/alias.ts";
 import { toAsciiHost } from "../../shared/contracts/ascii-host.ts";
 import { trimInvisible } from "../../shared/contracts/text.ts";
 import { invalidField } from "../http/errors.ts";
+
+/**
+ * The short URL of a link. Custom domains share the scheme and port of the service's own domain.
+ */
+export function buildShortUrl(
+  { domain_host, alias }: { domain_host: string | null; alias: string },
+  shortUrl: string,
+): string {
+  const url = new URL(shortUrl);
+  if (domain_host !== null) url.hostname = domain_host;
+  return `${url.origin}/${alias}`;
+}
 
 /** A link by its short URL. */
 export type ShortUrl = { alias: string; domain: string };

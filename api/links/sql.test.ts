@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
-import { createLinkBody } from "../../shared/contracts/link-schemas.ts";
+import { newLinkBody } from "../../shared/contracts/link-schemas.ts";
 import { encodeId, newUuid } from "../../shared/ids.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { ApiError } from "../http/errors.ts";
@@ -109,7 +109,7 @@ describe("notes", () => {
     ["a\u0000b", "refused"],
     ["a\u001Bb", "refused"],
   ])("%j are %j", (text, expected) => {
-    const { success, data } = createLinkBody.safeParse({ url: "https://a.example/", notes: text });
+    const { success, data } = newLinkBody.safeParse({ url: "https://a.example/", notes: text });
     expect(success ? data.notes : "refused").toBe(expected);
   });
 });

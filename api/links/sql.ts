@@ -1,8 +1,17 @@
-/** SQL statements on links. */
+/**
+ * SQL statements on links, for one link as for many. Each that writes takes the locks of its short
+ * links before it draws versions. So of two successive states of a short link, the later one has
+ * the higher version.
+ */
+import type { JSONValue } from "postgres";
+
+import { keyOf, type ShortLink } from "../../shared/contracts/short-link.ts";
 import type { Uuid } from "../../shared/ids.ts";
-import type { AccountScope } from "../http/principal.ts";
+import { actorJson } from "../events/record.ts";
+import type { AccountScope, Author } from "../http/principal.ts";
+import type { Consumption } from "../limits/quotas.ts";
 import type { Sql, Transaction } from "../postgres.ts";
-import type { LinkRow } from "./model.ts";
+import type { LinkRow, NewLink } from "./model.ts";
 
 /** The SELECT and FROM clauses that read a whole {@link LinkRow}. */
 export const selectLinks = (sql: Sql | Transaction) => sql`
@@ -69,7 +78,7 @@ export async function lockLinkByName(
 /** Sets whether a link is taken down, and its new version. */
 export async function setTakenDown(
   transaction: Transaction,
-  { id, taken_down, version }: Pick<LinkRow, "id" | "taken_down" | "version">,
+  { id, taken_down, version }: LinkRow,
 ): Promise<void> {
   await transaction`
     update links set taken_down = ${taken_down}, version = ${version} where id = ${id}`;
@@ -123,13 +132,16 @@ export async function findLinkProperties(
      where link.id = any (${[...ids]}::uuid[]) and link.account_id = ${accountId} and link.mode = ${mode}`;
 }
 
+/** What lists call a link. */
+type LinkName = { id: Uuid; alias: string; title: string | null; domain_host: string | null };
+
 /** Names of the owner's links among these ids, by primary key. */
 export async function findLinkNames(
   sql: Sql,
   { accountId, mode }: AccountScope,
   ids: readonly Uuid[],
-): Promise<Pick<LinkRow, "id" | "alias" | "title" | "domain_host">[]> {
-  return await sql<Pick<LinkRow, "id" | "alias" | "title" | "domain_host">[]>`
+): Promise<LinkName[]> {
+  return await sql<LinkName[]>`
     select link.id, link.alias, link.title, domain.host as domain_host
       from links link left join domains domain on domain.id = link.domain_id
      where link.id = any (${[...ids]}::uuid[]) and link.account_id = ${accountId} and link.mode = ${mode}`;
@@ -162,3 +174,242 @@ export const listTakenDown = async (sql: Sql): Promise<{ alias: string; host: st
     select link.alias, domain.host
       from links link left join domains domain on domain.id = link.domain_id
      where link.taken_down order by domain.host nulls first, link.alias`;
+
+/** The columns that an update can change. */
+const CHANGED_COLUMNS = [
+  "domain_id",
+  "folded",
+  "alias",
+  "original_url",
+  "target_url",
+  "title",
+  "notes",
+  "password_hash",
+  "expires_at",
+  "utm_source",
+  "utm_medium",
+  "utm_campaign",
+  "utm_term",
+  "utm_content",
+  "forward_query",
+  "tags",
+  "external_id",
+  "extras",
+  "archived",
+  "version",
+  "updated_at",
+] as const satisfies readonly (keyof LinkRow)[];
+
+/** The columns of a new link. */
+const COLUMNS = [
+  "id",
+  "account_id",
+  "mode",
+  "created_by",
+  "created_at",
+  ...CHANGED_COLUMNS,
+] as const satisfies readonly (keyof LinkRow)[];
+
+/** A list of columns. A statement of its own, because the library guesses by the text before it. */
+const listColumns = (sql: Sql | Transaction, columns: readonly string[]) => sql`${sql(columns)}`;
+
+/** Takes the advisory locks of short links, in their order, until the transaction ends. */
+const selectLocks = (sql: Sql | Transaction, shortLinks: readonly ShortLink[]) => sql`
+  select pg_advisory_xact_lock(hashtextextended(name, 1)) is not null as held
+    from (select name from unnest(${lockNamesOf(shortLinks)}::text[]) with ordinality as sorted (name, place) order by place) names`;
+
+/** Names of locks: each once and sorted, so that no two transactions wait for each other. */
+const lockNamesOf = (shortLinks: readonly ShortLink[]): string[] =>
+  [...new Set(shortLinks.map(keyOf))].toSorted();
+
+/** Locks short links until the transaction ends, and then draws `count` versions. */
+export async function lockAliasesAndDrawVersions(
+  transaction: Transaction,
+  shortLinks: readonly ShortLink[],
+  count: number,
+): Promise<number[]> {
+  const rows = await transaction<{ version: string }[]>`
+    with locked as materialized (${selectLocks(transaction, shortLinks)})
+    select next_link_version() as version
+      from generate_series(1, ${count}::integer) where (select count(*) from locked) >= 0`;
+  return rows.map(({ version }) => Number(version));
+}
+
+/**
+ * Whether the id of a link is one of these. A single id is compared, so that its plan is reused.
+ */
+const isOneOf = (sql: Sql | Transaction, ids: readonly Uuid[]) =>
+  ids.length === 1 ? sql`link.id = ${ids[0] ?? ""}` : sql`link.id = any (${[...ids]}::uuid[])`;
+
+/**
+ * A new link, the state that publishes its short link, as JSON, and the event that records it.
+ * PostgreSQL assigns the version of the first two.
+ */
+export type Insertion = ShortLink & {
+  row: NewLink & { updated_at: Date };
+  state: string;
+  event: { id: Uuid; data: JSONValue };
+};
+
+/** The versions of the inserted links; undefined if the quota was not granted. */
+export type Inserted = {
+  consumption: Consumption;
+  /** What their events cost the account. */
+  ledgerBytes: number;
+  links: Map<Uuid, number> | undefined;
+};
+
+/**
+ * Inserts the owner's links with their counters, outbox entries and events, and consumes one of the
+ * daily quota for each. If the quota does not suffice, inserts none. A taken name violates
+ * `links_alias_key`, `links_folded_alias_key` or `links_external_id_key`; then nothing is written
+ * or consumed. Locks the short links first and the quota second, so that all creations lock in the
+ * same order.
+ */
+export async function insertLinks(
+  sql: Sql,
+  { accountId, mode, actor }: Author,
+  insertions: readonly Insertion[],
+): Promise<Inserted> {
+  const columns = listColumns(sql, COLUMNS);
+  type Row = Consumption & { link_id: Uuid | null; version: string; ledger_bytes: number };
+  const rows = await sql<[Row, ...Row[]]>`
+    with locked as materialized (${selectLocks(sql, insertions)}
+    ), quota as materialized (
+      select consumed.*
+        from (select count(held) from locked) locks
+       cross join lateral consume_quota(
+         ${accountId}, ${mode}, 'links_per_day', case when locks.count > 0 then ${insertions.length}::integer end
+       ) consumed
+    ), drawn as materialized (
+      select insertion -> 'row' as fields, insertion, insertion -> 'event' as event,
+             jsonb_build_object('version', next_link_version()) as assigned
+        from quota cross join jsonb_array_elements(${sql.json([...insertions])}::jsonb) insertion
+       where granted
+    ), link as (
+      insert into links (${columns})
+      select ${columns} from drawn cross join lateral jsonb_populate_record(null::links, fields || assigned)
+    ), counters as (
+      insert into link_counters (link_id, account_id, mode)
+      select (fields ->> 'id')::uuid, ${accountId}, ${mode} from drawn
+    ), recorded as (
+      insert into events (id, account_id, mode, type, object_id, link_id, data, actor)
+      select (event ->> 'id')::uuid, ${accountId}, ${mode}, 'link.created', (fields ->> 'id')::uuid,
+             (fields ->> 'id')::uuid, event -> 'data', ${sql.json(actorJson(actor))}::jsonb
+        from drawn
+      returning type, bytes
+    ), outbox as (
+      insert into link_outbox (domain, alias, state)
+      select insertion ->> 'domain', insertion ->> 'alias',
+             left(insertion ->> 'state', -1) || ',"version":' || (assigned ->> 'version') || '}'
+        from drawn
+    )
+    select quota.*, fields ->> 'id' as link_id, assigned ->> 'version' as version,
+           coalesce((select sum(ledger_cost(${accountId}, ${mode}, type, bytes)) from recorded), 0)::float8 as ledger_bytes
+      from quota left join drawn on true`;
+  const [{ link_id: _, version: __, ledger_bytes: ledgerBytes, ...consumption }] = rows;
+  if (!consumption.granted) return { consumption, ledgerBytes, links: undefined };
+  const links = rows.map((row) => [row.link_id ?? "", Number(row.version)] as const);
+  return { consumption, ledgerBytes, links: new Map(links) };
+}
+
+/** Locks the owner's links among these ids until the transaction ends, and reads them. */
+export async function lockLinks(
+  transaction: Transaction,
+  owner: AccountScope,
+  ids: readonly Uuid[],
+): Promise<Map<Uuid, LinkRow>> {
+  await transaction`
+    select from links link
+     where ${isOneOf(transaction, ids)} and account_id = ${owner.accountId} and mode = ${owner.mode}
+     order by id for update`;
+  // A second statement, so that it sees what the previous holders of the locks committed.
+  return await findOwnedLinks(transaction, owner, ids);
+}
+
+/** Reads the owner's links among these ids, by primary key. */
+export async function findOwnedLinks(
+  sql: Sql | Transaction,
+  { accountId, mode }: AccountScope,
+  ids: readonly Uuid[],
+): Promise<Map<Uuid, LinkRow>> {
+  const rows = await sql<LinkRow[]>`
+    ${selectLinks(sql)}
+     where ${isOneOf(sql, ids)} and link.account_id = ${accountId} and link.mode = ${mode}`;
+  return new Map(rows.map((row) => [row.id, row]));
+}
+
+/** The names that a link is to have; null for one that it has already, or does not choose. */
+export type RequestedNames = {
+  id: Uuid;
+  domain_id: Uuid | null;
+  folded: boolean;
+  alias: string | null;
+  external_id: string | null;
+};
+
+/** What prevents a link from having its names. */
+export type Conflict = {
+  id: Uuid;
+  alias_taken: boolean;
+  external_id_taken: boolean;
+  /** There is a link with this id. */
+  id_taken: boolean;
+};
+
+/** Finds the links whose names another link has, or whose ids are taken. */
+export async function findConflicts(
+  sql: Sql | Transaction,
+  { accountId, mode }: AccountScope,
+  requested: readonly RequestedNames[],
+): Promise<Map<Uuid, Conflict>> {
+  const rows = await sql<Conflict[]>`
+    select requested.id,
+           exists (select from links link
+                    where link.domain_id = requested.domain_id and link.alias = requested.alias and link.id <> requested.id)
+           or requested.domain_id is null
+              and exists (select from links link
+                           where link.domain_id is null and link.alias = requested.alias and link.id <> requested.id)
+           or requested.folded
+              and exists (select from links link
+                           where link.domain_id = requested.domain_id and lower(link.alias) = lower(requested.alias)
+                             and link.folded and link.id <> requested.id) as alias_taken,
+           exists (select from links link
+                    where link.account_id = ${accountId} and link.mode = ${mode}
+                      and link.external_id = requested.external_id and link.id <> requested.id) as external_id_taken,
+           exists (select from links link where link.id = requested.id) as id_taken
+      from jsonb_to_recordset(${sql.json([...requested])}::jsonb)
+        as requested (id uuid, domain_id uuid, folded boolean, external_id text, alias text)`;
+  return new Map(rows.map((row) => [row.id, row]));
+}
+
+/**
+ * Updates links; each row has its new version. A taken external id violates
+ * `links_external_id_key`.
+ */
+export async function updateLinkRows(
+  transaction: Transaction,
+  rows: readonly LinkRow[],
+): Promise<void> {
+  const columns = listColumns(transaction, CHANGED_COLUMNS);
+  const ids = rows.map(({ id }) => id);
+  // With the ids by themselves, because PostgreSQL takes any array for one of a hundred elements.
+  await transaction`
+    update links link
+       set (${columns}) =
+           (select ${columns} from jsonb_populate_record(null::links, changed))
+      from jsonb_array_elements(${transaction.json([...rows])}::jsonb) changed
+     where ${isOneOf(transaction, ids)} and link.id = (changed ->> 'id')::uuid`;
+}
+
+/** Deletes links with their counters, and then what is to be checked of these. */
+export async function deleteLinkRows(
+  transaction: Transaction,
+  ids: readonly Uuid[],
+): Promise<void> {
+  // In this order, which is that of a worker that counts clicks.
+  await Promise.all([
+    transaction`delete from links link where ${isOneOf(transaction, ids)}`,
+    transaction`delete from limit_checks link where link_id = any (${[...ids]}::uuid[])`,
+  ]);
+}

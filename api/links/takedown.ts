@@ -5,10 +5,9 @@ import { recordEvents } from "../events/record.ts";
 import { OPERATOR } from "../http/principal.ts";
 import { addToOutbox } from "../links-log/outbox.ts";
 import type { Sql } from "../postgres.ts";
-import { lockAliasesAndDrawVersions } from "./alias-locks.ts";
 import { takedownEvent } from "./events.ts";
 import { shortLinkOf, toRecord } from "./record.ts";
-import { listTakenDown, lockLinkByName, setTakenDown } from "./sql.ts";
+import { listTakenDown, lockAliasesAndDrawVersions, lockLinkByName, setTakenDown } from "./sql.ts";
 
 /**
  * Takes down or restores the link with an alias on a domain ({@link DEFAULT_DOMAIN} or a host).

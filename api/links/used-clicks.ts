@@ -16,23 +16,37 @@ import type { Nats } from "../../shared/nats.ts";
 /** Maximum wait of a response; after that it contains ClickHouse's count. */
 const TIMEOUT_MS = 500;
 
-/** Reads the number of used clicks of a limit; undefined when NATS does not respond in time. */
-export type ReadUsedClicks = (limit: { id: Uuid; before: number }) => Promise<number | undefined>;
+export interface UsedClicks {
+  /**
+   * Reads the number of used clicks of a limit, which has counted `before` others; undefined when
+   * that is not known at present.
+   */
+  read(limit: { id: Uuid; before: number }): Promise<number | undefined>;
+}
 
-export const createUsedClicksReader =
-  (nats: Pick<Nats, "connection" | "connected">, log: Log): ReadUsedClicks =>
-  async ({ id, before }) => {
-    if (!nats.connected()) return undefined;
+/** Reads ledgers from NATS. */
+export class NatsUsedClicks implements UsedClicks {
+  readonly #nats: Nats;
+  readonly #log: Log;
+
+  constructor(nats: Nats, log: Log) {
+    this.#nats = nats;
+    this.#log = log;
+  }
+
+  async read({ id, before }: { id: Uuid; before: number }): Promise<number | undefined> {
+    if (!this.#nats.connected()) return undefined;
     const limit = { id, before, stored: 0, max: 0 };
     try {
       const options = { timeout: TIMEOUT_MS, checkAPI: false };
-      const { streams } = await (await nats.connection).jetstreamManager(options);
+      const { streams } = await (await this.#nats.connection).jetstreamManager(options);
       const message = { last_by_subj: limitSubject(id) };
       const { data } = await streams.getMessage(LIMITS_STREAM, message);
       return usedClicks(decodeLedger(data), limit);
     } catch (error) {
       if (jetStreamErrorCode(error) === NO_MESSAGE) return usedClicks(EMPTY_LEDGER, limit);
-      log.debug({ error }, "used_clicks_not_read");
+      this.#log.debug({ error }, "used_clicks_not_read");
       return undefined;
     }
-  };
+  }
+}

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 
-import { createLog } from "../../shared/log.ts";
+import { processLog } from "../../shared/log.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
 import { longTest } from "../../test/harness/property-runs.ts";
@@ -31,7 +31,7 @@ longTest(
     });
     await held.promise;
     let retried = false;
-    const log = createLog("test", "silent");
+    const log = processLog("test", "silent");
     log.warn = () => void (retried = true);
     const migrating = migratePostgres(sql, log, [...migrations, added]);
     await eventually(async () => expect(retried).toBe(true), TIMEOUT_MS);

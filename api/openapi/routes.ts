@@ -9,7 +9,7 @@ import { Elysia } from "elysia";
 import swaggerScript from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
 import * as z from "zod";
 
-import { CLIENT_FILE } from "../../shared/contracts/client-file.ts";
+import { CLIENT_FILE } from "../../shared/version.ts";
 import { ApiError, ERRORS, notFound } from "../http/errors.ts";
 import type { Call } from "../http/request-context.ts";
 import { FileBudget } from "../limits/windows.ts";

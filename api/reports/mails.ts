@@ -1,8 +1,11 @@
 /** Mails with reports, which wait in the queue from when their report is made. */
 import type { PendingQuery, Row } from "postgres";
 
-import type { ReportContent } from "../../shared/reports/content.ts";
-import { describeReport, type ReportMessage } from "../../shared/reports/message.ts";
+import {
+  describeReport,
+  type ReportContent,
+  type ReportMessage,
+} from "../../shared/reports/content.ts";
 import { escapeHtml } from "../http/html.ts";
 import { type MailContent, type MailKind, type QueuedMail, writeLink } from "../mail/message.ts";
 import type { Sql } from "../postgres.ts";

@@ -21,13 +21,12 @@ import {
 } from "../../shared/contracts/report-schemas.ts";
 import { email } from "../../shared/contracts/users.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
-import type { ReportContent } from "../../shared/reports/content.ts";
-import { describeReport } from "../../shared/reports/message.ts";
+import { describeReport, type ReportContent } from "../../shared/reports/content.ts";
 import { timezoneField } from "../analytics/period.ts";
 import { createdAt, idParameter, updatedAt } from "../http/common-schemas.ts";
 import { listOf } from "../http/pagination.ts";
 import { shortUrlText } from "../links/model.ts";
-import { buildShortUrl } from "../links/responses.ts";
+import { buildShortUrl } from "../links/short-url.ts";
 import type { Schedule } from "./schedule.ts";
 
 /** The longest id of a link is shorter. */

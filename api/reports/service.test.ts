@@ -12,7 +12,7 @@ import {
 import * as z from "zod";
 
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
-import { createLog } from "../../shared/log.ts";
+import { processLog } from "../../shared/log.ts";
 import { reportContent } from "../../shared/reports/content.ts";
 import { fakeService } from "../../test/harness/fake-service.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
@@ -94,7 +94,7 @@ function makerOf(change: Partial<AnalyticsService> = {}, sendsMails = true): Rep
     fakeService("failures", failures),
     postgres.links,
   );
-  return new ReportMaker(postgres.sql, statistics, sendsMails, createLog("test", "silent"));
+  return new ReportMaker(postgres.sql, statistics, sendsMails, processLog("test", "silent"));
 }
 
 beforeAll(async () => {

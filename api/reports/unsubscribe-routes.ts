@@ -7,7 +7,7 @@ import { Elysia } from "elysia";
 import * as z from "zod";
 
 import { inEachLanguage } from "../../shared/languages/catalogues.ts";
-import { createTexts } from "../../shared/languages/messages.ts";
+import { textsOf } from "../../shared/languages/messages.ts";
 import { escapeHtml } from "../http/html.ts";
 import type { ResponseSettings } from "../http/request-context.ts";
 import {
@@ -62,7 +62,7 @@ function respond(request: Request, set: ResponseSettings, answer: Answer): Respo
 }
 
 /** The texts in a language by its code; English for others. */
-const textsIn = inEachLanguage((code, { reports }) => createTexts(code, reports.unsubscribe));
+const textsIn = inEachLanguage((code, { reports }) => textsOf(code, reports.unsubscribe));
 
 function renderPage(language: PageLanguage, answer: Answer): string {
   const { title, submit, ...texts } = textsIn(language.code);

@@ -4,7 +4,7 @@
  */
 import { createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
 
-import { ID_BYTES, readUuid, writeUuid } from "../../shared/uuid-bytes.ts";
+import { ID_BYTES, readUuid, writeUuid } from "../../shared/ids.ts";
 import type { Sql } from "../postgres.ts";
 import type { Recipient } from "./model.ts";
 import { deleteRecipient } from "./sql.ts";

@@ -7,7 +7,7 @@
  */
 import { createHmac } from "node:crypto";
 
-import { addressGroups } from "../../shared/address-group.ts";
+import { addressGroups } from "../../shared/addresses.ts";
 import { WINDOWS } from "../../shared/budgets.ts";
 import { KeyWindow, rateLimited } from "../limits/windows.ts";
 import type { Sql, Transaction } from "../postgres.ts";

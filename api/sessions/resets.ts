@@ -10,7 +10,7 @@ import type { PendingQuery, Row } from "postgres";
 import { RESET_MINUTES } from "../../shared/contracts/users.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { inEachLanguage } from "../../shared/languages/catalogues.ts";
-import { createTexts } from "../../shared/languages/messages.ts";
+import { textsOf } from "../../shared/languages/messages.ts";
 import { ApiError } from "../http/errors.ts";
 import { escapeHtml } from "../http/html.ts";
 import { type MailContent, type MailKind, type QueuedMail, writeLink } from "../mail/message.ts";
@@ -122,7 +122,7 @@ export class ResetMails implements MailKind {
 
 const textsIn = inEachLanguage((language, { passwords }) => ({
   language,
-  texts: createTexts(language, passwords),
+  texts: textsOf(language, passwords),
 }));
 
 function composeReset(code: string, url: string): MailContent {

@@ -1,7 +1,7 @@
 /** Schemas of requests and responses about shares, and the rows they come from. */
 import * as z from "zod";
 
-import { COLUMN_FILTERS } from "../../shared/contracts/click-columns.ts";
+import { COLUMN_FILTERS } from "../../shared/contracts/analytics.ts";
 import {
   EXPIRES_AT,
   LINK_ID,
@@ -10,7 +10,6 @@ import {
   SHORT_URL,
   TIME_ZONE,
 } from "../../shared/contracts/examples.ts";
-import { instant } from "../../shared/contracts/instant.ts";
 import {
   BREAKDOWNS_MAX,
   PASSWORD_LENGTH,
@@ -18,6 +17,7 @@ import {
   shareOrigin,
   sharePassword,
 } from "../../shared/contracts/share-schemas.ts";
+import { instant } from "../../shared/contracts/text.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import type { CountryClicks } from "../../shared/statistics/world-map.tsx";
 import { boundaryProblem, periodField, timezoneField } from "../analytics/period.ts";

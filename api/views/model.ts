@@ -2,7 +2,7 @@
 import * as z from "zod";
 
 import { CREATED_AT } from "../../shared/contracts/examples.ts";
-import { createLinkBody } from "../../shared/contracts/link-schemas.ts";
+import { newLinkBody } from "../../shared/contracts/link-schemas.ts";
 import {
   type ViewKind,
   viewName,
@@ -36,7 +36,7 @@ export const viewListResponse = z
   .object({ data: z.array(viewResponse).meta({ description: "All of the kind, by name." }) })
   .meta({ id: "SavedViewList", description: "What an account and mode has saved of a kind." });
 
-const { utm_source, utm_medium, utm_campaign, utm_term, utm_content } = createLinkBody.shape;
+const { utm_source, utm_medium, utm_campaign, utm_term, utm_content } = newLinkBody.shape;
 
 /** What queries may have. Those of analytics have what their reader understands. */
 const PARAMETERS: Readonly<Record<ViewKind, z.ZodType>> = {
@@ -47,12 +47,13 @@ const PARAMETERS: Readonly<Record<ViewKind, z.ZodType>> = {
 
 /** Throws `invalid_request` for a query that what it is saved for would not accept. */
 export function requireParameters(kind: ViewKind, query: string): void {
-  const params = new URLSearchParams(query);
-  const entries = [...params.keys()].map((name) => {
-    const values = params.getAll(name);
-    return [name, values.length === 1 ? values[0] : values] as const;
+  // In one pass: `getAll` for each of thousands of names would take a fifth of a second.
+  const byName = Map.groupBy(new URLSearchParams(query), ([name]) => name);
+  const values = [...byName].map(([name, found]) => {
+    const [first, ...others] = found.map(([, value]) => value);
+    return [name, others.length === 0 ? first : [first, ...others]] as const;
   });
-  validateValue(PARAMETERS[kind], Object.fromEntries(entries));
+  validateValue(PARAMETERS[kind], Object.fromEntries(values));
 }
 
 /** A query, and the name under which it is saved. */

@@ -6,7 +6,7 @@ import type { PendingQuery, Row } from "postgres";
 
 import { encodeId } from "../../shared/ids.ts";
 import { type Catalogue, inEachLanguage } from "../../shared/languages/catalogues.ts";
-import { createTexts, type Texts } from "../../shared/languages/messages.ts";
+import { type Texts, textsOf } from "../../shared/languages/messages.ts";
 import { escapeHtml } from "../http/html.ts";
 import { type MailContent, type MailKind, type QueuedMail, writeLink } from "../mail/message.ts";
 import type { MailOrigins } from "../mail/settings.ts";
@@ -100,7 +100,7 @@ type WebhookTexts = Texts<Catalogue["webhooks"]>;
 
 const textsIn = inEachLanguage((language, { webhooks }) => ({
   language,
-  texts: createTexts(language, webhooks),
+  texts: textsOf(language, webhooks),
 }));
 
 /** How a webhook is continued: in the dashboard, or by the API where there is none. */

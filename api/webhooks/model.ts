@@ -9,7 +9,7 @@ import {
   WEBHOOK_ID,
 } from "../../shared/contracts/examples.ts";
 import {
-  type createWebhookBody,
+  type newWebhookBody,
   type updateWebhookBody,
   WEBHOOK_FORMATS,
   WEBHOOK_META,
@@ -19,7 +19,7 @@ import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { createdAt, idParameter, updatedAt } from "../http/common-schemas.ts";
 import { listOf, listQuery } from "../http/pagination.ts";
 
-export type CreateWebhookBody = z.output<typeof createWebhookBody>;
+export type CreateWebhookBody = z.output<typeof newWebhookBody>;
 
 export type UpdateWebhookBody = z.output<typeof updateWebhookBody>;
 

@@ -2,7 +2,7 @@
 import { Elysia } from "elysia";
 
 import {
-  createWebhookBody,
+  newWebhookBody,
   replayBody,
   updateWebhookBody,
 } from "../../shared/contracts/webhook-schemas.ts";
@@ -64,7 +64,7 @@ export const webhookRoutes = (
         jsonBody: "required",
         idempotent: true,
         errors: ["invalid_url", "quota_exceeded"],
-        body: createWebhookBody,
+        body: newWebhookBody,
         response: { 201: newWebhookResponse },
         detail: {
           operationId: "createWebhook",

@@ -11,7 +11,7 @@ import type { EventPositions } from "../events/positions.ts";
 import { ApiError, invalidField, notFound } from "../http/errors.ts";
 import { type ListPart, type ListRequest, readPart } from "../http/pagination.ts";
 import type { AccountScope, Author } from "../http/principal.ts";
-import { classifyHost } from "../links/public-host.ts";
+import { classifyHost } from "../links/destinations.ts";
 import { countOwned, lockAndCountOwned, missing, requireFound } from "../owned-rows.ts";
 import type { Sql } from "../postgres.ts";
 import type {

@@ -150,22 +150,31 @@ const CALLS: Record<keyof operations, Call[]> = {
   getLimits: [(client) => client.limits()],
 };
 
+/** The fields and methods of a part of a client. */
+function membersOf(part: object): [string, unknown][] {
+  const methods = Object.getOwnPropertyNames(Object.getPrototypeOf(part));
+  const names = [...Object.keys(part), ...methods.filter((name) => name !== "constructor")];
+  return names.map((name) => [name, Reflect.get(part, name)]);
+}
+
 /** The names of all functions of a client. */
-const listFunctions = (value: object, prefix = ""): string[] =>
-  Object.entries(value).flatMap(([name, member]) =>
-    typeof member === "function" ? [prefix + name] : listFunctions(member, `${prefix}${name}.`),
+const listFunctions = (part: object, prefix = ""): string[] =>
+  membersOf(part).flatMap(([name, member]) =>
+    typeof member === "object" && member !== null
+      ? listFunctions(member, `${prefix}${name}.`)
+      : [prefix + name],
   );
 
 /** A copy of a client whose functions note that they were called. */
 function noteCalls<Part extends object>(part: Part, called: Set<string>, prefix = ""): Part {
-  const entries = Object.entries(part).map(([name, member]) => [
+  const entries = membersOf(part).map(([name, member]) => [
     name,
     typeof member === "function"
       ? (...args: unknown[]) => {
           called.add(prefix + name);
-          return member(...args);
+          return Reflect.apply(member, part, args);
         }
-      : noteCalls(member, called, `${prefix}${name}.`),
+      : noteCalls(Object(member), called, `${prefix}${name}.`),
   ]);
   return Object.fromEntries(entries);
 }

@@ -9,10 +9,10 @@ import { join } from "node:path";
 
 import { checks as apiChecks } from "../../api/checks.ts";
 import { configSchema as apiSchema } from "../../api/config.ts";
-import { readRequests, requestRepair } from "../../shared/clicks/repair-requests.ts";
+import { readRequests, requestRepair } from "../../shared/clicks/rollups.ts";
 import { readWholeFrom, rememberRetention } from "../../shared/clicks/whole-clicks.ts";
 import { loadConfig } from "../../shared/env.ts";
-import { createLog } from "../../shared/log.ts";
+import { processLog } from "../../shared/log.ts";
 import { type Check, type Finding, runChecks } from "../../shared/preflight.ts";
 import { longTest } from "../../test/harness/property-runs.ts";
 import { SIGNING_KEY } from "../../test/harness/signing.ts";
@@ -21,9 +21,8 @@ import { connectClickHouse } from "../../worker/clickhouse.ts";
 import { configSchema as workerSchema } from "../../worker/config.ts";
 import { ensureDatabase, migrateClickHouse } from "../../worker/migrations/migrate.ts";
 import { setRetention } from "../../worker/migrations/retention.ts";
-import { confine } from "../local/clickhouse/confinement.ts";
-import { openEngine } from "../local/clickhouse/engine.ts";
-import { startGateway } from "../local/clickhouse/server.ts";
+import { configure, Engine } from "../local/clickhouse/engine.ts";
+import { Gateway } from "../local/clickhouse/gateway.ts";
 
 const SHIPPED = readFileSync(join(import.meta.dir, "users.xml"), "utf8");
 const CREDENTIALS = { user: "shorthop", password: "password of this test" };
@@ -45,12 +44,13 @@ async function withGrants<T>(
   grants: readonly string[],
   work: (url: string) => Promise<T>,
 ): Promise<T> {
-  const engine = await openEngine(join(dir, "data"), confine(join(dir, "configuration"), grants));
-  const gateway = startGateway({ host: "127.0.0.1", port: 0, credentials: CREDENTIALS, engine });
+  const engine = new Engine(join(dir, "data"), configure(join(dir, "configuration"), grants));
+  const { user, password } = CREDENTIALS;
+  const gateway = new Gateway(engine, `${user}:${password}`, { host: "127.0.0.1", port: 0 });
   try {
     const url = new URL("/shorthop", gateway.url);
-    url.username = CREDENTIALS.user;
-    url.password = CREDENTIALS.password;
+    url.username = user;
+    url.password = password;
     return await work(url.href);
   } finally {
     await gateway.stop();
@@ -61,7 +61,7 @@ async function withGrants<T>(
 async function migrate(url: string): Promise<void> {
   await ensureDatabase(url);
   const client = connectClickHouse(url);
-  await migrateClickHouse(client, createLog("test", "silent"));
+  await migrateClickHouse(client, processLog("test", "silent"));
   await rememberRetention(client);
   await setRetention(client, { clicksDays: 30, rollupsDays: 0 });
   await rememberRetention(client);

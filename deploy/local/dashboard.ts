@@ -5,7 +5,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 
 import { cachedFolder } from "../../dashboard/cache.ts";
-import { CLIENT_FILE } from "../../shared/contracts/client-file.ts";
+import { CLIENT_FILE } from "../../shared/version.ts";
 import { PROJECT_DIR } from "./config.ts";
 import { bunScript } from "./stack.ts";
 import type { Watchdog } from "./watchdog.ts";

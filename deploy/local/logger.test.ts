@@ -3,12 +3,12 @@ import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { createLogger, isWorthPrinting } from "./logger.ts";
+import { isWorthPrinting, Logger } from "./logger.ts";
 
 test("a process's JSON log line is printed in readable form after its name, and stored unchanged in its log file", () => {
   const logDir = mkdtempSync(join(tmpdir(), "shorthop-logs-"));
   const printed: string[] = [];
-  const logger = createLogger({ logDir, colour: false, write: (text) => printed.push(text) });
+  const logger = new Logger(logDir, false, (text) => printed.push(text));
   const line =
     '{"level":"warn","time":"2026-11-21T01:02:03.000Z","process":"api","left":3,"event":"retrying"}';
   logger.logProcess("api", line);
@@ -31,7 +31,7 @@ test.each([
 
 test("a log file that grows too large is truncated while its process keeps writing", () => {
   const logDir = mkdtempSync(join(tmpdir(), "shorthop-logs-"));
-  const logger = createLogger({ logDir, colour: false, write: () => undefined });
+  const logger = new Logger(logDir, false, () => undefined);
   const mebibyte = "x".repeat(2 ** 20);
   for (let i = 0; i < 25; i++) logger.logProcess("nats", mebibyte);
   const { size } = statSync(join(logDir, "nats.log"));

@@ -13,59 +13,65 @@ const LAST_LINES = 15;
 const NAME_WIDTH = 10;
 const COLOURS = [36, 33, 35, 32, 34, 31];
 
-export type Logger = {
-  /** Prints a line of the stack itself. */
-  log(line: string): void;
-  /** Appends a process's line to its log file, and prints it if it is worth printing. */
-  logProcess(name: string, line: string): void;
-  /** Returns the last lines of a process, unchanged. */
-  lastLines(name: string): string[];
-};
-
-export type LoggerOptions = { logDir: string; colour: boolean; write?: (text: string) => unknown };
-
-export function createLogger({
-  logDir,
-  colour,
-  write = (text) => process.stdout.write(text),
-}: LoggerOptions): Logger {
-  const names: string[] = [];
-  const recentLines = new Map<string, string[]>();
+export class Logger {
+  readonly #logDir: string;
+  readonly #hasColour: boolean;
+  readonly #write: (text: string) => unknown;
+  readonly #pretty: (line: string) => string;
+  readonly #names: string[] = [];
+  readonly #recentLines = new Map<string, string[]>();
   /** Size of each log file in bytes. */
-  const sizes = new Map<string, number>();
-  const pretty = prettyFactory({
-    colorize: colour,
-    messageKey: "event",
-    errorLikeObjectKeys: ["error"],
-    translateTime: "UTC:HH:MM:ss",
-    ignore: "process,pid,hostname",
-    singleLine: true,
-  });
-  mkdirSync(logDir, { recursive: true });
+  readonly #sizes = new Map<string, number>();
 
-  function prefix(name: string): string {
-    if (!names.includes(name)) names.push(name);
-    const text = `${name.padEnd(NAME_WIDTH)} │ `;
-    return colour ? `\x1b[${COLOURS[names.indexOf(name) % COLOURS.length]}m${text}\x1b[0m` : text;
+  constructor(
+    logDir: string,
+    hasColour: boolean,
+    write: (text: string) => unknown = (text) => process.stdout.write(text),
+  ) {
+    this.#logDir = logDir;
+    this.#hasColour = hasColour;
+    this.#write = write;
+    this.#pretty = prettyFactory({
+      colorize: hasColour,
+      messageKey: "event",
+      errorLikeObjectKeys: ["error"],
+      translateTime: "UTC:HH:MM:ss",
+      ignore: "process,pid,hostname",
+      singleLine: true,
+    });
+    mkdirSync(logDir, { recursive: true });
   }
 
-  return {
-    log: (line) => write(`${prefix("shorthop")}${line}\n`),
-    logProcess(name, line) {
-      const path = join(logDir, `${name}.log`);
-      const before = sizes.get(name) ?? sizeOf(path);
-      const isFull = before > LOG_BYTES_MAX;
-      if (isFull) truncateSync(path);
-      sizes.set(name, (isFull ? 0 : before) + Buffer.byteLength(line) + 1);
-      const recent = [...(recentLines.get(name) ?? []), line].slice(-LAST_LINES);
-      recentLines.set(name, recent);
-      appendFileSync(path, `${line}\n`);
-      if (!isWorthPrinting(name, line)) return;
-      const text = line.startsWith("{") ? pretty(line).trimEnd() : line;
-      for (const part of text.split("\n")) write(`${prefix(name)}${part}\n`);
-    },
-    lastLines: (name) => recentLines.get(name) ?? [],
-  };
+  /** Prints a line of the stack itself. */
+  log(line: string): void {
+    this.#write(`${this.#prefix("shorthop")}${line}\n`);
+  }
+
+  /** Appends a process's line to its log file, and prints it if it is worth printing. */
+  logProcess(name: string, line: string): void {
+    const path = join(this.#logDir, `${name}.log`);
+    const before = this.#sizes.get(name) ?? sizeOf(path);
+    const isFull = before > LOG_BYTES_MAX;
+    if (isFull) truncateSync(path);
+    this.#sizes.set(name, (isFull ? 0 : before) + Buffer.byteLength(line) + 1);
+    this.#recentLines.set(name, [...this.lastLines(name), line].slice(-LAST_LINES));
+    appendFileSync(path, `${line}\n`);
+    if (!isWorthPrinting(name, line)) return;
+    const text = line.startsWith("{") ? this.#pretty(line).trimEnd() : line;
+    for (const part of text.split("\n")) this.#write(`${this.#prefix(name)}${part}\n`);
+  }
+
+  /** Returns the last lines of a process, unchanged. */
+  lastLines(name: string): string[] {
+    return this.#recentLines.get(name) ?? [];
+  }
+
+  #prefix(name: string): string {
+    if (!this.#names.includes(name)) this.#names.push(name);
+    const text = `${name.padEnd(NAME_WIDTH)} │ `;
+    const colour = COLOURS[this.#names.indexOf(name) % COLOURS.length];
+    return this.#hasColour ? `\x1b[${colour}m${text}\x1b[0m` : text;
+  }
 }
 
 /**

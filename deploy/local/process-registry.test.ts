@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { isAlive, readStartTime } from "./process-entry.ts";
-import { endOrphan, openProcessRegistry, readOrphans } from "./process-registry.ts";
+import { endOrphan, ProcessRegistry, readOrphans } from "./process-registry.ts";
+import { isAlive, readStartTime } from "./watchdog.ts";
 
 const inTempDir = (work: (dir: string) => Promise<void>) => async () => {
   const dir = mkdtempSync(join(tmpdir(), "shorthop-processes-"));
@@ -16,7 +16,7 @@ test(
   inTempDir(async (dir) => {
     const path = join(dir, "processes.json");
     const child = Bun.spawn(["sleep", "60"]);
-    openProcessRegistry(path).add("nats", child.pid);
+    new ProcessRegistry(path).add("nats", child.pid);
     const { supervisor, children } = readOrphans(path);
     expect(supervisor).toBe(process.pid);
     expect(children.map(({ name, pid }) => ({ name, pid }))).toEqual([

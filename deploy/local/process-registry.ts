@@ -6,7 +6,7 @@ import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 
 import * as z from "zod";
 
-import { isAlive, type ProcessEntry, readStartTime } from "./process-entry.ts";
+import { isAlive, type ProcessEntry, readStartTime } from "./watchdog.ts";
 
 const entry: z.ZodType<ProcessEntry> = z.object({
   name: z.string(),
@@ -16,35 +16,37 @@ const entry: z.ZodType<ProcessEntry> = z.object({
 
 const SUPERVISOR = "supervisor";
 
-export type ProcessRegistry = {
-  add(name: string, pid: number): void;
-  remove(pid: number): void;
-  /** Removes the file, when no process is left. */
-  clear(): void;
-};
+/** The file of this supervisor's processes, of which it is the first. */
+export class ProcessRegistry {
+  readonly #path: string;
+  #entries: ProcessEntry[] = [];
 
-/** Opens the file and registers this supervisor as its first process. */
-export function openProcessRegistry(path: string): ProcessRegistry {
-  let entries: ProcessEntry[] = [];
-  const save = () => {
-    writeFileSync(`${path}.new`, JSON.stringify(entries));
-    renameSync(`${path}.new`, path);
-  };
-  const add = (name: string, pid: number) => {
+  constructor(path: string) {
+    this.#path = path;
+    this.add(SUPERVISOR, process.pid);
+  }
+
+  add(name: string, pid: number): void {
     const startedAt = readStartTime(pid);
     if (startedAt === undefined) return;
-    entries.push({ name, pid, startedAt });
-    save();
-  };
-  add(SUPERVISOR, process.pid);
-  return {
-    add,
-    remove(pid) {
-      entries = entries.filter((known) => known.pid !== pid);
-      save();
-    },
-    clear: () => rmSync(path, { force: true }),
-  };
+    this.#entries.push({ name, pid, startedAt });
+    this.#save();
+  }
+
+  remove(pid: number): void {
+    this.#entries = this.#entries.filter((known) => known.pid !== pid);
+    this.#save();
+  }
+
+  /** Removes the file, when no process is left. */
+  clear(): void {
+    rmSync(this.#path, { force: true });
+  }
+
+  #save(): void {
+    writeFileSync(`${this.#path}.new`, JSON.stringify(this.#entries));
+    renameSync(`${this.#path}.new`, this.#path);
+  }
 }
 
 /** Returns the registered processes that are still running, with the supervisor separate. */

@@ -51,15 +51,9 @@ export function withReload(services: readonly Service[]): Service[] {
 }
 
 /** Restarts processes when their code changes, until this process ends. */
-export function watchCode({
-  supervisor,
-  logger,
-}: {
-  supervisor: Pick<Supervisor, "reload">;
-  logger: Logger;
-}): void {
+export function watchCode(supervisor: Supervisor, logger: Logger): void {
   const changed = new Set<string>();
-  let debounce: ReturnType<typeof setTimeout> | undefined;
+  let debounce: NodeJS.Timeout | undefined;
   let reloading = Promise.resolve();
 
   async function reload(): Promise<void> {

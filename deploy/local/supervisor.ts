@@ -26,27 +26,8 @@ export type Service = {
   isReady: () => Promise<boolean>;
 };
 
-export type Supervisor = {
-  /**
-   * Starts a service and waits until it is ready; rejects with the reason if it fails to start.
-   * Nothing starts after `stop`.
-   */
-  start(service: Service): Promise<void>;
-  /**
-   * Restarts a service with its current code; kills it if it does not stop within
-   * `RELOAD_GRACE_MS`.
-   */
-  reload(name: string): Promise<void>;
-  /** Stops the named services, one group after the other. */
-  stop(groups: readonly (readonly string[])[]): Promise<void>;
-  pidOf(name: string): number | null;
-};
-
-type SupervisorDeps = {
-  logger: Logger;
-  processes: ProcessRegistry;
-  /** Ends the processes if the supervisor is killed. */
-  watchdog: Watchdog;
+/** What the supervisor tells the stack. */
+type Events = {
   /** Called after a crashed service was restarted and has a new pid. */
   onRestart: () => void;
   /** Called once if a service cannot be kept running. */
@@ -70,155 +51,149 @@ const RESTART_DELAY_MS = { first: 500, max: 10_000 };
 
 type Running = { service: Service; child: ChildProcess; ended: Promise<string>; crashes: number[] };
 
-export function createSupervisor(deps: SupervisorDeps): Supervisor {
-  const { logger, onRestart } = deps;
-  const { running, stopping, launch } = createLauncher(deps);
-  let closed = false;
+export class Supervisor {
+  readonly #logger: Logger;
+  readonly #processes: ProcessRegistry;
+  readonly #watchdog: Watchdog;
+  readonly #events: Events;
+  readonly #running = new Map<string, Running>();
+  /** The services that are not restarted. */
+  readonly #stopping = new Set<string>();
+  #isClosed = false;
 
-  async function start(service: Service): Promise<void> {
+  /** The watchdog ends the processes if the supervisor is killed. */
+  constructor(logger: Logger, processes: ProcessRegistry, watchdog: Watchdog, events: Events) {
+    this.#logger = logger;
+    this.#processes = processes;
+    this.#watchdog = watchdog;
+    this.#events = events;
+  }
+
+  pidOf(name: string): number | null {
+    return this.#running.get(name)?.child.pid ?? null;
+  }
+
+  /**
+   * Starts a service and waits until it is ready; rejects with the reason if it fails to start.
+   * Nothing starts after `stop`.
+   */
+  async start(service: Service): Promise<void> {
     // Another service has failed to start.
-    if (closed) return;
+    if (this.#isClosed) return;
     const started = Date.now();
-    logger.log(`Starting ${service.name} …`);
-    const { ended } = launch(service, []);
+    this.#logger.log(`Starting ${service.name} …`);
+    const { ended } = this.#launch(service, []);
     const failure = await Promise.race([
       waitUntilReady(service),
       ended.then((reason) => `it ended (${reason})`),
     ]);
     if (failure !== undefined) {
-      stopping.add(service.name);
-      const lines = formatLastLines(logger, service.name);
+      this.#stopping.add(service.name);
+      const lines = this.#lastLinesOf(service.name);
       throw new Error(`${service.name} failed to start: ${failure}.\n${lines}`);
     }
-    logger.log(`${service.name} is ready (${seconds(Date.now() - started)}).`);
+    this.#logger.log(`${service.name} is ready (${seconds(Date.now() - started)}).`);
   }
 
-  async function stopOne(name: string, graceMs = STOP_GRACE_MS): Promise<void> {
-    stopping.add(name);
-    const entry = running.get(name);
-    if (entry === undefined || entry.child.exitCode !== null || entry.child.signalCode !== null)
-      return;
-    await endProcess(entry, graceMs, logger);
+  /**
+   * Restarts a service with its current code; kills it if it does not stop within
+   * `RELOAD_GRACE_MS`.
+   */
+  async reload(name: string): Promise<void> {
+    const service = this.#running.get(name)?.service;
+    if (service === undefined || this.#isClosed) return;
+    await this.#stopOne(name, RELOAD_GRACE_MS);
+    // The whole stack may have been stopped in the meantime.
+    if (this.#isClosed) return;
+    this.#stopping.delete(name);
+    this.#launch(service, []);
+    this.#events.onRestart();
   }
 
-  return {
-    start,
-    async reload(name) {
-      const service = running.get(name)?.service;
-      if (service === undefined || closed) return;
-      await stopOne(name, RELOAD_GRACE_MS);
-      // The whole stack may have been stopped in the meantime.
-      if (closed) return;
-      stopping.delete(name);
-      launch(service, []);
-      onRestart();
-    },
-    async stop(groups) {
-      closed = true;
-      // None of them may be restarted while the others stop.
-      for (const name of groups.flat()) stopping.add(name);
-      for (const names of groups) await Promise.all(names.map((name) => stopOne(name)));
-    },
-    pidOf: (name) => running.get(name)?.child.pid ?? null,
-  };
-}
+  /** Stops the named services, one group after the other. */
+  async stop(groups: readonly (readonly string[])[]): Promise<void> {
+    this.#isClosed = true;
+    // None of them may be restarted while the others stop.
+    for (const name of groups.flat()) this.#stopping.add(name);
+    for (const names of groups)
+      await Promise.all(names.map((name) => this.#stopOne(name, STOP_GRACE_MS)));
+  }
 
-/** Keeps processes running: launches them, and restarts a crashed one. */
-function createLauncher({ logger, processes, watchdog, onRestart, onFatal }: SupervisorDeps) {
-  const running = new Map<string, Running>();
-  const stopping = new Set<string>();
-
-  function launch(service: Service, crashes: number[]): Running {
-    const env = { ...service.env, ...watchdog.mark };
-    const { child, ended } = spawnLogged({ ...service, env }, logger);
+  #launch(service: Service, crashes: number[]): Running {
+    const { child, ended } = this.#spawn(service);
     const { pid } = child;
     if (pid !== undefined) {
-      watchdog.watch(service.name, pid);
-      processes.add(service.name, pid);
+      this.#watchdog.watch(service.name, pid);
+      this.#processes.add(service.name, pid);
     }
     const entry: Running = { service, child, ended, crashes };
-    running.set(service.name, entry);
+    this.#running.set(service.name, entry);
     void ended.then(async (reason) => {
-      if (pid !== undefined) processes.remove(pid);
-      if (stopping.has(service.name)) return;
+      if (pid !== undefined) this.#processes.remove(pid);
+      if (this.#stopping.has(service.name)) return;
       if (service.waitsForReload === true)
-        logger.log(`${service.name} ended (${reason}); waiting for its code to change.`);
-      else await restart(entry, reason);
+        this.#logger.log(`${service.name} ended (${reason}); waiting for its code to change.`);
+      else await this.#restart(entry, reason);
     });
     return entry;
   }
 
-  async function restart({ service, crashes }: Running, reason: string): Promise<void> {
+  #spawn({ name, command: [program, ...args], env, user }: Service) {
+    const child = spawn(program, args, {
+      env: { ...process.env, ...env, ...this.#watchdog.mark },
+      detached: true,
+      stdio: ["ignore", "pipe", "pipe"],
+      ...user,
+    });
+    for (const stream of [child.stdout, child.stderr])
+      createInterface({ input: stream }).on("line", (line) => this.#logger.logProcess(name, line));
+    const ended = new Promise<string>((resolve) => {
+      child.once("error", (error) => resolve(error.message));
+      child.once("exit", (code, signal) => resolve(signal ?? `exit code ${code}`));
+    });
+    return { child, ended };
+  }
+
+  async #restart({ service, crashes }: Running, reason: string): Promise<void> {
+    const { name } = service;
     const recent = [...crashes, Date.now()].filter((at) => at > Date.now() - CRASHES_WITHIN_MS);
-    logger.log(`${service.name} ended (${reason}).`);
+    this.#logger.log(`${name} ended (${reason}).`);
     if (recent.length >= CRASHES_MAX) {
-      onFatal(describeCrashes(logger, service.name, recent.length));
+      const crashed = `${name} ended ${recent.length} times within ${seconds(CRASHES_WITHIN_MS)}`;
+      this.#events.onFatal(`${crashed}.\n${this.#lastLinesOf(name)}`);
       return;
     }
     const delay = Math.min(RESTART_DELAY_MS.first * 2 ** (recent.length - 1), RESTART_DELAY_MS.max);
     await Bun.sleep(delay);
-    if (stopping.has(service.name)) return;
-    logger.log(`Restarting ${service.name} …`);
-    launch(service, recent);
-    onRestart();
+    if (this.#stopping.has(name)) return;
+    this.#logger.log(`Restarting ${name} …`);
+    this.#launch(service, recent);
+    this.#events.onRestart();
   }
 
-  return {
-    running,
-    /** The services that are not restarted. */
-    stopping,
-    launch,
-  };
-}
+  /** Ends a process; kills it after the grace period. */
+  async #stopOne(name: string, graceMs: number): Promise<void> {
+    this.#stopping.add(name);
+    const entry = this.#running.get(name);
+    if (entry === undefined || entry.child.exitCode !== null || entry.child.signalCode !== null)
+      return;
+    entry.child.kill(entry.service.stopSignal ?? "SIGTERM");
+    const force = setTimeout(() => {
+      if (graceMs === STOP_GRACE_MS) this.#logger.log(`${name} did not stop in time; killing it.`);
+      entry.child.kill("SIGKILL");
+    }, graceMs);
+    await entry.ended;
+    clearTimeout(force);
+  }
 
-/** Ends a process; kills it after the grace period. */
-async function endProcess(
-  { service, child, ended }: Running,
-  graceMs: number,
-  logger: Logger,
-): Promise<void> {
-  child.kill(service.stopSignal ?? "SIGTERM");
-  const force = setTimeout(() => {
-    if (graceMs === STOP_GRACE_MS) logger.log(`${service.name} did not stop in time; killing it.`);
-    child.kill("SIGKILL");
-  }, graceMs);
-  await ended;
-  clearTimeout(force);
-}
-
-/** The last lines that a process has logged, indented. */
-const formatLastLines = (logger: Logger, name: string): string =>
-  logger
-    .lastLines(name)
-    .map((line) => `    ${line}`)
-    .join("\n");
-
-function describeCrashes(logger: Logger, name: string, crashes: number): string {
-  const within = CRASHES_WITHIN_MS / 1_000;
-  return `${name} ended ${crashes} times within ${within} s.\n${formatLastLines(logger, name)}`;
+  /** The last lines that a process has logged, indented. */
+  #lastLinesOf(name: string): string {
+    const lines = this.#logger.lastLines(name).map((line) => `    ${line}`);
+    return lines.join("\n");
+  }
 }
 
 export const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`;
-
-type Command = Pick<Service, "name" | "command" | "env" | "user">;
-
-function spawnLogged({ name, command, env, user }: Command, logger: Logger) {
-  const [program, ...args] = command;
-  const child = spawn(program, args, {
-    env: { ...process.env, ...env },
-    detached: true,
-    stdio: ["ignore", "pipe", "pipe"],
-    ...user,
-  });
-  for (const stream of [child.stdout, child.stderr]) {
-    createInterface({ input: stream }).on("line", (line) => logger.logProcess(name, line));
-  }
-  const ended = new Promise<string>((resolve) => {
-    child.once("error", (error) => resolve(error.message));
-    child.once("exit", (code, signal) => resolve(signal ?? `exit code ${code}`));
-  });
-  return { child, ended };
-}
 
 async function waitUntilReady(service: Service): Promise<string | undefined> {
   const deadline = Date.now() + READY_TIMEOUT_MS;

@@ -1,14 +1,14 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 
-import { readStartTime } from "./process-entry.ts";
+import { readStartTime } from "./watchdog.ts";
 
 const END_TIMEOUT_MS = 5_000;
 
 /** A parent that starts two children, one of which ignores SIGQUIT, and prints their pids. */
 const PARENT = `
-  import { startWatchdog } from ${JSON.stringify(join(import.meta.dir, "watchdog.ts"))};
-  const watchdog = startWatchdog();
+  import { Watchdog } from ${JSON.stringify(join(import.meta.dir, "watchdog.ts"))};
+  const watchdog = new Watchdog();
   if (process.env["HOW"] === "killed at once") {
     const child = Bun.spawn(["sleep", "60"], { stdout: "ignore", env: { ...process.env, ...watchdog.mark } });
     require("node:fs").writeSync(1, String(child.pid));

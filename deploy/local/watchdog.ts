@@ -13,17 +13,6 @@ import { randomUUID } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 
-import { isAlive, type ProcessEntry, readStartTime } from "./process-entry.ts";
-
-export type Watchdog = {
-  /** Ends the process if this one ends without stopping it. */
-  watch(name: string, pid: number): void;
-  /**
-   * For the environment of a child: it is ended even if this one ends before it can call `watch`.
-   */
-  mark: Record<string, string>;
-};
-
 const MARK = "SHORTHOP_WATCHDOG";
 
 /** Grace period before a process is killed, and how often that is checked. */
@@ -33,25 +22,37 @@ const POLL_MS = 50;
 /** Children the watchdog stores before it removes those that have ended. */
 const WATCHED_MAX = 100;
 
-/** Starts a watchdog for this process; it ends with this process, and does not keep it alive. */
-export function startWatchdog(): Watchdog {
-  const id = randomUUID();
-  const child = Bun.spawn([process.execPath, import.meta.path, id], {
-    // Its own session, so that a signal to this process's group does not end it.
-    detached: true,
-    stdio: ["pipe", "ignore", "ignore"],
-    // No variables of the stack.
-    env: {},
-  });
-  child.unref();
-  return {
-    mark: { [MARK]: id },
-    watch(name, pid) {
-      void child.stdin.write(`${name} ${pid}\n`);
-      // Flushed at once: this process may be killed at any time.
-      void child.stdin.flush();
-    },
-  };
+/** A watchdog of this process; it ends with this process, and does not keep it alive. */
+export class Watchdog {
+  readonly #id = randomUUID();
+  readonly #input: Bun.FileSink;
+
+  constructor() {
+    const child = Bun.spawn([process.execPath, import.meta.path, this.#id], {
+      // Its own session, so that a signal to this process's group does not end it.
+      detached: true,
+      stdio: ["pipe", "ignore", "ignore"],
+      // No variables of the stack.
+      env: {},
+    });
+    child.unref();
+    this.#input = child.stdin;
+  }
+
+  /**
+   * For the environment of a child: it is ended even if this process ends before it can call
+   * `watch`.
+   */
+  get mark(): Record<string, string> {
+    return { [MARK]: this.#id };
+  }
+
+  /** Ends the process if this one ends without stopping it. */
+  watch(name: string, pid: number): void {
+    void this.#input.write(`${name} ${pid}\n`);
+    // Flushed at once: this process may be killed at any time.
+    void this.#input.flush();
+  }
 }
 
 /** On SIGQUIT PostgreSQL and its child processes end immediately; it recovers at its next start. */
@@ -102,6 +103,32 @@ function end({ pid }: ProcessEntry, signal: NodeJS.Signals): void {
     process.kill(pid, signal);
   } catch {
     // It has ended in the meantime.
+  }
+}
+
+/** A process and its start time: the pid may since have been reused. */
+export type ProcessEntry = { name: string; pid: number; startedAt: string };
+
+export const isAlive = ({ pid, startedAt }: ProcessEntry): boolean =>
+  readStartTime(pid) === startedAt;
+
+/**
+ * Returns when a process started, in the operating system's format; undefined if it is not running.
+ */
+export function readStartTime(pid: number): string | undefined {
+  if (process.platform !== "linux") {
+    const { stdout, exitCode } = Bun.spawnSync(["ps", "-o", "lstart=", "-p", String(pid)]);
+    return exitCode === 0 ? stdout.toString().trim() : undefined;
+  }
+  try {
+    // The name in parentheses may contain spaces; after it, the first field is the state (a zombie
+    // has ended), and the 20th is the start time (proc(5)).
+    const fields = readFileSync(`/proc/${pid}/stat`, "latin1")
+      .replace(/^.*\) /s, "")
+      .split(" ");
+    return fields[0] === "Z" ? undefined : fields[19];
+  } catch {
+    return undefined;
   }
 }
 

@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 import { CommanderError } from "commander";
 
 import { createProgram } from "../../api/cli/program.ts";
-import { createManPage, listCommands } from "./man-page.ts";
+import { listCommands, manPage } from "./man-page.ts";
 
 /** What the command line prints for `--help` after these words. */
 function readHelp(words: string[]): string {
@@ -21,7 +21,7 @@ function readHelp(words: string[]): string {
 
 test("each command describes itself and all its options, and is in the manual page", () => {
   const seen: string[] = [];
-  const page = createManPage("1.2.3", (words) => {
+  const page = manPage("1.2.3", (words) => {
     const help = readHelp(words);
     seen.push(words.join(" "));
     expect(help).toStartWith(["Usage: shorthop", ...words].join(" "));

@@ -4,7 +4,7 @@
 const DEPTH_MAX = 3;
 
 /** `readHelp` returns the help of a command, given by its words. */
-export function createManPage(version: string, readHelp: (words: string[]) => string): string {
+export function manPage(version: string, readHelp: (words: string[]) => string): string {
   return [
     `.TH SHORTHOP 1 "" "Shorthop ${version}"`,
     ".SH NAME",

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { findArchitecture } from "./architectures.ts";
-import { createManPage } from "./man-page.ts";
+import { manPage } from "./man-page.ts";
 import { buildPackages, LIBC_MIN } from "./packages.ts";
 import { run } from "./run.ts";
 
@@ -41,7 +41,7 @@ describe.skipIf(!hasDpkg)("the packages", () => {
     writeFileSync(join(tree, "sbom.cdx.json"), "{}");
     writeFileSync(
       join(tree, "shorthop.1"),
-      createManPage("1.2.3", () => ""),
+      manPage("1.2.3", () => ""),
     );
     files = buildPackages(dist, { tree, version: "1.2.3-4", architecture: "arm64" });
   });

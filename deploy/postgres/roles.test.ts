@@ -13,7 +13,7 @@ import {
   requirePrivileges as requireApiPrivileges,
   type Sql,
 } from "../../api/postgres.ts";
-import { createLog } from "../../shared/log.ts";
+import { processLog } from "../../shared/log.ts";
 import { startOwnPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { requirePrivileges as requireWorkerPrivileges } from "../../worker/checks.ts";
 
@@ -55,7 +55,7 @@ describe.skipIf(psql === null)("the roles of PostgreSQL", () => {
     worker = openAs("shorthop_worker", PASSWORDS.WORKER_PASSWORD);
     expect(requireApiPrivileges(api)).rejects.toThrow("has no schema");
     expect(requireWorkerPrivileges(worker)).rejects.toThrow("has no schema");
-    await migratePostgres(postgres.sql, createLog("test", "silent"));
+    await migratePostgres(postgres.sql, processLog("test", "silent"));
     expect(requireWorkerPrivileges(worker)).rejects.toThrow(
       "lacks SELECT on link_counters, UPDATE on link_counters",
     );

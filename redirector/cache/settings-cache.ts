@@ -5,14 +5,17 @@
 import { LRUCache } from "lru-cache";
 
 import type { ByteSlice } from "../../shared/bytes.ts";
-import { type ChooseArm, compileSplit } from "../../shared/decision/targets.ts";
-import { type CachedSettings, parseSettings } from "../../shared/links-store/record-settings.ts";
-import type { CachedLink } from "../../shared/links-store/record.ts";
+import { SplitArms } from "../../shared/decision/targets.ts";
+import {
+  type CachedLink,
+  type CachedSettings,
+  parseSettings,
+} from "../../shared/links-store/record.ts";
 
 /** A link's redirect settings, its split, and its destination's UTM parameters as a query. */
 export type LinkSettings = {
   settings: CachedSettings;
-  chooseArm: ChooseArm | undefined;
+  split: SplitArms | undefined;
   utm: Buffer | undefined;
 };
 
@@ -67,13 +70,13 @@ export class SettingsCache {
   }
 }
 
-const EMPTY: LinkSettings = { settings: {}, chooseArm: undefined, utm: undefined };
+const EMPTY: LinkSettings = { settings: {}, split: undefined, utm: undefined };
 
 function toSettings(json: ByteSlice): LinkSettings {
   const { utm, ...settings } = parseSettings(json);
   return {
     settings,
-    chooseArm: compileSplit(settings.split),
+    split: settings.split === undefined ? undefined : new SplitArms(settings.split),
     utm: utm === undefined ? undefined : Buffer.from(utm),
   };
 }

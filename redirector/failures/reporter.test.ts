@@ -11,8 +11,8 @@ import {
   REPORTED_LINKS_MAX,
 } from "../../shared/contracts/failures.ts";
 import { newUuid } from "../../shared/ids.ts";
-import { createLog } from "../../shared/log.ts";
-import { openNats } from "../../shared/nats.ts";
+import { processLog } from "../../shared/log.ts";
+import { NatsClient } from "../../shared/nats.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { startNats, type TestNats } from "../../test/harness/nats.ts";
 import { FailureReporter } from "./reporter.ts";
@@ -29,8 +29,8 @@ afterAll(async () => await server[Symbol.asyncDispose]());
 
 /** A reporter, and what arrives of it; `isStored` decides which reports are acknowledged. */
 async function start(isStored: (report: FailureReport) => boolean) {
-  const log = createLog("redirector", "silent");
-  const nats = openNats({ url: server.url, name: "redirector", log });
+  const log = processLog("redirector", "silent");
+  const nats = new NatsClient(server.url, "redirector", log);
   const worker = await server.connect();
   const arrived: FailureReport[] = [];
   worker.subscribe(FAILURES_SUBJECT, {

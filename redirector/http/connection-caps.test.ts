@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { type AddressGroups, addressGroups } from "../../shared/address-group.ts";
+import { type AddressGroups, addressGroups } from "../../shared/addresses.ts";
 import { ConnectionCaps, SITE_CONNECTIONS_FACTOR } from "./open-connections.ts";
 
 const createCaps = (perNetworkMax: number) =>

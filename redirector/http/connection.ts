@@ -1,7 +1,7 @@
 /** One connection: its state, its time limits, and its output. */
 import type { Socket } from "bun";
 
-import type { AddressGroups } from "../../shared/address-group.ts";
+import type { AddressGroups } from "../../shared/addresses.ts";
 
 /**
  * Timeouts: for a request to arrive, for the client to read a response, and for an idle connection.

@@ -2,14 +2,9 @@
  * The open connections, within the bounds on all of them and on those of one client. An error
  * closes only the connection in which it occurred.
  */
-import { type AddressGroups, addressGroups } from "../../shared/address-group.ts";
-import {
-  type ClientAddress,
-  createClientAddress,
-  createProxyTrust,
-} from "../../shared/client-address.ts";
-import { createLimitedLog, type LimitedLog } from "../../shared/limited-log.ts";
-import type { Log } from "../../shared/log.ts";
+import { type AddressGroups, addressGroups } from "../../shared/addresses.ts";
+import { TrustedProxies } from "../../shared/client-address.ts";
+import { LimitedLog, type Log } from "../../shared/log.ts";
 import type { Config } from "../config.ts";
 import { type Client, Connection, isBusy } from "./connection.ts";
 import type { InputBuffers } from "./input-buffers.ts";
@@ -39,9 +34,9 @@ export type ConnectionErrorReason = (typeof ERROR_REASONS)[number];
 export class OpenConnections {
   readonly #config: Config;
   readonly #inputs: InputBuffers;
-  readonly #logFailure: LimitedLog;
+  readonly #failureLog: LimitedLog;
   readonly #caps: ConnectionCaps;
-  readonly #clientAddress: ClientAddress;
+  readonly #proxies: TrustedProxies;
   readonly #open = new Set<Client>();
   readonly #rejected = zeroes(REJECTION_REASONS);
   readonly #errors = zeroes(ERROR_REASONS);
@@ -50,18 +45,17 @@ export class OpenConnections {
   constructor(config: Config, inputs: InputBuffers, log: Log) {
     this.#config = config;
     this.#inputs = inputs;
-    this.#logFailure = createLimitedLog(log, "connection_failed");
-    this.#clientAddress = createClientAddress(config.TRUSTED_PROXIES);
-    this.#caps = new ConnectionCaps(
-      config.CONNECTIONS_PER_ADDRESS_MAX,
-      createProxyTrust(config.TRUSTED_PROXIES),
+    this.#failureLog = new LimitedLog(log, "connection_failed");
+    this.#proxies = new TrustedProxies(config.TRUSTED_PROXIES);
+    this.#caps = new ConnectionCaps(config.CONNECTIONS_PER_ADDRESS_MAX, (address) =>
+      this.#proxies.trusts(address),
     );
   }
 
   /** Adds a new connection, or closes it at once; `seconds` is the time of the timeout clock. */
   add(socket: Client, seconds: number): void {
     const { PROXY_PROTOCOL: hasProxyHeader, CONNECTIONS_MAX: connectionsMax } = this.#config;
-    const peer = this.#clientAddress(socket.remoteAddress, null);
+    const peer = this.#proxies.clientOf(socket.remoteAddress, null);
     socket.data = new Connection(peer, hasProxyHeader, seconds);
     if (this.#open.size >= connectionsMax && !this.#evictIdle()) this.reject(socket, "total");
     else if (hasProxyHeader || this.#countUnderCaps(socket)) this.#open.add(socket);
@@ -72,7 +66,7 @@ export class OpenConnections {
    * rejected.
    */
   setClient(socket: Client, address: string): boolean {
-    socket.data.peer = this.#clientAddress(address, null);
+    socket.data.peer = this.#proxies.clientOf(address, null);
     return this.#countUnderCaps(socket);
   }
 
@@ -85,7 +79,7 @@ export class OpenConnections {
   /** Counts and logs an error; the caller closes its connection, except for one in `commit`. */
   report(reason: ConnectionErrorReason, error: unknown): void {
     this.#errors[reason]++;
-    this.#logFailure(reason, error);
+    this.#failureLog.error(reason, error);
   }
 
   /** Closes a connection at once, after an error that leaves its state unknown. */

@@ -18,7 +18,7 @@ import { connect as connectTls } from "node:tls";
 import fc from "fast-check";
 
 import { sliceToString } from "../../shared/bytes.ts";
-import { createLog } from "../../shared/log.ts";
+import { processLog } from "../../shared/log.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { casesOf } from "../../test/harness/property-runs.ts";
 import { redirectorConfig } from "../../test/harness/redirector-config.ts";
@@ -88,7 +88,7 @@ function start(
     CONNECTIONS_PER_ADDRESS_MAX: CONNECTIONS_MAX,
     ...change,
   });
-  return new Server(config, { ...handler, ...handling }, createLog("test", "silent"), limits);
+  return new Server(config, { ...handler, ...handling }, processLog("test", "silent"), limits);
 }
 
 /** Errors of a server, by their reason. */

@@ -4,7 +4,7 @@
  */
 import { expect, test } from "bun:test";
 
-import { addressGroups } from "../../shared/address-group.ts";
+import { addressGroups } from "../../shared/addresses.ts";
 import { type Client, Connection } from "./connection.ts";
 import { WaitingConnections } from "./turn.ts";
 

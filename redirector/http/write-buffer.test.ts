@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { applyUtm } from "../../api/links/utm.ts";
+import { applyUtm } from "../../api/links/record.ts";
 import { toSlice } from "../../shared/bytes.ts";
 import { LINK_RECORD_BYTES_MAX } from "../../shared/contracts/link-record.ts";
 import { URL_LENGTH_MAX } from "../../shared/contracts/web-url.ts";

@@ -28,7 +28,7 @@ import { newRawClick } from "../../shared/contracts/click-record.ts";
 import { decodeSegment, encodeSegmentHeader } from "../../shared/contracts/click-segment.ts";
 import { CLICKS_STREAM, ensureClicksStream } from "../../shared/contracts/streams.ts";
 import { newUuid } from "../../shared/ids.ts";
-import { createLog } from "../../shared/log.ts";
+import { processLog } from "../../shared/log.ts";
 import { encodeClick } from "../../test/harness/encode-segment.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { startNats, type TestNats } from "../../test/harness/nats.ts";
@@ -96,7 +96,7 @@ function start({ journalBytesMax = 1024 ** 3 } = {}) {
     },
     released: () => void counts.released++,
   };
-  const log = createLog("test", "silent");
+  const log = processLog("test", "silent");
   const publisher = new Publisher(Promise.resolve(nats), config, events, log);
   return { publisher, counts };
 }

@@ -8,11 +8,11 @@ import { rm, truncate } from "node:fs/promises";
 
 import { Events, type JetStreamClient, type NatsConnection } from "nats";
 
-import { Backoff } from "../../shared/backoff.ts";
 import { quarantineSegment } from "../../shared/clicks/quarantine.ts";
 import { formatSegmentId, SEGMENT_BYTES_MAX } from "../../shared/contracts/click-segment.ts";
 import { CLICKS_SUBJECT, ensureClicksStream } from "../../shared/contracts/streams.ts";
 import type { Log } from "../../shared/log.ts";
+import { Backoff } from "../../shared/repeat.ts";
 import type { Config } from "../config.ts";
 import { readSegment, type SealedSegment, syncFiles, UnreadableSegmentError } from "./files.ts";
 import { Retention } from "./retention.ts";

@@ -1,6 +1,6 @@
 /** The thread of the publisher: see `publisher-thread.ts`. */
-import { createLog } from "../../shared/log.ts";
-import { openNats } from "../../shared/nats.ts";
+import { processLog } from "../../shared/log.ts";
+import { NatsClient } from "../../shared/nats.ts";
 import type { Config } from "../config.ts";
 import type { SealedSegment } from "./files.ts";
 import { Publisher } from "./publisher.ts";
@@ -30,8 +30,8 @@ let publisher: Publisher | undefined;
 let stop = (): Promise<void> => Promise.resolve();
 
 function start(config: Config): void {
-  const log = createLog("redirector", config.LOG_LEVEL);
-  const nats = openNats({ url: config.NATS_URL, files: config, name: "redirector clicks", log });
+  const log = processLog("redirector", config.LOG_LEVEL);
+  const nats = new NatsClient(config.NATS_URL, "redirector clicks", log, config);
   const started = new Publisher(
     nats.connection,
     config,

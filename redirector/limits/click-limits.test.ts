@@ -16,7 +16,7 @@ import {
   usedClicks,
 } from "../../shared/contracts/click-limits.ts";
 import { newUuid } from "../../shared/ids.ts";
-import { createLog } from "../../shared/log.ts";
+import { processLog } from "../../shared/log.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { longTest } from "../../test/harness/property-runs.ts";
 import { ClickLimits } from "./click-limits.ts";
@@ -84,7 +84,7 @@ function createRedirector(ledgers: FakeLedgers) {
   };
   const start = () => {
     const file = new UsesFile(path, { unreadable: fail, unwritable: fail });
-    const log = createLog("redirector", "silent");
+    const log = processLog("redirector", "silent");
     const limits = new ClickLimits(ledgers, file, conditions, log);
     running.push(limits);
     return limits;

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 
-import { createLog } from "../../shared/log.ts";
+import { processLog } from "../../shared/log.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { Continuity, RESTORE_MS, SETTLE_MS, type WatchedStream } from "./continuity.ts";
 import type { StreamPosition } from "./uses-file.ts";
@@ -44,7 +44,7 @@ function start(watched: WatchedStream, initial?: StreamPosition): Continuity {
     position: initial,
     writePosition: (position: StreamPosition) => void positions.push(position),
   };
-  const log = createLog("redirector", "silent");
+  const log = processLog("redirector", "silent");
   continuity = new Continuity(watched, written, onRollback, log, {
     clock: () => now,
     intervalMs: 5,

@@ -21,8 +21,7 @@ import {
   writeSync,
 } from "node:fs";
 
-import { newUuid, type Uuid } from "../../shared/ids.ts";
-import { readUuid, writeUuid } from "../../shared/uuid-bytes.ts";
+import { newUuid, readUuid, type Uuid, writeUuid } from "../../shared/ids.ts";
 
 /**
  * `open`: there may be a lease; `doubtful`: the same, but more of it may be used than was written.

@@ -15,8 +15,8 @@ import { NO_HASH } from "../../shared/links-log/entry.ts";
 import { ensureLinkLogStream, LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
 import { EMPTY_LOG, type LogState } from "../../shared/links-store/log-state.ts";
 import { toChange } from "../../shared/links-store/schema.ts";
-import { createLog } from "../../shared/log.ts";
-import { type Nats, openNats } from "../../shared/nats.ts";
+import { processLog } from "../../shared/log.ts";
+import { type Nats, NatsClient } from "../../shared/nats.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { AWAY, startLinksProcess } from "../../test/harness/host-links.ts";
 import { activeLink } from "../../test/harness/link-record.ts";
@@ -30,7 +30,7 @@ setDefaultTimeout(180_000);
 
 const WITHIN_MS = 30_000;
 
-const log = createLog("test", "silent");
+const log = processLog("test", "silent");
 
 const head = { term: 1, position: 5, hash: NO_HASH };
 
@@ -228,7 +228,7 @@ async function startTail() {
   const connection = await server.connect();
   const manager = await connection.jetstreamManager();
   await ensureLinkLogStream(manager, 1);
-  const nats = openNats({ url: server.url, name: "redirector", log });
+  const nats = new NatsClient(server.url, "redirector", log);
   await nats.connection;
   return {
     nats,

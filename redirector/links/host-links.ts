@@ -7,7 +7,6 @@
 import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
 import { isNotice, TAKEDOWNS_ALIAS } from "../../shared/contracts/notices.ts";
 import { shortLinkOfKey } from "../../shared/contracts/short-link.ts";
-import { createLimitedLog, type LimitedLog } from "../../shared/limited-log.ts";
 import {
   EMPTY_LOG,
   hasAllLinks,
@@ -15,7 +14,7 @@ import {
   type LogState,
 } from "../../shared/links-store/log-state.ts";
 import { MalformedRecordError } from "../../shared/links-store/stored-record.ts";
-import type { Log } from "../../shared/log.ts";
+import { LimitedLog, type Log } from "../../shared/log.ts";
 import type { DomainSettingsCache } from "../cache/domain-settings.ts";
 import type { LinkCache } from "../cache/link-cache.ts";
 import type { Takedowns } from "../cache/takedowns.ts";
@@ -47,7 +46,7 @@ export class HostLinks {
   readonly #memory: Memory;
   readonly #health: LogHealth;
   readonly #log: Log;
-  readonly #logFailed: LimitedLog;
+  readonly #failedLog: LimitedLog;
   readonly #turnMs: number;
   readonly #timer: Timer;
   #reader: StoreReader | undefined;
@@ -71,7 +70,7 @@ export class HostLinks {
     this.#memory = memory;
     this.#health = health;
     this.#log = log;
-    this.#logFailed = createLimitedLog(log, "link_change_failed");
+    this.#failedLog = new LimitedLog(log, "link_change_failed");
     this.#turnMs = turnMs;
     this.poll();
     this.#timer = setInterval(() => this.poll(), POLL_MS);
@@ -129,7 +128,7 @@ export class HostLinks {
       if (isDamage(error)) {
         this.#log.error({ error }, "links_store_damaged");
         markDamaged(this.#dir);
-      } else this.#logFailed("store", error);
+      } else this.#failedLog.error("store", error);
       return undefined;
     }
   }
@@ -245,7 +244,7 @@ export class HostLinks {
     } catch (error) {
       if (isDamage(error)) throw error;
       this.#failed++;
-      this.#logFailed("failed", error);
+      this.#failedLog.error("failed", error);
     }
   }
 }

@@ -9,19 +9,17 @@ import { join } from "node:path";
 import { lacksEntries } from "../../shared/links-log/decisions.ts";
 import { EMPTY_HEAD, type Head } from "../../shared/links-log/entry.ts";
 import {
+  chunkSubject,
   decodeSnapshotRequest,
+  listSnapshots,
   SNAPSHOT_REQUESTS,
   type SnapshotRequest,
-} from "../../shared/links-log/snapshot-request.ts";
-import {
-  chunkSubject,
-  listSnapshots,
   SNAPSHOTS_STREAM,
   snapshotSubjects,
-} from "../../shared/links-log/snapshot-stream.ts";
+} from "../../shared/links-log/snapshots.ts";
 import { findInTail, LINK_LOG_STREAM, LINK_LOG_SUBJECT } from "../../shared/links-log/tail.ts";
-import { createLog } from "../../shared/log.ts";
-import { openNats } from "../../shared/nats.ts";
+import { processLog } from "../../shared/log.ts";
+import { NatsClient } from "../../shared/nats.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { SIGNER, signerOf } from "../../test/harness/signing.ts";
 import { storeTestSnapshot, TestLog, TestTail } from "../../test/harness/test-log.ts";
@@ -34,7 +32,7 @@ setDefaultTimeout(60_000);
 
 const WITHIN_MS = 10_000;
 
-const log = createLog("test", "silent");
+const log = processLog("test", "silent");
 
 const tail = new TestTail();
 
@@ -45,7 +43,7 @@ function startHost() {
   const requests = tail.connection.subscribe(SNAPSHOT_REQUESTS, {
     callback: (_, { data }) => void asked.push(decodeSnapshotRequest(data)),
   });
-  const nats = openNats({ url: tail.server.url, name: "redirector", log });
+  const nats = new NatsClient(tail.server.url, "redirector", log);
   const host = new HostLog(join(tail.dir, "host"), nats, SIGNER, NO_EVENTS, log);
   return {
     host,

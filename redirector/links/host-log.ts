@@ -12,11 +12,13 @@ import { newUuid } from "../../shared/ids.ts";
 import { type Candidate, judgeCandidate, lacksEntries } from "../../shared/links-log/decisions.ts";
 import type { LogVerifier } from "../../shared/links-log/signature.ts";
 import {
+  chooseSnapshot,
   encodeSnapshotRequest,
+  listSnapshots,
   SNAPSHOT_REQUESTS,
-} from "../../shared/links-log/snapshot-request.ts";
-import { listSnapshots, type StoredSnapshot } from "../../shared/links-log/snapshot-stream.ts";
-import { chooseSnapshot, toCandidate } from "../../shared/links-log/snapshot.ts";
+  type StoredSnapshot,
+  toCandidate,
+} from "../../shared/links-log/snapshots.ts";
 import { findInTail } from "../../shared/links-log/tail.ts";
 import type { LogState } from "../../shared/links-store/log-state.ts";
 import { STORE_FORMAT } from "../../shared/links-store/schema.ts";

@@ -7,7 +7,7 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { encodeLinkRecord, LINK_RECORD_BYTES_MAX } from "../../shared/contracts/link-record.ts";
 import { PULL_BYTES_MAX } from "../../shared/contracts/streams.ts";
 import { ensureLinkLogStream } from "../../shared/links-log/tail.ts";
-import { createLog } from "../../shared/log.ts";
+import { processLog } from "../../shared/log.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { startTestHost } from "../../test/harness/host-links.ts";
 import { activeLink } from "../../test/harness/link-record.ts";
@@ -31,7 +31,7 @@ test("a host takes over links that together are larger than NATS lets wait, and 
   );
   await publishEntries(connection, entries);
   await connection.close();
-  await using host = startTestHost(server.url, createLog("test", "silent"));
+  await using host = startTestHost(server.url, processLog("test", "silent"));
   await eventually(
     async () => expect(host.state()).toMatchObject({ links: LINKS, pending: 0 }),
     60_000,

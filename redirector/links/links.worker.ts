@@ -1,8 +1,7 @@
 /** A redirector's thread for the host's links: fills the store from the links log. */
 import { LogVerifier } from "../../shared/links-log/signature.ts";
-import { createLog } from "../../shared/log.ts";
-import type { NatsFiles } from "../../shared/nats-files.ts";
-import { openNats } from "../../shared/nats.ts";
+import { processLog } from "../../shared/log.ts";
+import { NatsClient, type NatsFiles } from "../../shared/nats.ts";
 import type { SkippedReason } from "./log-follower.ts";
 import { StoreFiller } from "./store-filler.ts";
 
@@ -29,9 +28,9 @@ const send = (event: LinksEvent): void => self.postMessage(event);
 let filler: StoreFiller | undefined;
 
 function start({ dir, publicKeys, logLevel, ...options }: LinksOptions): StoreFiller {
-  const log = createLog("redirector", logLevel);
+  const log = processLog("redirector", logLevel);
   const { natsUrl: url, natsFiles: files = {} } = options;
-  const connect = () => openNats({ url, files, name: "redirector links", log });
+  const connect = () => new NatsClient(url, "redirector links", log, files);
   const events = {
     changed: () => send({ kind: "changed" }),
     skipped: (reason: SkippedReason) => send({ kind: "skipped", reason }),

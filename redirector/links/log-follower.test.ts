@@ -8,8 +8,8 @@ import { newUuid } from "../../shared/ids.ts";
 import { lacksEntries } from "../../shared/links-log/decisions.ts";
 import { EMPTY_HEAD, type Head } from "../../shared/links-log/entry.ts";
 import { LINK_LOG_STREAM, LINK_LOG_SUBJECT, signEntry } from "../../shared/links-log/tail.ts";
-import { createLog } from "../../shared/log.ts";
-import { openNats } from "../../shared/nats.ts";
+import { processLog } from "../../shared/log.ts";
+import { NatsClient } from "../../shared/nats.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { SIGNER, signerOf } from "../../test/harness/signing.ts";
 import { TestLog, TestTail } from "../../test/harness/test-log.ts";
@@ -21,13 +21,13 @@ setDefaultTimeout(60_000);
 
 const WITHIN_MS = 10_000;
 
-const log = createLog("test", "silent");
+const log = processLog("test", "silent");
 
 const tail = new TestTail();
 
 /** A host that follows the log into the store of the test. */
 function startHost() {
-  const nats = openNats({ url: tail.server.url, name: "redirector", log });
+  const nats = new NatsClient(tail.server.url, "redirector", log);
   const store = new LogStore(tail.dir, 0);
   const reader = new StoreReader(tail.dir);
   const skipped = { malformed: 0, unsigned: 0 };

@@ -21,7 +21,6 @@ import {
   NO_MESSAGE,
   STREAM_NOT_FOUND,
 } from "../../shared/contracts/streams.ts";
-import { createLimitedLog, type LimitedLog } from "../../shared/limited-log.ts";
 import {
   advance,
   advanceEnd,
@@ -34,7 +33,7 @@ import { type Entry, hashOf, type Head } from "../../shared/links-log/entry.ts";
 import type { LogVerifier } from "../../shared/links-log/signature.ts";
 import { decodeMessage, HEARTBEAT_REQUESTS, LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
 import { type Change, toChange, toMalformed } from "../../shared/links-store/schema.ts";
-import type { Log } from "../../shared/log.ts";
+import { LimitedLog, type Log } from "../../shared/log.ts";
 import type { Nats } from "../../shared/nats.ts";
 import type { LogStore, Written } from "./log-store.ts";
 import { TailPull } from "./tail-pull.ts";
@@ -84,7 +83,7 @@ export class LogFollower {
   readonly #store: LogStore;
   readonly #log: Log;
   readonly #onSkipped: OnSkipped;
-  readonly #logSkipped: LimitedLog;
+  readonly #skippedLog: LimitedLog;
   /** States that are read and not written yet, and what the store has of the log after them. */
   #changes: Change[] = [];
   #state: Written;
@@ -118,7 +117,7 @@ export class LogFollower {
     this.#store = store;
     this.#log = log;
     this.#onSkipped = onSkipped;
-    this.#logSkipped = createLimitedLog(log, "links_log_skipped");
+    this.#skippedLog = new LimitedLog(log, "links_log_skipped");
     this.#state = store.state;
     this.#awaited = awaited?.hash === store.state.head.hash ? undefined : awaited;
     this.ended = this.#run();
@@ -273,7 +272,8 @@ export class LogFollower {
       return false;
     }
     this.#refused = step === "refuse" ? entry.database : undefined;
-    if (step === "refuse") this.#logSkipped("database", new Error("Another database publishes."));
+    if (step === "refuse")
+      this.#skippedLog.error("database", new Error("Another database publishes."));
     if (step === "skip" || step === "refuse") return true;
     if (step === "overwrite" && !lacksEntries(this.#state))
       this.#log.error({ head: this.#state.head, entry: entry.position }, "links_log_gap");
@@ -295,7 +295,7 @@ export class LogFollower {
   /** Counts and logs what is skipped: its place, but nothing of a state, which has a link. */
   #skip(reason: SkippedReason, text: string, place: Record<string, number>): void {
     this.#onSkipped(reason);
-    this.#logSkipped(reason, new TypeError(text), place);
+    this.#skippedLog.error(reason, new TypeError(text), place);
   }
 
   /** Writes what was read, if anything is new. */

@@ -19,10 +19,9 @@ import { keyOf, type ShortLink, shortLinkOfKey } from "../../shared/contracts/sh
 import { limitSubject } from "../../shared/contracts/streams.ts";
 import { encodeRules } from "../../shared/decision/encoded-rules.ts";
 import type { RequestFacts } from "../../shared/decision/facts.ts";
-import { compileTargets } from "../../shared/decision/targets.ts";
-import { newUuid, type Uuid } from "../../shared/ids.ts";
+import { Targets } from "../../shared/decision/targets.ts";
+import { ID_BYTES, newUuid, readUuid, type Uuid, writeUuid } from "../../shared/ids.ts";
 import { decodeStoredRecord, encodeStoredRecord } from "../../shared/links-store/stored-record.ts";
-import { ID_BYTES, readUuid, writeUuid } from "../../shared/uuid-bytes.ts";
 import { casesOf } from "../../test/harness/property-runs.ts";
 import { DomainSettingsCache } from "../cache/domain-settings.ts";
 import { LinkCache } from "../cache/link-cache.ts";
@@ -220,7 +219,7 @@ function use(record: LinkRecord): void {
   forwardQuery(destination, query, { start: 0, end: query.length });
   forwardPath(destination, "/more");
   const { preview, limit } = extras;
-  const targets = compileTargets(extras);
+  const targets = new Targets(extras);
   targets.choose(FACTS);
   Array.from(targets.explain(FACTS));
   if (preview !== undefined) previewPage(preview, "https://example.com/a");

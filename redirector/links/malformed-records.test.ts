@@ -7,7 +7,7 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { encodeLinkRecord } from "../../shared/contracts/link-record.ts";
 import { domainNotice, takedownNotice } from "../../shared/contracts/notices.ts";
 import { ensureLinkLogStream } from "../../shared/links-log/tail.ts";
-import { createLog } from "../../shared/log.ts";
+import { processLog } from "../../shared/log.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { startTestHost } from "../../test/harness/host-links.ts";
 import { activeLink } from "../../test/harness/link-record.ts";
@@ -36,7 +36,7 @@ test("changes behind malformed states arrive, and those are skipped, counted and
   cleanup.defer(() => connection.close());
   await ensureLinkLogStream(await connection.jetstreamManager(), 1);
   const lines: string[] = [];
-  const log = createLog("redirector", "warn", { write: (line) => void lines.push(line) });
+  const log = processLog("redirector", "warn", { write: (line) => void lines.push(line) });
   const written = new TestLog();
   const takedowns = encodeLinkRecord(takedownNotice(1, { accounts: [], hosts: [] }));
   await publishEntries(connection, [written.add([takedowns])]);

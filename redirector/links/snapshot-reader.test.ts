@@ -25,9 +25,9 @@ import {
   ensureSnapshotsStream,
   listSnapshots,
   SNAPSHOTS_STREAM,
-} from "../../shared/links-log/snapshot-stream.ts";
-import { createLog } from "../../shared/log.ts";
-import { type Nats, openNats } from "../../shared/nats.ts";
+} from "../../shared/links-log/snapshots.ts";
+import { processLog } from "../../shared/log.ts";
+import { type Nats, NatsClient } from "../../shared/nats.ts";
 import { startNats, type TestNats } from "../../test/harness/nats.ts";
 import { SIGNER } from "../../test/harness/signing.ts";
 import { SnapshotReader } from "./snapshot-reader.ts";
@@ -40,7 +40,7 @@ let connection: NatsConnection;
 let manager: JetStreamManager;
 beforeAll(async () => {
   server = await startNats();
-  nats = openNats({ url: server.url, name: "redirector", log: createLog("test", "silent") });
+  nats = new NatsClient(server.url, "redirector", processLog("test", "silent"));
   connection = await server.connect();
   manager = await connection.jetstreamManager({ timeout: 500 });
 });

@@ -15,7 +15,7 @@ import {
   SNAPSHOTS_STREAM,
   snapshotSubjects,
   type StoredSnapshot,
-} from "../../shared/links-log/snapshot-stream.ts";
+} from "../../shared/links-log/snapshots.ts";
 import type { Nats } from "../../shared/nats.ts";
 import { RESERVE_BYTES } from "./log-store.ts";
 import { TailPull } from "./tail-pull.ts";

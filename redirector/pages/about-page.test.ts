@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { DAY_MS } from "../../shared/durations.ts";
 import { newUuid } from "../../shared/ids.ts";
 import { CATALOGUES, FALLBACK } from "../../shared/languages/catalogues.ts";
-import { createTexts } from "../../shared/languages/messages.ts";
+import { textsOf } from "../../shared/languages/messages.ts";
 import { AboutContent, type AboutLink, creationTimeOf } from "./about-page.ts";
 
 const NOW = Date.UTC(2030, 5, 15, 12);
@@ -11,7 +11,7 @@ const NOW = Date.UTC(2030, 5, 15, 12);
 function about(change: Partial<AboutLink> = {}, code = FALLBACK): string {
   const catalogue = CATALOGUES[code];
   if (catalogue === undefined) throw new Error(`There is no language ${code}.`);
-  const texts = createTexts(code, catalogue.redirector.about);
+  const texts = textsOf(code, catalogue.redirector.about);
   const link = { destination: "https://example.com/a?b=1&c", varies: false, path: "/abc" };
   return new AboutContent(code, texts).render({ ...link, ...change }, NOW);
 }

@@ -3,17 +3,18 @@
  * external assets, and in the languages of the catalogues.
  */
 import type { ByteRange } from "../../shared/bytes.ts";
-import { directionOf } from "../../shared/contracts/text-direction.ts";
+import { directionOf } from "../../shared/contracts/languages.ts";
 import { ConfigError } from "../../shared/env.ts";
 import {
   type Catalogue,
   CATALOGUES,
   type Catalogues,
   FALLBACK,
+  HEADER_LENGTH_MAX,
   inEachLanguage,
+  LanguageChoice,
 } from "../../shared/languages/catalogues.ts";
-import { createLanguageChoice, HEADER_LENGTH_MAX } from "../../shared/languages/choose-language.ts";
-import { createTexts, type Text, type Texts } from "../../shared/languages/messages.ts";
+import { type Text, type Texts, textsOf } from "../../shared/languages/messages.ts";
 import { cached } from "../../shared/visitors/cache.ts";
 import type { Config } from "../config.ts";
 import { decodeLatin1 } from "../http/bytes.ts";
@@ -75,11 +76,12 @@ export class ErrorPages {
     );
     this.#pagesIn = inEachLanguage((code, { redirector }) => {
       const language = translatable ? { "content-language": code, vary: "Accept-Language" } : {};
-      const texts = createTexts(code, redirector);
+      const texts = textsOf(code, redirector);
       return new LanguagePages(template, code, texts, { ...headers, ...language });
     }, offered);
     this.#fallback = this.#pagesIn(FALLBACK);
-    this.#chooseLanguage = cached(LANGUAGES_MAX, createLanguageChoice(Object.keys(offered)));
+    const languages = new LanguageChoice(Object.keys(offered));
+    this.#chooseLanguage = cached(LANGUAGES_MAX, (header: string) => languages.choose(header));
   }
 
   /**

@@ -18,10 +18,10 @@ import { createHmac, randomBytes } from "node:crypto";
 
 import { LRUCache } from "lru-cache";
 
-import { type AddressGroups, addressGroups } from "../../shared/address-group.ts";
+import { type AddressGroups, addressGroups } from "../../shared/addresses.ts";
 import { sliceToString } from "../../shared/bytes.ts";
-import { FixedWindow } from "../../shared/fixed-window.ts";
 import type { CachedLink } from "../../shared/links-store/record.ts";
+import { FixedWindow } from "../../shared/local-limits.ts";
 import { AddressWindow } from "../visitors/address-window.ts";
 
 /** Concurrent verifications: each takes 19 MiB and one core for several tens of milliseconds. */

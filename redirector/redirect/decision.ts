@@ -2,8 +2,8 @@
  * Decides the response to a request for a short link, in one pure function, so that every code path
  * decides alike. It never waits: for a link that is not cached, the decision is `miss`.
  */
+import type { LinkFailure } from "../../shared/contracts/analytics.ts";
 import type { ClickLimit } from "../../shared/contracts/click-limits.ts";
-import type { LinkFailure } from "../../shared/contracts/failure-reasons.ts";
 import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
 import type { Preview, RedirectSettings } from "../../shared/contracts/redirect-settings.ts";
 import type { CachedLink, CachedState } from "../../shared/links-store/record.ts";

@@ -3,10 +3,10 @@
  * for about pages.
  */
 import { type ByteSlice, copySlice } from "../../shared/bytes.ts";
-import type { LinkFailure } from "../../shared/contracts/failure-reasons.ts";
+import type { LinkFailure } from "../../shared/contracts/analytics.ts";
 import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
+import { ID_BYTES, readUuid } from "../../shared/ids.ts";
 import type { CachedLink } from "../../shared/links-store/record.ts";
-import { ID_BYTES, readUuid } from "../../shared/uuid-bytes.ts";
 import type { FailureLog } from "../failures/reporter.ts";
 import { normalizePath, type RequestHead, toLatin1 } from "../http/request.ts";
 import { ABOUT, readAliasPath } from "./beyond-alias.ts";

@@ -4,7 +4,7 @@
  * redirect allocates nothing: each is read before the next request is handled.
  */
 import { type ByteSlice, sliceToString } from "../../shared/bytes.ts";
-import { type ClientAddress, createClientAddress } from "../../shared/client-address.ts";
+import { TrustedProxies } from "../../shared/client-address.ts";
 import type { ClickLimit } from "../../shared/contracts/click-limits.ts";
 import { clickTextEnd } from "../../shared/contracts/click-text.ts";
 import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
@@ -35,7 +35,7 @@ export const toText = (location: Location): string =>
 
 export class RequestReader implements ShortRequest {
   readonly #hosts: HostResolver;
-  readonly #clientAddress: ClientAddress;
+  readonly #proxies: TrustedProxies;
   readonly #facts: VisitorFactsReader;
   readonly #limits: ClickSource;
   readonly #settings = new SettingsCache();
@@ -57,7 +57,7 @@ export class RequestReader implements ShortRequest {
   constructor(config: Config, limits: ClickSource, locate: Locate) {
     const hosts = ownHosts(config.SHORT_URL, config.SHORT_HOSTS);
     this.#hosts = new HostResolver(hosts);
-    this.#clientAddress = createClientAddress(config.TRUSTED_PROXIES);
+    this.#proxies = new TrustedProxies(config.TRUSTED_PROXIES);
     this.#facts = new VisitorFactsReader(locate, hosts);
     this.#limits = limits;
   }
@@ -116,7 +116,7 @@ export class RequestReader implements ShortRequest {
    * connected.
    */
   addressOf({ head, peer }: IncomingRequest): string {
-    return head.forwardedFor === "" ? peer : this.#clientAddress(peer, head.forwardedFor);
+    return head.forwardedFor === "" ? peer : this.#proxies.clientOf(peer, head.forwardedFor);
   }
 
   /** The visitor's facts that rules can use; valid until it is called for another request. */
@@ -133,7 +133,7 @@ export class RequestReader implements ShortRequest {
   targetOf(incoming: IncomingRequest, link: CachedLink): Target | undefined {
     if (link.settings === null) return undefined;
     const target = link.rules?.choose(this.factsOf(incoming));
-    return target ?? this.settingsOf(link)?.chooseArm?.(this.factsOf(incoming));
+    return target ?? this.settingsOf(link)?.split?.choose(this.factsOf(incoming));
   }
 
   /**

@@ -1,6 +1,6 @@
 /** Counts events per client, by the groups of its address: see `addressGroups`. */
-import { addressGroups } from "../../shared/address-group.ts";
-import { FixedWindow } from "../../shared/fixed-window.ts";
+import { addressGroups } from "../../shared/addresses.ts";
+import { FixedWindow } from "../../shared/local-limits.ts";
 
 /** The limit of a site (a /48 in IPv6) as a multiple of that of one of its networks (a /64). */
 const SITE_FACTOR = 10;

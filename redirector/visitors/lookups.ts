@@ -2,7 +2,7 @@
  * Protects the links log against scans: limits the rate at which one network requests nonexistent
  * aliases, and the number of lookups in flight, per network and in total.
  */
-import { addressGroups } from "../../shared/address-group.ts";
+import { addressGroups } from "../../shared/addresses.ts";
 import { AddressWindow } from "./address-window.ts";
 
 /**

@@ -15,7 +15,7 @@ import {
 import { preferredLanguage } from "../../shared/decision/language.ts";
 import { judgeRequest, type Verdict } from "../../shared/visitors/automation.ts";
 import { cached } from "../../shared/visitors/cache.ts";
-import { type Geo, type GeoLocation, openGeo } from "../../shared/visitors/geo.ts";
+import { type Geo, GeoDatabases, type GeoLocation } from "../../shared/visitors/geo.ts";
 import { sourceOf } from "../../shared/visitors/referrer.ts";
 import { parseAgent } from "../../shared/visitors/user-agent.ts";
 import { decodeLatin1 } from "../http/bytes.ts";
@@ -160,7 +160,7 @@ export class RuleGeo {
     paths: readonly string[],
     onMissing: (path: string, error: unknown) => void,
   ): Promise<RuleGeo> {
-    return new RuleGeo(paths.length === 0 ? undefined : await openGeo(paths, onMissing));
+    return new RuleGeo(paths.length === 0 ? undefined : await GeoDatabases.open(paths, onMissing));
   }
 
   locate(address: string): GeoLocation | undefined {

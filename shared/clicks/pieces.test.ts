@@ -42,7 +42,7 @@ const expectedOf = (table: string) => pieceOfSubjects(rollupOf(table), RANGE, ["
 
 const LINKS = ["d", "c", "b", "a"];
 
-const differenceOf = (of: Pick<Difference, "table" | "subject"> & { bucket?: number }) => ({
+const differenceOf = (of: { table: string; subject: string; bucket?: number }) => ({
   bucket: 0,
   account: "account",
   missing: 1,

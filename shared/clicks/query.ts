@@ -1,4 +1,5 @@
-/** Queries ClickHouse. */
+/** ClickHouse: its server, its queries, and the grants of its users. */
+import { readFileSync } from "node:fs";
 
 type Statement = { query: string; query_params: Record<string, unknown> };
 
@@ -71,3 +72,49 @@ export const WITHOUT_CONDITION_CACHE = { use_query_condition_cache: 0 } as const
  */
 export const clickTime = (parameter: string): string =>
   `toDateTime64({${parameter}: UInt32}, 3, 'UTC')`;
+
+const AUTHORITIES = "ca_cert";
+
+type ClickHouseServer = { url: string; tls?: { ca_cert: Buffer } };
+
+/**
+ * Splits the parameter `ca_cert` from a URL: the file with the authorities that the server's
+ * certificate is verified with, in place of the system's. Throws when it cannot be read.
+ */
+export function serverOptions(url: string): ClickHouseServer {
+  const server = new URL(url);
+  const file = server.searchParams.get(AUTHORITIES);
+  if (file === null) return { url };
+  server.searchParams.delete(AUTHORITIES);
+  return { url: server.href, tls: { ca_cert: readFileSync(file) } };
+}
+
+/** Names that need no escape within backquotes. */
+const DATABASE = /^[\w-]+$/;
+
+/** The error of a server that is too old for CHECK GRANT. */
+const UNKNOWN_STATEMENT = /SYNTAX_ERROR/;
+
+/**
+ * Throws an error that names the `privileges` that the user lacks on the database of `url`.
+ * `queryText` runs a statement and returns its output as text.
+ */
+export async function requireGrants(
+  url: string,
+  privileges: readonly string[],
+  queryText: (statement: string) => Promise<string>,
+): Promise<void> {
+  const database = decodeURIComponent(new URL(url).pathname.slice(1)) || "default";
+  if (!DATABASE.test(database)) throw new Error(`${database} is no database's name`);
+  const missing: string[] = [];
+  for (const privilege of privileges) {
+    try {
+      const output = await queryText(`CHECK GRANT ${privilege} ON \`${database}\`.*`);
+      if (!output.includes("1")) missing.push(privilege);
+    } catch (error) {
+      if (error instanceof Error && UNKNOWN_STATEMENT.test(error.message)) return;
+      throw error;
+    }
+  }
+  if (missing.length > 0) throw new Error(`lacks ${missing.join(", ")} on ${database}`);
+}

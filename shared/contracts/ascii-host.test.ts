@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 import { toAsciiHost, toReferringSite } from "./ascii-host.ts";
 import { rulesField } from "./link-rules.ts";
 import { shareOrigin } from "./share-schemas.ts";
-import { createWebhookBody } from "./webhook-schemas.ts";
+import { newWebhookBody } from "./webhook-schemas.ts";
 
 test.each([
   ["go.example.com", "go.example.com"],
@@ -76,7 +76,7 @@ test("hosts that webhooks and rules on referrers name are in ASCII", () => {
     events: ["link.created"],
     domains: ["Bücher.de."],
   };
-  expect(createWebhookBody.parse(webhook).domains).toEqual(["xn--bcher-kva.de"]);
+  expect(newWebhookBody.parse(webhook).domains).toEqual(["xn--bcher-kva.de"]);
   const referrer = { type: "referrer", in: ["www.Bücher.de", "direct"] };
   const [rule] = rulesField.parse([{ url: "https://example.com/", conditions: [referrer] }]);
   expect(rule?.conditions).toEqual([{ type: "referrer", in: ["xn--bcher-kva.de", "direct"] }]);

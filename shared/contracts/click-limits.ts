@@ -92,5 +92,5 @@ export function usedClicks(ledger: Ledger, { before, stored }: ClickLimit): numb
 }
 
 /** Clicks that redirectors have leased and may still use. */
-export const leasedClicks = ({ entries }: Pick<Ledger, "entries">): number =>
+export const leasedClicks = ({ entries }: { entries: Ledger["entries"] }): number =>
   Object.values(entries).reduce((sum, { upTo, used }) => sum + upTo - used, 0);

@@ -8,8 +8,7 @@
  *   if the flags say that there is a target
  */
 import { type ByteRange, type ByteSlice, emptySlice } from "../bytes.ts";
-import type { Uuid } from "../ids.ts";
-import { formatUuid, ID_BYTES, readUuid, writeUuid } from "../uuid-bytes.ts";
+import { formatUuid, ID_BYTES, readUuid, type Uuid, writeUuid } from "../ids.ts";
 import {
   CLICK_TEXT_BYTES_MAX,
   decodeText,
@@ -243,7 +242,12 @@ const hasValidChecksum = (bytes: Buffer, start: number, end: number): boolean =>
  * A click whose ids and texts are decoded as Latin-1, one character for each byte: that is cheap,
  * and different texts stay different. {@link decodeText} returns the text itself.
  */
-export type EncodedClick = Pick<Click, "time" | "mode" | "prefetch" | "embedded" | "privacy"> & {
+export type EncodedClick = {
+  time: Click["time"];
+  mode: Click["mode"];
+  prefetch: Click["prefetch"];
+  embedded: Click["embedded"];
+  privacy: Click["privacy"];
   /** The UUIDs of the link and its account, {@link ID_BYTES} each. */
   ids: string;
   address: string;

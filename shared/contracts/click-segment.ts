@@ -9,8 +9,7 @@
  * The segment ends before a record that a crash has torn. One that a disk has damaged is skipped.
  */
 import type { ByteRange } from "../bytes.ts";
-import type { Uuid } from "../ids.ts";
-import { readUuid, writeUuid } from "../uuid-bytes.ts";
+import { readUuid, type Uuid, writeUuid } from "../ids.ts";
 import { type Click, decodeClick, findRecord, hasLength } from "./click-record.ts";
 
 export const SEGMENT_HEADER_BYTES = 32;

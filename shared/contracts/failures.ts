@@ -6,7 +6,7 @@ import * as z from "zod";
 
 import type { Uuid } from "../ids.ts";
 import { ALIAS_PATTERN } from "./alias.ts";
-import { LINK_FAILURES } from "./failure-reasons.ts";
+import { LINK_FAILURES } from "./analytics.ts";
 
 /** Subject of the reports; one worker takes each (deploy/nats/users.conf says who may send). */
 export const FAILURES_SUBJECT = "failures.report";

@@ -3,8 +3,7 @@ import * as z from "zod";
 
 import { DAY_SECONDS } from "../durations.ts";
 import { EXPIRES_AT } from "./examples.ts";
-import { instant } from "./instant.ts";
-import { plainText } from "./text.ts";
+import { instant, plainText } from "./text.ts";
 
 /** The permissions of a key. */
 export const SCOPES = [
@@ -41,7 +40,7 @@ export const scopesMeta = {
   examples: [["links:read", "links:write"] satisfies Scope[]],
 };
 
-export const createKeyBody = z
+export const newKeyBody = z
   .strictObject({
     name: plainText(KEY_NAME_LENGTH_MAX).min(1).meta(keyNameMeta),
     type: z.enum(["live", "test"]).optional().meta({

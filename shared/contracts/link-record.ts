@@ -9,9 +9,9 @@ import {
   isString,
   isUuid,
   isWebUrl,
+  isWholeNotice,
   type Members,
 } from "./member-checks.ts";
-import { isWholeNotice } from "./notices-checks.ts";
 import { isRedirectSettings, isUnderstood } from "./redirect-settings-checks.ts";
 import { decides, type RedirectSettings } from "./redirect-settings.ts";
 import type { ShortLink } from "./short-link.ts";
@@ -141,7 +141,7 @@ const DOMAIN_LENGTH_MAX = 253;
 /** Checks that domain and alias can be part of a subject and of a path. */
 const KEY_PART = /^[!-.0-~]*$/;
 
-type Key = ShortLink & Pick<ActiveLink, "version">;
+type Key = ShortLink & { version: number };
 
 const hasKey = (message: Members): message is Members & Key =>
   isCount(message["version"]) && hasShortLink(message);

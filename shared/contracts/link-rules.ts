@@ -4,9 +4,8 @@ import * as z from "zod";
 import { findCountryProblem } from "../countries.ts";
 import { toReferringSite } from "./ascii-host.ts";
 import { RULE_ID } from "./examples.ts";
-import { instant } from "./instant.ts";
 import { destination } from "./link-fields.ts";
-import { plainText } from "./text.ts";
+import { instant, plainText } from "./text.ts";
 
 /** Most rules of a link, conditions of a rule, and values of a condition. */
 const RULES_MAX = 20;

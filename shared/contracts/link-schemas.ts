@@ -2,7 +2,6 @@
 import * as z from "zod";
 
 import { CUSTOM_DOMAIN, EXPIRES_AT, LONG_URL } from "./examples.ts";
-import { instant } from "./instant.ts";
 import {
   destination,
   EXTERNAL_ID_EXAMPLE,
@@ -12,7 +11,7 @@ import {
   UTM_EXAMPLES,
 } from "./link-fields.ts";
 import { settingsFields } from "./link-settings.ts";
-import { linesOfText, plainText } from "./text.ts";
+import { instant, linesOfText, plainText } from "./text.ts";
 import { toUtmValue, type UtmName } from "./utm.ts";
 
 /** Most links that one bulk request creates. */
@@ -119,7 +118,7 @@ const alias = z.string().meta({
   pattern: "^[A-Za-z0-9_][A-Za-z0-9_-]*$",
 });
 
-export const createLinkBody = z
+export const newLinkBody = z
   .strictObject({
     url: destination,
     alias: alias.nullish().meta({ examples: ["spring-sale"] }),
@@ -162,7 +161,7 @@ export const updateLinkBody = z
   });
 
 /** The body that creates or updates the link with an external id, which is in the path. */
-export const upsertLinkBody = createLinkBody.omit({ external_id: true }).meta({
+export const upsertLinkBody = newLinkBody.omit({ external_id: true }).meta({
   id: "LinkUpsert",
   description: "A link to create or change, identified by your own id.",
   examples: [{ url: LONG_URL, title: "Spring sale" }],

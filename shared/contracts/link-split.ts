@@ -2,9 +2,8 @@
 import * as z from "zod";
 
 import { ARM_ID, EXPIRES_AT } from "./examples.ts";
-import { instant } from "./instant.ts";
 import { destination } from "./link-fields.ts";
-import { plainText, trimInvisible } from "./text.ts";
+import { instant, plainText, trimInvisible } from "./text.ts";
 
 /** Most arms of a split, and characters of an arm's id and of its label. */
 const ARMS_MAX = 10;

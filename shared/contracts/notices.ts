@@ -4,7 +4,7 @@
  * that no link can have, so that versions without notices ignore it.
  */
 import { DEFAULT_DOMAIN, type LinkRecord } from "./link-record.ts";
-import type { Fold } from "./notices-checks.ts";
+import type { Fold } from "./member-checks.ts";
 
 /**
  * Accounts by their UUIDs, and destination hosts in lower case; a host covers the names below it.
@@ -70,7 +70,7 @@ export const domainNotice = (
 });
 
 /** Whether a record of the log is a notice. */
-export const isNotice = ({ alias }: Pick<LinkRecord, "alias">): boolean => alias.startsWith("@");
+export const isNotice = ({ alias }: { alias: string }): boolean => alias.startsWith("@");
 
 export const isTakedownNotice = (record: LinkRecord | TakedownNotice): record is TakedownNotice =>
   record.alias === TAKEDOWNS_ALIAS && "takedowns" in record;

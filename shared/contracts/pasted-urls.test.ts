@@ -2,8 +2,8 @@
 import { expect, test } from "bun:test";
 
 import { changeDomainBody } from "./domain-settings.ts";
-import { createLinkBody, updateLinkBody, upsertLinkBody } from "./link-schemas.ts";
-import { createWebhookBody, updateWebhookBody } from "./webhook-schemas.ts";
+import { newLinkBody, updateLinkBody, upsertLinkBody } from "./link-schemas.ts";
+import { newWebhookBody, updateWebhookBody } from "./webhook-schemas.ts";
 
 const URL = "https://example.com/❤\ufe0f";
 const PASTED = `\ufeff\u200e ${URL}\u200b\u200f\n`;
@@ -19,11 +19,11 @@ const domain = (url: string) => ({ root_url: url, not_found_url: url, expired_ur
 const webhook = (url: string) => ({ url, events: ["link.created"] });
 
 test.each([
-  ["a new link", createLinkBody, link],
+  ["a new link", newLinkBody, link],
   ["a change of a link", updateLinkBody, link],
   ["a link by its external id", upsertLinkBody, link],
   ["a domain", changeDomainBody, domain],
-  ["a new webhook", createWebhookBody, webhook],
+  ["a new webhook", newWebhookBody, webhook],
   ["a change of a webhook", updateWebhookBody, webhook],
 ])("in all fields of %s", (_what, schema, body) => {
   const parsed: unknown = schema.parse(body(PASTED));
@@ -39,6 +39,6 @@ test.each([
   ["decomposed letters", "cafe\u0301", "café"],
 ])("a UTM field with %s is what it looks like", (_what, value, expected) => {
   const url = "https://example.com/";
-  expect(createLinkBody.parse({ url, utm_source: value }).utm_source).toBe(expected as never);
+  expect(newLinkBody.parse({ url, utm_source: value }).utm_source).toBe(expected as never);
   expect(updateLinkBody.parse({ utm_term: value }).utm_term).toBe(expected as never);
 });

@@ -55,7 +55,10 @@ export const symbolContrastOf = (foreground: string, background: string): number
 export function findContrastProblem({
   foreground,
   background,
-}: Pick<QrStyle, "foreground" | "background">): string | undefined {
+}: {
+  foreground: string;
+  background: string;
+}): string | undefined {
   const contrast = symbolContrastOf(foreground, background);
   if (contrast >= SYMBOL_CONTRAST_MIN) return undefined;
   return contrast < 0

@@ -1,9 +1,9 @@
 /**
  * The redirect settings of a link: those that change its redirect, as redirectors need them. The
- * API converts them from the settings that it stores (`api/links/settings`); a redirector evaluates
- * the rules among them as bytes (`shared/decision/encoded-rules.ts`). In a state of the links
- * log they are the member `extras`. Most links have none. A process must not guess settings that it
- * does not understand: it treats the link as one that does not exist.
+ * API converts them from the settings that it stores (`api/links/record.ts`); a redirector
+ * evaluates the rules among them as bytes (`shared/decision/encoded-rules.ts`). In a state of the
+ * links log they are the member `extras`. Most links have none. A process must not guess settings
+ * that it does not understand: it treats the link as one that does not exist.
  */
 
 import type { Uuid } from "../ids.ts";

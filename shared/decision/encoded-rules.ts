@@ -7,10 +7,9 @@
  *   u32 bytes of the rule, u16 length of id, id, u16 length of URL, URL, then its conditions, each
  *   u32 bytes of the condition, and the rest as `conditions.ts` writes it
  */
-import { type ByteSlice, copySlice, toSlice } from "../bytes.ts";
+import { type ByteSlice, copySlice, toSlice, truncateText } from "../bytes.ts";
 import type { Rule, StoredRules } from "../contracts/redirect-settings.ts";
 import type { Uuid } from "../ids.ts";
-import { truncateText } from "../visitors/truncate-text.ts";
 import { ByteWriter, u16At, u32At } from "./byte-writer.ts";
 import { explainCondition, matchesCondition, writeCondition } from "./conditions.ts";
 import type { RequestFacts } from "./facts.ts";

@@ -11,7 +11,7 @@ import { casesOf } from "../../test/harness/property-runs.ts";
 import type { Condition, Rule } from "../contracts/redirect-settings.ts";
 import { rememberFacts, toAgentNames } from "./facts.ts";
 import { preferredLanguage } from "./language.ts";
-import { compileTargets } from "./targets.ts";
+import { Targets } from "./targets.ts";
 
 /**
  * As many rules and conditions as a link may have, each rule's last condition being one that does
@@ -61,23 +61,23 @@ describe("200 conditions", () => {
     ["query", (i) => ({ type: "query", name: `x${i}` })],
   ])("read the %s of a request once, also to explain them", (name, conditionOf) => {
     const { facts, forget, reads } = createFacts("a=1&b=2");
-    const { choose, explain } = compileTargets({ rules: rulesOf(conditionOf) });
+    const targets = new Targets({ rules: rulesOf(conditionOf) });
     const parsed = countParses(() => {
-      choose(facts);
-      expect([...explain(facts)]).toHaveLength(20);
+      targets.choose(facts);
+      expect([...targets.explain(facts)]).toHaveLength(20);
     });
     expect(reads).toEqual({ [name]: 1 });
     expect(parsed).toEqual(name === "query" ? [2] : []);
     forget();
-    choose(facts);
+    targets.choose(facts);
     expect(reads).toEqual({ [name]: 2 });
   });
 
   test("read nothing that none of them is about", () => {
     const { facts, reads } = createFacts("a=1");
-    const { choose } = compileTargets({ rules: rulesOf(() => ({ type: "ip", in: ["::/0"] })) });
-    choose(facts);
-    compileTargets({}).choose(facts);
+    const targets = new Targets({ rules: rulesOf(() => ({ type: "ip", in: ["::/0"] })) });
+    targets.choose(facts);
+    new Targets({}).choose(facts);
     expect(reads).toEqual({});
   });
 });
@@ -135,7 +135,7 @@ test("of a header of thousands of languages, those at its beginning count", () =
 test("an explanation repeats of each value no more than a condition's own may have", () => {
   const rules = rulesOf((i) => ({ type: "query", name: "a", in: [`x${i}`] }));
   const told = (query: string) =>
-    [...compileTargets({ rules }).explain(createFacts(query).facts)].flatMap(({ conditions }) =>
+    [...new Targets({ rules }).explain(createFacts(query).facts)].flatMap(({ conditions }) =>
       conditions.map(({ actual }) => actual),
     );
   expect(new Set(told(`a=${"x".repeat(255)}`))).toEqual(new Set(["x".repeat(255)]));

@@ -1,6 +1,4 @@
 /** The facts of a request that rules can use. */
-import type { Agent } from "../visitors/user-agent.ts";
-import { createParameters } from "./parameters.ts";
 
 /** A user agent's names, and the same in lower case, in which they are compared. */
 export type AgentNames = { names: Names; lower: Names };
@@ -53,7 +51,7 @@ export function rememberFacts<Names extends AgentNames>(
       return value;
     };
   };
-  const parameters = createParameters(sources.query);
+  const parameters = new QueryParameters(sources.query);
   return {
     facts: {
       now: sources.now,
@@ -63,7 +61,7 @@ export function rememberFacts<Names extends AgentNames>(
       agent: once(sources.agent),
       language: once(sources.language),
       source: once(sources.source),
-      parameter: parameters.valuesOf,
+      parameter: (name) => parameters.valuesOf(name),
     },
     forget() {
       request++;
@@ -73,7 +71,67 @@ export function rememberFacts<Names extends AgentNames>(
 }
 
 /** The names of a user agent. */
-export const toAgentNames = ({ browser, os, device }: Pick<Agent, keyof Names>): AgentNames => ({
+export const toAgentNames = ({ browser, os, device }: Names): AgentNames => ({
   names: { browser, os, device },
   lower: { browser: browser.toLowerCase(), os: os.toLowerCase(), device },
 });
+
+/**
+ * Most parameters of a query that conditions read, and that forwarding merges. Further ones are
+ * ignored.
+ */
+const PARAMETERS_MAX = 256;
+
+const NO_VALUES: readonly string[] = [];
+const NO_PARAMETERS: ReadonlyMap<string, readonly string[]> = new Map();
+
+/**
+ * The parameters of a query (without `?`). The query is read and parsed once, when the first
+ * parameter is read.
+ */
+class QueryParameters {
+  readonly #readQuery: () => string;
+  #parameters: ReadonlyMap<string, readonly string[]> | undefined;
+
+  constructor(readQuery: () => string) {
+    this.#readQuery = readQuery;
+  }
+
+  valuesOf(name: string): readonly string[] {
+    this.#parameters ??= parseParameters(this.#readQuery());
+    return this.#parameters.get(name) ?? NO_VALUES;
+  }
+
+  /** Makes the next call of `valuesOf` read the query again. */
+  forget(): void {
+    this.#parameters = undefined;
+  }
+}
+
+function parseParameters(query: string): ReadonlyMap<string, readonly string[]> {
+  if (query === "") return NO_PARAMETERS;
+  const parameters = new Map<string, string[]>();
+  for (const [name, value] of new URLSearchParams(firstParameters(query))) {
+    const values = parameters.get(name);
+    if (values === undefined) parameters.set(name, [value]);
+    else values.push(value);
+  }
+  return parameters;
+}
+
+/**
+ * The part of a query that has its first {@link PARAMETERS_MAX} parameters. Empty text between two
+ * `&` is no parameter.
+ */
+function firstParameters(query: string): string {
+  // Each takes at least a character and a separator.
+  if (query.length <= 2 * PARAMETERS_MAX) return query;
+  let count = 0;
+  for (let start = 0; start < query.length;) {
+    const separator = query.indexOf("&", start);
+    const end = separator < 0 ? query.length : separator;
+    if (end > start && ++count === PARAMETERS_MAX) return query.slice(0, end);
+    start = end + 1;
+  }
+  return query;
+}

@@ -9,10 +9,10 @@ import { DateTime } from "luxon";
 
 import { casesOf } from "../../test/harness/property-runs.ts";
 import type { Condition, Rule } from "../contracts/redirect-settings.ts";
+import { localTime } from "./conditions.ts";
 import { rememberFacts, type RequestFacts, toAgentNames } from "./facts.ts";
 import { preferredLanguage } from "./language.ts";
-import { localTime } from "./local-time.ts";
-import { compileTargets } from "./targets.ts";
+import { SplitArms, Targets } from "./targets.ts";
 
 // 20,000 random rule sets, on a machine that may be busy.
 setDefaultTimeout(240_000);
@@ -242,7 +242,7 @@ const request: fc.Arbitrary<Request> = fc.record({
 
 /** The rule that decides about a request of which little is known. */
 const decide = (rules: readonly Rule[], change: Partial<Request>) =>
-  compileTargets({ rules }).choose(
+  new Targets({ rules }).choose(
     toFacts({
       now: 0,
       address: "",
@@ -264,11 +264,11 @@ describe("rules", () => {
     let matched = 0;
     fc.assert(
       fc.property(ruleSet, request, (rules, of) => {
-        const { choose, explain } = compileTargets({ rules });
+        const targets = new Targets({ rules });
         const facts = toFacts(of);
         const expected = decideSlowly(rules, of);
-        expect(choose(facts)?.id).toBe(expected);
-        const explained = [...explain(facts)];
+        expect(targets.choose(facts)?.id).toBe(expected);
+        const explained = [...targets.explain(facts)];
         expect(explained.filter((rule) => rule.matched).map(({ id }) => id)).toEqual(
           expected === undefined ? [] : [expected],
         );
@@ -315,4 +315,76 @@ test("a local time is that of the zone, across changes of its offset", () => {
         const { weekday, hour, minute } = DateTime.fromMillis(now, { zone });
         expect(localTime(now, zone)).toEqual({ weekday, minutes: hour * 60 + minute });
       }
+});
+
+const ARMS = [
+  { id: "a", url: "https://example.com/a", weight: 30 },
+  { id: "b", url: "https://example.com/b", weight: 1 },
+  { id: "c", url: "https://example.com/c", weight: 19 },
+];
+
+const VISITORS = 100_000;
+
+function chooserOf(key: number, arms = ARMS) {
+  const split = new SplitArms({ key, arms });
+  return (address: string, userAgent: string) => split.armOf(address, userAgent)?.id;
+}
+
+const addressOf = (n: number) => `10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`;
+
+const allArms = (key: number, arms = ARMS) => {
+  const choose = chooserOf(key, arms);
+  return Array.from({ length: VISITORS }, (_, n) => choose(addressOf(n), "Mozilla/5.0") ?? "own");
+};
+
+const shareOf = (arms: readonly string[], id: string) =>
+  (100 * arms.filter((arm) => arm === id).length) / arms.length;
+
+describe("a split", () => {
+  test("gives each arm its share of 100,000 visitors, within one percentage point", () => {
+    for (const key of [0, 1, 0xffff_ffff]) {
+      const arms = allArms(key);
+      for (const { id, weight } of [...ARMS, { id: "own", weight: 50 }])
+        expect(Math.abs(shareOf(arms, id) - weight)).toBeLessThan(1);
+    }
+  });
+
+  test("gives the same visitor the same arm, wherever it is compiled", () => {
+    expect(allArms(7)).toEqual(allArms(7));
+  });
+
+  test.each([
+    ["2001:db8:1:2:", true],
+    ["::ffff:192.0.2.", false],
+  ])("takes the network of an IPv6 address, and not that of a mapped one: %s", (start, isOne) => {
+    const choose = chooserOf(5);
+    const arms = Array.from({ length: 200 }, (_, n) => {
+      const host = isOne ? `${n.toString(16)}:cafe:0:1` : String(n);
+      return choose(start + host, "Mozilla/5.0") ?? "own";
+    });
+    expect(new Set(arms).size === 1).toBe(isOne);
+    expect(choose("::ffff:192.0.2.7", "Mozilla/5.0")).toBe(choose("192.0.2.7", "Mozilla/5.0"));
+  });
+
+  test("of another link, or of another browser at the same address, is independent", () => {
+    const [one, other] = [allArms(1), allArms(2)];
+    const both = one.filter((arm, n) => arm === "a" && other[n] === "a").length;
+    expect(Math.abs((100 * both) / VISITORS - 9)).toBeLessThan(1);
+    const choose = chooserOf(1);
+    const browsers = Array.from(
+      { length: VISITORS },
+      (_, n) => choose("10.0.0.1", `UA ${n}`) ?? "own",
+    );
+    expect(Math.abs(shareOf(browsers, "a") - 30)).toBeLessThan(1);
+  });
+
+  test("keeps visitors in their arms when the last arm grows", () => {
+    const before = allArms(3);
+    const after = allArms(
+      3,
+      ARMS.map((arm) => (arm.id === "c" ? { ...arm, weight: 29 } : arm)),
+    );
+    const moved = before.filter((arm, n) => arm !== after[n]);
+    expect(new Set(moved)).toEqual(new Set(["own"]));
+  });
 });

@@ -18,42 +18,71 @@
  * The API's explanation of a request (`POST /v1/links/{id}/explain`) evaluates the same encoded
  * rules in the same order, so an explanation always agrees with the redirect.
  */
-import type { RedirectSettings } from "../contracts/redirect-settings.ts";
+import { addressGroups } from "../addresses.ts";
+import type { RedirectSettings, Split } from "../contracts/redirect-settings.ts";
 import type { Uuid } from "../ids.ts";
-import { encodeRules, type RuleExplanation } from "./encoded-rules.ts";
+import { type EncodedRules, encodeRules, type RuleExplanation } from "./encoded-rules.ts";
 import type { RequestFacts } from "./facts.ts";
-import { createSplit } from "./split.ts";
 
 /** A destination other than the link's own. */
 export type Target = { kind: "rule" | "arm"; id: Uuid; url: string };
 
-/** Chooses the arm of a visitor; undefined for the link's own destination. */
-export type ChooseArm = (facts: RequestFacts) => Target | undefined;
+/** The rules of a link, which decide as those in a redirector's memory, and its split. */
+export class Targets {
+  readonly #rules: EncodedRules;
+  readonly #split: SplitArms | undefined;
 
-/** The rules and the split of a link, to decide and to explain. */
-export type Targets = {
+  constructor({ rules = [], split }: RedirectSettings) {
+    this.#rules = encodeRules(rules);
+    this.#split = split === undefined ? undefined : new SplitArms(split);
+  }
+
   /** Returns the target of a request; undefined for the link's own destination. */
-  choose(facts: RequestFacts): Target | undefined;
+  choose(facts: RequestFacts): Target | undefined {
+    return this.#rules.choose(facts) ?? this.#split?.choose(facts);
+  }
+
   /**
    * Every rule with its conditions, up to the first that matches, in order; each as it is asked
    * for.
    */
-  explain(facts: RequestFacts): Iterable<RuleExplanation>;
-};
-
-/** Encodes the rules of a link, which decide as those in a redirector's memory. */
-export function compileTargets({ rules = [], split }: RedirectSettings): Targets {
-  const encoded = encodeRules(rules);
-  const chooseArm = compileSplit(split);
-  return {
-    choose: (facts) => encoded.choose(facts) ?? chooseArm?.(facts),
-    explain: (facts) => encoded.explain(facts),
-  };
+  explain(facts: RequestFacts): Iterable<RuleExplanation> {
+    return this.#rules.explain(facts);
+  }
 }
 
-export function compileSplit(split: RedirectSettings["split"]): ChooseArm | undefined {
-  if (split === undefined) return undefined;
-  const { until = Infinity } = split;
-  const armOf = createSplit(split, ({ id, url }): Target => ({ kind: "arm", id, url }));
-  return (facts) => (facts.now() < until ? armOf(facts.address(), facts.userAgent()) : undefined);
+/** The arms of a split, which divide a link's visitors. */
+export class SplitArms {
+  readonly #key: number;
+  readonly #until: number;
+  /** Each with the sum of the percentages up to it. */
+  readonly #shares: readonly { target: Target; end: number }[];
+
+  constructor({ key, arms, until = Infinity }: Split) {
+    this.#key = key;
+    this.#until = until;
+    let end = 0;
+    this.#shares = arms.map(({ id, url, weight }) => ({
+      target: { kind: "arm", id, url },
+      end: (end += weight),
+    }));
+  }
+
+  /** Returns the arm of a visitor; undefined for the link's own destination. */
+  choose(facts: RequestFacts): Target | undefined {
+    return facts.now() < this.#until ? this.armOf(facts.address(), facts.userAgent()) : undefined;
+  }
+
+  /**
+   * Returns the arm of a visitor; undefined for visitors who get the link's own destination. The
+   * same visitor has the same arm on every redirector, without a cookie: the arm depends on a hash
+   * (xxHash) of network and user agent with the link's own random key: privacy extensions change
+   * the rest of an IPv6 address every day (RFC 8981). A change of weights moves as few visitors as
+   * possible between neighbouring arms.
+   */
+  armOf(address: string, userAgent: string): Target | undefined {
+    const { network } = addressGroups(address);
+    const percentile = Bun.hash.xxHash32(`${network}\n${userAgent}`, this.#key) % 100;
+    return this.#shares.find((share) => percentile < share.end)?.target;
+  }
 }

@@ -1,6 +1,6 @@
 /** Texts of a language as functions, which format its messages (ICU MessageFormat). */
 import compile from "icu-minify/compile";
-import format from "icu-minify/format";
+import format, { type CompiledMessage } from "icu-minify/format";
 
 /** Messages by name, in groups. */
 export type Messages = { readonly [name: string]: string | Messages };
@@ -17,10 +17,10 @@ export type Texts<Group> = {
  * Returns the texts of messages in a language, by its code. Each message is parsed when its text is
  * first used; a text throws if its message cannot be parsed.
  */
-export function createTexts<Group extends Messages>(code: string, messages: Group): Texts<Group> {
-  const formatters = createFormatters(code);
+export function textsOf<Group extends Messages>(code: string, messages: Group): Texts<Group> {
+  const formatters = new Formatters(code);
   const toText = (message: string): Text => {
-    let compiled: ReturnType<typeof compile> | undefined;
+    let compiled: CompiledMessage | undefined;
     return (values) => {
       compiled ??= compile(message);
       const text = format(compiled, code, { ...values }, { formatters });
@@ -40,12 +40,27 @@ export function createTexts<Group extends Messages>(code: string, messages: Grou
 }
 
 /** The formatters of a language, each created once. Messages choose no formats of their own. */
-function createFormatters(code: string): Parameters<typeof format>[3]["formatters"] {
-  let plurals: Intl.PluralRules | undefined;
-  let numbers: Intl.NumberFormat | undefined;
-  return {
-    getPluralRules: () => (plurals ??= new Intl.PluralRules(code)),
-    getNumberFormat: () => (numbers ??= new Intl.NumberFormat(code)),
-    getDateTimeFormat: (locales, options) => new Intl.DateTimeFormat(locales, options),
-  };
+class Formatters {
+  readonly #code: string;
+  #plurals: Intl.PluralRules | undefined;
+  #numbers: Intl.NumberFormat | undefined;
+
+  constructor(code: string) {
+    this.#code = code;
+  }
+
+  getPluralRules(): Intl.PluralRules {
+    return (this.#plurals ??= new Intl.PluralRules(this.#code));
+  }
+
+  getNumberFormat(): Intl.NumberFormat {
+    return (this.#numbers ??= new Intl.NumberFormat(this.#code));
+  }
+
+  getDateTimeFormat(
+    locales?: Intl.LocalesArgument,
+    options?: Intl.DateTimeFormatOptions,
+  ): Intl.DateTimeFormat {
+    return new Intl.DateTimeFormat(locales, options);
+  }
 }

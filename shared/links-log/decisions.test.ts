@@ -22,7 +22,7 @@ import {
   type Manifest,
   SNAPSHOTS_KEPT,
   toCandidate,
-} from "./snapshot.ts";
+} from "./snapshots.ts";
 
 const DATABASE = newUuid();
 

@@ -17,7 +17,7 @@ import {
   NO_HASH,
   parseHead,
 } from "./entry.ts";
-import { decodeManifest, encodeManifest } from "./snapshot.ts";
+import { decodeManifest, encodeManifest } from "./snapshots.ts";
 
 const header: EntryHeader = {
   database: newUuid(),

@@ -19,7 +19,7 @@ import {
   publicKeyOf,
   SIGNATURE_HEADER,
 } from "./signature.ts";
-import { encodeManifest, type Manifest } from "./snapshot.ts";
+import { encodeManifest, type Manifest } from "./snapshots.ts";
 import { decodeMessage, HEAD_HEADER, signEntry } from "./tail.ts";
 
 const STRANGER = signerOf({ links_signing_key: "6".repeat(64) });

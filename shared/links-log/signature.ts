@@ -16,7 +16,8 @@ import { headers as newHeaders, type MsgHdrs } from "nats";
 import * as z from "zod";
 
 import { envList } from "../env.ts";
-import { type EntryHeader, formatHead, hashOf, type Head } from "./entry.ts";
+import type { Uuid } from "../ids.ts";
+import { formatHead, hashOf, type Head } from "./entry.ts";
 
 /** The header of a message with its signature, in Base64. */
 export const SIGNATURE_HEADER = "Shorthop-Signature";
@@ -83,7 +84,7 @@ export class LogSigner extends LogVerifier {
 
 /** What the signature of an entry says: which entry it is, and the head that is announced. */
 export const entryStatement = (
-  { database, ...entry }: Pick<EntryHeader, "database"> & Head,
+  { database, ...entry }: Head & { database: Uuid },
   announced: Head,
 ): string => ["entry", database, formatHead(entry), formatHead(announced)].join(" ");
 

@@ -14,11 +14,11 @@ import {
 } from "nats";
 
 import { ensureStream, jetStreamErrorCode, NO_MESSAGE } from "../contracts/streams.ts";
+import type { Uuid } from "../ids.ts";
 import {
   comparePositions,
   decodeEntry,
   type Entry,
-  type EntryHeader,
   formatHead,
   type Head,
   MESSAGE_BYTES_MAX,
@@ -88,7 +88,7 @@ export type TailEntry = Entry & { announced: Head };
 /** Returns the headers of an entry's message. */
 export function signEntry(
   signer: LogSigner,
-  entry: Head & Pick<EntryHeader, "database">,
+  entry: Head & { database: Uuid },
   announced: Head,
 ): MsgHdrs {
   const headers = signer.sign(entryStatement(entry, announced));

@@ -10,8 +10,7 @@
  *   form 2, a link of which the log has only a malformed state: empty
  */
 import { type ActiveLink, decodeLinkRecord, type LinkRecord } from "../contracts/link-record.ts";
-import { withEncodedRules } from "./record-settings.ts";
-import { readRecord, sizeAt, sizeOf, writeRecord } from "./record.ts";
+import { readRecord, sizeAt, sizeOf, withEncodedRules, writeRecord } from "./record.ts";
 
 const FORM = 4;
 const HEADER_BYTES = 5;

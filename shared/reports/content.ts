@@ -1,10 +1,15 @@
 /**
- * What a report says, as events have it under `report`: computed once, and the same wherever it is
- * read.
+ * The content of a report, as events have it under `report`: computed once, and the same wherever
+ * it is read. And the message that says it in the report's language.
  */
 import * as z from "zod";
 
+import { FAILURE_REASONS } from "../contracts/analytics.ts";
 import { REPORT_LANGUAGES, REPORT_PERIODS } from "../contracts/report-schemas.ts";
+import { UNKNOWN_COUNTRY } from "../countries.ts";
+import { type Catalogue, inEachLanguage } from "../languages/catalogues.ts";
+import { type Texts, textsOf } from "../languages/messages.ts";
+import { countryName } from "../statistics/format.ts";
 
 const count = z.int().min(0);
 
@@ -57,3 +62,133 @@ export const reportContent = z.object({
 });
 
 export type ReportContent = z.output<typeof reportContent>;
+
+/** An entry of a list: a name, what it links to, and a number as text. */
+export type MessageRow = { name: string; url: string | null; number: string };
+
+export type ReportMessage = {
+  /** `Monday numbers: 23 February – 1 March 2026` */
+  title: string;
+  /** What it is about: a sentence without a full stop. */
+  subject: string;
+  totals: { label: string; text: string }[];
+  /** Lists that have entries. */
+  lists: { title: string; rows: MessageRow[] }[];
+  /** How to read it. */
+  note: string;
+  /** What a mail adds: why somebody gets it, and the words of the link that ends that. */
+  mail: { reason: string; unsubscribe: string };
+};
+
+/** What reports are written with in a language. */
+class ReportLanguage {
+  readonly code: string;
+  readonly texts: Texts<Catalogue["reports"]>;
+  readonly #number: Intl.NumberFormat;
+  readonly #change: Intl.NumberFormat;
+  readonly #days: Intl.DateTimeFormat;
+
+  constructor(code: string, { reports }: Catalogue) {
+    this.code = code;
+    this.texts = textsOf(code, reports);
+    this.#number = new Intl.NumberFormat(code);
+    this.#change = new Intl.NumberFormat(code, {
+      signDisplay: "exceptZero",
+      maximumFractionDigits: 1,
+    });
+    this.#days = new Intl.DateTimeFormat(code, { dateStyle: "long", timeZone: "UTC" });
+  }
+
+  formatNumber(value: number): string {
+    return this.#number.format(value);
+  }
+
+  formatChange(value: number): string {
+    return this.#change.format(value);
+  }
+
+  /** Both days are included. */
+  formatDays(first: string, last: string): string {
+    return this.#days.formatRange(new Date(`${first}T00:00:00Z`), new Date(`${last}T00:00:00Z`));
+  }
+}
+
+const languageOf = inEachLanguage((code, catalogue) => new ReportLanguage(code, catalogue));
+
+/** Describes a report in its language. Texts of the account are in it as they are. */
+export function describeReport(content: ReportContent): ReportMessage {
+  const language = languageOf(content.language);
+  const { texts } = language;
+  const days = language.formatDays(content.first_day, content.last_day);
+  return {
+    title: texts.title({ name: content.name, days }),
+    subject: describeSubject(language, content),
+    totals: [
+      { label: texts.clicks(), text: describeTotal(language, content.clicks) },
+      { label: texts.visitors(), text: describeTotal(language, content.unique_clicks) },
+      { label: texts.bots(), text: language.formatNumber(content.bot_clicks) },
+    ],
+    lists: listAll(language, content).filter(({ rows }) => rows.length > 0),
+    note: texts.times({ timezone: content.timezone }),
+    mail: { reason: texts.mail.reason(), unsubscribe: texts.mail.unsubscribe() },
+  };
+}
+
+function describeSubject({ texts }: ReportLanguage, { tag, link }: ReportContent): string {
+  if (tag !== null) return texts.tagged({ tag });
+  return link === null
+    ? texts.everything()
+    : texts.link({ link: link.title ?? link.short_url ?? texts.deleted() });
+}
+
+function describeTotal(
+  language: ReportLanguage,
+  { total, before, change }: ReportContent["clicks"],
+): string {
+  const { texts } = language;
+  if (total === before) return texts.unchanged({ total });
+  if (change === null) return texts.none_before({ total });
+  return texts.changed({ total, before, change: language.formatChange(change) });
+}
+
+function listAll(language: ReportLanguage, content: ReportContent) {
+  const { texts, code } = language;
+  const row = (name: string, count: number, url: string | null = null): MessageRow => ({
+    name,
+    url,
+    number: language.formatNumber(count),
+  });
+  return [
+    {
+      title: texts.top_links(),
+      rows: content.top_links.map(({ title, short_url, clicks }) =>
+        row(title ?? short_url ?? texts.deleted(), clicks, short_url),
+      ),
+    },
+    {
+      title: texts.countries(),
+      rows: content.countries.map(({ country, clicks }) =>
+        row(country === UNKNOWN_COUNTRY ? texts.unknown() : countryName(country, code), clicks),
+      ),
+    },
+    {
+      title: texts.referrers(),
+      rows: content.referrers.map(({ referrer, clicks }) =>
+        row(referrer === "direct" ? texts.direct() : referrer, clicks),
+      ),
+    },
+    { title: texts.failures(), rows: listFailures(language, content.failures) },
+  ];
+}
+
+const listFailures = (
+  language: ReportLanguage,
+  failures: ReportContent["failures"],
+): MessageRow[] =>
+  failures === null
+    ? []
+    : FAILURE_REASONS.filter((reason) => failures[reason] > 0).map((reason) => ({
+        name: language.texts.reasons[reason](),
+        url: null,
+        number: language.formatNumber(failures[reason]),
+      }));

@@ -2,12 +2,11 @@
  * Clicks and unique visitors over time, as a drawing and as a table. The drawing has the width of
  * its container without measuring it, so that a page without scripts can contain it.
  */
-import { scaleLinear } from "d3-scale";
+import { type ScaleLinear, scaleLinear } from "d3-scale";
 import { area, curveMonotoneX, line } from "d3-shape";
 import { type SVGProps } from "react";
 
-import { positionOf } from "./chart-selection.ts";
-import { anchorOf, finishedOf, type Point, unfinishedOf } from "./chart-series.ts";
+import { anchorOf, finishedOf, type Point, positionOf, unfinishedOf } from "./chart-series.ts";
 import { formatCompact, formatCount, formatPointDate } from "./format.ts";
 import { type StatisticsLanguage, useStatisticsLanguage } from "./language.ts";
 
@@ -30,7 +29,7 @@ export type Series = {
   earlier: readonly Point[] | undefined;
 };
 
-export function Legend({ earlier }: Pick<Series, "earlier">) {
+export function Legend({ earlier }: { earlier: Series["earlier"] }) {
   const { translate } = useStatisticsLanguage();
   return (
     <ul className="legend">
@@ -97,7 +96,7 @@ export function ChartDrawing({
 }: ChartDrawingProps) {
   const { tag } = useStatisticsLanguage();
   const compared = earlier.slice(0, points.length);
-  const y = createScale([...points, ...compared]);
+  const y = scaleOf([...points, ...compared]);
   // A line needs two points.
   const marked = points.length === 1 ? 0 : selected;
   const point = marked === undefined ? undefined : points[marked];
@@ -129,16 +128,16 @@ export function ChartDrawing({
 
 const percent = (share: number): string => `${Math.round(share * 10_000) / 100}%`;
 
-type Scale = ReturnType<typeof createScale>;
+type Scale = ScaleLinear<number, number>;
 
 /** The distance from the top, in pixels, by clicks. */
-const createScale = (points: readonly Point[]) =>
+const scaleOf = (points: readonly Point[]): Scale =>
   scaleLinear()
     .domain([0, points.reduce((most, { clicks }) => Math.max(most, clicks), 4)])
     .nice(TICKS)
     .range([HEIGHT - MARGIN.bottom, MARGIN.top]);
 
-function DateLabels({ points }: Pick<Series, "points">) {
+function DateLabels({ points }: { points: readonly Point[] }) {
   const { tag } = useStatisticsLanguage();
   const interval = Math.ceil(points.length / LABELS_MAX);
   return points.map(({ date }, i) => {
@@ -199,7 +198,7 @@ const Cursor = ({ x, point, y }: { x: string; point: Point; y: Scale }) => (
 );
 
 /** Invisible bars with the texts of the points. */
-function Titles({ points }: Pick<Series, "points">) {
+function Titles({ points }: { points: readonly Point[] }) {
   const language = useStatisticsLanguage();
   return points.map((point, i) => {
     const center = positionOf(i, points.length);

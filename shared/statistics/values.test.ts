@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
 
-import { createTexts } from "../languages/messages.ts";
+import { textsOf } from "../languages/messages.ts";
 import english from "../languages/statistics/en.json";
 import { describePlace, describeValue } from "./values.ts";
 
-const texts = createTexts("en", english);
+const texts = textsOf("en", english);
 
 test.each([
   ["language", "de", "German"],

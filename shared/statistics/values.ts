@@ -1,5 +1,5 @@
 /** How the values of a breakdown are displayed. */
-import { languageName } from "../contracts/language-name.ts";
+import { languageName } from "../contracts/languages.ts";
 import { readableHost } from "../contracts/readable-host.ts";
 import { countryName } from "./format.ts";
 import type { StatisticsLanguage, StatisticsText } from "./language.ts";

@@ -8,7 +8,7 @@ import { open } from "maxmind";
 
 import { eventually } from "../../test/harness/eventually.ts";
 import { casesOf, longTest } from "../../test/harness/property-runs.ts";
-import { openGeo, toLocation, UNKNOWN_LOCATION } from "./geo.ts";
+import { GeoDatabases, Ipv4Tree, toLocation, UNKNOWN_LOCATION } from "./geo.ts";
 
 // Databases are loaded and many addresses are located, on a machine that may be busy.
 setDefaultTimeout(60_000);
@@ -23,7 +23,7 @@ const DATABASES = ["ipv4", "ipv6"].map((family) =>
   ),
 );
 
-const geo = await openGeo(DATABASES, (path, error) => {
+const geo = await GeoDatabases.open(DATABASES, (path, error) => {
   throw new Error(`${path}: ${String(error)}`);
 });
 
@@ -44,7 +44,7 @@ describe("the location of an address", () => {
 
   test("is unknown where a database is missing, and the missing file is reported", async () => {
     const missing: string[] = [];
-    const without = await openGeo(["/nowhere.mmdb"], (path) => missing.push(path));
+    const without = await GeoDatabases.open(["/nowhere.mmdb"], (path) => missing.push(path));
     expect(missing).toEqual(["/nowhere.mmdb"]);
     expect(without.locate("8.8.8.8")).toEqual(UNKNOWN_LOCATION);
   });
@@ -76,7 +76,7 @@ describe("the location of an address", () => {
     const path = join(dir, "city.mmdb");
     const [ipv4 = "", ipv6 = ""] = DATABASES;
     copyFileSync(ipv6, path);
-    const replaced = await openGeo([path], () => undefined, WATCH_INTERVAL_MS);
+    const replaced = await GeoDatabases.open([path], () => undefined, WATCH_INTERVAL_MS);
     expect(replaced.locate("8.8.8.8").country).toBe("ZZ");
     copyFileSync(ipv4, `${path}.new`);
     renameSync(`${path}.new`, path);
@@ -87,7 +87,7 @@ describe("the location of an address", () => {
   longTest("is known as soon as a file is there that was missing", async () => {
     const dir = mkdtempSync(join(tmpdir(), "shorthop-geo-"));
     const path = join(dir, "city.mmdb");
-    const added = await openGeo([path], () => undefined, WATCH_INTERVAL_MS);
+    const added = await GeoDatabases.open([path], () => undefined, WATCH_INTERVAL_MS);
     expect(added.databases()).toEqual([]);
     copyFileSync(DATABASES[0] ?? "", `${path}.new`);
     renameSync(`${path}.new`, path);
@@ -124,5 +124,109 @@ describe("the location of an address", () => {
       ...UNKNOWN_LOCATION,
       country: "DE",
     });
+  });
+});
+
+/**
+ * A tree of networks, each of which has its own record, with nodes of `recordSize` bits for each of
+ * their two records. Returns the bytes, the number of nodes, and the record of each network.
+ */
+function buildTree(
+  networks: readonly { address: number; bits: number }[],
+  recordSize: number,
+  depth: number,
+) {
+  type Node = [number | Node | undefined, number | Node | undefined];
+  const root: Node = [undefined, undefined];
+  for (const [i, { address, bits }] of networks.entries()) {
+    let node = root;
+    const path = [
+      ...Array.from({ length: depth }, () => 0),
+      ...Array.from({ length: bits }, (_, bit) => (address >>> (31 - bit)) & 1),
+    ];
+    for (const [at, side] of path.entries()) {
+      const child = node[side === 0 ? 0 : 1];
+      if (at === path.length - 1) {
+        if (child === undefined) node[side === 0 ? 0 : 1] = i;
+      } else if (typeof child === "number") break;
+      else node = node[side === 0 ? 0 : 1] = child ?? [undefined, undefined];
+    }
+  }
+  const nodes: Node[] = [];
+  const visit = (node: Node): void => {
+    nodes.push(node);
+    for (const child of node) if (Array.isArray(child)) visit(child);
+  };
+  visit(root);
+  const numberOf = (child: number | Node | undefined): number => {
+    if (child === undefined) return nodes.length;
+    return Array.isArray(child) ? nodes.indexOf(child) : nodes.length + 16 + child;
+  };
+  const bytes = Buffer.from(
+    nodes
+      .map((node) =>
+        node.map((child) => numberOf(child)).map((n) => n.toString(2).padStart(recordSize, "0")),
+      )
+      .map(([left = "", right = ""]) =>
+        recordSize === 28 ? left.slice(4) + left.slice(0, 4) + right : left + right,
+      )
+      .join("")
+      .match(/.{8}/g)
+      ?.map((byte) => Number.parseInt(byte, 2)) ?? [],
+  );
+  return { bytes, nodeCount: nodes.length };
+}
+
+const anyNetworks = fc.array(
+  fc.record({
+    address: fc.integer({ min: 0, max: 2 ** 32 - 1 }),
+    bits: fc.integer({ min: 1, max: 32 }),
+  }),
+  { maxLength: 12 },
+);
+
+describe("the tree of a database", () => {
+  test.each([
+    [24, 4],
+    [28, 4],
+    [32, 4],
+    [24, 6],
+    [28, 6],
+    [32, 6],
+  ])(
+    "of %p bits and IPv%p finds the record of the network that an address is in",
+    (recordSize, ipVersion) => {
+      fc.assert(
+        fc.property(anyNetworks, fc.integer({ min: 0, max: 2 ** 32 - 1 }), (networks, other) => {
+          // No network within another one: which of them counts would depend on the order.
+          const apart = networks.filter(({ address, bits }, i) =>
+            networks.every((network, j) => {
+              const shared = 32 - Math.min(bits, network.bits);
+              return (
+                i <= j ||
+                Math.floor(address / 2 ** shared) !== Math.floor(network.address / 2 ** shared)
+              );
+            }),
+          );
+          const { bytes, nodeCount } = buildTree(apart, recordSize, ipVersion === 6 ? 96 : 0);
+          const tree = new Ipv4Tree(bytes, { nodeCount, recordSize, ipVersion });
+          const expected = (address: number): number | undefined => {
+            const index = apart.findIndex((network) => {
+              const size = 2 ** (32 - network.bits);
+              return Math.floor(network.address / size) === Math.floor(address / size);
+            });
+            return index < 0 ? undefined : nodeCount + 16 + index;
+          };
+          for (const address of [other, ...apart.map((network) => network.address)])
+            expect(tree.find(address)).toBe(expected(address));
+        }),
+        { numRuns: 20 },
+      );
+    },
+  );
+
+  test("with records of another size is refused", () => {
+    const metadata = { nodeCount: 0, recordSize: 20, ipVersion: 4 };
+    expect(() => new Ipv4Tree(Buffer.alloc(0), metadata)).toThrow("20 bits");
   });
 });

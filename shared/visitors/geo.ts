@@ -6,9 +6,9 @@ import { isIPv6 } from "node:net";
 import { Reader, type Response } from "maxmind";
 import * as z from "zod";
 
+import { parseIpv4 } from "../addresses.ts";
 import { isCountry, UNKNOWN_COUNTRY } from "../countries.ts";
 import { cached } from "./cache.ts";
-import { createTree, parseIpv4 } from "./mmdb-tree.ts";
 
 export type GeoLocation = {
   continent: string;
@@ -28,14 +28,15 @@ export const UNKNOWN_LOCATION: GeoLocation = {
   city: "",
 };
 
-export type Geo = {
+/** Locates addresses. */
+export interface Geo {
   /**
    * Locates an address. Addresses with the same record get the same object while that is cached.
    */
   locate(address: string): GeoLocation;
   /** The databases in use, with the build time of their data. */
   databases(): { path: string; built: Date }[];
-};
+}
 
 /** Time between two checks of the files for changes. */
 const WATCH_INTERVAL_MS = 5_000;
@@ -65,79 +66,103 @@ const flatRecord = z.object({
   city: z.string().optional(),
 });
 
-export type Database = {
-  path: string;
-  metadata: { buildEpoch: Date; ipVersion: number };
+/** A database of one file. */
+export class GeoDatabase {
+  readonly path: string;
+  readonly #reader: Reader<Response>;
+  readonly #tree: Ipv4Tree;
+  /**
+   * By the record's number; the address is any one with that record. Null for a record without a
+   * location.
+   */
+  readonly #locations = cached(LOCATIONS_MAX, (_record: number, address: string) => ({
+    location: toLocation(this.#reader.get(address)),
+  }));
+
+  /** Throws when the bytes are no database. */
+  constructor(path: string, bytes: Buffer) {
+    this.path = path;
+    this.#reader = new Reader<Response>(bytes);
+    this.#tree = new Ipv4Tree(bytes, this.#reader.metadata);
+  }
+
+  /** Throws when the file cannot be read, or is no database. */
+  static async read(path: string): Promise<GeoDatabase> {
+    return new GeoDatabase(path, await readFile(path));
+  }
+
+  get built(): Date {
+    return this.#reader.metadata.buildEpoch;
+  }
+
   /**
    * Returns the location of an address; `ipv4` is its number if it is one. Undefined when the
    * database has none.
    */
-  locate(address: string, ipv4: number | undefined): GeoLocation | undefined;
-};
-
-/** Reads a database. Throws when it cannot. */
-export async function readDatabase(path: string): Promise<Database> {
-  const bytes = await readFile(path);
-  const reader = new Reader<Response>(bytes);
-  const { metadata } = reader;
-  const findRecord = createTree(bytes, metadata);
-  // By the record's number; the address is any one with that record. Null for a record without a
-  // location.
-  const locations = cached(LOCATIONS_MAX, (_record: number, address: string) => ({
-    location: toLocation(reader.get(address)),
-  }));
-  return {
-    path,
-    metadata,
-    locate(address, ipv4) {
-      if (ipv4 !== undefined) {
-        const record = findRecord(ipv4);
-        return record === undefined ? undefined : locations(record, address).location;
-      }
-      // A database of only IPv4 would return the location of an unrelated IPv4 address.
-      return metadata.ipVersion === 6 ? toLocation(reader.get(address)) : undefined;
-    },
-  };
+  locate(address: string, ipv4 = parseIpv4(address)): GeoLocation | undefined {
+    if (ipv4 !== undefined) {
+      const record = this.#tree.find(ipv4);
+      return record === undefined ? undefined : this.#locations(record, address).location;
+    }
+    // A database of only IPv4 would return the location of an unrelated IPv4 address.
+    if (this.#reader.metadata.ipVersion !== 6) return undefined;
+    return toLocation(this.#reader.get(address));
+  }
 }
 
-/**
- * Opens the databases, and reads one again when its file is replaced or appears. Calls `onMissing`
- * for a file that cannot be read, and continues without it or with its earlier content: clicks
- * without a location are better than no clicks.
- */
-export async function openGeo(
-  paths: readonly string[],
-  onMissing: (path: string, error: unknown) => void,
-  intervalMs = WATCH_INTERVAL_MS,
-): Promise<Geo> {
+/** The databases of a process, of which each is read again when its file is replaced or appears. */
+export class GeoDatabases implements Geo {
+  readonly #paths: readonly string[];
+  readonly #onMissing: (path: string, error: unknown) => void;
   /** By path; a missing file may appear later. */
-  const opened = new Map<string, Database>();
-  let databases: Database[] = [];
-  const read = async (path: string): Promise<void> => {
-    try {
-      opened.set(path, await readDatabase(path));
-      databases = paths.flatMap((each) => opened.get(each) ?? []);
-    } catch (error) {
-      onMissing(path, error);
-    }
-  };
-  for (const path of paths) {
-    await read(path);
-    watchFile(path, { persistent: false, interval: intervalMs }, () => void read(path));
+  readonly #opened = new Map<string, GeoDatabase>();
+  #databases: GeoDatabase[] = [];
+
+  /** Use {@link GeoDatabases.open}. */
+  private constructor(paths: readonly string[], onMissing: (path: string, error: unknown) => void) {
+    this.#paths = paths;
+    this.#onMissing = onMissing;
   }
 
-  return {
-    locate(address) {
-      const ipv4 = parseIpv4(address);
-      if (ipv4 === undefined && !isIPv6(address)) return UNKNOWN_LOCATION;
-      for (const database of databases) {
-        const location = database.locate(address, ipv4);
-        if (location !== undefined) return location;
-      }
-      return UNKNOWN_LOCATION;
-    },
-    databases: () => databases.map(({ path, metadata }) => ({ path, built: metadata.buildEpoch })),
-  };
+  /**
+   * Opens the databases. Calls `onMissing` for a file that cannot be read, and continues without it
+   * or with its earlier content: clicks without a location are better than no clicks.
+   */
+  static async open(
+    paths: readonly string[],
+    onMissing: (path: string, error: unknown) => void,
+    intervalMs = WATCH_INTERVAL_MS,
+  ): Promise<GeoDatabases> {
+    const geo = new GeoDatabases(paths, onMissing);
+    for (const path of paths) {
+      await geo.#read(path);
+      watchFile(path, { persistent: false, interval: intervalMs }, () => void geo.#read(path));
+    }
+    return geo;
+  }
+
+  locate(address: string): GeoLocation {
+    const ipv4 = parseIpv4(address);
+    if (ipv4 === undefined && !isIPv6(address)) return UNKNOWN_LOCATION;
+    for (const database of this.#databases) {
+      const location = database.locate(address, ipv4);
+      if (location !== undefined) return location;
+    }
+    return UNKNOWN_LOCATION;
+  }
+
+  databases(): { path: string; built: Date }[] {
+    return this.#databases.map(({ path, built }) => ({ path, built }));
+  }
+
+  async #read(path: string): Promise<void> {
+    try {
+      this.#opened.set(path, await GeoDatabase.read(path));
+      this.#databases = this.#paths.flatMap((each) => this.#opened.get(each) ?? []);
+    } catch (error) {
+      this.#onMissing(path, error);
+    }
+  }
 }
 
 /** Converts a record of either format; undefined when the database does not have the address. */
@@ -173,3 +198,86 @@ function normalizeCountry(text: string): string {
   const code = text.toUpperCase();
   return isCountry(code) ? code : UNKNOWN_COUNTRY;
 }
+
+/** The database's metadata about its tree. */
+type TreeMetadata = {
+  nodeCount: number;
+  /** Bits of a record: 24, 28 or 32. A node is two records. */
+  recordSize: number;
+  ipVersion: number;
+};
+
+const TABLE_BITS = 16;
+
+/**
+ * The search tree of a database
+ * (https://maxmind.github.io/MaxMind-DB/#binary-search-tree-section), only for IPv4 addresses,
+ * which most clicks have. The library parses each address into an array and walks 20 nodes; here a
+ * table has the nodes after 16 bits.
+ */
+export class Ipv4Tree {
+  readonly #bytes: Buffer;
+  readonly #nodeCount: number;
+  readonly #nodeBytes: number;
+  readonly #readLeft: ReadRecord;
+  readonly #readRight: ReadRecord;
+  readonly #table: Uint32Array;
+
+  /** Throws when the records have a size that the format lacks. */
+  constructor(bytes: Buffer, { nodeCount, recordSize, ipVersion }: TreeMetadata) {
+    const readLeft = LEFT[recordSize];
+    const readRight = RIGHT[recordSize];
+    if (readLeft === undefined || readRight === undefined)
+      throw new Error(`Records of ${recordSize} bits are not supported.`);
+    this.#bytes = bytes;
+    this.#nodeCount = nodeCount;
+    this.#nodeBytes = recordSize / 4;
+    this.#readLeft = readLeft;
+    this.#readRight = readRight;
+    // In a tree of IPv6 addresses, IPv4 ones are below 96 zero bits.
+    let root = 0;
+    for (let i = 0; ipVersion === 6 && i < 96 && root < nodeCount; i++)
+      root = readLeft(bytes, root * this.#nodeBytes);
+    this.#table = Uint32Array.from({ length: 2 ** TABLE_BITS }, (_, high) =>
+      this.#walk(root, high << (32 - TABLE_BITS), 31, 32 - TABLE_BITS),
+    );
+  }
+
+  /** Finds the number of an address's record in the database; undefined when there is none. */
+  find(address: number): number | undefined {
+    const from = this.#table[address >>> (32 - TABLE_BITS)] ?? this.#nodeCount;
+    const node = this.#walk(from, address, 31 - TABLE_BITS, 0);
+    return node > this.#nodeCount ? node : undefined;
+  }
+
+  /**
+   * Follows bits of the address, the highest first, from `bit` down to `last`; stops at a record
+   * that is no node.
+   */
+  #walk(from: number, address: number, bit: number, last: number): number {
+    let node = from;
+    for (let i = bit; i >= last && node < this.#nodeCount; i--) {
+      const read = ((address >>> i) & 1) === 0 ? this.#readLeft : this.#readRight;
+      node = read(this.#bytes, node * this.#nodeBytes);
+    }
+    return node;
+  }
+}
+
+type ReadRecord = (db: Buffer, offset: number) => number;
+
+/** Reads 24 bits, big-endian. */
+const read24: ReadRecord = (db, offset) =>
+  ((db[offset] ?? 0) << 16) | ((db[offset + 1] ?? 0) << 8) | (db[offset + 2] ?? 0);
+
+const LEFT: Readonly<Record<number, ReadRecord>> = {
+  24: read24,
+  28: (db, offset) => (((db[offset + 3] ?? 0) & 0xf0) << 20) | read24(db, offset),
+  32: (db, offset) => db.readUInt32BE(offset),
+};
+
+const RIGHT: Readonly<Record<number, ReadRecord>> = {
+  24: (db, offset) => read24(db, offset + 3),
+  28: (db, offset) => (((db[offset + 3] ?? 0) & 0x0f) << 24) | read24(db, offset + 4),
+  32: (db, offset) => db.readUInt32BE(offset + 4),
+};

@@ -1,8 +1,8 @@
 /** Parses user agents: browser, operating system, device, and whether it is a person's. */
 import { UAParser } from "ua-parser-js";
 
+import { truncateText } from "../bytes.ts";
 import { judgeAgent, type Verdict } from "./automation.ts";
-import { truncateText } from "./truncate-text.ts";
 
 type Device = "mobile" | "desktop" | "tablet" | "other";
 

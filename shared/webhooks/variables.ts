@@ -1,17 +1,14 @@
 /** Variables of the processes that create webhooks and deliver to them. */
 import * as z from "zod";
 
-import { createAddressList } from "../address-list.ts";
+import { AddressList, isBlock, isPublicAddress } from "../addresses.ts";
 import { envList } from "../env.ts";
-import { isPublicAddress } from "../public-address.ts";
 
 const ALL_PORTS = "*";
 
 const PORT_MAX = 65_535;
 
 const isPort = (text: string): boolean => /^\d{1,5}$/.test(text) && Number(text) <= PORT_MAX;
-
-const invalidNetwork = (entry: string): Error => new Error(`${entry} is not an address or block`);
 
 export const webhookVariables = {
   /**
@@ -20,14 +17,10 @@ export const webhookVariables = {
    */
   WEBHOOKS_SECRET: z.string().min(32, "must have 32 characters at least").optional(),
   /** Addresses and CIDR blocks that are not public, but may receive webhooks. */
-  WEBHOOK_NETWORKS_ALLOWED: envList().refine((entries) => {
-    try {
-      createAddressList(entries, invalidNetwork);
-      return true;
-    } catch {
-      return false;
-    }
-  }, "must be addresses and CIDR blocks"),
+  WEBHOOK_NETWORKS_ALLOWED: envList().refine(
+    (entries) => entries.every(isBlock),
+    "must be addresses and CIDR blocks",
+  ),
   /** Ports that may receive webhooks, or `*` for all. */
   WEBHOOK_PORTS_ALLOWED: envList("443,80").refine(
     (ports) => ports.every((port) => port === ALL_PORTS || isPort(port)),
@@ -39,20 +32,20 @@ type Variables = { WEBHOOK_NETWORKS_ALLOWED: string[]; WEBHOOK_PORTS_ALLOWED: st
 
 /** Which receivers an installation delivers to. */
 export class ReceiverRules {
-  readonly #isListed: (address: string) => boolean;
+  readonly #listed: AddressList;
   readonly #ports: ReadonlySet<string>;
   /** Whether some private addresses are allowed, so that private names may be right. */
   readonly allowsPrivate: boolean;
 
   constructor({ WEBHOOK_NETWORKS_ALLOWED: networks, WEBHOOK_PORTS_ALLOWED: ports }: Variables) {
-    this.#isListed = createAddressList(networks, invalidNetwork);
+    this.#listed = new AddressList(networks);
     this.#ports = new Set(ports);
     this.allowsPrivate = networks.length > 0;
   }
 
   /** Throws for a text that is no address. */
   isAddressAllowed(address: string): boolean {
-    return isPublicAddress(address) || this.#isListed(address);
+    return isPublicAddress(address) || this.#listed.has(address);
   }
 
   isPortAllowed(port: number): boolean {

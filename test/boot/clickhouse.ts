@@ -1,5 +1,5 @@
 /** Instead of a ClickHouse server: the engine of the local stack, as a service of the machine. */
-import { GATEWAY_FLAG } from "../../deploy/local/clickhouse/command.ts";
+import { GATEWAY_FLAG } from "../../deploy/local/stack.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type Machine, PROJECT_MOUNT } from "./machine.ts";
 

@@ -7,8 +7,8 @@ import { join } from "node:path";
 
 import * as z from "zod";
 
-import { processStatus } from "../../shared/contracts/process-status.ts";
 import { findingSchema } from "../../shared/preflight.ts";
+import { processStatus } from "../../shared/status.ts";
 import { eventually } from "../harness/eventually.ts";
 import { PROJECT_DIR } from "../harness/stack.ts";
 import { createCalls, SERVICES } from "./calls.ts";

@@ -5,7 +5,7 @@ import {
   DEAD_LETTERS_STREAM,
   LIMITS_STREAM,
 } from "../../shared/contracts/streams.ts";
-import { SNAPSHOTS_STREAM } from "../../shared/links-log/snapshot-stream.ts";
+import { SNAPSHOTS_STREAM } from "../../shared/links-log/snapshots.ts";
 import { LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
 import {
   MESSAGES,

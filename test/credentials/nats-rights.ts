@@ -3,12 +3,15 @@
  * everything. Users of worker and API do not exist in a far region.
  */
 import { FAILURES_SUBJECT, failuresAckSubject } from "../../shared/contracts/failures.ts";
-import { STATUS_SUBJECT } from "../../shared/contracts/process-status.ts";
 import { CLICKS_SUBJECT, DEAD_LETTERS_SUBJECT } from "../../shared/contracts/streams.ts";
 import { newUuid } from "../../shared/ids.ts";
-import { SNAPSHOT_REQUESTS } from "../../shared/links-log/snapshot-request.ts";
-import { chunkSubject, manifestSubject } from "../../shared/links-log/snapshot-stream.ts";
+import {
+  chunkSubject,
+  manifestSubject,
+  SNAPSHOT_REQUESTS,
+} from "../../shared/links-log/snapshots.ts";
 import { HEARTBEAT_REQUESTS, LINK_LOG_SUBJECT } from "../../shared/links-log/tail.ts";
+import { STATUS_SUBJECT } from "../../shared/status.ts";
 import { type Right, words } from "./rights.ts";
 
 export const NATS_USERS = ["redirector", "far redirector", "worker", "api"] as const;

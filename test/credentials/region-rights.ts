@@ -4,8 +4,7 @@
  */
 import { FAILURES_SUBJECT, failuresAckSubject } from "../../shared/contracts/failures.ts";
 import { newUuid } from "../../shared/ids.ts";
-import { SNAPSHOT_REQUESTS } from "../../shared/links-log/snapshot-request.ts";
-import { manifestSubject } from "../../shared/links-log/snapshot-stream.ts";
+import { manifestSubject, SNAPSHOT_REQUESTS } from "../../shared/links-log/snapshots.ts";
 import { HEARTBEAT_REQUESTS, LINK_LOG_SUBJECT } from "../../shared/links-log/tail.ts";
 import { type Right, words } from "./rights.ts";
 

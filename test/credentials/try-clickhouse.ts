@@ -6,10 +6,9 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { confine } from "../../deploy/local/clickhouse/confinement.ts";
-import { type Engine, openEngine } from "../../deploy/local/clickhouse/engine.ts";
-import { startGateway } from "../../deploy/local/clickhouse/server.ts";
-import { createLog } from "../../shared/log.ts";
+import { configure, Engine } from "../../deploy/local/clickhouse/engine.ts";
+import { Gateway } from "../../deploy/local/clickhouse/gateway.ts";
+import { processLog } from "../../shared/log.ts";
 import { connectClickHouse } from "../../worker/clickhouse.ts";
 import { migrateClickHouse } from "../../worker/migrations/migrate.ts";
 import { type ClickHouseRight, type ClickHouseUser, VICTIMS } from "./clickhouse-rights.ts";
@@ -41,7 +40,7 @@ function within(element: string, indent: number): string {
  * Writes a configuration in which the library's user is one of the shipped, with all settings of
  * its profile or without `readonly`; returns the arguments that load it.
  */
-function configure(dir: string, user: ClickHouseUser, profile: Profile): string[] {
+function configureAs(dir: string, user: ClickHouseUser, profile: Profile): string[] {
   mkdirSync(dir, { recursive: true });
   const profiles =
     profile === "whole" ? within("profiles", 2) : within("profiles", 2).replace(READONLY, "");
@@ -76,7 +75,7 @@ async function withEngine<T>(
   connectionArgs: string[],
   work: (engine: Engine) => Promise<T>,
 ): Promise<T> {
-  const engine = await openEngine(join(dir, "data"), connectionArgs);
+  const engine = new Engine(join(dir, "data"), connectionArgs);
   try {
     return await work(engine);
   } finally {
@@ -97,14 +96,13 @@ const run = (engine: Engine, sql: string) =>
 /** Makes the tables, and what users are to try, as an administrator, as far as they are missing. */
 export async function prepareClickHouse(dir: string): Promise<void> {
   const credentials = { user: "shorthop", password: "password of this test" };
-  await withEngine(dir, confine(join(dir, "administrator")), async (engine) => {
+  await withEngine(dir, configure(join(dir, "administrator")), async (engine) => {
     await run(engine, "CREATE DATABASE IF NOT EXISTS shorthop");
-    const gateway = startGateway({ host: "127.0.0.1", port: 0, credentials, engine });
+    const { user, password } = credentials;
+    const gateway = new Gateway(engine, `${user}:${password}`, { host: "127.0.0.1", port: 0 });
     const url = new URL("/shorthop", gateway.url);
-    const client = connectClickHouse(
-      Object.assign(url, { username: credentials.user, password: credentials.password }).href,
-    );
-    await migrateClickHouse(client, createLog("test", "silent"));
+    const client = connectClickHouse(Object.assign(url, { username: user, password }).href);
+    await migrateClickHouse(client, processLog("test", "silent"));
     await client.close();
     await gateway.stop();
     for (const statement of VICTIMS) await run(engine, statement);
@@ -119,7 +117,7 @@ export async function tryClickHouse(
   profile: Profile = "whole",
 ): Promise<(row: ClickHouseRight) => Promise<Attempt[]>> {
   const attempts = new Map<ClickHouseRight, Attempt[]>();
-  await withEngine(dir, configure(join(dir, user), user, profile), async (engine) => {
+  await withEngine(dir, configureAs(join(dir, user), user, profile), async (engine) => {
     for (const row of rows) {
       const ofRow: Attempt[] = [];
       for (const tried of row.statements)

@@ -10,7 +10,7 @@ import * as z from "zod";
 
 import { migratePostgres } from "../../api/migrations/migrate.ts";
 import { usePostgres } from "../../api/postgres.ts";
-import { createLog } from "../../shared/log.ts";
+import { processLog } from "../../shared/log.ts";
 import { startOwnPostgres } from "../harness/postgres.ts";
 import { type PostgresRight, type PostgresUser, tablesOf } from "./postgres-rights.ts";
 import type { Attempt } from "./rights.ts";
@@ -77,7 +77,7 @@ export async function startRoles(psql: string): Promise<Roles> {
 
   runService("roles");
   await usePostgres(urlOf("shorthop", PASSWORD, "shorthop"), (sql) =>
-    migratePostgres(sql, createLog("test", "silent")),
+    migratePostgres(sql, processLog("test", "silent")),
   );
   runService("grants");
   const admin = open(urlOf(SUPERUSER, new URL(superuser).password, "shorthop"));

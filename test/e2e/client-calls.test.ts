@@ -111,9 +111,14 @@ describe("lists of more links than one request takes", () => {
   });
 
   test("are refused by the API when they are empty", async () => {
-    const { createMany, checkMany, updateMany, deleteMany } = shorthop.links;
-    for (const call of [createMany, checkMany, updateMany, deleteMany])
-      expect(await codeOf(call([]))).toBe("invalid_request");
+    const { links } = shorthop;
+    for (const call of [
+      () => links.createMany([]),
+      () => links.checkMany([]),
+      () => links.updateMany([]),
+      () => links.deleteMany([]),
+    ])
+      expect(await codeOf(call())).toBe("invalid_request");
   });
 });
 

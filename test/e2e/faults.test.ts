@@ -11,7 +11,7 @@ import { connect } from "nats";
 import * as z from "zod";
 
 import { BULK_LINKS_MAX } from "../../shared/contracts/link-schemas.ts";
-import { listSnapshots, type StoredSnapshot } from "../../shared/links-log/snapshot-stream.ts";
+import { listSnapshots, type StoredSnapshot } from "../../shared/links-log/snapshots.ts";
 import { natsLogin } from "../../shared/nats.ts";
 import { admin, createAccount } from "../harness/admin.ts";
 import { call, callOnce, summarySchema } from "../harness/api.ts";

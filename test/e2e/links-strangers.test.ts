@@ -13,7 +13,7 @@ import { encodeLinkRecord } from "../../shared/contracts/link-record.ts";
 import { newUuid } from "../../shared/ids.ts";
 import { decodeEntry, encodeEntry, type Entry, hashOf } from "../../shared/links-log/entry.ts";
 import { publicKeyOf } from "../../shared/links-log/signature.ts";
-import { chunkSubject, manifestSubject } from "../../shared/links-log/snapshot-stream.ts";
+import { chunkSubject, manifestSubject } from "../../shared/links-log/snapshots.ts";
 import { LINK_LOG_STREAM, LINK_LOG_SUBJECT, signEntry } from "../../shared/links-log/tail.ts";
 import { createAccount, runAdmin } from "../harness/admin.ts";
 import { call, linkSchema } from "../harness/api.ts";

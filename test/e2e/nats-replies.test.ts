@@ -8,7 +8,6 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { ErrorCode, Events, type NatsConnection } from "nats";
 
 import { FAILURES_SUBJECT, failuresAckSubject } from "../../shared/contracts/failures.ts";
-import { STATUS_SUBJECT } from "../../shared/contracts/process-status.ts";
 import {
   CLICKS_STREAM,
   CLICKS_SUBJECT,
@@ -21,12 +20,13 @@ import {
   ensureSnapshotsStream,
   manifestSubject,
   SNAPSHOTS_STREAM,
-} from "../../shared/links-log/snapshot-stream.ts";
+} from "../../shared/links-log/snapshots.ts";
 import {
   ensureLinkLogStream,
   LINK_LOG_STREAM,
   LINK_LOG_SUBJECT,
 } from "../../shared/links-log/tail.ts";
+import { STATUS_SUBJECT } from "../../shared/status.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type NatsCluster, startNatsCluster } from "../harness/nats-cluster.ts";
 import { ownNatsServer } from "../harness/nats-versions.ts";

@@ -14,7 +14,7 @@ import { openStorage } from "../../api/cli/backup/storage.ts";
 import { ROLLUP_TABLES } from "../../shared/clicks/rollup-tables.ts";
 import { findDifferences, queryRows, rebuildBuckets } from "../../shared/clicks/rollups.ts";
 import { rememberRetention } from "../../shared/clicks/whole-clicks.ts";
-import { createLog } from "../../shared/log.ts";
+import { processLog } from "../../shared/log.ts";
 import { connectClickHouse } from "../../worker/clickhouse.ts";
 import { ensureDatabase, migrateClickHouse } from "../../worker/migrations/migrate.ts";
 import { setRetention } from "../../worker/migrations/retention.ts";
@@ -35,7 +35,7 @@ test("the rollups of clicks that retention has deleted are the same after a rest
     await ensureDatabase(url);
     const clickhouse = connectClickHouse(url);
     databases.defer(() => clickhouse.close());
-    await migrateClickHouse(clickhouse, createLog("test", "silent"));
+    await migrateClickHouse(clickhouse, processLog("test", "silent"));
     await setRetention(clickhouse, { clicksDays: 0, rollupsDays: 0 });
     await rememberRetention(clickhouse);
     return clickhouse;

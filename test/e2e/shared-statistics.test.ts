@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
 import * as z from "zod";
 
-import { COLUMN_FILTERS } from "../../shared/contracts/click-columns.ts";
+import { COLUMN_FILTERS } from "../../shared/contracts/analytics.ts";
 import { createAccount, createKey, type NewAccount } from "../harness/admin.ts";
 import { type ApiResponse, call, errorSchema, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";

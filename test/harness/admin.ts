@@ -5,7 +5,7 @@ import { parseId, parseScopes } from "../../api/cli/arguments.ts";
 import { KeyService } from "../../api/keys/service.ts";
 import type { Sql } from "../../api/postgres.ts";
 import { encodeId } from "../../shared/ids.ts";
-import { openPrimary } from "../../shared/postgres.ts";
+import { connectPrimary } from "../../shared/postgres.ts";
 import { commandOf } from "./executable.ts";
 import type { SharedStack } from "./stack.ts";
 
@@ -125,7 +125,7 @@ export const withPostgres = <T>(stack: SharedStack, work: (sql: Sql) => Promise<
  * one costs the server more than most of what a test does on it.
  */
 function poolOf(url: string): Sql {
-  const pool = pools.get(url) ?? openPrimary(url, POOL);
+  const pool = pools.get(url) ?? connectPrimary(url, POOL);
   pools.set(url, pool);
   return pool;
 }

@@ -21,7 +21,7 @@ import { loadConfig } from "../../shared/env.ts";
 import type { Lifecycle } from "../../shared/lifecycle.ts";
 import { decodeEntry } from "../../shared/links-log/entry.ts";
 import { LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
-import { createLog } from "../../shared/log.ts";
+import { processLog } from "../../shared/log.ts";
 import { createAccount } from "./admin.ts";
 import { type ApiResponse, call, type CallOptions } from "./api.ts";
 import { TestClickHouse } from "./clickhouse.ts";
@@ -76,7 +76,7 @@ export class ApiProcess {
   static async start(env: Record<string, string>): Promise<ApiProcess> {
     const parts = new Parts();
     const lines: string[] = [];
-    const log = createLog("api", "info", { write: (line) => void lines.push(line) });
+    const log = processLog("api", "info", { write: (line) => void lines.push(line) });
     const context = await ApiContext.open(loadConfig(configSchema, env), parts, log);
     return new ApiProcess(runApi(context), parts, lines);
   }

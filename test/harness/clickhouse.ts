@@ -6,8 +6,8 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 
 import { clickhouseService, clickhouseUrl } from "../../deploy/local/stack.ts";
-import { startWatchdog, type Watchdog } from "../../deploy/local/watchdog.ts";
-import { hashFiles } from "../../shared/file-hash.ts";
+import { Watchdog } from "../../deploy/local/watchdog.ts";
+import { hashFiles } from "../../shared/make-once.ts";
 import { migrate } from "../../worker/migrations/migrate.ts";
 import { eventually } from "./eventually.ts";
 import { freePort } from "./ports.ts";
@@ -68,7 +68,7 @@ export class TestClickHouse {
       env: { ...process.env, ...service.env },
       stdio: ["ignore", "ignore", "inherit"],
     });
-    watchdog ??= startWatchdog();
+    watchdog ??= new Watchdog();
     watchdog.watch("clickhouse", server.pid);
     await eventually(service.isReady, START_TIMEOUT_MS);
     return new TestClickHouse(dir, port, server);

@@ -6,11 +6,12 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } 
 import { join } from "node:path";
 
 import {
+  databaseUrl,
+  postgresService,
   prepareInstallation,
   removeInstallation,
-} from "../../deploy/local/postgres-installation.ts";
-import { databaseUrl, postgresService } from "../../deploy/local/postgres.ts";
-import { startWatchdog } from "../../deploy/local/watchdog.ts";
+} from "../../deploy/local/postgres.ts";
+import { Watchdog } from "../../deploy/local/watchdog.ts";
 import { eventually } from "./eventually.ts";
 import { freePort } from "./ports.ts";
 import { createTemporaryDir } from "./templates.ts";
@@ -69,7 +70,7 @@ export async function startDebianPostgres(programs: string): Promise<DebianPostg
     stdio: ["ignore", "ignore", "ignore"],
     ...service.user,
   });
-  startWatchdog().watch("postgres", server.pid);
+  new Watchdog().watch("postgres", server.pid);
   await eventually(service.isReady, START_TIMEOUT_MS);
   return {
     url: databaseUrl(port, PASSWORD),

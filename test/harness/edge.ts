@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { startWatchdog } from "../../deploy/local/watchdog.ts";
+import { Watchdog } from "../../deploy/local/watchdog.ts";
 import { createCertificates } from "./certificates.ts";
 import { freePort } from "./ports.ts";
 import { PROJECT_DIR } from "./stack.ts";
@@ -92,7 +92,7 @@ function start(
     env: { ...process.env, HOME: dir, XDG_CONFIG_HOME: dir },
     stdio: ["ignore", "ignore", Bun.file(join(dir, "log"))],
   });
-  startWatchdog().watch(name, child.pid);
+  new Watchdog().watch(name, child.pid);
   return {
     ...edge,
     async [Symbol.asyncDispose]() {

@@ -7,7 +7,7 @@ import {
   RECORD_BYTES_MAX,
 } from "../../shared/contracts/click-record.ts";
 import { encodeSegmentHeader, type SegmentId } from "../../shared/contracts/click-segment.ts";
-import { ID_BYTES, writeUuid } from "../../shared/uuid-bytes.ts";
+import { ID_BYTES, writeUuid } from "../../shared/ids.ts";
 
 const EMPTY = { start: 0, end: 0 };
 

@@ -13,9 +13,10 @@ import type { LimitWindow } from "../../api/limits/windows.ts";
 import type { SiteServices } from "../../api/resource-routes.ts";
 import { listenOptions, type SiteContext } from "../../api/site.ts";
 import type { Stores } from "../../api/stores.ts";
+import { TrustedProxies } from "../../shared/client-address.ts";
 import type { Mode } from "../../shared/contracts/link-record.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
-import { createLog } from "../../shared/log.ts";
+import { processLog } from "../../shared/log.ts";
 import { fakeService } from "./fake-service.ts";
 
 export const SHORT_URL = "https://sho.rt";
@@ -75,14 +76,21 @@ type Services = { [Name in keyof SiteServices]?: Partial<SiteServices[Name]> };
 
 type Options = Partial<Omit<SiteContext, "stores">> & { stores?: Partial<Stores> };
 
+/** A client has the address that the test sends, without a connection. */
+class FakeProxies extends TrustedProxies {
+  override clientOf(_peer: string, forwardedFor: string | null): string {
+    return forwardedFor ?? "203.0.113.1";
+  }
+}
+
 /**
  * The surroundings of a site without a process. A request without a connection has the client
  * address that the test sends in X-Forwarded-For.
  */
 export const fakeContext = (stores: Stores): SiteContext => ({
-  log: createLog("test", "silent"),
+  log: processLog("test", "silent"),
   stores,
-  clientAddress: (_, forwardedFor) => forwardedFor ?? "203.0.113.1",
+  proxies: new FakeProxies([]),
   shortUrl: SHORT_URL,
   apiUrl: undefined,
   corsOrigins: [],

@@ -14,7 +14,7 @@ import { SlowReads } from "../../redirector/links/slow-reads.ts";
 import { currentFolder } from "../../redirector/links/store-files.ts";
 import { StoreReader } from "../../redirector/links/store-reader.ts";
 import type { Log } from "../../shared/log.ts";
-import { type Nats, openNats } from "../../shared/nats.ts";
+import { type Nats, NatsClient } from "../../shared/nats.ts";
 import { SIGNER } from "./signing.ts";
 
 const SLOW_READS = new URL("../../redirector/links/slow-reads.worker.ts", import.meta.url);
@@ -65,7 +65,7 @@ export function startLinksProcess(dir: string, nats: Nats, log: Log, turnMs?: nu
 /** A host with one process, which follows the links log. */
 export function startTestHost(url: string, log: Log) {
   const dir = mkdtempSync(join(tmpdir(), "shorthop-links-"));
-  const nats = openNats({ url, name: "redirector", log });
+  const nats = new NatsClient(url, "redirector", log);
   let skipped = 0;
   const events = { changed: () => process.host.poll(), skipped: () => void skipped++ };
   const hostLog = new HostLog(dir, nats, SIGNER, events, log);

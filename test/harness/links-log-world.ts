@@ -40,7 +40,7 @@ import {
   type Manifest,
   SNAPSHOTS_KEPT,
   toCandidate,
-} from "../../shared/links-log/snapshot.ts";
+} from "../../shared/links-log/snapshots.ts";
 import { createRandom, type Random } from "./random.ts";
 
 const DATABASE = "01936000-0000-7000-8000-000000000001";

@@ -7,7 +7,7 @@ import { ReportMails } from "../../api/reports/mails.ts";
 import { UnsubscribeTokens } from "../../api/reports/unsubscriber.ts";
 import { ResetMails } from "../../api/sessions/resets.ts";
 import { WebhookMails } from "../../api/webhooks/mails.ts";
-import { createLog } from "../../shared/log.ts";
+import { processLog } from "../../shared/log.ts";
 
 export const MAIL_FROM = "mails@shorthop.example";
 
@@ -35,7 +35,7 @@ export function mailQueue(
 ): MailQueue {
   const server = parseMailServer(url);
   if (server === undefined) throw new Error("The URL is wrong.");
-  const log = createLog("test", "silent");
+  const log = processLog("test", "silent");
   return new MailQueue(sql, { server, from: MAIL_FROM }, kinds, log, (outcome) =>
     outcomes.push(outcome),
   );

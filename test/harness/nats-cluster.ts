@@ -17,7 +17,7 @@ import { join } from "node:path";
 import { connect, type NatsConnection } from "nats";
 
 import { readCluster } from "../../api/cli/nats-members-check.ts";
-import { startWatchdog, type Watchdog } from "../../deploy/local/watchdog.ts";
+import { Watchdog } from "../../deploy/local/watchdog.ts";
 import { natsLogin } from "../../shared/nats.ts";
 import { createCertificates } from "./certificates.ts";
 import { eventually } from "./eventually.ts";
@@ -296,7 +296,7 @@ function prepareServer(
       child = Bun.spawn([...command, "-c", join(home, config), "--log", log], {
         stdio: ["ignore", "ignore", "ignore"],
       });
-      watchdog ??= startWatchdog();
+      watchdog ??= new Watchdog();
       watchdog.watch(name, child.pid);
     },
     async kill(signal = "SIGKILL") {

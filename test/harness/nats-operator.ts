@@ -8,7 +8,7 @@ import { join } from "node:path";
 
 import { connect, nkeys } from "nats";
 
-import { startWatchdog } from "../../deploy/local/watchdog.ts";
+import { Watchdog } from "../../deploy/local/watchdog.ts";
 import { natsLogin } from "../../shared/nats.ts";
 import { createCertificates } from "./certificates.ts";
 import { eventually } from "./eventually.ts";
@@ -75,7 +75,7 @@ tls { cert_file: "${cert}", key_file: "${key}" }
   );
   const { path } = await ownNatsServer();
   const server = Bun.spawn([path, "-c", config], { stdio: ["ignore", "ignore", "ignore"] });
-  startWatchdog().watch("nats", server.pid);
+  new Watchdog().watch("nats", server.pid);
   const url = `tls://127.0.0.1:${port}`;
   const users = join(dir, "users");
   mkdirSync(users);

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { packClient } from "../../deploy/pack-client.ts";
-import { CLIENT_FILE } from "../../shared/contracts/client-file.ts";
+import { CLIENT_FILE } from "../../shared/version.ts";
 import { PROJECT_DIR } from "./stack.ts";
 
 export const CLIENT_DIR = join(PROJECT_DIR, "clients/typescript");

@@ -6,12 +6,14 @@ import { dirname, join } from "node:path";
 import postgres from "postgres";
 
 import {
+  findPrograms,
+  initialise,
   type PostgresInstallation,
+  postgresService,
   prepareInstallation,
   removeInstallation,
-} from "../../deploy/local/postgres-installation.ts";
-import { findPrograms, initialise, postgresService } from "../../deploy/local/postgres.ts";
-import { startWatchdog, type Watchdog } from "../../deploy/local/watchdog.ts";
+} from "../../deploy/local/postgres.ts";
+import { Watchdog } from "../../deploy/local/watchdog.ts";
 import { eventually } from "./eventually.ts";
 import { freePort } from "./ports.ts";
 
@@ -107,7 +109,7 @@ function start(node: Node): void {
     stdio: ["ignore", "ignore", "ignore"],
     ...user,
   });
-  watchdog ??= startWatchdog();
+  watchdog ??= new Watchdog();
   watchdog.watch("postgres", node.server.pid);
 }
 

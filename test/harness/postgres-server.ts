@@ -7,19 +7,17 @@ import { chmodSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 import {
-  type PostgresInstallation,
-  prepareInstallation,
-  removeInstallation,
-} from "../../deploy/local/postgres-installation.ts";
-import {
   databaseUrl,
   findPrograms,
   initialise,
+  type PostgresInstallation,
   postgresService,
+  prepareInstallation,
+  removeInstallation,
 } from "../../deploy/local/postgres.ts";
 import { newUuid } from "../../shared/ids.ts";
-import { createLog } from "../../shared/log.ts";
-import { databaseOf, openPrimary, withDatabase } from "../../shared/postgres.ts";
+import { processLog } from "../../shared/log.ts";
+import { connectPrimary, databaseOf, withDatabase } from "../../shared/postgres.ts";
 import { eventually } from "./eventually.ts";
 import { freePort } from "./ports.ts";
 import { copyTemplate, PASSWORD } from "./postgres-template.ts";
@@ -63,7 +61,7 @@ export async function startMigratedServer(): Promise<PostgresServer> {
 /** Makes a copy of the database of a server; returns its URL. It goes with the server. */
 export async function createDatabase(url: string): Promise<string> {
   const name = `test_${newUuid()}`;
-  const sql = openPrimary(withDatabase(url, "postgres"), { max: 1, connect_timeout: 30 });
+  const sql = connectPrimary(withDatabase(url, "postgres"), { max: 1, connect_timeout: 30 });
   try {
     // A copy of the files takes a third of the time of one through the log.
     await sql.unsafe(`create database "${name}" template "${databaseOf(url)}" strategy file_copy`);
@@ -80,7 +78,7 @@ async function makeCluster(keep: (data: string) => void): Promise<void> {
     // Loaded only here: the whole schema of the API, which a run of the tests does not need.
     const { migratePostgres } = await import("../../api/migrations/migrate.ts");
     const { usePostgres } = await import("../../api/postgres.ts");
-    await usePostgres(server.url, (sql) => migratePostgres(sql, createLog("test", "silent")));
+    await usePostgres(server.url, (sql) => migratePostgres(sql, processLog("test", "silent")));
     await server.stop();
     keep(server.data);
   } finally {

@@ -4,8 +4,8 @@
  */
 import { join } from "node:path";
 
-import type { PostgresInstallation } from "../../deploy/local/postgres-installation.ts";
-import { hashFiles } from "../../shared/file-hash.ts";
+import type { PostgresInstallation } from "../../deploy/local/postgres.ts";
+import { hashFiles } from "../../shared/make-once.ts";
 import { copyFiles, makeTemplate } from "./templates.ts";
 
 /** Of the cluster's superuser. */

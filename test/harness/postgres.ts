@@ -1,9 +1,11 @@
 /**
  * Only PostgreSQL, with all migrations applied: for tests of SQL statements and functions.
  */
+import { DomainService } from "../../api/domains/service.ts";
 import { KeyService } from "../../api/keys/service.ts";
-import { createLinkService, type LinkService } from "../../api/links/service.ts";
-import type { ReadUsedClicks } from "../../api/links/used-clicks.ts";
+import type { LinksPublisher } from "../../api/links-log/publisher.ts";
+import { LinkService } from "../../api/links/service.ts";
+import type { UsedClicks } from "../../api/links/used-clicks.ts";
 import { PasswordHashing } from "../../api/passwords/hashing.ts";
 import { postgresPool, type Sql } from "../../api/postgres.ts";
 import { TagService } from "../../api/tags/service.ts";
@@ -36,29 +38,33 @@ export type OwnPostgres = TestPostgres & {
   resume(): void;
 };
 
-const unlimited: ReadUsedClicks = () => Promise.resolve(undefined);
+type LinkParts = {
+  publisher?: LinksPublisher;
+  /** What domains do otherwise than those of the database. */
+  domains?: Partial<DomainService>;
+  passwords?: PasswordHashing;
+  usedClicks?: UsedClicks;
+};
 
-/** The link service on a database; publishes no links. */
-export const createLinksOn = (
+const noRecords = () => Promise.resolve([]);
+
+/** The link service on a database; publishes no links, and knows no used clicks. */
+export function createLinksOn(
   sql: Sql,
-  { passwords = new PasswordHashing(), readUsedClicks = unlimited } = {},
-): LinkService =>
-  createLinkService({
-    sql,
-    publisher: { publish: () => Promise.resolve(false) },
-    domains: {
-      findCustom: () => Promise.resolve(new Set()),
-      findHosts: () => Promise.resolve({ known: [], others: [] }),
-      requireVerified: () => Promise.reject(new Error("This test has no domains.")),
-    },
-    destinationRules: {
-      allowPrivate: false,
-      shortUrl: new URL("https://sho.rt"),
-      ownHosts: new Set(["sho.rt"]),
-    },
-    passwords,
-    readUsedClicks,
-  });
+  {
+    publisher = { publish: () => Promise.resolve(false) },
+    domains = {},
+    passwords = new PasswordHashing(),
+    usedClicks = { read: () => Promise.resolve(undefined) },
+  }: LinkParts = {},
+): LinkService {
+  const shortUrl = new URL("https://sho.rt");
+  const ownHosts = new Set([shortUrl.host]);
+  const rules = { allowPrivate: false, shortUrl, ownHosts };
+  const own = new DomainService(sql, publisher, noRecords, ownHosts, (url) => Promise.resolve(url));
+  const changed = Object.assign(own, domains);
+  return new LinkService(sql, publisher, changed, rules, passwords, usedClicks);
+}
 
 /**
  * Makes a database in which all migrations are applied: on the server of the run if it has one,

@@ -2,7 +2,7 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
-import { startWatchdog, type Watchdog } from "../../deploy/local/watchdog.ts";
+import { Watchdog } from "../../deploy/local/watchdog.ts";
 import { publicKeyOf } from "../../shared/links-log/signature.ts";
 import { commandOf } from "./executable.ts";
 import { SIGNING_KEY } from "./signing.ts";
@@ -132,7 +132,7 @@ async function start(
     stdout: Bun.file(outputPath),
     stderr: "inherit",
   });
-  watchdog ??= startWatchdog();
+  watchdog ??= new Watchdog();
   watchdog.watch(name, child.pid);
   const output = (): string => readFileSync(outputPath, "utf8");
   return {

@@ -9,7 +9,7 @@ import { PasswordCheck } from "../../redirector/passwords/password.ts";
 import { Redirector } from "../../redirector/redirect/redirector.ts";
 import { loadConfig } from "../../shared/env.ts";
 import { publicKeyOf } from "../../shared/links-log/signature.ts";
-import { createLog } from "../../shared/log.ts";
+import { processLog } from "../../shared/log.ts";
 import { SIGNING_KEY } from "./signing.ts";
 
 /** That of `https://sho.rt` on a free port of this machine, with what a test changes. */
@@ -40,5 +40,5 @@ export function serveCached(config: Config, cache: LinkCache): Server {
     locate: () => undefined,
     isBehind: () => false,
   });
-  return new Server(config, redirector, createLog("test", "silent"));
+  return new Server(config, redirector, processLog("test", "silent"));
 }

@@ -5,9 +5,8 @@
 import { appendFileSync, existsSync, mkdirSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 
-import { prepareInstallation } from "../../deploy/local/postgres-installation.ts";
-import { findPrograms } from "../../deploy/local/postgres.ts";
-import { hashFiles } from "../../shared/file-hash.ts";
+import { findPrograms, prepareInstallation } from "../../deploy/local/postgres.ts";
+import { hashFiles } from "../../shared/make-once.ts";
 import { copyFiles, makeTemplate } from "./templates.ts";
 
 const ROOT = join(import.meta.dir, "../..");

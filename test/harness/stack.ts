@@ -7,7 +7,7 @@ import { delimiter, dirname, join } from "node:path";
 import * as z from "zod";
 
 import { findNatsServer } from "../../deploy/local/nats.ts";
-import { removeInstallation } from "../../deploy/local/postgres-installation.ts";
+import { removeInstallation } from "../../deploy/local/postgres.ts";
 import { eventually } from "./eventually.ts";
 import { findExecutable } from "./executable.ts";
 import { copyTemplate, type MakeDataDir } from "./stack-template.ts";

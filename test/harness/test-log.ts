@@ -13,7 +13,7 @@ import { storePath } from "../../redirector/links/store-files.ts";
 import { encodeLinkRecord } from "../../shared/contracts/link-record.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { EMPTY_HEAD, encodeEntry, hashOf, type Head } from "../../shared/links-log/entry.ts";
-import { ensureSnapshotsStream, SNAPSHOTS_STREAM } from "../../shared/links-log/snapshot-stream.ts";
+import { ensureSnapshotsStream, SNAPSHOTS_STREAM } from "../../shared/links-log/snapshots.ts";
 import {
   ensureLinkLogStream,
   LINK_LOG_STREAM,

@@ -4,7 +4,7 @@ import postgres from "postgres";
 
 import type { ClickHouse, ClickHouseReader } from "../../shared/clicks/query.ts";
 import { loadConfig } from "../../shared/env.ts";
-import { createLog } from "../../shared/log.ts";
+import { processLog } from "../../shared/log.ts";
 import { connectClickHouse } from "../../worker/clickhouse.ts";
 import { configSchema } from "../../worker/config.ts";
 import type { Context } from "../../worker/context.ts";
@@ -30,7 +30,7 @@ export function workerContext(
   const clickhouse = parts.clickhouse ?? connectClickHouse(config.CLICKHOUSE_URL);
   return {
     config,
-    log: createLog("test", "silent"),
+    log: processLog("test", "silent"),
     metrics: new Metrics(),
     nats: new Promise(() => undefined),
     comparing: clickhouse,

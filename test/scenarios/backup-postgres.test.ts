@@ -14,7 +14,7 @@ import { drillBackup, restoreBackup } from "../../api/cli/backup/restore.ts";
 import { openStorage } from "../../api/cli/backup/storage.ts";
 import { migratePostgres } from "../../api/migrations/migrate.ts";
 import { usePostgres } from "../../api/postgres.ts";
-import { createLog } from "../../shared/log.ts";
+import { processLog } from "../../shared/log.ts";
 import { withDatabase } from "../../shared/postgres.ts";
 import {
   type DebianPostgres,
@@ -38,7 +38,7 @@ describe.skipIf(programs === undefined)("a backup of PostgreSQL", () => {
   });
 
   const migrate = (name?: string) =>
-    usePostgres(databaseOf(name).url, (sql) => migratePostgres(sql, createLog("test", "silent")));
+    usePostgres(databaseOf(name).url, (sql) => migratePostgres(sql, processLog("test", "silent")));
 
   const createDatabase = (name: string) =>
     usePostgres(postgres.url, (sql) => sql`create database ${sql(name)}`.then(() => undefined));

@@ -12,7 +12,7 @@ import * as z from "zod";
 
 import type * as ClientModule from "../../clients/typescript/src/index.ts";
 import { createClient } from "../../clients/typescript/src/index.ts";
-import { CLIENT_FILE } from "../../shared/contracts/client-file.ts";
+import { CLIENT_FILE } from "../../shared/version.ts";
 import { createAccount, createKey } from "../harness/admin.ts";
 import { chromiumPath, openBrowser } from "../harness/browser.ts";
 import { eventually } from "../harness/eventually.ts";

@@ -8,7 +8,7 @@ import { dirname, join } from "node:path";
 
 import * as z from "zod";
 
-import { readStartTime } from "../../deploy/local/process-entry.ts";
+import { readStartTime } from "../../deploy/local/watchdog.ts";
 import { call, linkSchema, summarySchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import {

@@ -27,7 +27,7 @@ import {
 import { StoreReader } from "../../redirector/links/store-reader.ts";
 import { encodeLinkRecord } from "../../shared/contracts/link-record.ts";
 import { publicKeyOf } from "../../shared/links-log/signature.ts";
-import { ensureSnapshotsStream } from "../../shared/links-log/snapshot-stream.ts";
+import { ensureSnapshotsStream } from "../../shared/links-log/snapshots.ts";
 import { ensureLinkLogStream, LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
 import { canMakeDisks, moveToDisk } from "../harness/disks.ts";
 import { eventually } from "../harness/eventually.ts";

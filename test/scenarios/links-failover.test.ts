@@ -8,8 +8,8 @@ import { addToOutbox } from "../../api/links-log/outbox.ts";
 import { LinksLogPublisher } from "../../api/links-log/publisher.ts";
 import { SnapshotMaker } from "../../api/links-snapshots/snapshot-maker.ts";
 import { LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
-import { createLog, type Log } from "../../shared/log.ts";
-import { openNats } from "../../shared/nats.ts";
+import { type Log, processLog } from "../../shared/log.ts";
+import { NatsClient } from "../../shared/nats.ts";
 import { eventually, smallest } from "../harness/eventually.ts";
 import { startTestHost } from "../harness/host-links.ts";
 import { activeLink } from "../harness/link-record.ts";
@@ -34,8 +34,8 @@ async function startPublisher(url: string, replicas: number, log: Log) {
   const postgres = cleanup.use(await startPostgres());
   await postgres.addAccount();
   const { sql } = postgres;
-  const nats = openNats({ url, name: "publisher", log });
-  cleanup.defer(nats.close);
+  const nats = new NatsClient(url, "publisher", log);
+  cleanup.defer(() => nats.close());
   const publisher = new LinksLogPublisher(sql, nats.connection, SIGNER, replicas, log);
   cleanup.defer(() => publisher.stop());
   const snapshots = new SnapshotMaker(sql, nats.connection, publisher, SIGNER, replicas, log);
@@ -55,7 +55,7 @@ async function startPublisher(url: string, replicas: number, log: Log) {
 test("changes reach every redirector within two seconds of the election of a new leader, and links stay", async () => {
   await using cluster = await startNatsCluster(await ownNatsServer(), { tls: false });
   await using cleanup = new AsyncDisposableStack();
-  const log = createLog("test", "silent");
+  const log = processLog("test", "silent");
   const api = cleanup.use(await startPublisher(cluster.url("api"), 3, log));
   const hosts = [1, 2].map(() => startTestHost(cluster.url("redirector"), log));
   for (const host of hosts) cleanup.defer(() => host[Symbol.asyncDispose]());
@@ -110,7 +110,7 @@ test("changes reach every redirector within two seconds of the election of a new
 
 test("a host that gets no heartbeats tells how long that has been, and stays ready", async () => {
   await using cluster = await startNatsCluster(await ownNatsServer(), { count: 1, tls: false });
-  const log = createLog("test", "silent");
+  const log = processLog("test", "silent");
   await using host = startTestHost(cluster.url("redirector"), log);
   const { health } = host;
   expect(health.readiness()).toBe("the store lacks links");

@@ -17,14 +17,14 @@ import {
   jetStreamErrorCode,
   WRONG_LAST_SEQUENCE,
 } from "../../shared/contracts/streams.ts";
-import { ensureSnapshotsStream, SNAPSHOTS_STREAM } from "../../shared/links-log/snapshot-stream.ts";
+import { ensureSnapshotsStream, SNAPSHOTS_STREAM } from "../../shared/links-log/snapshots.ts";
 import {
   ensureLinkLogStream,
   LINK_LOG_STREAM,
   LINK_LOG_SUBJECT,
 } from "../../shared/links-log/tail.ts";
-import { createLog } from "../../shared/log.ts";
-import { watchReplicas } from "../../shared/stream-replicas.ts";
+import { processLog } from "../../shared/log.ts";
+import { ReplicaWatch } from "../../shared/stream-checks.ts";
 import { eventually } from "../harness/eventually.ts";
 import { startNatsCluster } from "../harness/nats-cluster.ts";
 import { laterNatsServer, ownNatsServer } from "../harness/nats-versions.ts";
@@ -114,12 +114,7 @@ describe.each(programs)("three servers with the files of deploy/nats, $version",
         RECOVERY_MS,
       );
       const watch = (streams: string[]) =>
-        watchReplicas({
-          nats: Promise.resolve(nats),
-          streams,
-          expected: 3,
-          log: createLog("test", "silent"),
-        });
+        new ReplicaWatch(Promise.resolve(nats), streams, 3, processLog("test", "silent"));
       const first = watch([LINK_LOG_STREAM]);
       await eventually(
         async () => expect(first.warning()).toBe("LINK_LOG has 1 of 3"),

@@ -6,7 +6,7 @@ import { expect, test } from "bun:test";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 
-import { listSnapshots } from "../../shared/links-log/snapshot-stream.ts";
+import { listSnapshots } from "../../shared/links-log/snapshots.ts";
 import { call, callOnce, linkSchema, summarySchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { startNatsCluster } from "../harness/nats-cluster.ts";

@@ -7,11 +7,11 @@ import { expect, test } from "bun:test";
 import * as z from "zod";
 
 import { FAILURES_SUBJECT } from "../../shared/contracts/failures.ts";
-import { processStatus, STATUS_SUBJECT } from "../../shared/contracts/process-status.ts";
 import { newUuid } from "../../shared/ids.ts";
 import { decodeEntry } from "../../shared/links-log/entry.ts";
-import { listSnapshots, manifestSubject } from "../../shared/links-log/snapshot-stream.ts";
+import { listSnapshots, manifestSubject } from "../../shared/links-log/snapshots.ts";
 import { LINK_LOG_STREAM, LINK_LOG_SUBJECT } from "../../shared/links-log/tail.ts";
+import { processStatus, STATUS_SUBJECT } from "../../shared/status.ts";
 import { createAccount, runAdmin } from "../harness/admin.ts";
 import { call, callOnce, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";

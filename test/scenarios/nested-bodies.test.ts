@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
 import { buildDashboard } from "../../deploy/local/dashboard.ts";
-import { startWatchdog } from "../../deploy/local/watchdog.ts";
+import { Watchdog } from "../../deploy/local/watchdog.ts";
 import { createAccount } from "../harness/admin.ts";
 import { type ApiResponse, call, errorSchema } from "../harness/api.ts";
 import { smallest } from "../harness/eventually.ts";
@@ -51,7 +51,7 @@ async function startSite(nodeEnv: string): Promise<{ api: ExtraProcess; dashboar
     DASHBOARD_HOST: "127.0.0.1",
     DASHBOARD_PORT: new URL(dashboard).port,
     DASHBOARD_SECRET: "a secret of this test, long enough",
-    DASHBOARD_DIR: buildDashboard(startWatchdog()).folder,
+    DASHBOARD_DIR: buildDashboard(new Watchdog()).folder,
   });
   return { api, dashboard };
 }

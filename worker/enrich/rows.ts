@@ -3,7 +3,8 @@
  * the encoded fields are cached, so that a row is mostly copied. The rows depend only on the
  * segment and the GeoIP data.
  */
-import { addressGroups } from "../../shared/address-group.ts";
+import { addressGroups } from "../../shared/addresses.ts";
+import { truncateText } from "../../shared/bytes.ts";
 import { type EncodedClick, readEncodedClick } from "../../shared/contracts/click-record.ts";
 import {
   formatSegmentId,
@@ -12,14 +13,12 @@ import {
 } from "../../shared/contracts/click-segment.ts";
 import { decodeText } from "../../shared/contracts/click-text.ts";
 import { toUtmValue, UTM_NAMES } from "../../shared/contracts/utm.ts";
-import type { Uuid } from "../../shared/ids.ts";
+import { formatUuid, ID_BYTES, type Uuid } from "../../shared/ids.ts";
 import { beginTurn } from "../../shared/turns.ts";
-import { formatUuid, ID_BYTES } from "../../shared/uuid-bytes.ts";
 import { judgeRequest, type Verdict } from "../../shared/visitors/automation.ts";
 import { cached } from "../../shared/visitors/cache.ts";
 import type { Geo, GeoLocation } from "../../shared/visitors/geo.ts";
 import { parseReferrer } from "../../shared/visitors/referrer.ts";
-import { truncateText } from "../../shared/visitors/truncate-text.ts";
 import { parseAgent } from "../../shared/visitors/user-agent.ts";
 import { escapeField, TextWriter } from "./tab-separated.ts";
 

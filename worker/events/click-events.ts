@@ -5,10 +5,9 @@
  */
 import { createHash } from "node:crypto";
 
-import { CLICK_COLUMNS } from "../../shared/contracts/click-columns.ts";
-import { encodeId, type Uuid } from "../../shared/ids.ts";
+import { CLICK_COLUMNS } from "../../shared/contracts/analytics.ts";
+import { encodeId, formatUuid, type Uuid } from "../../shared/ids.ts";
 import { beginTurn } from "../../shared/turns.ts";
-import { formatUuid } from "../../shared/uuid-bytes.ts";
 import { ROW_COLUMNS } from "../enrich/rows.ts";
 import { unescapeField } from "../enrich/tab-separated.ts";
 

@@ -4,7 +4,7 @@ import type { DestinationStream } from "pino";
 
 import { rememberRetention } from "../../shared/clicks/whole-clicks.ts";
 import { loadConfig } from "../../shared/env.ts";
-import { createLog, type Log } from "../../shared/log.ts";
+import { type Log, processLog } from "../../shared/log.ts";
 import {
   type AppliedMigration,
   checksumOf,
@@ -30,7 +30,7 @@ export async function migrate(
   const config = loadConfig(migrateConfigSchema, env);
   await ensureDatabase(config.CLICKHOUSE_URL);
   const client = connectClickHouse(config.CLICKHOUSE_URL, MIGRATION_TIMEOUT_MS);
-  const log = createLog("worker", config.LOG_LEVEL, output);
+  const log = processLog("worker", config.LOG_LEVEL, output);
   await migrateClickHouse(client, log);
   // A longer retention does not bring back what the earlier one deleted.
   await rememberRetention(client);

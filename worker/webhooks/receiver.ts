@@ -6,8 +6,8 @@
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 
-import { addressGroups } from "../../shared/address-group.ts";
-import { freshResolver } from "../../shared/dns.ts";
+import { addressGroups } from "../../shared/addresses.ts";
+import { freshResolver } from "../../shared/hosts.ts";
 import { portOf, type ReceiverRules } from "../../shared/webhooks/variables.ts";
 
 /** The receiver may not or cannot be connected to; the message is for the webhook's owner. */

@@ -1,6 +1,6 @@
 /** How many deliveries a worker makes at once and in the course of time, and whose is next. */
 import { boundsOf } from "../../shared/budgets.ts";
-import { Credit } from "../../shared/credit.ts";
+import { Credit } from "../../shared/local-limits.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { Pending } from "./leases.ts";
 

@@ -1,8 +1,8 @@
 /** Schemas of the statistics of failed requests. */
 import * as z from "zod";
 
+import type { FAILURE_REASONS, LinkFailure } from "../../../shared/contracts/analytics.ts";
 import { CUSTOM_DOMAIN, LINK_ID } from "../../../shared/contracts/examples.ts";
-import type { FAILURE_REASONS, LinkFailure } from "../../../shared/contracts/failure-reasons.ts";
 import { DOMAIN_LENGTH_MAX } from "../../../shared/contracts/failures.ts";
 import { idParameter } from "../../http/common-schemas.ts";
 import { accountQuery } from "../model.ts";

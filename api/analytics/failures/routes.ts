@@ -1,7 +1,7 @@
 /** The route of the statistics of failed requests. */
 import { Elysia } from "elysia";
 
-import { FAILURE_REASONS } from "../../../shared/contracts/failure-reasons.ts";
+import { FAILURE_REASONS } from "../../../shared/contracts/analytics.ts";
 import { principalOf } from "../../http/request-context.ts";
 import type { AccessPlugin } from "../../site.ts";
 import { csvPlugin, toTable } from "../csv-plugin.ts";

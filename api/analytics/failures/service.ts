@@ -1,6 +1,6 @@
 /** Statistics of failed requests: those that were not redirected. */
 import { queryRows } from "../../../shared/clicks/query.ts";
-import { FAILURE_REASONS, LINK_FAILURES } from "../../../shared/contracts/failure-reasons.ts";
+import { FAILURE_REASONS, LINK_FAILURES } from "../../../shared/contracts/analytics.ts";
 import { NO_OWNER } from "../../../shared/contracts/failures.ts";
 import { DEFAULT_DOMAIN } from "../../../shared/contracts/link-record.ts";
 import { decodeId, encodeId, type Uuid } from "../../../shared/ids.ts";

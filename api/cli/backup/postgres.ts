@@ -1,5 +1,5 @@
 /** Backups of PostgreSQL, by its own pg_dump and pg_restore. */
-import { createLog } from "../../../shared/log.ts";
+import { processLog } from "../../../shared/log.ts";
 import { databaseOf, hostsOf } from "../../../shared/postgres.ts";
 import { migratePostgres, schemaState } from "../../migrations/migrate.ts";
 import { usePostgres } from "../../postgres.ts";
@@ -84,7 +84,7 @@ export const bringUpToDate = (url: string): Promise<void> =>
   usePostgres(
     url,
     async (sql) => {
-      await migratePostgres(sql, createLog("api", "silent"));
+      await migratePostgres(sql, processLog("api", "silent"));
       const schema = await schemaState(sql);
       if (schema !== "ok") throw new Error(`The schema of the restored database: ${schema}`);
     },

@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 
-import { openBucket, type S3Settings } from "../../../shared/s3.ts";
+import { bucketOf, type S3Settings } from "../../../shared/s3.ts";
 import { unfinishedNameOf } from "../owned-files.ts";
 
 /** Bytes of a part of an upload; S3 allows 10,000 parts, which are 160 GB. */
@@ -86,7 +86,7 @@ async function sync(path: string): Promise<void> {
 }
 
 function openS3(place: string, settings: S3Settings): Storage {
-  const { client, prefix } = openBucket(new URL(place), settings);
+  const { client, prefix } = bucketOf(new URL(place), settings);
   return {
     place,
     async list() {

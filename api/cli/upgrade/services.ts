@@ -1,5 +1,5 @@
 /** The running units of this host, and whether they are ready. */
-import { describeUnready, readHealthAt } from "../../../shared/running-checks.ts";
+import { describeUnready, readHealthAt } from "../../../shared/preflight.ts";
 import { METRICS_PORTS as API_PORTS } from "../../config.ts";
 import type { EnvironmentFiles } from "../environment-files.ts";
 import type { System } from "./system.ts";

@@ -15,8 +15,8 @@ import type { ListRequest, Position } from "../../http/pagination.ts";
 import { SYSTEM, type Writer } from "../../http/principal.ts";
 import { budgets } from "../../limits/budgets.ts";
 import type { LinkRow, ListLinksQuery } from "../model.ts";
+import { toFilter } from "./filter.ts";
 import { findLinks } from "./list-links.ts";
-import { toFilter } from "./query.ts";
 
 // Starting a real server takes long on a busy machine.
 setDefaultTimeout(120_000);
@@ -107,6 +107,7 @@ const findPage = async (
 ) => {
   const owner = await ownerOfMany();
   const filter = toFilter(owner, query, {
+    allowPrivate: false,
     shortUrl: new URL("https://sho.rt"),
     ownHosts: new Set(),
   });

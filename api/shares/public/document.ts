@@ -4,14 +4,14 @@
  */
 import { createHash } from "node:crypto";
 
-import { directionOf } from "../../../shared/contracts/text-direction.ts";
+import { directionOf } from "../../../shared/contracts/languages.ts";
 import {
   type Catalogue,
   CATALOGUES,
   inEachLanguage,
+  LanguageChoice,
 } from "../../../shared/languages/catalogues.ts";
-import { createLanguageChoice } from "../../../shared/languages/choose-language.ts";
-import { createTexts, type Texts } from "../../../shared/languages/messages.ts";
+import { type Texts, textsOf } from "../../../shared/languages/messages.ts";
 import type { StatisticsLanguage } from "../../../shared/statistics/language.ts";
 import { acceptsGzip } from "../../http/compression.ts";
 import { escapeHtml } from "../../http/html.ts";
@@ -33,21 +33,22 @@ export type PageLanguage = {
 
 /** The language of a catalogue. */
 export function toPageLanguage(code: string, { shares, statistics }: Catalogue): PageLanguage {
-  const texts = createTexts(code, statistics);
+  const texts = textsOf(code, statistics);
   return {
     code,
     direction: directionOf(code),
-    texts: createTexts(code, shares),
+    texts: textsOf(code, shares),
     statistics: { tag: code, translate: (text, values) => texts[text](values) },
   };
 }
 
 const languageOf = inEachLanguage(toPageLanguage);
 
-const chooseLanguage = createLanguageChoice(Object.keys(CATALOGUES));
+const languages = new LanguageChoice(Object.keys(CATALOGUES));
 
 /** Returns the language of the page for a reader, by the header `Accept-Language`; "" for none. */
-export const pageLanguageOf = (header: string): PageLanguage => languageOf(chooseLanguage(header));
+export const pageLanguageOf = (header: string): PageLanguage =>
+  languageOf(languages.choose(header));
 
 /** Code within a page, and how its policy names it. */
 export type Inline = { text: string; hash: string };

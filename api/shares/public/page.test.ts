@@ -4,7 +4,7 @@
  */
 import { describe, expect, test } from "bun:test";
 
-import { COLUMN_FILTERS } from "../../../shared/contracts/click-columns.ts";
+import { COLUMN_FILTERS } from "../../../shared/contracts/analytics.ts";
 import { fakeService } from "../../../test/harness/fake-service.ts";
 import { createMarkedCatalogue, listWords } from "../../../test/harness/marked-catalogue.ts";
 import type { Brand } from "../../branding/model.ts";

@@ -4,21 +4,19 @@
  */
 import { renderToStaticMarkup } from "react-dom/server";
 
-import { PERIODS } from "../../../shared/contracts/periods.ts";
+import { PERIODS } from "../../../shared/contracts/analytics.ts";
+import { toBrandColors } from "../../../shared/contracts/colors.ts";
 import { readableUrl } from "../../../shared/contracts/readable-host.ts";
 import type { Text } from "../../../shared/languages/messages.ts";
-import { toBrandColors } from "../../../shared/statistics/brand-colors.ts";
-import { Card } from "../../../shared/statistics/card.tsx";
+import { Card, StatCards, ValueList, ValueText } from "../../../shared/statistics/cards.tsx";
 import { type Point, untilNow } from "../../../shared/statistics/chart-series.ts";
 import { StatisticsLanguageContext } from "../../../shared/statistics/language.ts";
-import { StatCards } from "../../../shared/statistics/stat-cards.tsx";
 import {
   ChartDrawing,
   Legend,
   pointColumns,
   PointRows,
 } from "../../../shared/statistics/time-chart.tsx";
-import { ValueList, ValueText } from "../../../shared/statistics/value-list.tsx";
 import { WorldMap } from "../../../shared/statistics/world-map.tsx";
 import { type Brand, toLogoUrl } from "../../branding/model.ts";
 import type { SharedStatistics, SharedView } from "../model.ts";

@@ -1,14 +1,29 @@
 /** `/v1/analytics`. */
 import type { CallOptions, Calls } from "./calls.ts";
 import { LINKS_MAX, splitIntoChunks } from "./chunks.ts";
-import { createCsv } from "./csv.ts";
+import { path } from "./http.ts";
 import { followClicks, type StreamOptions } from "./live.ts";
 import { followCursor } from "./pagination.ts";
-import { path } from "./path.ts";
 import type { Body, Query, ResponseBody } from "./types.ts";
 
-/** Creates the functions for analytics. */
-export const createAnalytics = ({ send, json, get, csv }: Calls) => ({
+/** The functions for analytics. */
+export class Analytics {
+  readonly #calls: Calls;
+  /**
+   * The same reports as CSV, with a header line; cells that a spreadsheet would take for formulas
+   * are escaped.
+   *
+   * @throws ShorthopError As the functions of the same name.
+   * @example
+   * await writeFile("countries.csv", await shorthop.analytics.csv.geo(link.id, { period: "30d" }));
+   */
+  readonly csv: CsvReports;
+
+  constructor(calls: Calls) {
+    this.#calls = calls;
+    this.csv = new CsvReports(calls);
+  }
+
   /**
    * Returns clicks and unique visitors of all links together, over time.
    *
@@ -16,8 +31,10 @@ export const createAnalytics = ({ send, json, get, csv }: Calls) => ({
    * @example
    * const { summary } = await shorthop.analytics.account({ period: "7d" });
    */
-  account: (query: Query<"getAccountAnalytics"> = {}, options?: CallOptions) =>
-    get<ResponseBody<"getAccountAnalytics">>("/v1/analytics", query, options),
+  account(query: Query<"getAccountAnalytics"> = {}, options?: CallOptions) {
+    return this.#calls.get<ResponseBody<"getAccountAnalytics">>("/v1/analytics", query, options);
+  }
+
   /**
    * Returns the clicks of all links by country, region or city.
    *
@@ -25,8 +42,10 @@ export const createAnalytics = ({ send, json, get, csv }: Calls) => ({
    * @example
    * const { data } = await shorthop.analytics.accountGeo({ group_by: "city", period: "30d" });
    */
-  accountGeo: (query: Query<"getAccountGeo"> = {}, options?: CallOptions) =>
-    get<ResponseBody<"getAccountGeo">>("/v1/analytics/geo", query, options),
+  accountGeo(query: Query<"getAccountGeo"> = {}, options?: CallOptions) {
+    return this.#calls.get<ResponseBody<"getAccountGeo">>("/v1/analytics/geo", query, options);
+  }
+
   /**
    * Returns the clicks of all links by device, browser and operating system.
    *
@@ -34,8 +53,14 @@ export const createAnalytics = ({ send, json, get, csv }: Calls) => ({
    * @example
    * const { devices } = await shorthop.analytics.accountDevices();
    */
-  accountDevices: (query: Query<"getAccountDevices"> = {}, options?: CallOptions) =>
-    get<ResponseBody<"getAccountDevices">>("/v1/analytics/devices", query, options),
+  accountDevices(query: Query<"getAccountDevices"> = {}, options?: CallOptions) {
+    return this.#calls.get<ResponseBody<"getAccountDevices">>(
+      "/v1/analytics/devices",
+      query,
+      options,
+    );
+  }
+
   /**
    * Returns the clicks of all links by referrer.
    *
@@ -43,8 +68,14 @@ export const createAnalytics = ({ send, json, get, csv }: Calls) => ({
    * @example
    * const { referrers } = await shorthop.analytics.accountReferrers();
    */
-  accountReferrers: (query: Query<"getAccountReferrers"> = {}, options?: CallOptions) =>
-    get<ResponseBody<"getAccountReferrers">>("/v1/analytics/referrers", query, options),
+  accountReferrers(query: Query<"getAccountReferrers"> = {}, options?: CallOptions) {
+    return this.#calls.get<ResponseBody<"getAccountReferrers">>(
+      "/v1/analytics/referrers",
+      query,
+      options,
+    );
+  }
+
   /**
    * Returns the clicks of all links by one dimension or two, and the next page's `next_cursor`.
    *
@@ -52,8 +83,14 @@ export const createAnalytics = ({ send, json, get, csv }: Calls) => ({
    * @example const { data } = await shorthop.analytics.accountBreakdown({ by: "country,device",
    * period: "30d" });
    */
-  accountBreakdown: (query: Query<"getAccountBreakdown">, options?: CallOptions) =>
-    get<ResponseBody<"getAccountBreakdown">>("/v1/analytics/breakdown", query, options),
+  accountBreakdown(query: Query<"getAccountBreakdown">, options?: CallOptions) {
+    return this.#calls.get<ResponseBody<"getAccountBreakdown">>(
+      "/v1/analytics/breakdown",
+      query,
+      options,
+    );
+  }
+
   /**
    * Iterates over every entry of a breakdown of all links, most clicks first.
    *
@@ -62,14 +99,16 @@ export const createAnalytics = ({ send, json, get, csv }: Calls) => ({
    * for await (const { values, clicks } of shorthop.analytics.accountBreakdownAll({ by: "city" }))
    *   console.log(values.city, clicks);
    */
-  accountBreakdownAll: (query: Query<"getAccountBreakdown">, options?: CallOptions) =>
-    followCursor((position) =>
-      get<ResponseBody<"getAccountBreakdown">>(
+  accountBreakdownAll(query: Query<"getAccountBreakdown">, options?: CallOptions) {
+    return followCursor((position) =>
+      this.#calls.get<ResponseBody<"getAccountBreakdown">>(
         "/v1/analytics/breakdown",
         { ...query, ...position },
         options,
       ),
-    ),
+    );
+  }
+
   /**
    * Returns the clicks of all links by weekday and hour: `heatmap[0][8]` are those on Mondays from
    * 8 to 9.
@@ -78,8 +117,10 @@ export const createAnalytics = ({ send, json, get, csv }: Calls) => ({
    * @example
    * const { heatmap } = await shorthop.analytics.accountTimes({ timezone: "Europe/Berlin" });
    */
-  accountTimes: (query: Query<"getAccountTimes"> = {}, options?: CallOptions) =>
-    get<ResponseBody<"getAccountTimes">>("/v1/analytics/times", query, options),
+  accountTimes(query: Query<"getAccountTimes"> = {}, options?: CallOptions) {
+    return this.#calls.get<ResponseBody<"getAccountTimes">>("/v1/analytics/times", query, options);
+  }
+
   /**
    * Returns clicks and unique visitors of a link, over time.
    *
@@ -87,8 +128,14 @@ export const createAnalytics = ({ send, json, get, csv }: Calls) => ({
    * @example
    * const { summary } = await shorthop.analytics.summary(link.id, { period: "24h" });
    */
-  summary: async (link: string, query: Query<"getLinkAnalytics"> = {}, options?: CallOptions) =>
-    get<ResponseBody<"getLinkAnalytics">>(path`/v1/analytics/${link}`, query, options),
+  async summary(link: string, query: Query<"getLinkAnalytics"> = {}, options?: CallOptions) {
+    return this.#calls.get<ResponseBody<"getLinkAnalytics">>(
+      path`/v1/analytics/${link}`,
+      query,
+      options,
+    );
+  }
+
   /**
    * Returns a link's clicks by country, region or city.
    *
@@ -96,8 +143,14 @@ export const createAnalytics = ({ send, json, get, csv }: Calls) => ({
    * @example
    * const { data } = await shorthop.analytics.geo(link.id, { group_by: "country" });
    */
-  geo: async (link: string, query: Query<"getLinkGeo"> = {}, options?: CallOptions) =>
-    get<ResponseBody<"getLinkGeo">>(path`/v1/analytics/${link}/geo`, query, options),
+  async geo(link: string, query: Query<"getLinkGeo"> = {}, options?: CallOptions) {
+    return this.#calls.get<ResponseBody<"getLinkGeo">>(
+      path`/v1/analytics/${link}/geo`,
+      query,
+      options,
+    );
+  }
+
   /**
    * Returns a link's clicks by device, browser and operating system.
    *
@@ -105,8 +158,14 @@ export const createAnalytics = ({ send, json, get, csv }: Calls) => ({
    * @example
    * const { devices } = await shorthop.analytics.devices(link.id);
    */
-  devices: async (link: string, query: Query<"getLinkDevices"> = {}, options?: CallOptions) =>
-    get<ResponseBody<"getLinkDevices">>(path`/v1/analytics/${link}/devices`, query, options),
+  async devices(link: string, query: Query<"getLinkDevices"> = {}, options?: CallOptions) {
+    return this.#calls.get<ResponseBody<"getLinkDevices">>(
+      path`/v1/analytics/${link}/devices`,
+      query,
+      options,
+    );
+  }
+
   /**
    * Returns a link's clicks by referrer.
    *
@@ -114,8 +173,14 @@ export const createAnalytics = ({ send, json, get, csv }: Calls) => ({
    * @example
    * const { referrers } = await shorthop.analytics.referrers(link.id);
    */
-  referrers: async (link: string, query: Query<"getLinkReferrers"> = {}, options?: CallOptions) =>
-    get<ResponseBody<"getLinkReferrers">>(path`/v1/analytics/${link}/referrers`, query, options),
+  async referrers(link: string, query: Query<"getLinkReferrers"> = {}, options?: CallOptions) {
+    return this.#calls.get<ResponseBody<"getLinkReferrers">>(
+      path`/v1/analytics/${link}/referrers`,
+      query,
+      options,
+    );
+  }
+
   /**
    * Returns a link's clicks by rule, by arm of its split, and of its own destination.
    *
@@ -123,8 +188,14 @@ export const createAnalytics = ({ send, json, get, csv }: Calls) => ({
    * @example
    * const { data } = await shorthop.analytics.targets(link.id, { period: "7d" });
    */
-  targets: async (link: string, query: Query<"getLinkTargets"> = {}, options?: CallOptions) =>
-    get<ResponseBody<"getLinkTargets">>(path`/v1/analytics/${link}/targets`, query, options),
+  async targets(link: string, query: Query<"getLinkTargets"> = {}, options?: CallOptions) {
+    return this.#calls.get<ResponseBody<"getLinkTargets">>(
+      path`/v1/analytics/${link}/targets`,
+      query,
+      options,
+    );
+  }
+
   /**
    * Returns a link's clicks by one dimension or two, and the next page's `next_cursor`.
    *
@@ -132,8 +203,14 @@ export const createAnalytics = ({ send, json, get, csv }: Calls) => ({
    * @example
    * const { data } = await shorthop.analytics.breakdown(link.id, { by: "referrer,country" });
    */
-  breakdown: async (link: string, query: Query<"getLinkBreakdown">, options?: CallOptions) =>
-    get<ResponseBody<"getLinkBreakdown">>(path`/v1/analytics/${link}/breakdown`, query, options),
+  async breakdown(link: string, query: Query<"getLinkBreakdown">, options?: CallOptions) {
+    return this.#calls.get<ResponseBody<"getLinkBreakdown">>(
+      path`/v1/analytics/${link}/breakdown`,
+      query,
+      options,
+    );
+  }
+
   /**
    * Iterates over every entry of a link's breakdown, most clicks first.
    *
@@ -142,14 +219,16 @@ export const createAnalytics = ({ send, json, get, csv }: Calls) => ({
    * "city" }))
    *   console.log(values.city, clicks);
    */
-  breakdownAll: (link: string, query: Query<"getLinkBreakdown">, options?: CallOptions) =>
-    followCursor(async (position) =>
-      get<ResponseBody<"getLinkBreakdown">>(
+  breakdownAll(link: string, query: Query<"getLinkBreakdown">, options?: CallOptions) {
+    return followCursor(async (position) =>
+      this.#calls.get<ResponseBody<"getLinkBreakdown">>(
         path`/v1/analytics/${link}/breakdown`,
         { ...query, ...position },
         options,
       ),
-    ),
+    );
+  }
+
   /**
    * Returns a link's clicks by weekday and hour: `heatmap[0][8]` are those on Mondays from 8 to 9.
    *
@@ -157,8 +236,14 @@ export const createAnalytics = ({ send, json, get, csv }: Calls) => ({
    * @example
    * const { heatmap, last_click_at } = await shorthop.analytics.times(link.id);
    */
-  times: async (link: string, query: Query<"getLinkTimes"> = {}, options?: CallOptions) =>
-    get<ResponseBody<"getLinkTimes">>(path`/v1/analytics/${link}/times`, query, options),
+  async times(link: string, query: Query<"getLinkTimes"> = {}, options?: CallOptions) {
+    return this.#calls.get<ResponseBody<"getLinkTimes">>(
+      path`/v1/analytics/${link}/times`,
+      query,
+      options,
+    );
+  }
+
   /**
    * Returns how many requests reached no destination, by reason: unknown aliases, expired links,
    * wrong passwords and others.
@@ -167,8 +252,10 @@ export const createAnalytics = ({ send, json, get, csv }: Calls) => ({
    * @example
    * const { unknown_aliases } = await shorthop.analytics.failures({ domain: "go.example.com" });
    */
-  failures: (query: Query<"getFailures"> = {}, options?: CallOptions) =>
-    get<ResponseBody<"getFailures">>("/v1/analytics/failures", query, options),
+  failures(query: Query<"getFailures"> = {}, options?: CallOptions) {
+    return this.#calls.get<ResponseBody<"getFailures">>("/v1/analytics/failures", query, options);
+  }
+
   /**
    * Returns counts of any number of links, in requests of up to 100. Links that do not exist are
    * listed under `errors`.
@@ -177,15 +264,15 @@ export const createAnalytics = ({ send, json, get, csv }: Calls) => ({
    * @example const { data } = await shorthop.analytics.bulk({ link_ids: [first.id, second.id],
    * period: "7d" });
    */
-  bulk: async (
+  async bulk(
     { link_ids, ...body }: Body<"getBulkAnalytics">,
     { signal }: CallOptions = {},
-  ): Promise<ResponseBody<"getBulkAnalytics">> => {
+  ): Promise<ResponseBody<"getBulkAnalytics">> {
     const all: ResponseBody<"getBulkAnalytics"> = { data: [] };
     // An empty list is sent as well: the API says what is wrong with it.
     const chunks = link_ids.length === 0 ? [[]] : splitIntoChunks(link_ids, LINKS_MAX);
     for (const chunk of chunks) {
-      const { data, errors } = await json<ResponseBody<"getBulkAnalytics">>({
+      const { data, errors } = await this.#calls.json<ResponseBody<"getBulkAnalytics">>({
         method: "POST",
         path: "/v1/analytics/bulk",
         body: { ...body, link_ids: chunk },
@@ -195,7 +282,8 @@ export const createAnalytics = ({ send, json, get, csv }: Calls) => ({
       if (errors !== undefined) all.errors = [...(all.errors ?? []), ...errors];
     }
     return all;
-  },
+  }
+
   /**
    * Yields the clicks of a link as they happen, and connects again when the connection ends. Ends
    * with `break`, or with the signal, which rejects.
@@ -205,14 +293,86 @@ export const createAnalytics = ({ send, json, get, csv }: Calls) => ({
    * @example for await (const { country, device } of shorthop.analytics.stream(link.id))
    * console.log(country, device);
    */
-  stream: (link: string, options: StreamOptions = {}) => followClicks(send, link, options),
-  /**
-   * The same reports as CSV, with a header line; cells that a spreadsheet would take for formulas
-   * are escaped.
-   *
-   * @throws ShorthopError As the functions of the same name.
-   * @example
-   * await writeFile("countries.csv", await shorthop.analytics.csv.geo(link.id, { period: "30d" }));
-   */
-  csv: createCsv(csv),
-});
+  stream(link: string, options: StreamOptions = {}) {
+    return followClicks(this.#calls, link, options);
+  }
+}
+
+/** Reports as CSV. */
+class CsvReports {
+  readonly #calls: Calls;
+
+  constructor(calls: Calls) {
+    this.#calls = calls;
+  }
+
+  /** Clicks of all links, over time. */
+  account(query: Query<"getAccountAnalytics"> = {}, options?: CallOptions) {
+    return this.#calls.csv("/v1/analytics", query, options);
+  }
+
+  /** Clicks of all links by country, region or city. */
+  accountGeo(query: Query<"getAccountGeo"> = {}, options?: CallOptions) {
+    return this.#calls.csv("/v1/analytics/geo", query, options);
+  }
+
+  /** Clicks of all links by device, browser and system. */
+  accountDevices(query: Query<"getAccountDevices"> = {}, options?: CallOptions) {
+    return this.#calls.csv("/v1/analytics/devices", query, options);
+  }
+
+  /** Clicks of all links by referrer. */
+  accountReferrers(query: Query<"getAccountReferrers"> = {}, options?: CallOptions) {
+    return this.#calls.csv("/v1/analytics/referrers", query, options);
+  }
+
+  /** Clicks of all links by one or two dimensions. */
+  accountBreakdown(query: Query<"getAccountBreakdown">, options?: CallOptions) {
+    return this.#calls.csv("/v1/analytics/breakdown", query, options);
+  }
+
+  /** Clicks of all links by weekday and hour. */
+  accountTimes(query: Query<"getAccountTimes"> = {}, options?: CallOptions) {
+    return this.#calls.csv("/v1/analytics/times", query, options);
+  }
+
+  /** Requests that reached no destination, by reason, over time. */
+  failures(query: Query<"getFailures"> = {}, options?: CallOptions) {
+    return this.#calls.csv("/v1/analytics/failures", query, options);
+  }
+
+  /** Clicks of a link, over time. */
+  async summary(link: string, query: Query<"getLinkAnalytics"> = {}, options?: CallOptions) {
+    return this.#calls.csv(path`/v1/analytics/${link}`, query, options);
+  }
+
+  /** Clicks of a link by country, region or city. */
+  async geo(link: string, query: Query<"getLinkGeo"> = {}, options?: CallOptions) {
+    return this.#calls.csv(path`/v1/analytics/${link}/geo`, query, options);
+  }
+
+  /** Clicks of a link by device, browser and system. */
+  async devices(link: string, query: Query<"getLinkDevices"> = {}, options?: CallOptions) {
+    return this.#calls.csv(path`/v1/analytics/${link}/devices`, query, options);
+  }
+
+  /** Clicks of a link by referrer. */
+  async referrers(link: string, query: Query<"getLinkReferrers"> = {}, options?: CallOptions) {
+    return this.#calls.csv(path`/v1/analytics/${link}/referrers`, query, options);
+  }
+
+  /** Clicks of a link by rule, by arm of its split, and of its own destination. */
+  async targets(link: string, query: Query<"getLinkTargets"> = {}, options?: CallOptions) {
+    return this.#calls.csv(path`/v1/analytics/${link}/targets`, query, options);
+  }
+
+  /** Clicks of a link by one or two dimensions. */
+  async breakdown(link: string, query: Query<"getLinkBreakdown">, options?: CallOptions) {
+    return this.#calls.csv(path`/v1/analytics/${link}/breakdown`, query, options);
+  }
+
+  /** Clicks of a link by weekday and hour. */
+  async times(link: string, query: Query<"getLinkTimes"> = {}, options?: CallOptions) {
+    return this.#calls.csv(path`/v1/analytics/${link}/times`, query, options);
+  }
+}

@@ -4,8 +4,14 @@
 import type { CallOptions, Calls } from "./calls.ts";
 import type { Body, ResponseBody } from "./types.ts";
 
-/** Creates the functions for the branding. */
-export const createBranding = ({ get, json }: Calls) => ({
+/** The functions for the branding. */
+export class Branding {
+  readonly #calls: Calls;
+
+  constructor(calls: Calls) {
+    this.#calls = calls;
+  }
+
   /**
    * Returns name, colour, logo and style of QR codes of the account, each null if there is none.
    *
@@ -13,8 +19,10 @@ export const createBranding = ({ get, json }: Calls) => ({
    * @example
    * const { name, color } = await shorthop.branding.get();
    */
-  get: (options?: CallOptions) =>
-    get<ResponseBody<"getBranding">>("/v1/branding", undefined, options),
+  get(options?: CallOptions) {
+    return this.#calls.get<ResponseBody<"getBranding">>("/v1/branding", undefined, options);
+  }
+
   /**
    * Changes name, colour, logo or style of QR codes. Fields that are left out stay as they are;
    * null removes one.
@@ -25,11 +33,12 @@ export const createBranding = ({ get, json }: Calls) => ({
    * const logo = (await readFile("logo.png")).toString("base64");
    * await shorthop.branding.update({ name: "Acme", color: "#1d4ed8", logo });
    */
-  update: async (body: Body<"updateBranding">, { signal }: CallOptions = {}) =>
-    json<ResponseBody<"updateBranding">>({
+  async update(body: Body<"updateBranding">, { signal }: CallOptions = {}) {
+    return this.#calls.json<ResponseBody<"updateBranding">>({
       method: "PATCH",
       path: "/v1/branding",
       body,
       signal,
-    }),
-});
+    });
+  }
+}

@@ -1,5 +1,5 @@
 /** The kinds of call that the resources have in common. */
-import { type ApiRequest, type ClientOptions, createSend } from "./http.ts";
+import { type ApiRequest, type ClientOptions, send } from "./http.ts";
 import { iterateList, type ListResponse } from "./pagination.ts";
 import type { ResponseBody } from "./types.ts";
 
@@ -38,59 +38,65 @@ export type ChangeOptions = {
 
 type Query = ApiRequest["query"];
 
-export type Calls = ReturnType<typeof createCalls>;
+/** Sends requests with the options of a client. */
+export class Calls {
+  readonly #options: ClientOptions;
 
-/** Creates the calls of a client. */
-export function createCalls(options: ClientOptions) {
-  const send = createSend(options);
+  constructor(options: ClientOptions) {
+    this.#options = options;
+  }
 
-  async function json<Result>(request: ApiRequest): Promise<Result> {
-    const response = await send(request);
+  async send(request: ApiRequest): Promise<Response> {
+    return send(this.#options, request);
+  }
+
+  async json<Result>(request: ApiRequest): Promise<Result> {
+    const response = await this.send(request);
     // The API validates its responses against the schema that the types were generated from.
     return (await response.json()) as Result;
   }
 
-  const get = async <Result>(
-    path: string,
-    query?: Query,
-    { signal }: CallOptions = {},
-  ): Promise<Result> => json<Result>({ method: "GET", path, query, signal });
+  async get<Result>(path: string, query?: Query, { signal }: CallOptions = {}): Promise<Result> {
+    return this.json<Result>({ method: "GET", path, query, signal });
+  }
 
-  return {
-    send,
-    json,
-    get,
-    /** A request that creates something, which a retry must not create twice. */
-    create: async <Result>(
-      path: string,
-      body: unknown,
-      { idempotencyKey, signal }: CallOptions = {},
-      query?: Query,
-    ): Promise<Result> =>
-      json<Result>({
-        method: "POST",
-        path,
-        query,
-        body,
-        idempotencyKey: idempotencyKey ?? crypto.randomUUID(),
-        signal,
-      }),
-    remove: async (
-      path: string,
-      { signal, ifMatch }: ChangeOptions = {},
-    ): Promise<ResponseBody<"deleteLink">> =>
-      json({ method: "DELETE", path, signal, headers: { "if-match": ifMatch } }),
-    csv: async (path: string, query?: Query, { signal }: CallOptions = {}): Promise<string> =>
-      (await send({ method: "GET", path, query, signal, accept: "text/csv" })).text(),
-    /** Iterates over every entry of a list. */
-    list: <Item>(
-      path: string,
-      { limit, ...query }: NonNullable<Query> = {},
-      options?: CallOptions,
-    ) =>
-      iterateList<Item>(
-        (position) => get<ListResponse<Item>>(path, { ...query, ...position }, options),
-        limit === undefined ? undefined : Number(limit),
-      ),
-  };
+  /** Sends a request that creates something, which a retry must not create twice. */
+  async create<Result>(
+    path: string,
+    body: unknown,
+    { idempotencyKey, signal }: CallOptions = {},
+    query?: Query,
+  ): Promise<Result> {
+    return this.json<Result>({
+      method: "POST",
+      path,
+      query,
+      body,
+      idempotencyKey: idempotencyKey ?? crypto.randomUUID(),
+      signal,
+    });
+  }
+
+  async remove(
+    path: string,
+    { signal, ifMatch }: ChangeOptions = {},
+  ): Promise<ResponseBody<"deleteLink">> {
+    return this.json({ method: "DELETE", path, signal, headers: { "if-match": ifMatch } });
+  }
+
+  async csv(path: string, query?: Query, { signal }: CallOptions = {}): Promise<string> {
+    return (await this.send({ method: "GET", path, query, signal, accept: "text/csv" })).text();
+  }
+
+  /** Iterates over every entry of a list. */
+  list<Item>(
+    path: string,
+    { limit, ...query }: NonNullable<Query> = {},
+    options?: CallOptions,
+  ): AsyncGenerator<Item, void, undefined> {
+    return iterateList<Item>(
+      (position) => this.get<ListResponse<Item>>(path, { ...query, ...position }, options),
+      limit === undefined ? undefined : Number(limit),
+    );
+  }
 }

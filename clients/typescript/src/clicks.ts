@@ -2,15 +2,20 @@
 import type { CallOptions, Calls } from "./calls.ts";
 import { ShorthopError } from "./errors.ts";
 import { abortedBy } from "./http.ts";
-import { readLines } from "./lines.ts";
 import { followCursor } from "./pagination.ts";
 import type { Click, Query, ResponseBody } from "./types.ts";
 
 /** The most clicks that the API returns at once. */
 const LIMIT_MAX = 1_000;
 
-/** Creates the functions for single clicks. */
-export const createClicks = ({ send, get, csv }: Calls) => ({
+/** The functions for single clicks. */
+export class Clicks {
+  readonly #calls: Calls;
+
+  constructor(calls: Calls) {
+    this.#calls = calls;
+  }
+
   /**
    * Returns a page of single clicks, newest first, and the next page's `next_cursor`.
    *
@@ -18,8 +23,10 @@ export const createClicks = ({ send, get, csv }: Calls) => ({
    * @example
    * const { data, next_cursor } = await shorthop.clicks.list({ link_id: link.id, limit: 50 });
    */
-  list: (query: Query<"listClicks"> = {}, options?: CallOptions) =>
-    get<ResponseBody<"listClicks">>("/v1/clicks", query, options),
+  list(query: Query<"listClicks"> = {}, options?: CallOptions) {
+    return this.#calls.get<ResponseBody<"listClicks">>("/v1/clicks", query, options);
+  }
+
   /**
    * Iterates over every single click of a period, newest first: for the latest ones. `export` is
    * cheaper for all.
@@ -28,14 +35,16 @@ export const createClicks = ({ send, get, csv }: Calls) => ({
    * @example for await (const { time, country } of shorthop.clicks.all({ period: "24h" }))
    * console.log(time, country);
    */
-  all: (query: Omit<Query<"listClicks">, "starting_after"> = {}, options?: CallOptions) =>
-    followCursor<Click>((position) =>
-      get<ResponseBody<"listClicks">>(
+  all(query: Omit<Query<"listClicks">, "starting_after"> = {}, options?: CallOptions) {
+    return followCursor<Click>((position) =>
+      this.#calls.get<ResponseBody<"listClicks">>(
         "/v1/clicks",
         { limit: LIMIT_MAX, ...query, ...position },
         options,
       ),
-    ),
+    );
+  }
+
   /**
    * Yields every single click of a period as the API sends them, in the order of links and times,
    * for a warehouse of your own. Nothing is held but what has just arrived.
@@ -49,7 +58,7 @@ export const createClicks = ({ send, get, csv }: Calls) => ({
     query: Query<"exportClicks"> = {},
     { signal }: CallOptions = {},
   ): AsyncGenerator<Click, void, undefined> {
-    const { body } = await send({
+    const { body } = await this.#calls.send({
       method: "GET",
       path: "/v1/clicks/export",
       query,
@@ -65,7 +74,8 @@ export const createClicks = ({ send, get, csv }: Calls) => ({
       if (signal?.aborted === true) throw abortedBy(signal.reason);
       throw new ShorthopError(0, "network", "The export broke off.", { cause });
     }
-  },
+  }
+
   /**
    * The same page as `list`, as CSV with a header line.
    *
@@ -73,6 +83,36 @@ export const createClicks = ({ send, get, csv }: Calls) => ({
    * @example
    * await writeFile("clicks.csv", await shorthop.clicks.csv({ link_id: link.id, limit: 1_000 }));
    */
-  csv: (query: Query<"listClicks"> = {}, options?: CallOptions) =>
-    csv("/v1/clicks", query, options),
-});
+  csv(query: Query<"listClicks"> = {}, options?: CallOptions) {
+    return this.#calls.csv("/v1/clicks", query, options);
+  }
+}
+
+/** The most characters of a line; a click has some hundreds. */
+const LINE_LENGTH_MAX = 1_000_000;
+
+/**
+ * Yields the lines of a body without their ends. Throws when one is too long, or when the last one
+ * has no end.
+ */
+async function* readLines(
+  body: ReadableStream<Uint8Array>,
+): AsyncGenerator<string, void, undefined> {
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
+  let rest = "";
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      const lines = (rest + decoder.decode(value, { stream: true })).split("\n");
+      rest = lines.pop() ?? "";
+      yield* lines;
+      if (rest.length > LINE_LENGTH_MAX) throw new Error("A line is too long.");
+    }
+    if (rest !== "") throw new Error("The last line is not complete.");
+  } finally {
+    // Ends the connection when the iteration stops early.
+    await reader.cancel().catch(() => undefined);
+  }
+}

@@ -2,22 +2,21 @@
  * The API's operations as functions, which reject with a `ShorthopError` after the retries of
  * `ClientOptions`.
  */
-import { createAnalytics } from "./analytics.ts";
-import { createBranding } from "./branding.ts";
-import { type CallOptions, createCalls } from "./calls.ts";
-import { createClicks } from "./clicks.ts";
-import { createDomains } from "./domains.ts";
-import { createEventFeed } from "./feed.ts";
+import { Analytics } from "./analytics.ts";
+import { Branding } from "./branding.ts";
+import { type CallOptions, Calls } from "./calls.ts";
+import { Clicks } from "./clicks.ts";
+import { Domains } from "./domains.ts";
+import { Events } from "./events.ts";
 import type { ClientOptions } from "./http.ts";
-import { createKeys } from "./keys.ts";
-import { createLinks } from "./links.ts";
-import { createReports } from "./reports.ts";
-import { createShared } from "./shared.ts";
-import { createShares } from "./shares.ts";
-import { createTags } from "./tags.ts";
+import { Keys } from "./keys.ts";
+import { Links } from "./links.ts";
+import { Reports } from "./reports.ts";
+import { Shared, Shares } from "./shares.ts";
+import { Tags } from "./tags.ts";
 import type { ResponseBody } from "./types.ts";
-import { createViews } from "./views.ts";
-import { createWebhooks } from "./webhooks.ts";
+import { SavedQueries } from "./views.ts";
+import { Webhooks } from "./webhooks.ts";
 
 /**
  * What {@link createClient} returns, for parameters and fields that hold a client.
@@ -27,7 +26,55 @@ import { createWebhooks } from "./webhooks.ts";
  *   return (await shorthop.links.create({ url })).short_url;
  * }
  */
-export type Client = ReturnType<typeof createClient>;
+export class Client {
+  readonly links: Links;
+  readonly analytics: Analytics;
+  readonly clicks: Clicks;
+  readonly domains: Domains;
+  readonly keys: Keys;
+  readonly shares: Shares;
+  readonly shared: Shared;
+  readonly tags: Tags;
+  readonly branding: Branding;
+  readonly views: SavedQueries;
+  readonly linkFilters: SavedQueries;
+  readonly utmTemplates: SavedQueries;
+  readonly webhooks: Webhooks;
+  readonly reports: Reports;
+  readonly events: Events;
+  readonly #calls: Calls;
+
+  constructor(options: ClientOptions) {
+    const calls = new Calls(options);
+    this.#calls = calls;
+    this.links = new Links(calls);
+    this.analytics = new Analytics(calls);
+    this.clicks = new Clicks(calls);
+    this.domains = new Domains(calls);
+    this.keys = new Keys(calls);
+    this.shares = new Shares(calls);
+    this.shared = new Shared(calls);
+    this.tags = new Tags(calls);
+    this.branding = new Branding(calls);
+    this.views = new SavedQueries(calls, "views");
+    this.linkFilters = new SavedQueries(calls, "link-filters");
+    this.utmTemplates = new SavedQueries(calls, "utm-templates");
+    this.webhooks = new Webhooks(calls);
+    this.reports = new Reports(calls);
+    this.events = new Events(calls, options.timeoutMs);
+  }
+
+  /**
+   * Returns every rate limit and quota with what remains of it. Consumes nothing.
+   *
+   * @throws ShorthopError `unauthorized`, `key_revoked`.
+   * @example
+   * const { limits } = await shorthop.limits();
+   */
+  limits(options?: CallOptions) {
+    return this.#calls.get<ResponseBody<"getLimits">>("/v1/limits", undefined, options);
+  }
+}
 
 /**
  * Creates a client. Sends nothing, and holds no connection that would have to be closed.
@@ -44,30 +91,4 @@ export type Client = ReturnType<typeof createClient>;
  *   if (!(error instanceof ShorthopError) || error.code !== "alias_taken") throw error;
  * }
  */
-export function createClient(options: ClientOptions) {
-  const calls = createCalls(options);
-  return {
-    links: createLinks(calls),
-    analytics: createAnalytics(calls),
-    clicks: createClicks(calls),
-    domains: createDomains(calls),
-    keys: createKeys(calls),
-    shares: createShares(calls),
-    shared: createShared(calls),
-    tags: createTags(calls),
-    branding: createBranding(calls),
-    ...createViews(calls),
-    webhooks: createWebhooks(calls),
-    reports: createReports(calls),
-    events: createEventFeed(calls, options.timeoutMs),
-    /**
-     * Returns every rate limit and quota with what remains of it. Consumes nothing.
-     *
-     * @throws ShorthopError `unauthorized`, `key_revoked`.
-     * @example
-     * const { limits } = await shorthop.limits();
-     */
-    limits: (options?: CallOptions) =>
-      calls.get<ResponseBody<"getLimits">>("/v1/limits", undefined, options),
-  };
-}
+export const createClient = (options: ClientOptions): Client => new Client(options);

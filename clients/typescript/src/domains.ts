@@ -1,10 +1,16 @@
 /** `/v1/domains`. */
 import type { CallOptions, Calls } from "./calls.ts";
-import { path } from "./path.ts";
+import { path } from "./http.ts";
 import type { Body, Domain, ResponseBody } from "./types.ts";
 
-/** Creates the functions for domains. */
-export const createDomains = ({ json, get, create, remove, list }: Calls) => ({
+/** The functions for domains. */
+export class Domains {
+  readonly #calls: Calls;
+
+  constructor(calls: Calls) {
+    this.#calls = calls;
+  }
+
   /**
    * Adds a domain. Links can use it once the TXT record in `verification` was found.
    *
@@ -12,8 +18,10 @@ export const createDomains = ({ json, get, create, remove, list }: Calls) => ({
    * @example
    * const { verification } = await shorthop.domains.create("go.example.com");
    */
-  create: (domain: string, options?: CallOptions) =>
-    create<ResponseBody<"createDomain">>("/v1/domains", { domain }, options),
+  create(domain: string, options?: CallOptions) {
+    return this.#calls.create<ResponseBody<"createDomain">>("/v1/domains", { domain }, options);
+  }
+
   /**
    * Returns one domain.
    *
@@ -21,8 +29,10 @@ export const createDomains = ({ json, get, create, remove, list }: Calls) => ({
    * @example
    * const { status } = await shorthop.domains.get(domain.id);
    */
-  get: async (id: string, options?: CallOptions) =>
-    get<ResponseBody<"getDomain">>(path`/v1/domains/${id}`, undefined, options),
+  async get(id: string, options?: CallOptions) {
+    return this.#calls.get<ResponseBody<"getDomain">>(path`/v1/domains/${id}`, undefined, options);
+  }
+
   /**
    * Iterates over every domain of the account.
    *
@@ -30,7 +40,10 @@ export const createDomains = ({ json, get, create, remove, list }: Calls) => ({
    * @example
    * for await (const { domain } of shorthop.domains.all()) console.log(domain);
    */
-  all: (options?: CallOptions) => list<Domain>("/v1/domains", {}, options),
+  all(options?: CallOptions) {
+    return this.#calls.list<Domain>("/v1/domains", {}, options);
+  }
+
   /**
    * Looks up the TXT record now. When it is not found, `status` stays `pending` and `problem` says
    * why.
@@ -39,12 +52,14 @@ export const createDomains = ({ json, get, create, remove, list }: Calls) => ({
    * @example
    * const { status, problem } = await shorthop.domains.verify(domain.id);
    */
-  verify: async (id: string, { signal }: CallOptions = {}) =>
-    json<ResponseBody<"verifyDomain">>({
+  async verify(id: string, { signal }: CallOptions = {}) {
+    return this.#calls.json<ResponseBody<"verifyDomain">>({
       method: "POST",
       path: path`/v1/domains/${id}/verify`,
       signal,
-    }),
+    });
+  }
+
   /**
    * Changes settings of a verified domain: fields that are left out stay as they are, null switches
    * one off. A change of `case_sensitive` is complete when `switching` is gone from the domain.
@@ -54,13 +69,15 @@ export const createDomains = ({ json, get, create, remove, list }: Calls) => ({
    * @example
    * await shorthop.domains.update(domain.id, { root_url: "https://www.example.com/" });
    */
-  update: async (id: string, change: Body<"updateDomain">, { signal }: CallOptions = {}) =>
-    json<ResponseBody<"updateDomain">>({
+  async update(id: string, change: Body<"updateDomain">, { signal }: CallOptions = {}) {
+    return this.#calls.json<ResponseBody<"updateDomain">>({
       method: "PATCH",
       path: path`/v1/domains/${id}`,
       body: change,
       signal,
-    }),
+    });
+  }
+
   /**
    * Removes a domain.
    *
@@ -68,5 +85,7 @@ export const createDomains = ({ json, get, create, remove, list }: Calls) => ({
    * @example
    * await shorthop.domains.delete(domain.id);
    */
-  delete: async (id: string, options?: CallOptions) => remove(path`/v1/domains/${id}`, options),
-});
+  async delete(id: string, options?: CallOptions) {
+    return this.#calls.remove(path`/v1/domains/${id}`, options);
+  }
+}

@@ -1,47 +1,86 @@
-/** Reads server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html). */
+/** `/v1/events`. */
+import type { CallOptions, Calls } from "./calls.ts";
+import { ShorthopError } from "./errors.ts";
+import { computeRetryDelayMs, delay } from "./http.ts";
+import type { LedgerEvent, Query, ResponseBody } from "./types.ts";
 
-export type ServerEvent = { id: string | undefined; type: string; data: string };
+/** Longest time that a request waits for an event, in seconds. */
+const WAIT_SECONDS = 20;
 
-/** The most characters of an event that is not complete; those of the API have some hundreds. */
-const EVENT_LENGTH_MAX = 1_000_000;
+/** The longest delay before the feed is read again after a failure. */
+const RETRY_MAX_MS = 10_000;
 
-/** Yields the events of a stream in order. Throws when an event is too long. */
-export async function* readEvents(
-  body: ReadableStream<Uint8Array>,
-): AsyncGenerator<ServerEvent, void, undefined> {
-  const reader = body.getReader();
-  const decoder = new TextDecoder();
-  let text = "";
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return;
-      text = (text + decoder.decode(value, { stream: true })).replaceAll("\r\n", "\n");
-      if (text.length > EVENT_LENGTH_MAX) throw new Error("An event of the stream is too long.");
-      for (let end = text.indexOf("\n\n"); end >= 0; end = text.indexOf("\n\n")) {
-        const event = parseEvent(text.slice(0, end));
-        text = text.slice(end + 2);
-        if (event !== undefined) yield event;
+/** The events that the API returns at once. */
+const LIMIT = 100;
+
+/**
+ * Which events to follow.
+ *
+ * @example
+ * const options: FollowOptions = { starting_after: "latest", type: ["link.created"] };
+ */
+export type FollowOptions = Omit<Query<"listEvents">, "limit" | "order" | "wait"> & {
+  /** Ends the iteration. */
+  signal?: AbortSignal;
+};
+
+/** The functions for the ledger of events. */
+export class Events {
+  readonly #calls: Calls;
+  readonly #waitSeconds: number;
+
+  /** `timeoutMs` is that of one request: half of it is left for the response. */
+  constructor(calls: Calls, timeoutMs = 30_000) {
+    this.#calls = calls;
+    this.#waitSeconds = Math.min(WAIT_SECONDS, Math.floor(timeoutMs / 2_000));
+  }
+
+  /**
+   * Returns events after a cursor, oldest first; `wait` seconds are waited for one. With `order:
+   * "desc"` newest first, and those before it.
+   *
+   * @throws ShorthopError `invalid_request`, `cursor_expired`, `not_found`.
+   * @example
+   * const { data, next_cursor } = await shorthop.events.list({ type: ["link.created"] });
+   */
+  list(query?: Query<"listEvents">, options?: CallOptions) {
+    return this.#calls.get<ResponseBody<"listEvents">>("/v1/events", query, options);
+  }
+
+  /**
+   * Yields every event as it happens, without end, and goes on where it was after the connection
+   * or the API was away. Start again after the last event with `starting_after: event.id`.
+   *
+   * @throws ShorthopError `cursor_expired` when the events that follow have been deleted, and
+   *   `forbidden`, `key_revoked`, `aborted`.
+   * @example
+   * for await (const event of shorthop.events.follow({ starting_after: saved })) save(event.id);
+   */
+  async *follow({ signal, starting_after, ...query }: FollowOptions = {}): AsyncGenerator<
+    LedgerEvent,
+    void,
+    undefined
+  > {
+    let cursor = starting_after;
+    for (let failures = 0; ;) {
+      const position = cursor === undefined ? {} : { starting_after: cursor };
+      try {
+        const part = await this.list(
+          { ...query, ...position, limit: LIMIT, wait: this.#waitSeconds },
+          signal === undefined ? {} : { signal },
+        );
+        failures = 0;
+        yield* part.data;
+        cursor = part.next_cursor;
+      } catch (error) {
+        if (!isTransient(error)) throw error;
+        await delay(Math.min(computeRetryDelayMs(error, failures++), RETRY_MAX_MS), signal);
       }
     }
-  } finally {
-    // Ends the connection when the iteration stops early.
-    await reader.cancel().catch(() => undefined);
   }
 }
 
-/** Parses the lines of an event; undefined for one without data, such as a comment. */
-function parseEvent(text: string): ServerEvent | undefined {
-  const data: string[] = [];
-  let id: string | undefined;
-  let type = "message";
-  for (const line of text.split("\n")) {
-    const colon = line.indexOf(":");
-    const name = colon < 0 ? line : line.slice(0, colon);
-    const value = colon < 0 ? "" : line.slice(colon + 1).replace(/^ /, "");
-    if (name === "data") data.push(value);
-    else if (name === "id") id = value;
-    else if (name === "event") type = value;
-  }
-  return data.length === 0 ? undefined : { id, type, data: data.join("\n") };
-}
+/** Whether the feed can be read later: without a connection, and while the API is busy or away. */
+const isTransient = (error: unknown): boolean =>
+  error instanceof ShorthopError &&
+  (error.status >= 500 || error.status === 429 || ["network", "timeout"].includes(error.code));

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 
 import { parseRetryAfter, ShorthopError } from "./errors.ts";
-import { createSend } from "./http.ts";
+import { type ApiRequest, send as sendRequest } from "./http.ts";
 
 type Reply = Response | Error;
 
@@ -15,13 +15,13 @@ function fakeApi(replies: Reply[], options: { retriesMax?: number; timeoutMs?: n
     const reply = replies.shift() ?? new Error("No reply left.");
     return reply instanceof Error ? Promise.reject(reply) : Promise.resolve(reply);
   };
-  const send = createSend({
+  const client = {
     baseUrl: "http://localhost/",
     apiKey: "sk_test_x",
     fetch: Object.assign(fetchOnce, { preconnect: () => undefined }),
     ...options,
-  });
-  return { send, requests };
+  };
+  return { send: (request: ApiRequest) => sendRequest(client, request), requests };
 }
 
 const errorResponse = (status: number, code: string, headers: Record<string, string> = {}) =>
@@ -129,10 +129,10 @@ describe("requests", () => {
   test("time out, and end with the signal, also between retries", async () => {
     const fetchSilently = Object.assign(silent, { preconnect: () => undefined });
     const options = { baseUrl: "http://localhost", fetch: fetchSilently, retriesMax: 0 };
-    const late = createSend({ ...options, timeoutMs: 5 })({ method: "GET", path: "/" });
+    const late = sendRequest({ ...options, timeoutMs: 5 }, { method: "GET", path: "/" });
     expect(await errorOf(late)).toMatchObject({ status: 0, code: "timeout" });
     const stop = new AbortController();
-    const call = createSend(options)({ method: "GET", path: "/", signal: stop.signal });
+    const call = sendRequest(options, { method: "GET", path: "/", signal: stop.signal });
     stop.abort("enough");
     expect(await errorOf(call)).toMatchObject({ status: 0, code: "aborted", cause: "enough" });
 

@@ -51,22 +51,20 @@ const RETRYABLE_STATUSES = new Set([429, 502, 503, 504]);
 const RETRYABLE_CODES = new Set(["network", "timeout"]);
 
 /**
- * Creates the function that sends requests. It returns successful responses and rejects with {@link
- * ShorthopError} after the retries that the options allow.
+ * Sends a request, and retries it as the options allow. Returns a successful response, and rejects
+ * with {@link ShorthopError} otherwise.
  */
-export function createSend(options: ClientOptions) {
+export async function send(options: ClientOptions, request: ApiRequest): Promise<Response> {
   const { retriesMax = 3, retryDelayMaxMs = 30_000 } = options;
-  return async (request: ApiRequest): Promise<Response> => {
-    for (let retries = 0; ; retries++) {
-      try {
-        return await attempt(options, request);
-      } catch (error) {
-        const delayMs = computeRetryDelayMs(error, retries);
-        if (retries >= retriesMax || delayMs > retryDelayMaxMs) throw error;
-        await delay(delayMs, request.signal);
-      }
+  for (let retries = 0; ; retries++) {
+    try {
+      return await attempt(options, request);
+    } catch (error) {
+      const delayMs = computeRetryDelayMs(error, retries);
+      if (retries >= retriesMax || delayMs > retryDelayMaxMs) throw error;
+      await delay(delayMs, request.signal);
     }
-  };
+  }
 }
 
 async function attempt(options: ClientOptions, request: ApiRequest): Promise<Response> {
@@ -157,6 +155,22 @@ function buildUrl(baseUrl: string, { path, query = {} }: ApiRequest): URL {
     }
   }
   return url;
+}
+
+/**
+ * A template of a path: encodes each id as one segment. Throws `invalid_argument` for an empty id,
+ * and for `.` and `..`, which a URL would resolve to another path.
+ */
+export function path(strings: TemplateStringsArray, ...ids: readonly string[]): string {
+  return strings.reduce((start, text, i) => start + encodeSegment(ids[i - 1] ?? "") + text);
+}
+
+function encodeSegment(id: string): string {
+  if (typeof id !== "string" || id === "" || id === "." || id === "..") {
+    const message = `An id must be a non-empty text, not ${JSON.stringify(id)}.`;
+    throw new ShorthopError(0, "invalid_argument", message);
+  }
+  return encodeURIComponent(id);
 }
 
 /**

@@ -8,7 +8,7 @@ export {
   type Progress,
   ShorthopError,
 } from "./errors.ts";
-export type { FollowOptions } from "./feed.ts";
+export type { FollowOptions } from "./events.ts";
 export type { ClientOptions } from "./http.ts";
 export type { LiveClick, StreamOptions } from "./live.ts";
 export type {

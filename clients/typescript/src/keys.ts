@@ -1,10 +1,16 @@
 /** `/v1/keys`. */
 import type { CallOptions, Calls } from "./calls.ts";
-import { path } from "./path.ts";
+import { path } from "./http.ts";
 import type { ApiKey, Body, ResponseBody } from "./types.ts";
 
-/** Creates the functions for API keys. */
-export const createKeys = ({ get, create, remove, list }: Calls) => ({
+/** The functions for API keys. */
+export class Keys {
+  readonly #calls: Calls;
+
+  constructor(calls: Calls) {
+    this.#calls = calls;
+  }
+
   /**
    * Creates an API key. Its value is in this response only: it cannot be read later.
    *
@@ -12,8 +18,10 @@ export const createKeys = ({ get, create, remove, list }: Calls) => ({
    * @example
    * const { key } = await shorthop.keys.create({ name: "CI", scopes: ["links:write"] });
    */
-  create: (key: Body<"createApiKey">, options?: CallOptions) =>
-    create<ResponseBody<"createApiKey">>("/v1/keys", key, options),
+  create(key: Body<"createApiKey">, options?: CallOptions) {
+    return this.#calls.create<ResponseBody<"createApiKey">>("/v1/keys", key, options);
+  }
+
   /**
    * Returns one API key, without its value.
    *
@@ -21,8 +29,10 @@ export const createKeys = ({ get, create, remove, list }: Calls) => ({
    * @example
    * const { last_used_at } = await shorthop.keys.get(key.id);
    */
-  get: async (id: string, options?: CallOptions) =>
-    get<ResponseBody<"getApiKey">>(path`/v1/keys/${id}`, undefined, options),
+  async get(id: string, options?: CallOptions) {
+    return this.#calls.get<ResponseBody<"getApiKey">>(path`/v1/keys/${id}`, undefined, options);
+  }
+
   /**
    * Iterates over every API key of the account.
    *
@@ -30,7 +40,10 @@ export const createKeys = ({ get, create, remove, list }: Calls) => ({
    * @example
    * for await (const { name, prefix } of shorthop.keys.all()) console.log(name, prefix);
    */
-  all: (options?: CallOptions) => list<ApiKey>("/v1/keys", {}, options),
+  all(options?: CallOptions) {
+    return this.#calls.list<ApiKey>("/v1/keys", {}, options);
+  }
+
   /**
    * Revokes an API key at once, in every API process.
    *
@@ -38,7 +51,10 @@ export const createKeys = ({ get, create, remove, list }: Calls) => ({
    * @example
    * await shorthop.keys.revoke(key.id);
    */
-  revoke: async (id: string, options?: CallOptions) => remove(path`/v1/keys/${id}`, options),
+  async revoke(id: string, options?: CallOptions) {
+    return this.#calls.remove(path`/v1/keys/${id}`, options);
+  }
+
   /**
    * Replaces an API key by a new one of the same scopes. The old one works for another
    * `grace_seconds`, a day when left out.
@@ -48,6 +64,11 @@ export const createKeys = ({ get, create, remove, list }: Calls) => ({
    * @example
    * const { key } = await shorthop.keys.rotate(old.id, { grace_seconds: 3600 });
    */
-  rotate: async (id: string, body: Body<"rotateApiKey"> = {}, options?: CallOptions) =>
-    create<ResponseBody<"rotateApiKey">>(path`/v1/keys/${id}/rotate`, body, options),
-});
+  async rotate(id: string, body: Body<"rotateApiKey"> = {}, options?: CallOptions) {
+    return this.#calls.create<ResponseBody<"rotateApiKey">>(
+      path`/v1/keys/${id}/rotate`,
+      body,
+      options,
+    );
+  }
+}

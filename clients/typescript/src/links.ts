@@ -1,19 +1,19 @@
 /** `/v1/links`. */
 import type { CallOptions, Calls, ChangeOptions } from "./calls.ts";
 import { hasPassword, inChunks, LINKS_MAX, PASSWORDS_MAX, splitIntoChunks } from "./chunks.ts";
-import { path } from "./path.ts";
+import { path } from "./http.ts";
 import type { Body, Link, PageBody, Query, ResponseBody } from "./types.ts";
 
 type ListQuery = Query<"listLinks">;
 
-/** Creates the functions for links. */
-export const createLinks = (calls: Calls) => ({
-  ...createLinkCalls(calls),
-  ...createBulkCalls(calls),
-  ...createLinkQueries(calls),
-});
+/** The functions for links. */
+export class Links {
+  readonly #calls: Calls;
 
-const createLinkCalls = ({ send, json, get, create, remove, list }: Calls) => ({
+  constructor(calls: Calls) {
+    this.#calls = calls;
+  }
+
   /**
    * Creates a link, which redirects as soon as the call returns. Returns every setting that is on;
    * `forward_query`, the UTM parameters and all other fields with `include: "settings"`.
@@ -23,10 +23,13 @@ const createLinkCalls = ({ send, json, get, create, remove, list }: Calls) => ({
    * @example
    * const link = await shorthop.links.create({ url: "https://example.com/", alias: "hello" });
    */
-  create: (
+  create(
     link: Body<"createLink">,
     { include, ...options }: CallOptions & Query<"createLink"> = {},
-  ) => create<ResponseBody<"createLink">>("/v1/links", link, options, { include }),
+  ) {
+    return this.#calls.create<ResponseBody<"createLink">>("/v1/links", link, options, { include });
+  }
+
   /**
    * Returns one link; with `include: "settings"` also its UTM parameters and `forward_query`.
    *
@@ -34,8 +37,10 @@ const createLinkCalls = ({ send, json, get, create, remove, list }: Calls) => ({
    * @example
    * const { clicks, utm_source } = await shorthop.links.get(link.id, { include: "settings" });
    */
-  get: async (id: string, { include, ...options }: CallOptions & Query<"getLink"> = {}) =>
-    get<ResponseBody<"getLink">>(path`/v1/links/${id}`, { include }, options),
+  async get(id: string, { include, ...options }: CallOptions & Query<"getLink"> = {}) {
+    return this.#calls.get<ResponseBody<"getLink">>(path`/v1/links/${id}`, { include }, options);
+  }
+
   /**
    * Returns one link with the `ETag` of its version, so that a change or deletion can be refused if
    * another came first.
@@ -45,12 +50,13 @@ const createLinkCalls = ({ send, json, get, create, remove, list }: Calls) => ({
    * const { link, etag } = await shorthop.links.getWithEtag(id);
    * await shorthop.links.update(id, { title: `${link.title}!` }, { ifMatch: etag });
    */
-  getWithEtag: async (id: string, { include, signal }: CallOptions & Query<"getLink"> = {}) => {
+  async getWithEtag(id: string, { include, signal }: CallOptions & Query<"getLink"> = {}) {
     const request = { path: path`/v1/links/${id}`, query: { include }, signal };
-    const response = await send({ method: "GET", ...request });
+    const response = await this.#calls.send({ method: "GET", ...request });
     const link = (await response.json()) as ResponseBody<"getLink">;
     return { link, etag: response.headers.get("etag") ?? "" };
-  },
+  }
+
   /**
    * Returns the link of a short URL, or of an alias: on the service's own domain unless you name
    * another one.
@@ -59,8 +65,10 @@ const createLinkCalls = ({ send, json, get, create, remove, list }: Calls) => ({
    * @example
    * const link = await shorthop.links.lookUp({ short_url: "https://sho.rt/hello" });
    */
-  lookUp: async (query: Query<"lookUpLink">, options?: CallOptions) =>
-    get<ResponseBody<"lookUpLink">>("/v1/links/lookup", query, options),
+  async lookUp(query: Query<"lookUpLink">, options?: CallOptions) {
+    return this.#calls.get<ResponseBody<"lookUpLink">>("/v1/links/lookup", query, options);
+  }
+
   /**
    * Returns one page of links, with the total.
    *
@@ -68,8 +76,10 @@ const createLinkCalls = ({ send, json, get, create, remove, list }: Calls) => ({
    * @example
    * const { data, pagination } = await shorthop.links.list({ search: "spring", limit: 50 });
    */
-  list: (query: Omit<ListQuery, "starting_after"> = {}, options?: CallOptions) =>
-    get<PageBody<"listLinks">>("/v1/links", query, options),
+  list(query: Omit<ListQuery, "starting_after"> = {}, options?: CallOptions) {
+    return this.#calls.get<PageBody<"listLinks">>("/v1/links", query, options);
+  }
+
   /**
    * Iterates over every matching link. None is skipped or repeated while others are created and
    * deleted.
@@ -78,8 +88,10 @@ const createLinkCalls = ({ send, json, get, create, remove, list }: Calls) => ({
    * @example
    * for await (const link of shorthop.links.all({ tag: "spring" })) console.log(link.short_url);
    */
-  all: (query: Omit<ListQuery, "page" | "starting_after"> = {}, options?: CallOptions) =>
-    list<Link>("/v1/links", query, options),
+  all(query: Omit<ListQuery, "page" | "starting_after"> = {}, options?: CallOptions) {
+    return this.#calls.list<Link>("/v1/links", query, options);
+  }
+
   /**
    * Changes the given fields of a link; `null` clears one.
    *
@@ -88,19 +100,21 @@ const createLinkCalls = ({ send, json, get, create, remove, list }: Calls) => ({
    * @example
    * await shorthop.links.update(link.id, { url: "https://example.com/new", expires_at: null });
    */
-  update: async (
+  async update(
     id: string,
     change: Body<"updateLink">,
     { signal, ifMatch, include }: ChangeOptions & Query<"updateLink"> = {},
-  ) =>
-    json<ResponseBody<"updateLink">>({
+  ) {
+    return this.#calls.json<ResponseBody<"updateLink">>({
       method: "PATCH",
       path: path`/v1/links/${id}`,
       query: { include },
       body: change,
       headers: { "if-match": ifMatch },
       signal,
-    }),
+    });
+  }
+
   /**
    * Creates the link with your own id of it, or replaces all of its fields by the given ones; it
    * keeps its alias where you give none.
@@ -109,18 +123,20 @@ const createLinkCalls = ({ send, json, get, create, remove, list }: Calls) => ({
    * @example
    * await shorthop.links.upsert("order-4711", { url: "https://example.com/orders/4711" });
    */
-  upsert: async (
+  async upsert(
     externalId: string,
     link: Body<"upsertLink">,
     { signal, include }: CallOptions & Query<"upsertLink"> = {},
-  ) =>
-    json<ResponseBody<"upsertLink">>({
+  ) {
+    return this.#calls.json<ResponseBody<"upsertLink">>({
       method: "PUT",
       path: path`/v1/links/external/${externalId}`,
       query: { include },
       body: link,
       signal,
-    }),
+    });
+  }
+
   /**
    * Returns the link with your own id of it.
    *
@@ -128,15 +144,17 @@ const createLinkCalls = ({ send, json, get, create, remove, list }: Calls) => ({
    * @example
    * const { clicks } = await shorthop.links.getByExternalId("order-4711");
    */
-  getByExternalId: async (
+  async getByExternalId(
     externalId: string,
     { include, ...options }: CallOptions & Query<"getLinkByExternalId"> = {},
-  ) =>
-    get<ResponseBody<"getLinkByExternalId">>(
+  ) {
+    return this.#calls.get<ResponseBody<"getLinkByExternalId">>(
       path`/v1/links/external/${externalId}`,
       { include },
       options,
-    ),
+    );
+  }
+
   /**
    * Changes the given fields of the link with your own id of it; `null` clears one.
    *
@@ -144,19 +162,21 @@ const createLinkCalls = ({ send, json, get, create, remove, list }: Calls) => ({
    * @example
    * await shorthop.links.updateByExternalId("order-4711", { title: "Order 4711" });
    */
-  updateByExternalId: async (
+  async updateByExternalId(
     externalId: string,
     change: Body<"updateLinkByExternalId">,
     { signal, ifMatch, include }: ChangeOptions & Query<"updateLinkByExternalId"> = {},
-  ) =>
-    json<ResponseBody<"updateLinkByExternalId">>({
+  ) {
+    return this.#calls.json<ResponseBody<"updateLinkByExternalId">>({
       method: "PATCH",
       path: path`/v1/links/external/${externalId}`,
       query: { include },
       body: change,
       headers: { "if-match": ifMatch },
       signal,
-    }),
+    });
+  }
+
   /**
    * Deletes the link with your own id of it permanently.
    *
@@ -164,8 +184,10 @@ const createLinkCalls = ({ send, json, get, create, remove, list }: Calls) => ({
    * @example
    * await shorthop.links.deleteByExternalId("order-4711");
    */
-  deleteByExternalId: async (externalId: string, options?: ChangeOptions) =>
-    remove(path`/v1/links/external/${externalId}`, options),
+  async deleteByExternalId(externalId: string, options?: ChangeOptions) {
+    return this.#calls.remove(path`/v1/links/external/${externalId}`, options);
+  }
+
   /**
    * Deletes a link permanently.
    *
@@ -174,10 +196,10 @@ const createLinkCalls = ({ send, json, get, create, remove, list }: Calls) => ({
    * @example
    * await shorthop.links.delete(link.id);
    */
-  delete: async (id: string, options?: ChangeOptions) => remove(path`/v1/links/${id}`, options),
-});
+  async delete(id: string, options?: ChangeOptions) {
+    return this.#calls.remove(path`/v1/links/${id}`, options);
+  }
 
-const createBulkCalls = ({ json, create }: Calls) => ({
   /**
    * Creates any number of links, each of which succeeds or fails on its own. Sends them in requests
    * of up to 100 links (10 with a password), one after another.
@@ -189,16 +211,16 @@ const createBulkCalls = ({ json, create }: Calls) => ({
    * const { data } = await shorthop.links.createMany([{ url: "https://example.com/a" }]);
    * for (const item of data) if ("error" in item) console.error(item.index, item.error.code);
    */
-  createMany: async (
+  async createMany(
     links: Body<"createLinks">["links"],
     { include, ...options }: CallOptions & Query<"createLinks"> = {},
-  ): Promise<ResponseBody<"createLinks">> => {
+  ): Promise<ResponseBody<"createLinks">> {
     const key = options.idempotencyKey ?? crypto.randomUUID();
     const chunks = splitIntoChunks(links, LINKS_MAX, hasPassword, PASSWORDS_MAX);
     return await inChunks(
       chunks,
       (chunk, i) =>
-        create<ResponseBody<"createLinks">>(
+        this.#calls.create<ResponseBody<"createLinks">>(
           "/v1/links/bulk",
           { links: chunk },
           { ...options, idempotencyKey: chunks.length === 1 ? key : `${key}-${i}` },
@@ -206,7 +228,8 @@ const createBulkCalls = ({ json, create }: Calls) => ({
         ),
       key,
     );
-  },
+  }
+
   /**
    * Says for each of any number of links whether creating it would succeed, and creates none. Each
    * request of 100 is checked on its own: an alias that two of them have is found when the links
@@ -218,15 +241,17 @@ const createBulkCalls = ({ json, create }: Calls) => ({
    * alias: "a" }]); for (const item of data) if ("error" in item) console.error(item.index,
    * item.error.code);
    */
-  checkMany: (links: Body<"checkLinks">["links"], { signal }: CallOptions = {}) =>
-    inChunks(splitIntoChunks(links, LINKS_MAX, hasPassword, PASSWORDS_MAX), (chunk) =>
-      json<ResponseBody<"checkLinks">>({
+  checkMany(links: Body<"checkLinks">["links"], { signal }: CallOptions = {}) {
+    return inChunks(splitIntoChunks(links, LINKS_MAX, hasPassword, PASSWORDS_MAX), (chunk) =>
+      this.#calls.json<ResponseBody<"checkLinks">>({
         method: "POST",
         path: "/v1/links/bulk/check",
         body: { links: chunk },
         signal,
       }),
-    ),
+    );
+  }
+
   /**
    * Changes any number of links, each on its own, in requests of up to 100 links (10 with a
    * password).
@@ -236,19 +261,21 @@ const createBulkCalls = ({ json, create }: Calls) => ({
    * @example
    * const { failed } = await shorthop.links.updateMany([{ id: link.id, tags: ["spring"] }]);
    */
-  updateMany: (
+  updateMany(
     changes: Body<"updateLinks">["links"],
     { signal, include }: CallOptions & Query<"updateLinks"> = {},
-  ) =>
-    inChunks(splitIntoChunks(changes, LINKS_MAX, hasPassword, PASSWORDS_MAX), (links) =>
-      json<ResponseBody<"updateLinks">>({
+  ) {
+    return inChunks(splitIntoChunks(changes, LINKS_MAX, hasPassword, PASSWORDS_MAX), (links) =>
+      this.#calls.json<ResponseBody<"updateLinks">>({
         method: "PATCH",
         path: "/v1/links/bulk",
         query: { include },
         body: { links },
         signal,
       }),
-    ),
+    );
+  }
+
   /**
    * Deletes any number of links permanently, each on its own, in requests of up to 100 links.
    *
@@ -257,18 +284,17 @@ const createBulkCalls = ({ json, create }: Calls) => ({
    * @example
    * const { data } = await shorthop.links.deleteMany([first.id, second.id]);
    */
-  deleteMany: (ids: readonly string[], { signal }: CallOptions = {}) =>
-    inChunks(splitIntoChunks(ids, LINKS_MAX), (chunk) =>
-      json<ResponseBody<"deleteLinks">>({
+  deleteMany(ids: readonly string[], { signal }: CallOptions = {}) {
+    return inChunks(splitIntoChunks(ids, LINKS_MAX), (chunk) =>
+      this.#calls.json<ResponseBody<"deleteLinks">>({
         method: "POST",
         path: "/v1/links/bulk/delete",
         body: { ids: chunk },
         signal,
       }),
-    ),
-});
+    );
+  }
 
-const createLinkQueries = ({ send, json }: Calls) => ({
   /**
    * Explains where a request for a link would be redirected, and why.
    *
@@ -276,13 +302,15 @@ const createLinkQueries = ({ send, json }: Calls) => ({
    * @example
    * const { target } = await shorthop.links.explain(link.id, { country: "DE", language: "de" });
    */
-  explain: async (id: string, request: Body<"explainLink"> = {}, { signal }: CallOptions = {}) =>
-    json<ResponseBody<"explainLink">>({
+  async explain(id: string, request: Body<"explainLink"> = {}, { signal }: CallOptions = {}) {
+    return this.#calls.json<ResponseBody<"explainLink">>({
       method: "POST",
       path: path`/v1/links/${id}/explain`,
       body: request,
       signal,
-    }),
+    });
+  }
+
   /**
    * Returns the image of a link's QR code, in the account's style where `query` says nothing else.
    *
@@ -292,8 +320,13 @@ const createLinkQueries = ({ send, json }: Calls) => ({
    * logo: "true" }); const svg = await (await shorthop.links.qr(link.id, { format: "svg"
    * })).text();
    */
-  qr: async (id: string, query: Query<"getLinkQr"> = {}, { signal }: CallOptions = {}) => {
-    const response = await send({ method: "GET", path: path`/v1/links/${id}/qr`, query, signal });
+  async qr(id: string, query: Query<"getLinkQr"> = {}, { signal }: CallOptions = {}) {
+    const response = await this.#calls.send({
+      method: "GET",
+      path: path`/v1/links/${id}/qr`,
+      query,
+      signal,
+    });
     return await response.blob();
-  },
-});
+  }
+}

@@ -1,8 +1,7 @@
 /** Follows the clicks of a link as they happen. */
+import type { Calls } from "./calls.ts";
 import { ShorthopError } from "./errors.ts";
-import { readEvents } from "./events.ts";
-import { abortedBy, type ApiRequest, computeRetryDelayMs, delay } from "./http.ts";
-import { path } from "./path.ts";
+import { abortedBy, computeRetryDelayMs, delay, path } from "./http.ts";
 import type { components } from "./schema.ts";
 import type { Query } from "./types.ts";
 
@@ -29,20 +28,21 @@ export type StreamOptions = {
   filters?: Query<"streamLinkClicks">;
 };
 
-type Send = (request: ApiRequest) => Promise<Response>;
+/** The longest delay before a stream is opened again. */
+const RECONNECT_MAX_MS = 10_000;
 
 /**
  * Yields clicks, and connects again after the last one when the connection ends; rejects when that
  * fails.
  */
 export async function* followClicks(
-  send: Send,
+  calls: Calls,
   link: string,
   { signal, lastEventId, filters }: StreamOptions,
 ): AsyncGenerator<LiveClick, void, undefined> {
   let last = lastEventId;
   for (let failures = 0; ; failures++) {
-    const response = await send({
+    const response = await calls.send({
       method: "GET",
       path: path`/v1/analytics/${link}/stream`,
       signal,
@@ -68,5 +68,51 @@ export async function* followClicks(
   }
 }
 
-/** The longest delay before a stream is opened again. */
-const RECONNECT_MAX_MS = 10_000;
+type ServerEvent = { id: string | undefined; type: string; data: string };
+
+/** The most characters of an event that is not complete; those of the API have some hundreds. */
+const EVENT_LENGTH_MAX = 1_000_000;
+
+/**
+ * Yields the server-sent events of a stream in order
+ * (https://html.spec.whatwg.org/multipage/server-sent-events.html). Throws when one is too long.
+ */
+async function* readEvents(
+  body: ReadableStream<Uint8Array>,
+): AsyncGenerator<ServerEvent, void, undefined> {
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
+  let text = "";
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      text = (text + decoder.decode(value, { stream: true })).replaceAll("\r\n", "\n");
+      if (text.length > EVENT_LENGTH_MAX) throw new Error("An event of the stream is too long.");
+      for (let end = text.indexOf("\n\n"); end >= 0; end = text.indexOf("\n\n")) {
+        const event = parseEvent(text.slice(0, end));
+        text = text.slice(end + 2);
+        if (event !== undefined) yield event;
+      }
+    }
+  } finally {
+    // Ends the connection when the iteration stops early.
+    await reader.cancel().catch(() => undefined);
+  }
+}
+
+/** Parses the lines of an event; undefined for one without data, such as a comment. */
+function parseEvent(text: string): ServerEvent | undefined {
+  const data: string[] = [];
+  let id: string | undefined;
+  let type = "message";
+  for (const line of text.split("\n")) {
+    const colon = line.indexOf(":");
+    const name = colon < 0 ? line : line.slice(0, colon);
+    const value = colon < 0 ? "" : line.slice(colon + 1).replace(/^ /, "");
+    if (name === "data") data.push(value);
+    else if (name === "id") id = value;
+    else if (name === "event") type = value;
+  }
+  return data.length === 0 ? undefined : { id, type, data: data.join("\n") };
+}

@@ -1,10 +1,16 @@
 /** `/v1/reports`. */
 import type { CallOptions, Calls } from "./calls.ts";
-import { path } from "./path.ts";
+import { path } from "./http.ts";
 import type { Body, Report, ResponseBody } from "./types.ts";
 
-/** Creates the functions for reports. */
-export const createReports = ({ get, json, create, remove, list }: Calls) => ({
+/** The functions for reports. */
+export class Reports {
+  readonly #calls: Calls;
+
+  constructor(calls: Calls) {
+    this.#calls = calls;
+  }
+
   /**
    * Creates a report, which is made of each week or month that is over.
    *
@@ -17,8 +23,10 @@ export const createReports = ({ get, json, create, remove, list }: Calls) => ({
    *   timezone: "Europe/Berlin",
    * });
    */
-  create: (report: Body<"createReport">, options?: CallOptions) =>
-    create<ResponseBody<"createReport">>("/v1/reports", report, options),
+  create(report: Body<"createReport">, options?: CallOptions) {
+    return this.#calls.create<ResponseBody<"createReport">>("/v1/reports", report, options);
+  }
+
   /**
    * Returns one report.
    *
@@ -26,8 +34,10 @@ export const createReports = ({ get, json, create, remove, list }: Calls) => ({
    * @example
    * const { status } = await shorthop.reports.get(report.id);
    */
-  get: async (id: string, options?: CallOptions) =>
-    get<ResponseBody<"getReport">>(path`/v1/reports/${id}`, undefined, options),
+  async get(id: string, options?: CallOptions) {
+    return this.#calls.get<ResponseBody<"getReport">>(path`/v1/reports/${id}`, undefined, options);
+  }
+
   /**
    * Iterates over every report of the account.
    *
@@ -35,7 +45,10 @@ export const createReports = ({ get, json, create, remove, list }: Calls) => ({
    * @example
    * for await (const { id, name } of shorthop.reports.all()) console.log(id, name);
    */
-  all: (options?: CallOptions) => list<Report>("/v1/reports", {}, options),
+  all(options?: CallOptions) {
+    return this.#calls.list<Report>("/v1/reports", {}, options);
+  }
+
   /**
    * Changes a report, also to pause it and to continue. Fields that are left out stay as they are.
    *
@@ -43,13 +56,15 @@ export const createReports = ({ get, json, create, remove, list }: Calls) => ({
    * @example
    * await shorthop.reports.update(report.id, { status: "paused" });
    */
-  update: async (id: string, body: Body<"updateReport">, { signal }: CallOptions = {}) =>
-    json<ResponseBody<"updateReport">>({
+  async update(id: string, body: Body<"updateReport">, { signal }: CallOptions = {}) {
+    return this.#calls.json<ResponseBody<"updateReport">>({
       method: "PATCH",
       path: path`/v1/reports/${id}`,
       body,
       signal,
-    }),
+    });
+  }
+
   /**
    * Deletes a report.
    *
@@ -57,7 +72,10 @@ export const createReports = ({ get, json, create, remove, list }: Calls) => ({
    * @example
    * await shorthop.reports.delete(report.id);
    */
-  delete: async (id: string, options?: CallOptions) => remove(path`/v1/reports/${id}`, options),
+  async delete(id: string, options?: CallOptions) {
+    return this.#calls.remove(path`/v1/reports/${id}`, options);
+  }
+
   /**
    * Makes a report of the last week or month that is over, now.
    *
@@ -65,12 +83,14 @@ export const createReports = ({ get, json, create, remove, list }: Calls) => ({
    * @example
    * const { clicks } = await shorthop.reports.send(report.id);
    */
-  send: async (id: string, { signal }: CallOptions = {}) =>
-    json<ResponseBody<"sendReport">>({
+  async send(id: string, { signal }: CallOptions = {}) {
+    return this.#calls.json<ResponseBody<"sendReport">>({
       method: "POST",
       path: path`/v1/reports/${id}/send`,
       signal,
-    }),
+    });
+  }
+
   /**
    * Returns the newest runs of a report.
    *
@@ -78,6 +98,11 @@ export const createReports = ({ get, json, create, remove, list }: Calls) => ({
    * @example
    * const { data } = await shorthop.reports.runs(report.id);
    */
-  runs: async (id: string, options?: CallOptions) =>
-    get<ResponseBody<"listReportRuns">>(path`/v1/reports/${id}/runs`, undefined, options),
-});
+  async runs(id: string, options?: CallOptions) {
+    return this.#calls.get<ResponseBody<"listReportRuns">>(
+      path`/v1/reports/${id}/runs`,
+      undefined,
+      options,
+    );
+  }
+}

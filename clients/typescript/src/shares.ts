@@ -1,10 +1,16 @@
-/** `/v1/shares`. */
+/** `/v1/shares`, and `/v1/shared`: statistics that somebody has shared, which need no key. */
 import type { CallOptions, Calls } from "./calls.ts";
-import { path } from "./path.ts";
-import type { Body, ResponseBody, Share } from "./types.ts";
+import { path } from "./http.ts";
+import type { Body, Query, ResponseBody, Share } from "./types.ts";
 
-/** Creates the functions for shared statistics. */
-export const createShares = ({ get, json, create, remove, list }: Calls) => ({
+/** The functions for shared statistics. */
+export class Shares {
+  readonly #calls: Calls;
+
+  constructor(calls: Calls) {
+    this.#calls = calls;
+  }
+
   /**
    * Shares the statistics of a link, or of all links. The URL is in this response only: it cannot
    * be read later.
@@ -13,8 +19,10 @@ export const createShares = ({ get, json, create, remove, list }: Calls) => ({
    * @example
    * const { url } = await shorthop.shares.create({ link_id: link.id, password: "correct horse" });
    */
-  create: (share: Body<"createShare"> = {}, options?: CallOptions) =>
-    create<ResponseBody<"createShare">>("/v1/shares", share, options),
+  create(share: Body<"createShare"> = {}, options?: CallOptions) {
+    return this.#calls.create<ResponseBody<"createShare">>("/v1/shares", share, options);
+  }
+
   /**
    * Returns one share, without its URL.
    *
@@ -22,8 +30,10 @@ export const createShares = ({ get, json, create, remove, list }: Calls) => ({
    * @example
    * const { breakdowns } = await shorthop.shares.get(share.id);
    */
-  get: async (id: string, options?: CallOptions) =>
-    get<ResponseBody<"getShare">>(path`/v1/shares/${id}`, undefined, options),
+  async get(id: string, options?: CallOptions) {
+    return this.#calls.get<ResponseBody<"getShare">>(path`/v1/shares/${id}`, undefined, options);
+  }
+
   /**
    * Iterates over every share of the account.
    *
@@ -31,7 +41,10 @@ export const createShares = ({ get, json, create, remove, list }: Calls) => ({
    * @example
    * for await (const { id, name } of shorthop.shares.all()) console.log(id, name);
    */
-  all: (options?: CallOptions) => list<Share>("/v1/shares", {}, options),
+  all(options?: CallOptions) {
+    return this.#calls.list<Share>("/v1/shares", {}, options);
+  }
+
   /**
    * Changes a share. Fields that are left out stay as they are.
    *
@@ -39,13 +52,15 @@ export const createShares = ({ get, json, create, remove, list }: Calls) => ({
    * @example
    * await shorthop.shares.update(share.id, { breakdowns: ["country"], password: null });
    */
-  update: async (id: string, body: Body<"updateShare">, { signal }: CallOptions = {}) =>
-    json<ResponseBody<"updateShare">>({
+  async update(id: string, body: Body<"updateShare">, { signal }: CallOptions = {}) {
+    return this.#calls.json<ResponseBody<"updateShare">>({
       method: "PATCH",
       path: path`/v1/shares/${id}`,
       body,
       signal,
-    }),
+    });
+  }
+
   /**
    * Gives a share another URL, which only this response has; the one before stops working at once.
    *
@@ -53,8 +68,14 @@ export const createShares = ({ get, json, create, remove, list }: Calls) => ({
    * @example
    * const { url } = await shorthop.shares.rotate(share.id);
    */
-  rotate: async (id: string, options?: CallOptions) =>
-    create<ResponseBody<"rotateShare">>(path`/v1/shares/${id}/rotate`, undefined, options),
+  async rotate(id: string, options?: CallOptions) {
+    return this.#calls.create<ResponseBody<"rotateShare">>(
+      path`/v1/shares/${id}/rotate`,
+      undefined,
+      options,
+    );
+  }
+
   /**
    * Revokes a share: its URL stops working at once.
    *
@@ -62,5 +83,57 @@ export const createShares = ({ get, json, create, remove, list }: Calls) => ({
    * @example
    * await shorthop.shares.revoke(share.id);
    */
-  revoke: async (id: string, options?: CallOptions) => remove(path`/v1/shares/${id}`, options),
-});
+  async revoke(id: string, options?: CallOptions) {
+    return this.#calls.remove(path`/v1/shares/${id}`, options);
+  }
+}
+
+/** The functions that read shared statistics. */
+export class Shared {
+  readonly #calls: Calls;
+
+  constructor(calls: Calls) {
+    this.#calls = calls;
+  }
+
+  /**
+   * Returns shared statistics by the token at the end of their URL; those with a password need the
+   * `access` of `unlock`.
+   *
+   * @throws ShorthopError `not_found` for a token that is unknown, expired or revoked,
+   * `unauthorized` without access.
+   * @example
+   * const { summary, breakdowns } = await shorthop.shared.get(token, { period: "7d" });
+   */
+  async get(
+    token: string,
+    { access, ...query }: Query<"getSharedStatistics"> & { access?: string } = {},
+    { signal }: CallOptions = {},
+  ) {
+    return this.#calls.json<ResponseBody<"getSharedStatistics">>({
+      method: "GET",
+      path: path`/v1/shared/${token}`,
+      query,
+      headers: { "x-share-access": access },
+      signal,
+    });
+  }
+
+  /**
+   * Exchanges the password of shared statistics for access, which lasts an hour.
+   *
+   * @throws ShorthopError `forbidden` for a wrong password, `not_found`, `rate_limited` after too
+   * many tries.
+   * @example
+   * const { access_token: access } = await shorthop.shared.unlock(token, password);
+   * const { summary } = await shorthop.shared.get(token, { access });
+   */
+  async unlock(token: string, password: string, { signal }: CallOptions = {}) {
+    return this.#calls.json<ResponseBody<"unlockSharedStatistics">>({
+      method: "POST",
+      path: path`/v1/shared/${token}/access`,
+      body: { password },
+      signal,
+    });
+  }
+}

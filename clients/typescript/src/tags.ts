@@ -1,11 +1,107 @@
 /** `/v1/tags`. */
 import type { CallOptions, Calls } from "./calls.ts";
+import { path } from "./http.ts";
 import { followCursor } from "./pagination.ts";
-import { path } from "./path.ts";
 import type { Body, Query, ResponseBody, Tag } from "./types.ts";
 
 type Change = ResponseBody<"updateTag">;
 type Progress = ResponseBody<"mergeTags">;
+
+/** The functions for tags. */
+export class Tags {
+  readonly #calls: Calls;
+
+  constructor(calls: Calls) {
+    this.#calls = calls;
+  }
+
+  /**
+   * Returns a page of the tags of all links, by name, or those with the most links or clicks
+   * first. `next_cursor` continues it as `starting_after`.
+   *
+   * @throws ShorthopError `invalid_request`, also when there are too many to sort by clicks.
+   * @example
+   * const { data } = await shorthop.tags.list({ sort: "links", limit: 10 });
+   */
+  list(query?: Query<"listTags">, options?: CallOptions) {
+    return this.#calls.get<ResponseBody<"listTags">>("/v1/tags", query, options);
+  }
+
+  /**
+   * Iterates over every tag.
+   *
+   * @throws ShorthopError From the iteration: `forbidden` without the scope `links:read`.
+   * @example for await (const { name, links, clicks } of shorthop.tags.all()) console.log(name,
+   * links, clicks);
+   */
+  all(query?: Omit<Query<"listTags">, "starting_after">, options?: CallOptions) {
+    return followCursor<Tag>((position) =>
+      this.list({ limit: 100, ...query, ...position }, options),
+    );
+  }
+
+  /**
+   * Renames a tag on all links, and sets its colour. The API changes up to 10,000 links in a
+   * request; the function repeats it until none is left, and returns the tag with how many links
+   * were changed.
+   *
+   * @throws ShorthopError `not_found`; `tag_taken` when another tag has the name, unless `merge`
+   * is true.
+   * @example
+   * await shorthop.tags.update("sprign", { name: "spring", color: "green" });
+   */
+  async update(
+    name: string,
+    change: Body<"updateTag">,
+    { signal }: CallOptions = {},
+  ): Promise<Change> {
+    return finish((isRepeated) =>
+      this.#calls.json<Change>({
+        method: "PATCH",
+        path: path`/v1/tags/${name}`,
+        // The request before has given some links the new name.
+        body: isRepeated ? { ...change, merge: true } : change,
+        signal,
+      }),
+    );
+  }
+
+  /**
+   * Removes a tag from all links, and returns how many had it; the links stay.
+   *
+   * @throws ShorthopError `not_found`.
+   * @example
+   * const changed = await shorthop.tags.delete("obsolete");
+   */
+  async delete(name: string, { signal }: CallOptions = {}): Promise<number> {
+    const request = { method: "DELETE", path: path`/v1/tags/${name}`, signal } as const;
+    return (await finish(() => this.#calls.json<Progress>(request))).changed;
+  }
+
+  /**
+   * Merges tags into one, on all links, and returns how many were changed.
+   *
+   * @throws ShorthopError `invalid_request`.
+   * @example
+   * const changed = await shorthop.tags.merge({ tags: ["sprign", "Spring"], into: "spring" });
+   */
+  async merge(body: Body<"mergeTags">, { signal }: CallOptions = {}): Promise<number> {
+    const request = { method: "POST", path: "/v1/tags/merge", body, signal } as const;
+    return (await finish(() => this.#calls.json<Progress>(request))).changed;
+  }
+
+  /**
+   * Renames a tag on all links, and returns how many were changed. If links have the new name
+   * already, the two tags become one: `update` rejects then.
+   *
+   * @throws ShorthopError `invalid_request`.
+   * @example
+   * const changed = await shorthop.tags.rename("sprign", "spring");
+   */
+  rename(from: string, into: string, options?: CallOptions): Promise<number> {
+    return this.merge({ tags: [from], into }, options);
+  }
+}
 
 /**
  * Repeats a request until the API has changed every link; returns the last response and how many
@@ -20,88 +116,3 @@ async function finish<Result extends Progress>(
     if (response.done) return { ...response, changed };
   }
 }
-
-/** Creates the functions for tags. */
-export const createTags = ({ json, get }: Calls) => {
-  async function merge(body: Body<"mergeTags">, { signal }: CallOptions = {}): Promise<number> {
-    const request = { method: "POST", path: "/v1/tags/merge", body, signal } as const;
-    return (await finish(() => json<Progress>(request))).changed;
-  }
-
-  const list = async (query?: Query<"listTags">, options?: CallOptions) =>
-    get<ResponseBody<"listTags">>("/v1/tags", query, options);
-
-  return {
-    /**
-     * Returns a page of the tags of all links, by name, or those with the most links or clicks
-     * first. `next_cursor` continues it as `starting_after`.
-     *
-     * @throws ShorthopError `invalid_request`, also when there are too many to sort by clicks.
-     * @example
-     * const { data } = await shorthop.tags.list({ sort: "links", limit: 10 });
-     */
-    list,
-    /**
-     * Iterates over every tag.
-     *
-     * @throws ShorthopError From the iteration: `forbidden` without the scope `links:read`.
-     * @example for await (const { name, links, clicks } of shorthop.tags.all()) console.log(name,
-     * links, clicks);
-     */
-    all: (query?: Omit<Query<"listTags">, "starting_after">, options?: CallOptions) =>
-      followCursor<Tag>((position) => list({ limit: 100, ...query, ...position }, options)),
-    /**
-     * Renames a tag on all links, and sets its colour. The API changes up to 10,000 links in a
-     * request; the function repeats it until none is left, and returns the tag with how many links
-     * were changed.
-     *
-     * @throws ShorthopError `not_found`; `tag_taken` when another tag has the name, unless `merge`
-     * is true.
-     * @example
-     * await shorthop.tags.update("sprign", { name: "spring", color: "green" });
-     */
-    update: async (
-      name: string,
-      change: Body<"updateTag">,
-      { signal }: CallOptions = {},
-    ): Promise<Change> =>
-      finish((isRepeated) =>
-        json<Change>({
-          method: "PATCH",
-          path: path`/v1/tags/${name}`,
-          // The request before has given some links the new name.
-          body: isRepeated ? { ...change, merge: true } : change,
-          signal,
-        }),
-      ),
-    /**
-     * Removes a tag from all links, and returns how many had it; the links stay.
-     *
-     * @throws ShorthopError `not_found`.
-     * @example
-     * const changed = await shorthop.tags.delete("obsolete");
-     */
-    delete: async (name: string, { signal }: CallOptions = {}): Promise<number> => {
-      const request = { method: "DELETE", path: path`/v1/tags/${name}`, signal } as const;
-      return (await finish(() => json<Progress>(request))).changed;
-    },
-    /**
-     * Merges tags into one, on all links, and returns how many were changed.
-     *
-     * @throws ShorthopError `invalid_request`.
-     * @example
-     * const changed = await shorthop.tags.merge({ tags: ["sprign", "Spring"], into: "spring" });
-     */
-    merge,
-    /**
-     * Renames a tag on all links, and returns how many were changed. If links have the new name
-     * already, the two tags become one: `update` rejects then.
-     *
-     * @throws ShorthopError `invalid_request`.
-     * @example
-     * const changed = await shorthop.tags.rename("sprign", "spring");
-     */
-    rename: (from: string, into: string, options?: CallOptions): Promise<number> =>
-      merge({ tags: [from], into }, options),
-  };
-};

@@ -1,9 +1,20 @@
 /** `/v1/views`, `/v1/link-filters` and `/v1/utm-templates`: what is saved under a name. */
 import type { CallOptions, Calls } from "./calls.ts";
-import { path } from "./path.ts";
+import { path } from "./http.ts";
 import type { Body, ResponseBody } from "./types.ts";
 
-const savedUnder = ({ get, json }: Calls, base: "views" | "link-filters" | "utm-templates") => ({
+type Base = "views" | "link-filters" | "utm-templates";
+
+/** The functions for saved views of analytics, filters of links, or UTM templates. */
+export class SavedQueries {
+  readonly #calls: Calls;
+  readonly #base: Base;
+
+  constructor(calls: Calls, base: Base) {
+    this.#calls = calls;
+    this.#base = base;
+  }
+
   /**
    * Returns all of the account and mode, by name.
    *
@@ -11,8 +22,10 @@ const savedUnder = ({ get, json }: Calls, base: "views" | "link-filters" | "utm-
    * @example
    * const { data } = await shorthop.views.list();
    */
-  list: (options?: CallOptions) =>
-    get<ResponseBody<"listViews">>(path`/v1/${base}`, undefined, options),
+  list(options?: CallOptions) {
+    return this.#calls.get<ResponseBody<"listViews">>(path`/v1/${this.#base}`, undefined, options);
+  }
+
   /**
    * Saves a query, in place of the one with its name.
    *
@@ -24,13 +37,15 @@ const savedUnder = ({ get, json }: Calls, base: "views" | "link-filters" | "utm-
    * @example
    * await shorthop.utmTemplates.save("Mails", { query: "utm_source=crm&utm_medium=email" });
    */
-  save: async (name: string, body: Body<"saveView">, { signal }: CallOptions = {}) =>
-    json<ResponseBody<"saveView">>({
+  async save(name: string, body: Body<"saveView">, { signal }: CallOptions = {}) {
+    return this.#calls.json<ResponseBody<"saveView">>({
       method: "PUT",
-      path: path`/v1/${base}/${name}`,
+      path: path`/v1/${this.#base}/${name}`,
       body,
       signal,
-    }),
+    });
+  }
+
   /**
    * Deletes what has a name.
    *
@@ -38,17 +53,11 @@ const savedUnder = ({ get, json }: Calls, base: "views" | "link-filters" | "utm-
    * @example
    * await shorthop.views.delete("Phones in Germany");
    */
-  delete: async (name: string, { signal }: CallOptions = {}) =>
-    json<ResponseBody<"deleteView">>({
+  async delete(name: string, { signal }: CallOptions = {}) {
+    return this.#calls.json<ResponseBody<"deleteView">>({
       method: "DELETE",
-      path: path`/v1/${base}/${name}`,
+      path: path`/v1/${this.#base}/${name}`,
       signal,
-    }),
-});
-
-/** Creates the functions for saved views of analytics, filters of links and UTM templates. */
-export const createViews = (calls: Calls) => ({
-  views: savedUnder(calls, "views"),
-  linkFilters: savedUnder(calls, "link-filters"),
-  utmTemplates: savedUnder(calls, "utm-templates"),
-});
+    });
+  }
+}

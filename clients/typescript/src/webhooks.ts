@@ -1,10 +1,16 @@
 /** `/v1/webhooks`. */
 import type { CallOptions, Calls } from "./calls.ts";
-import { path } from "./path.ts";
+import { path } from "./http.ts";
 import type { Body, Query, ResponseBody, Webhook, WebhookDelivery } from "./types.ts";
 
-/** Creates the functions for webhooks. */
-export const createWebhooks = ({ get, json, create, remove, list }: Calls) => ({
+/** The functions for webhooks. */
+export class Webhooks {
+  readonly #calls: Calls;
+
+  constructor(calls: Calls) {
+    this.#calls = calls;
+  }
+
   /**
    * Creates a webhook. Its secret is in this response only: it cannot be read later.
    *
@@ -15,8 +21,10 @@ export const createWebhooks = ({ get, json, create, remove, list }: Calls) => ({
    *   events: ["link.created", "clicks.recorded"],
    * });
    */
-  create: (webhook: Body<"createWebhook">, options?: CallOptions) =>
-    create<ResponseBody<"createWebhook">>("/v1/webhooks", webhook, options),
+  create(webhook: Body<"createWebhook">, options?: CallOptions) {
+    return this.#calls.create<ResponseBody<"createWebhook">>("/v1/webhooks", webhook, options);
+  }
+
   /**
    * Returns one webhook, without its secret.
    *
@@ -24,8 +32,14 @@ export const createWebhooks = ({ get, json, create, remove, list }: Calls) => ({
    * @example
    * const { status } = await shorthop.webhooks.get(webhook.id);
    */
-  get: async (id: string, options?: CallOptions) =>
-    get<ResponseBody<"getWebhook">>(path`/v1/webhooks/${id}`, undefined, options),
+  async get(id: string, options?: CallOptions) {
+    return this.#calls.get<ResponseBody<"getWebhook">>(
+      path`/v1/webhooks/${id}`,
+      undefined,
+      options,
+    );
+  }
+
   /**
    * Iterates over every webhook of the account.
    *
@@ -33,7 +47,10 @@ export const createWebhooks = ({ get, json, create, remove, list }: Calls) => ({
    * @example
    * for await (const { id, url } of shorthop.webhooks.all()) console.log(id, url);
    */
-  all: (options?: CallOptions) => list<Webhook>("/v1/webhooks", {}, options),
+  all(options?: CallOptions) {
+    return this.#calls.list<Webhook>("/v1/webhooks", {}, options);
+  }
+
   /**
    * Changes a webhook, also to pause it and to continue. Fields that are left out stay as they are.
    *
@@ -41,13 +58,15 @@ export const createWebhooks = ({ get, json, create, remove, list }: Calls) => ({
    * @example
    * await shorthop.webhooks.update(webhook.id, { status: "paused" });
    */
-  update: async (id: string, body: Body<"updateWebhook">, { signal }: CallOptions = {}) =>
-    json<ResponseBody<"updateWebhook">>({
+  async update(id: string, body: Body<"updateWebhook">, { signal }: CallOptions = {}) {
+    return this.#calls.json<ResponseBody<"updateWebhook">>({
       method: "PATCH",
       path: path`/v1/webhooks/${id}`,
       body,
       signal,
-    }),
+    });
+  }
+
   /**
    * Deletes a webhook with its deliveries.
    *
@@ -55,7 +74,10 @@ export const createWebhooks = ({ get, json, create, remove, list }: Calls) => ({
    * @example
    * await shorthop.webhooks.delete(webhook.id);
    */
-  delete: async (id: string, options?: CallOptions) => remove(path`/v1/webhooks/${id}`, options),
+  async delete(id: string, options?: CallOptions) {
+    return this.#calls.remove(path`/v1/webhooks/${id}`, options);
+  }
+
   /**
    * Gives a webhook another secret, which is in this response only. Deliveries are signed with the
    * old one as well for 24 hours.
@@ -64,12 +86,14 @@ export const createWebhooks = ({ get, json, create, remove, list }: Calls) => ({
    * @example
    * const { secret } = await shorthop.webhooks.rotate(webhook.id);
    */
-  rotate: async (id: string, options?: CallOptions) =>
-    create<ResponseBody<"rotateWebhookSecret">>(
+  async rotate(id: string, options?: CallOptions) {
+    return this.#calls.create<ResponseBody<"rotateWebhookSecret">>(
       path`/v1/webhooks/${id}/rotate`,
       undefined,
       options,
-    ),
+    );
+  }
+
   /**
    * Sends a webhook an event of the type `webhook.test`.
    *
@@ -77,12 +101,14 @@ export const createWebhooks = ({ get, json, create, remove, list }: Calls) => ({
    * @example
    * const { event_id } = await shorthop.webhooks.test(webhook.id);
    */
-  test: async (id: string, { signal }: CallOptions = {}) =>
-    json<ResponseBody<"testWebhook">>({
+  async test(id: string, { signal }: CallOptions = {}) {
+    return this.#calls.json<ResponseBody<"testWebhook">>({
       method: "POST",
       path: path`/v1/webhooks/${id}/test`,
       signal,
-    }),
+    });
+  }
+
   /**
    * Iterates over the deliveries of a webhook, newest first.
    *
@@ -91,11 +117,14 @@ export const createWebhooks = ({ get, json, create, remove, list }: Calls) => ({
    * for await (const { event_id, error } of shorthop.webhooks.deliveries(id, { status: "failed" }))
    *   console.log(event_id, error);
    */
-  deliveries: (
+  deliveries(
     id: string,
-    query: Pick<Query<"listWebhookDeliveries">, "status" | "limit"> = {},
+    query: Omit<Query<"listWebhookDeliveries">, "page" | "starting_after"> = {},
     options?: CallOptions,
-  ) => list<WebhookDelivery>(path`/v1/webhooks/${id}/deliveries`, query, options),
+  ) {
+    return this.#calls.list<WebhookDelivery>(path`/v1/webhooks/${id}/deliveries`, query, options);
+  }
+
   /**
    * Makes a delivery now, whatever came of it before.
    *
@@ -103,12 +132,14 @@ export const createWebhooks = ({ get, json, create, remove, list }: Calls) => ({
    * @example
    * await shorthop.webhooks.retry(webhook.id, delivery.id);
    */
-  retry: async (id: string, delivery: string, { signal }: CallOptions = {}) =>
-    json<ResponseBody<"retryWebhookDelivery">>({
+  async retry(id: string, delivery: string, { signal }: CallOptions = {}) {
+    return this.#calls.json<ResponseBody<"retryWebhookDelivery">>({
       method: "POST",
       path: path`/v1/webhooks/${id}/deliveries/${delivery}/retry`,
       signal,
-    }),
+    });
+  }
+
   /**
    * Delivers every event after one again.
    *
@@ -116,11 +147,12 @@ export const createWebhooks = ({ get, json, create, remove, list }: Calls) => ({
    * @example
    * await shorthop.webhooks.replay(webhook.id, { starting_after: lastEventId });
    */
-  replay: async (id: string, body: Body<"replayWebhook">, { signal }: CallOptions = {}) =>
-    json<ResponseBody<"replayWebhook">>({
+  async replay(id: string, body: Body<"replayWebhook">, { signal }: CallOptions = {}) {
+    return this.#calls.json<ResponseBody<"replayWebhook">>({
       method: "POST",
       path: path`/v1/webhooks/${id}/replay`,
       body,
       signal,
-    }),
-});
+    });
+  }
+}

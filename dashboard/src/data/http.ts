@@ -1,5 +1,5 @@
 /** Requests to the dashboard's own endpoints, and the public client for those of /v1. */
-import { type ApiRequest, createSend } from "../../../clients/typescript/src/http.ts";
+import { type ApiRequest, send as sendRequest } from "../../../clients/typescript/src/http.ts";
 import {
   type Client,
   type ClientOptions,
@@ -11,15 +11,11 @@ import { type AccountScope, getBasePath } from "./scope.ts";
 
 type Options = Partial<Pick<ApiRequest, "method" | "query" | "body" | "accept" | "signal">>;
 
-const sendOnce = createSend({
-  baseUrl: location.origin,
-  retriesMax: 0,
-  fetch: fetchOrUseEarly,
-});
+const ONCE: ClientOptions = { baseUrl: location.origin, retriesMax: 0, fetch: fetchOrUseEarly };
 
 /** Sends a request to this origin. Throws `ShorthopError`, or what `fetch` throws. */
 export const send = (path: string, { method = "GET", ...rest }: Options = {}): Promise<Response> =>
-  sendOnce({ method, path, ...rest });
+  sendRequest(ONCE, { method, path, ...rest });
 
 /** Sends a request and parses its JSON response, which the API has validated against its schema. */
 export const getJson = async <ResponseBody>(

@@ -2,7 +2,7 @@
  * The catalogues of the dashboard's languages: the texts by key, as ICU messages. Those of
  * statistics are from the catalogues of the pages that show them as well.
  */
-import { languageName } from "../../../shared/contracts/language-name.ts";
+import { languageName } from "../../../shared/contracts/languages.ts";
 import statistics from "../../../shared/languages/statistics/en.json";
 import type { Language } from "./available.ts";
 import en from "./en.json";

@@ -5,8 +5,8 @@
 import { afterEach, describe, expect, test } from "bun:test";
 
 import { changeDomainBody } from "../../../shared/contracts/domain-settings.ts";
+import { directionOf } from "../../../shared/contracts/languages.ts";
 import { updateLinkBody } from "../../../shared/contracts/link-schemas.ts";
-import { directionOf } from "../../../shared/contracts/text-direction.ts";
 import { updateWebhookBody } from "../../../shared/contracts/webhook-schemas.ts";
 import { formatCount, formatDate, formatPercent, formatWeekday, inSentence } from "../ui/format.ts";
 import { nameOf } from "./catalogues.ts";

@@ -2,7 +2,7 @@
 import type { ReactNode } from "react";
 import { createTranslator } from "use-intl/core";
 
-import { directionOf } from "../../../shared/contracts/text-direction.ts";
+import { directionOf } from "../../../shared/contracts/languages.ts";
 import { FALLBACK, type Language } from "./available.ts";
 import { type Catalogue, fallbackCatalogue, loadCatalogue, type TextKey } from "./catalogues.ts";
 

@@ -1,7 +1,7 @@
 /** Page layout: title, actions and cards. */
 import { type ReactNode, useEffect } from "react";
 
-export { Card } from "../../../shared/statistics/card.tsx";
+export { Card } from "../../../shared/statistics/cards.tsx";
 
 export function Page({
   title,

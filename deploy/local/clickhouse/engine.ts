@@ -3,67 +3,92 @@
  * parameters stay on a chDB connection and must not leak into the next statement. Opening one takes
  * about a millisecond, which is acceptable for a local stack.
  */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
 import { Session } from "chdb";
 
-import { tooManyQueries } from "./errors.ts";
-import { parsePlainInsert } from "./statement-check.ts";
-import type { Statement } from "./statement.ts";
+import { FairQueue } from "../../../shared/fair-queue.ts";
 
 /** Concurrent and queued statements: enough for two cores and a local stack. */
 const RUNNING_MAX = 4;
 const WAITING_MAX = 256;
 
-/** The longest statement, as ClickHouse has it unless a setting says otherwise. */
-const STATEMENT_BYTES_MAX = 262_144;
-
-type EngineResult = {
-  bytes: Uint8Array;
-  elapsedSeconds: number;
-};
-
-export type Engine = {
-  /** Names of all the engine's table functions. */
-  tableFunctions: string[];
-  /** Runs one statement; rejects with ClickHouse's error message. */
-  run(statement: Statement): Promise<EngineResult>;
-  /** Waits for the running statements, then closes the tables. */
-  close(): Promise<void>;
-};
-
 /**
- * Opens the data directory; throws if another process has it open. `connectionArgs` come from
- * `confine`.
+ * Largest statement in bytes with its rows and parameters: a hundred times a worker's largest
+ * insert.
  */
-export async function openEngine(dataDir: string, connectionArgs: string[]): Promise<Engine> {
-  const open = () => new Session(dataDir, { connectionArgs });
-  // Keeps the engine loaded between statements.
-  const keeper = open();
-  const waiting: (() => void)[] = [];
-  let running = 0;
-  let idle: (() => void) | undefined;
+export const STATEMENT_BYTES_MAX = 64 * 1024 * 1024;
 
-  async function run(statement: Statement): Promise<EngineResult> {
-    if (running >= RUNNING_MAX) {
-      if (waiting.length >= WAITING_MAX) throw tooManyQueries();
-      await new Promise<void>((resolve) => waiting.push(resolve));
-    }
-    running++;
+/** The longest text of a statement, as ClickHouse has it unless a setting says otherwise. */
+const TEXT_BYTES_MAX = 262_144;
+
+/** Statement timeout; the longest statements are rollup rebuilds started by an operator. */
+const STATEMENT_SECONDS_MAX = 3_600;
+
+export type Statement = {
+  sql: string;
+  /**
+   * What follows the statement, as UTF-8: the rows of an insert, or the rest of the statement.
+   * Empty if there is none.
+   */
+  data: Buffer;
+  /** Result format if the statement names none. */
+  format: string;
+  database: string | undefined;
+  settings: [string, string][];
+  /** Values of `{name: Type}` in the statement, in ClickHouse's escaped text form. */
+  parameters: [string, string][];
+};
+
+type Result = { bytes: Uint8Array; elapsedSeconds: number };
+
+export class Engine {
+  readonly #open: () => Session;
+  /** Keeps the engine loaded between statements. */
+  readonly #keeper: Session;
+  readonly #queue = new FairQueue("the local ClickHouse", {
+    running: RUNNING_MAX,
+    runningEach: RUNNING_MAX,
+    waiting: WAITING_MAX,
+    waitingEach: WAITING_MAX,
+  });
+  readonly #running = new Set<Promise<Result>>();
+
+  /**
+   * Opens the data directory; throws if another process has it open. `connectionArgs` come from
+   * {@link configure}.
+   */
+  constructor(dataDir: string, connectionArgs: string[]) {
+    this.#open = () => new Session(dataDir, { connectionArgs });
+    this.#keeper = this.#open();
+  }
+
+  /** Runs one statement; rejects with ClickHouse's error message, or with `QueueFull`. */
+  async run(statement: Statement): Promise<Result> {
+    const running = this.#queue.run("", () => this.#runAlone(statement));
+    this.#running.add(running);
     try {
-      return await runIsolated(statement);
+      return await running;
     } finally {
-      running--;
-      waiting.shift()?.();
-      if (running === 0) idle?.();
+      this.#running.delete(running);
     }
   }
 
-  async function runIsolated({ database, settings, parameters, sql, data, format }: Statement) {
-    const session = open();
+  /** Waits for the running statements, then closes the tables. */
+  async close(): Promise<void> {
+    await Promise.allSettled(this.#running);
+    this.#keeper.close();
+  }
+
+  async #runAlone(statement: Statement): Promise<Result> {
+    const { database, settings, parameters, sql, data, format } = statement;
+    const session = this.#open();
     try {
       if (database !== undefined) await session.queryAsync(`USE ${quoteIdentifier(database)}`);
       const set = [
         // The profile allows more, for this one.
-        assignment(["max_query_size", String(STATEMENT_BYTES_MAX)]),
+        assignment(["max_query_size", String(TEXT_BYTES_MAX)]),
         ...settings.map(assignment),
         ...parameters.map(([name, value]) => assignment([`param_${name}`, value])),
       ];
@@ -73,7 +98,7 @@ export async function openEngine(dataDir: string, connectionArgs: string[]): Pro
       // times.
       if (insert !== undefined) {
         const { elapsed } = await session.insert({ ...insert, values: data });
-        return { bytes: NO_BYTES, elapsedSeconds: elapsed };
+        return { bytes: new Uint8Array(), elapsedSeconds: elapsed };
       }
       const text = data.length === 0 ? sql : `${sql}\n${data.toString()}`;
       const result = await session.queryAsync(text, { format });
@@ -82,21 +107,7 @@ export async function openEngine(dataDir: string, connectionArgs: string[]): Pro
       session.close();
     }
   }
-
-  const listed = await keeper.queryAsync("SELECT name FROM system.table_functions", {
-    format: "TabSeparated",
-  });
-  return {
-    tableFunctions: new TextDecoder().decode(listed.bytes()).trim().split("\n"),
-    run,
-    async close() {
-      if (running > 0) await new Promise<void>((resolve) => void (idle = resolve));
-      keeper.close();
-    },
-  };
 }
-
-const NO_BYTES = new Uint8Array();
 
 const assignment = ([name, value]: [string, string]): string =>
   `${quoteIdentifier(name)} = ${quoteString(value)}`;
@@ -106,3 +117,75 @@ const quoteIdentifier = (name: string): string =>
 
 const quoteString = (text: string): string =>
   `'${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`;
+
+type InsertFormat = "JSONEachRow" | "JSONCompactEachRow" | "TabSeparated";
+
+const FORMATS: readonly InsertFormat[] = ["JSONEachRow", "JSONCompactEachRow", "TabSeparated"];
+
+const PLAIN_INSERT =
+  /^INSERT INTO (?:TABLE )?(?<table>[\w.]{1,200})\s?(?:\((?<columns>[\w, ]{0,10000})\))?\s?FORMAT (?<format>\w+)$/i;
+
+/** Parses an insert of which the rest is rows; undefined for any other statement. */
+function parsePlainInsert(sql: string) {
+  const { table = "", columns, format = "" } = PLAIN_INSERT.exec(sql.trim())?.groups ?? {};
+  const known = FORMATS.find((name) => name.toLowerCase() === format.toLowerCase());
+  if (known === undefined) return undefined;
+  return {
+    table,
+    format: known,
+    ...(columns === undefined ? {} : { columns: columns.split(",").map((name) => name.trim()) }),
+  };
+}
+
+/**
+ * Grants for what the product and its tests do. None of them covers a source: a file, a URL,
+ * another server or a program.
+ */
+const GRANTS = [
+  "GRANT SELECT, INSERT, SHOW, CREATE DATABASE, CREATE TABLE, CREATE VIEW, DROP, TRUNCATE, OPTIMIZE ON *.*",
+  `GRANT ALTER UPDATE, ALTER DELETE, ALTER COLUMN, ALTER INDEX, ALTER PROJECTION, ALTER ORDER BY,
+   ALTER TTL, ALTER MATERIALIZE TTL, ALTER SETTINGS ON *.*`,
+];
+
+/**
+ * Writes the engine's configuration into `dir`, with the grants of its user; returns the connection
+ * arguments that load it.
+ */
+export function configure(dir: string, grants: readonly string[] = GRANTS): string[] {
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  const users = join(dir, "users.xml");
+  const config = join(dir, "config.xml");
+  write(
+    users,
+    `<clickhouse>
+  <profiles>
+    <default>
+      <max_execution_time>${STATEMENT_SECONDS_MAX}</max_execution_time>
+      <!-- Parameters, which ClickHouse's own interface takes beside a statement, are set by one. -->
+      <max_query_size>${STATEMENT_BYTES_MAX}</max_query_size>
+      <!-- Local files are in the page cache: handing each read to another thread costs more than the read. -->
+      <local_filesystem_read_method>pread</local_filesystem_read_method>
+    </default>
+  </profiles>
+  <quotas><default/></quotas>
+  <users>
+    <default>
+      <!-- Only for the library's own connections: the gateway authenticates clients. -->
+      <password></password>
+      <networks><ip>127.0.0.1</ip><ip>::1</ip></networks>
+      <profile>default</profile>
+      <quota>default</quota>
+      <grants>${grants.map((grant) => `<query>${grant}</query>`).join("")}</grants>
+    </default>
+  </users>
+</clickhouse>
+`,
+  );
+  write(config, `<clickhouse><users_config>${escapeXml(users)}</users_config></clickhouse>\n`);
+  return [`--config-file=${config}`];
+}
+
+const write = (path: string, text: string): void => writeFileSync(path, text, { mode: 0o600 });
+
+const escapeXml = (text: string): string =>
+  text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
@@ -13,8 +13,7 @@ import {
 import fc from "fast-check";
 
 import { casesOf } from "../../../test/harness/property-runs.ts";
-import { GATEWAY_ARGUMENTS } from "./command.ts";
-import { BODY_BYTES_MAX } from "./statement.ts";
+import { GATEWAY_FLAG } from "../stack.ts";
 
 type Gateway = { url: string; process: Bun.Subprocess<"ignore", "pipe", "inherit"> };
 
@@ -25,7 +24,7 @@ let gateway: Gateway;
 let client: ClickHouseClient;
 
 async function startGateway(): Promise<Gateway> {
-  const child = Bun.spawn(["bun", ...GATEWAY_ARGUMENTS], {
+  const child = Bun.spawn(["bun", GATEWAY_FLAG, join(import.meta.dir, "main.ts")], {
     env: {
       ...process.env,
       TZ: "UTC",
@@ -77,11 +76,10 @@ const expectFailure = async (work: Promise<unknown>): Promise<ClickHouseError> =
   return error;
 };
 
+type Init = Omit<RequestInit, "headers"> & { headers?: Record<string, string> };
+
 /** Sends a request with the password, unless `init` overrides it. */
-const send = (
-  search: string,
-  init: Omit<RequestInit, "headers"> & { headers?: Record<string, string> } = {},
-): Promise<Response> =>
+const send = (search: string, init: Init = {}): Promise<Response> =>
   fetch(`${gateway.url}/${search}`, {
     ...init,
     headers: { "x-clickhouse-user": "shorthop", "x-clickhouse-key": PASSWORD, ...init.headers },
@@ -295,8 +293,7 @@ describe("the ClickHouse gateway", () => {
   });
 });
 
-const status = async (init: Parameters<typeof send>[1], search = "?query=SELECT+1") =>
-  (await send(search, init)).status;
+const status = async (init: Init, search = "?query=SELECT+1") => (await send(search, init)).status;
 
 describe("access to the ClickHouse gateway", () => {
   test("is granted to a local program with the password, in each way the interface supports", async () => {
@@ -345,184 +342,17 @@ describe("access to the ClickHouse gateway", () => {
     for (const host of ["localhost", "127.0.0.1:1", "[::1]:8123"])
       expect(await status({ headers: { host } })).toBe(200);
   });
-
-  test("is denied to a body that decompresses to more than the limit", async () => {
-    const body = Bun.gzipSync(new Uint8Array(BODY_BYTES_MAX + 1));
-    expect(
-      await status({ method: "POST", body, headers: { "content-encoding": "gzip" } }, ""),
-    ).toBe(501);
-    expect(await rows("SELECT 1 AS one")).toEqual([{ one: 1 }]);
-  });
 });
 
-const names = async (table: string) =>
-  (await rows<{ name: string }>(`SELECT name FROM system.${table} ORDER BY name`)).map(
-    ({ name }) => name,
-  );
-
-const parameters = (values: Record<string, string>) => `?${new URLSearchParams(values).toString()}`;
-
-describe("a statement reaches nothing beyond the engine's own tables", () => {
-  const SECRET = "a secret of this machine";
+test("a statement reads no file, URL or other server: its user has no grant on a source", async () => {
   const secret = join(dataDir, "secret.csv");
-  const written = join(dataDir, "written.csv");
-
-  beforeAll(async () => {
-    writeFileSync(secret, `${SECRET}\n`);
-    await client.command({ query: "CREATE TABLE target (a String) ENGINE MergeTree ORDER BY a" });
-  });
-
-  /** Runs a statement that must fail, without revealing the file or writing anything. */
-  async function expectRejected(sql: string, search = ""): Promise<void> {
-    const response = await send(search, { method: "POST", body: sql });
-    const text = await response.text();
-    expect({ sql, search, ok: response.ok, shown: text.includes(SECRET) }).toEqual({
-      sql,
-      search,
-      ok: false,
-      shown: false,
+  writeFileSync(secret, "a secret of this machine\n");
+  for (const source of ["file", "url", "s3", "executable", "remote", "mysql", "sqlite"]) {
+    const response = await send("", {
+      method: "POST",
+      body: `SELECT * FROM ${source}('${secret}', 'CSV', 'a String')`,
     });
-    expect({ sql, files: readdirSync(dataDir).toSorted() }).toEqual({
-      sql,
-      files: ["data", "secret.csv"],
-    });
+    expect({ source, ok: response.ok }).toEqual({ source, ok: false });
+    expect(await response.text()).not.toContain("a secret");
   }
-
-  test("by any table function the engine lists", async () => {
-    const functions = await names("table_functions");
-    expect(functions).toEqual(
-      expect.arrayContaining(["file", "url", "s3", "executable", "remote"]),
-    );
-    // Generates its own rows from the text it is given.
-    const harmless = new Set(["values"]);
-    for (const name of functions.filter((name) => !harmless.has(name))) {
-      await expectRejected(`SELECT * FROM ${name}('${secret}')`);
-      await expectRejected(`SELECT * FROM ${name}('${secret}', 'CSV', 'a String')`);
-      await expectRejected(
-        `INSERT INTO FUNCTION ${name}('${written}', 'CSV', 'a String') SELECT 'x'`,
-      );
-      await expectRejected(`SELECT * FROM ${name}('file://${secret}', 'CSV', 'a String')`);
-    }
-  });
-
-  test("by any table or database engine that stores data elsewhere", async () => {
-    const engines = (await names("table_engines")).filter((name) => !name.endsWith("MergeTree"));
-    expect(engines).toEqual(expect.arrayContaining(["File", "EmbeddedRocksDB", "SQLite"]));
-    for (const name of engines.filter((name) => name !== "Memory" && name !== "Null")) {
-      await expectRejected(`CREATE TABLE x (a String) ENGINE = ${name}('${written}')`);
-      await expectRejected(
-        `CREATE TABLE x (a String) ENGINE ${name}(0, '${written}') PRIMARY KEY a`,
-      );
-    }
-    for (const name of (await names("database_engines")).filter((name) => name !== "Atomic"))
-      await expectRejected(`CREATE DATABASE x ENGINE = ${name}('${written}')`);
-  });
-
-  test("by a file as the source or the target of a statement, in any spelling", async () => {
-    for (const sql of [
-      `SELECT file('${secret}')`,
-      `SELECT \`file\`('${secret}')`,
-      `SELECT "fi\\x6ce"('${secret}')`,
-      `SELECT \`f\\x69le\`('${secret}')`,
-      `SELECT \u201cfile\u201d('${secret}')`,
-      `SELECT file/**/('${secret}')`,
-      `SELECT file\u00a0('${secret}')`,
-      `SELECT file -- x\n('${secret}')`,
-      `SELECT arrayMap(file, ['${secret}'])`,
-      `SELECT 1 AS a; SELECT file('${secret}')`,
-      `WITH file('${secret}') AS x SELECT x`,
-      `SELECT * FROM \`${secret}\``,
-      `SELECT * FROM '${secret}'`,
-      `SELECT * FROM default.\`${secret}\``,
-      `SELECT * FROM url/**/('file://${secret}', 'CSV', 'a String')`,
-      `SELECT * FROM "sqlite"('${written}', 'x')`,
-      `SELECT * FROM sqlite\u3000('${written}', 'x')`,
-      `SELECT * FROM sqlite #!x\n('${written}', 'x')`,
-      `DESCRIBE TABLE sqlite('${written}', 'x')`,
-      `DESCRIBE TABLE file('${secret}')`,
-      `CREATE TABLE x AS sqlite('${written}', 'x')`,
-      `CREATE TABLE x AS file('${secret}', 'CSV', 'a String')`,
-      `CREATE VIEW x AS SELECT file('${secret}')`,
-      `SELECT 1 INTO OUTFILE '${written}'`,
-      `SELECT 1 into/**/outfile '${written}'`,
-      `SELECT 1 INTO OUTFILE '${written}' TRUNCATE FORMAT CSV`,
-      `SELECT 1; SELECT 2 INTO OUTFILE '${written}'`,
-      `INSERT INTO target FROM INFILE '${secret}' FORMAT CSV`,
-      `INSERT INTO target VALUES (file('${secret}'))`,
-      `CREATE TABLE x (a String) ENGINE = \`EmbeddedRocksDB\`(0, '${written}') PRIMARY KEY a`,
-      `CREATE TABLE x (a String) ENGINE/**/EmbeddedRocksDB(0, '${written}') PRIMARY KEY a`,
-      `CREATE TABLE x (a String) ENGINE\u00a0=\u00a0EmbeddedRocksDB(0, '${written}') PRIMARY KEY a`,
-      `CREATE TABLE x (a String) ENGINE MergeTree ORDER BY a SETTINGS disk = disk(type = local, path = '${written}/')`,
-      `ATTACH TABLE x FROM '${written}' (a String) ENGINE = MergeTree ORDER BY a`,
-      `CREATE DICTIONARY x (a String) PRIMARY KEY a SOURCE(FILE(path '${secret}' format 'CSV')) LAYOUT(HASHED()) LIFETIME(0)`,
-      `CREATE DICTIONARY x (a String) PRIMARY KEY a SOURCE(EXECUTABLE(command 'cat ${secret}' format 'CSV')) LAYOUT(HASHED()) LIFETIME(0)`,
-      `CREATE DICTIONARY x (a String) PRIMARY KEY a SOURCE(HTTP(url 'http://127.0.0.1:9/' format 'CSV')) LAYOUT(HASHED()) LIFETIME(0)`,
-      `BACKUP TABLE target TO File('${written}')`,
-      `BACKUP TABLE target TO Disk('default', '${written}')`,
-      `RESTORE TABLE target FROM Disk('default', '${written}')`,
-      `CREATE NAMED COLLECTION x AS url = 'http://127.0.0.1:9/'`,
-      `CREATE FUNCTION x AS (a) -> a`,
-      `CREATE USER x`,
-      `GRANT ALL ON *.* TO default`,
-      `ALTER TABLE target FREEZE WITH NAME 'x'`,
-      `SYSTEM SHUTDOWN`,
-      `SELECT 'a' FORMAT Template SETTINGS format_template_resultset = '${secret}'`,
-      `SELECT 'a' FORMAT Protobuf SETTINGS format_schema = '${secret}:A'`,
-      `SET input_format_record_errors_file_path = '${written}'`,
-      `SET dialect = 'kusto'`,
-      `?? list the tables`,
-      // Expressions that are built only at evaluation.
-      `SELECT * FROM format('Values', 'a String', '(fi' || 'le(\\'${secret}\\'))')`,
-      `SELECT * FROM format(JSONEachRow, 'a String DEFAULT fi' || 'le(\\'${secret}\\')', '{}')`,
-      `SELECT * FROM generateRandom('a String ALIAS fi' || 'le(\\'${secret}\\')') LIMIT 1`,
-    ])
-      await expectRejected(sql);
-  });
-
-  test("by parameters, settings or a body sent along with the statement", async () => {
-    await expectRejected(
-      `SELECT arrayMap({f: Identifier}, ['${secret}'])`,
-      parameters({ param_f: "file" }),
-    );
-    await expectRejected(
-      "SELECT 1",
-      parameters({ additional_result_filter: `file('${secret}') != ''` }),
-    );
-    await expectRejected(
-      "SELECT 1 AS a SETTINGS additional_result_filter = {f: String}",
-      parameters({ param_f: `file('${secret}') != ''` }),
-    );
-    await expectRejected(
-      "SET additional_result_filter = {f: String}",
-      parameters({ param_f: `file('${secret}') != ''` }),
-    );
-    await expectRejected("SELECT 1", parameters({ format_schema: secret }));
-    await expectRejected(
-      "SELECT 1 SETTINGS output_format_schema = {f: String}",
-      parameters({ param_f: written }),
-    );
-    await expectRejected(`*/ INTO OUTFILE '${written}'`, parameters({ query: "SELECT 1 /*" }));
-    await expectRejected(
-      `INTO OUTFILE '${written}'`,
-      parameters({ query: "INSERT INTO target SELECT 1 FORMAT JSONEachRow" }),
-    );
-    await expectRejected(
-      `(file('${secret}'))`,
-      parameters({ query: "INSERT INTO target FORMAT Values" }),
-    );
-    await expectRejected(
-      `{"a":"1"}\n; SELECT 1 INTO OUTFILE '${written}'`,
-      parameters({ query: "INSERT INTO target FORMAT JSONEachRow" }),
-    );
-  });
-
-  test("while rows may contain any word", async () => {
-    const values = [{ a: "file('x') INTO OUTFILE ?? \\x url( ENGINE = File" }];
-    await client.command({ query: "TRUNCATE TABLE target" });
-    await client.insert({ table: "target", values, format: "JSONEachRow" });
-    expect(await rows("SELECT a FROM target")).toEqual(values);
-    expect(await rows("SELECT a FROM target WHERE a = {a: String}", { ...values[0] })).toEqual(
-      values,
-    );
-  });
 });

@@ -13,8 +13,7 @@ import { failureReport, REPORTED_LINKS_MAX } from "../../../shared/contracts/fai
 import { decodeLinkRecord } from "../../../shared/contracts/link-record.ts";
 import { newUuid } from "../../../shared/ids.ts";
 import { decodeEntry, MESSAGE_BYTES_MAX } from "../../../shared/links-log/entry.ts";
-import { decodeSnapshotRequest } from "../../../shared/links-log/snapshot-request.ts";
-import { decodeManifest } from "../../../shared/links-log/snapshot.ts";
+import { decodeManifest, decodeSnapshotRequest } from "../../../shared/links-log/snapshots.ts";
 import { MESSAGES } from "./messages.ts";
 
 function make(name: string): Uint8Array {

@@ -14,7 +14,6 @@ import {
   REPORTED_DOMAINS_MAX,
   REPORTED_LINKS_MAX,
 } from "../../../shared/contracts/failures.ts";
-import { STATUS_SUBJECT } from "../../../shared/contracts/process-status.ts";
 import { CLICKS_SUBJECT } from "../../../shared/contracts/streams.ts";
 import { newUuid, type Uuid } from "../../../shared/ids.ts";
 import {
@@ -25,14 +24,18 @@ import {
   NO_HASH,
 } from "../../../shared/links-log/entry.ts";
 import type { LogSigner } from "../../../shared/links-log/signature.ts";
-import { SNAPSHOT_REQUESTS } from "../../../shared/links-log/snapshot-request.ts";
-import { CHUNK_BYTES, manifestSubject } from "../../../shared/links-log/snapshot-stream.ts";
+import {
+  CHUNK_BYTES,
+  manifestSubject,
+  SNAPSHOT_REQUESTS,
+} from "../../../shared/links-log/snapshots.ts";
 import {
   HEARTBEAT_REQUESTS,
   LINK_LOG_STREAM,
   LINK_LOG_SUBJECT,
   signEntry,
 } from "../../../shared/links-log/tail.ts";
+import { STATUS_SUBJECT } from "../../../shared/status.ts";
 import { encodeSegment } from "../../harness/encode-segment.ts";
 import type { WatchedProcess } from "../watch.ts";
 import type { Sent } from "./measure.ts";

@@ -177,7 +177,7 @@ export const MEASURES: Readonly<Record<string, Measure>> = {
   "redirector/redirect/forwarding.ts PARAMETERS_MAX": parameters,
   "redirector/pages/about-page.ts SHOWN_LENGTH_MAX": longest("url"),
   "redirector/cache/hash-index.ts KEY_BYTES_MAX": ({ path }) => decode(path).length,
-  "shared/decision/parameters.ts PARAMETERS_MAX": parameters,
+  "shared/decision/facts.ts PARAMETERS_MAX": parameters,
   "shared/decision/language.ts ENTRIES_MAX": entries("accept-language", ","),
   "shared/decision/language.ts PARAMETERS_MAX": (request) =>
     most(
@@ -185,7 +185,7 @@ export const MEASURES: Readonly<Record<string, Measure>> = {
         .split(",")
         .map((entry) => entry.split(";").length - 1),
     ),
-  "shared/languages/choose-language.ts HEADER_LENGTH_MAX": lengthOf("accept-language"),
+  "shared/languages/catalogues.ts HEADER_LENGTH_MAX": lengthOf("accept-language"),
   "shared/client-address.ts PROXIES_MAX": entries("x-forwarded-for", ","),
   "shared/client-address.ts ENTRY_LENGTH_MAX": (request) =>
     most(
@@ -216,8 +216,8 @@ export const MEASURES: Readonly<Record<string, Measure>> = {
     most(values(request).map(({ value }) => queryName(value).length)),
   "shared/contracts/link-rules.ts VALUE_LENGTH_MAX": longest("in"),
   "shared/contracts/link-split.ts ARMS_MAX": longestList("arms"),
-  "shared/contracts/link-preview.ts TITLE_LENGTH_MAX": longest("title"),
-  "shared/contracts/link-preview.ts DESCRIPTION_LENGTH_MAX": longest("description"),
+  "shared/contracts/link-settings.ts TITLE_LENGTH_MAX": longest("title"),
+  "shared/contracts/link-settings.ts DESCRIPTION_LENGTH_MAX": longest("description"),
   "shared/contracts/link-record.ts LINK_RECORD_BYTES_MAX": bodyBytes,
   "shared/contracts/web-url.ts URL_LENGTH_MAX": longest("url"),
   "shared/contracts/web-url.ts TEXT_LENGTH_MAX": longest("url"),
@@ -243,19 +243,19 @@ export const MEASURES: Readonly<Record<string, Measure>> = {
         .filter(({ name }) => name === "assetlinks")
         .map(({ value }) => JSON.stringify(value).length),
     ),
-  "shared/contracts/branding-schemas.ts NAME_LENGTH_MAX": longest("name"),
+  "shared/contracts/share-schemas.ts BRAND_NAME_LENGTH_MAX": longest("name"),
   "shared/contracts/view-schemas.ts QUERY_LENGTH_MAX": longest("query"),
   "shared/contracts/webhook-schemas.ts WEBHOOK_NAMES_MAX": longestList("events", "domains"),
   "shared/contracts/qr-style.ts MARGIN_MAX": greatest("margin"),
   "api/branding/logo.ts PIXELS_MAX": pixels,
   "api/shares/model.ts EMBED_ORIGINS_MAX": longestList("embed_origins"),
   "api/shares/public/routes.ts FORM_BYTES_MAX": formBytes,
-  "api/links/explain/model.ts HEADER_LENGTH_MAX": longest("user_agent"),
+  "api/links/explain.ts HEADER_LENGTH_MAX": longest("user_agent"),
   "api/links/model.ts URL_LENGTH_MAX": longest("url"),
   "api/links/model.ts SEARCH_LENGTH_MAX": longest("search"),
-  "api/links/public-host.ts NAME_LENGTH_MAX": (request) =>
+  "api/links/destinations.ts NAME_LENGTH_MAX": (request) =>
     most(hosts(request).map(({ length }) => length)),
-  "api/links/public-host.ts LABEL_LENGTH_MAX": (request) =>
+  "api/links/destinations.ts LABEL_LENGTH_MAX": (request) =>
     most(hosts(request).flatMap((host) => host.split(".").map(({ length }) => length))),
   "api/http/filter-parameter.ts FILTER_VALUES_MAX": filterValues,
   "api/http/filter-parameter.ts FILTER_VALUE_LENGTH_MAX": longest("city", "referrer_path"),

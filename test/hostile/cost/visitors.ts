@@ -34,7 +34,7 @@ const query = (unit: string, most = Number.POSITIVE_INFINITY): Part => ({
     "redirector/http/request-head-parser.ts HEAD_BYTES_MAX",
     "redirector/redirect/forwarding.ts LOCATION_BYTES_MAX",
     "redirector/redirect/forwarding.ts PARAMETERS_MAX",
-    "shared/decision/parameters.ts PARAMETERS_MAX",
+    "shared/decision/facts.ts PARAMETERS_MAX",
     "shared/contracts/click-text.ts CLICK_TEXT_BYTES_MAX",
   ],
   fill: (request, { share, room, nonce }) => ({
@@ -83,7 +83,7 @@ const language = (unit: string): Part =>
     [
       "shared/decision/language.ts ENTRIES_MAX",
       "shared/decision/language.ts PARAMETERS_MAX",
-      "shared/languages/choose-language.ts HEADER_LENGTH_MAX",
+      "shared/languages/catalogues.ts HEADER_LENGTH_MAX",
     ],
     (length, nonce) => `de-${nonce},${repeat(unit, length)}`,
   );
@@ -250,8 +250,8 @@ export const LINK_BOUNDS: readonly string[] = [
   "shared/contracts/link-rules.ts VALUES_MAX",
   "shared/contracts/link-rules.ts LINK_VALUES_MAX",
   "shared/contracts/link-split.ts ARMS_MAX",
-  "shared/contracts/link-preview.ts TITLE_LENGTH_MAX",
-  "shared/contracts/link-preview.ts DESCRIPTION_LENGTH_MAX",
+  "shared/contracts/link-settings.ts TITLE_LENGTH_MAX",
+  "shared/contracts/link-settings.ts DESCRIPTION_LENGTH_MAX",
 ];
 
 type Condition = Record<string, unknown>;

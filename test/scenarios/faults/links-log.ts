@@ -16,7 +16,7 @@ import { dirname, join } from "node:path";
 
 import { lockSnapshot } from "../../../api/links-snapshots/sql.ts";
 import { presentFolder, storePath } from "../../../redirector/links/store-files.ts";
-import { SNAPSHOTS_STREAM } from "../../../shared/links-log/snapshot-stream.ts";
+import { SNAPSHOTS_STREAM } from "../../../shared/links-log/snapshots.ts";
 import { LINK_LOG_STREAM } from "../../../shared/links-log/tail.ts";
 import { admin } from "../../harness/admin.ts";
 import { eventually } from "../../harness/eventually.ts";

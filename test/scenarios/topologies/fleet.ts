@@ -10,7 +10,7 @@ import { join } from "node:path";
 import type { NatsConnection } from "nats";
 
 import { clickhouseService, clickhouseUrl } from "../../../deploy/local/stack.ts";
-import { startWatchdog } from "../../../deploy/local/watchdog.ts";
+import { Watchdog } from "../../../deploy/local/watchdog.ts";
 import { CLICKS_STREAM } from "../../../shared/contracts/streams.ts";
 import { LINK_LOG_STREAM } from "../../../shared/links-log/tail.ts";
 import { BULK_LIMITS } from "../../harness/bulk-links.ts";
@@ -217,7 +217,7 @@ async function startClickHouse(dataDir: string) {
     env: { ...process.env, ...env },
     stdio: ["ignore", "ignore", "inherit"],
   });
-  startWatchdog().watch("clickhouse", child.pid);
+  new Watchdog().watch("clickhouse", child.pid);
   await eventually(async () => {
     if (!(await isReady())) throw new Error("ClickHouse is not ready.");
   }, START_TIMEOUT_MS);

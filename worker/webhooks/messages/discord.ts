@@ -2,8 +2,11 @@
  * Messages for webhooks of Discord (https://docs.discord.com/developers/resources/webhook). No
  * message mentions anybody, and texts of accounts are not read as Markdown.
  */
-import type { ReportContent } from "../../../shared/reports/content.ts";
-import { describeReport, type MessageRow } from "../../../shared/reports/message.ts";
+import {
+  describeReport,
+  type MessageRow,
+  type ReportContent,
+} from "../../../shared/reports/content.ts";
 import { escapeWithin, joinWithin } from "./bounded-text.ts";
 
 /** Most characters of a message, and of the parts of an embed; all parts have 6,000 together. */

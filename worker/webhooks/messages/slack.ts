@@ -4,8 +4,11 @@
  * are escaped as https://docs.slack.dev/messaging/formatting-message-text describes, so that none
  * mentions anybody.
  */
-import type { ReportContent } from "../../../shared/reports/content.ts";
-import { describeReport, type MessageRow } from "../../../shared/reports/message.ts";
+import {
+  describeReport,
+  type MessageRow,
+  type ReportContent,
+} from "../../../shared/reports/content.ts";
 import { escapeWithin, joinWithin } from "./bounded-text.ts";
 
 /** Most characters of a header, and of a section. */

@@ -6,7 +6,7 @@ import {
   findNearest,
   moveSelection,
   positionOf,
-} from "../../../../shared/statistics/chart-selection.ts";
+} from "../../../../shared/statistics/chart-series.ts";
 
 const SVG = "http://www.w3.org/2000/svg";
 

@@ -1,5 +1,5 @@
 /** The names of types of events. */
-import type { EventType } from "../../../../shared/contracts/event-types.ts";
+import type { EventType } from "../../../../shared/contracts/webhook-schemas.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
 import { t } from "../../languages/translate.ts";
 

@@ -2,7 +2,7 @@
  * The query of an analytics page: its period, filters and comparison, read from the URL and shared
  * by all of its cards.
  */
-import { useQuery } from "@tanstack/react-query";
+import { type QueryClient, useQuery } from "@tanstack/react-query";
 import { createContext, useContext, useMemo } from "react";
 
 import { getJson } from "../../data/http.ts";
@@ -12,6 +12,7 @@ import { useDeferredData } from "../../ui/deferred-data.ts";
 import { updateSearch, useSearchState } from "../../ui/search-state.ts";
 import {
   type AnalyticsQuery,
+  countsPath,
   type Params,
   readAnalyticsQuery,
   viewPath,
@@ -60,10 +61,27 @@ export function useAnalytics<Data>(subpath: string, params: Params = {}) {
   const view = `${analyticsQuery.path}${subpath}?${toSearch(params)}`;
   const { error, refetch, ...fetched } = useQuery({
     queryKey: ["analytics", scope, view, path],
-    queryFn: ({ signal }) => getJson<Data>(path, { signal }),
+    queryFn: async ({ client, signal }) => {
+      const counts = countsPath(analyticsQuery);
+      if (path !== counts) await waitForCounts(client, counts);
+      return await getJson<Data>(path, { signal });
+    },
     // Until the response for another period or filter arrives, the previous one of the same view is
     // shown.
     placeholderData: (data, previous) => (previous?.queryKey[2] === view ? data : undefined),
   });
   return { query: { ...useDeferredData(fetched, path), error, refetch }, csvPath: path };
+}
+
+/**
+ * Waits until the counts over time have been fetched, if they are being fetched: people look at
+ * them first, and the questions of ten other cards beside them would take the store's time.
+ */
+async function waitForCounts(client: QueryClient, path: string): Promise<void> {
+  const counts = client.getQueryCache().find({
+    predicate: ({ queryKey }) => queryKey[0] === "analytics" && queryKey[3] === path,
+  });
+  if (counts?.state.fetchStatus !== "fetching") return;
+  // Whether they failed is shown by their own card.
+  await counts.promise?.catch(() => undefined);
 }

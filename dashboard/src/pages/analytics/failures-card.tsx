@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 
 import type { ResponseBody } from "../../../../clients/typescript/src/index.ts";
-import { FAILURE_REASONS } from "../../../../shared/contracts/failure-reasons.ts";
+import { FAILURE_REASONS } from "../../../../shared/contracts/analytics.ts";
 import { getJson } from "../../data/http.ts";
 import { getBasePath, toSearch } from "../../data/scope.ts";
 import { useAccountContext } from "../../data/session.ts";

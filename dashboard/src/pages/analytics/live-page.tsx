@@ -5,7 +5,7 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 
 import type { ResponseBody } from "../../../../clients/typescript/src/index.ts";
-import { StatCards } from "../../../../shared/statistics/stat-cards.tsx";
+import { StatCards } from "../../../../shared/statistics/cards.tsx";
 import { getJson } from "../../data/http.ts";
 import { getBasePath } from "../../data/scope.ts";
 import { useAccountContext } from "../../data/session.ts";

@@ -1,7 +1,7 @@
 /** Selects the period, the time zone and the comparison of a view. */
 import { type FormEvent, memo, type ReactNode, useMemo, useState } from "react";
 
-import { PERIODS } from "../../../../shared/contracts/periods.ts";
+import { PERIODS } from "../../../../shared/contracts/analytics.ts";
 import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { TextField } from "../../ui/field.tsx";

@@ -1,5 +1,5 @@
 /** The time range of a view, read from the URL. */
-import { DEFAULT_PERIOD, type Period, PERIODS } from "../../../../shared/contracts/periods.ts";
+import { DEFAULT_PERIOD, type Period, PERIODS } from "../../../../shared/contracts/analytics.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
 import { type CalendarPeriod, datesOf, isCalendarPeriod } from "./calendar.ts";
 

@@ -2,7 +2,7 @@
 import { ArrowDownRight, ArrowUpRight } from "lucide-react";
 
 import type { ResponseBody } from "../../../../clients/typescript/src/index.ts";
-import { StatCards, type StatName } from "../../../../shared/statistics/stat-cards.tsx";
+import { StatCards, type StatName } from "../../../../shared/statistics/cards.tsx";
 import { t } from "../../languages/translate.ts";
 import { describeChange, type Direction } from "../../ui/format.ts";
 

@@ -4,8 +4,12 @@
  */
 import { type KeyboardEvent, type PointerEvent, useState } from "react";
 
-import { findNearest, moveSelection } from "../../../../shared/statistics/chart-selection.ts";
-import { type Point, untilNow } from "../../../../shared/statistics/chart-series.ts";
+import {
+  findNearest,
+  moveSelection,
+  type Point,
+  untilNow,
+} from "../../../../shared/statistics/chart-series.ts";
 import {
   ChartDrawing,
   describePoint,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 
 import type { FullLink } from "../../../../clients/typescript/src/index.ts";
-import { createLinkBody } from "../../../../shared/contracts/link-schemas.ts";
+import { newLinkBody } from "../../../../shared/contracts/link-schemas.ts";
 import {
   copyDecisions,
   copyValues,
@@ -61,7 +61,7 @@ const LINK: FullLink = {
 describe("the form of a link", () => {
   test("has every field that the API sets, but those of the rules page", () => {
     const fields = Object.keys(toRequestBody(toFormValues()));
-    const settable = Object.keys(createLinkBody.shape);
+    const settable = Object.keys(newLinkBody.shape);
     expect([...fields, ...ON_OWN_PAGE].toSorted()).toEqual(settable.toSorted());
   });
 

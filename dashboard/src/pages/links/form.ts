@@ -1,7 +1,7 @@
 /** The link form: its values, their validation, and the resulting request bodies. */
 import type { FullLink, LinkChange, NewLink } from "../../../../clients/typescript/src/index.ts";
 import { aliasProblem } from "../../../../shared/contracts/alias.ts";
-import { createLinkBody } from "../../../../shared/contracts/link-schemas.ts";
+import { newLinkBody } from "../../../../shared/contracts/link-schemas.ts";
 import { trimInvisible } from "../../../../shared/contracts/text.ts";
 import { parseWebUrl } from "../../../../shared/contracts/web-url.ts";
 import { readList } from "../../data/complete-list.ts";
@@ -195,7 +195,7 @@ export function fieldOf(param: string, values: LinkValues): keyof LinkValues | u
 export function validateLink(values: LinkValues, now: number, initial?: LinkValues): FieldErrors {
   const body = toRequestBody(values);
   const errors: FieldErrors = {};
-  const parsed = createLinkBody.safeParse(body, { error: describeIssue });
+  const parsed = newLinkBody.safeParse(body, { error: describeIssue });
   for (const { path, message } of parsed.error?.issues ?? []) {
     const field = fieldOf(path.join("."), values) ?? fieldOf(String(path[0]), values);
     if (field !== undefined) errors[field] ??= describeRule(message);

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
 import type { Link, NewLink } from "../../../../clients/typescript/src/index.ts";
-import { createLinkBody } from "../../../../shared/contracts/link-schemas.ts";
+import { newLinkBody } from "../../../../shared/contracts/link-schemas.ts";
 import { printCsv } from "../../data/csv.ts";
 import type { ImportItem } from "./import/model.ts";
 import { createPlanner } from "./import/plan.ts";
@@ -100,7 +100,7 @@ const text = fc
 
 describe("links that are exported and imported again", () => {
   test("have every setting that creates a link, but their password", () => {
-    const { password: _, ...settable } = createLinkBody.shape;
+    const { password: _, ...settable } = newLinkBody.shape;
     expect(Object.keys(FULL).toSorted()).toEqual(Object.keys(settable).toSorted());
     expect(exportAndRead([listed(FULL)])).toEqual([
       { index: 0, row: 2, link: FULL, notes: ["archived", "disabled"] },

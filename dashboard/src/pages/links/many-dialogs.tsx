@@ -2,7 +2,7 @@
 import { useState } from "react";
 
 import { UTM_EXAMPLES } from "../../../../shared/contracts/link-fields.ts";
-import { createLinkBody } from "../../../../shared/contracts/link-schemas.ts";
+import { newLinkBody } from "../../../../shared/contracts/link-schemas.ts";
 import { UTM_NAMES } from "../../../../shared/contracts/utm.ts";
 import { useDomainOptions } from "../../data/domains.ts";
 import { fieldName } from "../../languages/fields.ts";
@@ -160,7 +160,7 @@ export function PasswordDialog({ links, onClose, onReport }: BulkDialogProps) {
   const [text, setText] = useState("");
   const [removes, setRemoves] = useState(false);
   const [tried, setTried] = useState(false);
-  const valid = text === "" ? t("ui.required") : validateWith(createLinkBody.shape.password)(text);
+  const valid = text === "" ? t("ui.required") : validateWith(newLinkBody.shape.password)(text);
   const problem = removes || valid === true ? undefined : valid;
   function submit(): void {
     setTried(true);

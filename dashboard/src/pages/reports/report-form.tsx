@@ -2,7 +2,7 @@
 import { useForm } from "react-hook-form";
 
 import type { Report } from "../../../../clients/typescript/src/index.ts";
-import { languageName } from "../../../../shared/contracts/language-name.ts";
+import { languageName } from "../../../../shared/contracts/languages.ts";
 import { tag as tagSchema } from "../../../../shared/contracts/link-schemas.ts";
 import {
   DEFAULT_HOUR,

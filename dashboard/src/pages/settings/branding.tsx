@@ -3,9 +3,8 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 
 import type { ResponseBody } from "../../../../clients/typescript/src/index.ts";
-import { brandName, LOGO_BYTES_MAX } from "../../../../shared/contracts/branding-schemas.ts";
-import { hexColor } from "../../../../shared/contracts/colors.ts";
-import { toBrandColors } from "../../../../shared/statistics/brand-colors.ts";
+import { hexColor, toBrandColors } from "../../../../shared/contracts/colors.ts";
+import { brandName, LOGO_BYTES_MAX } from "../../../../shared/contracts/share-schemas.ts";
 import { getErrorMessage } from "../../data/errors.ts";
 import { getClient } from "../../data/http.ts";
 import { useAccountContext } from "../../data/session.ts";

@@ -5,7 +5,7 @@ import { useState } from "react";
 import { useForm } from "react-hook-form";
 
 import type { ApiKey } from "../../../../clients/typescript/src/index.ts";
-import { createKeyBody, type Scope, SCOPES } from "../../../../shared/contracts/key-schemas.ts";
+import { newKeyBody, type Scope, SCOPES } from "../../../../shared/contracts/key-schemas.ts";
 import { getClient } from "../../data/http.ts";
 import { useAccountContext } from "../../data/session.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
@@ -188,7 +188,7 @@ function CreateDialog({ onClose }: { onClose: () => void }) {
           label={t("settings.keys.name")}
           hint={t("settings.keys.nameHint")}
           error={errors.name?.message}
-          {...form.register("name", { validate: validateWith(createKeyBody.shape.name) })}
+          {...form.register("name", { validate: validateWith(newKeyBody.shape.name) })}
         />
         <p>{rich(`settings.keys.type.${mode}`, { strong })}</p>
         <fieldset>
@@ -199,7 +199,7 @@ function CreateDialog({ onClose }: { onClose: () => void }) {
                 key={scope}
                 label={<code>{scope}</code>}
                 value={scope}
-                {...form.register("scopes", { validate: validateWith(createKeyBody.shape.scopes) })}
+                {...form.register("scopes", { validate: validateWith(newKeyBody.shape.scopes) })}
               />
             ))}
           </div>

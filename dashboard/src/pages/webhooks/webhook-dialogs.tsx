@@ -2,10 +2,10 @@
 import { useForm, useWatch } from "react-hook-form";
 
 import type { Webhook } from "../../../../clients/typescript/src/index.ts";
-import { EVENT_TYPE_NAMES } from "../../../../shared/contracts/event-types.ts";
 import {
   ALL_EVENTS,
-  createWebhookBody,
+  EVENT_TYPE_NAMES,
+  newWebhookBody,
   WEBHOOK_FORMATS,
   type WebhookFormat,
 } from "../../../../shared/contracts/webhook-schemas.ts";
@@ -30,7 +30,7 @@ const readEvents = (text: string): string[] => {
   return types.length === 0 ? [ALL_EVENTS] : types;
 };
 
-const { url: urlSchema, events: eventsSchema, description } = createWebhookBody.shape;
+const { url: urlSchema, events: eventsSchema, description } = newWebhookBody.shape;
 
 /** Names what is no type: the types themselves are offered while one types. */
 function validateEvents(text: string): true | string {

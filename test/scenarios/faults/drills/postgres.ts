@@ -2,8 +2,11 @@
 import { appendFileSync, renameSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-import { prepareInstallation } from "../../../../deploy/local/postgres-installation.ts";
-import { findPrograms, initialise } from "../../../../deploy/local/postgres.ts";
+import {
+  findPrograms,
+  initialise,
+  prepareInstallation,
+} from "../../../../deploy/local/postgres.ts";
 import { loadSecrets } from "../../../../deploy/local/secrets.ts";
 import { eventually } from "../../../harness/eventually.ts";
 import { flipBit } from "../../../harness/flip-bit.ts";

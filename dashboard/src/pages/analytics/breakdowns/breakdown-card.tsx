@@ -5,7 +5,7 @@
 import { List } from "lucide-react";
 import { memo, type ReactNode, useState } from "react";
 
-import { ValueList } from "../../../../../shared/statistics/value-list.tsx";
+import { ValueList } from "../../../../../shared/statistics/cards.tsx";
 import { t } from "../../../languages/translate.ts";
 import { IconButton } from "../../../ui/button.tsx";
 import { inSentence } from "../../../ui/format.ts";

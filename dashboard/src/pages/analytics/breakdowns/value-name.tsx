@@ -2,7 +2,7 @@
  * The name of a row's value, as a button that filters the whole page by it. For a link, opens its
  * page instead.
  */
-import { ValueText } from "../../../../../shared/statistics/value-list.tsx";
+import { ValueText } from "../../../../../shared/statistics/cards.tsx";
 import { describeValue } from "../../../../../shared/statistics/values.ts";
 import { statisticsLanguage } from "../../../languages/statistics.ts";
 import { t } from "../../../languages/translate.ts";

@@ -1,7 +1,7 @@
 /** Validates links by the API's own rules, before any request. */
 import type { NewLink } from "../../../../../clients/typescript/src/index.ts";
 import { aliasProblem } from "../../../../../shared/contracts/alias.ts";
-import { createLinkBody } from "../../../../../shared/contracts/link-schemas.ts";
+import { newLinkBody } from "../../../../../shared/contracts/link-schemas.ts";
 import { parseWebUrl } from "../../../../../shared/contracts/web-url.ts";
 import { fieldName } from "../../../languages/fields.ts";
 import { translateService } from "../../../languages/service.ts";
@@ -15,7 +15,7 @@ export function findInvalid(link: NewLink): Problem | undefined {
   const alias =
     typeof link.alias === "string" ? aliasProblem(link.alias, link.domain ?? null) : undefined;
   if (alias !== undefined) return { kind: "invalid_alias", message: translateService(alias) };
-  const [issue] = createLinkBody.safeParse(link, { error: describeIssue }).error?.issues ?? [];
+  const [issue] = newLinkBody.safeParse(link, { error: describeIssue }).error?.issues ?? [];
   return issue === undefined
     ? undefined
     : {

@@ -1,0 +1,649 @@
+/**
+ * Goal: requests for many links judge each row alone, and do with a few statements what single
+ * requests do.
+ */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+
+import type { LinkRecord } from "../../shared/contracts/link-record.ts";
+import { updateLinkBody } from "../../shared/contracts/link-schemas.ts";
+import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
+import { createLinksOn, startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import type { DomainService } from "../domains/service.ts";
+import { ApiError, invalidField } from "../http/errors.ts";
+import { type AccountScope, SYSTEM, type Writer } from "../http/principal.ts";
+import type { Sql } from "../postgres.ts";
+import { toEntries } from "./bulk.ts";
+import type { LinkRow } from "./model.ts";
+import type { LinkResults } from "./results.ts";
+
+// Starting a real server takes long on a busy machine.
+setDefaultTimeout(120_000);
+
+let postgres: TestPostgres;
+beforeAll(async () => void (postgres = await startPostgres()));
+afterAll(async () => await postgres[Symbol.asyncDispose]());
+
+const newOwner = async (): Promise<Writer> => ({
+  accountId: await postgres.addAccount(),
+  mode: "live",
+  plan: "pro",
+  actor: SYSTEM,
+});
+
+/** The code of a failed row, or the alias of its link. */
+const outcomesOf = ({ results }: LinkResults) =>
+  results.map((result) => ("link" in result ? result.link.alias : result.error.reason));
+
+const linkOf = ({ results }: LinkResults, index = 0): LinkRow => {
+  const result = results[index];
+  if (result === undefined || !("link" in result)) throw new Error(`Row ${index} failed.`);
+  return result.link;
+};
+
+const create = (owner: Writer, rows: readonly unknown[], firstId = newUuid()) =>
+  postgres.links.createMany(owner, firstId, rows);
+
+const url = "https://example.com/";
+
+const paramOf = (error: unknown) =>
+  error instanceof ApiError ? [error.reason, error.param] : error;
+
+const outboxOf = async (alias: string): Promise<LinkRecord[]> => {
+  const rows = await postgres.sql<{ state: LinkRecord }[]>`
+    select state::jsonb as state from link_outbox where alias = ${alias} order by id`;
+  return rows.map(({ state }) => state);
+};
+
+/** A service whose links are published at once. */
+const createService = (sql: Sql, domains: Partial<DomainService> = {}) =>
+  createLinksOn(sql, { publisher: { publish: () => Promise.resolve(true) }, domains });
+
+const usedOf = async ({ accountId }: AccountScope): Promise<number> => {
+  const [row] = await postgres.sql<{ used: number }[]>`
+    select used from quota_windows where account_id = ${accountId} and quota = 'links_per_day'`;
+  return row?.used ?? 0;
+};
+
+describe("creating many links", () => {
+  test("judges each row alone, names the field, and lets the first of equal aliases win", async () => {
+    const owner = await newOwner();
+    await create(owner, [{ url, alias: "there", external_id: "known" }]);
+    const result = await create(owner, [
+      { url, alias: "one", titel: "x" },
+      { url, alias: "one", title: "Second", tags: ["a", "a"] },
+      { url, alias: "one", title: "Third" },
+      { url, alias: "there" },
+      { url, external_id: "known" },
+      { url, external_id: "new" },
+      { url: "nonsense" },
+      { url, alias: "v1" },
+      "text",
+      { url, expires_at: "2001-01-01T00:00:00Z" },
+    ]);
+    expect(outcomesOf(result)).toEqual([
+      "invalid_request",
+      "one",
+      "alias_taken",
+      "alias_taken",
+      "external_id_taken",
+      expect.stringMatching(/^\w{7}$/),
+      "invalid_url",
+      "invalid_alias",
+      "invalid_request",
+      "invalid_request",
+    ]);
+    const params = result.results.map((row) => ("error" in row ? row.error.param : null));
+    expect(params).toEqual([
+      "titel",
+      null,
+      "alias",
+      "alias",
+      "external_id",
+      null,
+      "url",
+      "alias",
+      undefined,
+      "expires_at",
+    ]);
+    const link = linkOf(result, 1);
+    expect(await postgres.links.get(owner, link.id)).toEqual(link);
+    expect(link).toMatchObject({ title: "Second", tags: ["a"], clicks: 0 });
+    expect(await outboxOf("one")).toMatchObject([
+      { state: "active", link_id: link.id, version: link.version, destination: url },
+    ]);
+    // Only created links consume the quota.
+    expect(await usedOf(owner)).toBe(3);
+  });
+
+  test("names all faults of a row", async () => {
+    const owner = await newOwner();
+    const { results } = await create(owner, [
+      { titel: "x", title: 1, tags: "a" },
+      {
+        url: "nonsense",
+        alias: "v1",
+        expired_url: "ftp://example.com/",
+        split: {
+          arms: [
+            { url: "nonsense", weight: 1 },
+            { url, weight: 1 },
+          ],
+        },
+        expires_at: "2001-01-01T00:00:00Z",
+      },
+    ]);
+    const { data } = toEntries(results, () => ({}));
+    const errors = data.map((entry) => ("error" in entry ? entry.error : undefined));
+    expect(errors.map((error) => [error?.code, error?.param])).toEqual([
+      ["invalid_request", "url"],
+      ["invalid_alias", "alias"],
+    ]);
+    expect(errors.map((error) => error?.details?.map(({ param }) => param))).toEqual([
+      ["url", "title", "tags", "titel"],
+      ["alias", "url", "expired_url", "split.arms.0.url", "expires_at"],
+    ]);
+  });
+
+  test("is told by a check of the same rows, which creates none", async () => {
+    const owner = await newOwner();
+    await create(owner, [{ url, alias: "held", external_id: "held-id" }]);
+    const used = await usedOf(owner);
+    const rows = [
+      { url, alias: "free" },
+      { url, alias: "free" },
+      { url, alias: "held" },
+      { url, external_id: "held-id" },
+      { url, password: "secret" },
+      { url: "nonsense" },
+      { url, alias: "v1" },
+      { url, expires_at: "2001-01-01T00:00:00Z" },
+      { url, titel: "x" },
+    ];
+    const errors = await postgres.links.checkMany(owner, rows);
+    expect(errors.map((error) => error?.reason)).toEqual([
+      undefined,
+      "alias_taken",
+      "alias_taken",
+      "external_id_taken",
+      undefined,
+      "invalid_url",
+      "invalid_alias",
+      "invalid_request",
+      "invalid_request",
+    ]);
+    expect(await usedOf(owner)).toBe(used);
+    expect(await outboxOf("free")).toEqual([]);
+    const { results } = await create(owner, rows);
+    expect(errors.map((error) => error?.envelope)).toEqual(
+      results.map((result) => ("error" in result ? result.error.envelope : undefined)),
+    );
+  });
+
+  test("finds what an earlier attempt of the same request has created", async () => {
+    const owner = await newOwner();
+    const id = newUuid();
+    const rows = [{ url, alias: "again" }, { url }];
+    const first = await create(owner, rows, id);
+    expect((await create(owner, rows, id)).results).toEqual(first.results);
+    expect(await usedOf(owner)).toBe(2);
+  });
+
+  test("creates as many as the daily quota allows, the first of the valid ones", async () => {
+    const owner = await newOwner();
+    await create(owner, [{ url, alias: "quota-taken" }]);
+    await postgres.sql`
+      update accounts set limits = '{"quotas": {"links_per_day": 3}}' where id = ${owner.accountId}`;
+    const rows = ["quota-taken", "q1", "q2", "q3"].map((alias) => ({ url, alias }));
+    expect(outcomesOf(await create(owner, rows))).toEqual([
+      "alias_taken",
+      "q1",
+      "q2",
+      "rate_limited",
+    ]);
+    const error: unknown = await create(owner, [{ url }]).catch((thrown: unknown) => thrown);
+    expect(error instanceof ApiError && error.reason).toBe("rate_limited");
+    expect(await usedOf(owner)).toBe(3);
+  });
+
+  test("concurrently under the same aliases creates each once, in whatever order they are sent", async () => {
+    const owners = await Promise.all(Array.from({ length: 6 }, newOwner));
+    const aliases = Array.from({ length: 20 }, (_, i) => `race-${i}`);
+    const results = await Promise.all(
+      owners.map((owner, i) => {
+        const order = i % 2 === 0 ? aliases : aliases.toReversed();
+        return create(
+          owner,
+          order.map((alias) => ({ url, alias })),
+        );
+      }),
+    );
+    const created = results.flatMap(outcomesOf).filter((outcome) => outcome.startsWith("race-"));
+    expect(created.toSorted()).toEqual(aliases.toSorted());
+  });
+});
+
+describe("a link that would expire before it starts", () => {
+  const early = "2090-01-01T00:00:00.000Z";
+  const late = "2090-01-02T00:00:00.000Z";
+  const faulty = { url, starts_at: late, expires_at: early };
+  const fault = ["invalid_request", "expires_at"];
+  const upsertOf = (externalId: string, body: object) => ({
+    externalId,
+    body: { url, ...body },
+    requireVersion: () => undefined,
+    mustExist: false,
+  });
+
+  test("is refused in each way to create one", async () => {
+    const owner = await newOwner();
+    const { links } = postgres;
+    const refused = [
+      links.create(owner, newUuid(), faulty),
+      links.create(owner, newUuid(), { ...faulty, starts_at: early }),
+      links.upsert(owner, upsertOf("early", faulty)),
+    ].map((work) => work.then(() => "created", paramOf));
+    expect(await Promise.all(refused)).toEqual([fault, fault, fault]);
+    const { results } = await create(owner, [faulty, { ...faulty, starts_at: null }]);
+    expect(results.map((row) => ("error" in row ? paramOf(row.error) : "created"))).toEqual([
+      fault,
+      "created",
+    ]);
+    expect((await links.checkMany(owner, [faulty])).map(paramOf)).toEqual([fault]);
+  });
+
+  test("is refused in each way to change one, also where the other end is the link's own", async () => {
+    const owner = await newOwner();
+    const { links } = postgres;
+    const made = await create(owner, [
+      { url, external_id: "starting", starts_at: late },
+      { url, expires_at: early },
+    ]);
+    const [starting, ending] = [linkOf(made).id, linkOf(made, 1).id];
+    const refused = [
+      links.update(owner, starting, { expires_at: early }),
+      links.update(owner, ending, { starts_at: late }),
+      links.update(owner, ending, { starts_at: late, expires_at: early }),
+      links.upsert(owner, upsertOf("starting", { starts_at: late, expires_at: early })),
+    ].map((work) => work.then(() => "changed", paramOf));
+    expect(await Promise.all(refused)).toEqual([fault, fault, fault, fault]);
+    const id = encodeId("link", ending);
+    const { results } = await links.updateMany(owner, [{ id, starts_at: late }]);
+    expect(results.map((row) => ("error" in row ? paramOf(row.error) : "changed"))).toEqual([
+      fault,
+    ]);
+    const both = await links.update(owner, ending, { starts_at: early, expires_at: late });
+    expect(both.link.extras).toEqual({ starts_at: early });
+  });
+
+  test("has relatives: a rule's window of time that ends before it begins", async () => {
+    const window = { type: "time", from: late, until: early };
+    const rules = [{ url, conditions: [window] }];
+    const { results } = await create(await newOwner(), [{ url, rules }]);
+    expect(results.map((row) => ("error" in row ? paramOf(row.error) : "created"))).toEqual([
+      ["invalid_request", "rules.0.conditions.0.until"],
+    ]);
+  });
+});
+
+describe("updating many links", () => {
+  test("names all faults of a row", async () => {
+    const owner = await newOwner();
+    const { id } = linkOf(await create(owner, [{ url }]));
+    const { results } = await postgres.links.updateMany(owner, [
+      { id: encodeId("link", id), url: "nonsense", alias: "-", expires_at: "2001-01-01T00:00:00Z" },
+    ]);
+    const [result] = results;
+    expect(result !== undefined && "error" in result && result.error.details).toMatchObject([
+      { param: "url" },
+      { param: "alias" },
+      { param: "expires_at" },
+    ]);
+  });
+
+  test("judges each row alone, and publishes the new names and the freed ones", async () => {
+    const owner = await newOwner();
+    const stranger = await newOwner();
+    const made = await create(
+      owner,
+      ["u1", "u2", "u3", "u4"].map((alias) => ({ url, alias })),
+    );
+    const foreign = linkOf(await create(stranger, [{ url, alias: "foreign" }]));
+    const id = (index: number) => encodeId("link", linkOf(made, index).id);
+    const result = await postgres.links.updateMany(owner, [
+      { id: id(0), alias: "u1-new", title: "One" },
+      { id: id(0), title: "Twice" },
+      { id: id(1), alias: "u1-new" },
+      { id: id(2), alias: "foreign" },
+      { id: id(3), title: 7 },
+      { id: encodeId("link", foreign.id), title: "Mine" },
+      { id: "nonsense" },
+    ]);
+    expect(outcomesOf(result)).toEqual([
+      "u1-new",
+      "invalid_request",
+      "alias_taken",
+      "alias_taken",
+      "invalid_request",
+      "not_found",
+      "not_found",
+    ]);
+    const link = linkOf(result);
+    expect(await postgres.links.get(owner, link.id)).toEqual(link);
+    const [, freed] = await outboxOf("u1");
+    const [renamed] = await outboxOf("u1-new");
+    expect([freed?.state, renamed?.state]).toEqual(["deleted", "active"]);
+    expect([freed?.version, renamed?.version]).toEqual([link.version, link.version]);
+    expect((await postgres.links.get(stranger, foreign.id)).title).toBeNull();
+  });
+
+  test("of one external id in two rows or links, one keeps it", async () => {
+    const owner = await newOwner();
+    const made = await create(owner, [{ url, external_id: "x" }, { url }, { url }]);
+    const rows = [1, 2].flatMap((index) => ({
+      id: encodeId("link", linkOf(made, index).id),
+      external_id: index === 1 ? "x" : "y",
+    }));
+    const [first, second] = outcomesOf(await postgres.links.updateMany(owner, rows));
+    expect([first, second]).toEqual(["external_id_taken", linkOf(made, 2).alias]);
+  });
+});
+
+describe("many links with settings", () => {
+  const rules = [{ url: "https://example.com/ios", conditions: [{ type: "os", in: ["iOS"] }] }];
+
+  test("have them in row and record, marked as deleted for versions without settings", async () => {
+    const owner = await newOwner();
+    const long = { ...rules[0], url: `https://example.com/${"a".repeat(8_000)}` };
+    const made = await create(owner, [
+      { url, alias: "s1", rules },
+      { url, alias: "s2", rules: [{ ...rules[0], url: "nonsense" }] },
+      { url, alias: "s3", rules: Array.from({ length: 9 }, () => long) },
+      { url, alias: "s4" },
+    ]);
+    expect(outcomesOf(made)).toEqual(["s1", "invalid_url", "invalid_request", "s4"]);
+    const [, refused] = made.results;
+    expect(refused).toMatchObject({ error: { param: "rules.0.url" } });
+    expect(linkOf(made).extras).toMatchObject({ rules });
+    expect(await postgres.links.get(owner, linkOf(made).id)).toEqual(linkOf(made));
+    expect(linkOf(made, 3).extras).toBeNull();
+    expect(await outboxOf("s1")).toMatchObject([
+      { state: "deleted", destination: url, extras: { rules: [{ url: rules[0]?.url }] } },
+    ]);
+  });
+
+  test("are changed as one by one: each replaces its setting, and keeps the others", async () => {
+    const owner = await newOwner();
+    const arms = [{ label: "New page", url: "https://example.com/b", weight: 30 }];
+    const made = await create(owner, [
+      { url, alias: "t1", rules, split: { arms } },
+      { url, alias: "t2" },
+      { url, alias: "t3", disabled: true },
+    ]);
+    const id = (index: number) => encodeId("link", linkOf(made, index).id);
+    const long = { ...rules[0], url: `https://example.com/${"a".repeat(8_000)}` };
+    const changed = await postgres.links.updateMany(owner, [
+      { id: id(0), rules: null, split: { arms: [{ ...arms[0], weight: 40 }] } },
+      { id: id(1), rules: Array.from({ length: 9 }, () => long) },
+      { id: id(2), disabled: false },
+    ]);
+    expect(outcomesOf(changed)).toEqual(["t1", "invalid_request", "t3"]);
+    expect(linkOf(changed).extras).toEqual({
+      split: expect.objectContaining({
+        key: linkOf(made).extras?.split?.key,
+        arms: [expect.objectContaining({ label: "New page", weight: 40 })],
+      }),
+    });
+    expect(await postgres.links.get(owner, linkOf(made).id)).toEqual(linkOf(changed));
+    expect((await postgres.links.get(owner, linkOf(made, 2).id)).extras).toBeNull();
+    const states = async (alias: string) => (await outboxOf(alias)).map(({ state }) => state);
+    expect(await states("t1")).toEqual(["deleted", "deleted"]);
+    expect(await states("t3")).toEqual(["deleted", "active"]);
+    expect(await outboxOf("t2")).toHaveLength(1);
+  });
+
+  test("keep more values than can be set now, and are changed", async () => {
+    const owner = await newOwner();
+    const made = await create(owner, [{ url, alias: "values", rules }]);
+    const values = Array.from({ length: 50 }, (_, i) => `system ${i}`);
+    const many = Array.from({ length: 20 }, (_, i) => ({
+      id: encodeId("rule", newUuid()),
+      url: `https://example.com/${i}`,
+      conditions: [1, 2].map(() => ({ type: "os", in: values })),
+    }));
+    await postgres.sql`
+      update links set extras = ${postgres.sql.json({ rules: many })} where id = ${linkOf(made).id}`;
+    const id = encodeId("link", linkOf(made).id);
+    const changed = await postgres.links.updateMany(owner, [{ id, title: "New", disabled: true }]);
+    expect(linkOf(changed)).toMatchObject({ title: "New", extras: { rules: many } });
+    const [, published] = await outboxOf("values");
+    expect(published).toMatchObject({ extras: { disabled: true } });
+    expect(JSON.stringify(published)).toContain("system 49");
+    const again = await postgres.links.updateMany(owner, [{ id, rules: many }]);
+    expect(outcomesOf(again)).toEqual(["invalid_request"]);
+  });
+
+  test("are found, changed and created by their external id", async () => {
+    const owner = await newOwner();
+    const upsert = (body: object) =>
+      postgres.links.upsert(owner, {
+        externalId: "mine",
+        body: { url, alias: "by-external-id", ...body },
+        requireVersion: () => undefined,
+        mustExist: false,
+      });
+    expect((await upsert({ disabled: true })).link.extras).toEqual({ disabled: true });
+    const { created, link } = await upsert({ expired_url: "https://example.com/over" });
+    expect(created).toBe(false);
+    // Replaced, and under the same alias.
+    expect(link.extras).toEqual({ expired_url: "https://example.com/over" });
+    const limited = await upsert({ max_clicks: 5 });
+    expect(limited.link.extras).toMatchObject({ max_clicks: 5, limit_counts: "human" });
+    expect((await upsert({ disabled: false, expired_url: null })).link.extras).toBeNull();
+  });
+});
+
+const hostOf = (owner: Writer, name: string) => `${name}-${owner.accountId}.example.com`;
+
+/** An owner with the domains `plain` and `folded`, which ignores case, and their link service. */
+async function newMover() {
+  const owner = await newOwner();
+  const ids = new Map<string, Uuid>();
+  for (const [name, caseSensitive] of [
+    ["plain", true],
+    ["folded", false],
+  ] as const) {
+    const id = newUuid();
+    ids.set(hostOf(owner, name), id);
+    await postgres.sql`
+      insert into domains (id, account_id, mode, host, verification_value, verified_at, case_sensitive)
+      values (${id}, ${owner.accountId}, 'live', ${hostOf(owner, name)}, 'x', now(), ${caseSensitive})`;
+  }
+  const links = createService(postgres.sql, {
+    requireVerified(_, host) {
+      const id = ids.get(host);
+      return id === undefined
+        ? Promise.reject(invalidField("domain", "must be a verified domain of the account"))
+        : Promise.resolve({ id, host, caseSensitive: host === hostOf(owner, "plain") });
+    },
+  });
+  const make = async (rows: readonly object[]) =>
+    (
+      await links.createMany(
+        owner,
+        newUuid(),
+        rows.map((row) => ({ url, ...row })),
+      )
+    ).results.map((result) => ("link" in result ? encodeId("link", result.link.id) : ""));
+  const move = (made: readonly string[], domain: string | null) =>
+    links.updateMany(
+      owner,
+      made.map((id) => ({ id, domain })),
+    );
+  return { owner, make, move, plain: hostOf(owner, "plain"), folded: hostOf(owner, "folded") };
+}
+
+describe("moving many links to another domain", () => {
+  test("keeps their aliases, ends their old short URLs, and publishes both at one version", async () => {
+    const { owner, make, move, plain } = await newMover();
+    const ids = await make([{ alias: "mover-1" }, { alias: "mover-2" }]);
+    const result = await move(ids, plain);
+    expect(outcomesOf(result)).toEqual(["mover-1", "mover-2"]);
+    expect(linkOf(result)).toMatchObject({ domain_host: plain, served: true });
+    expect(await postgres.links.get(owner, linkOf(result).id)).toEqual(linkOf(result));
+    const [, active, ended] = await outboxOf("mover-1");
+    expect([active, ended]).toMatchObject([
+      { state: "active", domain: plain },
+      { state: "deleted", domain: "" },
+    ]);
+    expect(active?.version).toBe(ended?.version);
+    expect(linkOf(await move(ids, plain)).version).toBe(linkOf(result).version);
+    expect(linkOf(await move(ids, null)).domain_host).toBeNull();
+    expect(outcomesOf(await create(await newOwner(), [{ url, alias: "mover-1" }]))).toEqual([
+      "alias_taken",
+    ]);
+  });
+
+  test("leaves each link as it was whose alias is taken there, also by another row", async () => {
+    const { owner, make, move, folded } = await newMover();
+    await make([{ alias: "Taken", domain: folded }]);
+    const ids = await make([{ alias: "TAKEN" }, { alias: "twin" }, { alias: "Twin" }]);
+    expect(outcomesOf(await move(ids, folded))).toEqual(["alias_taken", "twin", "alias_taken"]);
+    const { rows } = await postgres.links.list(
+      owner,
+      { limit: 10, sort: "created_at", order: "desc" },
+      { page: 1, limit: 10 },
+    );
+    const places = rows.map(({ alias, domain_host: host }) => `${host ?? "own"}/${alias}`);
+    expect(places.toSorted()).toEqual(
+      [`${folded}/Taken`, `${folded}/twin`, "own/TAKEN", "own/Twin"].toSorted(),
+    );
+    expect(await outboxOf("TAKEN")).toHaveLength(1);
+  });
+
+  test("refuses domains of others, reserved words there, and links that are taken down", async () => {
+    const { owner, make, move, plain } = await newMover();
+    const [own, reserved = ""] = await make([{ alias: "guest" }, { alias: "v1", domain: plain }]);
+    expect(outcomesOf(await move([own ?? ""], "foreign.example.com"))).toEqual(["invalid_request"]);
+    expect(outcomesOf(await move([reserved], null))).toEqual(["invalid_alias"]);
+    await postgres.sql`update links set taken_down = true where alias = 'guest'`;
+    expect(outcomesOf(await move([own ?? ""], plain))).toEqual(["link_taken_down"]);
+    const evading = postgres.sql`
+      update links set domain_id = (select id from domains where host = ${plain})
+       where account_id = ${owner.accountId} and alias = 'guest'`;
+    expect(
+      await evading.then(
+        () => "moved",
+        ({ code }) => code,
+      ),
+    ).toBe("57P03");
+  });
+
+  test("publishes links again whose domain has lost its proof, and says nothing of their old short URLs", async () => {
+    const { make, move, plain } = await newMover();
+    const ids = await make([{ alias: "stranded", domain: plain }]);
+    await postgres.sql`update domains set verified_at = null where host = ${plain}`;
+    expect(linkOf(await move(ids, null)).served).toBe(true);
+    const records = (await outboxOf("stranded")).map(({ state, domain }) => [state, domain]);
+    expect(records).toEqual([
+      ["active", plain],
+      ["active", ""],
+    ]);
+  });
+
+  test("changes nothing when the domain is removed meanwhile", async () => {
+    const { make, move, plain, owner } = await newMover();
+    const ids = await make([{ alias: "late" }]);
+    await postgres.sql`delete from domains where host = ${plain}`;
+    expect(await move(ids, plain).catch(({ reason }) => reason)).toBe("conflict");
+    expect(outcomesOf(await create(owner, [{ url, alias: "late" }]))).toEqual(["alias_taken"]);
+  });
+
+  test("is no part of a change of one link", () => {
+    expect(updateLinkBody.safeParse({ domain: null }).success).toBe(false);
+  });
+});
+
+describe("deleting many links", () => {
+  test("deletes the owner's own, each once, and publishes that", async () => {
+    const owner = await newOwner();
+    const stranger = await newOwner();
+    const made = await create(owner, [
+      { url, alias: "d1" },
+      { url, alias: "d2" },
+    ]);
+    const foreign = linkOf(await create(stranger, [{ url, alias: "d3" }]));
+    const ids = [linkOf(made, 0), linkOf(made, 1), linkOf(made, 0), foreign].map(({ id }) =>
+      encodeId("link", id),
+    );
+    const result = await postgres.links.removeMany(owner, [...ids, "none"]);
+    expect(outcomesOf(result)).toEqual(["d1", "d2", "invalid_request", "not_found", "not_found"]);
+    const [, deleted] = await outboxOf("d2");
+    expect(deleted).toMatchObject({ state: "deleted", alias: "d2" });
+    expect(await postgres.links.get(stranger, foreign.id)).toEqual(foreign);
+    const list = await postgres.links.list(
+      owner,
+      { limit: 10, sort: "created_at", order: "desc" },
+      { page: 1, limit: 10 },
+    );
+    expect(list.total).toBe(0);
+  });
+});
+
+describe("a link that cannot be created at once", () => {
+  test("because its domain was removed meanwhile fails alone, and consumes nothing", async () => {
+    const owner = await newOwner();
+    let isRemoved = false;
+    const links = createService(postgres.sql, {
+      requireVerified() {
+        if (isRemoved) return Promise.reject(invalidField("domain", "must be a verified domain"));
+        isRemoved = true;
+        return Promise.resolve({ id: newUuid(), host: "gone.example.com", caseSensitive: true });
+      },
+    });
+    const rows = [
+      { url, domain: "gone.example.com" },
+      { url, alias: "stays" },
+    ];
+    expect(outcomesOf(await links.createMany(owner, newUuid(), rows))).toEqual([
+      "invalid_request",
+      "stays",
+    ]);
+    expect(await usedOf(owner)).toBe(1);
+  });
+
+  test("because the connection ended after its commit is found, and marked as not propagated", async () => {
+    const owner = await newOwner();
+    const cutting: Sql = new Proxy(postgres.sql, {
+      apply(target, _, args: Parameters<Sql>) {
+        const query = target(...args);
+        if (!String(args[0]).includes("insert into links")) return query;
+        return query.then(() => Promise.reject(Object.assign(new Error(), { code: "ECONNRESET" })));
+      },
+    });
+    const links = createService(cutting);
+    const id = newUuid();
+    const { link, propagated } = await links.create(owner, id, { url, alias: "unheard" });
+    expect([link.id, link.alias, propagated]).toEqual([id, "unheard", false]);
+    expect(await usedOf(owner)).toBe(1);
+  });
+});
+
+test("an update to an external id that another request is just taking fails as any later one", async () => {
+  const owner = await newOwner();
+  const made = await create(owner, [{ url }, { url }]);
+  const [first, second] = [linkOf(made, 0), linkOf(made, 1)];
+  const isWaiting = async () => {
+    const rows = await postgres.sql`
+      select from pg_locks join pg_stat_activity using (pid)
+       where not granted and datname = current_database()`;
+    return rows.length > 0;
+  };
+  let updating: Promise<unknown> | undefined;
+  await postgres.sql.begin(async (transaction) => {
+    await transaction`update links set external_id = 'contested' where id = ${first.id}`;
+    updating = postgres.links.update(owner, second.id, { external_id: "contested" });
+    while (!(await isWaiting())) await Bun.sleep(5);
+  });
+  const error = await updating?.catch((thrown: unknown) => thrown);
+  expect(error instanceof ApiError && error.reason).toBe("external_id_taken");
+});

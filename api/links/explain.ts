@@ -1,0 +1,206 @@
+/** Explains where a request for a link would be redirected, using the redirector's own decision. */
+import * as z from "zod";
+
+import { truncateBytes } from "../../shared/bytes.ts";
+import { CLICK_TEXT_BYTES_MAX } from "../../shared/contracts/click-text.ts";
+import { RULE_ID } from "../../shared/contracts/examples.ts";
+import { targetFields } from "../../shared/contracts/link-fields.ts";
+import { instant, plainText } from "../../shared/contracts/text.ts";
+import { findCountryProblem } from "../../shared/countries.ts";
+import { rememberFacts, type RequestFacts, toAgentNames } from "../../shared/decision/facts.ts";
+import { preferredLanguage } from "../../shared/decision/language.ts";
+import { type Target, Targets } from "../../shared/decision/targets.ts";
+import { encodeId } from "../../shared/ids.ts";
+import { beginTurn } from "../../shared/turns.ts";
+import { isPreviewAgent } from "../../shared/visitors/preview-agents.ts";
+import { sourceOf } from "../../shared/visitors/referrer.ts";
+import { parseAgent } from "../../shared/visitors/user-agent.ts";
+import type { LinkRow } from "./model.ts";
+import { toRecord } from "./record.ts";
+import { statusOf } from "./settings.ts";
+
+/** Maximum characters of a header and of a query, as in a request head. */
+const HEADER_LENGTH_MAX = 8_192;
+
+const header = (description: string, example: string) =>
+  plainText(HEADER_LENGTH_MAX)
+    .optional()
+    .meta({ description, examples: [example] });
+
+/** A request to explain; omitted fields are absent from the explained request. */
+export const explainBody = z
+  .strictObject({
+    user_agent: header(
+      "The header `User-Agent`.",
+      "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15",
+    ),
+    ip: z
+      .union([z.ipv4(), z.ipv6()], { error: "expected an IP address" })
+      .optional()
+      .meta({ description: "The visitor's address.", examples: ["203.0.113.7"] }),
+    country: z
+      .string()
+      .regex(/^[A-Za-z]{2}$/, "expected an ISO 3166-1 code of two letters")
+      .refine((code) => findCountryProblem(code.toUpperCase()) === undefined, {
+        error: ({ input }) => findCountryProblem(String(input).toUpperCase()),
+      })
+      .optional()
+      .meta({
+        description: "The country of the address; when left out, rules by country do not match.",
+        examples: ["DE"],
+      }),
+    continent: z
+      .enum(["AF", "AN", "AS", "EU", "NA", "OC", "SA"])
+      .optional()
+      .meta({ description: "The continent of the address.", examples: ["EU"] }),
+    language: header("The header `Accept-Language`.", "de-AT,de;q=0.9,en;q=0.8"),
+    referrer: header("The header `Referer`.", "https://news.example.com/article"),
+    query: header("The short URL's query, without `?`.", "utm_source=mail"),
+    at: instant.optional().meta({
+      description: "The instant of the request; now when left out.",
+      examples: ["2030-01-01T08:00:00Z"],
+    }),
+  })
+  .meta({
+    id: "LinkRequest",
+    description: "A request to explain; it lacks what is omitted.",
+  });
+
+export type ExplainBody = z.output<typeof explainBody>;
+
+const url = z.string().meta({
+  description: "The destination, before the short URL's query is forwarded.",
+  examples: ["https://apps.apple.com/app/id1"],
+});
+
+const matched = z.boolean().meta({ description: "Whether it matches.", examples: [true] });
+
+export const explanation = z
+  .object({
+    status: z.string().meta({
+      description: "The link's status at that time; only an `active` link redirects.",
+      examples: ["active"],
+    }),
+    requires_password: z
+      .boolean()
+      .meta({ description: "Whether the visitor must enter a password first.", examples: [false] }),
+    preview: z.boolean().meta({
+      description:
+        "Whether the request gets the link's card instead of a redirect, as those of link-preview agents do.",
+      examples: [false],
+    }),
+    target: z
+      .object({
+        ...targetFields,
+        url,
+      })
+      .nullable()
+      .meta({
+        description: "Where the request is redirected; null when the link is not active.",
+        examples: [{ kind: "default", id: null, url: "https://example.com/" }],
+      }),
+    rules: z
+      .array(
+        z.object({
+          id: z.string().meta({
+            description: "The rule's id, by which its clicks are counted.",
+            examples: [RULE_ID],
+          }),
+          url,
+          matched,
+          conditions: z
+            .array(
+              z.object({
+                type: z.string().meta({
+                  description: "The property of the request that the condition checks.",
+                  examples: ["os"],
+                }),
+                matched,
+                actual: z
+                  .string()
+                  .nullable()
+                  .meta({
+                    description:
+                      "The request's value, shortened to 255 characters; null when it is unknown.",
+                    examples: ["iOS"],
+                  }),
+              }),
+            )
+            .meta({ description: "The conditions of the rule, and which of them match." }),
+        }),
+      )
+      .meta({ description: "The rules in order, up to the first that matches." }),
+  })
+  .meta({ id: "LinkExplanation", description: "Where a request is redirected, and why." });
+
+export type Explanation = z.output<typeof explanation>;
+
+/**
+ * Explains a request for a link, in turns of the event loop. `ownHosts` are those of the service's
+ * own short domain.
+ */
+export async function explainRequest(
+  link: LinkRow,
+  body: ExplainBody,
+  ownHosts: ReadonlySet<string>,
+  turn = beginTurn(),
+): Promise<Explanation> {
+  const now = body.at === undefined ? Date.now() : Date.parse(body.at);
+  const record = toRecord(link);
+  const targets = new Targets(record.extras ?? {});
+  const facts = toFacts(body, now, link.domain_host ?? "", ownHosts);
+  const status = statusOf(link, now);
+  const chosen = targets.choose(facts);
+  const rules: Explanation["rules"] = [];
+  for (const { id, ...explained } of targets.explain(facts)) {
+    rules.push({ id: encodeId("rule", id), ...explained });
+    if (turn.isOver()) await turn.next();
+  }
+  return {
+    status,
+    requires_password: link.password_hash !== null,
+    preview:
+      status === "active" &&
+      record.extras?.preview !== undefined &&
+      link.password_hash === null &&
+      isPreviewAgent(facts.userAgent()),
+    target: status === "active" ? toTarget(chosen, record.destination) : null,
+    rules,
+  };
+}
+
+const toTarget = (chosen: Target | undefined, own: string): Explanation["target"] =>
+  chosen === undefined
+    ? { kind: "default", id: null, url: own }
+    : { ...chosen, id: encodeId(chosen.kind, chosen.id) };
+
+function toFacts(
+  {
+    user_agent = "",
+    ip = "",
+    country,
+    continent,
+    language = "",
+    referrer = "",
+    query = "",
+  }: ExplainBody,
+  now: number,
+  host: string,
+  ownHosts: ReadonlySet<string>,
+): RequestFacts {
+  const known = country !== undefined || continent !== undefined;
+  return rememberFacts({
+    now: () => now,
+    address: () => ip,
+    location: () =>
+      known ? { country: country?.toUpperCase() ?? "ZZ", continent: continent ?? "" } : undefined,
+    // The same bytes that the redirector reads and a click stores.
+    userAgent: () =>
+      Buffer.from(truncateBytes(user_agent, CLICK_TEXT_BYTES_MAX.userAgent)).toString("latin1"),
+    agent: () =>
+      toAgentNames(parseAgent(truncateBytes(user_agent, CLICK_TEXT_BYTES_MAX.userAgent))),
+    language: () => preferredLanguage(language),
+    source: () => sourceOf(truncateBytes(referrer, CLICK_TEXT_BYTES_MAX.referrer), host, ownHosts),
+    query: () => query,
+  }).facts;
+}

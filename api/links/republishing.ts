@@ -1,0 +1,197 @@
+/**
+ * Publishes links again: those of domains that change hands, or that switch between case-sensitive
+ * and case-insensitive aliases. During a switch redirectors look up both aliases.
+ */
+import type { ActiveLink, LinkRecord } from "../../shared/contracts/link-record.ts";
+import type { Uuid } from "../../shared/ids.ts";
+import type { Log } from "../../shared/log.ts";
+import { repeat, type Repetition } from "../../shared/repeat.ts";
+import type { DomainService } from "../domains/service.ts";
+import { addToOutbox } from "../links-log/outbox.ts";
+import type { LinksPublisher } from "../links-log/publisher.ts";
+import type { Sql, Transaction } from "../postgres.ts";
+import type { LinkRow } from "./model.ts";
+import { recordAlias, recordDomain, toRecord } from "./record.ts";
+import {
+  findServedAliases,
+  findServedDomains,
+  findServedLinksOf,
+  findTakenAliases,
+  lockDomainLinks,
+  setVersions,
+} from "./republishing-sql.ts";
+import { lockAliasesAndDrawVersions } from "./sql.ts";
+
+/** How often each API process checks for domains that switch. */
+const INTERVAL_MS = 1_000;
+
+/** Links per transaction, which holds the locks of their aliases. */
+const BATCH = 200;
+
+/** Republishes in the background. Only one process at a time republishes a domain. */
+export class Republishing {
+  readonly #sql: Sql;
+  readonly #publisher: LinksPublisher;
+  readonly #domains: DomainService;
+  readonly #log: Log;
+  readonly #rounds: Repetition;
+  #isStopped = false;
+
+  constructor(sql: Sql, publisher: LinksPublisher, domains: DomainService, log: Log) {
+    this.#sql = sql;
+    this.#publisher = publisher;
+    this.#domains = domains;
+    this.#log = log;
+    this.#rounds = repeat(() => this.#run());
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await this.#rounds.stop();
+  }
+
+  async #run(): Promise<number> {
+    try {
+      await this.#domains.withRepublishing((id, verified) =>
+        this.#publish((transaction, after) => enqueueWhole(transaction, id, verified, after)),
+      );
+      await this.#domains.withSwitching((id) =>
+        this.#publish((transaction, after) => enqueueSwitched(transaction, id, after)),
+      );
+    } catch (error) {
+      this.#log.warn({ error }, "republishing_failed");
+    }
+    return INTERVAL_MS;
+  }
+
+  /**
+   * Publishes links in id order: `enqueue` adds up to {@link BATCH} links after `after` to the
+   * outbox, and returns them. Returns false when stopped or when the tail was unreachable; it must
+   * then be repeated.
+   */
+  async #publish(
+    enqueue: (transaction: Transaction, after: Uuid | null) => Promise<readonly LinkRow[]>,
+  ): Promise<boolean> {
+    let after: Uuid | null = null;
+    while (!this.#isStopped) {
+      const last: Uuid | null = after;
+      const links: readonly LinkRow[] = await this.#sql.begin((transaction) =>
+        enqueue(transaction, last),
+      );
+      if (links.length > 0 && !(await this.#publisher.publish())) return false;
+      if (links.length < BATCH) return true;
+      after = links.at(-1)?.id ?? null;
+    }
+    return false;
+  }
+}
+
+/**
+ * Enqueues the next links of a domain that an account has verified again, or withdraws those of a
+ * domain that it has lost. The new account may have links under the same aliases.
+ */
+async function enqueueWhole(
+  transaction: Transaction,
+  domainId: Uuid,
+  verified: boolean,
+  after: Uuid | null,
+): Promise<LinkRow[]> {
+  const links = await lockDomainLinks(transaction, domainId, { after, limit: BATCH, only: "any" });
+  // The domain has changed hands meanwhile: the job starts again with the current state.
+  if (links.some(({ served }) => served !== verified)) return [];
+  const rows = await renewVersions(transaction, links);
+  const records = verified ? rows.map(toRecord) : await toWithdrawals(transaction, rows);
+  await addToOutbox(transaction, records);
+  return links;
+}
+
+/**
+ * The deletions of links, except of aliases that the domain's current account has. Compares both
+ * cases of an alias, because the domain may have been switching when it was lost.
+ */
+async function toWithdrawals(
+  transaction: Transaction,
+  rows: readonly LinkRow[],
+): Promise<LinkRecord[]> {
+  const names = rows.flatMap((row) => {
+    const aliases = new Set([row.alias, row.alias.toLowerCase()]);
+    return [...aliases].map((alias) => ({
+      version: row.version,
+      domain: recordDomain(row),
+      alias,
+    }));
+  });
+  const [first] = names;
+  if (first === undefined) return [];
+  const aliases = names.map(({ alias }) => alias);
+  const served = await findServedAliases(transaction, first.domain, aliases);
+  return names
+    .filter(({ alias }) => !served.has(alias))
+    .map((name): LinkRecord => ({ state: "deleted", ...name, former: true }));
+}
+
+/**
+ * Enqueues the next links of a domain that switches under their current aliases, and deletes their
+ * former ones.
+ */
+async function enqueueSwitched(
+  transaction: Transaction,
+  domainId: Uuid,
+  after: Uuid | null,
+): Promise<LinkRow[]> {
+  const part = { after, limit: BATCH, only: "with_case" } as const;
+  const links = await lockDomainLinks(transaction, domainId, part);
+  const rows = await renewVersions(transaction, links);
+  const taken = await findTakenAliases(transaction, domainId, links.map(formerAlias));
+  // On a domain that has become case-sensitive, another link may have the lower-case alias.
+  const former = rows
+    .filter((row) => row.folded || !taken.has(formerAlias(row)))
+    .map((row): LinkRecord => ({
+      state: "deleted",
+      version: row.version,
+      domain: recordDomain(row),
+      alias: formerAlias(row),
+      former: true,
+    }));
+  // Publishes the new aliases first, so that each link always has one.
+  await addToOutbox(transaction, [...rows.map(toRecord), ...former]);
+  return links;
+}
+
+/** The alias under which the log had a link before its domain switched. */
+const formerAlias = (row: LinkRow): string =>
+  recordAlias({ alias: row.alias, folded: !row.folded });
+
+/**
+ * Locks the aliases of links in both cases, assigns new versions to the links, and returns them.
+ */
+async function renewVersions(
+  transaction: Transaction,
+  links: readonly LinkRow[],
+): Promise<LinkRow[]> {
+  const names = links.flatMap((link) =>
+    [link.alias, link.alias.toLowerCase()].map((alias) => ({ domain: recordDomain(link), alias })),
+  );
+  const versions = await lockAliasesAndDrawVersions(transaction, names, links.length);
+  const renewed = links.map((link, i) => ({ ...link, version: versions[i] ?? 0 }));
+  await setVersions(transaction, renewed);
+  return renewed;
+}
+
+/**
+ * Reads all links that redirect, as redirectors know them: in batches, by domain, and in the order
+ * of their aliases. A batch takes a few milliseconds.
+ */
+export async function* readServedLinks(sql: Sql): AsyncGenerator<ActiveLink[]> {
+  yield* readDomain(sql, null);
+  for (const id of await findServedDomains(sql)) yield* readDomain(sql, id);
+}
+
+async function* readDomain(sql: Sql, id: Uuid | null): AsyncGenerator<ActiveLink[]> {
+  for (let after = ""; ;) {
+    const rows = await findServedLinksOf(sql, id, after, BATCH);
+    if (rows.length > 0) yield rows.map(toRecord);
+    after = rows.at(-1)?.alias ?? "";
+    if (rows.length < BATCH) return;
+  }
+}

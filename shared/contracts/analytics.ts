@@ -1,0 +1,41 @@
+/** Terms of analytics: columns of clicks, named periods, and reasons of failed requests. */
+import { UTM_NAMES } from "./utm.ts";
+
+/** The columns of clicks by which they are filtered. */
+export const COLUMN_FILTERS = [
+  "country",
+  "region",
+  "city",
+  "continent",
+  "device",
+  "browser",
+  "os",
+  "referrer",
+  "referrer_path",
+  "language",
+  "host",
+  ...UTM_NAMES,
+] as const;
+
+/** The columns of a click besides its id, its time and its link, in the order of its fields. */
+export const CLICK_COLUMNS = ["class", "class_reason", ...COLUMN_FILTERS, "region_name"] as const;
+
+export const PERIODS = ["24h", "7d", "30d", "90d", "all"] as const;
+
+export type Period = (typeof PERIODS)[number];
+
+export const DEFAULT_PERIOD = "30d" satisfies Period;
+
+/** Why a link does not redirect. */
+export const LINK_FAILURES = [
+  "expired",
+  "limit_reached",
+  "wrong_password",
+  "disabled",
+  "not_started",
+] as const;
+
+export type LinkFailure = (typeof LINK_FAILURES)[number];
+
+/** Why a request fails: its alias has no link, or the link does not redirect. */
+export const FAILURE_REASONS = ["unknown_alias", ...LINK_FAILURES] as const;

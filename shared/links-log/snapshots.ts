@@ -1,0 +1,255 @@
+/**
+ * Snapshots of the links log: the file of a store with all links, and a manifest. Links are read in
+ * short batches while changes go on, so a file has some states that are later than its start. That
+ * is harmless: entries are whole states, and a host applies all entries from the start on. But
+ * PostgreSQL could lose one of those later states again. So the manifest has also the end, an entry
+ * that was numbered after the last link was read: a host uses the file only once it has passed that
+ * entry, as with a base backup of PostgreSQL.
+ *
+ * They are in a stream: the compressed file in chunks, and the manifest after them, without which a
+ * snapshot is not complete. A host that needs one asks by a message of plain NATS, without a reply,
+ * and looks at the list of snapshots.
+ */
+import {
+  DiscardPolicy,
+  type JetStreamManager,
+  nanos,
+  NatsError,
+  RetentionPolicy,
+  StorageType,
+} from "nats";
+
+import { isCount, isObject, isString, isUuid, type Members } from "../contracts/member-checks.ts";
+import {
+  ensureStream,
+  jetStreamErrorCode,
+  NO_MESSAGE,
+  STREAM_NOT_FOUND,
+} from "../contracts/streams.ts";
+import type { Uuid } from "../ids.ts";
+import { type Candidate, EMPTY_STORE, type StoreState } from "./decisions.ts";
+import { comparePositions, formatHead, type Head, isHash, parseHead } from "./entry.ts";
+import { type LogVerifier, manifestStatement } from "./signature.ts";
+
+export const SNAPSHOTS_STREAM = "LINK_SNAPSHOTS";
+
+/** Bytes of a chunk but the last. */
+export const CHUNK_BYTES = 512 * 1024;
+
+/** The headers of a message. */
+const HEADERS_BYTES_MAX = 512;
+
+const ROOT = "link_snapshots";
+const MANIFEST = "manifest";
+
+export const chunkSubject = (name: string, index: number): string => `${ROOT}.${name}.${index}`;
+export const manifestSubject = (name: string): string => `${ROOT}.${name}.${MANIFEST}`;
+
+/** All messages of a snapshot. */
+export const snapshotSubjects = (name: string): string => `${ROOT}.${name}.*`;
+
+/** The place of a chunk in its file, by its subject; NaN for the manifest. */
+export const chunkIndex = (subject: string): number =>
+  Number(subject.slice(subject.lastIndexOf(".") + 1));
+
+/** Creates the stream unless it exists. A full one refuses a snapshot: older ones are of use. */
+export const ensureSnapshotsStream = (manager: JetStreamManager, replicas: number): Promise<void> =>
+  ensureStream(manager, {
+    num_replicas: replicas,
+    name: SNAPSHOTS_STREAM,
+    description: "Snapshots of all links",
+    subjects: [`${ROOT}.>`],
+    storage: StorageType.File,
+    retention: RetentionPolicy.Limits,
+    discard: DiscardPolicy.New,
+    max_msg_size: CHUNK_BYTES + HEADERS_BYTES_MAX,
+    allow_direct: true,
+    duplicate_window: nanos(1_000),
+  });
+
+/** A snapshot that is stored completely. */
+export type StoredSnapshot = { name: string; manifest: Manifest; storedAt: Date };
+
+/** Lists the snapshots, in the order in which they were stored. */
+export async function listSnapshots(
+  manager: JetStreamManager,
+  verifier: LogVerifier,
+): Promise<StoredSnapshot[]> {
+  const subjects = await listSubjects(manager, manifestSubject("*"));
+  const found: (StoredSnapshot & { sequence: number })[] = [];
+  for (const subject of subjects) {
+    const [, name = ""] = subject.split(".");
+    const stored = await readManifest(manager, verifier, name);
+    if (stored !== undefined) found.push({ name, ...stored });
+  }
+  return found
+    .toSorted((a, b) => a.sequence - b.sequence)
+    .map(({ name, manifest, storedAt }) => ({ name, manifest, storedAt }));
+}
+
+/** The subjects that have messages; none while there is no stream. */
+export async function listSubjects(manager: JetStreamManager, filter: string): Promise<string[]> {
+  try {
+    const options = { subjects_filter: filter };
+    const { state } = await manager.streams.info(SNAPSHOTS_STREAM, options);
+    return Object.keys(state.subjects ?? {});
+  } catch (error) {
+    if (jetStreamErrorCode(error) === STREAM_NOT_FOUND) return [];
+    throw error;
+  }
+}
+
+async function readManifest(manager: JetStreamManager, verifier: LogVerifier, name: string) {
+  try {
+    const query = { last_by_subj: manifestSubject(name) };
+    const message = await manager.streams.getMessage(SNAPSHOTS_STREAM, query);
+    const { data, header, seq, time } = message;
+    if (!verifier.verify(manifestStatement(name, data), header)) return undefined;
+    const manifest = decodeManifest(data);
+    return manifest === undefined ? undefined : { manifest, sequence: seq, storedAt: time };
+  } catch (error) {
+    // Another process has removed it.
+    if (error instanceof NatsError && jetStreamErrorCode(error) === NO_MESSAGE) return undefined;
+    throw error;
+  }
+}
+
+export type Manifest = {
+  /** The format of the file; hosts ignore other ones. */
+  format: string;
+  /** The identity of the database. */
+  database: Uuid;
+  /** The last entry of which the file has everything. */
+  start: Head;
+  /** An entry after the last state that the file has. */
+  end: Head;
+  /** Number of links. */
+  links: number;
+  /** Size of the file in bytes, and its SHA-256 in hexadecimal digits. */
+  bytes: number;
+  sha256: string;
+};
+
+/** Most bytes of a manifest. */
+const MANIFEST_BYTES_MAX = 4 * 1024;
+
+export const encodeManifest = ({ start, end, ...manifest }: Manifest): Uint8Array =>
+  Buffer.from(JSON.stringify({ ...manifest, start: formatHead(start), end: formatHead(end) }));
+
+/** Decodes a manifest; undefined when it is malformed, which counts as if it were not there. */
+export function decodeManifest(bytes: Uint8Array): Manifest | undefined {
+  if (bytes.length > MANIFEST_BYTES_MAX) return undefined;
+  try {
+    const value: unknown = JSON.parse(Buffer.from(bytes).toString("utf8"));
+    return isObject(value) ? toManifest(value) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function toManifest(value: Members): Manifest | undefined {
+  const { format, database, links, bytes, sha256 } = value;
+  const [start, end] = [parseHead(value["start"]), parseHead(value["end"])];
+  return start !== undefined &&
+    end !== undefined &&
+    isString(format) &&
+    isUuid(database) &&
+    isCount(links) &&
+    isCount(bytes) &&
+    isHash(sha256)
+    ? { format, database, start, end, links, bytes, sha256 }
+    : undefined;
+}
+
+/** Snapshots that are kept: a host may still be reading the one before. */
+export const SNAPSHOTS_KEPT = 2;
+
+const byAge = (a: Manifest, b: Manifest): number => comparePositions(b.start, a.start);
+
+/**
+ * Returns the snapshot that a host takes: the newest one of its database that the tail continues;
+ * undefined if it has to ask for one.
+ */
+export const chooseSnapshot = (
+  manifests: readonly Manifest[],
+  { database }: StoreState,
+  isContinued: (start: Head) => boolean,
+): Manifest | undefined =>
+  manifests
+    .filter((manifest) => database === undefined || manifest.database === database)
+    .toSorted(byAge)
+    .find(({ start }) => isContinued(start));
+
+/** Returns what begins to follow the log with the file of a snapshot. */
+export const toCandidate = ({ database, start, end }: Manifest): Candidate => ({
+  store: { ...EMPTY_STORE, database, head: start, written: start },
+  end,
+  hasEnd: start.hash === end.hash,
+});
+
+/**
+ * Returns the first sequence that the tail must keep; undefined if all of it. A tail is truncated
+ * only behind the snapshots that hosts may take, and these are the ones that it continues.
+ * `sequenceOf` returns the sequence of an entry; undefined for one that the tail does not have.
+ */
+export function firstKept(
+  stored: readonly Manifest[],
+  sequenceOf: (entry: Head) => number | undefined,
+): number | undefined {
+  const kept = stored.toSorted(byAge).flatMap(({ start }) => sequenceOf(start) ?? []);
+  return kept.length === 0 ? undefined : Math.min(...kept.slice(0, SNAPSHOTS_KEPT));
+}
+
+export const SNAPSHOT_REQUESTS = "link_snapshot_requests";
+
+/** The API processes share the requests: each goes to one of them. */
+export const SNAPSHOT_REQUESTS_QUEUE = "api";
+
+export type SnapshotRequest = {
+  /** The last entry that was written to the store; undefined for an empty store. */
+  written: Head | undefined;
+  /** The entry before a gap within its term (`StoreState.doubtful`). */
+  doubtful: Head | undefined;
+  /** The name of the last snapshot that was of no use to the host. */
+  dropped: string | undefined;
+};
+
+/** A request with the longest numbers is shorter. */
+const REQUEST_BYTES_MAX = 512;
+
+export const encodeSnapshotRequest = ({
+  written,
+  doubtful,
+  dropped,
+}: SnapshotRequest): Uint8Array =>
+  Buffer.from(
+    JSON.stringify({
+      written: toText(written),
+      doubtful: toText(doubtful),
+      dropped: dropped ?? null,
+    }),
+  );
+
+/** The head of an empty store is none. */
+const toText = (head: Head | undefined): string | null =>
+  head === undefined || head.position === 0 ? null : formatHead(head);
+
+/** Decodes a request; undefined for anything else. */
+export function decodeSnapshotRequest(bytes: Uint8Array): SnapshotRequest | undefined {
+  if (bytes.length > REQUEST_BYTES_MAX) return undefined;
+  try {
+    const value: unknown = JSON.parse(Buffer.from(bytes).toString("utf8"));
+    if (!isObject(value)) return undefined;
+    const [written, doubtful] = [toHead(value["written"]), toHead(value["doubtful"])];
+    const { dropped } = value;
+    if (written === null || doubtful === null) return undefined;
+    if (dropped !== null && !isUuid(dropped)) return undefined;
+    return { written, doubtful, dropped: dropped ?? undefined };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Returns null for what is no head. */
+const toHead = (value: unknown): Head | undefined | null =>
+  value === null ? undefined : (parseHead(value) ?? null);
