@@ -7,16 +7,16 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { type Created, firstAccountStep } from "../../api/cli/setup/first-account.ts";
-import { rolesStep } from "../../api/cli/setup/postgres.ts";
-import { privilegesStep } from "../../api/cli/setup/privileges.ts";
-import { findProblems } from "../../api/cli/setup/problems.ts";
-import { createVerifier, verifies } from "../../api/cli/setup/scram.ts";
-import { completeSecrets, rotate, type Secrets } from "../../api/cli/setup/secrets.ts";
-import { completeSettings } from "../../api/cli/setup/settings.ts";
-import { runSteps, type Step } from "../../api/cli/setup/step.ts";
-import { openSystem, type System } from "../../api/cli/setup/system.ts";
 import { postgresPool, requirePrivileges, usePostgres } from "../../api/postgres.ts";
+import { type Created, firstAccountStep } from "../../cli/machines/setup/first-account.ts";
+import { rolesStep } from "../../cli/machines/setup/postgres.ts";
+import { privilegesStep } from "../../cli/machines/setup/privileges.ts";
+import { findProblems } from "../../cli/machines/setup/problems.ts";
+import { createVerifier, verifies } from "../../cli/machines/setup/scram.ts";
+import { completeSecrets, rotate, type Secrets } from "../../cli/machines/setup/secrets.ts";
+import { completeSettings } from "../../cli/machines/setup/settings.ts";
+import { runSteps, type Step } from "../../cli/machines/setup/step.ts";
+import { openSystem, type System } from "../../cli/machines/setup/system.ts";
 import { startOwnPostgres, type TestPostgres } from "../harness/postgres.ts";
 
 const psql = Bun.which("psql");
