@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 
-import { checkAll } from "./check-all.ts";
-import { ApiError, DETAILS_MAX, invalidField, unavailable } from "./errors.ts";
+import { ApiError, checkAll, DETAILS_MAX, invalidField, unavailable } from "./errors.ts";
 
 const refuse = (param: string) => () => {
   throw invalidField(param, "is wrong");

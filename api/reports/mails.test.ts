@@ -5,7 +5,7 @@ import { newUuid } from "../../shared/ids.ts";
 import { REPORT_CONTENT } from "../../test/harness/report-content.ts";
 import { headerOf, partOf } from "../../test/harness/smtp.ts";
 import { writeMail } from "../mail/message.ts";
-import { composeReport } from "./compose-mail.ts";
+import { composeReport } from "./mails.ts";
 
 const HOSTILE = `<img src=x onerror=alert(1)>"'&</td> Ünï`;
 

@@ -4,8 +4,9 @@ import { expect, test } from "bun:test";
 import { newUuid } from "../../shared/ids.ts";
 import { headerOf, partOf } from "../../test/harness/smtp.ts";
 import { writeMail } from "../mail/message.ts";
-import { composeDisabled, type Origins } from "./compose-mail.ts";
+import type { MailOrigins } from "../mail/settings.ts";
 import type { DisabledWebhook } from "./mails-sql.ts";
+import { composeDisabled } from "./mails.ts";
 
 const WEBHOOK: DisabledWebhook = {
   id: "00000000-0000-0000-0000-000000000001",
@@ -18,7 +19,7 @@ const WEBHOOK: DisabledWebhook = {
   language: null,
 };
 
-const ORIGINS: Origins = {
+const ORIGINS: MailOrigins = {
   apiUrl: "https://api.example.com",
   dashboardUrl: "https://app.example.com",
 };

@@ -3,9 +3,9 @@ import { beforeEach, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { newUuid } from "../../../shared/ids.ts";
-import { createFakeApi, type FakeApi } from "../../../test/harness/fake-api.ts";
-import { createUnsubscribeTokens } from "./token.ts";
+import { newUuid } from "../../shared/ids.ts";
+import { createFakeApi, type FakeApi } from "../../test/harness/fake-api.ts";
+import { UnsubscribeTokens } from "./unsubscriber.ts";
 
 let unsubscribed: string[];
 let api: FakeApi;
@@ -49,8 +49,8 @@ test("another token is found nowhere", async () => {
 });
 
 test("a token names its recipient, and a changed one or another secret's names nobody", () => {
-  const tokens = createUnsubscribeTokens("one secret with enough characters");
-  const others = createUnsubscribeTokens("another secret with enough characters");
+  const tokens = new UnsubscribeTokens("one secret with enough characters");
+  const others = new UnsubscribeTokens("another secret with enough characters");
   const recipient = { reportId: newUuid(), userId: newUuid() };
   const token = tokens.write(recipient);
   expect(tokens.read(token)).toEqual(recipient);

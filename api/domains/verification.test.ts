@@ -2,19 +2,19 @@
 import { expect, test } from "bun:test";
 
 import { startDns } from "../../test/harness/dns.ts";
-import { createTxtReader } from "./dns.ts";
+import { resolveTxt } from "./verification.ts";
 
 test("each look-up asks DNS anew, also for a record that it has just not found", async () => {
   await using dns = await startDns();
-  const readTxt = createTxtReader([dns.address]);
+  const read = (name: string) => resolveTxt([dns.address], name);
   const name = "_shorthop.fresh.example.com";
-  expect(await readTxt(name)).toEqual([]);
+  expect(await read(name)).toEqual([]);
   dns.set(name, []);
-  expect(await readTxt(name)).toEqual([]);
+  expect(await read(name)).toEqual([]);
   dns.set(name, ["first"]);
-  expect(await readTxt(name)).toEqual(["first"]);
+  expect(await read(name)).toEqual(["first"]);
   dns.set(name, ["second"]);
-  expect(await readTxt(name)).toEqual(["second"]);
+  expect(await read(name)).toEqual(["second"]);
   dns.set(name, "fail");
-  expect(await readTxt(name).catch((error: unknown) => error)).toMatchObject({ status: 503 });
+  expect(await read(name).catch((error: unknown) => error)).toMatchObject({ status: 503 });
 });

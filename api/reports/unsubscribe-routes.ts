@@ -6,15 +6,19 @@
 import { Elysia } from "elysia";
 import * as z from "zod";
 
-import { escapeHtml } from "../../http/html.ts";
-import { addVary } from "../../http/vary.ts";
-import { pageHeaders, renderDocument } from "../../shares/public/document.ts";
-import { type PageLanguage, pageLanguageOf } from "../../shares/public/page-language.ts";
-import type { AccessPlugin } from "../../site.ts";
-import { unsubscribeTexts } from "./texts.ts";
+import { inEachLanguage } from "../../shared/languages/catalogues.ts";
+import { textsOf } from "../../shared/languages/messages.ts";
+import { escapeHtml } from "../http/html.ts";
+import type { ResponseSettings } from "../http/request-context.ts";
+import {
+  pageHeaders,
+  type PageLanguage,
+  pageLanguageOf,
+  renderDocument,
+  sendPage,
+} from "../shares/public/document.ts";
+import type { AccessPlugin } from "../site.ts";
 import type { Unsubscriber } from "./unsubscriber.ts";
-
-type UnsubscribeRoutesDeps = { auth: AccessPlugin; unsubscriber: Unsubscriber };
 
 /** No schema of a token: one that is malformed gets the page of one that is invalid. */
 const TOKEN_LENGTH_MAX = 100;
@@ -23,7 +27,7 @@ const params = z.object({ token: z.string().max(TOKEN_LENGTH_MAX) });
 
 const UNREAD_BODY = Object.freeze({});
 
-export const unsubscribeRoutes = ({ auth, unsubscriber }: UnsubscribeRoutesDeps) =>
+export const unsubscribeRoutes = (auth: AccessPlugin, unsubscriber: Unsubscriber) =>
   new Elysia({ name: "unsubscribe", prefix: "/unsubscribe" })
     .use(auth)
     .get(
@@ -47,20 +51,21 @@ export const unsubscribeRoutes = ({ auth, unsubscriber }: UnsubscribeRoutesDeps)
 
 type Answer = "question" | "done" | "invalid";
 
-type ResponseSettings = { status?: number | string; headers: Record<string, string | number> };
-
 function respond(request: Request, set: ResponseSettings, answer: Answer): Response {
   const language = pageLanguageOf(request.headers.get("accept-language") ?? "");
-  delete set.headers["x-frame-options"];
-  Object.assign(set.headers, pageHeaders(language, []));
-  addVary(set.headers, "Accept-Language");
-  const status = answer === "invalid" ? 404 : 200;
-  set.status = status;
-  return new Response(renderPage(language, answer), { status });
+  const page = {
+    status: answer === "invalid" ? 404 : 200,
+    headers: pageHeaders(language, []),
+    body: renderPage(language, answer),
+  };
+  return sendPage(page, request, set);
 }
 
+/** The texts in a language by its code; English for others. */
+const textsIn = inEachLanguage((code, { reports }) => textsOf(code, reports.unsubscribe));
+
 function renderPage(language: PageLanguage, answer: Answer): string {
-  const { title, submit, ...texts } = unsubscribeTexts(language.code);
+  const { title, submit, ...texts } = textsIn(language.code);
   const form = `<form method="post"><button type="submit" class="button">${escapeHtml(submit())}</button></form>`;
   return renderDocument(
     language,
