@@ -89,7 +89,7 @@ export function useAnalytics<Data>(subpath: string, params: Params = {}) {
  * them first, and the questions of ten other cards beside them would take the store's time.
  */
 async function waitForCounts(client: QueryClient, path: string): Promise<void> {
-  const counts = client.getQueryCache().find({
+  const [counts] = client.getQueryCache().findAll({
     predicate: ({ queryKey }) => queryKey[0] === "analytics" && queryKey[3] === path,
   });
   if (counts?.state.fetchStatus !== "fetching") return;
