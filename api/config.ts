@@ -21,6 +21,11 @@ import { isMailAddress, parseMailServer } from "./mail/settings.ts";
 /** The metrics port of a single API process, and the base to which instances add their numbers. */
 export const METRICS_PORTS = { single: 9101, instances: 9510 };
 
+/** The APIs of other products that can be served beside /v1. */
+const COMPATIBLE = ["yourls", "bitly", "shlink"] as const;
+
+export type CompatName = (typeof COMPATIBLE)[number];
+
 const variables = z.object({
   LOG_LEVEL: envLogLevel,
   /** Address and port of /v1. */
@@ -32,6 +37,10 @@ const variables = z.object({
   API_CORS_ORIGINS: envList().refine(
     (origins) => origins.every((origin) => origin === "*" || URL.parse(origin)?.origin === origin),
     "must be origins such as https://app.example.com, without a path, or *",
+  ),
+  /** Other products' APIs to serve beside /v1, for tools that speak them. */
+  COMPAT: envList().pipe(
+    z.array(z.enum(COMPATIBLE, `must be names out of ${COMPATIBLE.join(", ")}`)),
   ),
   /** Address and port of health and metrics; must not be reachable from outside. */
   API_METRICS_HOST: z.string().default("127.0.0.1"),

@@ -14,10 +14,10 @@ import { listenDashboard } from "./dashboard/app.ts";
 import { describeOutbox, readOutbox } from "./links-log/outbox.ts";
 import { LinksLogPublisher } from "./links-log/publisher.ts";
 import { SnapshotMaker } from "./links-snapshots/snapshot-maker.ts";
-import { schemaState } from "./migrations/applied.ts";
+import { schemaState } from "./migrations/migrate.ts";
 import { Services } from "./services.ts";
 import { listenOptions, stopSite } from "./site.ts";
-import { lagWarning } from "./webhooks/lag.ts";
+import { lagWarning } from "./webhooks/service.ts";
 
 /** Where an API process listens; the dashboard only if it is configured. */
 export type Listening = {
@@ -68,13 +68,13 @@ function listenSites(
 ): { url: string | undefined; dashboard_url: string | undefined } {
   const { config, lifecycle } = context;
   const shared = config.INSTANCE !== undefined;
-  const app = apiSite(context, services);
+  const app = apiSite(context, services, config.COMPAT);
   app.listen({ hostname: config.API_HOST, port: config.API_PORT, ...listenOptions(shared) });
   lifecycle.onStop("server", () => stopSite(app.server, shared));
   const dashboard_url = listenDashboard(context, services);
   // Stops before the servers, which wait for their open connections.
   lifecycle.onStop("live streams", () => services.live.stop());
-  lifecycle.onStop("waits for events", services.waits.stop);
+  lifecycle.onStop("waits for events", () => services.waits.stop());
   return { url: app.server?.url.origin, dashboard_url };
 }
 

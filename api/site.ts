@@ -32,7 +32,12 @@ import { isNotModified } from "./http/etag.ts";
 import { readJsonBody } from "./http/json-body.ts";
 import { allowOrigins, requireSameOrigin } from "./http/origins.ts";
 import { readQuery, requireKnownParameters } from "./http/query.ts";
-import { addressOf, type Call, type ResponseSettings } from "./http/request-context.ts";
+import {
+  addressOf,
+  type Call,
+  ForwardedRequest,
+  type ResponseSettings,
+} from "./http/request-context.ts";
 import { RouteTable } from "./http/route-table.ts";
 import { installValidation, INTERNAL_MESSAGE, type ValidatedRoute } from "./http/validation.ts";
 import { rateLimited, rateLimitHeaders } from "./limits/windows.ts";
@@ -219,6 +224,7 @@ export class Site {
       return new Response(HEALTHY);
     }
     this.#arrivals.set(request, performance.now());
+    if (request instanceof ForwardedRequest && request.refusal !== undefined) throw request.refusal;
     return undefined;
   }
 

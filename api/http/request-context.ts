@@ -20,16 +20,30 @@ export type ResponseSettings = {
   headers: Record<string, string | number>;
 };
 
+/** A request of the process to itself in place of one of a client, whose address it has. */
+export class ForwardedRequest extends Request {
+  readonly original: Request;
+  /** The error with which the client's request is refused; undefined for one that is not. */
+  readonly refusal: unknown;
+
+  /** `path` is on the host of the original request. */
+  constructor(original: Request, path: string, init: RequestInit, refusal?: unknown) {
+    super(new URL(path, original.url).href, init);
+    this.original = original;
+    this.refusal = refusal;
+  }
+}
+
 /** The client's address, read through trusted proxies. */
-export const addressOf = (
+export function addressOf(
   request: Request,
   server: { requestIP(request: Request): { address: string } | null } | null,
   proxies: TrustedProxies,
-): string =>
-  proxies.clientOf(
-    server?.requestIP(request)?.address ?? "",
-    request.headers.get("x-forwarded-for"),
-  );
+): string {
+  const sent = request instanceof ForwardedRequest ? request.original : request;
+  const forwardedFor = sent.headers.get("x-forwarded-for");
+  return proxies.clientOf(server?.requestIP(sent)?.address ?? "", forwardedFor);
+}
 
 /** The caller of a route with an access rule. Throws for a route without one. */
 export function principalOf(call: Call | undefined): Principal {
@@ -44,4 +58,10 @@ export function principalOf(call: Call | undefined): Principal {
 export function confirmOf(call: Call | undefined): Confirm {
   if (call?.confirm === undefined) throw new Error("The route declares no access rule.");
   return call.confirm;
+}
+
+/** Adds a request header that the response depends on to `Vary`. */
+export function addVary(headers: ResponseSettings["headers"], name: string): void {
+  const { vary } = headers;
+  headers["vary"] = vary === undefined ? name : `${vary}, ${name}`;
 }

@@ -156,6 +156,7 @@ export function appServices({
       API_URL: urls.api,
       API_METRICS_PORT: String(metrics.api),
       ALLOW_PRIVATE_TARGETS: "true",
+      COMPAT: "yourls,bitly,shlink",
       LINKS_SIGNING_KEY: secrets.linksSigningKey,
       DASHBOARD_URL: urls.dashboard,
       DASHBOARD_HOST: "127.0.0.1",

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 
 import { CommanderError } from "commander";
 
-import { createProgram } from "../../api/cli/program.ts";
+import { createProgram } from "../../cli/program.ts";
 import { listCommands, manPage } from "./man-page.ts";
 
 /** What the command line prints for `--help` after these words. */

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import type { Command } from "commander";
 import * as z from "zod";
 
-import { createProgram } from "../../api/cli/program.ts";
+import { createProgram } from "../../cli/program.ts";
 import { admin, createAccount, type NewAccount } from "../harness/admin.ts";
 import { ApiInProcess } from "../harness/api-in-process.ts";
 import { call } from "../harness/api.ts";

@@ -1,16 +1,16 @@
 /**
  * Goal: what ClickHouse has can be restored from a backup, also what retention has deleted the
- * clicks of. That of PostgreSQL is in api/cli/backup/backup.test.ts, and a whole installation in a
+ * clicks of. That of PostgreSQL is in test/scenarios/backup-postgres.test.ts, and a whole installation in a
  * scenario.
  */
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 
-import { dumpClicks } from "../../api/cli/backup/clicks.ts";
-import { drillFailures, dumpFailures } from "../../api/cli/backup/failures.ts";
-import { restoreClickHouse } from "../../api/cli/backup/restore.ts";
-import { drillRollups, dumpRollups } from "../../api/cli/backup/rollups.ts";
-import { openStorage } from "../../api/cli/backup/storage.ts";
+import { dumpClicks } from "../../cli/machines/backup/clicks.ts";
+import { drillFailures, dumpFailures } from "../../cli/machines/backup/failures.ts";
+import { restoreClickHouse } from "../../cli/machines/backup/restore.ts";
+import { drillRollups, dumpRollups } from "../../cli/machines/backup/rollups.ts";
+import { openStorage } from "../../cli/machines/backup/storage.ts";
 import { ROLLUP_TABLES } from "../../shared/clicks/rollup-tables.ts";
 import { findDifferences, queryRows, rebuildBuckets } from "../../shared/clicks/rollups.ts";
 import { rememberRetention } from "../../shared/clicks/whole-clicks.ts";

@@ -8,13 +8,20 @@ export type Certificates = { ca: string; cert: string; key: string };
 
 /**
  * Writes `ca.crt`, `tls.crt` and `tls.key` into `dir` with the `openssl` program; returns their
- * paths. The certificate is for loopback and for `addresses`.
+ * paths. The certificate is for loopback, and for `addresses` and `hosts`.
  */
-export function createCertificates(dir: string, addresses: readonly string[] = []): Certificates {
+export function createCertificates(
+  dir: string,
+  addresses: readonly string[] = [],
+  hosts: readonly string[] = [],
+): Certificates {
   const path = (name: string) => join(dir, name);
   const files = { ca: path("ca.crt"), cert: path("tls.crt"), key: path("tls.key") };
   const newKey = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"];
-  const names = ["DNS:localhost", ...["127.0.0.1", ...addresses].map((address) => `IP:${address}`)];
+  const names = [
+    ...["localhost", ...hosts].map((host) => `DNS:${host}`),
+    ...["127.0.0.1", ...addresses].map((address) => `IP:${address}`),
+  ];
   writeFileSync(
     path("extensions"),
     `subjectAltName=${names.join(",")}\nextendedKeyUsage=serverAuth,clientAuth\n`,

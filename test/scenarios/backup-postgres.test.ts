@@ -8,12 +8,12 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { createBackup } from "../../api/cli/backup/create.ts";
-import { readBackup } from "../../api/cli/backup/manifest.ts";
-import { drillBackup, restoreBackup } from "../../api/cli/backup/restore.ts";
-import { openStorage } from "../../api/cli/backup/storage.ts";
 import { migratePostgres } from "../../api/migrations/migrate.ts";
 import { usePostgres } from "../../api/postgres.ts";
+import { createBackup } from "../../cli/machines/backup/create.ts";
+import { readBackup } from "../../cli/machines/backup/manifest.ts";
+import { drillBackup, restoreBackup } from "../../cli/machines/backup/restore.ts";
+import { openStorage } from "../../cli/machines/backup/storage.ts";
 import { processLog } from "../../shared/log.ts";
 import { withDatabase } from "../../shared/postgres.ts";
 import {

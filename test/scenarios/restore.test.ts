@@ -3,10 +3,10 @@ import { expect, test } from "bun:test";
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { drillClicks, dumpClicks, restoreClicks } from "../../api/cli/backup/clicks.ts";
-import { adoptEarlierClicks } from "../../api/cli/backup/earlier-clicks.ts";
-import type { ClicksMonth } from "../../api/cli/backup/manifest.ts";
-import { openStorage } from "../../api/cli/backup/storage.ts";
+import { drillClicks, dumpClicks, restoreClicks } from "../../cli/machines/backup/clicks.ts";
+import { adoptEarlierClicks } from "../../cli/machines/backup/earlier-clicks.ts";
+import type { ClicksMonth } from "../../cli/machines/backup/manifest.ts";
+import { openStorage } from "../../cli/machines/backup/storage.ts";
 import { createClient } from "../../clients/typescript/src/index.ts";
 import { ROLLUP_TABLES } from "../../shared/clicks/rollup-tables.ts";
 import { findDifferences, queryRows, rebuildBuckets } from "../../shared/clicks/rollups.ts";

@@ -7,16 +7,16 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { type Created, firstAccountStep } from "../../api/cli/setup/first-account.ts";
-import { rolesStep } from "../../api/cli/setup/postgres.ts";
-import { privilegesStep } from "../../api/cli/setup/privileges.ts";
-import { findProblems } from "../../api/cli/setup/problems.ts";
-import { createVerifier, verifies } from "../../api/cli/setup/scram.ts";
-import { completeSecrets, rotate, type Secrets } from "../../api/cli/setup/secrets.ts";
-import { completeSettings } from "../../api/cli/setup/settings.ts";
-import { runSteps, type Step } from "../../api/cli/setup/step.ts";
-import { openSystem, type System } from "../../api/cli/setup/system.ts";
-import { openPostgres, requirePrivileges, usePostgres } from "../../api/postgres.ts";
+import { postgresPool, requirePrivileges, usePostgres } from "../../api/postgres.ts";
+import { type Created, firstAccountStep } from "../../cli/machines/setup/first-account.ts";
+import { rolesStep } from "../../cli/machines/setup/postgres.ts";
+import { privilegesStep } from "../../cli/machines/setup/privileges.ts";
+import { findProblems } from "../../cli/machines/setup/problems.ts";
+import { createVerifier, verifies } from "../../cli/machines/setup/scram.ts";
+import { completeSecrets, rotate, type Secrets } from "../../cli/machines/setup/secrets.ts";
+import { completeSettings } from "../../cli/machines/setup/settings.ts";
+import { runSteps, type Step } from "../../cli/machines/setup/step.ts";
+import { openSystem, type System } from "../../cli/machines/setup/system.ts";
 import { startOwnPostgres, type TestPostgres } from "../harness/postgres.ts";
 
 const psql = Bun.which("psql");
@@ -121,7 +121,7 @@ describe.skipIf(psql === null)("on a real PostgreSQL", () => {
     secrets = rotate("stores", secrets, "API_PASSWORD");
     expect((await run()).printed).toBe("PostgreSQL roles: alter role shorthop_api password …");
     await usePostgres(asApi(), requirePrivileges);
-    const old = openPostgres(before, 1);
+    const old = postgresPool(before, 1);
     expect(Promise.resolve(old.unsafe("select 1"))).rejects.toThrow(
       "password authentication failed",
     );

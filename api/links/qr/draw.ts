@@ -4,15 +4,9 @@ import QRCode from "qrcode";
 import type { QrStyle } from "../../../shared/contracts/qr-style.ts";
 import type { Payer } from "../../limits/budgets.ts";
 import { drawInTurn } from "../../limits/drawing.ts";
-import { createMatrix, type ErrorCorrection, layOut } from "./layout.ts";
-import { measureLogo, readPixels, toIndexedPng, toPng } from "./logo.ts";
-import { drawPdf } from "./pdf.ts";
-import { drawSquares } from "./png.ts";
-import { createGrid, drawRaster, LOGO_COLORS_MAX, scaleLogo } from "./raster.ts";
-import { drawSvg } from "./svg.ts";
-
-/** Pixels per module when the requested size is smaller than one pixel per module. */
-const FALLBACK_SCALE = 4;
+import { type ErrorCorrection, layOut, matrixOf } from "./layout.ts";
+import { drawShapes, drawSquares, readPixels } from "./png.ts";
+import { drawPdf, drawSvg } from "./vector.ts";
 
 export type QrImage = { type: string; image: string | Uint8Array<ArrayBuffer> };
 
@@ -53,50 +47,31 @@ async function drawPlainSvg(
   return { type: "image/svg+xml", image };
 }
 
-/**
- * Not by the library's encoder, which writes four bytes per pixel and blocked the event loop for
- * 0.8 s at the largest size.
- */
 async function drawPlainPng(
   text: string,
   { size, errorCorrection, style }: QrRequest,
 ): Promise<QrImage> {
-  const modules = createMatrix(text, errorCorrection);
-  const cells = modules.size + 2 * style.margin;
+  const modules = matrixOf(text, errorCorrection);
   const isWithin = (index: number) => index >= 0 && index < modules.size;
-  const isDark = (row: number, column: number) => {
-    const [y, x] = [row - style.margin, column - style.margin];
-    return isWithin(y) && isWithin(x) && modules.get(y, x) === 1;
+  const isDark = (column: number, row: number) => {
+    const [x, y] = [column - style.margin, row - style.margin];
+    return isWithin(x) && isWithin(y) && modules.get(y, x) === 1;
   };
-  const image = await drawSquares(chooseEdge(size, cells), cells, isDark, style);
-  return { type: "image/png", image };
+  const cells = modules.size + 2 * style.margin;
+  return { type: "image/png", image: await drawSquares(size, cells, isDark, style) };
 }
-
-const chooseEdge = (size: number, cells: number): number =>
-  size >= cells ? size : cells * FALLBACK_SCALE;
 
 async function drawStyled(
   text: string,
   { format, size, errorCorrection, style, logo }: QrRequest,
 ): Promise<QrImage> {
-  const dimensions = logo === undefined ? undefined : await measureLogo(logo);
+  const dimensions = logo && (await new Bun.Image(logo).metadata());
   const layout = layOut(text, errorCorrection, style, dimensions);
-  if (format === "svg") {
-    const png = logo === undefined ? undefined : await toPng(logo);
-    return { type: "image/svg+xml", image: drawSvg(layout, size, style, png) };
-  }
-  if (format === "pdf") {
-    const pixels =
-      logo === undefined ? undefined : await readPixels(await toPng(logo), style.background);
-    return { type: "application/pdf", image: await drawPdf(layout, size, style, pixels) };
-  }
-  const grid = createGrid(chooseEdge(size, layout.cells), layout.cells);
-  const pixels =
-    logo === undefined || layout.logo === undefined
-      ? undefined
-      : await readPixels(
-          await toIndexedPng(logo, scaleLogo(layout.logo, grid), LOGO_COLORS_MAX),
-          style.background,
-        );
-  return { type: "image/png", image: await drawRaster(layout, grid, style, pixels) };
+  if (format === "png")
+    return { type: "image/png", image: await drawShapes(layout, size, style, logo) };
+  // As PNG, which all programs that read SVG can show.
+  const png = logo && (await new Bun.Image(logo).png().buffer());
+  if (format === "svg") return { type: "image/svg+xml", image: drawSvg(layout, size, style, png) };
+  const pixels = png && (await readPixels(png, style.background));
+  return { type: "application/pdf", image: await drawPdf(layout, size, style, pixels) };
 }

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 
 import fc from "fast-check";
 
+import { DEFAULT_QR_STYLE } from "../../../shared/contracts/qr-style.ts";
 import { layOut } from "./layout.ts";
 
 test("a logo of any shape covers a sixteenth of the modules at most, and reaches no finder pattern", () => {
@@ -15,7 +16,7 @@ test("a logo of any shape covers a sixteenth of the modules at most, and reaches
         const { cells, logo } = layOut(
           text,
           "M",
-          { shape: "square", eyes: "square", margin: 0 },
+          { ...DEFAULT_QR_STYLE, margin: 0 },
           { width, height },
         );
         expect((logo?.width ?? 0) * (logo?.height ?? 0)).toBeLessThanOrEqual(cells ** 2 / 16);

@@ -3,20 +3,15 @@ import QRCode from "qrcode";
 
 import type { QrStyle } from "../../../shared/contracts/qr-style.ts";
 
-type Corners = [topLeft: number, topRight: number, bottomRight: number, bottomLeft: number];
+export type Area = { x: number; y: number; width: number; height: number };
 
 /** A rectangle whose corners are rounded by `radii`. */
-export type Box = {
-  x: number;
-  y: number;
-  width: number;
-  height: number;
-  radii: Corners;
+export type Box = Area & {
+  /** Of the upper left corner, and on clockwise. */
+  radii: readonly [number, number, number, number];
   /** A hole shows the background again. */
   isHole: boolean;
 };
-
-export type Area = Pick<Box, "x" | "y" | "width" | "height">;
 
 export type Layout = {
   /** Width of the code with its margin. */
@@ -61,7 +56,7 @@ const LOGO_EDGE_MIN = 3;
 const LOGO_PADDING = 0.5;
 
 /** A code of `text`, as a square matrix. */
-export const createMatrix = (text: string, level: ErrorCorrection) =>
+export const matrixOf = (text: string, level: ErrorCorrection) =>
   QRCode.create(text, { errorCorrectionLevel: level }).modules;
 
 /**
@@ -71,10 +66,10 @@ export const createMatrix = (text: string, level: ErrorCorrection) =>
 export function layOut(
   text: string,
   level: ErrorCorrection,
-  { shape, eyes, margin }: Pick<QrStyle, "shape" | "eyes" | "margin">,
+  { shape, eyes, margin }: Omit<QrStyle, "logo">,
   logo: Dimensions | undefined,
 ): Layout {
-  const modules = createMatrix(text, logo === undefined ? level : "H");
+  const modules = matrixOf(text, logo === undefined ? level : "H");
   const { size } = modules;
   const covered = logo === undefined ? undefined : coverCentre(size, logo);
   const isDark = (x: number, y: number) =>
@@ -117,7 +112,7 @@ function drawEyes(size: number, roundness: number): Box[] {
         y: top + inset,
         width,
         height: width,
-        radii: [radius, radius, radius, radius] satisfies Corners,
+        radii: [radius, radius, radius, radius] as const,
         isHole: width === EYE.hole,
       };
     }),

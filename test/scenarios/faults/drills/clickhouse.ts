@@ -2,9 +2,9 @@
 import { readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 
-import { dumpClickHouse } from "../../../../api/cli/backup/create.ts";
-import { restoreClickHouse } from "../../../../api/cli/backup/restore.ts";
-import { openStorage } from "../../../../api/cli/backup/storage.ts";
+import { dumpClickHouse } from "../../../../cli/machines/backup/create.ts";
+import { restoreClickHouse } from "../../../../cli/machines/backup/restore.ts";
+import { openStorage } from "../../../../cli/machines/backup/storage.ts";
 import { CLICKS_STREAM, CLICKS_WORKER } from "../../../../shared/contracts/streams.ts";
 import { connectClickHouse } from "../../../../worker/clickhouse.ts";
 import { eventually } from "../../../harness/eventually.ts";

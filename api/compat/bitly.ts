@@ -1,0 +1,280 @@
+/**
+ * Version 4 of Bitly's API, `/v4/…` (https://dev.bitly.com/api-reference). A link is named by its
+ * short URL without a scheme, such as `sho.rt/abc`; `bit.ly` stands for the service's own domain.
+ */
+import * as z from "zod";
+
+import { geoResponse, referrersResponse, summaryResponse } from "../analytics/responses.ts";
+import { notFound } from "../http/errors.ts";
+import { fullLink, linkResponse } from "../links/responses.ts";
+import {
+  type Answer,
+  type CompatibleApi,
+  decodePath,
+  type Failure,
+  type Query,
+  toJson,
+  type V1,
+} from "./v1.ts";
+
+const ROOT = "/v4/";
+
+/** Domains of Bitly, which its clients send unless they are told another. */
+const BITLY_DOMAINS: ReadonlySet<string> = new Set(["bit.ly", "bitly.com", "j.mp"]);
+
+/** An account has one group, which clients ask for before they create a link. */
+const GROUP = "default";
+
+/** Most entries of a list of `/v1`, and most years of a period. */
+const ENTRIES_MAX = 100;
+const YEARS_MAX = 5;
+
+export const bitly: CompatibleApi = {
+  serves: (path) => path.startsWith(ROOT),
+
+  async answer(v1) {
+    const { headers, method } = v1.request;
+    try {
+      // Some clients send the bare token.
+      v1.authorize(headers.get("authorization")?.replace(/^bearer +/i, ""));
+      const path = decodePath(v1.url.pathname.slice(ROOT.length));
+      const act = ACTIONS.get(`${method} ${path}`);
+      return await (act === undefined ? actOnLink(v1, path) : act(v1));
+    } catch (error) {
+      return toFailed(await v1.explain(error));
+    }
+  },
+};
+
+const ACTIONS: ReadonlyMap<string, (v1: V1) => Promise<Answer>> = new Map([
+  ["POST shorten", shorten],
+  ["POST expand", expand],
+  ["POST bitlinks", create],
+  ["GET user", readUser],
+  ["GET groups", readGroups],
+  [`GET groups/${GROUP}`, readGroup],
+]);
+
+/** What can be asked of a link, `bitlinks/<link>/…`, by its id. */
+const STATISTICS: ReadonlyMap<string, (v1: V1, id: string) => Promise<Answer>> = new Map([
+  ["clicks", readClicks],
+  ["clicks/summary", readTotal],
+  ["countries", readCountries],
+  ["referrers", readReferrers],
+]);
+
+const BITLINK = /^(?:https?:\/\/)?(?<host>[^/]+)\/(?<alias>[^/]+)(?:\/(?<question>.+))?$/;
+
+async function actOnLink(v1: V1, path: string): Promise<Answer> {
+  const { method } = v1.request;
+  const id = path.startsWith("bitlinks/") ? path.slice("bitlinks/".length) : "";
+  const { host = "", alias = "", question } = BITLINK.exec(id)?.groups ?? {};
+  if (method === "PATCH" && question === undefined) return await change(v1, host, alias);
+  const read = question === undefined ? undefined : STATISTICS.get(question);
+  if (method !== "GET" || (question !== undefined && read === undefined))
+    throw notFound("resource");
+  const link = await findLink(v1, host, alias);
+  return read === undefined ? toJson(200, toBitlink(link)) : await read(v1, link.id);
+}
+
+/** The custom domain of a host that a client names; undefined for the service's own. */
+const customDomain = (v1: V1, host: string | undefined): string | undefined =>
+  host === undefined || BITLY_DOMAINS.has(host) || v1.isOwnHost(host) ? undefined : host;
+
+const findLink = (v1: V1, host: string, alias: string): Promise<Link> =>
+  v1.findLink(alias, customDomain(v1, host));
+
+type Link = z.output<typeof linkResponse>;
+
+/** Fields that Bitly may add are ignored, and so is the group. */
+const shortenBody = z.object({ long_url: z.string(), domain: z.string().optional() });
+
+const fields = z.object({
+  title: z.string().optional(),
+  tags: z.array(z.string()).optional(),
+  expiration_at: z.string().nullish(),
+  deeplinks: z.array(z.unknown()).max(0, "must be empty: rules of /v1 lead into apps").optional(),
+});
+
+const createBody = fields.extend({ ...shortenBody.shape, keyword: z.string().optional() });
+
+const changeBody = fields.extend({
+  long_url: z.string().optional(),
+  archived: z.boolean().optional(),
+});
+
+/** Fields as `/v1` has them; those that the body lacks are undefined. */
+const toSettings = ({ title, tags, expiration_at }: z.output<typeof fields>) => ({
+  title,
+  tags,
+  expires_at: expiration_at,
+});
+
+const createLink = (v1: V1, body: object): Promise<Link> =>
+  v1.send(linkResponse, "POST", "/v1/links", body);
+
+/** Returns the link that the destination has already, as Bitly does; otherwise creates one. */
+async function shorten(v1: V1): Promise<Answer> {
+  const { long_url: url, domain: host } = await v1.readBody(shortenBody);
+  const domain = customDomain(v1, host);
+  const conditions = { limit: 1, domain: domain ?? v1.shortUrl.hostname };
+  const [known] = await v1.findLinksTo(url, conditions);
+  if (known !== undefined) return toJson(200, toBitlink(known));
+  return toJson(201, toBitlink(await createLink(v1, { url, domain })));
+}
+
+async function create(v1: V1): Promise<Answer> {
+  const { long_url: url, keyword: alias, domain, ...body } = await v1.readBody(createBody);
+  const named = { url, alias, domain: customDomain(v1, domain) };
+  return toJson(201, toBitlink(await createLink(v1, { ...named, ...toSettings(body) })));
+}
+
+async function change(v1: V1, host: string, alias: string): Promise<Answer> {
+  const { long_url: url, archived, ...body } = await v1.readBody(changeBody);
+  const { id } = await findLink(v1, host, alias);
+  const changes = { url, archived, ...toSettings(body) };
+  return toJson(200, toBitlink(await v1.send(fullLink, "PATCH", `/v1/links/${id}`, changes)));
+}
+
+async function expand(v1: V1): Promise<Answer> {
+  const { bitlink_id } = await v1.readBody(z.object({ bitlink_id: z.string() }));
+  const { host = "", alias = "" } = BITLINK.exec(bitlink_id)?.groups ?? {};
+  const { created_at, link, id, long_url } = toBitlink(await findLink(v1, host, alias));
+  return toJson(200, { created_at, link, id, long_url });
+}
+
+const toBitlink = (link: Link) => ({
+  created_at: toDate(link.created_at),
+  id: link.short_url.replace(/^https?:\/\//, ""),
+  link: link.short_url,
+  custom_bitlinks: [],
+  long_url: link.original_url,
+  title: link.title ?? "",
+  archived: link.archived === true,
+  created_by: link.created_by ?? "",
+  tags: link.tags,
+  deeplinks: [],
+  references: { group: `${ROOT}groups/${GROUP}` },
+});
+
+/** An instant as Bitly writes it. */
+const toDate = (instant: string): string =>
+  `${instant.slice(0, "2026-01-31T12:00:00".length)}+0000`;
+
+async function readUser(v1: V1): Promise<Answer> {
+  await v1.requireKey();
+  const user = { login: "shorthop", name: "Shorthop", is_active: true, emails: [] };
+  return toJson(200, { ...user, default_group_guid: GROUP });
+}
+
+const toGroup = ({ shortUrl }: V1) => ({
+  guid: GROUP,
+  name: "Shorthop",
+  organization_guid: GROUP,
+  is_active: true,
+  bsds: [shortUrl.host],
+});
+
+async function readGroups(v1: V1): Promise<Answer> {
+  await v1.requireKey();
+  return toJson(200, { groups: [toGroup(v1)] });
+}
+
+async function readGroup(v1: V1): Promise<Answer> {
+  await v1.requireKey();
+  return toJson(200, toGroup(v1));
+}
+
+// ---- Statistics
+
+const statisticsQuery = z.object({
+  unit: z.enum(["day", "week", "month"]).default("day"),
+  /** -1 for all. */
+  units: z.coerce.number().int().min(-1).max(2_000).default(-1),
+  size: z.coerce.number().int().min(1).default(50),
+  unit_reference: z
+    .string()
+    .refine((text) => !Number.isNaN(Date.parse(text)), "must be a date and time")
+    .transform((text) => new Date(text))
+    .optional(),
+});
+
+type Unit = z.output<typeof statisticsQuery>["unit"];
+
+/** What is asked, as the answer repeats it and as `/v1` has it. */
+function readQuestion(v1: V1) {
+  const { unit, units, unit_reference, size } = v1.readQuery(statisticsQuery);
+  const end = (unit_reference ?? new Date()).toISOString();
+  const last = Temporal.PlainDate.from(end.slice(0, "2026-01-31".length));
+  const first =
+    units < 1
+      ? last.subtract({ years: YEARS_MAX }).add({ days: 1 })
+      : startOf(unit, last).subtract({ [`${unit}s`]: units - 1 });
+  const dates = { start_date: first.toString(), end_date: last.toString() };
+  const period: Query = units < 1 && unit_reference === undefined ? { period: "all" } : dates;
+  const limit = Math.min(size, ENTRIES_MAX);
+  return { asked: { unit, units, unit_reference: toDate(end) }, period, limit };
+}
+
+/** The first day of the unit that contains a day. */
+function startOf(unit: Unit, day: Temporal.PlainDate): Temporal.PlainDate {
+  if (unit === "month") return day.with({ day: 1 });
+  return unit === "week" ? day.subtract({ days: day.dayOfWeek - 1 }) : day;
+}
+
+async function readClicks(v1: V1, id: string): Promise<Answer> {
+  const { asked, period } = readQuestion(v1);
+  const found = await v1.get(summaryResponse, `/v1/analytics/${id}`, period);
+  const counts = new Map<string, number>();
+  for (const { date, clicks } of found.clicks_over_time) {
+    const start = startOf(asked.unit, Temporal.PlainDate.from(date)).toString();
+    counts.set(start, (counts.get(start) ?? 0) + clicks);
+  }
+  const link_clicks = [...counts]
+    .map(([start, clicks]) => ({ date: toDate(`${start}T00:00:00`), clicks }))
+    .toReversed();
+  return toJson(200, { link_clicks, ...asked });
+}
+
+async function readTotal(v1: V1, id: string): Promise<Answer> {
+  const { asked, period } = readQuestion(v1);
+  const { summary } = await v1.get(summaryResponse, `/v1/analytics/${id}`, period);
+  return toJson(200, { total_clicks: summary.total_clicks, ...asked });
+}
+
+async function readCountries(v1: V1, id: string): Promise<Answer> {
+  const { asked, period, limit } = readQuestion(v1);
+  const found = await v1.get(geoResponse, `/v1/analytics/${id}/geo`, { ...period, limit });
+  const rows = found.group_by === "country" ? found.data : [];
+  const metrics = rows.map(({ country, clicks }) => ({ value: country, clicks }));
+  return toJson(200, { metrics, ...asked, facet: "countries" });
+}
+
+async function readReferrers(v1: V1, id: string): Promise<Answer> {
+  const { asked, period, limit } = readQuestion(v1);
+  const path = `/v1/analytics/${id}/referrers`;
+  const { referrers } = await v1.get(referrersResponse, path, { ...period, limit });
+  const metrics = referrers.map(({ source, clicks }) => ({ value: source, clicks }));
+  return toJson(200, { metrics, ...asked, facet: "referrers" });
+}
+
+// ---- Errors
+
+/** Bitly's names of the fields of `/v1`. */
+const FIELDS: ReadonlyMap<string, string> = new Map([
+  ["url", "long_url"],
+  ["alias", "keyword"],
+  ["expires_at", "expiration_at"],
+]);
+
+function toFailed({ status, error }: Failure): Answer {
+  const { code, message: description, param } = error;
+  const field = param === undefined ? undefined : (FIELDS.get(param) ?? param);
+  const isInvalid = status === 400 && field !== undefined;
+  return toJson(status, {
+    message: isInvalid ? `INVALID_ARG_${field.toUpperCase()}` : code.toUpperCase(),
+    description,
+    resource: "bitlinks",
+    errors: field === undefined ? [] : [{ field, error_code: code, message: description }],
+  });
+}

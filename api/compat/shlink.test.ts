@@ -1,0 +1,338 @@
+/** Goal: a tool that knows only Shlink's API goes on working, with our keys, limits and errors. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+
+import { createAccount, createKey, type NewAccount } from "../../test/harness/admin.ts";
+import { ApiInProcess } from "../../test/harness/api-in-process.ts";
+import { call } from "../../test/harness/api.ts";
+
+let api: ApiInProcess;
+let account: NewAccount;
+
+const ORIGIN = "https://app.shlink.example";
+const LONG_URL = "https://example.com/known";
+
+beforeAll(async () => {
+  api = await ApiInProcess.start({ clickhouse: true, env: { API_CORS_ORIGINS: ORIGIN } });
+  account = await createAccount(api, "enterprise");
+  await ask("short-urls", { body: { longUrl: LONG_URL, customSlug: "known", tags: ["a", "b"] } });
+});
+afterAll(() => api[Symbol.asyncDispose]());
+
+type Options = { key?: string; method?: string; body?: unknown };
+
+const ask = (path: string, { key = account.key, method, body }: Options = {}) =>
+  call(`${api.info().api_url}/rest/v3/${path}`, {
+    headers: { "x-api-key": key },
+    ...(method === undefined ? {} : { method }),
+    ...(body === undefined ? {} : { body }),
+  });
+
+const shortUrl = {
+  shortCode: "known",
+  shortUrl: "http://sho.rt/known",
+  longUrl: LONG_URL,
+  dateCreated: expect.any(String),
+  visitsSummary: { total: 0, nonBots: 0, bots: 0 },
+  tags: ["a", "b"],
+  meta: { validSince: null, validUntil: null, maxVisits: null },
+  domain: null,
+  title: null,
+  crawlable: false,
+  forwardQuery: true,
+  hasRedirectRules: false,
+};
+
+const pagination = (totalItems: number, itemsPerPage: number) => ({
+  currentPage: 1,
+  pagesCount: 1,
+  itemsPerPage,
+  itemsInCurrentPage: totalItems,
+  totalItems,
+});
+
+describe("short URLs", () => {
+  test("are created, read, edited and deleted", async () => {
+    const settings = {
+      title: "Title",
+      validSince: "2026-01-01T00:00:00+01:00",
+      validUntil: "2090-01-01T00:00:00Z",
+      maxVisits: 5,
+      forwardQuery: false,
+    };
+    const body = { longUrl: LONG_URL, customSlug: "all", domain: "sho.rt", ...settings };
+    const created = await ask("short-urls", { body });
+    expect(created.status).toBe(200);
+    expect(created.body).toMatchObject({
+      shortCode: "all",
+      title: "Title",
+      meta: {
+        validSince: "2025-12-31T23:00:00.000Z",
+        validUntil: "2090-01-01T00:00:00.000Z",
+        maxVisits: 5,
+      },
+      forwardQuery: false,
+    });
+    expect((await ask("short-urls/all")).body).toEqual(created.body);
+
+    const change = { longUrl: "https://example.com/other", validUntil: null, tags: ["c"] };
+    const edited = await ask("short-urls/all?domain=DEFAULT", { method: "PATCH", body: change });
+    const { body: read } = await ask("short-urls/all");
+    expect([edited.status, edited.body]).toEqual([200, read]);
+    expect(read).toMatchObject({
+      longUrl: change.longUrl,
+      tags: ["c"],
+      title: "Title",
+      meta: { validUntil: null, maxVisits: 5 },
+    });
+
+    const deleted = await ask("short-urls/all", { method: "DELETE" });
+    expect([deleted.status, deleted.body]).toEqual([204, ""]);
+    expect((await ask("short-urls/all")).status).toBe(404);
+  });
+
+  test("findIfExists returns the link that is as requested", async () => {
+    const found = { longUrl: "https://example.com/found", customSlug: "found", tags: ["a", "b"] };
+    await ask("short-urls", { body: found });
+    const expected = { ...shortUrl, shortCode: "found", shortUrl: "http://sho.rt/found" };
+    const body = { longUrl: found.longUrl, findIfExists: true };
+    for (const tags of [undefined, ["b"]])
+      expect((await ask("short-urls", { body: { ...body, tags } })).body).toEqual({
+        ...expected,
+        longUrl: found.longUrl,
+      });
+    const other = await ask("short-urls", { body: { ...body, title: "Another" } });
+    expect(other.body).toMatchObject({ title: "Another" });
+  });
+
+  test("are listed by page, search, tag and order", async () => {
+    const { key } = await createAccount(api, "enterprise");
+    for (const [customSlug, tags] of [
+      ["one", ["x"]],
+      ["two", ["x", "y"]],
+      ["three", []],
+    ] as const)
+      await ask("short-urls", {
+        key,
+        body: { longUrl: LONG_URL, customSlug: `${customSlug}-s`, tags },
+      });
+    const codes = async (query: string) => {
+      const { body } = await ask(`short-urls?${query}`, { key });
+      const { shortUrls } = body as { shortUrls: { data: { shortCode: string }[] } };
+      return shortUrls.data.map(({ shortCode }) => shortCode.split("-")[0]);
+    };
+    expect(await codes("")).toEqual(["three", "two", "one"]);
+    expect(await codes("itemsPerPage=2&page=2&orderBy=dateCreated-ASC")).toEqual(["three"]);
+    expect(await codes("searchTerm=two")).toEqual(["two"]);
+    expect(await codes("tags[]=x&tags[]=y&tagsMode=all")).toEqual(["two"]);
+    expect(await codes("tags[]=x&orderBy=nonBotVisits-DESC&domain=DEFAULT")).toEqual([
+      "two",
+      "one",
+    ]);
+    expect(await codes("startDate=2090-01-01T00:00:00Z&searchTerm=")).toEqual([]);
+    const { body } = await ask("short-urls?itemsPerPage=-1", { key });
+    expect(body).toMatchObject({
+      shortUrls: { pagination: { currentPage: 1, pagesCount: 1, totalItems: 3 } },
+    });
+  });
+
+  test("have redirect rules, of which those that Shlink does not know are kept", async () => {
+    const { body: created } = await ask("short-urls", {
+      body: { longUrl: LONG_URL, customSlug: "rules" },
+    });
+    expect(created).toMatchObject({ hasRedirectRules: false });
+    const conditions = [
+      { type: "device", matchKey: null, matchValue: "ios" },
+      { type: "device", matchKey: null, matchValue: "mobile" },
+      { type: "language", matchKey: null, matchValue: "pt-br" },
+      { type: "query-param", matchKey: "a", matchValue: "b" },
+      { type: "any-value-query-param", matchKey: "c", matchValue: "" },
+      { type: "valueless-query-param", matchKey: "d", matchValue: "" },
+      { type: "ip-address", matchKey: null, matchValue: "203.0.113.0/24" },
+      { type: "geolocation-country-code", matchKey: null, matchValue: "DE" },
+    ];
+    const rule = { longUrl: "https://example.com/rule", conditions };
+    const path = "short-urls/rules/redirect-rules";
+    const set = await ask(path, { body: { redirectRules: [rule] } });
+    const expected = { defaultLongUrl: LONG_URL, redirectRules: [{ priority: 1, ...rule }] };
+    expect([set.status, set.body]).toEqual([200, expected]);
+    expect((await ask(path)).body).toEqual(expected);
+
+    const link = await api.send("/v1/links/lookup?alias=rules", { key: account.key });
+    const { id } = link.body as { id: string };
+    const own = [{ url: LONG_URL, conditions: [{ type: "os", in: ["iOS", "Android"] }] }];
+    await api.send(`/v1/links/${id}`, { key: account.key, method: "PATCH", body: { rules: own } });
+    expect((await ask(path)).body).toEqual({ defaultLongUrl: LONG_URL, redirectRules: [] });
+    expect((await ask(path, { body: { redirectRules: [] } })).status).toBe(409);
+  });
+});
+
+test("tags are listed with counts, renamed and deleted", async () => {
+  const { key } = await createAccount(api, "enterprise");
+  for (const tags of [["x", "a/b"], ["x"]])
+    await ask("short-urls", { key, body: { longUrl: LONG_URL, tags } });
+  expect((await ask("tags", { key })).body).toMatchObject({ tags: { data: ["a/b", "x"] } });
+  const renamed = await ask("tags", { key, method: "PUT", body: { oldName: "a/b", newName: "y" } });
+  expect(renamed.status).toBe(204);
+  const none = { total: 0, nonBots: 0, bots: 0 };
+  expect((await ask("tags/stats", { key })).body).toEqual({
+    tags: {
+      data: [
+        { tag: "x", shortUrlsCount: 2, visitsSummary: none },
+        { tag: "y", shortUrlsCount: 1, visitsSummary: none },
+      ],
+      pagination: pagination(2, 2),
+    },
+  });
+  const taken = await ask("tags", { key, method: "PUT", body: { oldName: "x", newName: "y" } });
+  expect(taken).toMatchObject({ status: 409, body: { title: "Tag conflict" } });
+  expect((await ask("tags?tags[]=x&tags[]=y", { key, method: "DELETE" })).status).toBe(204);
+  expect((await ask("tags", { key })).body).toMatchObject({ tags: { data: [] } });
+});
+
+test("domains are the service's own and those of the account", async () => {
+  const none = { baseUrlRedirect: null, regular404Redirect: null, invalidShortUrlRedirect: null };
+  expect((await ask("domains")).body).toEqual({
+    domains: {
+      data: [{ domain: "sho.rt", isDefault: true, redirects: none }],
+      defaultRedirects: none,
+    },
+  });
+});
+
+describe("visits", () => {
+  test.each([
+    "short-urls/known/visits",
+    "short-urls/known/visits?page=1&itemsPerPage=5000&startDate=2026-01-01T00:00:00%2B01:00",
+    "short-urls/known/visits?startDate=2022-01-01&endDate=2026-01-01&excludeBots=true",
+    "tags/a/visits",
+    "domains/DEFAULT/visits",
+    "domains/sho.rt/visits?endDate=2026-01-01T00:00:00Z",
+    "visits/non-orphan",
+    "visits/orphan?type=base_url",
+  ])("%s", async (path) => {
+    const { status, body } = await ask(path);
+    const none = { totalItems: 0, pagesCount: 1, currentPage: 1 };
+    expect([status, body]).toMatchObject([200, { visits: { data: [], pagination: none } }]);
+  });
+
+  test("are counted for all links", async () => {
+    const none = { total: 0, nonBots: 0, bots: 0 };
+    const { body } = await ask("visits");
+    expect(body).toEqual({ visits: { nonOrphanVisits: none, orphanVisits: none } });
+  });
+});
+
+test("health needs no key, under both of its paths", async () => {
+  for (const path of ["/rest/health", "/rest/v3/health"]) {
+    const { status, body } = await api.send(path);
+    expect([status, body]).toMatchObject([200, { status: "pass", version: "4.5.0" }]);
+  }
+});
+
+test("pages of allowed origins may send X-Api-Key", async () => {
+  const preflight = await api.send("/rest/v3/short-urls", {
+    method: "OPTIONS",
+    headers: { origin: ORIGIN, "access-control-request-method": "GET" },
+  });
+  expect(preflight.status).toBe(204);
+  expect(preflight.headers.get("access-control-allow-headers")).toEndWith(", X-Api-Key");
+  const response = await api.send("/rest/v3/tags", {
+    headers: { origin: ORIGIN, "x-api-key": account.key },
+  });
+  expect(response.headers.get("access-control-allow-origin")).toBe(ORIGIN);
+});
+
+describe("refused, with our status, is", () => {
+  const longUrl = LONG_URL;
+  const invalid = "invalid-data";
+  test.each<[string, string, Options, number, string]>([
+    ["a text that is no key", "tags", { key: "x" }, 401, "invalid-api-key"],
+    ["an unknown path", "nothing", {}, 404, "not-found"],
+    ["an earlier version", "../v2/short-urls", {}, 404, "not-found"],
+    ["an unknown short code", "short-urls/none", {}, 404, "short-url-not-found"],
+    ["a short code with slashes", "short-urls/a/b/c/visits", {}, 404, "short-url-not-found"],
+    ["a path that is not encoded", "short-urls/%ff", {}, 404, "short-url-not-found"],
+    [
+      "an unknown domain",
+      "domains/redirects",
+      { method: "PATCH", body: { domain: "example.com" } },
+      404,
+      "domain-not-found",
+    ],
+    ["no destination", "short-urls", { body: {} }, 400, invalid],
+    ["a destination that is none", "short-urls", { body: { longUrl: "x" } }, 400, invalid],
+    ["a slug that is none", "short-urls", { body: { longUrl, customSlug: "a/b" } }, 400, invalid],
+    [
+      "a taken slug",
+      "short-urls",
+      { body: { longUrl, customSlug: "known" } },
+      400,
+      "non-unique-slug",
+    ],
+    ["a crawlable link", "short-urls", { body: { longUrl, crawlable: true } }, 400, invalid],
+    ["a prefix of the path", "short-urls", { body: { longUrl, pathPrefix: "a" } }, 400, invalid],
+    ["a date that is none", "short-urls", { body: { longUrl, validUntil: "x" } }, 400, invalid],
+    ["a body that is no JSON", "short-urls", { body: "[" }, 400, invalid],
+    ["any of several tags", "short-urls?tags[]=a&tags[]=b", {}, 400, invalid],
+    ["an order of titles", "short-urls?orderBy=title-ASC", {}, 400, invalid],
+    ["a page that is none", "short-urls?page=0", {}, 400, invalid],
+    ["what has no limit left", "short-urls?excludeMaxVisitsReached=true", {}, 400, invalid],
+    [
+      "a rule by city",
+      "short-urls/known/redirect-rules",
+      {
+        body: {
+          redirectRules: [
+            { longUrl, conditions: [{ type: "geolocation-city-name", matchValue: "x" }] },
+          ],
+        },
+      },
+      400,
+      invalid,
+    ],
+    [
+      "a rule of an unknown device",
+      "short-urls/known/redirect-rules",
+      {
+        body: {
+          redirectRules: [{ longUrl, conditions: [{ type: "device", matchValue: "toString" }] }],
+        },
+      },
+      400,
+      invalid,
+    ],
+    ["many tags at once", `tags?${"tags[]=x&".repeat(11)}`, { method: "DELETE" }, 400, invalid],
+    ["a period that is none", "visits/non-orphan?startDate=x", {}, 400, invalid],
+    ["a period of decades", "visits/non-orphan?startDate=2001-01-01", {}, 400, invalid],
+    [
+      "the deletion of visits",
+      "short-urls/known/visits",
+      { method: "DELETE" },
+      404,
+      "short-url-not-found",
+    ],
+    ["a Mercure hub", "mercure-info", {}, 501, "mercure-not-configured"],
+  ])("%s", async (_, path, options, status, type) => {
+    const response = await ask(path, options);
+    expect([response.status, response.body]).toMatchObject([
+      status,
+      {
+        type: `https://shlink.io/api/error/${type}`,
+        title: expect.any(String),
+        detail: expect.any(String),
+        status,
+      },
+    ]);
+    expect(response.headers.get("content-type")).toBe("application/problem+json");
+  });
+
+  test("no key, a key without the scope, or of another account", async () => {
+    const missing = await api.send("/rest/v3/tags");
+    expect(missing.body).toMatchObject({ status: 401, title: "Missing authentication" });
+    const { key: reader } = await createKey(api, account.id, "links:read");
+    expect((await ask("short-urls", { key: reader, body: { longUrl } })).status).toBe(403);
+    const { key: stranger } = await createAccount(api, "free");
+    for (const method of ["GET", "DELETE"])
+      expect((await ask("short-urls/known", { key: stranger, method })).status).toBe(404);
+  });
+});

@@ -1,0 +1,499 @@
+/**
+ * Version 3 of Shlink's API, `/rest/v3/…` (https://api-spec.shlink.io), as of Shlink 4.5. Errors are
+ * problem details (RFC 9457).
+ */
+import * as z from "zod";
+
+import { failuresResponse } from "../analytics/failures/model.ts";
+import { accountResponse } from "../analytics/responses.ts";
+import { domainListResponse, domainResponse } from "../domains/model.ts";
+import { successResponse } from "../http/common-schemas.ts";
+import { ApiError, invalidField, notFound } from "../http/errors.ts";
+import { fullLink, linkListResponse, linkResponse } from "../links/responses.ts";
+import { changedTagResponse, progressResponse, tagListResponse } from "../tags/model.ts";
+import { rulesBody, toConditions, toRules } from "./shlink-rules.ts";
+import { listVisits, paginationOf, toSummary } from "./shlink-visits.ts";
+import {
+  type Answer,
+  type CompatibleApi,
+  decodePath,
+  type Failure,
+  toJson,
+  type V1,
+} from "./v1.ts";
+
+const ROOT = "/rest/v3/";
+
+/** Monitors ask without a version and a key. */
+const HEALTH = "/rest/health";
+
+/** The version of Shlink whose calls these are: its clients offer what it has. */
+const VERSION = "4.5.0";
+
+/** Most entries of a page of `/v1`, and pages of a list that Shlink has as a whole. */
+const ENTRIES_MAX = 100;
+const PAGES_MAX = 10;
+
+/** Repetitions of a change of a tag, each of which changes 10,000 links. */
+const TAG_CHANGES_MAX = 10;
+
+export const shlink: CompatibleApi = {
+  serves: (path) => path.startsWith("/rest/"),
+
+  async answer(v1) {
+    const { pathname } = v1.url;
+    try {
+      if (pathname === HEALTH || pathname === `${ROOT}health`) return await readHealth(v1);
+      v1.authorize(v1.request.headers.get("x-api-key"));
+      const path = pathname.startsWith(ROOT) ? decodePath(pathname.slice(ROOT.length)) : "";
+      for (const [method, pattern, act] of ROUTES) {
+        const found = method === v1.request.method ? pattern.exec(path) : null;
+        if (found !== null) return await act(v1, found.groups?.["name"] ?? "");
+      }
+      throw notFound("resource");
+    } catch (error) {
+      return toFailed(v1, await v1.explain(error));
+    }
+  },
+};
+
+type Act = (v1: V1, name: string) => Promise<Answer>;
+
+/** The first that matches acts; `name` is a short code, a tag or a domain, with any slashes. */
+const ROUTES: readonly (readonly [method: string, path: RegExp, act: Act])[] = [
+  ["GET", /^short-urls$/, listShortUrls],
+  ["POST", /^short-urls$/, createShortUrl],
+  ["GET", /^short-urls\/(?<name>.+)\/visits$/, readShortUrlVisits],
+  ["GET", /^short-urls\/(?<name>.+)\/redirect-rules$/, readRules],
+  ["POST", /^short-urls\/(?<name>.+)\/redirect-rules$/, setRules],
+  ["GET", /^short-urls\/(?<name>.+)$/, readShortUrl],
+  ["PATCH", /^short-urls\/(?<name>.+)$/, editShortUrl],
+  ["DELETE", /^short-urls\/(?<name>.+)$/, deleteShortUrl],
+  ["GET", /^tags$/, listTags],
+  ["PUT", /^tags$/, renameTag],
+  ["DELETE", /^tags$/, deleteTags],
+  ["GET", /^tags\/stats$/, listTagStats],
+  ["GET", /^tags\/(?<name>.+)\/visits$/, (v1, tag) => listVisits(v1, { tag })],
+  ["GET", /^domains$/, listDomains],
+  ["PATCH", /^domains\/redirects$/, setRedirects],
+  ["GET", /^domains\/(?<name>[^/]+)\/visits$/, readDomainVisits],
+  ["GET", /^visits$/, readOverview],
+  ["GET", /^visits\/non-orphan$/, (v1) => listVisits(v1, {})],
+  ["GET", /^visits\/orphan$/, countOrphans],
+  ["GET", /^mercure-info$/, refuseMercure],
+];
+
+async function readHealth(v1: V1): Promise<Answer> {
+  const { status } = await v1.get(z.object({ status: z.literal("ok") }), "/healthz");
+  return toJson(200, { status: status === "ok" ? "pass" : "fail", version: VERSION, links: {} });
+}
+
+// ---- Short URLs
+
+type Link = z.output<typeof linkResponse>;
+
+/** An instant with an offset, or a date, as `/v1` takes it. */
+const instant = z
+  .string()
+  .refine((text) => !Number.isNaN(Date.parse(text)), "must be a date and time")
+  .transform((text) => new Date(text).toISOString());
+
+const ORDERS = ["dateCreated-DESC", "dateCreated-ASC", "visits-DESC", "visits-ASC"] as const;
+
+const listQuery = z.object({
+  page: z.coerce.number().int().min(1).default(1),
+  /** -1 for all; a page has as many as `/v1` gives. */
+  itemsPerPage: z.coerce.number().int().min(-1).default(20),
+  searchTerm: z.string().optional(),
+  domain: z.string().optional(),
+  tagsMode: z.enum(["any", "all"]).default("any"),
+  orderBy: z
+    .string()
+    .transform((order) => order.replace("nonBotVisits", "visits"))
+    .pipe(z.enum(ORDERS))
+    .default("dateCreated-DESC"),
+  startDate: instant.optional(),
+  endDate: instant.optional(),
+  excludePastValidUntil: z.enum(["true", "false"]).optional(),
+  excludeMaxVisitsReached: z.literal("false").optional(),
+});
+
+async function listShortUrls(v1: V1): Promise<Answer> {
+  const query = v1.readQuery(listQuery);
+  const tags = v1.url.searchParams.getAll("tags[]");
+  if (tags.length > 1 && query.tagsMode === "any")
+    throw invalidField("tagsMode", "must be all for several tags");
+  const limit = pageSize(query.itemsPerPage);
+  const [sort, order] = query.orderBy.split("-");
+  const { data, pagination } = await v1.get(linkListResponse, "/v1/links", {
+    page: query.page,
+    limit,
+    include: "settings",
+    search: query.searchTerm,
+    tag: tags,
+    domain: query.domain === undefined ? undefined : toHost(v1, query.domain),
+    sort: sort === "visits" ? "clicks" : "created_at",
+    order: order?.toLowerCase(),
+    created_after: query.startDate,
+    created_before: query.endDate,
+    expired: query.excludePastValidUntil === "true" ? "false" : undefined,
+  });
+  const total = pagination?.total ?? data.length;
+  return toJson(200, {
+    shortUrls: {
+      data: data.map(toShortUrl),
+      pagination: paginationOf(query.page, limit, data.length, total),
+    },
+  });
+}
+
+const pageSize = (items: number): number =>
+  items < 1 ? ENTRIES_MAX : Math.min(items, ENTRIES_MAX);
+
+/** The host of a domain; Shlink calls the service's own `DEFAULT`. */
+const toHost = (v1: V1, domain: string): string =>
+  domain === "DEFAULT" ? v1.shortUrl.hostname : domain;
+
+/** The custom domain that a request names; undefined for the service's own. */
+function customDomain(v1: V1, domain: string | null | undefined): string | undefined {
+  const host = toHost(v1, domain ?? "DEFAULT");
+  return host === "" || v1.isOwnHost(host) ? undefined : host;
+}
+
+const toShortUrl = (link: Link) => ({
+  shortCode: link.alias,
+  shortUrl: link.short_url,
+  longUrl: link.original_url,
+  dateCreated: link.created_at,
+  visitsSummary: toSummary(link.clicks),
+  tags: link.tags,
+  meta: {
+    validSince: link.starts_at ?? null,
+    validUntil: link.expires_at,
+    maxVisits: link.max_clicks ?? null,
+  },
+  domain: link.domain,
+  title: link.title,
+  crawlable: false,
+  forwardQuery: link.forward_query ?? false,
+  hasRedirectRules: (link.rules ?? []).length > 0,
+});
+
+const INCLUDE = "?include=settings";
+
+const settings = z.object({
+  title: z.string().nullish(),
+  tags: z.array(z.string()).optional(),
+  forwardQuery: z.boolean().optional(),
+  validSince: instant.nullish(),
+  validUntil: instant.nullish(),
+  maxVisits: z.int().nullish(),
+  crawlable: z.literal(false, "must be false: no link is listed for crawlers").optional(),
+});
+
+/** Fields without a meaning here are ignored, as the validation of the URL is by Shlink itself. */
+const createBody = settings.extend({
+  longUrl: z.string(),
+  customSlug: z.string().optional(),
+  domain: z.string().nullish(),
+  findIfExists: z.boolean().optional(),
+  pathPrefix: z.literal("", "is not supported").optional(),
+});
+
+const editBody = settings.extend({ longUrl: z.string().optional() });
+
+/** Settings as `/v1` has them; those that the body lacks are undefined. */
+const toSettings = (body: z.output<typeof settings>) => ({
+  title: body.title,
+  tags: body.tags,
+  forward_query: body.forwardQuery,
+  starts_at: body.validSince,
+  expires_at: body.validUntil,
+  max_clicks: body.maxVisits,
+});
+
+async function createShortUrl(v1: V1): Promise<Answer> {
+  const body = await v1.readBody(createBody);
+  const domain = customDomain(v1, body.domain);
+  const alias = body.customSlug;
+  if (body.findIfExists === true) {
+    const conditions = { alias, domain: domain ?? v1.shortUrl.hostname, limit: ENTRIES_MAX };
+    const known = await v1.findLinksTo(body.longUrl, conditions);
+    const found = known.find((link) => hasSettings(link, body));
+    if (found !== undefined) return toJson(200, toShortUrl(found));
+  }
+  const link = await v1.send(linkResponse, "POST", `/v1/links${INCLUDE}`, {
+    ...toSettings(body),
+    url: body.longUrl,
+    alias,
+    domain,
+    // As Shlink does by default; its client never sends false.
+    forward_query: body.forwardQuery ?? true,
+  });
+  return toJson(200, toShortUrl(link));
+}
+
+/** Whether a link has all settings that a request names. */
+function hasSettings(link: Link, body: z.output<typeof settings>): boolean {
+  const { tags = [], ...others } = toSettings(body);
+  const known: Readonly<Record<string, unknown>> = { ...link };
+  return (
+    tags.every((tag) => link.tags.includes(tag)) &&
+    Object.entries(others).every(
+      ([name, value]) => value === undefined || (known[name] ?? null) === value,
+    )
+  );
+}
+
+/** The link that a path and the query's domain name. */
+const findLink = (v1: V1, shortCode: string) =>
+  v1.findLink(shortCode, customDomain(v1, v1.url.searchParams.get("domain")));
+
+async function readShortUrl(v1: V1, shortCode: string): Promise<Answer> {
+  return toJson(200, toShortUrl(await findLink(v1, shortCode)));
+}
+
+async function editShortUrl(v1: V1, shortCode: string): Promise<Answer> {
+  const body = await v1.readBody(editBody);
+  const link = await findLink(v1, shortCode);
+  const { expires_at, ...changes } = toSettings(body);
+  const changed = await v1.send(fullLink, "PATCH", `/v1/links/${link.id}${INCLUDE}`, {
+    ...changes,
+    url: body.longUrl,
+    // Clients send what they have read, also an instant that is over.
+    ...(expires_at === link.expires_at ? {} : { expires_at }),
+  });
+  return toJson(200, toShortUrl(changed));
+}
+
+async function deleteShortUrl(v1: V1, shortCode: string): Promise<Answer> {
+  const { id } = await findLink(v1, shortCode);
+  await v1.send(successResponse, "DELETE", `/v1/links/${id}`);
+  return NOTHING;
+}
+
+const NOTHING: Answer = { status: 204, type: "", body: "" };
+
+async function readRules(v1: V1, shortCode: string): Promise<Answer> {
+  return toJson(200, describeRules(await findLink(v1, shortCode)));
+}
+
+const describeRules = ({ original_url, rules = [] }: Link) => ({
+  defaultLongUrl: original_url,
+  redirectRules: rules
+    .map(({ url, conditions }) => ({ longUrl: url, conditions: toConditions(conditions) }))
+    .filter(({ conditions }) => conditions !== undefined)
+    .map((rule, i) => ({ priority: i + 1, ...rule })),
+});
+
+async function setRules(v1: V1, shortCode: string): Promise<Answer> {
+  const rules = toRules(await v1.readBody(rulesBody));
+  const link = await findLink(v1, shortCode);
+  if ((link.rules ?? []).some(({ conditions }) => toConditions(conditions) === undefined)) {
+    const message = "The link has rules that Shlink does not know, and that would be lost.";
+    throw new ApiError("conflict", message);
+  }
+  const path = `/v1/links/${link.id}${INCLUDE}`;
+  return toJson(200, describeRules(await v1.send(fullLink, "PATCH", path, { rules })));
+}
+
+// ---- Visits
+
+async function readShortUrlVisits(v1: V1, shortCode: string): Promise<Answer> {
+  const { id } = await findLink(v1, shortCode);
+  return await listVisits(v1, { link_id: id });
+}
+
+function readDomainVisits(v1: V1, domain: string): Promise<Answer> {
+  return listVisits(v1, { domain: toHost(v1, domain) });
+}
+
+async function readOverview(v1: V1): Promise<Answer> {
+  const query = { period: "all", limit: 1 };
+  const { summary } = await v1.get(accountResponse, "/v1/analytics", query);
+  return toJson(200, {
+    visits: {
+      nonOrphanVisits: toSummary(summary.total_clicks),
+      orphanVisits: toSummary(await readOrphans(v1)),
+    },
+  });
+}
+
+async function readOrphans(v1: V1): Promise<number> {
+  const query = { period: "all", limit: 1 };
+  const { summary } = await v1.get(failuresResponse, "/v1/analytics/failures", query);
+  return summary.unknown_alias;
+}
+
+/** Requests for aliases without a link are only counted. */
+async function countOrphans(v1: V1): Promise<Answer> {
+  const total = await readOrphans(v1);
+  const pagination = { ...paginationOf(1, ENTRIES_MAX, 0, 0), totalItems: total };
+  return toJson(200, { visits: { data: [], pagination } });
+}
+
+// ---- Tags and domains
+
+type Pages<Item> = { data: Item[]; next_cursor: string | null };
+
+/** The entries of a list of `/v1`, some at most. */
+async function readAll<Item>(read: (starting_after: string) => Promise<Pages<Item>>) {
+  const items: Item[] = [];
+  let cursor = "";
+  for (let pages = 0; pages < PAGES_MAX; pages++) {
+    const { data, next_cursor } = await read(cursor);
+    items.push(...data);
+    if (next_cursor === null) break;
+    cursor = next_cursor;
+  }
+  return items;
+}
+
+type Tag = z.output<typeof tagListResponse>["data"][number];
+
+/** All tags, in the form of `toEntry`. */
+async function answerTags(v1: V1, toEntry: (tag: Tag) => unknown): Promise<Answer> {
+  const tags = await readAll((starting_after) =>
+    v1.get(tagListResponse, "/v1/tags", { limit: ENTRIES_MAX, starting_after }),
+  );
+  const pagination = paginationOf(1, Math.max(1, tags.length), tags.length, tags.length);
+  return toJson(200, { tags: { data: tags.map(toEntry), pagination } });
+}
+
+function listTags(v1: V1): Promise<Answer> {
+  return answerTags(v1, ({ name }) => name);
+}
+
+function listTagStats(v1: V1): Promise<Answer> {
+  return answerTags(v1, ({ name, links, clicks }) => ({
+    tag: name,
+    shortUrlsCount: links,
+    visitsSummary: toSummary(clicks ?? 0),
+  }));
+}
+
+/** Repeats a change of many links until all of them have it. */
+async function finish(change: (again: boolean) => Promise<{ done: boolean }>): Promise<void> {
+  for (let i = 0; i < TAG_CHANGES_MAX; i++) if ((await change(i > 0)).done) return;
+  throw new ApiError("unavailable", "The tag is on very many links: repeat the request.");
+}
+
+async function renameTag(v1: V1): Promise<Answer> {
+  const { oldName, newName } = await v1.readBody(
+    z.object({ oldName: z.string(), newName: z.string() }),
+  );
+  await finish((again) =>
+    v1.send(changedTagResponse, "PATCH", tagPath(oldName), {
+      name: newName,
+      ...(again ? { merge: true } : {}),
+    }),
+  );
+  return NOTHING;
+}
+
+const tagPath = (name: string): string => `/v1/tags/${encodeURIComponent(name)}`;
+
+async function deleteTags(v1: V1): Promise<Answer> {
+  const names = v1.url.searchParams.getAll("tags[]");
+  if (names.length > PAGES_MAX) throw invalidField("tags", `must be ${PAGES_MAX} at most`);
+  for (const name of names) await finish(() => v1.send(progressResponse, "DELETE", tagPath(name)));
+  return NOTHING;
+}
+
+type Domain = z.output<typeof domainResponse>;
+
+async function findDomains(v1: V1): Promise<Domain[]> {
+  const domains = await readAll((starting_after) =>
+    v1.get(domainListResponse, "/v1/domains", { limit: ENTRIES_MAX, starting_after }),
+  );
+  return domains.filter(({ status }) => status === "verified");
+}
+
+const NO_REDIRECTS = {
+  baseUrlRedirect: null,
+  regular404Redirect: null,
+  invalidShortUrlRedirect: null,
+};
+
+const toRedirects = ({ root_url, not_found_url }: Domain) => ({
+  ...NO_REDIRECTS,
+  baseUrlRedirect: root_url ?? null,
+  invalidShortUrlRedirect: not_found_url ?? null,
+});
+
+async function listDomains(v1: V1): Promise<Answer> {
+  const own = { domain: v1.shortUrl.host, isDefault: true, redirects: NO_REDIRECTS };
+  const others = (await findDomains(v1)).map((domain) => ({
+    domain: domain.domain,
+    isDefault: false,
+    redirects: toRedirects(domain),
+  }));
+  return toJson(200, { domains: { data: [own, ...others], defaultRedirects: NO_REDIRECTS } });
+}
+
+const redirectsBody = z.object({
+  domain: z.string(),
+  baseUrlRedirect: z.string().nullish(),
+  invalidShortUrlRedirect: z.string().nullish(),
+  regular404Redirect: z.null("must be null: invalidShortUrlRedirect is for all paths").optional(),
+});
+
+async function setRedirects(v1: V1): Promise<Answer> {
+  const body = await v1.readBody(redirectsBody);
+  const found = (await findDomains(v1)).find(({ domain }) => domain === body.domain);
+  if (found === undefined) throw notFound("domain");
+  const changed = await v1.send(domainResponse, "PATCH", `/v1/domains/${found.id}`, {
+    root_url: body.baseUrlRedirect,
+    not_found_url: body.invalidShortUrlRedirect,
+  });
+  return toJson(200, toRedirects(changed));
+}
+
+// ---- Errors
+
+async function refuseMercure(v1: V1): Promise<Answer> {
+  await v1.requireKey();
+  return toProblem(501, "mercure-not-configured", "There is no Mercure hub.");
+}
+
+/** A problem, whose title is its type in words. */
+function toProblem(status: number, type: string, detail: string, more: object = {}): Answer {
+  const title = type.charAt(0).toUpperCase() + type.slice(1).replaceAll("-", " ");
+  const problem = { type: `https://shlink.io/api/error/${type}`, title, detail, status, ...more };
+  return toJson(status, problem, "application/problem+json");
+}
+
+/** Shlink's names of the fields of `/v1`. */
+const FIELDS: ReadonlyMap<string, string> = new Map([
+  ["url", "longUrl"],
+  ["alias", "customSlug"],
+  ["starts_at", "validSince"],
+  ["expires_at", "validUntil"],
+  ["max_clicks", "maxVisits"],
+  ["forward_query", "forwardQuery"],
+]);
+
+function toFailed({ request, url }: V1, { status, error }: Failure): Answer {
+  const { code, message, param } = error;
+  const [, resource = ""] = /^\/rest\/v3\/([\w-]+)/.exec(url.pathname) ?? [];
+  const hasKey = request.headers.has("x-api-key");
+  const type =
+    code === "unauthorized" && !hasKey
+      ? "missing-authentication"
+      : code === "not_found" && NAMED.has(resource)
+        ? `${resource.slice(0, -1)}-not-found`
+        : (TYPES.get(code) ?? (status === 400 ? "invalid-data" : code.replaceAll("_", "-")));
+  const elements = param === undefined ? {} : { invalidElements: [FIELDS.get(param) ?? param] };
+  return toProblem(status, type, message, elements);
+}
+
+/** What paths name. */
+const NAMED: ReadonlySet<string> = new Set(["short-urls", "tags", "domains"]);
+
+/** Shlink's types of errors that it has too. */
+const TYPES: ReadonlyMap<string, string> = new Map([
+  ["alias_taken", "non-unique-slug"],
+  ["key_revoked", "invalid-api-key"],
+  ["tag_taken", "tag-conflict"],
+  ["unauthorized", "invalid-api-key"],
+]);

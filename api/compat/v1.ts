@@ -1,0 +1,219 @@
+/**
+ * Calls of `/v1` in place of a client that speaks another product's API. They are requests of the
+ * process to itself, with the client's address and key: what `/v1` checks, limits and counts holds
+ * for them, and nothing can be done that the client could not do there.
+ */
+import * as z from "zod";
+
+import { parseKey } from "../auth/api-key.ts";
+import { errorResponse } from "../http/error-schemas.ts";
+import { ApiError, notFound } from "../http/errors.ts";
+import { readJsonBody } from "../http/json-body.ts";
+import { ForwardedRequest } from "../http/request-context.ts";
+import { validateValue } from "../http/validation.ts";
+import { fullLink, linkListResponse } from "../links/responses.ts";
+
+/** An API of another product. */
+export interface CompatibleApi {
+  /** Whether a path is one of this API's. */
+  serves(path: string): boolean;
+  /** Answers a request in the product's shape, also one that is refused. */
+  answer(v1: V1): Promise<Answer>;
+}
+
+export type Answer = { status: number; type: string; body: string };
+
+/** The framework's types do not state that a handler turns a request into a response. */
+export type Handle = (request: unknown) => unknown;
+
+export type Query = Readonly<Record<string, string | number | readonly string[] | undefined>>;
+
+/** Why a request was refused, as `/v1` says it. */
+export class Failure extends Error {
+  override name = "Failure";
+
+  constructor(
+    readonly status: number,
+    readonly error: z.output<typeof errorResponse>["error"],
+  ) {
+    super(error.message);
+  }
+}
+
+/** What `/v1` reads of a client's request besides its key. */
+const FORWARDED = [
+  "access-control-request-method",
+  "host",
+  "idempotency-key",
+  "origin",
+  "traceparent",
+  "x-request-id",
+];
+
+/** Headers that describe the body of another response. */
+const OF_BODY = ["content-encoding", "content-length", "content-type", "etag", "location"];
+
+const ALLOWED_HEADERS = "access-control-allow-headers";
+
+export class V1 {
+  /** The client's request, and its URL. */
+  readonly request: Request;
+  readonly url: URL;
+  /** The origin of short links. */
+  readonly shortUrl: URL;
+  readonly #handle: Handle;
+  readonly #headers: Headers;
+  /** Headers of the last response: the limits, the request's id, and those of CORS. */
+  #answered = new Headers();
+
+  /** `handle` answers a request of `/v1`. */
+  constructor(request: Request, url: URL, shortUrl: string, handle: Handle) {
+    this.request = request;
+    this.url = url;
+    this.shortUrl = new URL(shortUrl);
+    this.#handle = handle;
+    // All calls of a request have its id.
+    this.#headers = new Headers({ "x-request-id": Bun.randomUUIDv7() });
+    for (const name of FORWARDED) {
+      const value = request.headers.get(name);
+      if (value !== null) this.#headers.set(name, value);
+    }
+  }
+
+  /**
+   * Calls with this key from now on; throws `unauthorized` for a text that is none, so that nothing
+   * else of such a request is read.
+   */
+  authorize(key: string | null | undefined): void {
+    const isKey = key !== null && key !== undefined && parseKey(key) !== undefined;
+    if (!isKey) throw new ApiError("unauthorized", "This request needs an API key of Shorthop.");
+    this.#headers.set("authorization", `Bearer ${key}`);
+  }
+
+  /** Calls nothing but what says whether the key works. */
+  async requireKey(): Promise<void> {
+    await this.get(z.object({}), "/v1/limits");
+  }
+
+  /** The client's body, of JSON; throws what a body is refused for. */
+  async readBody<Schema extends z.ZodType>(schema: Schema): Promise<z.output<Schema>> {
+    return validateValue(schema, await readJsonBody(this.request));
+  }
+
+  /** The client's query, without parameters that are blank. */
+  readQuery<Schema extends z.ZodType>(schema: Schema): z.output<Schema> {
+    const given = [...this.url.searchParams].filter(([, text]) => text !== "");
+    return validateValue(schema, Object.fromEntries(given));
+  }
+
+  /** Whether a host, with or without the port of short URLs, is the service's own. */
+  isOwnHost(host: string): boolean {
+    const { hostname, host: withPort } = this.shortUrl;
+    return [hostname, withPort].includes(host.toLowerCase());
+  }
+
+  /** Reads something; throws a {@link Failure}. */
+  get<Schema extends z.ZodType>(
+    schema: Schema,
+    path: string,
+    query: Query = {},
+  ): Promise<z.output<Schema>> {
+    const parameters = new URLSearchParams();
+    for (const [name, values] of Object.entries(query))
+      for (const value of [values ?? []].flat()) parameters.append(name, String(value));
+    return this.#call(schema, "GET", `${path}?${parameters.toString()}`);
+  }
+
+  /** Changes something; throws a {@link Failure}. */
+  send<Schema extends z.ZodType>(
+    schema: Schema,
+    method: "POST" | "PATCH" | "DELETE",
+    path: string,
+    body?: object,
+  ): Promise<z.output<Schema>> {
+    return this.#call(schema, method, path, body);
+  }
+
+  /** The link with an alias on a domain, by default on the service's own. */
+  async findLink(alias: string, domain?: string): Promise<z.output<typeof fullLink>> {
+    if (alias === "") throw notFound("link");
+    return await this.get(fullLink, "/v1/links/lookup", { alias, domain, include: "settings" });
+  }
+
+  /** The newest active links to a destination, some at most. */
+  async findLinksTo(url: string, conditions: Query) {
+    if (url === "") return [];
+    const query = { url, expired: "false", starting_after: "", include: "settings", ...conditions };
+    const { data } = await this.get(linkListResponse, "/v1/links", query);
+    return data.filter(({ status }) => status === "active");
+  }
+
+  /** What an error of a request means for its client; errors that are no answer of `/v1` count. */
+  async explain(error: unknown): Promise<Failure> {
+    if (error instanceof Failure) return error;
+    const response = await this.#send(
+      new ForwardedRequest(this.request, "/v1", { headers: this.#headers }, error),
+    );
+    return new Failure(response.status, errorResponse.parse(await response.json()).error);
+  }
+
+  /** The answer to a browser that asks whether a page of another origin may call. */
+  async preflight(): Promise<Response> {
+    const response = await this.#send(
+      new ForwardedRequest(this.request, "/v1/links", {
+        method: "OPTIONS",
+        headers: this.#headers,
+      }),
+    );
+    const allowed = response.headers.get(ALLOWED_HEADERS);
+    if (allowed !== null) response.headers.set(ALLOWED_HEADERS, `${allowed}, X-Api-Key`);
+    return response;
+  }
+
+  /** The response to the client, with what `/v1` has said of limits and of the request. */
+  respond({ status, type, body }: Answer): Response {
+    const headers = new Headers(this.#answered);
+    for (const name of OF_BODY) headers.delete(name);
+    if (body === "") return new Response(null, { status, headers });
+    headers.set("content-type", type);
+    return new Response(body, { status, headers });
+  }
+
+  async #call<Schema extends z.ZodType>(
+    schema: Schema,
+    method: string,
+    path: string,
+    body?: object,
+  ): Promise<z.output<Schema>> {
+    const headers = new Headers(this.#headers);
+    if (body !== undefined) headers.set("content-type", "application/json");
+    const init = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
+    const response = await this.#send(new ForwardedRequest(this.request, path, init));
+    const answer: unknown = await response.json();
+    if (response.ok) return schema.parse(answer);
+    throw new Failure(response.status, errorResponse.parse(answer).error);
+  }
+
+  async #send(request: ForwardedRequest): Promise<Response> {
+    const response = await this.#handle(request);
+    if (!(response instanceof Response)) throw new Error("A request has no response.");
+    this.#answered = response.headers;
+    return response;
+  }
+}
+
+/** An answer in JSON. */
+export const toJson = (status: number, value: object, type = "application/json"): Answer => ({
+  status,
+  type,
+  body: JSON.stringify(value),
+});
+
+/** Decodes a path; some clients leave characters as they are, so one that is not encoded stays. */
+export function decodePath(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
+}

@@ -1,0 +1,92 @@
+/** `shorthop admin links disable|enable|disabled`: takes links down and restores them. */
+import type { Command } from "commander";
+
+import { parseDomain } from "../../api/domains/host.ts";
+import { findTakenDown, takeLinkDown } from "../../api/links/takedown.ts";
+import type { Sql } from "../../api/postgres.ts";
+import type { TakedownKind } from "../../api/takedowns/model.ts";
+import { changeTakedowns, findTakedowns, waitUntilPublished } from "../../api/takedowns/service.ts";
+import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
+import { encodeId, type Uuid } from "../../shared/ids.ts";
+import { parseHost, parseId } from "../arguments.ts";
+import { mustExist, print, printList, type WithDatabase } from "../context.ts";
+
+/** What to take down: exactly one of link, account and host. */
+type Options = {
+  alias?: string;
+  domain?: string;
+  account?: Uuid;
+  host?: string;
+  json: boolean;
+};
+
+export function addTakedownCommands(links: Command, withDatabase: WithDatabase): void {
+  const addCommand = (name: string, description: string, down: boolean) =>
+    links
+      .command(name)
+      .description(description)
+      .option("--alias <alias>", "the link with this alias")
+      .option("--domain <host>", "its domain (default: the service's own)", parseDomainName)
+      .option("--account <id>", "all links of an account (acct_…)", parseId("acct"))
+      .option("--host <host>", "all links that redirect to a host or to a name below it", parseHost)
+      .option("--json", "print JSON", false)
+      .action((options: Options) =>
+        withDatabase(async (sql) => {
+          const target = await change(sql, options, down);
+          const published = await waitUntilPublished(sql);
+          print(options.json, { ...target, disabled: down, published });
+          if (!published)
+            console.error("It follows as soon as an API process and NATS are running.");
+        }),
+      );
+  addCommand(
+    "disable",
+    "Take links down: visitors get status 451 on every redirector, and owners cannot lift it",
+    true,
+  );
+  addCommand("enable", "Lift a takedown", false);
+
+  links
+    .command("disabled")
+    .description("List what is taken down")
+    .option("--json", "print JSON", false)
+    .action(({ json }: { json: boolean }) =>
+      withDatabase(async (sql) => {
+        const single = await findTakenDown(sql);
+        const others = await findTakedowns(sql);
+        printList(json, [
+          ...single.map(({ host, alias }) => ({ alias, domain: host })),
+          ...others.map(({ kind, subject, created_at }) => ({
+            ...toTarget(kind, subject),
+            since: created_at.toISOString(),
+          })),
+        ]);
+      }),
+    );
+}
+
+async function change(sql: Sql, { alias, domain, account, host }: Options, down: boolean) {
+  const given = [alias, account, host].filter((option) => option !== undefined);
+  if (given.length !== 1) throw new Error("Give one of --alias, --account and --host.");
+  if (domain !== undefined && alias === undefined)
+    throw new Error("--domain says where an --alias is.");
+  if (alias !== undefined) {
+    const isFound = await takeLinkDown(sql, { domain: domain ?? DEFAULT_DOMAIN, alias }, down);
+    mustExist(isFound, "link");
+    return { alias, domain: domain ?? null };
+  }
+  const [kind, subject]: [TakedownKind, string] =
+    account === undefined ? ["host", host ?? ""] : ["account", account];
+  mustExist(await changeTakedowns(sql, kind, subject, down), down ? kind : "takedown");
+  return toTarget(kind, subject);
+}
+
+const toTarget = (kind: TakedownKind, subject: string): Record<string, string> => ({
+  [kind]: kind === "account" ? encodeId("acct", subject) : subject,
+});
+
+/** Parses the name of a custom domain. */
+function parseDomainName(text: string): string {
+  const parsed = parseDomain(text);
+  return "host" in parsed ? parsed.host : parseHost(text);
+}

@@ -1,0 +1,185 @@
+/**
+ * What would make setup fail, found out before it changes anything: one line for each problem, with
+ * what to do.
+ */
+import { lookup } from "node:dns/promises";
+import { existsSync } from "node:fs";
+import { connect, createServer } from "node:net";
+import { networkInterfaces } from "node:os";
+
+import { readFreeBytes } from "../../../shared/disk.ts";
+import { PLACEHOLDER } from "../../../shared/env.ts";
+import { parseEnvironment } from "../../environment-files.ts";
+import { environmentFilesOf } from "./environment.ts";
+import { readIfExists } from "./files.ts";
+import { clusterVersion } from "./postgres.ts";
+import { SECRETS_FILE } from "./secrets.ts";
+import { hostsOf, isLoopback, type Settings } from "./settings.ts";
+import type { System } from "./system.ts";
+import { describeTlsProblem } from "./tls.ts";
+
+/** For the packages and the first links and clicks. */
+const ROOM_MIN = 5 * 1024 ** 3;
+
+const POSTGRES_VERSION_MIN = 15;
+const POSTGRES_PORT = 5432;
+const NATS_PORT = 4222;
+const CONNECT_MS = 3_000;
+
+/** Domains of examples, ours and those that RFC 2606 and RFC 6761 reserve. */
+const PLACEHOLDER_DOMAIN =
+  /^(?:.{1,200}\.)?(?:sho\.rt|example\.(?:com|net|org)|(?:[^.]{1,63}\.)?(?:example|test|invalid|localhost))$/;
+
+type Options = { dns: boolean };
+
+/** Returns the problems; none means that setup may begin. */
+export async function findProblems(
+  settings: Settings,
+  system: System,
+  { dns }: Options,
+): Promise<string[]> {
+  const found = [
+    describeDomain(settings),
+    ...(dns ? await Promise.all(hostsOf(settings).map(describeUnresolved)) : []),
+    ...describeEnvironmentFiles(settings, system),
+    describeStores(settings),
+    describeTlsProblem(settings, system),
+    describeRoom(readFreeBytes(system.path("/var/lib"))),
+    ...(await describePorts(settings, system)),
+    ...(settings.ROLE === "stores"
+      ? [describeCluster(system), await describeData(system)]
+      : [await describeUnreachable(settings)]),
+  ];
+  return found.filter((line) => line !== undefined);
+}
+
+const describeDomain = ({ DOMAIN }: Settings): string | undefined =>
+  PLACEHOLDER_DOMAIN.test(DOMAIN)
+    ? `${DOMAIN} is a domain of examples: give your own with --domain.`
+    : undefined;
+
+async function describeUnresolved(host: string): Promise<string | undefined> {
+  try {
+    await lookup(host);
+    return undefined;
+  } catch {
+    return `${host} does not resolve: add it to your DNS, or give --without-dns to do that later.`;
+  }
+}
+
+/** A package is missing, or its configuration was written by hand. */
+function describeEnvironmentFiles({ ROLE }: Settings, system: System): (string | undefined)[] {
+  const isOurs = existsSync(system.path(SECRETS_FILE));
+  return environmentFilesOf(ROLE).map((path) => {
+    const text = readIfExists(system, path);
+    if (text === undefined)
+      return `${path} is missing: apt-get install ./shorthop*.deb, in the folder of a release.`;
+    if (isOurs || PLACEHOLDER.test(text)) return undefined;
+    return `${path} was configured without setup, which therefore leaves this host alone (docs/operations.md).`;
+  });
+}
+
+function describeStores({ ROLE, STORES }: Settings): string | undefined {
+  if (ROLE !== "stores") {
+    if (!isLoopback(STORES)) return undefined;
+    return "The stores are on another host: give its address with --stores.";
+  }
+  const own = Object.values(networkInterfaces()).flatMap((addresses) =>
+    (addresses ?? []).map(({ address }) => address),
+  );
+  if (isLoopback(STORES) || own.includes(STORES)) return undefined;
+  return `${STORES} is no address of this host: give one that other hosts reach with --stores.`;
+}
+
+/** `free` is in bytes. */
+export const describeRoom = (free: number): string | undefined =>
+  free >= ROOM_MIN
+    ? undefined
+    : `The disk of /var/lib has ${Math.floor(free / 1024 ** 2)} MiB left: make room for at least ${ROOM_MIN / 1024 ** 3} GiB.`;
+
+/** The ports that this host will use, each with the unit that may use it already. */
+function portsOf({ ROLE, TLS }: Settings, system: System): [port: number, unit: string][] {
+  const environment = parseEnvironment(readIfExists(system, "/etc/shorthop/redirector.env") ?? "");
+  const redirector = "shorthop-redirector@1";
+  return [
+    [TLS === "none" ? Number(environment["REDIRECTOR_PORT"] ?? 80) : 443, redirector],
+    ...(TLS === "certbot" ? [[80, redirector] satisfies [number, string]] : []),
+    ...(ROLE === "redirector"
+      ? []
+      : ([
+          [3000, "shorthop-api@1"],
+          [3001, "shorthop-api@1"],
+        ] satisfies [number, string][])),
+    ...(ROLE === "stores"
+      ? ([
+          [NATS_PORT, "nats-server"],
+          [8222, "nats-server"],
+          [POSTGRES_PORT, "postgresql"],
+        ] satisfies [number, string][])
+      : []),
+  ];
+}
+
+async function describePorts(settings: Settings, system: System): Promise<(string | undefined)[]> {
+  const lines: (string | undefined)[] = [];
+  for (const [port, unit] of portsOf(settings, system)) {
+    const isOurs = (await system.run(["systemctl", "is-active", "--quiet", unit])).code === 0;
+    if (!isOurs && (await isUsed(port)))
+      lines.push(
+        `Port ${port} is used${await describeUser(port, system)}: stop it, as ${unit} needs the port.`,
+      );
+  }
+  return lines;
+}
+
+/** Whether another process listens on a port of this host. */
+export const isUsed = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const server = createServer();
+    server.once("error", (error) => resolve("code" in error && error.code === "EADDRINUSE"));
+    server.listen({ port, host: "0.0.0.0" }, () => server.close(() => resolve(false)));
+  });
+
+async function describeUser(port: number, system: System): Promise<string> {
+  const query = ["ss", "--no-header", "--listening", "--tcp", "--numeric", "--processes"];
+  const { stdout } = await system.run([...query, `sport = :${port}`]);
+  const [, name] = /users:\(\("([^"]{1,100})"/.exec(stdout) ?? [];
+  return name === undefined ? "" : ` by ${name}`;
+}
+
+function describeCluster(system: System): string | undefined {
+  const version = clusterVersion(system);
+  if (version === undefined) return undefined;
+  if (Number(version) < POSTGRES_VERSION_MIN)
+    return `PostgreSQL ${version} is installed: Shorthop needs ${POSTGRES_VERSION_MIN} or later.`;
+  const file = `/etc/postgresql/${version}/main/postgresql.conf`;
+  const [, port] = /^port\s{0,9}=\s{0,9}(\d{1,5})/m.exec(readIfExists(system, file) ?? "") ?? [];
+  if (port === undefined || Number(port) === POSTGRES_PORT) return undefined;
+  return `PostgreSQL listens on port ${port}: set port = ${POSTGRES_PORT} in ${file}, and restart it.`;
+}
+
+/** Whether NATS can be reached on the host of the stores. */
+function describeUnreachable({ STORES }: Settings): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const socket = connect({ host: STORES, port: NATS_PORT });
+    const end = (line?: string): void => {
+      socket.destroy();
+      resolve(line);
+    };
+    const unreachable = `NATS at ${STORES}:${NATS_PORT} cannot be reached: start it, or let this host through its firewall.`;
+    socket.setTimeout(CONNECT_MS, () => end(unreachable));
+    socket.once("error", () => end(unreachable));
+    socket.once("connect", () => end());
+  });
+}
+
+/** A database of this name that setup did not make. */
+async function describeData(system: System): Promise<string | undefined> {
+  if (existsSync(system.path(SECRETS_FILE))) return undefined;
+  const { code, stdout } = await system.psql(
+    "shorthop",
+    "select count(*) from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r';",
+  );
+  if (code !== 0) return undefined;
+  return `PostgreSQL has a database shorthop with ${stdout.trim()} tables that setup did not make: rename or drop it, or bring back ${SECRETS_FILE}.`;
+}
