@@ -1,6 +1,7 @@
 /** What an account has in a mode: its number, for lists and maxima, and what it lacks there. */
 import type { Uuid } from "../shared/ids.ts";
 import { ApiError, notFound } from "./http/errors.ts";
+import type { ListStart } from "./http/pagination.ts";
 import type { AccountScope } from "./http/principal.ts";
 import type { Sql, Transaction } from "./postgres.ts";
 
@@ -16,6 +17,21 @@ export async function countOwned(
   const [{ total }] = await sql<[{ total: number }]>`
     select count(*)::integer as total from ${sql(table)} where account_id = ${accountId} and mode = ${mode}`;
   return total;
+}
+
+/**
+ * The end of a statement that lists rows which meet a condition, newest first, from an offset or
+ * after a position.
+ */
+export function newestFirst(sql: Sql, limit: number, start: ListStart) {
+  const after = "after" in start ? start.after : null;
+  const isOlder =
+    after === null
+      ? sql``
+      : sql`and (created_at, id) < (${new Date(after.key)}::timestamptz, ${after.id}::uuid)`;
+  return sql`
+    ${isOlder} order by created_at desc, id desc
+    limit ${limit} offset ${"offset" in start ? start.offset : 0}`;
 }
 
 /** What the tables hold, as messages name it. */

@@ -3,6 +3,7 @@ import type { Uuid } from "../../shared/ids.ts";
 import type { ListStart } from "../http/pagination.ts";
 import type { AccountScope } from "../http/principal.ts";
 import type { Payer } from "../limits/budgets.ts";
+import { newestFirst } from "../owned-rows.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import type { ShareFields, ShareRow } from "./model.ts";
 
@@ -49,13 +50,9 @@ export async function listShares(
   limit: number,
   start: ListStart,
 ): Promise<ShareRow[]> {
-  const after = "after" in start ? start.after : null;
   return await sql<ShareRow[]>`
     select ${columns(sql)} from shares
-     where account_id = ${accountId} and mode = ${mode}
-           ${after === null ? sql`` : sql`and (created_at, id) < (${new Date(after.key)}::timestamptz, ${after.id}::uuid)`}
-     order by created_at desc, id desc
-     limit ${limit} offset ${"offset" in start ? start.offset : 0}`;
+     where account_id = ${accountId} and mode = ${mode} ${newestFirst(sql, limit, start)}`;
 }
 
 /** As {@link findShare}, and locks the share until the transaction ends. */
@@ -70,29 +67,15 @@ export async function lockShare(
   return row;
 }
 
-/** Changes the fields of one of the owner's shares; undefined when there is none. */
+/** Changes one of the owner's shares; undefined when there is none. */
 export async function updateShare(
   sql: Transaction,
   { accountId, mode }: AccountScope,
   id: Uuid,
-  change: Partial<ShareFields>,
+  change: Partial<ShareFields & { token_hash: Buffer }>,
 ): Promise<ShareRow | undefined> {
   const [row] = await sql<ShareRow[]>`
     update shares set ${sql({ ...change, updated_at: new Date() })}
-     where id = ${id} and account_id = ${accountId} and mode = ${mode}
-    returning ${columns(sql)}`;
-  return row;
-}
-
-/** Gives one of the owner's shares another token; undefined when there is none. */
-export async function replaceToken(
-  sql: Transaction,
-  { accountId, mode }: AccountScope,
-  id: Uuid,
-  tokenHash: Buffer,
-): Promise<ShareRow | undefined> {
-  const [row] = await sql<ShareRow[]>`
-    update shares set token_hash = ${tokenHash}, updated_at = now()
      where id = ${id} and account_id = ${accountId} and mode = ${mode}
     returning ${columns(sql)}`;
   return row;

@@ -9,7 +9,7 @@ import {
   type FakeApi,
   type FakeKey,
 } from "../../test/harness/fake-api.ts";
-import type { ViewRow } from "./model.ts";
+import type { NamedQuery, ViewRow } from "./model.ts";
 
 const NOW = new Date("2030-01-01T00:00:00Z");
 
@@ -18,7 +18,7 @@ let deleted: string[];
 let api: FakeApi;
 let key: FakeKey;
 
-const toRow = (view: Pick<ViewRow, "name" | "query">): ViewRow => ({
+const toRow = (view: NamedQuery): ViewRow => ({
   ...view,
   created_at: NOW,
   updated_at: NOW,

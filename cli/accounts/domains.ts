@@ -1,8 +1,7 @@
 /** `shorthop admin domains …`: custom domains of accounts. */
 import type { Command } from "commander";
 
-import { createTxtReader } from "../../api/domains/dns.ts";
-import { createDomainService } from "../../api/domains/service.ts";
+import { releaseHost } from "../../api/domains/verification.ts";
 import { parseHost } from "../arguments.ts";
 import { mustExist, print, type WithDatabase } from "../context.ts";
 
@@ -18,15 +17,7 @@ export function addDomainCommands(program: Command, withDatabase: WithDatabase):
     .option("--json", "print JSON", false)
     .action((host: string, { json }: { json: boolean }) =>
       withDatabase(async (sql) => {
-        const service = createDomainService({
-          sql,
-          // An API process publishes these changes, at its next look at the outbox.
-          publisher: { publish: () => Promise.resolve(false) },
-          readTxt: createTxtReader([]),
-          ownHosts: new Set(),
-          checkDestination: (url) => Promise.resolve(url),
-        });
-        mustExist(await service.release(host), "verified domain");
+        mustExist(await releaseHost(sql, host), "verified domain");
         print(json, { domain: host, released: true });
       }),
     );

@@ -3,8 +3,8 @@ import { randomBytes } from "node:crypto";
 
 import { type Command, Option } from "commander";
 
-import { createMemberService } from "../../api/members/service.ts";
-import { readOrigins } from "../../api/origins.ts";
+import { readOrigins } from "../../api/mail/settings.ts";
+import { MemberService } from "../../api/members/service.ts";
 import { resetPath } from "../../api/sessions/resets.ts";
 import { UserService } from "../../api/sessions/users.ts";
 import {
@@ -59,7 +59,7 @@ function addCreation(users: Command, withDatabase: WithDatabase): void {
     .action((options: CreateOptions) =>
       withDatabase(async (sql) => {
         const users = UserService.forOperators(sql);
-        const members = createMemberService({ sql, users });
+        const members = new MemberService(sql, users);
         const { email, name, account, role } = options;
         // Checked first, so that no user without an account is created.
         if (account !== undefined) await members.requireAccount(account);
@@ -119,7 +119,7 @@ function addResetLink(
     .option("--json", "print JSON", false)
     .action((options: { email: string; json: boolean }) =>
       withDatabase(async (sql) => {
-        const members = createMemberService({ sql, users: UserService.forOperators(sql) });
+        const members = new MemberService(sql, UserService.forOperators(sql));
         // Before the link is made, which without an address would be of no use.
         const { dashboardUrl } = readOrigins({ DASHBOARD_URL: await findDashboard() });
         const reset = await members.makeOperatorReset(options.email);
@@ -148,7 +148,7 @@ function addJoining(users: Command, withDatabase: WithDatabase): void {
         const id = await users.findByEmail(options.email);
         mustExist(id !== undefined, "user");
         if (id === undefined) return;
-        const members = createMemberService({ sql, users });
+        const members = new MemberService(sql, users);
         await members.requireAccount(options.account);
         const verified = await users.isVerified(id);
         // Printed to standard error, so that standard output stays JSON.
@@ -171,7 +171,7 @@ function addRemoval(users: Command, withDatabase: WithDatabase): void {
     .option("--json", "print JSON", false)
     .action((options: { email: string; json: boolean }) =>
       withDatabase(async (sql) => {
-        const members = createMemberService({ sql, users: UserService.forOperators(sql) });
+        const members = new MemberService(sql, UserService.forOperators(sql));
         mustExist(await members.removeUser(options.email), "user");
         print(options.json, { email: options.email, removed: true });
       }),

@@ -167,8 +167,8 @@ const loadDemo = () => import("../../api/demo.ts");
 async function ensureDemo({ config, secrets }: LocalStack, urls: StackUrls): Promise<void> {
   const known = secrets.demoKeys;
   if (known === undefined || !(await keyWorks(urls.api, known.live))) {
-    const { createDemoKeys } = await loadDemo();
-    secrets.demoKeys = await createDemoKeys(urls.database);
+    const { addDemoAccount } = await loadDemo();
+    secrets.demoKeys = await addDemoAccount(urls.database);
     saveSecrets(filesOf(config.SHORTHOP_DATA_DIR).secrets, secrets);
   }
   if (await canSignIn(urls.dashboard, secrets.demoPassword)) return;
