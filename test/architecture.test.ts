@@ -93,7 +93,7 @@ const MAY_CONTAIN_SQL =
 const IS_SQL = /(?:^|[/-])sql\.ts$/;
 
 /** Files that bind SQL of several resources, and are themselves no resource. */
-const BINDS_SQL = /^api\/stores\.ts$|^api\/maintenance\//;
+const BINDS_SQL = /^api\/(?:stores|maintenance)\.ts$/;
 
 /** Files that combine the routes of several resources. */
 const COMBINES_ROUTES = /\/app\.ts$|^api\/resource-routes\.ts$/;

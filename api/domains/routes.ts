@@ -9,26 +9,25 @@ import { principalOf } from "../http/request-context.ts";
 import type { Idempotency } from "../idempotency/idempotency.ts";
 import type { AccessPlugin } from "../site.ts";
 import {
-  createDomainBody,
   domainListResponse,
   domainParams,
   domainResponse,
+  newDomainBody,
   toDomainResponse,
   verificationResponse,
 } from "./model.ts";
 import type { DomainService } from "./service.ts";
 
-type DomainRoutesDeps = {
-  auth: AccessPlugin;
-  idempotency: Idempotency;
-  domains: DomainService;
-  shortUrl: string;
-};
-
 /** Names the list in its cursors. */
 const LIST = "domains";
 
-export const domainRoutes = ({ auth, idempotency, domains, shortUrl }: DomainRoutesDeps) =>
+/** `shortUrl` is the origin of short links. */
+export const domainRoutes = (
+  auth: AccessPlugin,
+  idempotency: Idempotency,
+  domains: DomainService,
+  shortUrl: string,
+) =>
   new Elysia({ name: "domains", prefix: "/v1/domains", tags: ["Domains"] })
     .use(auth)
     .post(
@@ -48,7 +47,7 @@ export const domainRoutes = ({ auth, idempotency, domains, shortUrl }: DomainRou
         jsonBody: "required",
         idempotent: true,
         errors: ["domain_taken", "quota_exceeded"],
-        body: createDomainBody,
+        body: newDomainBody,
         response: { 201: domainResponse },
         detail: {
           operationId: "createDomain",

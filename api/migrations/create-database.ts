@@ -1,7 +1,7 @@
 /** Creates the database of `DATABASE_URL` if it does not exist yet. */
 import type { Log } from "../../shared/log.ts";
 import { databaseOf, withDatabase } from "../../shared/postgres.ts";
-import { openPostgres } from "../postgres.ts";
+import { postgresPool } from "../postgres.ts";
 
 /** The database that every PostgreSQL server has. */
 const MAINTENANCE_DATABASE = "postgres";
@@ -13,8 +13,8 @@ const CREATED_MEANWHILE = new Set(["42P04", "23505"]);
 /**
  * Does nothing when the database exists. The user needs the right to create databases otherwise.
  */
-export async function createDatabaseIfMissing(url: string, log: Log): Promise<void> {
-  const sql = openPostgres(url, 1);
+export async function ensureDatabase(url: string, log: Log): Promise<void> {
+  const sql = postgresPool(url, 1);
   try {
     await sql`select 1`;
     return;
@@ -23,7 +23,7 @@ export async function createDatabaseIfMissing(url: string, log: Log): Promise<vo
   } finally {
     await sql.end({ timeout: 1 });
   }
-  const maintenance = openPostgres(withDatabase(url, MAINTENANCE_DATABASE), 1);
+  const maintenance = postgresPool(withDatabase(url, MAINTENANCE_DATABASE), 1);
   try {
     const database = databaseOf(url);
     await maintenance`create database ${maintenance(database)}`;

@@ -8,7 +8,7 @@ import { principalOf } from "../http/request-context.ts";
 import type { Idempotency } from "../idempotency/idempotency.ts";
 import type { AccessPlugin } from "../site.ts";
 import {
-  createReportBody,
+  newReportBody,
   reportListResponse,
   reportParams,
   reportResponse,
@@ -19,13 +19,6 @@ import {
   updateReportBody,
 } from "./model.ts";
 import type { ReportService } from "./service.ts";
-
-type ReportRoutesDeps = {
-  auth: AccessPlugin;
-  idempotency: Idempotency;
-  reports: ReportService;
-  shortUrl: string;
-};
 
 /** Names the list in its cursors. */
 const LIST = "reports";
@@ -38,7 +31,13 @@ const READ_ACCESS = { scope: "reports:read", limit: null, cost: 1 } as const;
 
 const WRITE_ACCESS = { scope: "reports:write", limit: null, cost: 1 } as const;
 
-export const reportRoutes = ({ auth, idempotency, reports, shortUrl }: ReportRoutesDeps) =>
+/** `shortUrl` is the origin of short links. */
+export const reportRoutes = (
+  auth: AccessPlugin,
+  idempotency: Idempotency,
+  reports: ReportService,
+  shortUrl: string,
+) =>
   new Elysia({ name: "reports", prefix: "/v1/reports", tags: ["Reports"] })
     .use(auth)
     .post(
@@ -60,7 +59,7 @@ export const reportRoutes = ({ auth, idempotency, reports, shortUrl }: ReportRou
         jsonBody: "required",
         idempotent: true,
         errors: ["quota_exceeded"],
-        body: createReportBody,
+        body: newReportBody,
         response: { 201: reportResponse },
         detail: {
           operationId: "createReport",

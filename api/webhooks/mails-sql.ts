@@ -5,7 +5,7 @@ import type { Mode } from "../../shared/contracts/link-record.ts";
 import type { WebhookFormat } from "../../shared/contracts/webhook-schemas.ts";
 import { DAY_SECONDS, HOUR_SECONDS } from "../../shared/durations.ts";
 import type { Uuid } from "../../shared/ids.ts";
-import type { QueuedMail } from "../mail/kind.ts";
+import type { QueuedMail } from "../mail/message.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 
 /** After so long a webhook is not told any more: whoever sets up mails later is not flooded. */
@@ -23,7 +23,7 @@ const COLLECTED_SECONDS = 60;
 /** Webhooks that a mail describes; it counts the others. */
 const DESCRIBED_MAX = 20;
 
-/** Mails that one look adds. */
+/** Most mails that are added at once. */
 const ADDED_MAX = 100;
 
 /** Days for which mails are kept, and most that one statement deletes. */

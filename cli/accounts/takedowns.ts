@@ -4,13 +4,16 @@
  */
 import type { Command } from "commander";
 
-import { createTxtReader } from "../../api/domains/dns.ts";
 import { parseDomain } from "../../api/domains/host.ts";
-import { createDomainService } from "../../api/domains/service.ts";
+import { releaseHost } from "../../api/domains/verification.ts";
 import { findTakenDown, takeLinkDown } from "../../api/links/takedown.ts";
 import type { Sql } from "../../api/postgres.ts";
-import type { TakedownKind } from "../../api/takedowns/model.ts";
-import { changeTakedowns, findTakedowns, waitUntilPublished } from "../../api/takedowns/service.ts";
+import {
+  changeTakedowns,
+  findTakedowns,
+  type TakedownKind,
+  waitUntilPublished,
+} from "../../api/takedowns/service.ts";
 import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { parseHost, parseId } from "../arguments.ts";
@@ -109,15 +112,7 @@ export function addDomainCommands(program: Command, installation: Installation):
     .option("--json", "print JSON", false)
     .action((host: string, { json }: { json: boolean }) =>
       installation.withDatabase(async (sql) => {
-        const service = createDomainService({
-          sql,
-          // An API process publishes these changes, at its next look at the outbox.
-          publisher: { publish: () => Promise.resolve(false) },
-          readTxt: createTxtReader([]),
-          ownHosts: new Set(),
-          checkDestination: (url) => Promise.resolve(url),
-        });
-        mustExist(await service.release(host), "verified domain");
+        mustExist(await releaseHost(sql, host), "verified domain");
         print(json, { domain: host, released: true });
       }),
     );

@@ -3,8 +3,8 @@ import { randomBytes } from "node:crypto";
 
 import { type Command, Option } from "commander";
 
-import { createMemberService } from "../../api/members/service.ts";
-import { readOrigins } from "../../api/origins.ts";
+import { readOrigins } from "../../api/mail/settings.ts";
+import { MemberService } from "../../api/members/service.ts";
 import { resetPath } from "../../api/sessions/resets.ts";
 import { UserService } from "../../api/sessions/users.ts";
 import {
@@ -55,7 +55,7 @@ function addCreation(users: Command, installation: Installation): void {
     .action((options: NewUser) =>
       installation.withDatabase(async (sql) => {
         const users = UserService.forOperators(sql);
-        const members = createMemberService({ sql, users });
+        const members = new MemberService(sql, users);
         const { email, name, account, role } = options;
         // Checked first, so that no user without an account is created.
         if (account !== undefined) await members.requireAccount(account);
@@ -111,7 +111,7 @@ function addResetLink(users: Command, installation: Installation): void {
     .option("--json", "print JSON", false)
     .action((options: { email: string; json: boolean }) =>
       installation.withDatabase(async (sql) => {
-        const members = createMemberService({ sql, users: UserService.forOperators(sql) });
+        const members = new MemberService(sql, UserService.forOperators(sql));
         // Before the link is made, which without an address would be of no use.
         const { dashboardUrl } = readOrigins({
           DASHBOARD_URL: await installation.findUrl("DASHBOARD_URL"),
@@ -140,7 +140,7 @@ function addJoining(users: Command, installation: Installation): void {
         const users = UserService.forOperators(sql);
         const id = await users.findByEmail(options.email);
         mustExist(id !== undefined, "user");
-        const members = createMemberService({ sql, users });
+        const members = new MemberService(sql, users);
         await members.requireAccount(options.account);
         const verified = await users.isVerified(id);
         // Printed to standard error, so that standard output stays JSON.
@@ -160,7 +160,7 @@ function addRemoval(users: Command, installation: Installation): void {
     .option("--json", "print JSON", false)
     .action((options: { email: string; json: boolean }) =>
       installation.withDatabase(async (sql) => {
-        const members = createMemberService({ sql, users: UserService.forOperators(sql) });
+        const members = new MemberService(sql, UserService.forOperators(sql));
         mustExist(await members.removeUser(options.email), "user");
         print(options.json, { email: options.email, removed: true });
       }),

@@ -7,7 +7,7 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { openPostgres, requirePrivileges, usePostgres } from "../../api/postgres.ts";
+import { postgresPool, requirePrivileges, usePostgres } from "../../api/postgres.ts";
 import { Host } from "../../cli/machines/host.ts";
 import { type Created, firstAccountStep } from "../../cli/machines/setup/first-account.ts";
 import {
@@ -124,7 +124,7 @@ describe.skipIf(psql === null)("on a real PostgreSQL", () => {
     secrets = rotate("stores", secrets, "API_PASSWORD");
     expect((await run()).printed).toBe("PostgreSQL roles: alter role shorthop_api password …");
     await usePostgres(asApi(), requirePrivileges);
-    const old = openPostgres(before, 1);
+    const old = postgresPool(before, 1);
     expect(Promise.resolve(old.unsafe("select 1"))).rejects.toThrow(
       "password authentication failed",
     );

@@ -1,6 +1,5 @@
 /** Backups of PostgreSQL, by its own pg_dump and pg_restore. */
-import { schemaState } from "../../../api/migrations/applied.ts";
-import { migratePostgres } from "../../../api/migrations/migrate.ts";
+import { migratePostgres, schemaState } from "../../../api/migrations/migrate.ts";
 import { type Sql, usePostgres } from "../../../api/postgres.ts";
 import { processLog } from "../../../shared/log.ts";
 import { databaseOf, hostsOf, withDatabase } from "../../../shared/postgres.ts";

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 
 import { AccountService } from "../../../api/accounts/service.ts";
 import { KeyService } from "../../../api/keys/service.ts";
-import { createMemberService } from "../../../api/members/service.ts";
+import { MemberService } from "../../../api/members/service.ts";
 import type { Sql } from "../../../api/postgres.ts";
 import { UserService } from "../../../api/sessions/users.ts";
 import type { Uuid } from "../../../shared/ids.ts";
@@ -86,6 +86,6 @@ async function createOwner(
   const password = randomBytes(PASSWORD_BYTES).toString("base64url");
   const id = await users.create({ email, name: email.split("@")[0] ?? email, password });
   await users.markVerified(id);
-  await createMemberService({ sql, users }).add(account, id, "owner");
+  await new MemberService(sql, users).add(account, id, "owner");
   created.password = password;
 }

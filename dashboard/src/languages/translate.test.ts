@@ -10,9 +10,8 @@ import { updateLinkBody } from "../../../shared/contracts/link-schemas.ts";
 import { updateWebhookBody } from "../../../shared/contracts/webhook-schemas.ts";
 import { formatCount, formatDate, formatPercent, formatWeekday, inSentence } from "../ui/format.ts";
 import { nameOf } from "./catalogues.ts";
-import { fieldName } from "./fields.ts";
 import { matchLanguage } from "./preference.ts";
-import { translateService } from "./service.ts";
+import { fieldName, translateService } from "./service.ts";
 import { getLanguage, onLanguageChange, setLanguage, t } from "./translate.ts";
 
 // All that a language changes of the page itself.

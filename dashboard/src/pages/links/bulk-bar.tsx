@@ -24,9 +24,7 @@ import { Button } from "../../ui/button.tsx";
 import { type Action, ActionMenu } from "../../ui/menu.tsx";
 import { toast } from "../../ui/toast.tsx";
 import type { BulkDialogKind } from "./bulk-dialogs.tsx";
-import { BulkProgress } from "./bulk-progress.tsx";
-import type { BulkVerb } from "./bulk.ts";
-import type { BulkTaskState } from "./use-bulk-task.ts";
+import { BulkProgress, type BulkTaskState, type BulkVerb } from "./bulk-task.tsx";
 
 type BulkBarProps = {
   shown: readonly Link[];

@@ -7,9 +7,9 @@ import { newPassword } from "../../../../shared/contracts/users.ts";
 import { getErrorMessage } from "../../data/errors.ts";
 import { getJson, send } from "../../data/http.ts";
 import { useAccountContext, useSignOut } from "../../data/session.ts";
-import { LANGUAGES } from "../../languages/available.ts";
 import { nameOf } from "../../languages/catalogues.ts";
 import {
+  LANGUAGES,
   matchLanguage,
   preferredLanguage,
   readChoice,

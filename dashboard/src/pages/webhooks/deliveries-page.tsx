@@ -7,8 +7,7 @@ import type { WebhookDelivery } from "../../../../clients/typescript/src/index.t
 import { getErrorMessage } from "../../data/errors.ts";
 import { getClient } from "../../data/http.ts";
 import { useAccountContext } from "../../data/session.ts";
-import { strong } from "../../languages/tags.tsx";
-import { rich, t } from "../../languages/translate.ts";
+import { rich, strong, t } from "../../languages/translate.ts";
 import { ConfirmDialog } from "../../ui/dialog.tsx";
 import { SelectField } from "../../ui/field.tsx";
 import { formatDateTime } from "../../ui/format.ts";
