@@ -1,10 +1,11 @@
+import { Elysia } from "elysia";
+import * as z from "zod";
+
 /**
  * Routes of analytics. Most questions can be asked of a link, `/v1/analytics/:link_id/…`, and of
  * all links of the account, `/v1/analytics/…`; they are defined once for both.
  */
-import { Elysia } from "elysia";
-import * as z from "zod";
-
+import { WEEKDAYS } from "../../shared/contracts/analytics.ts";
 import { LINK_ID } from "../../shared/contracts/examples.ts";
 import { decodeId, encodeId } from "../../shared/ids.ts";
 import { idParameter } from "../http/common-schemas.ts";
@@ -375,8 +376,6 @@ function breakdownTable(body: unknown): Table {
     data.map(({ values, link, ...counts }) => ({ ...values, ...counts, ...link })),
   );
 }
-
-const WEEKDAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
 function timesTable(body: unknown): Table {
   const { heatmap } = accountTimesResponse.parse(body);
