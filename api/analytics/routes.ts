@@ -1,10 +1,10 @@
-import { Elysia } from "elysia";
-import * as z from "zod";
-
 /**
  * Routes of analytics. Most questions can be asked of a link, `/v1/analytics/:link_id/…`, and of
  * all links of the account, `/v1/analytics/…`; they are defined once for both.
  */
+import { Elysia } from "elysia";
+import * as z from "zod";
+
 import { WEEKDAYS } from "../../shared/contracts/analytics.ts";
 import { LINK_ID } from "../../shared/contracts/examples.ts";
 import { decodeId, encodeId } from "../../shared/ids.ts";

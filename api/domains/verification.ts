@@ -11,7 +11,7 @@ import { domainEvent, type DomainRow, verificationName } from "./model.ts";
 import { enqueueNotice, enqueueRemoval, hasNotice } from "./notices.ts";
 import {
   claimDueProofs,
-  lockDomain,
+  domainRows,
   lockVerified,
   markReleased,
   markVerified,
@@ -78,7 +78,7 @@ async function take(
     !records.includes(holder.verification_value);
   if (isDisplaced) await displace(transaction, holder, SYSTEM);
   // Another request may have verified it just now.
-  const before = await lockDomain(transaction, owner, row.id);
+  const before = await domainRows.find(transaction, owner, row.id, true);
   const verified = (await markVerified(transaction, row.id)) ?? row;
   if (before?.verified_at === null)
     await recordEvents(transaction, owner, [domainEvent("domain.verified", verified)]);

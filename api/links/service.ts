@@ -111,11 +111,16 @@ export class LinkService {
     return await this.#complete(await this.find(owner, id));
   }
 
-  /** Finds one of the owner's links by the owner's own id; throws `not_found`. */
-  async getExternal(owner: AccountScope, externalId: string): Promise<LinkRow> {
+  /** As `find`, by the owner's own id. */
+  async findExternal(owner: AccountScope, externalId: string): Promise<LinkRow> {
     const row = await findExternalLink(this.#sql, owner, externalId);
     if (row === undefined) throw notFound("link");
-    return await this.#complete(row);
+    return row;
+  }
+
+  /** As `get`, by the owner's own id. */
+  async getExternal(owner: AccountScope, externalId: string): Promise<LinkRow> {
+    return await this.#complete(await this.findExternal(owner, externalId));
   }
 
   /** Finds one of the owner's links by its short URL; throws `not_found`. */

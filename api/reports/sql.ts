@@ -1,9 +1,8 @@
 /** SQL statements on reports, their recipients, their runs, and the mails of runs. */
 import type { Uuid } from "../../shared/ids.ts";
 import type { ReportContent } from "../../shared/reports/content.ts";
-import type { ListStart } from "../http/pagination.ts";
 import type { AccountScope } from "../http/principal.ts";
-import { newestFirst } from "../owned-rows.ts";
+import { OwnedRows } from "../owned-rows.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import type { Recipient, ReportFields, ReportRow, RunRow } from "./model.ts";
 
@@ -15,6 +14,8 @@ const columns = (sql: Sql | Transaction) => sql`
   array(select users.email
           from report_recipients recipient join users on users.id = recipient.user_id
          where recipient.report_id = reports.id order by 1) as emails`;
+
+export const reportRows = new OwnedRows<ReportRow>("reports", columns);
 
 /** Inserts a report, unless an earlier attempt of the same request has. */
 export async function insertReport(
@@ -29,41 +30,6 @@ export async function insertReport(
     on conflict (id) do update set due_at = excluded.due_at`;
 }
 
-/** Finds one of the owner's reports by its primary key. */
-export async function findReport(
-  sql: Sql | Transaction,
-  { accountId, mode }: AccountScope,
-  id: Uuid,
-): Promise<ReportRow | undefined> {
-  const [row] = await sql<ReportRow[]>`
-    select ${columns(sql)} from reports where id = ${id} and account_id = ${accountId} and mode = ${mode}`;
-  return row;
-}
-
-/** As {@link findReport}, and locks it until the transaction ends. */
-export async function lockReport(
-  transaction: Transaction,
-  { accountId, mode }: AccountScope,
-  id: Uuid,
-): Promise<ReportRow | undefined> {
-  const [row] = await transaction<ReportRow[]>`
-    select ${columns(transaction)} from reports
-     where id = ${id} and account_id = ${accountId} and mode = ${mode} for update`;
-  return row;
-}
-
-/** Lists the owner's reports, newest first, from an offset or after a position. */
-export async function listReports(
-  sql: Sql,
-  { accountId, mode }: AccountScope,
-  limit: number,
-  start: ListStart,
-): Promise<ReportRow[]> {
-  return await sql<ReportRow[]>`
-    select ${columns(sql)} from reports
-     where account_id = ${accountId} and mode = ${mode} ${newestFirst(sql, limit, start)}`;
-}
-
 /** Writes the fields of a report that is locked. */
 export async function updateReport(
   transaction: Transaction,
@@ -72,17 +38,6 @@ export async function updateReport(
 ): Promise<void> {
   await transaction`
     update reports set ${transaction({ ...change, updated_at: new Date() })} where id = ${id}`;
-}
-
-/** Deletes one of the owner's reports with its runs; returns false when there is none. */
-export async function deleteReport(
-  sql: Sql,
-  { accountId, mode }: AccountScope,
-  id: Uuid,
-): Promise<boolean> {
-  const rows = await sql`
-    delete from reports where id = ${id} and account_id = ${accountId} and mode = ${mode} returning id`;
-  return rows.length === 1;
 }
 
 /** Lists reports that are due, those that have waited longest first. */

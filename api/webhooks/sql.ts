@@ -5,13 +5,15 @@ import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { actorJson } from "../events/record.ts";
 import type { ListStart } from "../http/pagination.ts";
 import type { AccountScope, Author } from "../http/principal.ts";
-import { newestFirst } from "../owned-rows.ts";
+import { newestFirst, OwnedRows } from "../owned-rows.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import type { DeliveryRow, WebhookFields, WebhookRow } from "./model.ts";
 
 const columns = (sql: Sql | Transaction) => sql`
   id, url, events, link_ids, tags, domains, description, format, status, disabled_reason, failing_since,
   case when old_until > clock_timestamp() then old_until end as old_until, created_at, updated_at`;
+
+export const webhookRows = new OwnedRows<WebhookRow>("webhooks", columns);
 
 /**
  * Inserts a webhook that gets the events after a position, or gives it another salt if an earlier
@@ -30,29 +32,6 @@ export async function insertWebhook(
     on conflict (id) do update set salt = excluded.salt
     returning ${columns(transaction)}`;
   return row;
-}
-
-/** Finds one of the owner's webhooks by its primary key. */
-export async function findWebhook(
-  sql: Sql | Transaction,
-  { accountId, mode }: AccountScope,
-  id: Uuid,
-): Promise<WebhookRow | undefined> {
-  const [row] = await sql<WebhookRow[]>`
-    select ${columns(sql)} from webhooks where id = ${id} and account_id = ${accountId} and mode = ${mode}`;
-  return row;
-}
-
-/** Lists the owner's webhooks, newest first, from an offset or after a position. */
-export async function listWebhooks(
-  sql: Sql,
-  { accountId, mode }: AccountScope,
-  limit: number,
-  start: ListStart,
-): Promise<WebhookRow[]> {
-  return await sql<WebhookRow[]>`
-    select ${columns(sql)} from webhooks
-     where account_id = ${accountId} and mode = ${mode} ${newestFirst(sql, limit, start)}`;
 }
 
 type WebhookChange = Partial<WebhookFields & { status: "active" | "paused" }>;

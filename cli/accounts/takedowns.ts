@@ -4,8 +4,12 @@ import type { Command } from "commander";
 import { parseDomain } from "../../api/domains/host.ts";
 import { findTakenDown, takeLinkDown } from "../../api/links/takedown.ts";
 import type { Sql } from "../../api/postgres.ts";
-import type { TakedownKind } from "../../api/takedowns/model.ts";
-import { changeTakedowns, findTakedowns, waitUntilPublished } from "../../api/takedowns/service.ts";
+import {
+  changeTakedowns,
+  findTakedowns,
+  type TakedownKind,
+  waitUntilPublished,
+} from "../../api/takedowns/service.ts";
 import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { parseHost, parseId } from "../arguments.ts";

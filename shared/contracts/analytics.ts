@@ -1,5 +1,17 @@
-/** Terms of analytics: columns of clicks, weekdays, periods, and reasons of failed requests. */
-import { UTM_NAMES } from "./utm.ts";
+/**
+ * Terms of analytics: columns of clicks, weekdays, periods, and reasons of failed requests. Imports
+ * nothing, because the first script of the dashboard has them.
+ */
+
+export const UTM_NAMES = [
+  "utm_source",
+  "utm_medium",
+  "utm_campaign",
+  "utm_term",
+  "utm_content",
+] as const;
+
+export type UtmName = (typeof UTM_NAMES)[number];
 
 /** The columns of clicks by which they are filtered. */
 export const COLUMN_FILTERS = [

@@ -6,7 +6,7 @@ import { plainText } from "./text.ts";
 /** Length of a password, in characters. */
 export const PASSWORD_LENGTH = { min: 10, max: 128 };
 
-/** How long a link with which somebody sets a new password works. */
+/** Lifetime of a link that sets a new password. */
 export const RESET_MINUTES = 60;
 
 export const ROLES = ["owner", "member", "viewer"] as const;

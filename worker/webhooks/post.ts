@@ -131,8 +131,8 @@ export class ResponseReader {
   }
 
   /**
-   * Adds what has arrived; returns whether no more is to be read. Throws a {@link DeliveryError} for one
-   * that is not HTTP/1.1, or whose headers are too long.
+   * Adds what has arrived; returns whether no more is to be read. Throws a {@link DeliveryError}
+   * for a response that is not HTTP/1.1, or whose headers are too long.
    */
   add(part: Uint8Array): boolean {
     this.#bytes = Buffer.concat([this.#bytes, part.subarray(0, this.#room)]);

@@ -1,9 +1,9 @@
-import { getClient, PATIENT } from "../../../data/http.ts";
-import type { AccountScope } from "../../../data/scope.ts";
 /**
  * Runs an import: checks the links with the service, creates them in bulk, and reports which were
  * not created, and why.
  */
+import { getClient, PATIENT } from "../../../data/http.ts";
+import type { AccountScope } from "../../../data/scope.ts";
 import { describeError, getErrorMessage, isRateLimited } from "../../../languages/errors.ts";
 import { t } from "../../../languages/translate.ts";
 import { splitIntoBatches } from "../batches.ts";
