@@ -61,7 +61,7 @@ const SELECTED_LINKS_MAX = 100_000;
 const NAMED_DOMAINS_MAX = 10;
 
 /** A request to create or replace the link with an external id. */
-export type Upsert = {
+type Upsert = {
   externalId: string;
   body: UpsertLinkBody;
   requireVersion: RequireVersion;
@@ -111,11 +111,16 @@ export class LinkService {
     return await this.#complete(await this.find(owner, id));
   }
 
-  /** Finds one of the owner's links by the owner's own id; throws `not_found`. */
-  async getExternal(owner: AccountScope, externalId: string): Promise<LinkRow> {
+  /** As `find`, by the owner's own id. */
+  async findExternal(owner: AccountScope, externalId: string): Promise<LinkRow> {
     const row = await findExternalLink(this.#sql, owner, externalId);
     if (row === undefined) throw notFound("link");
-    return await this.#complete(row);
+    return row;
+  }
+
+  /** As `get`, by the owner's own id. */
+  async getExternal(owner: AccountScope, externalId: string): Promise<LinkRow> {
+    return await this.#complete(await this.findExternal(owner, externalId));
   }
 
   /** Finds one of the owner's links by its short URL; throws `not_found`. */

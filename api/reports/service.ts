@@ -131,7 +131,7 @@ export class ReportService {
     const change: Partial<ReportFields> = {};
     if (link_id !== undefined)
       change.link_id =
-        link_id === null ? null : (await this.#links.get(owner, decodeId("link", link_id))).id;
+        link_id === null ? null : (await this.#links.find(owner, decodeId("link", link_id))).id;
     if (short_url !== undefined) {
       if (link_id !== undefined) throw invalidField("short_url", "cannot be used with link_id");
       change.link_id =

@@ -65,7 +65,7 @@ export class ShareService {
   ): Promise<{ row: ShareRow; token: string }> {
     requireReader(owner, link_id);
     const link =
-      typeof link_id === "string" ? await this.#links.get(owner, decodeId("link", link_id)) : null;
+      typeof link_id === "string" ? await this.#links.find(owner, decodeId("link", link_id)) : null;
     const fields = { ...DEFAULTS, ...(await this.#readFields(owner, body)) };
     const { token, hash: token_hash } = newToken();
     const share = { ...fields, id, link_id: link?.id ?? null, token_hash };

@@ -131,7 +131,7 @@ const RETENTION_DAYS = 30;
 
 const deliveryColumns = (sql: Sql | Transaction) => sql`
   id, event_id, event_type, status, attempts, next_attempt_at, last_attempt_at, latency_ms, response_status,
-  response_body, error, created_at`;
+  response_body, error_code, error, created_at`;
 
 export type DeliveryStatus = DeliveryRow["status"];
 

@@ -19,6 +19,7 @@ const LATER: Outcome = {
   latencyMs: 1,
   responseStatus: 500,
   responseBody: null,
+  errorCode: null,
   error: null,
 };
 
