@@ -1,18 +1,16 @@
 /**
  * The checks of `shorthop doctor` on the host itself: placeholder secrets, certificates, NATS,
- * kernel settings.
+ * kernel settings, disks.
  */
 import { X509Certificate } from "node:crypto";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statfsSync, statSync } from "node:fs";
 import { join } from "node:path";
 
 import { DAY_MS } from "../../shared/durations.ts";
 import { PLACEHOLDER } from "../../shared/env.ts";
 import type { Check, Problem } from "../../shared/preflight.ts";
-import { parseEnvironment } from "../environment-files.ts";
-import { checkDisks } from "./disks-check.ts";
-import { checkNatsMembers } from "./nats-members-check.ts";
-import { checkNatsRoom } from "./nats-room-check.ts";
+import { parseEnvironment } from "../installation.ts";
+import { checkNatsMembers, checkNatsRoom } from "./nats-checks.ts";
 
 /** Automatic renewal begins 30 days before expiry, so half of that remains only if it fails. */
 const EXPIRY_WARNING_DAYS = 15;
@@ -23,41 +21,36 @@ const SYSCTL_FILES = ["/usr/lib/sysctl.d/60-shorthop.conf", "/etc/sysctl.d/60-sh
 /** For all other settings, more than the file's value is fine. */
 const LESS_IS_BETTER = new Set(["vm.dirty_expire_centisecs"]);
 
-type Host = {
-  configDir: string;
-  sysctlFiles?: readonly string[];
-  procDir?: string;
-  /** Milliseconds since the epoch. */
-  now?: number;
-};
+/** The checks of a host; other folders, files and times are those of tests. */
+export class HostChecks {
+  readonly #configDir: string;
+  readonly #procDir: string;
+  readonly #sysctlFiles: readonly string[];
 
-export const hostChecks = (
-  { configDir, sysctlFiles = SYSCTL_FILES, procDir = "/proc/sys", now = Date.now() }: Host,
-  hasRedirector: boolean,
-): Check[] => [
-  {
-    name: "secrets",
-    mend: `Make ${configDir} readable, or run this as root.`,
-    run: () => checkSecrets(configDir),
-  },
-  {
-    name: "certificates",
-    mend: `Make ${configDir} readable, or run this as root.`,
-    run: () => checkCertificates(configDir, now),
-  },
-  checkDisks(),
-  checkNatsRoom(),
-  checkNatsMembers(),
-  ...(hasRedirector
-    ? [
-        {
-          name: "kernel settings",
-          mend: "Run sysctl --system.",
-          run: () => checkKernel(sysctlFiles, procDir),
-        },
-      ]
-    : []),
-];
+  constructor(configDir: string, procDir = "/proc/sys", sysctlFiles = SYSCTL_FILES) {
+    this.#configDir = configDir;
+    this.#procDir = procDir;
+    this.#sysctlFiles = sysctlFiles;
+  }
+
+  /** `now` is in milliseconds since the epoch. */
+  list(hasRedirector: boolean, now = Date.now()): Check[] {
+    const mend = `Make ${this.#configDir} readable, or run this as root.`;
+    const kernel: Check = {
+      name: "kernel settings",
+      mend: "Run sysctl --system.",
+      run: () => checkKernel(this.#sysctlFiles, this.#procDir),
+    };
+    return [
+      { name: "secrets", mend, run: () => checkSecrets(this.#configDir) },
+      { name: "certificates", mend, run: () => checkCertificates(this.#configDir, now) },
+      checkDisks(),
+      checkNatsRoom(),
+      checkNatsMembers(),
+      ...(hasRedirector ? [kernel] : []),
+    ];
+  }
+}
 
 /** Files of the configuration directory and its subdirectories whose names match. */
 function listFiles(dir: string, endings: RegExp): string[] {
@@ -135,4 +128,50 @@ function checkKernel(files: readonly string[], procDir: string): Problem | undef
 function readSetting(procDir: string, name: string): number | undefined {
   const path = join(procDir, name.replaceAll(".", "/"));
   return existsSync(path) ? Number(readFileSync(path, "utf8").trim()) : undefined;
+}
+
+/** Where Debian's packages and ours keep data; those that share a disk count once. */
+const DATA_DIRS = [
+  "/var/lib",
+  "/var/lib/shorthop-links",
+  "/var/lib/postgresql",
+  "/var/lib/nats",
+  "/var/lib/clickhouse",
+  "/var/backups",
+];
+
+/** Free shares of a disk from which on it counts as nearly full, and as full. */
+const FREE_LOW = 0.1;
+const FREE_OUT = 0.03;
+
+const GIB = 1024 ** 3;
+
+/** Bytes that processes without privileges can still write, and those of the whole disk. */
+export type Disk = { path: string; free: number; size: number };
+
+export function listDisks(dirs: readonly string[] = DATA_DIRS): Disk[] {
+  const seen = new Set<number>();
+  return dirs.flatMap((path) => {
+    if (!existsSync(path)) return [];
+    const { dev } = statSync(path);
+    if (seen.has(dev)) return [];
+    seen.add(dev);
+    const { bavail, blocks, bsize } = statfsSync(path);
+    return [{ path, free: bavail * bsize, size: blocks * bsize }];
+  });
+}
+
+export const checkDisks = (list = listDisks): Check => ({
+  name: "disks",
+  mend: "Run this as root.",
+  run: () => list().flatMap((disk) => findDiskProblem(disk) ?? []),
+});
+
+function findDiskProblem({ path, free, size }: Disk): Problem | undefined {
+  if (free >= FREE_LOW * size) return undefined;
+  return {
+    status: free < FREE_OUT * size ? "failed" : "warning",
+    detail: `the disk of ${path} has ${(free / GIB).toFixed(1)} GiB of ${(size / GIB).toFixed(1)} GiB left`,
+    mend: "See what takes the room (du --one-file-system), or enlarge the disk (docs/operations.md#capacity).",
+  };
 }

@@ -1,13 +1,16 @@
 /** Backups of PostgreSQL, by its own pg_dump and pg_restore. */
 import { migratePostgres, schemaState } from "../../../api/migrations/migrate.ts";
-import { usePostgres } from "../../../api/postgres.ts";
+import { type Sql, usePostgres } from "../../../api/postgres.ts";
 import { processLog } from "../../../shared/log.ts";
-import { databaseOf, hostsOf } from "../../../shared/postgres.ts";
+import { databaseOf, hostsOf, withDatabase } from "../../../shared/postgres.ts";
+import type { Env } from "../../installation.ts";
 import {
   countAllRows,
+  dropDatabase,
   dropSchema,
   exportSnapshot,
   hasProcessRoles,
+  makeDatabase,
   readLastMigration,
 } from "./sql.ts";
 import type { Content, Storage, StoredFile } from "./storage.ts";
@@ -16,10 +19,10 @@ import type { Content, Storage, StoredFile } from "./storage.ts";
  * The schema of a restored database is read right after a large write, which can delay the
  * connection.
  */
-export const CONNECT_TIMEOUT_SECONDS = 30;
+const CONNECT_TIMEOUT_SECONDS = 30;
 
 /** The database, and the environment in which its programs run. */
-export type Database = { url: string; env: Record<string, string | undefined> };
+export type Database = { url: string; env: Env };
 
 export type PostgresBackup = {
   file: StoredFile;
@@ -77,19 +80,37 @@ export async function restorePostgres(
 }
 
 /**
- * Brings the schema of a restored database up to date, as after a restore. Throws when it is
- * another one.
+ * Restores a dump into a database that is dropped again, and brings its schema up to date, as after
+ * a restore. Throws when either cannot be done. Returns the numbers of rows. The user needs the
+ * right to create databases.
  */
-export const bringUpToDate = (url: string): Promise<void> =>
-  usePostgres(
-    url,
-    async (sql) => {
-      await migratePostgres(sql, processLog("api", "silent"));
-      const schema = await schemaState(sql);
-      if (schema !== "ok") throw new Error(`The schema of the restored database: ${schema}`);
-    },
-    CONNECT_TIMEOUT_SECONDS,
-  );
+export async function drillPostgres(
+  { url, env }: Database,
+  storage: Storage,
+  backup: PostgresBackup,
+): Promise<Record<string, number>> {
+  const name = `${databaseOf(url)}_drill`;
+  const throwAway = { url: withDatabase(url, name), env };
+  const work = async (sql: Sql) => {
+    await dropDatabase(sql, name);
+    await makeDatabase(sql, name);
+    try {
+      // Privileges belong to the cluster, not to the database.
+      const rows = await restorePostgres(throwAway, storage, backup, "without privileges");
+      await usePostgres(throwAway.url, bringUpToDate, CONNECT_TIMEOUT_SECONDS);
+      return rows;
+    } finally {
+      await dropDatabase(sql, name);
+    }
+  };
+  return await usePostgres(url, work, CONNECT_TIMEOUT_SECONDS);
+}
+
+async function bringUpToDate(sql: Sql): Promise<void> {
+  await migratePostgres(sql, processLog("api", "silent"));
+  const schema = await schemaState(sql);
+  if (schema !== "ok") throw new Error(`The schema of the restored database: ${schema}`);
+}
 
 /**
  * Removes the empty tables of a database, so that a dump can make them. Throws when there is
@@ -153,7 +174,7 @@ async function requireSuccess([program]: string[], exited: Promise<number>): Pro
 }
 
 /** The environment of a PostgreSQL program: other users cannot see the password in it. */
-function environmentOf({ url, env }: Database): Record<string, string | undefined> {
+function environmentOf({ url, env }: Database): Env {
   const { base, hosts } = hostsOf(url);
   const [mode, authorities] = ["sslmode", "sslrootcert"].map((name) => base.searchParams.get(name));
   return {

@@ -18,77 +18,58 @@ const PASSWORD_BYTES = 18;
 /** What exists only now, and is shown once: also the counts of a restored backup. */
 export type Created = { key?: string; password?: string; restored?: string };
 
+/** Runs `work` on the database. */
 type WithSql = <T>(work: (sql: Sql) => Promise<T>) => Promise<T>;
-
-type Deps = {
-  /** Whether the tables exist, which they do not in a dry run on a fresh host. */
-  isReady: () => Promise<boolean>;
-  withSql: WithSql;
-  created: Created;
-};
 
 /**
  * A step that makes an account when there is none. A key and a user are part of it: while it is the
  * only account they are made when they are missing, as after a run that was killed between. What is
- * made is put into `created`.
+ * made is put into `created`. `isReady` says whether the tables exist, which they do not in a dry
+ * run on a fresh host.
  */
 export const firstAccountStep = (
   { ACCOUNT, EMAIL }: Settings,
-  { isReady, withSql, created }: Deps,
+  isReady: () => Promise<boolean>,
+  withSql: WithSql,
+  created: Created,
 ): Step => ({
   name: "first account",
   async inspect() {
     const create: Change = {
       title: `create the account ${ACCOUNT} on the plan ${PLAN}, with a key, and the user ${EMAIL}`,
-      apply: () => withSql((sql) => createAll(sql, { ACCOUNT, EMAIL }, created)),
+      apply: () =>
+        withSql(async (sql) => {
+          const id = await new AccountService(sql).create(ACCOUNT, PLAN, {});
+          await createKey(sql, id, created);
+          await createOwner(sql, id, EMAIL, created);
+        }),
     };
     if (!(await isReady())) return [create];
-    return await withSql(async (sql) => {
-      const [account, ...others] = await new AccountService(sql).list();
-      if (account === undefined) return [create];
-      if (others.length > 0 || account.name !== ACCOUNT) return [];
-      return await inspectParts(sql, account.id, EMAIL, { withSql, created });
-    });
+    const found = await withSql(readFirstAccount);
+    if (found === undefined) return [create];
+    const { id, name, isOnly, hasKey, hasUser } = found;
+    if (!isOnly || name !== ACCOUNT) return [];
+    const key: Change = {
+      title: "create a key of the account",
+      apply: () => withSql((sql) => createKey(sql, id, created)),
+    };
+    const user: Change = {
+      title: `create the user ${EMAIL}`,
+      apply: () => withSql((sql) => createOwner(sql, id, EMAIL, created)),
+    };
+    return [...(hasKey ? [] : [key]), ...(hasUser ? [] : [user])];
   },
 });
 
-async function createAll(
-  sql: Sql,
-  { ACCOUNT, EMAIL }: Pick<Settings, "ACCOUNT" | "EMAIL">,
-  created: Created,
-): Promise<void> {
-  const id = await new AccountService(sql).create(ACCOUNT, PLAN, {});
-  await createKey(sql, id, created);
-  await createOwner(sql, id, EMAIL, created);
-}
-
-/** Of an account that a run made which did not come to its end. */
-async function inspectParts(
-  sql: Sql,
-  id: Uuid,
-  email: string,
-  { withSql, created }: { withSql: WithSql; created: Created },
-): Promise<Change[]> {
-  const keys = await new KeyService(sql).listAll(id);
+/** The account that was made first, and what there is of it; undefined without one. */
+async function readFirstAccount(sql: Sql) {
+  const [account, ...others] = await new AccountService(sql).list();
+  if (account === undefined) return undefined;
+  const keys = await new KeyService(sql).listAll(account.id);
   const users = await UserService.forOperators(sql).list();
-  return [
-    ...(keys.length > 0
-      ? []
-      : [
-          {
-            title: "create a key of the account",
-            apply: () => withSql((sql) => createKey(sql, id, created)),
-          },
-        ]),
-    ...(users.length > 0
-      ? []
-      : [
-          {
-            title: `create the user ${email}`,
-            apply: () => withSql((sql) => createOwner(sql, id, email, created)),
-          },
-        ]),
-  ];
+  const { id, name } = account;
+  const isOnly = others.length === 0;
+  return { id, name, isOnly, hasKey: keys.length > 0, hasUser: users.length > 0 };
 }
 
 async function createKey(sql: Sql, account: Uuid, created: Created): Promise<void> {
