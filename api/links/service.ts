@@ -61,7 +61,7 @@ const SELECTED_LINKS_MAX = 100_000;
 const NAMED_DOMAINS_MAX = 10;
 
 /** A request to create or replace the link with an external id. */
-export type Upsert = {
+type Upsert = {
   externalId: string;
   body: UpsertLinkBody;
   requireVersion: RequireVersion;

@@ -28,9 +28,6 @@ export const email = z
 /** An existing password: it is only compared, so the rules for new ones do not apply. */
 export const plainPassword = z.string().min(1).max(PASSWORD_LENGTH.max);
 
-export const newPassword = z
-  .string()
-  .min(PASSWORD_LENGTH.min, `must have ${PASSWORD_LENGTH.min} characters at least`)
-  .max(PASSWORD_LENGTH.max);
+export const newPassword = z.string().min(PASSWORD_LENGTH.min).max(PASSWORD_LENGTH.max);
 
 export const userName = plainText(PERSON_NAME_LENGTH_MAX).trim().min(1);
